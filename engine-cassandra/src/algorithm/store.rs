@@ -1,0 +1,158 @@
+//! What the algorithm needs from Cassandra, and nothing of how the driver does it.
+//!
+//! One partition per lock. In it one row, the *slot*, per client, which that client alone writes and always
+//! overwrites as a whole; and two cells that belong to the whole partition, the tokens of the last holders.
+
+use std::fmt;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use ylock_core::engine::{AcquisitionId, Ticket};
+use ylock_core::{Key, Mode, Owner, Result, StoreToken};
+
+/// A client's row in every partition it uses: drawn once per connect, so that two clients never share one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Slot(u128);
+
+impl Slot {
+    /// The slot with this number.
+    pub fn from_u128(number: u128) -> Self {
+        Self(number)
+    }
+
+    /// The slot as a number: a version 4 UUID in the table.
+    pub fn as_u128(self) -> u128 {
+        self.0
+    }
+}
+
+impl fmt::Debug for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+/// A row's cell in the "main row" of the thesis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum State {
+    /// Takes no part.
+    Idle,
+    /// In the queue, without a claim.
+    Waiting,
+    /// Written into the main row; may or may not have entered.
+    Claimed,
+    /// Entered, and says so.
+    Held,
+}
+
+/// What a client shows in its row. It lives for the row's TTL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Which attempt this is.
+    pub acquisition: AcquisitionId,
+    /// Shared or exclusive.
+    pub mode: Mode,
+    /// Where it stands.
+    pub state: State,
+    /// Its place in the queue.
+    pub ticket: Ticket,
+    /// Who.
+    pub owner: Owner,
+    /// When the attempt began (waiting) or was granted (held): microseconds of the client's wall clock.
+    pub since: i64,
+    /// The lease the client asked for.
+    pub lease: Duration,
+    /// Somebody of the same client who waits behind what this row holds.
+    pub next: Option<Next>,
+}
+
+/// A local waiter that conflicts with its own client's held row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Next {
+    /// Shared or exclusive.
+    pub mode: Mode,
+    /// Its place in the queue.
+    pub ticket: Ticket,
+}
+
+/// A token that was claimed for a mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The token.
+    pub token: StoreToken,
+    /// What it was claimed for.
+    pub mode: Mode,
+}
+
+/// One overwrite of a client's own row: one mutation, one trip.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// The write timestamp of the row's own cells; larger than that of every earlier write of this client.
+    pub stamp: i64,
+    /// The whole new row.
+    pub row: Row,
+    /// How long the row lives, in whole seconds.
+    pub row_ttl: u32,
+    /// The token cell to write beside it; without one the cell stays as it is.
+    pub claim: Option<TimedClaim>,
+    /// A token that was used and must outlive the row: goes to the partition's last write or read token, with
+    /// the token itself as write timestamp, so that the largest one stays.
+    pub used: Option<TimedClaim>,
+}
+
+/// A token and how long its cell lives, in whole seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimedClaim {
+    /// The token.
+    pub claim: Claim,
+    /// Seconds.
+    pub ttl: u32,
+}
+
+/// One read of a partition.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Partition {
+    /// All rows of which anything is left, in no promised order.
+    pub rows: Vec<SeenRow>,
+    /// The largest token that a writer has used and given back.
+    pub last_write: Option<StoreToken>,
+    /// The largest token that a reader has used and given back.
+    pub last_read: Option<StoreToken>,
+}
+
+/// What is left of one client's row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenRow {
+    /// Whose.
+    pub slot: Slot,
+    /// The row, unless its TTL has passed.
+    pub row: Option<Row>,
+    /// Its token cell, which lives longer.
+    pub claim: Option<Claim>,
+    /// The acquisition that somebody wants this client to give up.
+    pub revoked: Option<AcquisitionId>,
+}
+
+/// One partition per lock, read and written at quorum.
+///
+/// # Contract
+/// - `write` and the others answer `Ok` only when a quorum has it; any error means *it may still happen, also later*.
+/// - A `read` that starts after a `write` was answered `Ok` shows that write or one with a larger stamp, as long as
+///   its TTL lasts.
+/// - The same write may be sent any number of times.
+/// - A row that cannot be understood is an [`Unexpected`](ylock_core::ErrorKind::Unexpected) error of `read`, never left out.
+#[async_trait]
+pub trait Store: fmt::Debug + Send + Sync + 'static {
+    /// Overwrites this client's row.
+    async fn write(&self, key: &Key, slot: Slot, write: &Write) -> Result<()>;
+
+    /// Reads the whole partition.
+    async fn read(&self, key: &Key) -> Result<Partition>;
+
+    /// Asks the client of `slot` to give up an acquisition: a cell of that row that its owner never writes.
+    /// `stamp` grows from one acquisition of the slot to the next.
+    async fn revoke(&self, key: &Key, slot: Slot, id: AcquisitionId, stamp: i64, ttl: u32) -> Result<()>;
+
+    /// Removes this client's row.
+    async fn erase(&self, key: &Key, slot: Slot, stamp: i64) -> Result<()>;
+}

@@ -1,0 +1,124 @@
+//! The client: one connection to a store, and the way to all locks in it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::engine::{Engine, Inspection};
+use crate::error::Result;
+use crate::guarantees::Guarantees;
+use crate::keeper::Keeper;
+use crate::key::Key;
+use crate::layer::{Layer, Layers};
+use crate::lock::Lock;
+use crate::locks::Locks;
+use crate::memory::MemoryEngine;
+use crate::options::Options;
+
+/// Distributed locks on one store. Cheap to clone; all clones are the same client.
+///
+/// Two clients, also two in one process, are two strangers to the store: they exclude each other, and owners are
+/// reentrant only within one.
+#[derive(Clone)]
+pub struct Ylock {
+    pub(crate) keeper: Arc<Keeper>,
+    pub(crate) layers: Layers,
+    options: Arc<Options>,
+}
+
+impl Ylock {
+    /// A client over an engine, with the default [`Options`].
+    pub fn new(engine: impl Engine) -> Self {
+        Self::over(Arc::new(engine))
+    }
+
+    /// A client over an engine that is shared.
+    pub fn over(engine: Arc<dyn Engine>) -> Self {
+        Self { keeper: Keeper::new(engine), layers: Layers::default(), options: Arc::default() }
+    }
+
+    /// A client over a new, empty in-memory store: locks between the tasks of this process, for a program that runs
+    /// alone, and for tests. See [`MemoryEngine`] for several clients of one in-memory store.
+    pub fn in_memory() -> Self {
+        Self::new(MemoryEngine::new())
+    }
+
+    /// The same client, for locks with other options. Bad ones are reported by the first acquisition.
+    #[must_use]
+    pub fn with_options(&self, options: Options) -> Self {
+        Self { options: Arc::new(options), ..self.clone() }
+    }
+
+    /// The same client with one more [layer](Layer), inside the earlier ones.
+    #[must_use]
+    pub fn with(&self, layer: impl Layer) -> Self {
+        Self { layers: self.layers.with(layer), ..self.clone() }
+    }
+
+    /// The locks of a group: one for each user, order or file.
+    pub fn locks(&self, group: impl Into<Arc<str>>) -> Locks {
+        Locks::new(self.clone(), group.into())
+    }
+
+    /// One lock.
+    pub fn lock(&self, group: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Lock {
+        self.locks(group).lock(name)
+    }
+
+    /// Who holds a lock and who waits for it, in order.
+    ///
+    /// # Errors
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) if the store does not answer, and
+    /// [`Invalid`](crate::ErrorKind::Invalid) for a key outside its limits.
+    pub async fn inspect(&self, group: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Result<Inspection> {
+        self.keeper.inspect(&Key::new(group, name)?).await
+    }
+
+    /// Takes a lock away from everybody who holds it, and answers how many acquisitions that were.
+    ///
+    /// The holders are told: their `lost()` fires, at once where the store can reach them, otherwise
+    /// at their next renewal, a third of the lease later at most; only then the next one gets in, or when the lease ends.
+    ///
+    /// # Errors
+    /// As [`inspect`](Self::inspect).
+    pub async fn revoke(&self, group: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Result<usize> {
+        self.keeper.revoke(&Key::new(group, name)?).await
+    }
+
+    /// Gives back everything that this client holds, leaves every queue, and waits until the store knows it.
+    ///
+    /// Guards that are still held are lost, with the reason `closed`; those who wait get an error. Afterwards every
+    /// acquisition fails with [`Closed`](crate::ErrorKind::Closed). If the store does not answer this ends after about one
+    /// lease; the store frees the rest by itself. Closing twice is harmless.
+    pub async fn close(&self) {
+        self.keeper.close().await;
+    }
+
+    /// What the engine promises.
+    pub fn guarantees(&self) -> Guarantees {
+        self.keeper.engine().guarantees()
+    }
+
+    /// The word that names the engine.
+    pub fn engine_name(&self) -> &'static str {
+        self.keeper.engine().name()
+    }
+
+    /// How many keys this client keeps in memory: those that are held, waited for, or on their way back.
+    pub fn keys_in_use(&self) -> usize {
+        self.keeper.len()
+    }
+
+    pub(crate) fn default_options(&self) -> &Arc<Options> {
+        &self.options
+    }
+}
+
+impl fmt::Debug for Ylock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ylock")
+            .field("engine", &self.engine_name())
+            .field("options", &self.options)
+            .field("keys_in_use", &self.keys_in_use())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,134 @@
+//! What can go wrong, by what the caller should do about it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::key::Key;
+
+/// The result of everything in this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What kind of thing went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The client was closed, or is closing.
+    Closed,
+    /// A URL, an option or the set-up of the store is wrong; nothing will work until it is changed.
+    Config,
+    /// Nobody knows whether the store took it. The keeper resolves it in the background; the caller does not hold
+    /// the lock.
+    Indeterminate,
+    /// An argument is outside its limits.
+    Invalid,
+    /// The lock was held and is held no more.
+    Lost,
+    /// A layer refused the acquisition.
+    Refused,
+    /// The longest wait of the options has passed.
+    TimedOut,
+    /// The store did not answer, or not in time, or has too few replicas up. Nothing was acquired.
+    Unavailable,
+    /// The store holds something that no version of this engine writes, or broke its own rules.
+    Unexpected,
+    /// The engine cannot do this.
+    Unsupported,
+    /// Waiting would never end: the owner holds the key as a reader and wants to write.
+    WouldDeadlock,
+}
+
+/// An error, with its [kind](ErrorKind), and the engine, key and cause it belongs to.
+///
+/// Contention is not an error: `try_*` and `*_within` answer `None`.
+#[derive(Clone)]
+pub struct Error(Arc<Inner>);
+
+#[derive(Clone)]
+struct Inner {
+    kind: ErrorKind,
+    message: String,
+    engine: Option<&'static str>,
+    key: Option<Key>,
+    source: Option<Arc<dyn std::error::Error + Send + Sync>>,
+}
+
+impl Error {
+    /// An error of this kind; the message says which thing is wrong and what to do.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self(Arc::new(Inner { kind, message: message.into(), engine: None, key: None, source: None }))
+    }
+
+    /// What kind of thing went wrong.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The engine that reported it.
+    pub fn engine(&self) -> Option<&'static str> {
+        self.0.engine
+    }
+
+    /// The key it is about.
+    pub fn key(&self) -> Option<&Key> {
+        self.0.key.as_ref()
+    }
+
+    /// Whether the same call may succeed later without any change by the caller.
+    pub fn is_retryable(&self) -> bool {
+        matches!(
+            self.kind(),
+            ErrorKind::Indeterminate | ErrorKind::Lost | ErrorKind::TimedOut | ErrorKind::Unavailable
+        )
+    }
+
+    /// The same error, naming the engine.
+    #[must_use]
+    pub fn with_engine(self, engine: &'static str) -> Self {
+        self.change(|inner| inner.engine = Some(engine))
+    }
+
+    /// The same error, naming the key.
+    #[must_use]
+    pub fn with_key(self, key: &Key) -> Self {
+        self.change(|inner| inner.key = Some(key.clone()))
+    }
+
+    /// The same error, naming its cause.
+    #[must_use]
+    pub fn with_source(self, source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        self.change(|inner| inner.source = Some(Arc::new(source)))
+    }
+
+    fn change(mut self, change: impl FnOnce(&mut Inner)) -> Self {
+        change(Arc::make_mut(&mut self.0));
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)?;
+        if let Some(engine) = self.0.engine {
+            write!(f, " (engine {engine})")?;
+        }
+        if let Some(key) = &self.0.key {
+            write!(f, " (lock {key:?})")?;
+        }
+        if let Some(source) = &self.0.source {
+            write!(f, ": {source}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {self}", self.0.kind)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_deref().map(|source| source as _)
+    }
+}

@@ -1,0 +1,49 @@
+//! What an engine promises, as a value.
+
+/// What an engine promises. Each field that is `false` leaves out the conformance cases that need it, and the run
+/// says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Guarantees {
+    /// Clients that wait are served in the order in which they joined the queue.
+    pub fair: bool,
+    /// Grants carry a token that grows along the order of entries.
+    pub fencing: bool,
+    /// Readers share a key.
+    pub shared_reads: bool,
+    /// A grant outlives a restart of the store.
+    pub durable: bool,
+}
+
+impl Guarantees {
+    /// Everything is promised.
+    pub const ALL: Self = Self { fair: true, fencing: true, shared_reads: true, durable: true };
+
+    /// The same promises, with or without fairness.
+    #[must_use]
+    pub const fn with_fair(mut self, fair: bool) -> Self {
+        self.fair = fair;
+        self
+    }
+
+    /// The same promises, with or without fencing tokens.
+    #[must_use]
+    pub const fn with_fencing(mut self, fencing: bool) -> Self {
+        self.fencing = fencing;
+        self
+    }
+
+    /// The same promises, with or without shared reads.
+    #[must_use]
+    pub const fn with_shared_reads(mut self, shared_reads: bool) -> Self {
+        self.shared_reads = shared_reads;
+        self
+    }
+
+    /// The same promises, with or without grants that outlive a restart of the store.
+    #[must_use]
+    pub const fn with_durable(mut self, durable: bool) -> Self {
+        self.durable = durable;
+        self
+    }
+}

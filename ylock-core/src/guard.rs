@@ -1,0 +1,153 @@
+//! The value that a caller keeps for one acquisition.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use crate::engine::LossReason;
+use crate::environment::Moment;
+use crate::error::{Error, ErrorKind, Result};
+use crate::keeper::Acquired;
+use crate::layer::{Acquisition, End, Layers};
+use crate::lease::Lease;
+use crate::mode::Mode;
+
+/// What became of a lock that was given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "it was held to the end or it was not")]
+#[must_use = "`WasLost` means that somebody else may have been inside"]
+pub enum Unlocked {
+    /// It was held until now.
+    Released,
+    /// It had been lost before: somebody else may have held it meanwhile.
+    WasLost,
+}
+
+/// A lock that is held. Dropping it gives it back.
+///
+/// A guard can be moved to another task or thread, and guards of one owner can be given back in any order.
+/// Everything that can be asked about the lock is on [`Lease`], to which a guard dereferences.
+#[must_use = "if unused the lock is given back at once"]
+pub struct Guard {
+    lease: Lease,
+    acquired: Acquired,
+    watch: Option<Box<Watch>>,
+}
+
+/// What the layers are told at the end.
+struct Watch {
+    layers: Layers,
+    acquisition: Acquisition,
+    since: Moment,
+}
+
+impl Guard {
+    pub(crate) fn new(acquired: Acquired) -> Self {
+        Self { lease: Lease::new(Arc::clone(&acquired.hold), acquired.mode), acquired, watch: None }
+    }
+
+    pub(crate) fn watched(mut self, layers: Layers, acquisition: Acquisition, since: Moment) -> Self {
+        self.watch = Some(Box::new(Watch { layers, acquisition, since }));
+        self
+    }
+
+    /// A view of this lock, to pass around.
+    pub fn lease(&self) -> Lease {
+        self.lease.clone()
+    }
+
+    /// Gives the lock back and waits until the store, or the next local waiter, has it.
+    ///
+    /// Answers [`Unlocked::WasLost`] if the lock was lost before. Giving back one of several acquisitions of the same
+    /// owner keeps the lock and answers at once.
+    ///
+    /// # Cancel safety
+    /// The lock is given back also if this future is dropped.
+    ///
+    /// # Errors
+    /// [`Unavailable`](ErrorKind::Unavailable) or [`Indeterminate`](ErrorKind::Indeterminate) if the store did not
+    /// confirm it for one lease. Then the store frees the lock by itself when its lease ends there.
+    #[doc(alias = "runlock")]
+    pub async fn unlock(mut self) -> Result<Unlocked> {
+        self.tell_layers();
+        let done = self.acquired.unlock();
+        drop(self);
+        done.await
+    }
+
+    /// Gives up writing and goes on reading, without a moment in between in which another writer could get in.
+    /// Returns when the store shows it, so that readers elsewhere may enter.
+    ///
+    /// The guard of a reader is returned as it is. If the same owner has other write guards of this lock, the lock
+    /// stays exclusive until they are given back.
+    ///
+    /// # Cancel safety
+    /// If this future is dropped the lock is given back.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Lost`] if the lock is no longer held.
+    pub async fn downgrade(mut self) -> Result<Self> {
+        if self.lease.mode() == Mode::Write {
+            let shown = self.acquired.downgrade()?;
+            self.lease = Lease::new(Arc::clone(&self.acquired.hold), Mode::Read);
+            if let Some(watch) = &mut self.watch {
+                watch.acquisition.mode = Mode::Read;
+            }
+            shown.await.unwrap_or(Ok(()))?;
+        }
+        Ok(self)
+    }
+
+    /// Tells the layers, once, how this hold ends; before it is given back, because afterwards nobody can say whether it
+    /// was valid until then.
+    fn tell_layers(&mut self) {
+        let Some(watch) = self.watch.take() else { return };
+        let end = match self.lease.loss() {
+            Some(reason) => End::Lost(reason),
+            None if self.lease.is_valid() => End::Released,
+            None => End::Lost(LossReason::Lapsed),
+        };
+        let held = self.acquired.keeper.environment().now().since(watch.since);
+        watch.layers.ended(&watch.acquisition, end, held);
+    }
+
+    /// `Ok` if the lock is valid, otherwise the error that says why not.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Lost`].
+    pub fn check(&self) -> Result<()> {
+        if self.lease.is_valid() { Ok(()) } else { Err(lost(&self.lease)) }
+    }
+}
+
+/// The error of somebody who does not hold its lock any more.
+pub(crate) fn lost(lease: &Lease) -> Error {
+    let reason = lease.loss().map_or("lapsed", |reason| reason.as_str());
+    Error::new(ErrorKind::Lost, format!("the lock was lost: {reason}")).with_key(lease.key())
+}
+
+impl Deref for Guard {
+    type Target = Lease;
+
+    fn deref(&self) -> &Lease {
+        &self.lease
+    }
+}
+
+impl fmt::Debug for Guard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Guard")
+            .field("key", self.key())
+            .field("mode", &self.mode())
+            .field("owner", &self.owner())
+            .field("token", &self.token())
+            .field("remaining", &self.remaining())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.tell_layers();
+    }
+}

@@ -1,0 +1,107 @@
+//! The one task per key that talks to the store for it: contends, and gives back. It carries out what the entry
+//! decides and decides nothing itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Keeper;
+use crate::engine::{AcquisitionId, Request};
+use crate::environment::Moment;
+use crate::error::{Error, ErrorKind};
+use crate::key::Key;
+
+use super::entry::Step;
+
+/// The first pause before a release is tried again; doubled from then on.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// Runs the driver of one entry. If its task is dropped before it is done, because the runtime ends, the entry becomes an
+/// orphan, and whoever looks after the client next adopts it.
+pub(super) struct Driver {
+    keeper: Arc<Keeper>,
+    key: Key,
+    done: bool,
+}
+
+impl Driver {
+    pub(super) fn new(keeper: Arc<Keeper>, key: Key) -> Self {
+        Self { keeper, key, done: false }
+    }
+
+    pub(super) async fn run(mut self) {
+        loop {
+            let step = self.keeper.change(&self.key, |entry, _, _| entry.step());
+            match step {
+                Some(Step::Acquire(request, cancel)) => {
+                    tokio::select! {
+                        () = self.acquire(&request) => {}
+                        // The future is dropped and the outcome unknown: the entry has decided to release already.
+                        () = cancel.notified() => {}
+                    }
+                }
+                Some(Step::Release { id, next, attempts }) => self.release(id, next.as_ref(), attempts).await,
+                Some(Step::Nothing) | None => break,
+            }
+        }
+        self.done = true;
+    }
+
+    async fn acquire(&self, request: &Request) {
+        let answer = self.keeper.engine().acquire(request).await;
+        self.keeper.change(&self.key, |entry, context, effects| match answer {
+            Ok(Some(grant)) => entry.granted(context, grant, effects),
+            Ok(None) => entry.not_free(context, request.id, effects),
+            Err(error) => entry.failed(context, request.id, &error.with_key(&request.key), effects),
+        });
+    }
+
+    async fn release(&self, id: AcquisitionId, next: Option<&Request>, attempts: u32) {
+        if attempts > 0 {
+            let pause = FIRST_PAUSE.saturating_mul(1 << attempts.min(8)).min(LONGEST_PAUSE);
+            let environment = self.keeper.environment();
+            environment.sleep(environment.jitter(pause)).await;
+        }
+        match self.keeper.engine().release(&self.key, id, next).await {
+            Ok(answer) => {
+                self.keeper.change(&self.key, |entry, context, effects| entry.released(context, id, answer, effects));
+            }
+            Err(error) => self.release_failed(id, error),
+        }
+    }
+
+    fn release_failed(&self, id: AcquisitionId, error: Error) {
+        tracing::debug!(key = ?self.key, %error, "a release failed");
+        let bound = self.keeper.longest_lease();
+        self.keeper.change(&self.key, |entry, context, effects| {
+            let Some((since, attempts)) = entry.leaving(id) else { return };
+            *attempts += 1;
+            if context.now.since(since) >= bound {
+                let message = "the store did not confirm a release for one lease; it frees the lock by itself";
+                let error = Error::new(ErrorKind::Indeterminate, message).with_source(error).with_key(context.key);
+                tracing::warn!(%error, "a release was given up");
+                entry.gave_up(context, id, &error, effects);
+            }
+        });
+    }
+}
+
+impl super::entry::Entry {
+    /// Since when this release is tried, and how often it has failed.
+    fn leaving(&mut self, id: AcquisitionId) -> Option<(Moment, &mut u32)> {
+        match &mut self.store {
+            super::entry::Store::Releasing(leaving) if leaving.id == id => {
+                Some((leaving.since, &mut leaving.attempts))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        if !self.done {
+            self.keeper.abandon(&self.key);
+        }
+    }
+}

@@ -1,0 +1,513 @@
+//! What the keeper knows about one key: who of this process holds it, who waits, and where the one contender of
+//! this process stands in the store.
+//!
+//! Everything here is decided under the lock of the entry's shard and without waiting. What follows from a
+//! decision (wake somebody, start a task) is collected in [`Effects`] and done after that lock is released.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tokio::sync::{Notify, oneshot};
+
+use super::effects::{Effects, Reply, Ungranted};
+use super::hold::Hold;
+use super::renewal::{Turn, next_renewal};
+use super::validity::Validity;
+use crate::engine::{AcquisitionId, Engine, Grant, LossReason, Patience, Request, Ticket};
+use crate::environment::Moment;
+use crate::error::{Error, ErrorKind, Result};
+use crate::guard::Unlocked;
+use crate::key::Key;
+use crate::mode::Mode;
+use crate::options::{Fairness, Options};
+use crate::owner::Owner;
+use crate::token::Token;
+
+/// What an entry needs to know of the world around it.
+pub(super) struct Context<'a> {
+    pub(super) engine: &'a Arc<dyn Engine>,
+    pub(super) key: &'a Key,
+    pub(super) now: Moment,
+}
+
+/// One key.
+#[derive(Debug, Default)]
+pub(super) struct Entry {
+    /// Those of this process who wait, in the order in which they are served.
+    pub(super) queue: VecDeque<Waiter>,
+    /// Those of this process who hold. Not empty only while the store's grant is [`Store::Granted`].
+    pub(super) holders: Vec<Holder>,
+    pub(super) store: Store,
+    /// A task drives this entry's requests to the store. At most one does, so that there is one contender per key.
+    pub(super) driven: bool,
+}
+
+/// Where the one contender of this process stands.
+#[derive(Debug, Default)]
+pub(super) enum Store {
+    /// The store knows nothing of us.
+    #[default]
+    Absent,
+    /// A request is in the store's queue, or on its way there.
+    Contending(Contender),
+    /// The store has granted it.
+    Granted(Box<Granted>),
+    /// It is being given back, or an unknown outcome is being undone.
+    Releasing(Leaving),
+}
+
+#[derive(Debug)]
+pub(super) struct Contender {
+    pub(super) request: Request,
+    /// Rung when nobody of this process waits any more.
+    pub(super) cancel: Arc<Notify>,
+}
+
+#[derive(Debug)]
+pub(super) struct Granted {
+    /// The grant as the store was last told to show it: its mode is `Read` from the moment a downgrade is
+    /// decided, because from then on the store may let readers in.
+    pub(super) grant: Grant,
+    pub(super) validity: Arc<Validity>,
+    pub(super) since: Moment,
+    /// How often the grant went from one local holder to the next: part of the token.
+    hand_overs: u32,
+    /// Nobody has held under it yet.
+    fresh: bool,
+    /// A local waiter that conflicts, as the store was last told to show it.
+    pub(super) next: Option<Request>,
+    /// When the store last told whether somebody conflicting waits elsewhere.
+    looked: Moment,
+    pub(super) renewing: bool,
+    /// Something changed during a renewal that the store must be told.
+    pub(super) renew_again: bool,
+    /// Which of the schedule's entries is the current one; the others are stale.
+    pub(super) turn: u64,
+    /// Those who wait for a downgrade to be shown by the store.
+    pub(super) shown: Vec<oneshot::Sender<Result<()>>>,
+}
+
+#[derive(Debug)]
+pub(super) struct Leaving {
+    pub(super) id: AcquisitionId,
+    pub(super) next: Option<Request>,
+    pub(super) since: Moment,
+    pub(super) attempts: u32,
+    /// What to tell those who wait for it to be done.
+    pub(super) result: Unlocked,
+    pub(super) done: Vec<oneshot::Sender<Result<Unlocked>>>,
+}
+
+/// One owner's hold and its counts.
+#[derive(Debug)]
+pub(super) struct Holder {
+    pub(super) hold: Arc<Hold>,
+    pub(super) writes: u32,
+    pub(super) reads: u32,
+    task: Option<tokio::task::Id>,
+}
+
+impl Holder {
+    fn mode(&self) -> Mode {
+        if self.writes > 0 { Mode::Write } else { Mode::Read }
+    }
+
+    /// Counts one more acquisition of the same owner.
+    fn reenter(&mut self, mode: Mode, key: &Key) -> Result<()> {
+        if mode == Mode::Write && self.writes == 0 {
+            let message = "the owner holds this lock as a reader and wants to write: give the read guard back first";
+            return Err(Error::new(ErrorKind::WouldDeadlock, message).with_key(key));
+        }
+        let count = if mode == Mode::Write { &mut self.writes } else { &mut self.reads };
+        *count = count.checked_add(1).ok_or_else(|| {
+            Error::new(ErrorKind::Invalid, "one owner holds this lock four thousand million times").with_key(key)
+        })?;
+        Ok(())
+    }
+}
+
+/// Somebody of this process who waits.
+#[derive(Debug)]
+pub(super) struct Waiter {
+    pub(super) number: u64,
+    pub(super) owner: Owner,
+    /// The owner was named by the caller, so that others may have the same one.
+    pub(super) named: bool,
+    pub(super) mode: Mode,
+    /// Does not stay in the store's queue.
+    pub(super) tries: bool,
+    pub(super) arrived: Moment,
+    /// For `Fairness::Strict`: the place in the queue of all processes, taken on arrival.
+    pub(super) ticket: Option<Ticket>,
+    pub(super) options: Arc<Options>,
+    pub(super) task: Option<tokio::task::Id>,
+    pub(super) reply: oneshot::Sender<Reply>,
+}
+
+/// What to do next in the store.
+pub(super) enum Step {
+    Acquire(Request, Arc<Notify>),
+    Release { id: AcquisitionId, next: Option<Request>, attempts: u32 },
+    Nothing,
+}
+
+impl Entry {
+    pub(super) fn is_forgettable(&self) -> bool {
+        matches!(self.store, Store::Absent) && self.queue.is_empty() && !self.driven
+    }
+
+    /// Grants at once if this owner holds the key already.
+    pub(super) fn reenter(&mut self, context: &Context<'_>, owner: Owner, mode: Mode) -> Option<Result<Arc<Hold>>> {
+        let Store::Granted(granted) = &self.store else { return None };
+        let holder = self.holders.iter_mut().find(|holder| holder.hold.owner == owner)?;
+        if !granted.validity.is_valid() {
+            return None;
+        }
+        Some(holder.reenter(mode, context.key).map(|()| Arc::clone(&holder.hold)))
+    }
+
+    /// Whether a `try_*` may stay in the queue for the answer of the store: only if nobody is known to be before it.
+    pub(super) fn may_try(&self) -> bool {
+        self.queue.is_empty() && matches!(self.store, Store::Absent | Store::Releasing(_))
+    }
+
+    pub(super) fn push(&mut self, waiter: Waiter) {
+        self.warn_of_own_task(&waiter);
+        let unfair = waiter.options.fairness() == Fairness::Unfair;
+        if unfair && waiter.mode == Mode::Read && self.is_shared() {
+            // A newcomer may overtake: readers are inside, and the writers that wait do not keep it out.
+            self.queue.push_front(waiter);
+        } else {
+            self.queue.push_back(waiter);
+        }
+    }
+
+    /// Whether readers hold it, and nobody else.
+    fn is_shared(&self) -> bool {
+        !self.holders.is_empty() && self.holders.iter().all(|holder| holder.mode() == Mode::Read)
+    }
+
+    fn warn_of_own_task(&self, waiter: &Waiter) {
+        let Some(task) = waiter.task else { return };
+        for holder in self.holders.iter().filter(|holder| holder.task == Some(task)) {
+            tracing::warn!(
+                key = ?holder.hold.validity.key, holder = %holder.hold.owner, waiter = %waiter.owner,
+                "a task waits for a lock that it holds itself under another owner; use one owner, or it waits for ever"
+            );
+        }
+    }
+
+    /// Removes somebody who stopped waiting. `false` if it was not in the queue any more.
+    pub(super) fn remove(&mut self, number: u64) -> bool {
+        match self.queue.iter().position(|waiter| waiter.number == number) {
+            Some(position) => self.queue.remove(position).is_some(),
+            None => false,
+        }
+    }
+
+    /// Makes everything follow that follows from a change: who is granted, what the store must be told.
+    pub(super) fn advance(&mut self, context: &Context<'_>, effects: &mut Effects) {
+        match &self.store {
+            Store::Absent => self.contend(context, effects),
+            Store::Contending(contender) if !self.wants(&contender.request) => {
+                contender.cancel.notify_one();
+                let id = contender.request.id;
+                self.leave(context, id, Unlocked::Released, None, effects);
+            }
+            Store::Contending(_) | Store::Releasing(_) => self.ensure_driven(effects),
+            Store::Granted(granted) if !granted.validity.is_valid() => {
+                self.lose(context, LossReason::Lapsed, effects);
+            }
+            Store::Granted(_) => self.advance_granted(context, effects),
+        }
+    }
+
+    /// Whether somebody still waits for the answer to this request. Somebody who only tries must not be left to one that
+    /// stays in the queue.
+    fn wants(&self, request: &Request) -> bool {
+        self.queue.front().is_some_and(|first| !first.tries || request.patience == Patience::Try)
+    }
+
+    fn advance_granted(&mut self, context: &Context<'_>, effects: &mut Effects) {
+        while self.admits_first(context, effects) {
+            self.admit_first(effects);
+        }
+        if !self.holders.is_empty() {
+            self.show(context, effects);
+            return;
+        }
+        let next = self.request_after(context);
+        let Store::Granted(granted) = &self.store else { return };
+        granted.validity.finish();
+        let id = granted.grant.id;
+        self.leave(context, id, Unlocked::Released, next, effects);
+    }
+
+    /// Starts contending for whoever is first.
+    fn contend(&mut self, context: &Context<'_>, effects: &mut Effects) {
+        let Some(first) = self.queue.front() else { return };
+        let request = request_for(context, first, None);
+        self.store = Store::Contending(Contender { request, cancel: Arc::default() });
+        self.ensure_driven(effects);
+    }
+
+    fn ensure_driven(&mut self, effects: &mut Effects) {
+        effects.drive |= !std::mem::replace(&mut self.driven, true);
+    }
+
+    /// Whether the first waiter may enter under the grant that this process has.
+    fn admits_first(&mut self, context: &Context<'_>, effects: &mut Effects) -> bool {
+        let shared = self.is_shared();
+        let Store::Granted(granted) = &mut self.store else { return false };
+        let Some(first) = self.queue.front() else { return false };
+        if first.mode == Mode::Write && granted.grant.mode == Mode::Read {
+            return false;
+        }
+        if granted.fresh {
+            return true;
+        }
+        if !self.holders.is_empty() && (first.mode == Mode::Write || !shared) {
+            return false;
+        }
+        match granted.grant.mode {
+            Mode::Write => granted.may_hand_over(&first.options, context.now),
+            Mode::Read => granted.may_join(first, context.now, effects),
+        }
+    }
+
+    /// Makes the first waiter a holder, and with it whoever else waits for the same owner.
+    fn admit_first(&mut self, effects: &mut Effects) {
+        let Store::Granted(granted) = &mut self.store else { return };
+        let Some(first) = self.queue.pop_front() else { return };
+        if self.holders.is_empty() && !granted.fresh && granted.grant.mode == Mode::Write {
+            granted.hand_overs += 1;
+        }
+        granted.fresh = false;
+        let token = granted.grant.token.map(|token| Token::local(token, granted.hand_overs));
+        let hold = Arc::new(Hold::new(Arc::clone(&granted.validity), first.owner, token));
+        let (writes, reads) = if first.mode == Mode::Write { (1, 0) } else { (0, 1) };
+        self.holders.push(Holder { hold: Arc::clone(&hold), writes, reads, task: first.task });
+        let (owner, named) = (first.owner, first.named);
+        effects.grant(first, hold, false);
+        if named {
+            self.admit_same_owner(owner, effects);
+        }
+    }
+
+    /// One owner may wait in several places at once. It is inside now, so all of them are: were they left in the
+    /// queue, they would wait for somebody who may be waiting for them.
+    fn admit_same_owner(&mut self, owner: Owner, effects: &mut Effects) {
+        while let Some(position) = self.queue.iter().position(|waiter| waiter.owner == owner) {
+            let Some(waiter) = self.queue.remove(position) else { return };
+            let Some(holder) = self.holders.iter_mut().find(|holder| holder.hold.owner == owner) else { return };
+            match holder.reenter(waiter.mode, &holder.hold.validity.key.clone()) {
+                Ok(()) => effects.grant(waiter, Arc::clone(&holder.hold), true),
+                Err(error) => effects.fail(waiter, error),
+            }
+        }
+    }
+
+    /// Makes the store show what has changed: that nobody writes any more, or that a local writer waits.
+    fn show(&mut self, context: &Context<'_>, effects: &mut Effects) {
+        let reads_only = self.is_shared();
+        let Store::Granted(granted) = &mut self.store else { return };
+        let writer_waits = self.queue.iter().any(|waiter| waiter.mode == Mode::Write);
+        // With a local writer waiting the exclusive grant is kept for it, as long as it may still be handed over.
+        let keep = writer_waits && self.queue.front().is_some_and(|first| granted.may_hand_over(&first.options, context.now));
+        let mut changed = false;
+        if granted.grant.mode == Mode::Write && reads_only && !keep {
+            granted.grant.mode = Mode::Read;
+            changed = true;
+        }
+        let first_writer = self.queue.front().filter(|first| first.mode == Mode::Write && !first.tries);
+        let announce = first_writer.filter(|_| granted.grant.mode == Mode::Read);
+        if announce.is_some() != granted.next.is_some() {
+            granted.next = announce.map(|first| request_for(context, first, Some(first_ticket(context, first))));
+            changed = true;
+        }
+        if changed {
+            granted.renew_soon(effects);
+        }
+    }
+
+    /// The request that follows when the grant is given back: joining again costs no trip of its own.
+    fn request_after(&mut self, context: &Context<'_>) -> Option<Request> {
+        let Store::Granted(granted) = &mut self.store else { return None };
+        let first = self.queue.front().filter(|first| !first.tries)?;
+        match granted.next.take() {
+            Some(announced) if announced.mode == first.mode => Some(announced),
+            _ => Some(request_for(context, first, None)),
+        }
+    }
+
+    /// Begins to give back what the store has of us.
+    fn leave(
+        &mut self,
+        context: &Context<'_>,
+        id: AcquisitionId,
+        result: Unlocked,
+        next: Option<Request>,
+        effects: &mut Effects,
+    ) {
+        let leaving = Leaving { id, next, since: context.now, attempts: 0, result, done: Vec::new() };
+        self.store = Store::Releasing(leaving);
+        self.ensure_driven(effects);
+    }
+
+    /// The grant is gone: nobody holds any more, and those who wait must contend afresh.
+    pub(super) fn lose(&mut self, context: &Context<'_>, reason: LossReason, effects: &mut Effects) {
+        let next = self.request_after(context);
+        let Store::Granted(granted) = &mut self.store else { return };
+        granted.validity.lose(reason);
+        let (id, shown) = (granted.grant.id, std::mem::take(&mut granted.shown));
+        let error = Error::new(ErrorKind::Lost, format!("the lock was lost: {}", reason.as_str()));
+        effects.shown.extend(shown.into_iter().map(|sender| (sender, Err(error.clone().with_key(context.key)))));
+        self.holders.clear();
+        self.leave(context, id, Unlocked::WasLost, next, effects);
+    }
+
+    /// The store has granted the contender's request.
+    pub(super) fn granted(&mut self, context: &Context<'_>, grant: Grant, effects: &mut Effects) {
+        match &self.store {
+            Store::Contending(contender) if contender.request.id == grant.id => {}
+            // Cancelled meanwhile: the release that is already decided undoes it.
+            _ => return,
+        }
+        let environment = context.engine.environment();
+        let validity = Arc::new(Validity::new(&grant, environment));
+        effects.renew = Some(Turn { at: next_renewal(&grant), id: grant.id, number: 0 });
+        self.store = Store::Granted(Box::new(Granted {
+            validity,
+            since: context.now,
+            looked: grant.sent,
+            grant,
+            hand_overs: 0,
+            fresh: true,
+            next: None,
+            renewing: false,
+            renew_again: false,
+            turn: 0,
+            shown: Vec::new(),
+        }));
+        self.advance(context, effects);
+    }
+
+    /// The store has not granted it to somebody who only tried.
+    pub(super) fn not_free(&mut self, context: &Context<'_>, id: AcquisitionId, effects: &mut Effects) {
+        match &self.store {
+            Store::Contending(contender) if contender.request.id == id => self.store = Store::Absent,
+            _ => return,
+        }
+        if self.queue.front().is_some_and(|first| first.tries) {
+            effects.answer(self.queue.pop_front(), Ungranted::NotFree);
+        }
+        self.advance(context, effects);
+    }
+
+    /// The store could not be asked, or nobody knows what it did: everybody who waits is told, and the attempt is undone.
+    pub(super) fn failed(&mut self, context: &Context<'_>, id: AcquisitionId, error: &Error, effects: &mut Effects) {
+        match &self.store {
+            Store::Contending(contender) if contender.request.id == id => {}
+            _ => return,
+        }
+        self.fail_all(error, effects);
+        self.leave(context, id, Unlocked::Released, None, effects);
+    }
+
+    pub(super) fn fail_all(&mut self, error: &Error, effects: &mut Effects) {
+        for waiter in self.queue.drain(..) {
+            effects.fail(waiter, error.clone());
+        }
+    }
+
+    /// What the driver does next.
+    pub(super) fn step(&mut self) -> Step {
+        match &mut self.store {
+            Store::Contending(contender) => Step::Acquire(contender.request.clone(), Arc::clone(&contender.cancel)),
+            Store::Releasing(leaving) => {
+                Step::Release { id: leaving.id, next: leaving.next.clone(), attempts: leaving.attempts }
+            }
+            Store::Absent | Store::Granted(_) => {
+                self.driven = false;
+                Step::Nothing
+            }
+        }
+    }
+}
+
+impl Granted {
+    /// Whether the next local waiter may have the exclusive grant without a trip to the store.
+    fn may_hand_over(&self, options: &Options, now: Moment) -> bool {
+        let bound = options.hand_over();
+        options.fairness() != Fairness::Strict
+            && self.hand_overs < bound.count()
+            && now.since(self.since) < bound.time()
+    }
+
+    /// Whether a local reader may share the grant. It must not overtake a writer that waits elsewhere, so
+    /// what is known of those must be fresh: known since the reader came for `Strict`, and otherwise not older than the time
+    /// for which a process may keep a lock to itself.
+    fn may_join(&mut self, reader: &Waiter, now: Moment, effects: &mut Effects) -> bool {
+        match reader.options.fairness() {
+            Fairness::Unfair => return true,
+            Fairness::Strict if self.looked < reader.arrived => {
+                self.renew_soon(effects);
+                return false;
+            }
+            Fairness::Strict => {}
+            // Those who waited together are one batch.
+            Fairness::Fair if reader.arrived <= self.since => return true,
+            Fairness::Fair => {
+                if now.since(self.looked) >= reader.options.hand_over().time() {
+                    self.renew_soon(effects);
+                }
+            }
+        }
+        !self.grant.contended
+    }
+
+    /// A renewal was confirmed. `asked` is the moment just before it began: what it says of others is not older.
+    pub(super) fn confirm(&mut self, asked: Moment, sent: Moment, contended: bool, effects: &mut Effects) {
+        self.looked = asked;
+        self.grant.sent = sent;
+        self.grant.contended = contended;
+        if self.renew_again {
+            self.schedule(Moment::ZERO, effects);
+        } else {
+            self.schedule(next_renewal(&self.grant), effects);
+            effects.shown.extend(self.shown.drain(..).map(|shown| (shown, Ok(()))));
+        }
+    }
+
+    /// The store shall be told at once, not only when the next renewal is due.
+    pub(super) fn renew_soon(&mut self, effects: &mut Effects) {
+        if self.renewing {
+            self.renew_again = true;
+        } else {
+            self.schedule(Moment::ZERO, effects);
+        }
+    }
+
+    /// Makes `at` the one moment at which the renewal looks at this grant next.
+    pub(super) fn schedule(&mut self, at: Moment, effects: &mut Effects) {
+        self.turn += 1;
+        effects.renew = Some(Turn { at, id: self.grant.id, number: self.turn });
+    }
+}
+
+fn request_for(context: &Context<'_>, first: &Waiter, ticket: Option<Ticket>) -> Request {
+    Request {
+        key: context.key.clone(),
+        id: AcquisitionId::new(&*context.engine.environment()),
+        mode: first.mode,
+        owner: first.owner,
+        lease: first.options.lease(),
+        patience: if first.tries { Patience::Try } else { Patience::Queue },
+        fairness: first.options.fairness(),
+        ticket: first.ticket.or(ticket),
+    }
+}
+
+fn first_ticket(context: &Context<'_>, first: &Waiter) -> Ticket {
+    first.ticket.unwrap_or_else(|| context.engine.ticket())
+}

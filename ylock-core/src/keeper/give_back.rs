@@ -1,0 +1,128 @@
+//! How holders let go: giving back, giving up writing, and the end of a release.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use super::effects::Effects;
+use super::entry::{Contender, Context, Entry, Leaving, Store};
+use super::hold::Hold;
+use crate::engine::{AcquisitionId, LossReason, Release};
+use crate::error::{Error, ErrorKind, Result};
+use crate::guard::Unlocked;
+use crate::mode::Mode;
+
+/// Who wants to know when a release is done.
+pub(super) type Done = Option<oneshot::Sender<Result<Unlocked>>>;
+
+impl Entry {
+    /// One acquisition is given back.
+    pub(super) fn give_back(
+        &mut self,
+        context: &Context<'_>,
+        hold: &Arc<Hold>,
+        mode: Mode,
+        done: Done,
+        effects: &mut Effects,
+    ) {
+        if !self.is_held(context, hold, effects) {
+            effects.done.extend(done.map(|done| (done, Ok(Unlocked::WasLost))));
+            return;
+        }
+        self.count_down(hold, mode);
+        self.advance(context, effects);
+        match &mut self.store {
+            Store::Releasing(leaving) if leaving.id == hold.validity.id => leaving.done.extend(done),
+            _ => effects.done.extend(done.map(|done| (done, Ok(Unlocked::Released)))),
+        }
+    }
+
+    /// A writer becomes a reader. `shown` is told when the store shows it.
+    pub(super) fn downgrade(
+        &mut self,
+        context: &Context<'_>,
+        hold: &Arc<Hold>,
+        shown: oneshot::Sender<Result<()>>,
+        effects: &mut Effects,
+    ) -> Result<()> {
+        if !self.is_held(context, hold, effects) {
+            return Err(Error::new(ErrorKind::Lost, "the lock was lost").with_key(context.key));
+        }
+        if let Some(holder) = self.holders.iter_mut().find(|holder| Arc::ptr_eq(&holder.hold, hold)) {
+            holder.writes = holder.writes.saturating_sub(1);
+            holder.reads += 1;
+        }
+        let writers = self.holders.iter().any(|holder| holder.writes > 0);
+        if let Store::Granted(granted) = &mut self.store
+            && !writers
+        {
+            granted.grant.mode = Mode::Read;
+            granted.shown.push(shown);
+            granted.renew_soon(effects);
+        } else {
+            effects.shown.push((shown, Ok(())));
+        }
+        self.advance(context, effects);
+        Ok(())
+    }
+
+    /// Whether this hold is one of the present grant, and the grant is valid. One that has lapsed is lost here.
+    fn is_held(&mut self, context: &Context<'_>, hold: &Arc<Hold>, effects: &mut Effects) -> bool {
+        let Store::Granted(granted) = &self.store else { return false };
+        let same = Arc::ptr_eq(&granted.validity, &hold.validity);
+        if same && !granted.validity.is_valid() {
+            self.lose(context, LossReason::Lapsed, effects);
+            return false;
+        }
+        same
+    }
+
+    fn count_down(&mut self, hold: &Arc<Hold>, mode: Mode) {
+        let Some(position) = self.holders.iter().position(|holder| Arc::ptr_eq(&holder.hold, hold)) else { return };
+        let holder = &mut self.holders[position];
+        match mode {
+            Mode::Write => holder.writes = holder.writes.saturating_sub(1),
+            Mode::Read => holder.reads = holder.reads.saturating_sub(1),
+        }
+        if holder.writes == 0 && holder.reads == 0 {
+            hold.end();
+            self.holders.remove(position);
+        }
+    }
+
+    /// The store has answered a release.
+    pub(super) fn released(
+        &mut self,
+        context: &Context<'_>,
+        id: AcquisitionId,
+        answer: Release,
+        effects: &mut Effects,
+    ) {
+        let Some(leaving) = self.take_leaving(id) else { return };
+        let result = if answer == Release::WasGone { Unlocked::WasLost } else { leaving.result };
+        effects.done.extend(leaving.done.into_iter().map(|done| (done, Ok(result))));
+        if let Some(request) = leaving.next {
+            self.store = Store::Contending(Contender { request, cancel: Arc::default() });
+        }
+        self.advance(context, effects);
+    }
+
+    /// A release was not confirmed for a whole lease: the store frees it by itself.
+    pub(super) fn gave_up(&mut self, context: &Context<'_>, id: AcquisitionId, error: &Error, effects: &mut Effects) {
+        let Some(leaving) = self.take_leaving(id) else { return };
+        effects.done.extend(leaving.done.into_iter().map(|done| (done, Err(error.clone()))));
+        self.fail_all(error, effects);
+        self.advance(context, effects);
+    }
+
+    /// Ends a release. The entry is `Absent` then.
+    fn take_leaving(&mut self, id: AcquisitionId) -> Option<Leaving> {
+        match std::mem::take(&mut self.store) {
+            Store::Releasing(leaving) if leaving.id == id => Some(leaving),
+            other => {
+                self.store = other;
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What an owner has while its count is above zero, and what the keeper hands to one acquisition.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::Keeper;
+use super::validity::Validity;
+use crate::mode::Mode;
+use crate::owner::Owner;
+use crate::token::Token;
+
+/// What all guards of one owner's hold share.
+#[derive(Debug)]
+pub(crate) struct Hold {
+    pub(crate) validity: Arc<Validity>,
+    pub(crate) owner: Owner,
+    pub(crate) token: Option<Token>,
+    /// The count has fallen to zero. The grant may live on, for others.
+    over: AtomicBool,
+}
+
+impl Hold {
+    pub(super) fn new(validity: Arc<Validity>, owner: Owner, token: Option<Token>) -> Self {
+        Self { validity, owner, token, over: AtomicBool::new(false) }
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
+    }
+
+    pub(super) fn end(&self) {
+        self.over.store(true, Ordering::Release);
+    }
+}
+
+/// One acquisition that was granted. Whoever lets go of it gives it back, so that it cannot get lost on its way
+/// to a caller that has just stopped waiting.
+#[derive(Debug)]
+pub(crate) struct Acquired {
+    pub(crate) hold: Arc<Hold>,
+    pub(crate) mode: Mode,
+    pub(crate) reentrant: bool,
+    pub(crate) keeper: Arc<Keeper>,
+    /// Given back by other means; dropping does nothing.
+    pub(super) spent: bool,
+}
+
+impl Drop for Acquired {
+    fn drop(&mut self) {
+        if !self.spent {
+            self.keeper.give_back(&self.hold, self.mode, None);
+        }
+    }
+}

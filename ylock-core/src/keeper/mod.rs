@@ -1,0 +1,286 @@
+//! The keeper: one per client, between the locks of the users and the engine.
+//!
+//! Tasks of one process that want one key queue here and use *one* contender in the store. Readers share a grant; a
+//! writer's grant may go to the next local task without a trip to the store. Reentrancy, renewal, loss and the
+//! retries of releases live here, once for all engines.
+//!
+//! - [`entry`]: what is known of one key, and every decision about it. No waiting, no clock, no store.
+//! - [`driver`]: the task that carries out an entry's requests.
+//! - [`renewal`]: when which grant is renewed.
+//! - [`effects`]: what is done after a decision, outside the lock of the shard.
+
+mod driver;
+mod effects;
+mod entry;
+mod give_back;
+mod hold;
+mod renewal;
+mod validity;
+mod view;
+mod waiting;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, oneshot};
+
+use crate::engine::{Engine, LossReason};
+use crate::environment::Environment;
+use crate::error::{Error, ErrorKind, Result};
+use crate::guard::Unlocked;
+use crate::key::Key;
+use crate::mode::Mode;
+
+use driver::Driver;
+use effects::Effects;
+use entry::{Context, Entry, Store};
+use give_back::Done;
+pub(crate) use hold::{Acquired, Hold};
+use renewal::Schedule;
+pub(crate) use waiting::Ask;
+
+/// Keys are spread over this many locks, so that tasks with different keys rarely meet.
+const SHARDS: usize = 32;
+
+type Shard = Mutex<HashMap<Key, Entry>>;
+
+/// See the [module](self).
+pub(crate) struct Keeper {
+    engine: Arc<dyn Engine>,
+    environment: Arc<dyn Environment>,
+    shards: Box<[Shard]>,
+    hasher: RandomState,
+    /// How many entries there are in all shards.
+    entries: AtomicUsize,
+    schedule: Arc<Schedule>,
+    /// Whether a task looks after renewals and orphans. It dies with its runtime, and is started anew by the next acquisition.
+    looked_after: Arc<AtomicBool>,
+    /// Keys whose driver was dropped before it was done.
+    orphans: Mutex<Vec<Key>>,
+    closed: AtomicBool,
+    drained: Notify,
+    next_number: AtomicU64,
+    /// The longest lease that was ever asked for, in nanoseconds: after it the store has freed whatever was left.
+    longest_lease: AtomicU64,
+}
+
+impl Keeper {
+    pub(crate) fn new(engine: Arc<dyn Engine>) -> Arc<Self> {
+        Arc::new(Self {
+            environment: engine.environment(),
+            engine,
+            shards: (0..SHARDS).map(|_| Shard::default()).collect(),
+            hasher: RandomState::new(),
+            entries: AtomicUsize::new(0),
+            schedule: Arc::default(),
+            looked_after: Arc::default(),
+            orphans: Mutex::default(),
+            closed: AtomicBool::new(false),
+            drained: Notify::new(),
+            next_number: AtomicU64::new(0),
+            longest_lease: AtomicU64::new(0),
+        })
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<dyn Engine> {
+        &self.engine
+    }
+
+    pub(crate) fn environment(&self) -> &Arc<dyn Environment> {
+        &self.environment
+    }
+
+    /// How many keys are held, waited for, or on their way back.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.load(Ordering::Relaxed)
+    }
+
+    /// See [`Guard`](crate::Guard): gives back one acquisition, and tells `done` when it is.
+    fn give_back(self: &Arc<Self>, hold: &Arc<Hold>, mode: Mode, done: Done) {
+        let mut done = done;
+        let known = self.change(&hold.validity.key, |entry, context, effects| {
+            entry.give_back(context, hold, mode, done.take(), effects);
+        });
+        if known.is_none()
+            && let Some(done) = done
+        {
+            drop(done.send(Ok(Unlocked::WasLost)));
+        }
+    }
+
+    /// Gives everything back, and waits for it.
+    pub(crate) async fn close(self: &Arc<Self>) {
+        let first = !self.closed.swap(true, Ordering::SeqCst);
+        for key in self.keys() {
+            self.change(&key, |entry, context, effects| {
+                entry.fail_all(&closed(), effects);
+                if matches!(entry.store, Store::Granted(_)) {
+                    entry.lose(context, LossReason::Closed, effects);
+                } else {
+                    entry.advance(context, effects);
+                }
+            });
+        }
+        self.look_after();
+        tokio::select! {
+            () = self.wait_until_drained() => {}
+            // Releases give up after one lease; this bound is for those whose runtime is gone.
+            () = self.environment.sleep(self.longest_lease().saturating_mul(2)) => {}
+        }
+        if first && let Err(error) = self.engine.close().await {
+            tracing::warn!(%error, "the engine was not closed cleanly");
+        }
+    }
+
+    async fn wait_until_drained(&self) {
+        loop {
+            let drained = self.drained.notified();
+            if self.len() == 0 {
+                return;
+            }
+            drained.await;
+        }
+    }
+
+    fn keys(&self) -> Vec<Key> {
+        self.shards.iter().flat_map(|shard| lock(shard).keys().cloned().collect::<Vec<_>>()).collect()
+    }
+
+    fn shard(&self, key: &Key) -> &Shard {
+        let hash = self.hasher.hash_one(key) as usize;
+        &self.shards[hash % self.shards.len()]
+    }
+
+    /// Changes the entry of a key, if there is one, then does what follows from it.
+    fn change<T>(
+        self: &Arc<Self>,
+        key: &Key,
+        change: impl FnOnce(&mut Entry, &Context<'_>, &mut Effects) -> T,
+    ) -> Option<T> {
+        let mut effects = Effects::default();
+        let mut shard = lock(self.shard(key));
+        let entry = shard.get_mut(key)?;
+        let result = change(entry, &self.context(key), &mut effects);
+        if entry.is_forgettable() {
+            shard.remove(key);
+            self.forgot_one();
+        }
+        drop(shard);
+        effects.happen(self, key);
+        Some(result)
+    }
+
+    fn context<'a>(&'a self, key: &'a Key) -> Context<'a> {
+        Context { engine: &self.engine, key, now: self.environment.now() }
+    }
+
+    fn forgot_one(&self) {
+        let left = self.entries.fetch_sub(1, Ordering::SeqCst) - 1;
+        if left == 0 {
+            self.drained.notify_waiters();
+        }
+    }
+
+    /// Starts the driver of an entry.
+    fn drive(self: &Arc<Self>, key: &Key) {
+        // Made before it is spawned: where nobody can run it, it is dropped, and that must be noticed.
+        let driver = Driver::new(Arc::clone(self), key.clone());
+        self.environment.spawn(Box::pin(driver.run()));
+    }
+
+    /// A driver was dropped before it was done.
+    fn abandon(self: &Arc<Self>, key: &Key) {
+        if let Some(entry) = lock(self.shard(key)).get_mut(key) {
+            entry.driven = false;
+        }
+        self.orphans.lock().unwrap_or_else(PoisonError::into_inner).push(key.clone());
+        self.schedule.wake.notify_one();
+    }
+
+    /// Goes on with the entries whose driver was dropped.
+    fn adopt_orphans(self: &Arc<Self>) {
+        let orphans = std::mem::take(&mut *self.orphans.lock().unwrap_or_else(PoisonError::into_inner));
+        for key in orphans {
+            self.change(&key, |entry, context, effects| entry.advance(context, effects));
+        }
+    }
+
+    /// Starts the task that renews, unless it runs.
+    fn look_after(self: &Arc<Self>) {
+        if self.looked_after.load(Ordering::Acquire) || self.looked_after.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let alive = Alive(Arc::clone(&self.looked_after));
+        let work = renewal::look_after(Arc::downgrade(self), Arc::clone(&self.schedule));
+        self.environment.spawn(Box::pin(async move {
+            let _alive = alive;
+            work.await;
+        }));
+    }
+
+    fn longest_lease(&self) -> Duration {
+        Duration::from_nanos(self.longest_lease.load(Ordering::Relaxed))
+    }
+}
+
+/// Says that nobody looks after the client any more.
+struct Alive(Arc<AtomicBool>);
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        // The task that looks after the client sleeps until it is woken, and then finds that the client is gone.
+        self.schedule.wake.notify_one();
+    }
+}
+
+impl fmt::Debug for Keeper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keeper").field("engine", &self.engine).field("entries", &self.len()).finish_non_exhaustive()
+    }
+}
+
+impl Acquired {
+    /// Gives it back now. The answer can be waited for, or not.
+    pub(crate) fn unlock(&mut self) -> impl Future<Output = Result<Unlocked>> + use<> {
+        self.spent = true;
+        let (done, answer) = oneshot::channel();
+        self.keeper.give_back(&self.hold, self.mode, Some(done));
+        async move {
+            answer.await.unwrap_or_else(|_| {
+                let message = "the runtime ended before the store confirmed the release";
+                Err(Error::new(ErrorKind::Indeterminate, message))
+            })
+        }
+    }
+
+    /// Becomes a reader now. The answer comes when the store shows it.
+    pub(crate) fn downgrade(&mut self) -> Result<oneshot::Receiver<Result<()>>> {
+        let (shown, answer) = oneshot::channel();
+        let key = self.hold.validity.key.clone();
+        let lost = || Error::new(ErrorKind::Lost, "the lock was lost").with_key(&key);
+        let result = self.keeper.change(&key, |entry, context, effects| {
+            entry.downgrade(context, &self.hold, shown, effects)
+        });
+        result.ok_or_else(lost)??;
+        self.mode = Mode::Read;
+        Ok(answer)
+    }
+}
+
+fn lock(shard: &Shard) -> MutexGuard<'_, HashMap<Key, Entry>> {
+    shard.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn closed() -> Error {
+    Error::new(ErrorKind::Closed, "the client is closed")
+}

@@ -1,0 +1,170 @@
+//! Renewal, in one place for all grants of a client: when each is due, in batches, and what follows.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::Keeper;
+use super::effects::Effects;
+use super::entry::{Context, Entry, Store};
+use crate::engine::{AcquisitionId, Grant, Holding, LossReason, Renewal};
+use crate::environment::Moment;
+use crate::error::Result;
+use crate::key::Key;
+
+/// Renewals per lease.
+const RENEWALS: u32 = 3;
+/// After a renewal that failed, the next try comes after this part of the lease.
+const RETRY_PART: u32 = 12;
+/// The most grants in one call of the engine: a bound on what one slow call can delay.
+const BATCH: usize = 256;
+/// The longest sleep while something is held: timers may stand still while the machine is suspended, and the
+/// loss must be told soon after it wakes up.
+const LONGEST_SLEEP: Duration = Duration::from_millis(500);
+
+/// One moment at which to look at a grant.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn {
+    pub(super) at: Moment,
+    pub(super) id: AcquisitionId,
+    pub(super) number: u64,
+}
+
+/// When a grant that has just been confirmed is due.
+pub(super) fn next_renewal(grant: &Grant) -> Moment {
+    grant.sent.plus(grant.lease / RENEWALS)
+}
+
+/// When which grant is due. An entry whose grant has ended, or was scheduled anew, is stale and is skipped.
+#[derive(Debug, Default)]
+pub(super) struct Schedule {
+    heap: Mutex<BinaryHeap<Reverse<Due>>>,
+    pub(super) wake: Notify,
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Due {
+    at: Moment,
+    number: u64,
+    id: AcquisitionId,
+    key: Key,
+}
+
+impl Schedule {
+    pub(super) fn push(&self, key: &Key, turn: Turn) {
+        let mut heap = self.heap.lock().unwrap_or_else(PoisonError::into_inner);
+        let earlier = heap.peek().is_none_or(|Reverse(first)| turn.at < first.at);
+        heap.push(Reverse(Due { at: turn.at, number: turn.number, id: turn.id, key: key.clone() }));
+        drop(heap);
+        if earlier {
+            self.wake.notify_one();
+        }
+    }
+
+    fn pop_due(&self, now: Moment) -> Vec<Due> {
+        let mut heap = self.heap.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut due = Vec::new();
+        while heap.peek().is_some_and(|Reverse(first)| first.at <= now) {
+            due.extend(heap.pop().map(|Reverse(first)| first));
+        }
+        due
+    }
+
+    fn next(&self) -> Option<Moment> {
+        let heap = self.heap.lock().unwrap_or_else(PoisonError::into_inner);
+        heap.peek().map(|Reverse(first)| first.at)
+    }
+}
+
+/// Looks after all grants of a client until the client is gone.
+pub(super) async fn look_after(keeper: Weak<Keeper>, schedule: Arc<Schedule>) {
+    while let Some(keeper) = keeper.upgrade() {
+        keeper.adopt_orphans();
+        let environment = Arc::clone(keeper.environment());
+        let holdings: Vec<Holding> =
+            schedule.pop_due(environment.now()).into_iter().filter_map(|due| keeper.due(&due)).collect();
+        for batch in holdings.chunks(BATCH) {
+            environment.spawn(Box::pin(renew(Arc::clone(&keeper), batch.to_vec())));
+        }
+        drop(keeper);
+        let pause = schedule.next().map(|at| at.since(environment.now()).min(LONGEST_SLEEP));
+        match pause {
+            Some(pause) => tokio::select! {
+                () = environment.sleep(pause) => {}
+                () = schedule.wake.notified() => {}
+            },
+            None => schedule.wake.notified().await,
+        }
+    }
+}
+
+/// Renews one batch.
+async fn renew(keeper: Arc<Keeper>, holdings: Vec<Holding>) {
+    let asked = keeper.environment().now();
+    let answers = keeper.engine().renew(&holdings).await;
+    for (holding, answer) in holdings.iter().zip(answers) {
+        keeper.change(&holding.grant.key, |entry, context, effects| {
+            entry.renewed(context, holding.grant.id, asked, answer, effects);
+        });
+    }
+}
+
+impl Keeper {
+    /// A turn has come: what to renew, if anything.
+    fn due(self: &Arc<Self>, due: &Due) -> Option<Holding> {
+        self.change(&due.key, |entry, context, effects| entry.due(context, due, effects)).flatten()
+    }
+}
+
+impl Entry {
+    fn due(&mut self, context: &Context<'_>, due: &Due, effects: &mut Effects) -> Option<Holding> {
+        let Store::Granted(granted) = &mut self.store else { return None };
+        if granted.grant.id != due.id || granted.turn != due.number {
+            return None;
+        }
+        if !granted.validity.is_valid() {
+            self.lose(context, LossReason::Lapsed, effects);
+            return None;
+        }
+        // Whatever becomes of the renewal, the end of the validity must be noticed.
+        granted.schedule(granted.validity.until(), effects);
+        if std::mem::replace(&mut granted.renewing, true) {
+            return None;
+        }
+        granted.renew_again = false;
+        let holding = Holding { grant: granted.grant.clone(), next: granted.next.clone() };
+        Some(holding)
+    }
+
+    /// A renewal was answered. `asked` is the moment just before it began.
+    fn renewed(
+        &mut self,
+        context: &Context<'_>,
+        id: AcquisitionId,
+        asked: Moment,
+        answer: Result<Renewal>,
+        effects: &mut Effects,
+    ) {
+        let Store::Granted(granted) = &mut self.store else { return };
+        if granted.grant.id != id {
+            return;
+        }
+        granted.renewing = false;
+        match answer {
+            Ok(Renewal::Renewed { sent, contended }) if granted.validity.extend(sent) => {
+                granted.confirm(asked, sent, contended, effects);
+                self.advance(context, effects);
+            }
+            Ok(Renewal::Renewed { .. }) => self.lose(context, LossReason::Lapsed, effects),
+            Ok(Renewal::Lost(reason)) => self.lose(context, reason, effects),
+            Err(error) => {
+                tracing::debug!(key = ?context.key, %error, "a renewal failed; it is tried again until the lease ends");
+                let retry = context.now.plus(granted.grant.lease / RETRY_PART);
+                granted.schedule(retry.min(granted.validity.until()), effects);
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What is known of a key: the store's view, with the details that only this process knows.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::entry::{Entry, Store};
+use super::{Keeper, lock};
+use crate::engine::{AcquisitionId, Holder, Inspection, Waiter};
+use crate::error::Result;
+use crate::key::Key;
+use crate::mode::Mode;
+use crate::owner::Owner;
+use crate::token::Token;
+
+/// What this process knows about its own contender.
+#[derive(Default)]
+struct Local {
+    held_as: Option<AcquisitionId>,
+    waits_as: Option<AcquisitionId>,
+    holders: Vec<(Owner, Mode, Option<Token>)>,
+    queue: Vec<(Owner, Mode)>,
+}
+
+impl Keeper {
+    /// See [`Ylock::inspect`](crate::Ylock::inspect).
+    pub(crate) async fn inspect(&self, key: &Key) -> Result<Inspection> {
+        let seen = self.engine.inspect(key).await?;
+        let local = lock(self.shard(key)).get(key).map(Local::of).unwrap_or_default();
+        let wall = u64::try_from(self.environment.wall_micros()).unwrap_or_default();
+        Ok(local.merge(seen, UNIX_EPOCH + Duration::from_micros(wall)))
+    }
+
+    /// See [`Ylock::revoke`](crate::Ylock::revoke).
+    pub(crate) async fn revoke(self: &Arc<Self>, key: &Key) -> Result<usize> {
+        let mut count = 0;
+        for holder in self.engine.inspect(key).await?.holders {
+            count += usize::from(self.engine.revoke(key, holder.id).await?);
+        }
+        // If it is one of ours, there is no need to wait for the next renewal to find out.
+        self.change(key, |entry, _, effects| {
+            if let Store::Granted(granted) = &mut entry.store {
+                granted.renew_soon(effects);
+            }
+        });
+        Ok(count)
+    }
+}
+
+impl Local {
+    fn of(entry: &Entry) -> Self {
+        let mut local = Self {
+            queue: entry.queue.iter().map(|waiter| (waiter.owner, waiter.mode)).collect(),
+            ..Self::default()
+        };
+        match &entry.store {
+            Store::Contending(contender) => local.waits_as = Some(contender.request.id),
+            Store::Granted(granted) => {
+                local.held_as = Some(granted.grant.id);
+                local.waits_as = granted.next.as_ref().map(|next| next.id);
+                let mode = |writes| if writes > 0 { Mode::Write } else { Mode::Read };
+                let holders = entry.holders.iter();
+                local.holders = holders.map(|h| (h.hold.owner, mode(h.writes), h.hold.token)).collect();
+            }
+            Store::Absent | Store::Releasing(_) => {}
+        }
+        local
+    }
+
+    /// The store shows one contender for this process; behind it stand all its tasks.
+    fn merge(self, seen: Inspection, now: SystemTime) -> Inspection {
+        let mut merged = Inspection::default();
+        for holder in seen.holders {
+            if Some(holder.id) == self.held_as {
+                merged.holders.extend(self.holders.iter().map(|&(owner, mode, token)| Holder {
+                    owner,
+                    mode,
+                    token,
+                    ..holder.clone()
+                }));
+            } else {
+                merged.holders.push(holder);
+            }
+        }
+        let mut shown = false;
+        for waiter in seen.queue {
+            if Some(waiter.id) == self.waits_as {
+                shown = true;
+                merged.queue.extend(self.waiters(waiter.id, waiter.since));
+            } else {
+                merged.queue.push(waiter);
+            }
+        }
+        if let (false, Some(id)) = (shown, self.waits_as.or(self.held_as)) {
+            merged.queue.extend(self.waiters(id, now));
+        }
+        merged
+    }
+
+    fn waiters(&self, id: AcquisitionId, since: SystemTime) -> impl Iterator<Item = Waiter> {
+        self.queue.iter().map(move |&(owner, mode)| Waiter { id, owner, mode, since })
+    }
+}

@@ -1,0 +1,169 @@
+//! The way in: granted at once, refused at once, or waiting in the queue.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use super::effects::{Effects, Reply};
+use super::entry::Waiter;
+use super::{Acquired, Keeper, closed, lock};
+use crate::error::{Error, ErrorKind, Result};
+use crate::key::Key;
+use crate::mode::{Mode, Wait};
+use crate::options::{Fairness, Options};
+use crate::owner::Owner;
+
+/// What somebody wants.
+#[derive(Debug)]
+pub(crate) struct Ask<'a> {
+    pub(crate) key: Key,
+    pub(crate) mode: Mode,
+    /// Nothing for somebody who is its own owner.
+    pub(crate) owner: Option<Owner>,
+    pub(crate) wait: Wait,
+    pub(crate) options: &'a Arc<Options>,
+}
+
+impl Ask<'_> {
+    fn limit(&self) -> Option<Duration> {
+        match self.wait {
+            Wait::Forever => None,
+            Wait::For(time) => Some(time),
+            Wait::No => Some(Duration::ZERO),
+        }
+    }
+}
+
+enum Entered {
+    Now(Acquired),
+    NotFree,
+    Waits(Waiting),
+}
+
+impl Keeper {
+    /// Acquires, or answers `None` when the wait is over.
+    pub(crate) async fn acquire(self: &Arc<Self>, ask: Ask<'_>) -> Result<Option<Acquired>> {
+        let limit = ask.limit().filter(|limit| !limit.is_zero());
+        match self.enter(ask)? {
+            Entered::Now(acquired) => Ok(Some(acquired)),
+            Entered::NotFree => Ok(None),
+            Entered::Waits(waiting) => waiting.wait(limit).await,
+        }
+    }
+
+    fn enter(self: &Arc<Self>, ask: Ask<'_>) -> Result<Entered> {
+        ask.options.check()?;
+        if tokio::runtime::Handle::try_current().is_err() {
+            return Err(Error::new(ErrorKind::Invalid, "locks are acquired inside a tokio runtime"));
+        }
+        self.look_after();
+        let mut effects = Effects::default();
+        let mut shard = lock(self.shard(&ask.key));
+        if self.closed.load(Ordering::SeqCst) {
+            return Err(closed());
+        }
+        let context = self.context(&ask.key);
+        if !shard.contains_key(&ask.key) {
+            self.entries.fetch_add(1, Ordering::SeqCst);
+        }
+        let entry = shard.entry(ask.key.clone()).or_default();
+        if let Some(owner) = ask.owner
+            && let Some(again) = entry.reenter(&context, owner, ask.mode)
+        {
+            let keeper = Arc::clone(self);
+            return again.map(|hold| Entered::Now(Acquired { hold, mode: ask.mode, reentrant: true, keeper, spent: false }));
+        }
+        let tries = ask.limit().is_some_and(|limit| limit.is_zero());
+        let (waiter, answer) = self.waiter(&ask, tries, context.now);
+        let number = waiter.number;
+        let mut waiting = Waiting { keeper: Arc::clone(self), key: ask.key.clone(), number, answer, ended: false };
+        let alone = entry.may_try();
+        entry.push(waiter);
+        entry.advance(&context, &mut effects);
+        // One that only tries and was not granted at once stays for the store's answer only if nobody is before it.
+        let refused = tries && !alone && entry.remove(number);
+        drop(shard);
+        effects.happen(self, &ask.key);
+        if refused {
+            waiting.ended = true;
+            return Ok(Entered::NotFree);
+        }
+        Ok(Entered::Waits(waiting))
+    }
+
+    fn waiter(&self, ask: &Ask<'_>, tries: bool, now: crate::environment::Moment) -> (Waiter, oneshot::Receiver<Reply>) {
+        let lease = u64::try_from(ask.options.lease().as_nanos()).unwrap_or(u64::MAX);
+        self.longest_lease.fetch_max(lease, Ordering::Relaxed);
+        let (reply, answer) = oneshot::channel();
+        let strict = ask.options.fairness() == Fairness::Strict;
+        let waiter = Waiter {
+            number: self.next_number.fetch_add(1, Ordering::Relaxed),
+            owner: ask.owner.unwrap_or_else(Owner::new),
+            named: ask.owner.is_some(),
+            mode: ask.mode,
+            tries,
+            arrived: now,
+            ticket: strict.then(|| self.engine.ticket()),
+            options: Arc::clone(ask.options),
+            task: tokio::task::try_id(),
+            reply,
+        };
+        (waiter, answer)
+    }
+
+    /// Somebody stopped waiting. `false` if it was answered already.
+    fn stop_waiting(self: &Arc<Self>, key: &Key, number: u64) -> bool {
+        let removed = self.change(key, |entry, context, effects| {
+            let removed = entry.remove(number);
+            if removed {
+                entry.advance(context, effects);
+            }
+            removed
+        });
+        removed.unwrap_or(false)
+    }
+}
+
+/// A place in the local queue. Dropping it leaves the queue.
+struct Waiting {
+    keeper: Arc<Keeper>,
+    key: Key,
+    number: u64,
+    answer: oneshot::Receiver<Reply>,
+    ended: bool,
+}
+
+impl Waiting {
+    async fn wait(mut self, limit: Option<Duration>) -> Reply {
+        if let Some(limit) = limit {
+            let timer = self.keeper.environment.sleep(limit);
+            tokio::select! {
+                // What was granted in the last moment is not lost.
+                biased;
+                answer = &mut self.answer => return self.end(answer),
+                () = timer => {}
+            }
+            if self.keeper.stop_waiting(&self.key, self.number) {
+                self.ended = true;
+                return Ok(None);
+            }
+        }
+        let answer = (&mut self.answer).await;
+        self.end(answer)
+    }
+
+    fn end(&mut self, answer: Result<Reply, oneshot::error::RecvError>) -> Reply {
+        self.ended = true;
+        answer.unwrap_or_else(|_| Err(Error::new(ErrorKind::Unexpected, "the keeper forgot a waiter")))
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.keeper.stop_waiting(&self.key, self.number);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What a holder can know about its lock.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::engine::LossReason;
+use crate::keeper::Hold;
+use crate::key::Key;
+use crate::mode::Mode;
+use crate::owner::Owner;
+use crate::token::Token;
+
+/// A view of a lock that is held: its token, and whether it is still held. It does not keep the lock.
+///
+/// A lock over a store is a lease, not a mutex: a process that was paused may find that its lease has ended and
+/// that somebody else holds the lock. Check [`is_valid`](Self::is_valid) before something that must not be done
+/// twice, and send the [`token`](Self::token) with it.
+#[derive(Clone, Debug)]
+pub struct Lease {
+    hold: Arc<Hold>,
+    mode: Mode,
+}
+
+impl Lease {
+    pub(crate) fn new(hold: Arc<Hold>, mode: Mode) -> Self {
+        Self { hold, mode }
+    }
+
+    /// The lock.
+    pub fn key(&self) -> &Key {
+        &self.hold.validity.key
+    }
+
+    /// Shared or exclusive.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Who holds it.
+    pub fn owner(&self) -> Owner {
+        self.hold.owner
+    }
+
+    /// The fencing token, or nothing if the engine cannot give one that is safe. See [`Token`] for how to use it.
+    pub fn token(&self) -> Option<Token> {
+        self.hold.token
+    }
+
+    /// Whether the lock is held: neither lost nor given back, and its lease has not run out.
+    ///
+    /// Counted on this machine's own clock, which includes suspend, from before the last renewal was sent, less a
+    /// [margin](crate::Options::margin). Once `false`, always `false`. Not guaranteed: that it is still `true`
+    /// when you have read the answer.
+    pub fn is_valid(&self) -> bool {
+        !self.hold.is_over() && self.hold.validity.is_valid()
+    }
+
+    /// How long the lock stays valid without another renewal; zero when it is not.
+    pub fn remaining(&self) -> Duration {
+        if self.hold.is_over() { Duration::ZERO } else { self.hold.validity.remaining() }
+    }
+
+    /// Ends when the lock is lost, and says why; before the store gives it to somebody else, unless this process
+    /// was not running. A lock that was given back is not lost: then this never ends.
+    ///
+    /// # Cancel safety
+    /// Can be dropped and called again.
+    pub async fn lost(&self) -> LossReason {
+        if self.hold.is_over() && self.hold.validity.loss().is_none() {
+            return std::future::pending().await;
+        }
+        self.hold.validity.lost().await
+    }
+
+    /// Why the lock was lost, if it was.
+    pub fn loss(&self) -> Option<LossReason> {
+        self.hold.validity.loss()
+    }
+}

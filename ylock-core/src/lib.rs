@@ -1,0 +1,48 @@
+//! The core of `ylock`: what a user holds, the keeper below it, the in-memory engine, and the trait that engines
+//! implement. Programs use the crate `ylock`, which adds the engines.
+//!
+//! The way down, and where to read:
+//! - [`Locks`], [`Lock`], [`Guard`], [`Lease`]: what a user holds.
+//! - [`layer`]: middleware, seen from the user's side.
+//! - `keeper` (private): reentrancy, the local queue, renewal, loss and release, once for all engines.
+//! - [`engine`]: what an engine implements.
+//! - [`environment`]: the one seam for time, randomness and tasks.
+
+pub mod engine;
+pub mod environment;
+pub mod layer;
+pub mod options;
+#[cfg(feature = "testkit")]
+pub mod testkit;
+pub mod url;
+
+mod acquire;
+mod client;
+mod error;
+mod guarantees;
+mod guard;
+mod keeper;
+mod key;
+mod lease;
+mod lock;
+mod locks;
+mod memory;
+mod mode;
+mod owner;
+mod token;
+
+pub use client::Ylock;
+pub use engine::LossReason;
+pub use error::{Error, ErrorKind, Result};
+pub use guarantees::Guarantees;
+pub use guard::{Guard, Unlocked};
+pub use key::{Key, MAX_GROUP_BYTES, MAX_NAME_BYTES};
+pub use layer::Layer;
+pub use lease::Lease;
+pub use lock::Lock;
+pub use locks::Locks;
+pub use memory::{MemoryEngine, MemoryStore};
+pub use mode::{Mode, Wait};
+pub use options::{Fairness, HandOver, Options};
+pub use owner::Owner;
+pub use token::{StoreToken, Token};

@@ -1,0 +1,185 @@
+//! Fine-grained locks: names in a group.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::acquire::{acquire, acquire_or_time_out, run};
+use crate::client::Ylock;
+use crate::error::Result;
+use crate::guard::Guard;
+use crate::key::Key;
+use crate::lease::Lease;
+use crate::lock::Lock;
+use crate::mode::{Mode, Wait};
+use crate::options::Options;
+use crate::owner::Owner;
+
+/// The locks of one group, each with a name: users, orders, files.
+///
+/// Cheap to clone, and free to make: nothing is kept for a name that nobody uses.
+///
+/// # Fairness
+/// Within a process first come, first served; a reader that comes after a waiting writer stays behind it.
+/// Between processes see [`Fairness`](crate::Fairness).
+///
+/// # Examples
+/// ```
+/// # use ylock_core::{Unlocked, Ylock};
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock_core::Result<()> {
+/// let users = Ylock::in_memory().locks("users");
+///
+/// let alice = users.write("alice").await?;
+/// assert!(users.try_read("alice").await?.is_none());
+/// let bob = users.write("bob").await?; // another name: no conflict
+/// assert_eq!(alice.unlock().await?, Unlocked::Released);
+/// # drop(bob); Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Locks {
+    pub(crate) client: Ylock,
+    pub(crate) options: Arc<Options>,
+    pub(crate) owner: Option<Owner>,
+    group: Arc<str>,
+}
+
+impl Locks {
+    pub(crate) fn new(client: Ylock, group: Arc<str>) -> Self {
+        let options = Arc::clone(client.default_options());
+        Self { client, options, owner: None, group }
+    }
+
+    /// What these locks are for.
+    pub fn group(&self) -> &str {
+        &self.group
+    }
+
+    /// The same locks, always acquired for this owner, whatever scope the caller is in.
+    #[must_use]
+    pub fn owned_by(&self, owner: &Owner) -> Self {
+        Self { owner: Some(*owner), ..self.clone() }
+    }
+
+    /// The same locks with other options. Bad ones are reported by the first acquisition.
+    #[must_use]
+    pub fn with_options(&self, options: Options) -> Self {
+        Self { options: Arc::new(options), ..self.clone() }
+    }
+
+    /// One of these locks.
+    pub fn lock(&self, name: impl Into<Arc<str>>) -> Lock {
+        Lock::new(self.clone(), self.key(name))
+    }
+
+    /// Acquires the lock exclusively; waits until everybody who holds it has given it back, and those who came
+    /// earlier have had their turn.
+    ///
+    /// # Reentrancy
+    /// Granted at once if the same owner holds it exclusively. An owner that holds it as a reader
+    /// gets [`WouldDeadlock`](crate::ErrorKind::WouldDeadlock) at once, because two readers that both want to write would
+    /// wait for each other for ever: give the read guard back first.
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves the queue and leaves nothing behind in the store. The place in the queue is lost.
+    ///
+    /// # If the lock is lost
+    /// The guard says so: [`Lease::lost`], [`Lease::is_valid`]. Work that must stop then is best done by
+    /// [`run`](Self::run).
+    ///
+    /// # Errors
+    /// [`Invalid`](crate::ErrorKind::Invalid) for a group or name outside its limits,
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) if the store does not answer for about one lease,
+    /// [`TimedOut`](crate::ErrorKind::TimedOut) if the options limit the [wait](Options::with_wait),
+    /// [`Closed`](crate::ErrorKind::Closed) after [`Ylock::close`].
+    #[doc(alias = "lock")]
+    pub async fn write(&self, name: impl Into<Arc<str>>) -> Result<Guard> {
+        acquire_or_time_out(self, self.key(name), Mode::Write).await
+    }
+
+    /// Acquires the lock exclusively if that is possible now; never waits for another holder.
+    ///
+    /// Answers `None` if somebody holds the lock or waits for it. Of many who try at once on a free name one gets
+    /// it. Reentrancy, cancel safety, loss and errors as with [`write`](Self::write).
+    #[doc(alias = "try_lock")]
+    pub async fn try_write(&self, name: impl Into<Arc<str>>) -> Result<Option<Guard>> {
+        acquire(self, self.key(name), Mode::Write, Wait::No).await
+    }
+
+    /// Acquires the lock exclusively if its turn comes within `time`; otherwise answers `None`.
+    ///
+    /// Zero is the same as [`try_write`](Self::try_write). The rest is as with [`write`](Self::write).
+    pub async fn write_within(&self, name: impl Into<Arc<str>>, time: Duration) -> Result<Option<Guard>> {
+        acquire(self, self.key(name), Mode::Write, Wait::For(time)).await
+    }
+
+    /// Acquires the lock to share it with other readers; waits for a writer that holds it, and for writers that came
+    /// earlier.
+    ///
+    /// # Reentrancy
+    /// Granted at once if the same owner holds the lock, as a reader or as the writer.
+    ///
+    /// Cancel safety, loss and errors as with [`write`](Self::write).
+    #[doc(alias = "rlock")]
+    pub async fn read(&self, name: impl Into<Arc<str>>) -> Result<Guard> {
+        acquire_or_time_out(self, self.key(name), Mode::Read).await
+    }
+
+    /// Acquires the lock for reading if that is possible now; `None` if a writer holds it or waits for it.
+    #[doc(alias = "try_rlock")]
+    pub async fn try_read(&self, name: impl Into<Arc<str>>) -> Result<Option<Guard>> {
+        acquire(self, self.key(name), Mode::Read, Wait::No).await
+    }
+
+    /// Acquires the lock for reading if its turn comes within `time`; otherwise answers `None`.
+    pub async fn read_within(&self, name: impl Into<Arc<str>>, time: Duration) -> Result<Option<Guard>> {
+        acquire(self, self.key(name), Mode::Read, Wait::For(time)).await
+    }
+
+    /// Does `work` while holding the lock exclusively, and stops it if the lock is lost.
+    ///
+    /// The lease is renewed while `work` runs. If the lock is lost the future of `work` is dropped, wherever it
+    /// is, and the answer is an error of kind [`Lost`](crate::ErrorKind::Lost): what it did until then stays done,
+    /// so let it send the [token](Lease::token) with everything that must not happen twice. Inside `work` the owner is
+    /// current: it may acquire the same lock again.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops `work` and gives the lock back.
+    ///
+    /// # Errors
+    /// Those of [`write`](Self::write), and `Lost`. If `work` ended while the lock was valid its result
+    /// is returned even if giving the lock back fails afterwards.
+    ///
+    /// # Examples
+    /// ```
+    /// # use ylock_core::Ylock;
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock_core::Result<()> {
+    /// let users = Ylock::in_memory().locks("users");
+    /// let token = users.run("alice", |lease| async move { lease.token() }).await?;
+    /// assert!(token.is_some());
+    /// # Ok(()) }
+    /// ```
+    pub async fn run<W, F>(&self, name: impl Into<Arc<str>>, work: W) -> Result<F::Output>
+    where
+        W: FnOnce(Lease) -> F,
+        F: Future,
+    {
+        run(self, self.key(name), Mode::Write, work).await
+    }
+
+    /// Does `work` while holding the lock as a reader; otherwise like [`run`](Self::run).
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read), and `Lost`.
+    pub async fn run_read<W, F>(&self, name: impl Into<Arc<str>>, work: W) -> Result<F::Output>
+    where
+        W: FnOnce(Lease) -> F,
+        F: Future,
+    {
+        run(self, self.key(name), Mode::Read, work).await
+    }
+
+    fn key(&self, name: impl Into<Arc<str>>) -> Result<Key> {
+        Key::new(Arc::clone(&self.group), name)
+    }
+}

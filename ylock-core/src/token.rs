@@ -1,0 +1,90 @@
+//! Fencing tokens.
+
+use std::fmt;
+
+/// How many bits of a [`Token`] count the hand-overs inside one process.
+pub(crate) const HAND_OVER_BITS: u32 = 10;
+/// The most local hand-overs that one store token can tell apart.
+pub(crate) const MAX_HAND_OVERS: u32 = (1 << HAND_OVER_BITS) - 1;
+
+/// A fencing token: strictly larger for every later holder of the same key.
+///
+/// Send it with every request to the resource that the lock protects, and let the resource remember the highest
+/// tokens it has seen. A read is accepted with a token of at least the highest *write* token, a write with a token
+/// of at least the highest of all. Then nothing that a former holder still sends can do harm, whatever pauses or
+/// delays occur. Readers that share the lock may share a token.
+///
+/// It is positive and fits into an `i64`, as most databases need it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Token(i64);
+
+impl Token {
+    /// The token of the `hand_overs`-th local holder under a store's token.
+    pub(crate) fn local(store: StoreToken, hand_overs: u32) -> Self {
+        debug_assert!(hand_overs <= MAX_HAND_OVERS, "the keeper's bound keeps hand-overs within their bits");
+        Self(((store.0 << HAND_OVER_BITS) | u64::from(hand_overs)) as i64)
+    }
+
+    /// The token as a number.
+    pub fn get(self) -> i64 {
+        self.0
+    }
+
+    /// The token with this number, for instance one that was read back from a database.
+    pub fn from_number(number: i64) -> Self {
+        Self(number)
+    }
+}
+
+impl From<StoreToken> for Token {
+    fn from(store: StoreToken) -> Self {
+        Self::local(store, 0)
+    }
+}
+
+impl From<Token> for i64 {
+    fn from(token: Token) -> Self {
+        token.0
+    }
+}
+
+impl fmt::Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// The token that an engine gives to one grant: below 2^53, so that the keeper can count local hand-overs under it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StoreToken(u64);
+
+impl StoreToken {
+    /// The largest number a store's token may have.
+    pub const MAX: u64 = (1 << 53) - 1;
+
+    /// The token with this number, or nothing if it is zero or above [`MAX`](Self::MAX).
+    pub fn new(number: u64) -> Option<Self> {
+        (1..=Self::MAX).contains(&number).then_some(Self(number))
+    }
+
+    /// The token as a number.
+    pub fn get(self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_token_is_still_positive_and_ordered() {
+        let last = StoreToken::new(StoreToken::MAX).unwrap();
+        let before = StoreToken::new(StoreToken::MAX - 1).unwrap();
+        assert!(Token::local(last, MAX_HAND_OVERS).get() > 0);
+        assert!(Token::local(last, 0) > Token::local(before, MAX_HAND_OVERS));
+        assert!(Token::local(last, 1) > Token::local(last, 0));
+        assert_eq!(StoreToken::new(StoreToken::MAX + 1), None);
+        assert_eq!(StoreToken::new(0), None);
+    }
+}

@@ -1,0 +1,208 @@
+//! The URLs that name an engine, its store and its options.
+
+use std::fmt;
+
+use percent_encoding::percent_decode_str;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// A text that is never shown: not in a log, an error or a `Debug`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Hides `text`.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text itself, for the one place that must send it.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// One server of a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// Name or address.
+    pub name: String,
+    /// Port, where the URL gives one.
+    pub port: Option<u16>,
+}
+
+/// `scheme://user:password@host1,host2:port/path?option=value`, as stores with several hosts need it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineUrl {
+    /// The engine.
+    pub scheme: String,
+    /// The user to log in as.
+    pub user: Option<String>,
+    /// The password.
+    pub password: Option<Secret>,
+    /// The servers, in order.
+    pub hosts: Vec<Host>,
+    /// What follows the hosts, without the first slash.
+    pub path: String,
+    /// The options, in order.
+    pub options: Vec<(String, String)>,
+}
+
+impl EngineUrl {
+    /// Reads a URL.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`]; the message never contains the user's part of the URL.
+    pub fn parse(url: &str) -> Result<Self> {
+        let (scheme, rest) = url.split_once("://").ok_or_else(|| {
+            wrong("a URL begins with the engine, such as cassandra://host1,host2,host3/keyspace or memory://")
+        })?;
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let (login, hosts) = match authority.rsplit_once('@') {
+            Some((login, hosts)) => (Some(login), hosts),
+            None => (None, authority),
+        };
+        let (user, password) = match login {
+            Some(login) => read_login(login)?,
+            None => (None, None),
+        };
+        Ok(Self {
+            scheme: scheme.to_owned(),
+            user,
+            password,
+            hosts: read_hosts(hosts)?,
+            path: decode(path, "the path")?,
+            options: read_options(query)?,
+        })
+    }
+}
+
+fn read_login(login: &str) -> Result<(Option<String>, Option<Secret>)> {
+    let (user, password) = match login.split_once(':') {
+        Some((user, password)) => (user, Some(Secret(decode(password, "the password")?))),
+        None => (login, None),
+    };
+    Ok((Some(decode(user, "the user")?), password))
+}
+
+fn read_hosts(hosts: &str) -> Result<Vec<Host>> {
+    if hosts.is_empty() {
+        return Ok(Vec::new());
+    }
+    hosts.split(',').map(read_host).collect()
+}
+
+fn read_host(host: &str) -> Result<Host> {
+    let (name, port) = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((address, port)) => (address, port.strip_prefix(':')),
+        None => match host.rsplit_once(':') {
+            Some((name, port)) => (name, Some(port)),
+            None => (host, None),
+        },
+    };
+    if name.is_empty() {
+        return Err(wrong("a host of the URL is empty"));
+    }
+    let port = match port {
+        Some(port) => match port.parse() {
+            Ok(port) if port > 0 => Some(port),
+            _ => return Err(wrong(&format!("host {name}: {port:?} is not a port"))),
+        },
+        None => None,
+    };
+    Ok(Host { name: decode(name, "a host")?, port })
+}
+
+fn read_options(query: &str) -> Result<Vec<(String, String)>> {
+    let mut options: Vec<(String, String)> = Vec::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) =
+            pair.split_once('=').ok_or_else(|| wrong(&format!("option {pair:?} has no value: write {pair}=…")))?;
+        let (name, value) = (decode(name, "an option")?, decode(value, "an option")?);
+        if options.iter().any(|(earlier, _)| *earlier == name) {
+            return Err(wrong(&format!("option {name} is given twice")));
+        }
+        options.push((name, value));
+    }
+    Ok(options)
+}
+
+fn decode(text: &str, what: &str) -> Result<String> {
+    percent_decode_str(text)
+        .decode_utf8()
+        .map(Into::into)
+        .map_err(|_| wrong(&format!("{what} of the URL is not UTF-8 after decoding its percent signs")))
+}
+
+fn wrong(message: &str) -> Error {
+    Error::new(ErrorKind::Config, message)
+}
+
+/// The error for an option that nobody knows; names the nearest of `known`.
+pub fn unknown_option(name: &str, known: &[&str]) -> Error {
+    let mut message = format!("unknown option {name:?}");
+    let near = known
+        .iter()
+        .map(|known| (strsim::jaro_winkler(name, known), known))
+        .filter(|(likeness, _)| *likeness > 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    match near {
+        Some((_, near)) => message.push_str(&format!("; did you mean {near:?}?")),
+        None => message.push_str(&format!("; known are {}", known.join(", "))),
+    }
+    Error::new(ErrorKind::Config, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_hosts_ports_login_and_options() {
+        let url = EngineUrl::parse("cassandra://me:p%40ss@a,b:9043,[::1]:9044/ks?lease=10s&fairness=strict").unwrap();
+        assert_eq!(url.scheme, "cassandra");
+        assert_eq!(url.user.as_deref(), Some("me"));
+        assert_eq!(url.password.as_ref().unwrap().reveal(), "p@ss");
+        assert_eq!(url.hosts[0], Host { name: "a".into(), port: None });
+        assert_eq!(url.hosts[1], Host { name: "b".into(), port: Some(9043) });
+        assert_eq!(url.hosts[2], Host { name: "::1".into(), port: Some(9044) });
+        assert_eq!(url.path, "ks");
+        assert_eq!(url.options, [("lease".into(), "10s".into()), ("fairness".into(), "strict".into())]);
+    }
+
+    #[test]
+    fn no_secret_is_shown() {
+        let url = EngineUrl::parse("redis://u:hunter2@h").unwrap();
+        assert!(!format!("{url:?}").contains("hunter2"));
+        let error = EngineUrl::parse("redis://u:hunter2@h:notaport").unwrap_err();
+        assert!(!error.to_string().contains("hunter2"), "{error}");
+    }
+
+    #[test]
+    fn bad_urls_say_what_is_bad() {
+        for (url, part) in [
+            ("nonsense", "begins with the engine"),
+            ("x://h:0", "port"),
+            ("x://a,,b", "empty"),
+            ("x://h?lease", "no value"),
+            ("x://h?lease=1s&lease=2s", "twice"),
+            ("x://h/%ff", "UTF-8"),
+        ] {
+            let error = EngineUrl::parse(url).unwrap_err();
+            assert!(error.to_string().contains(part), "{url}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_option_names_the_near_one() {
+        assert!(unknown_option("leese", &["lease", "wait"]).to_string().contains("\"lease\""));
+        assert!(unknown_option("zzz", &["lease", "wait"]).to_string().contains("lease, wait"));
+    }
+}
