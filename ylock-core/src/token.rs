@@ -62,6 +62,9 @@ impl StoreToken {
     /// The largest number a store's token may have.
     pub const MAX: u64 = (1 << 53) - 1;
 
+    /// The smallest token: every other one exceeds it.
+    pub const LOWEST: Self = Self(1);
+
     /// The token with this number, or nothing if it is zero or above [`MAX`](Self::MAX).
     pub fn new(number: u64) -> Option<Self> {
         (1..=Self::MAX).contains(&number).then_some(Self(number))

@@ -1,3 +1,17 @@
-//! The algorithms of the thesis, over a small [`store`] trait. Nothing here knows the driver, a clock or a thread.
+//! The algorithms of the thesis, over a small [`store`] trait. Nothing here knows the driver, and all time comes from the
+//! environment.
+//!
+//! - [`queue`]: `GetLock` and `TryGetLock`, readable beside Listings 6 and 7.
+//! - [`judge`]: what one look means; safety and order in one place.
+//! - [`seat`]: the client's own row, and the only place that writes it.
+//! - [`lease`]: renewal, section 5.3.
+//! - [`clock`]: tickets, tokens and write timestamps.
+//! - [`pace`]: how often a waiter looks.
 
+pub mod clock;
+pub mod judge;
+pub mod lease;
+mod pace;
+pub mod queue;
+pub mod seat;
 pub mod store;

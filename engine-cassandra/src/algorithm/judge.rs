@@ -1,0 +1,184 @@
+//! What one look at the partition means for one contender. Pure: no store, no clock.
+//!
+//! **Safety** is one rule: enter only if the look shows my own claim and no other claimed or held row that conflicts.
+//! Of any two that enter, each had its claim acknowledged by a quorum before its own look began. If neither look had
+//! shown the other's claim, each look would have begun before the other's claim was acknowledged, and so before its
+//! own: impossible. So one of them saw the other and did not enter.
+//!
+//! **Order** is advisory: a ticket that is wrong costs somebody's turn, not exclusion.
+
+use ylock_core::engine::{AcquisitionId, Ticket};
+use ylock_core::{Fairness, Mode, StoreToken};
+
+use super::store::{Partition, Row, SeenRow, Slot, State};
+
+/// A contender, as it last wrote itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Contender {
+    /// Its client's row.
+    pub slot: Slot,
+    /// Which attempt.
+    pub acquisition: AcquisitionId,
+    /// Shared or exclusive.
+    pub mode: Mode,
+    /// Its place in the queue.
+    pub ticket: Ticket,
+    /// Whether those who came earlier go first.
+    pub fairness: Fairness,
+    /// The token of its claim; nothing while it has none.
+    pub claimed: Option<StoreToken>,
+}
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Mine, and no other that conflicts: inside.
+    Enter,
+    /// First, and not claimed yet.
+    Claim,
+    /// Everything allows it but the token, which must be above this one: claim again.
+    ClaimAbove(StoreToken),
+    /// Somebody who came earlier has not entered yet: take the claim back.
+    Withdraw,
+    /// Wait: so many who conflict and have not entered are before me. With none, those inside are.
+    Wait {
+        /// How many.
+        before: usize,
+        /// Whether somebody who conflicts says that it is inside.
+        held: bool,
+    },
+    /// The row does not show what I wrote: its lease has ended. Join again.
+    Gone,
+    /// Somebody wants this acquisition to end.
+    Revoked,
+}
+
+impl Contender {
+    /// Judges a look.
+    pub fn judge(&self, look: &Partition) -> Verdict {
+        match look.rows.iter().find(|seen| seen.slot == self.slot) {
+            Some(own) if own.revoked == Some(self.acquisition) => return Verdict::Revoked,
+            Some(own) if self.is_shown_by(own) => {}
+            _ => return Verdict::Gone,
+        }
+        let before = self.others(look).filter(|row| self.is_before(row)).count();
+        let held = self.others(look).any(|row| row.is_held && self.conflicts_with(row));
+        match self.claimed {
+            None if before == 0 => Verdict::Claim,
+            None => Verdict::Wait { before, held },
+            // Of two that conflict and have not entered, the later one gives way, so that one always stays.
+            Some(_) if before > 0 => Verdict::Withdraw,
+            Some(_) if self.others(look).any(|row| row.is_in_main() && self.conflicts_with(row)) => {
+                Verdict::Wait { before, held }
+            }
+            Some(token) => match self.floor(look) {
+                Some(floor) if token <= floor => Verdict::ClaimAbove(floor),
+                _ => Verdict::Enter,
+            },
+        }
+    }
+
+    /// Identity, not count: the row shows this very attempt, in the state and with the token that I last wrote.
+    fn is_shown_by(&self, own: &SeenRow) -> bool {
+        let Some(row) = &own.row else { return false };
+        row.acquisition == self.acquisition
+            && match self.claimed {
+                None => row.state == State::Waiting,
+                Some(token) => row.state == State::Claimed && own.claim.is_some_and(|claim| claim.token == token),
+            }
+    }
+
+    /// Everybody else's places: what a row shows itself, and who waits behind it in the same client.
+    fn others<'a>(&self, look: &'a Partition) -> impl Iterator<Item = Place<'a>> {
+        let slot = self.slot;
+        look.rows
+            .iter()
+            .filter(move |seen| seen.slot != slot)
+            .filter_map(|seen| Some((seen.slot, seen.row.as_ref()?)))
+            .flat_map(|(slot, row)| Place::all_of(slot, row))
+    }
+
+    fn conflicts_with(&self, other: Place<'_>) -> bool {
+        self.mode.conflicts_with(other.mode)
+    }
+
+    /// Whether `other` conflicts, has not entered, and goes first.
+    fn is_before(&self, other: &Place<'_>) -> bool {
+        // Who overtakes does not care for those who wait; but of two claims one must still give way.
+        let counts = self.fairness != Fairness::Unfair || other.is_in_main();
+        counts && !other.is_held && self.mode.conflicts_with(other.mode) && (other.ticket, other.slot) < (self.ticket, self.slot)
+    }
+
+    /// The largest token that a grant of this mode must exceed: those of all who conflict, also of rows that are idle or
+    /// whose lease has ended, and of the last holders.
+    fn floor(&self, look: &Partition) -> Option<StoreToken> {
+        let counts = |mode: Mode| self.mode == Mode::Write || mode == Mode::Write;
+        let others = look.rows.iter().filter(|seen| seen.slot != self.slot);
+        let claims = others.filter_map(|seen| seen.claim).filter(|claim| counts(claim.mode)).map(|claim| claim.token);
+        let last_read = look.last_read.filter(|_| counts(Mode::Read));
+        claims.chain(look.last_write).chain(last_read).max()
+    }
+}
+
+/// One place in the queue, or inside.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// Whose.
+    pub slot: Slot,
+    /// The row it is shown by.
+    pub row: &'a Row,
+    /// Shared or exclusive.
+    pub mode: Mode,
+    /// Its ticket.
+    pub ticket: Ticket,
+    /// Says that it is inside.
+    pub is_held: bool,
+    /// Somebody of the same client is inside, and this one waits behind it.
+    pub is_behind: bool,
+}
+
+impl<'a> Place<'a> {
+    /// The places that a row stands for: none when it is idle, two when somebody waits behind what it holds.
+    pub fn all_of(slot: Slot, row: &'a Row) -> impl Iterator<Item = Self> {
+        let is_held = row.state == State::Held;
+        let own = Self { slot, row, mode: row.mode, ticket: row.ticket, is_held, is_behind: false };
+        let behind = row.next.map(|next| Self { mode: next.mode, ticket: next.ticket, is_held: false, is_behind: true, ..own });
+        Some(own).filter(|_| row.state != State::Idle).into_iter().chain(behind.filter(|_| row.state == State::Held))
+    }
+
+    /// Whether it has a cell in the main row: claimed, or inside.
+    pub fn is_in_main(&self) -> bool {
+        !self.is_behind && matches!(self.row.state, State::Claimed | State::Held)
+    }
+}
+
+/// Whether somebody else takes part: then being optimistic would disturb them.
+pub fn shows_others(look: &Partition, slot: Slot) -> bool {
+    look.rows.iter().any(|seen| seen.slot != slot && seen.row.as_ref().is_some_and(|row| row.state != State::Idle))
+}
+
+/// Whether somebody who conflicts with `mode` waits elsewhere.
+pub fn is_contended(look: &Partition, slot: Slot, mode: Mode) -> bool {
+    look.rows
+        .iter()
+        .filter(|seen| seen.slot != slot)
+        .filter_map(|seen| Some((seen.slot, seen.row.as_ref()?)))
+        .flat_map(|(slot, row)| Place::all_of(slot, row))
+        .any(|place| !place.is_held && place.mode.conflicts_with(mode))
+}
+
+/// The largest ticket that anybody shows.
+pub fn largest_ticket(look: &Partition) -> Option<Ticket> {
+    look.rows
+        .iter()
+        .filter_map(|seen| seen.row.as_ref())
+        .flat_map(|row| [Some(row.ticket), row.next.map(|next| next.ticket)])
+        .flatten()
+        .max()
+}
+
+/// The largest token that is left of anybody.
+pub fn largest_token(look: &Partition) -> Option<StoreToken> {
+    let claims = look.rows.iter().filter_map(|seen| seen.claim).map(|claim| claim.token);
+    claims.chain(look.last_write).chain(look.last_read).max()
+}

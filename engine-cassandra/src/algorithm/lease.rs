@@ -1,0 +1,73 @@
+//! The lease (section 5.3 of the thesis): rows live for a TTL, and a holder rewrites its row before that.
+//!
+//! Departures: a renewal reads before it writes, so that a holder which has lost its lock finds out and does not write itself
+//! back next to the new one; and a holder stops relying on its row earlier, by its own clock, than the servers do by theirs.
+
+use std::sync::Arc;
+
+use ylock_core::engine::{Grant, Holding, LossReason, Renewal};
+use ylock_core::{Mode, Result};
+
+use super::judge::is_contended;
+use super::queue::valid_until;
+use super::seat::Seat;
+use super::store::{Next, Partition, State};
+
+/// Renews a grant, and shows what the holding says.
+///
+/// # Errors
+/// Those of the store: then nobody knows, and it can be tried again.
+pub async fn renew(seat: &Arc<Seat>, holding: &Holding) -> Result<Renewal> {
+    let grant = &holding.grant;
+    let look = seat.look().await?;
+    if let Some(reason) = loss(&look, seat, grant) {
+        return lose(seat, grant, reason).await;
+    }
+    let until = valid_until(grant.sent, grant.lease);
+    if seat.client.now() >= until {
+        return lose(seat, grant, LossReason::Lapsed).await;
+    }
+    let next = holding.next.as_ref().map(|next| Next {
+        mode: next.mode,
+        ticket: next.ticket.unwrap_or_else(|| seat.ticket()),
+    });
+    let Some(sent) = seat.hold(grant.id, grant.mode, next).await? else {
+        return Ok(Renewal::Lost(LossReason::Gone));
+    };
+    // Acknowledged too late: the row may have been gone in between, and somebody else inside.
+    if seat.client.now() >= until {
+        return lose(seat, grant, LossReason::Lapsed).await;
+    }
+    Ok(Renewal::Renewed { sent, contended: is_contended(&look, seat.client.slot, grant.mode) })
+}
+
+/// Why this grant is lost, by what the partition shows.
+fn loss(look: &Partition, seat: &Seat, grant: &Grant) -> Option<LossReason> {
+    let own = look.rows.iter().find(|seen| seen.slot == seat.client.slot);
+    if own.is_some_and(|own| own.revoked == Some(grant.id)) {
+        return Some(LossReason::Revoked);
+    }
+    let shown = own.and_then(|own| own.row.as_ref()).is_some_and(|row| row.acquisition == grant.id);
+    (!shown || is_taken(look, seat, grant)).then_some(LossReason::Gone)
+}
+
+/// Whether somebody who conflicts says that it is inside, with a later token.
+fn is_taken(look: &Partition, seat: &Seat, grant: &Grant) -> bool {
+    look.rows.iter().filter(|seen| seen.slot != seat.client.slot).any(|seen| {
+        let held = seen.row.as_ref().filter(|row| row.state == State::Held);
+        let later = seen.claim.map(|claim| claim.token) > grant.token;
+        later && held.is_some_and(|row| conflicts(row.mode, grant.mode))
+    })
+}
+
+fn conflicts(one: Mode, other: Mode) -> bool {
+    one.conflicts_with(other)
+}
+
+/// Sets the row idle: a holder that has lost its lock must not stand in the way.
+async fn lose(seat: &Arc<Seat>, grant: &Grant, reason: LossReason) -> Result<Renewal> {
+    if let Err(error) = seat.leave(grant.id, None).await {
+        tracing::debug!(key = ?grant.key, %error, "the row of a lost lock could not be cleared; its release does it");
+    }
+    Ok(Renewal::Lost(reason))
+}

@@ -1,0 +1,172 @@
+//! The queue lock of the thesis: `GetLock` (Listing 6) and `TryGetLock` (Listing 7), over one row per client (Listing 5).
+//!
+//! | Listing | here |
+//! |---|---|
+//! | 5: the name of a queue cell, time and thread | the order (ticket, slot); a ticket is taken once per wait |
+//! | 6.1: add the thread to the queue | `join`; in later rounds it only makes sure that what was decided last has arrived |
+//! | 6.2: if our thread is first | `look`, and [`Verdict::Claim`] |
+//! | 6.3: add a cell to the main row | `claim`: one more column of the own row |
+//! | 6.4: if the main row has exactly one entry | `look`, and [`Verdict::Enter`]: *mine, and no other that conflicts* |
+//! | 6.7: remove the own cell from the main row | `withdraw`, and only for somebody who came earlier: else two would chase each other |
+//! | 6.8, 6.10: go to step 2 | `look` again after a pause that fits the place in the queue |
+//!
+//! Where it departs: the first test is assumed to hold while nobody else was seen, so that `join` claims at once and an
+//! acquisition costs two trips; a waiter shows itself again before its row expires, and joins again if it did; the first
+//! waiter claims while the holder is still inside, so that the next look after the release lets it in; readers conflict with
+//! writers only; and a claim carries a token that must exceed all that conflict.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ylock_core::engine::{Grant, Request};
+use ylock_core::environment::Moment;
+use ylock_core::{Error, ErrorKind, Mode, Options, Result};
+
+use super::judge::{Contender, Verdict, is_contended};
+use super::pace::Pace;
+use super::seat::Seat;
+use super::store::{Partition, State};
+
+/// Listing 6: waits in the queue until the lock is granted.
+///
+/// # Errors
+/// `Unavailable` if the store has not answered for one lease; what cannot be mended by waiting, at once.
+pub async fn get_lock(seat: &Arc<Seat>, request: &Request) -> Result<Grant> {
+    let mut patience = Patience::new(seat, request);
+    let mut pace = Pace::default();
+    loop {
+        match one_round(seat, request, &mut pace).await {
+            Ok(Some(grant)) => return Ok(grant),
+            Ok(None) => patience.renew(),
+            Err(error) => patience.bear(error).await?,
+        }
+    }
+}
+
+/// Steps 1 to 10: a place in the queue, one look, and what follows from it.
+async fn one_round(seat: &Arc<Seat>, request: &Request, pace: &mut Pace) -> Result<Option<Grant>> {
+    // Whatever I decided last, a quorum has it before I look: the argument for safety begins here.
+    let me = seat.join(request, seat.is_alone()).await?;
+    let look = seat.look().await?;
+    match me.judge(&look) {
+        Verdict::Enter if is_in_time(seat, request) => return enter(seat, request, &me, &look).map(Some),
+        Verdict::Claim => seat.claim(request, None).await?,
+        Verdict::ClaimAbove(floor) => seat.claim(request, Some(floor)).await?,
+        Verdict::Withdraw => seat.withdraw(request).await?,
+        Verdict::Wait { before, held } => {
+            wait(seat, request, pace, before, held, &look).await;
+            if is_due(seat, request) {
+                seat.stay(request).await?;
+            }
+        }
+        // The claim is too old to rely on, or the row has expired: show it again, and look again.
+        Verdict::Enter | Verdict::Gone => seat.stay(request).await?,
+        Verdict::Revoked => return Err(revoked(request)),
+    }
+    Ok(None)
+}
+
+/// Listing 7: takes the lock if it is free, and otherwise leaves nothing behind.
+///
+/// # Errors
+/// Whatever the first request that fails says; the caller releases then.
+pub async fn try_get_lock(seat: &Arc<Seat>, request: &Request, longest: Duration) -> Result<Option<Grant>> {
+    // Step 1: if the main row has an entry, answer no.
+    if is_held(&seat.look().await?, seat, request.mode) {
+        return Ok(None);
+    }
+    let began = seat.client.now();
+    loop {
+        let me = seat.join(request, true).await?;
+        let look = seat.look().await?;
+        match me.judge(&look) {
+            Verdict::Enter if is_in_time(seat, request) => return enter(seat, request, &me, &look).map(Some),
+            Verdict::Enter => seat.stay(request).await?,
+            Verdict::ClaimAbove(floor) => seat.claim(request, Some(floor)).await?,
+            // Step 10: somebody who came later has claimed too, and will give way.
+            Verdict::Wait { before: 0, held: false } if seat.client.now().since(began) < longest => {}
+            // Steps 12 and 13: not first.
+            _ => {
+                seat.leave(request.id, None).await?;
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// Whether somebody who conflicts says that it is inside.
+fn is_held(look: &Partition, seat: &Seat, mode: Mode) -> bool {
+    let others = look.rows.iter().filter(|seen| seen.slot != seat.client.slot);
+    others.filter_map(|seen| seen.row.as_ref()).any(|row| row.state == State::Held && row.mode.conflicts_with(mode))
+}
+
+fn enter(seat: &Arc<Seat>, request: &Request, me: &Contender, look: &Partition) -> Result<Grant> {
+    let sent = seat.sent();
+    seat.enter(request)?;
+    Ok(Grant {
+        key: request.key.clone(),
+        id: request.id,
+        mode: request.mode,
+        owner: request.owner,
+        lease: request.lease,
+        token: me.claimed,
+        sent,
+        contended: is_contended(look, seat.client.slot, request.mode),
+    })
+}
+
+/// Whether the lease of the claim, counted from before it was sent, still has its margin. The look took time, and the process
+/// may have been stopped: a row may have expired since.
+fn is_in_time(seat: &Seat, request: &Request) -> bool {
+    seat.client.now() < valid_until(seat.sent(), request.lease)
+}
+
+/// When a grant that was last shown at `sent` may no longer be relied on.
+pub(super) fn valid_until(sent: Moment, lease: Duration) -> Moment {
+    sent.plus(lease.saturating_sub(Options::default().with_lease(lease).margin()))
+}
+
+/// Whether a waiter must show itself again.
+fn is_due(seat: &Seat, request: &Request) -> bool {
+    seat.client.now().since(seat.sent()) >= request.lease / 3
+}
+
+async fn wait(seat: &Seat, request: &Request, pace: &mut Pace, before: usize, held: bool, look: &Partition) {
+    let environment = &seat.client.environment;
+    let pause = pace.pause(before, held, look, environment.now());
+    // Never past the moment at which the row must be shown again.
+    let longest = (request.lease / 3).saturating_sub(environment.now().since(seat.sent()));
+    environment.sleep(environment.jitter(pause).min(longest)).await;
+}
+
+fn revoked(request: &Request) -> Error {
+    Error::new(ErrorKind::Lost, "the acquisition was revoked while it was waiting").with_key(&request.key)
+}
+
+/// How long failing requests are borne: a short outage must not throw everybody out of the queue.
+struct Patience<'a> {
+    seat: &'a Seat,
+    lease: Duration,
+    last_answer: Moment,
+}
+
+impl<'a> Patience<'a> {
+    fn new(seat: &'a Seat, request: &Request) -> Self {
+        Self { seat, lease: request.lease, last_answer: seat.client.now() }
+    }
+
+    fn renew(&mut self) {
+        self.last_answer = self.seat.client.now();
+    }
+
+    /// Waits a little before the next try, or gives up.
+    async fn bear(&self, error: Error) -> Result<()> {
+        let silent = self.seat.client.now().since(self.last_answer);
+        if error.kind() != ErrorKind::Unavailable || silent >= self.lease {
+            return Err(error);
+        }
+        let environment = &self.seat.client.environment;
+        environment.sleep(environment.jitter(self.lease / 50)).await;
+        Ok(())
+    }
+}

@@ -1,0 +1,11 @@
+//! The [`Store`](crate::algorithm::store::Store) over a real cluster: the only part that knows the driver.
+
+pub(crate) mod errors;
+mod rows;
+mod session;
+mod statements;
+mod table;
+mod tls;
+mod values;
+
+pub use table::Table;

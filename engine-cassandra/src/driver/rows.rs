@@ -1,0 +1,148 @@
+//! What comes back from the table.
+
+use std::time::Duration;
+
+use scylla::DeserializeRow;
+use scylla::response::query_result::QueryResult;
+use uuid::Uuid;
+use ylock_core::engine::{AcquisitionId, Ticket};
+use ylock_core::{Error, ErrorKind, Key, Mode, Owner, Result, StoreToken};
+
+use super::errors;
+use super::values::{mode_of, state_of};
+use crate::algorithm::store::{Claim, Next, Partition, Row, SeenRow, Slot, State};
+
+/// One row of the answer. Without a slot it carries only what belongs to the whole partition.
+#[derive(DeserializeRow)]
+struct Cells<'frame> {
+    slot: Option<Uuid>,
+    acquisition: Option<Uuid>,
+    mode: Option<&'frame str>,
+    state: Option<&'frame str>,
+    ticket: Option<i64>,
+    owner: Option<Uuid>,
+    since: Option<i64>,
+    lease_millis: Option<i64>,
+    next_mode: Option<&'frame str>,
+    next_ticket: Option<i64>,
+    claim_token: Option<i64>,
+    claim_mode: Option<&'frame str>,
+    revoked: Option<Uuid>,
+    last_write_token: Option<i64>,
+    last_read_token: Option<i64>,
+}
+
+/// Understands a whole partition, or says which cell it does not understand.
+pub(super) fn partition(key: &Key, answer: QueryResult) -> Result<Partition> {
+    let odd = |error: Error| error.with_key(key);
+    let answer = answer.into_rows_result().map_err(|error| odd(errors::answer(error)))?;
+    let mut partition = Partition::default();
+    for cells in answer.rows::<Cells<'_>>().map_err(|error| odd(errors::answer(error)))? {
+        let cells = cells.map_err(|error| odd(errors::answer(error)))?;
+        cells.add_to(&mut partition, &Place { key, slot: cells.slot })?;
+    }
+    Ok(partition)
+}
+
+impl Cells<'_> {
+    fn add_to(&self, partition: &mut Partition, place: &Place<'_>) -> Result<()> {
+        // The same in every row of the answer.
+        partition.last_write = self.last_write_token.map(|n| place.token("last_write_token", n)).transpose()?;
+        partition.last_read = self.last_read_token.map(|n| place.token("last_read_token", n)).transpose()?;
+        if let Some(slot) = self.slot {
+            partition.rows.push(SeenRow {
+                slot: Slot::from_u128(slot.as_u128()),
+                row: self.row(place)?,
+                claim: self.claim(place)?,
+                revoked: self.revoked.map(acquisition),
+            });
+        }
+        Ok(())
+    }
+
+    /// The cells that are always written together: all of them, or none after their TTL.
+    fn row(&self, place: &Place<'_>) -> Result<Option<Row>> {
+        if self.is_expired() {
+            return Ok(None);
+        }
+        Ok(Some(Row {
+            acquisition: acquisition(place.needed("acquisition", self.acquisition)?),
+            mode: place.mode("mode", place.needed("mode", self.mode)?)?,
+            state: place.state(place.needed("state", self.state)?)?,
+            ticket: Ticket::from_number(place.needed("ticket", self.ticket)?),
+            owner: Owner::from_bytes(place.needed("owner", self.owner)?.into_bytes()),
+            since: place.needed("since", self.since)?,
+            lease: place.lease(place.needed("lease_millis", self.lease_millis)?)?,
+            next: self.next(place)?,
+        }))
+    }
+
+    fn is_expired(&self) -> bool {
+        let numbers = [self.ticket, self.since, self.lease_millis, self.next_ticket];
+        let words = [self.mode, self.state, self.next_mode];
+        let names = [self.acquisition, self.owner];
+        numbers.iter().all(Option::is_none)
+            && words.iter().all(Option::is_none)
+            && names.iter().all(Option::is_none)
+    }
+
+    fn next(&self, place: &Place<'_>) -> Result<Option<Next>> {
+        let ticket = place.needed("next_ticket", self.next_ticket)?;
+        match place.needed("next_mode", self.next_mode)? {
+            "" if ticket == 0 => Ok(None),
+            "" => Err(place.damaged("next_ticket", format!("{ticket} without a next_mode"))),
+            word => Ok(Some(Next { mode: place.mode("next_mode", word)?, ticket: Ticket::from_number(ticket) })),
+        }
+    }
+
+    fn claim(&self, place: &Place<'_>) -> Result<Option<Claim>> {
+        if self.claim_token.is_none() && self.claim_mode.is_none() {
+            return Ok(None);
+        }
+        Ok(Some(Claim {
+            token: place.token("claim_token", place.needed("claim_token", self.claim_token)?)?,
+            mode: place.mode("claim_mode", place.needed("claim_mode", self.claim_mode)?)?,
+        }))
+    }
+}
+
+/// Where a cell stands, for those who must repair it.
+struct Place<'a> {
+    key: &'a Key,
+    slot: Option<Uuid>,
+}
+
+impl Place<'_> {
+    fn needed<T>(&self, column: &str, cell: Option<T>) -> Result<T> {
+        cell.ok_or_else(|| self.damaged(column, "missing beside the others".to_owned()))
+    }
+
+    fn mode(&self, column: &str, word: &str) -> Result<Mode> {
+        mode_of(word).ok_or_else(|| self.damaged(column, format!("{word:?} is neither read nor write")))
+    }
+
+    fn state(&self, word: &str) -> Result<State> {
+        state_of(word).ok_or_else(|| self.damaged("state", format!("{word:?} is no state")))
+    }
+
+    fn token(&self, column: &str, number: i64) -> Result<StoreToken> {
+        let token = u64::try_from(number).ok().and_then(StoreToken::new);
+        token.ok_or_else(|| self.damaged(column, format!("{number} is not between 1 and 2^53 - 1")))
+    }
+
+    fn lease(&self, millis: i64) -> Result<Duration> {
+        let millis = u64::try_from(millis).ok().filter(|millis| *millis > 0);
+        millis.map(Duration::from_millis).ok_or_else(|| self.damaged("lease_millis", "not above zero".to_owned()))
+    }
+
+    fn damaged(&self, column: &str, what: String) -> Error {
+        let place = self.slot.map_or_else(|| "the partition".to_owned(), |slot| format!("slot {slot}"));
+        Error::new(ErrorKind::Unexpected, format!("damaged row: {place}, column {column}: {what}"))
+            .with_engine(crate::NAME)
+            .with_key(self.key)
+    }
+}
+
+fn acquisition(id: Uuid) -> AcquisitionId {
+    AcquisitionId::from_u128(id.as_u128())
+}

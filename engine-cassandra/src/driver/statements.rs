@@ -1,0 +1,125 @@
+//! The statements, prepared once per client.
+
+use scylla::client::session::Session;
+use scylla::statement::Statement;
+use scylla::statement::batch::{Batch, BatchType};
+use scylla::statement::prepared::PreparedStatement;
+use ylock_core::{Mode, Result};
+
+use super::errors;
+use crate::options::CassandraOptions;
+
+/// Everything that is ever sent for a lock.
+///
+/// A row is written with `UPDATE`, not `INSERT`: an insert leaves a marker that keeps the row alive after its cells
+/// have expired.
+pub(super) struct Statements {
+    pub(super) row: PreparedStatement,
+    pub(super) read: PreparedStatement,
+    pub(super) revoke: PreparedStatement,
+    pub(super) erase: PreparedStatement,
+    /// Row and claim.
+    pub(super) claim: Batch,
+    used: ByMode,
+    claim_and_used: ByMode,
+}
+
+/// Two batches that differ in which last token they write.
+struct ByMode {
+    read: Batch,
+    write: Batch,
+}
+
+impl Statements {
+    pub(super) async fn prepare(session: &Session, options: &CassandraOptions) -> Result<Self> {
+        let table = format!("\"{}\".\"{}\"", options.keyspace(), options.table());
+        let row = prepare(session, &row_cql(&table)).await?;
+        let claim = prepare(session, &update(&table, "claim_token = ?, claim_mode = ?")).await?;
+        let last_read = prepare(session, &update_static(&table, "last_read_token")).await?;
+        let last_write = prepare(session, &update_static(&table, "last_write_token")).await?;
+        Ok(Self {
+            read: prepare_read(session, &table).await?,
+            revoke: prepare(session, &update(&table, "revoked = ?")).await?,
+            erase: prepare(session, &erase_cql(&table)).await?,
+            claim: batch(&[&row, &claim]),
+            used: ByMode { read: batch(&[&row, &last_read]), write: batch(&[&row, &last_write]) },
+            claim_and_used: ByMode {
+                read: batch(&[&row, &claim, &last_read]),
+                write: batch(&[&row, &claim, &last_write]),
+            },
+            row,
+        })
+    }
+
+    /// Row and last token.
+    pub(super) fn used(&self, mode: Mode) -> &Batch {
+        self.used.pick(mode)
+    }
+
+    /// Row, claim and last token.
+    pub(super) fn claim_and_used(&self, mode: Mode) -> &Batch {
+        self.claim_and_used.pick(mode)
+    }
+}
+
+impl ByMode {
+    fn pick(&self, mode: Mode) -> &Batch {
+        match mode {
+            Mode::Read => &self.read,
+            Mode::Write => &self.write,
+        }
+    }
+}
+
+/// One mutation of one partition: all of it happens or nothing, in one trip. The first statement tells the driver
+/// where the partition is.
+fn batch(statements: &[&PreparedStatement]) -> Batch {
+    let statements = statements.iter().map(|&statement| statement.clone().into()).collect();
+    let mut batch = Batch::new_with_statements(BatchType::Unlogged, statements);
+    batch.set_is_idempotent(true);
+    batch
+}
+
+async fn prepare(session: &Session, cql: &str) -> Result<PreparedStatement> {
+    let mut statement = Statement::new(cql);
+    // The stamp is part of the statement, so whatever is sent twice is the same write.
+    statement.set_is_idempotent(true);
+    session.prepare(statement).await.map_err(errors::prepare)
+}
+
+async fn prepare_read(session: &Session, table: &str) -> Result<PreparedStatement> {
+    let mut read = prepare(session, &read_cql(table)).await?;
+    // The columns are named, and Cassandra never changes the type of one; so they need not come with every answer.
+    read.set_use_cached_result_metadata(true);
+    Ok(read)
+}
+
+fn row_cql(table: &str) -> String {
+    update(
+        table,
+        "acquisition = ?, mode = ?, state = ?, ticket = ?, owner = ?, since = ?, lease_millis = ?, heartbeat = ?, \
+         next_mode = ?, next_ticket = ?",
+    )
+}
+
+fn update(table: &str, cells: &str) -> String {
+    format!(
+        "UPDATE {table} USING TIMESTAMP ? AND TTL ? SET {cells} WHERE lock_group = ? AND lock_name = ? AND slot = ?"
+    )
+}
+
+fn update_static(table: &str, column: &str) -> String {
+    format!("UPDATE {table} USING TIMESTAMP ? AND TTL ? SET {column} = ? WHERE lock_group = ? AND lock_name = ?")
+}
+
+fn erase_cql(table: &str) -> String {
+    format!("DELETE FROM {table} USING TIMESTAMP ? WHERE lock_group = ? AND lock_name = ? AND slot = ?")
+}
+
+fn read_cql(table: &str) -> String {
+    format!(
+        "SELECT slot, acquisition, mode, state, ticket, owner, since, lease_millis, next_mode, next_ticket, \
+         claim_token, claim_mode, revoked, last_write_token, last_read_token \
+         FROM {table} WHERE lock_group = ? AND lock_name = ?"
+    )
+}

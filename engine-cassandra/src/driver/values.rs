@@ -1,0 +1,156 @@
+//! What is bound to the statements.
+
+use std::time::Duration;
+
+use scylla::SerializeRow;
+use uuid::Uuid;
+use ylock_core::engine::AcquisitionId;
+use ylock_core::{Key, Mode, Owner};
+
+use crate::algorithm::store::{Slot, State, TimedClaim, Write};
+
+/// A whole row.
+#[derive(SerializeRow)]
+#[scylla(flavor = "enforce_order")]
+pub(super) struct RowValues<'a> {
+    #[scylla(rename = "[timestamp]")]
+    stamp: i64,
+    #[scylla(rename = "[ttl]")]
+    ttl: i32,
+    acquisition: Uuid,
+    mode: &'a str,
+    state: &'a str,
+    ticket: i64,
+    owner: Uuid,
+    since: i64,
+    lease_millis: i64,
+    heartbeat: i64,
+    next_mode: &'a str,
+    next_ticket: i64,
+    lock_group: &'a str,
+    lock_name: &'a str,
+    slot: Uuid,
+}
+
+impl<'a> RowValues<'a> {
+    pub(super) fn new(key: &'a Key, slot: Slot, write: &'a Write) -> Self {
+        let row = &write.row;
+        Self {
+            stamp: write.stamp,
+            ttl: ttl(write.row_ttl),
+            acquisition: acquisition(row.acquisition),
+            mode: row.mode.as_str(),
+            state: state(row.state),
+            ticket: row.ticket.get(),
+            owner: owner(row.owner),
+            since: row.since,
+            lease_millis: lease_millis(row.lease),
+            // Every rewrite changes the row, also one that says the same again.
+            heartbeat: write.stamp,
+            // Never a null: that would be a tombstone per write.
+            next_mode: row.next.map_or("", |next| next.mode.as_str()),
+            next_ticket: row.next.map_or(0, |next| next.ticket.get()),
+            lock_group: key.group(),
+            lock_name: key.name(),
+            slot: uuid(slot),
+        }
+    }
+}
+
+/// A row's token cell.
+#[derive(SerializeRow)]
+#[scylla(flavor = "enforce_order")]
+pub(super) struct ClaimValues<'a> {
+    #[scylla(rename = "[timestamp]")]
+    stamp: i64,
+    #[scylla(rename = "[ttl]")]
+    ttl: i32,
+    claim_token: i64,
+    claim_mode: &'a str,
+    lock_group: &'a str,
+    lock_name: &'a str,
+    slot: Uuid,
+}
+
+impl<'a> ClaimValues<'a> {
+    pub(super) fn new(key: &'a Key, slot: Slot, stamp: i64, timed: TimedClaim) -> Self {
+        Self {
+            stamp,
+            ttl: ttl(timed.ttl),
+            claim_token: token(timed),
+            claim_mode: timed.claim.mode.as_str(),
+            lock_group: key.group(),
+            lock_name: key.name(),
+            slot: uuid(slot),
+        }
+    }
+}
+
+/// A last token of the partition: stamp, TTL, token, group, name. The token is its own stamp, so the largest stays
+/// whatever the order in which they arrive.
+pub(super) type UsedValues<'a> = (i64, i32, i64, &'a str, &'a str);
+
+pub(super) fn used(key: &Key, timed: TimedClaim) -> UsedValues<'_> {
+    (token(timed), ttl(timed.ttl), token(timed), key.group(), key.name())
+}
+
+/// Stamp, TTL, acquisition, group, name, slot.
+pub(super) type RevokeValues<'a> = (i64, i32, Uuid, &'a str, &'a str, Uuid);
+
+pub(super) fn revoke(key: &Key, slot: Slot, id: AcquisitionId, stamp: i64, seconds: u32) -> RevokeValues<'_> {
+    (stamp, ttl(seconds), acquisition(id), key.group(), key.name(), uuid(slot))
+}
+
+/// Stamp, group, name, slot.
+pub(super) type EraseValues<'a> = (i64, &'a str, &'a str, Uuid);
+
+pub(super) fn erase(key: &Key, slot: Slot, stamp: i64) -> EraseValues<'_> {
+    (stamp, key.group(), key.name(), uuid(slot))
+}
+
+/// The word for a state.
+pub(super) fn state(state: State) -> &'static str {
+    match state {
+        State::Idle => "idle",
+        State::Waiting => "waiting",
+        State::Claimed => "claimed",
+        State::Held => "held",
+    }
+}
+
+/// The state that a word stands for.
+pub(super) fn state_of(word: &str) -> Option<State> {
+    [State::Idle, State::Waiting, State::Claimed, State::Held].into_iter().find(|known| state(*known) == word)
+}
+
+/// The mode that a word stands for.
+pub(super) fn mode_of(word: &str) -> Option<Mode> {
+    [Mode::Read, Mode::Write].into_iter().find(|known| known.as_str() == word)
+}
+
+/// Zero would mean for ever, and what does not fit into the column is as good as for ever.
+fn ttl(seconds: u32) -> i32 {
+    i32::try_from(seconds.max(1)).unwrap_or(i32::MAX)
+}
+
+/// Rounded up: those who wait for a lease to end must not think it shorter than its holder does.
+fn lease_millis(lease: Duration) -> i64 {
+    i64::try_from(lease.as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX)
+}
+
+/// A token is below 2^53.
+fn token(timed: TimedClaim) -> i64 {
+    timed.claim.token.get() as i64
+}
+
+fn uuid(slot: Slot) -> Uuid {
+    Uuid::from_u128(slot.as_u128())
+}
+
+fn acquisition(id: AcquisitionId) -> Uuid {
+    Uuid::from_u128(id.as_u128())
+}
+
+fn owner(owner: Owner) -> Uuid {
+    Uuid::from_bytes(owner.to_bytes())
+}

@@ -1,0 +1,190 @@
+//! The engine: one seat per key, and the algorithm that the options name.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use async_trait::async_trait;
+use futures_util::{StreamExt, stream};
+use ylock_core::engine::{
+    AcquisitionId, Engine, Grant, Holder, Holding, Inspection, Patience, Release, Renewal, Request, Ticket, Waiter,
+};
+use ylock_core::environment::{Environment, SystemEnvironment};
+use ylock_core::{Error, ErrorKind, Guarantees, Key, Result};
+
+use crate::NAME;
+use crate::algorithm::clock::{HybridClock, Stamps};
+use crate::algorithm::judge::Place;
+use crate::algorithm::seat::{Client, Seat};
+use crate::algorithm::store::{Partition, Row, Slot, State, Store};
+use crate::algorithm::{lease, queue};
+use crate::driver::Table;
+use crate::options::CassandraOptions;
+use crate::seats::Seats;
+
+/// The most requests that one call of `renew` or `close` has on their way at once.
+const CONCURRENT: usize = 64;
+/// How long a request to give up a lock is kept, in leases of the holder: it is found at the next renewal.
+const REVOKE_LEASES: u32 = 2;
+
+/// Locks in a table of Cassandra, by the queue algorithm.
+///
+/// One engine is one client: it has a row of its own in every partition it uses.
+#[derive(Debug)]
+pub struct CassandraEngine {
+    client: Arc<Client>,
+    seats: Seats,
+    request_timeout: Duration,
+    /// The same store as the client's, where it is the real one: for its request counter.
+    table: Option<Arc<Table>>,
+}
+
+impl CassandraEngine {
+    /// Connects to a cluster, checks or creates the schema, and makes a client.
+    ///
+    /// # Errors
+    /// [`Config`](ErrorKind::Config) for bad options, a failed login or a missing table;
+    /// [`Unavailable`](ErrorKind::Unavailable) if nobody answers.
+    pub async fn connect(options: &CassandraOptions) -> Result<Self> {
+        let environment = SystemEnvironment::shared();
+        let table = Arc::new(Table::connect(options, &environment).await?);
+        let engine = Self::over(Arc::clone(&table) as Arc<dyn Store>, environment, options);
+        Ok(Self { table: Some(table), ..engine })
+    }
+
+    /// A client over any store and environment; a simulation brings its own.
+    pub fn over(store: Arc<dyn Store>, environment: Arc<dyn Environment>, options: &CassandraOptions) -> Self {
+        let token_ttl = u32::try_from(options.token_ttl().as_secs()).unwrap_or(u32::MAX);
+        let client = Client {
+            slot: Slot::from_u128(environment.random_identity()),
+            store,
+            environment,
+            clock: HybridClock::default(),
+            stamps: Stamps::default(),
+            max_clock_skew: options.max_clock_skew(),
+            token_ttl,
+        };
+        let request_timeout = options.request_timeout();
+        Self { client: Arc::new(client), seats: Seats::default(), request_timeout, table: None }
+    }
+
+    /// How many requests this client has sent to Cassandra, by the driver's own counters.
+    pub fn requests(&self) -> u64 {
+        self.table.as_ref().map_or(0, |table| table.requests())
+    }
+
+    fn seat(&self, key: &Key) -> Arc<Seat> {
+        self.seats.at(key, &self.client)
+    }
+
+    fn check(&self, request: &Request) -> Result<()> {
+        if request.lease > self.request_timeout.saturating_mul(3) {
+            return Ok(());
+        }
+        let message = format!(
+            "a lease of {:?} is too short for a request timeout of {:?}: it must be more than three times as long",
+            request.lease, self.request_timeout
+        );
+        Err(Error::new(ErrorKind::Config, message).with_engine(NAME).with_key(&request.key))
+    }
+}
+
+#[async_trait]
+impl Engine for CassandraEngine {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn guarantees(&self) -> Guarantees {
+        Guarantees::ALL
+    }
+
+    fn environment(&self) -> Arc<dyn Environment> {
+        Arc::clone(&self.client.environment)
+    }
+
+    fn ticket(&self) -> Ticket {
+        self.client.clock.ticket_after(None, &*self.client.environment)
+    }
+
+    async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
+        self.check(request)?;
+        let seat = self.seat(&request.key);
+        match request.patience {
+            Patience::Queue => queue::get_lock(&seat, request).await.map(Some),
+            Patience::Try => queue::try_get_lock(&seat, request, self.request_timeout).await,
+        }
+    }
+
+    async fn renew(&self, holdings: &[Holding]) -> Vec<Result<Renewal>> {
+        let seated: Vec<_> = holdings.iter().map(|holding| (self.seat(&holding.grant.key), holding.clone())).collect();
+        let renewals = seated.into_iter().map(|(seat, holding)| async move { lease::renew(&seat, &holding).await });
+        stream::iter(renewals).buffered(CONCURRENT).collect().await
+    }
+
+    async fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
+        let seat = self.seat(key);
+        let was_there = seat.leave(id, next).await?;
+        self.seats.left(&seat);
+        Ok(if was_there { Release::Released } else { Release::WasGone })
+    }
+
+    async fn inspect(&self, key: &Key) -> Result<Inspection> {
+        Ok(inspect(&self.client.store.read(key).await?))
+    }
+
+    async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
+        let look = self.client.store.read(key).await?;
+        let found = look.rows.iter().find_map(|seen| {
+            let row = seen.row.as_ref().filter(|row| row.acquisition == id && row.state != State::Idle)?;
+            Some((seen.slot, row.lease, seen.claim?))
+        });
+        let Some((slot, lease, claim)) = found else { return Ok(false) };
+        // The tokens of a row grow from one acquisition to the next, so they can serve as write timestamps of the cell.
+        let stamp = i64::try_from(claim.token.get()).unwrap_or(i64::MAX);
+        let ttl = self.client.row_ttl(lease.saturating_mul(REVOKE_LEASES));
+        self.client.store.revoke(key, slot, id, stamp, ttl).await?;
+        Ok(true)
+    }
+
+    /// Removes the client's idle rows: at a name that many clients use once, they would slow down every look.
+    async fn close(&self) -> Result<()> {
+        let erasures = self.seats.take().into_iter().map(|seat| async move { seat.erase().await });
+        let erased = stream::iter(erasures).buffer_unordered(CONCURRENT);
+        let results: Vec<Result<()>> = erased.collect().await;
+        results.into_iter().collect()
+    }
+}
+
+/// Who holds and who waits, by what a partition shows.
+fn inspect(look: &Partition) -> Inspection {
+    let rows = look.rows.iter().filter_map(|seen| Some((seen, seen.row.as_ref()?)));
+    let mut places: Vec<_> =
+        rows.flat_map(|(seen, row)| Place::all_of(seen.slot, row).map(move |place| (place, seen.claim))).collect();
+    places.sort_by_key(|(place, _)| (place.ticket, place.slot));
+    let mut inspection = Inspection::default();
+    for (place, claim) in &places {
+        let (Row { acquisition: id, owner, since, .. }, mode) = (place.row, place.mode);
+        let (id, owner, since) = (*id, *owner, time(*since));
+        if is_inside(place, &places) {
+            let token = claim.map(|claim| claim.token.into());
+            inspection.holders.push(Holder { id, owner, mode, since, token });
+        } else {
+            inspection.queue.push(Waiter { id, owner, mode, since });
+        }
+    }
+    inspection
+}
+
+/// Whether this place is inside: it says so, or it has claimed and nobody who conflicts says so or has claimed before it.
+fn is_inside<C>(place: &Place<'_>, all: &[(Place<'_>, C)]) -> bool {
+    let precedes = |other: &Place<'_>| {
+        other.is_held || (other.is_in_main() && (other.ticket, other.slot) < (place.ticket, place.slot))
+    };
+    let others = all.iter().map(|(other, _)| other).filter(|other| other.slot != place.slot);
+    let outdone = others.filter(|other| other.mode.conflicts_with(place.mode)).any(precedes);
+    place.is_held || (place.is_in_main() && !outdone)
+}
+
+fn time(micros: i64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_micros(u64::try_from(micros).unwrap_or_default())
+}

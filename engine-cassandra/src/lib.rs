@@ -1,0 +1,15 @@
+//! Cassandra engine of `ylock`.
+
+pub mod algorithm;
+pub mod driver;
+pub mod options;
+
+mod engine;
+mod schema;
+mod seats;
+
+pub use engine::CassandraEngine;
+pub use options::CassandraOptions;
+
+/// The engine's name: in errors, as URL scheme and as metric label.
+pub(crate) const NAME: &str = "cassandra";

@@ -1,0 +1,92 @@
+//! What the options must fulfil, whether they come from a URL or from code.
+
+use std::time::Duration;
+
+use ylock_core::{Error, ErrorKind, Result};
+
+use super::{CassandraOptions, Consistency};
+
+/// Before version 5 Cassandra cannot store that something ends after January 2038.
+const MAX_TTL: Duration = Duration::from_secs(5 * 365 * 24 * 60 * 60);
+/// The longest name of a keyspace or table that Cassandra accepts.
+const MAX_NAME: usize = 48;
+
+impl CassandraOptions {
+    /// Checks that every value is within its limits.
+    ///
+    /// # Errors
+    /// [`Config`](ErrorKind::Config) that names the option and the limit.
+    pub fn check(&self) -> Result<()> {
+        self.check_place()?;
+        self.check_names()?;
+        self.check_timeouts()?;
+        check_seconds("token_ttl", self.token_ttl)?;
+        // Without any grace Cassandra keeps no hints: a node that blinked would miss writes for good.
+        check_seconds("gc_grace", self.gc_grace)?;
+        if self.replication == 0 {
+            return Err(invalid("option replication: at least one replica, three or more to survive a node"));
+        }
+        Ok(())
+    }
+
+    fn check_place(&self) -> Result<()> {
+        if self.hosts.is_empty() {
+            return Err(invalid("no host is given: cassandra://host1,host2,host3/keyspace"));
+        }
+        if self.keyspace.is_empty() {
+            return Err(invalid("no keyspace is given: cassandra://host1,host2,host3/keyspace"));
+        }
+        if self.consistency == Consistency::LocalQuorum && self.datacenter.is_none() {
+            return Err(invalid("consistency=local_quorum needs datacenter=…, the same for every client of the table"));
+        }
+        Ok(())
+    }
+
+    fn check_names(&self) -> Result<()> {
+        // They become part of CQL text, so nothing that could end a quoted name may pass.
+        check_name("keyspace", &self.keyspace)?;
+        check_name("table", &self.table)?;
+        match &self.datacenter {
+            Some(name) if name.is_empty() || name.contains('\'') => {
+                Err(invalid(format!("option datacenter={name}: not the name of a data centre")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_timeouts(&self) -> Result<()> {
+        let (timeout, lease) = (self.request_timeout(), self.lease);
+        if timeout.is_zero() || self.connect_timeout.is_zero() {
+            return Err(invalid("request_timeout and connect_timeout must be longer than zero"));
+        }
+        if timeout >= lease / 3 {
+            return Err(invalid(format!(
+                "request_timeout is {timeout:?}, but must be shorter than a third of the lease, which is {lease:?}: \
+                 a renewal that gets no answer must leave time for another one"
+            )));
+        }
+        Ok(())
+    }
+}
+
+fn check_name(what: &str, name: &str) -> Result<()> {
+    let letters = name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+    let first = name.chars().next().is_some_and(|letter| letter.is_ascii_alphabetic());
+    if letters && first && name.len() <= MAX_NAME {
+        return Ok(());
+    }
+    Err(invalid(format!(
+        "{what} {name:?}: a name begins with a letter and has at most {MAX_NAME} letters, digits and underscores"
+    )))
+}
+
+fn check_seconds(name: &str, value: Duration) -> Result<()> {
+    if value.subsec_nanos() == 0 && value >= Duration::from_secs(1) && value <= MAX_TTL {
+        return Ok(());
+    }
+    Err(invalid(format!("option {name}: whole seconds, at least 1s and at most five years, not {value:?}")))
+}
+
+fn invalid(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Config, message).with_engine(crate::NAME)
+}

@@ -1,0 +1,97 @@
+use std::time::Duration;
+
+use super::*;
+
+fn parse(text: &str) -> Result<CassandraOptions> {
+    let url = EngineUrl::parse(text)?;
+    let mut common = Options::default();
+    for (name, value) in &url.options {
+        common.set(name, value)?;
+    }
+    CassandraOptions::from_url(&url, &common)
+}
+
+#[test]
+fn a_url_gives_hosts_login_and_keyspace() {
+    let options = parse("cassandra://me:secret@a,b:9043,[::1]/ks?table=t").unwrap();
+    assert_eq!(options.addresses(), ["a:9042", "b:9043", "[::1]:9042"]);
+    assert_eq!((options.keyspace(), options.table()), ("ks", "t"));
+    assert_eq!(options.login().unwrap().user, "me");
+    assert_eq!(options.login().unwrap().password.reveal(), "secret");
+    assert!(!format!("{options:?}").contains("secret"));
+}
+
+#[test]
+fn every_known_name_is_read() {
+    let options = parse(
+        "cassandra://a/ks?lease=30s&connect_timeout=1s&consistency=local_quorum&datacenter=dc1&gc_grace=2m\
+         &max_clock_skew=1s&protocol=queue&replication=5&request_timeout=700ms&schema=create&tls=on&tls_ca=/ca&token_ttl=1h",
+    )
+    .unwrap();
+    assert_eq!(options.connect_timeout(), Duration::from_secs(1));
+    assert_eq!(options.consistency(), Consistency::LocalQuorum);
+    assert_eq!(options.datacenter(), Some("dc1"));
+    assert_eq!(options.gc_grace(), Duration::from_secs(120));
+    assert_eq!(options.max_clock_skew(), Duration::from_secs(1));
+    assert_eq!(options.replication(), 5);
+    assert_eq!(options.request_timeout(), Duration::from_millis(700));
+    assert_eq!(options.schema(), SchemaMode::Create);
+    assert_eq!(options.tls(), &Tls::Authority("/ca".into()));
+    assert_eq!(options.token_ttl(), Duration::from_secs(3600));
+}
+
+#[test]
+fn the_request_timeout_follows_the_lease() {
+    for (lease, timeout) in [("10s", 2000), ("1m", 2000), ("1s", 200)] {
+        let options = parse(&format!("cassandra://a/ks?lease={lease}")).unwrap();
+        assert_eq!(options.request_timeout(), Duration::from_millis(timeout), "{lease}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    for (url, parts) in [
+        ("cassandra:///ks", &["no host"][..]),
+        ("cassandra://a", &["no keyspace"]),
+        ("cassandra://a/my-ks", &["keyspace", "my-ks"]),
+        ("cassandra://a/1ks", &["keyspace"]),
+        ("cassandra://a/ks?table=a%22b", &["table"]),
+        ("cassandra://a/ks?request_timeout=4s", &["request_timeout", "4s", "lease", "10s"]),
+        ("cassandra://a/ks?lease=2s&request_timeout=667ms", &["request_timeout", "667ms", "lease", "2s"]),
+        ("cassandra://a/ks?request_timeout=0s", &["request_timeout"]),
+        ("cassandra://a/ks?consistency=local_quorum", &["datacenter"]),
+        ("cassandra://a/ks?consistency=one", &["quorum", "one"]),
+        ("cassandra://a/ks?schema=drop", &["check or create", "drop"]),
+        ("cassandra://a/ks?protocol=lwt", &["protocol", "lwt"]),
+        ("cassandra://a/ks?token_ttl=100ms", &["token_ttl", "1s"]),
+        ("cassandra://a/ks?gc_grace=0s", &["gc_grace"]),
+        ("cassandra://a/ks?replication=0", &["replication"]),
+        ("cassandra://a/ks?replication=x", &["replication"]),
+        ("cassandra://a/ks?tls=maybe", &["tls", "maybe"]),
+        ("cassandra://a/ks?tls=off&tls_ca=x", &["tls_ca"]),
+        ("cassandra://a/ks?datacenter=d'c", &["datacenter"]),
+        ("cassandra://user@a/ks", &["user", "password"]),
+        ("cassandra://a/ks?consistencey=quorum", &["\"consistency\""]),
+        ("cassandra://a/ks?leese=1s", &["\"lease\""]),
+    ] {
+        let error = parse(url).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config, "{url}");
+        for part in parts {
+            assert!(error.to_string().contains(part), "{url}: {error}");
+        }
+    }
+}
+
+#[test]
+fn a_name_of_48_letters_is_the_longest() {
+    assert!(parse(&format!("cassandra://a/{}", "k".repeat(48))).is_ok());
+    assert!(parse(&format!("cassandra://a/{}", "k".repeat(49))).is_err());
+}
+
+#[test]
+fn no_error_shows_the_password() {
+    for url in ["cassandra://me:hunter2@a", "cassandra://me:hunter2@a/ks?x=1", "cassandra://me:hunter2@a/ks?tls=x"] {
+        let error = parse(url).unwrap_err();
+        assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");
+    }
+}

@@ -1,0 +1,137 @@
+//! The options that are one of a few words, and how each option is read back.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ylock_core::url::Host;
+
+use super::{CassandraOptions, DEFAULT_PORT, Login};
+
+/// How many replicas must confirm a write and answer a read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Consistency {
+    /// A majority of all replicas, in whatever data centres they are.
+    #[default]
+    Quorum,
+    /// A majority of the replicas in the client's own data centre.
+    ///
+    /// Right only where every client of the table names the *same* data centre: clients in two data centres do not
+    /// exclude each other.
+    LocalQuorum,
+}
+
+/// What to do about keyspace and table when a client connects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SchemaMode {
+    /// They must be there and fit.
+    #[default]
+    Check,
+    /// Create what is missing, then check.
+    Create,
+}
+
+/// Which algorithm runs on the table. Clients of one table must all use the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Protocol {
+    /// The queue lock.
+    #[default]
+    Queue,
+}
+
+/// Whether connections are encrypted, and who may vouch for the servers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Tls {
+    /// Plain TCP.
+    #[default]
+    Off,
+    /// Encrypted; the authorities that the operating system trusts vouch for the servers.
+    PlatformRoots,
+    /// Encrypted; only the authorities of this PEM file vouch for the servers.
+    Authority(PathBuf),
+}
+
+impl CassandraOptions {
+    /// The keyspace.
+    pub fn keyspace(&self) -> &str {
+        &self.keyspace
+    }
+
+    /// See [`with_table`](Self::with_table).
+    pub fn table(&self) -> &str {
+        &self.table
+    }
+
+    /// See [`with_lease`](Self::with_lease).
+    pub fn lease(&self) -> Duration {
+        self.lease
+    }
+
+    /// See [`with_request_timeout`](Self::with_request_timeout).
+    pub fn request_timeout(&self) -> Duration {
+        self.request_timeout.unwrap_or_else(|| (self.lease / 5).min(Duration::from_secs(2)))
+    }
+
+    /// See [`with_connect_timeout`](Self::with_connect_timeout).
+    pub fn connect_timeout(&self) -> Duration {
+        self.connect_timeout
+    }
+
+    /// See [`with_consistency`](Self::with_consistency).
+    pub fn consistency(&self) -> Consistency {
+        self.consistency
+    }
+
+    /// See [`with_max_clock_skew`](Self::with_max_clock_skew).
+    pub fn max_clock_skew(&self) -> Duration {
+        self.max_clock_skew
+    }
+
+    /// See [`with_token_ttl`](Self::with_token_ttl).
+    pub fn token_ttl(&self) -> Duration {
+        self.token_ttl
+    }
+
+    /// See [`with_gc_grace`](Self::with_gc_grace).
+    pub fn gc_grace(&self) -> Duration {
+        self.gc_grace
+    }
+
+    /// See [`with_protocol`](Self::with_protocol).
+    pub fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    /// The nodes to begin with, as `host:port`.
+    pub(crate) fn addresses(&self) -> Vec<String> {
+        self.hosts.iter().map(address).collect()
+    }
+
+    pub(crate) fn login(&self) -> Option<&Login> {
+        self.login.as_ref()
+    }
+
+    pub(crate) fn tls(&self) -> &Tls {
+        &self.tls
+    }
+
+    pub(crate) fn datacenter(&self) -> Option<&str> {
+        self.datacenter.as_deref()
+    }
+
+    pub(crate) fn replication(&self) -> u32 {
+        self.replication
+    }
+
+    pub(crate) fn schema(&self) -> SchemaMode {
+        self.schema
+    }
+}
+
+fn address(host: &Host) -> String {
+    let port = host.port.unwrap_or(DEFAULT_PORT);
+    if host.name.contains(':') { format!("[{}]:{port}", host.name) } else { format!("{}:{port}", host.name) }
+}

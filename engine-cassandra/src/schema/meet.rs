@@ -1,0 +1,39 @@
+//! One node to meet at.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use scylla::client::session::Session;
+use scylla::errors::ExecutionError;
+use scylla::policies::load_balancing::{LoadBalancingPolicy, NodeIdentifier, SingleTargetLoadBalancingPolicy};
+use scylla::response::query_result::QueryResult;
+use scylla::serialize::row::SerializeRow;
+use scylla::statement::{Consistency, Statement};
+
+/// How long one statement about the schema may take. Creating a table on a busy cluster takes seconds.
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Sends a statement about the schema to the one node at which all clients meet.
+///
+/// Two nodes that create the same table at once give it two identities, and the nodes quarrel until somebody
+/// restarts them. One node does one thing after the other, and the second `IF NOT EXISTS` does nothing. So everybody
+/// goes to the node with the smallest identity. Clients that see different nodes up may still miss each other; then
+/// nothing is left but to look again.
+pub(super) async fn ask(
+    session: &Session,
+    cql: &str,
+    values: impl SerializeRow,
+) -> Result<QueryResult, ExecutionError> {
+    let mut statement = Statement::new(cql);
+    statement.set_request_timeout(Some(TIMEOUT));
+    statement.set_consistency(Consistency::One);
+    statement.set_load_balancing_policy(meeting_point(session));
+    session.query_unpaged(statement, values).await
+}
+
+fn meeting_point(session: &Session) -> Option<Arc<dyn LoadBalancingPolicy>> {
+    let cluster = session.get_cluster_state();
+    let nodes = cluster.get_nodes_info().iter().filter(|node| node.is_connected());
+    let node = nodes.min_by_key(|node| node.host_id)?;
+    Some(SingleTargetLoadBalancingPolicy::new(NodeIdentifier::Node(Arc::clone(node)), None))
+}

@@ -1,0 +1,97 @@
+//! Keyspace and table: created if asked to, checked always.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use scylla::client::session::Session;
+use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
+use ylock_core::environment::Environment;
+use ylock_core::{Error, ErrorKind, Result};
+
+use crate::driver::errors;
+use crate::options::{CassandraOptions, SchemaMode};
+
+mod look;
+mod meet;
+mod replicas;
+mod text;
+
+use look::{Found, look};
+
+/// How long [`SchemaMode::Create`] may take in all, with every other client of the cluster creating the same.
+pub(crate) const CREATE_TIME: Duration = Duration::from_secs(60);
+/// How long to wait, more or less, before looking at the schema again.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// How often to look before a fault counts as one that will not go away.
+const ATTEMPTS: u32 = 10;
+
+/// Makes sure that the table is there and fits.
+pub(crate) async fn ensure(
+    session: &Session,
+    options: &CassandraOptions,
+    environment: &Arc<dyn Environment>,
+) -> Result<()> {
+    match options.schema() {
+        SchemaMode::Create => create(session, options, environment).await?,
+        SchemaMode::Check => match look(session, options).await? {
+            Found::Fits => {}
+            Found::Wrong(error) => return Err(error),
+            Found::NoKeyspace | Found::NoTable => return Err(missing(options)),
+        },
+    }
+    replicas::check(session, options).await
+}
+
+/// Creates what is missing until nothing is.
+///
+/// Others may do the same at the same time, so any step may meet a half-made schema, or lose a race that somebody
+/// else wins. What a statement answered does not matter; what the next look finds decides.
+async fn create(
+    session: &Session,
+    options: &CassandraOptions,
+    environment: &Arc<dyn Environment>,
+) -> Result<()> {
+    let mut last = missing(options);
+    for _ in 0..ATTEMPTS {
+        // Look first: where all is there no statement is sent, and no right to create is needed.
+        let step = match look(session, options).await? {
+            Found::Fits => return Ok(()),
+            Found::NoKeyspace => change(session, text::keyspace(options)).await,
+            Found::NoTable => change(session, text::table(options)).await,
+            Found::Wrong(error) => Err(error),
+        };
+        if let Err(error) = step {
+            last = error;
+            environment.sleep(environment.jitter(LOOK_AGAIN)).await;
+        }
+    }
+    Err(last)
+}
+
+/// Sends one statement that changes the schema, and waits until every node that can be reached knows it.
+async fn change(session: &Session, cql: String) -> Result<()> {
+    match meet::ask(session, &cql, ()).await {
+        Ok(_) => {}
+        Err(ExecutionError::LastAttemptError(RequestAttemptError::DbError(DbError::AlreadyExists { .. }, _))) => {}
+        Err(error) => return Err(refused(&cql, error)),
+    }
+    session.await_schema_agreement().await.map_err(errors::agreement)?;
+    // The driver routes by what it knows of the keyspace; without this it would learn of it a minute later.
+    session.refresh_metadata().await.map_err(errors::metadata)?;
+    Ok(())
+}
+
+fn refused(cql: &str, error: ExecutionError) -> Error {
+    let error = errors::classify(error);
+    Error::new(error.kind(), format!("the schema could not be created with\n{cql}\n")).with_source(error)
+}
+
+fn missing(options: &CassandraOptions) -> Error {
+    let (keyspace, table) = (options.keyspace(), options.table());
+    let message = format!(
+        "keyspace {keyspace} has no table {table}: connect once with schema=create, or run\n{};\n{};\n",
+        text::keyspace(options),
+        text::table(options)
+    );
+    Error::new(ErrorKind::Config, message).with_engine(crate::NAME)
+}

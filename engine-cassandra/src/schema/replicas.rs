@@ -1,0 +1,69 @@
+//! How many replicas the keyspace has.
+
+use std::collections::HashMap;
+
+use scylla::client::session::Session;
+use ylock_core::{Error, ErrorKind, Result};
+
+use super::look::rows;
+use crate::options::{CassandraOptions, Consistency};
+
+const REPLICATION: &str = "SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?";
+/// The fewest replicas of which one may fail.
+const ENOUGH: u32 = 3;
+
+/// Warns where a quorum does not survive the loss of one node.
+pub(super) async fn check(session: &Session, options: &CassandraOptions) -> Result<()> {
+    let found = rows::<(HashMap<String, String>,)>(session, REPLICATION, &[options.keyspace()]).await?;
+    let Some((replication,)) = found.first() else {
+        return Ok(());
+    };
+    let replicas = match (options.consistency(), options.datacenter()) {
+        (Consistency::LocalQuorum, Some(datacenter)) => in_datacenter(replication, datacenter, options.keyspace())?,
+        _ => everywhere(replication),
+    };
+    if replicas < ENOUGH {
+        let keyspace = options.keyspace();
+        tracing::warn!(keyspace, replicas, "fewer than three replicas: no lock can be taken while one node is down");
+    }
+    Ok(())
+}
+
+/// The replicas in all data centres together.
+fn everywhere(replication: &HashMap<String, String>) -> u32 {
+    replication.iter().filter(|(name, _)| *name != "class").map(|(_, factor)| number(factor)).sum()
+}
+
+/// The replicas in one data centre.
+fn in_datacenter(replication: &HashMap<String, String>, datacenter: &str, keyspace: &str) -> Result<u32> {
+    // SimpleStrategy knows no data centres: the factor is that of the whole cluster.
+    let factor = replication.get(datacenter).or_else(|| replication.get("replication_factor"));
+    factor.map(|factor| number(factor)).ok_or_else(|| {
+        let message = format!("keyspace {keyspace} has no replicas in data centre {datacenter:?}");
+        Error::new(ErrorKind::Config, message).with_engine(crate::NAME)
+    })
+}
+
+/// A factor such as `3`, or `3/1` where one replica is transient.
+fn number(factor: &str) -> u32 {
+    factor.split('/').next().and_then(|all| all.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn replication(pairs: &[(&str, &str)]) -> HashMap<String, String> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn factors_are_added_up_over_data_centres() {
+        let two = replication(&[("class", "o.a.c.locator.NetworkTopologyStrategy"), ("a", "3"), ("b", "2/1")]);
+        assert_eq!(everywhere(&two), 5);
+        assert_eq!(in_datacenter(&two, "b", "ks").unwrap(), 2);
+        assert!(in_datacenter(&two, "c", "ks").unwrap_err().to_string().contains("\"c\""));
+        let simple = replication(&[("class", "o.a.c.locator.SimpleStrategy"), ("replication_factor", "1")]);
+        assert_eq!(everywhere(&simple), 1);
+    }
+}

@@ -1,0 +1,75 @@
+//! The schema as CQL text.
+
+use crate::options::{CassandraOptions, Consistency};
+
+/// A column of the table, as `system_schema.columns` describes it.
+pub(super) struct Column {
+    pub(super) name: &'static str,
+    pub(super) kind: &'static str,
+    pub(super) cql_type: &'static str,
+}
+
+const fn column(name: &'static str, kind: &'static str, cql_type: &'static str) -> Column {
+    Column { name, kind, cql_type }
+}
+
+/// All columns, in the order of the `CREATE TABLE`.
+pub(super) const COLUMNS: [Column; 18] = [
+    column("lock_group", "partition_key", "text"),
+    column("lock_name", "partition_key", "text"),
+    // One row per client and key.
+    column("slot", "clustering", "uuid"),
+    // Written by the client of the slot, all in one mutation and with one TTL.
+    column("acquisition", "regular", "uuid"),
+    column("mode", "regular", "text"),
+    column("state", "regular", "text"),
+    column("ticket", "regular", "bigint"),
+    column("owner", "regular", "uuid"),
+    column("since", "regular", "bigint"),
+    column("lease_millis", "regular", "bigint"),
+    column("heartbeat", "regular", "bigint"),
+    column("next_mode", "regular", "text"),
+    column("next_ticket", "regular", "bigint"),
+    // Written by it too, with a TTL of their own.
+    column("claim_token", "regular", "bigint"),
+    column("claim_mode", "regular", "text"),
+    // Written by others.
+    column("revoked", "regular", "uuid"),
+    // Of the whole partition; the largest stays, because the token is the write timestamp.
+    column("last_write_token", "static", "bigint"),
+    column("last_read_token", "static", "bigint"),
+];
+
+/// How the table is kept. Each option with its reason.
+const TABLE_OPTIONS: &[&str] = &[
+    "comment = 'ylock: one partition per lock, one row per client'",
+    // Quorum reads that follow each other must not go back in time.
+    "read_repair = 'BLOCKING'",
+];
+
+/// Creates the keyspace.
+pub(super) fn keyspace(options: &CassandraOptions) -> String {
+    let (keyspace, factor) = (options.keyspace(), options.replication());
+    // With LOCAL_QUORUM only the replicas of one data centre matter; otherwise the factor holds for each of them.
+    let place = match (options.consistency(), options.datacenter()) {
+        (Consistency::LocalQuorum, Some(datacenter)) => datacenter,
+        _ => "replication_factor",
+    };
+    format!(
+        "CREATE KEYSPACE IF NOT EXISTS \"{keyspace}\" \
+         WITH replication = {{'class': 'NetworkTopologyStrategy', '{place}': {factor}}} AND durable_writes = true"
+    )
+}
+
+/// Creates the table.
+pub(super) fn table(options: &CassandraOptions) -> String {
+    let mut cql = format!("CREATE TABLE IF NOT EXISTS \"{}\".\"{}\" (\n", options.keyspace(), options.table());
+    for Column { name, kind, cql_type } in &COLUMNS {
+        let fixed = if *kind == "static" { " static" } else { "" };
+        cql.push_str(&format!("    {name} {cql_type}{fixed},\n"));
+    }
+    cql.push_str("    PRIMARY KEY ((lock_group, lock_name), slot)\n) WITH ");
+    cql.push_str(&TABLE_OPTIONS.join("\n    AND "));
+    cql.push_str(&format!("\n    AND gc_grace_seconds = {}", options.gc_grace().as_secs()));
+    cql
+}
