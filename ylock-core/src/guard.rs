@@ -15,7 +15,6 @@ use crate::mode::Mode;
 /// What became of a lock that was given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::exhaustive_enums, reason = "it was held to the end or it was not")]
-#[must_use = "`WasLost` means that somebody else may have been inside"]
 pub enum Unlocked {
     /// It was held until now.
     Released,

@@ -47,7 +47,8 @@ pub(super) fn partition(key: &Key, answer: QueryResult) -> Result<Partition> {
 impl Cells<'_> {
     fn add_to(&self, partition: &mut Partition, place: &Place<'_>) -> Result<()> {
         // The same in every row of the answer.
-        partition.last_write = self.last_write_token.map(|n| place.token("last_write_token", n)).transpose()?;
+        partition.last_write =
+            self.last_write_token.map(|n| place.token("last_write_token", n)).transpose()?;
         partition.last_read = self.last_read_token.map(|n| place.token("last_read_token", n)).transpose()?;
         if let Some(slot) = self.slot {
             partition.rows.push(SeenRow {
@@ -91,7 +92,9 @@ impl Cells<'_> {
         match place.needed("next_mode", self.next_mode)? {
             "" if ticket == 0 => Ok(None),
             "" => Err(place.damaged("next_ticket", format!("{ticket} without a next_mode"))),
-            word => Ok(Some(Next { mode: place.mode("next_mode", word)?, ticket: Ticket::from_number(ticket) })),
+            word => {
+                Ok(Some(Next { mode: place.mode("next_mode", word)?, ticket: Ticket::from_number(ticket) }))
+            }
         }
     }
 
@@ -132,7 +135,9 @@ impl Place<'_> {
 
     fn lease(&self, millis: i64) -> Result<Duration> {
         let millis = u64::try_from(millis).ok().filter(|millis| *millis > 0);
-        millis.map(Duration::from_millis).ok_or_else(|| self.damaged("lease_millis", "not above zero".to_owned()))
+        millis
+            .map(Duration::from_millis)
+            .ok_or_else(|| self.damaged("lease_millis", "not above zero".to_owned()))
     }
 
     fn damaged(&self, column: &str, what: String) -> Error {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use scylla::client::execution_profile::{ExecutionProfile, ExecutionProfileHandle};
 use scylla::client::SelfIdentity;
+use scylla::client::execution_profile::{ExecutionProfile, ExecutionProfileHandle};
 use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
 use scylla::policies::load_balancing::{DefaultPolicy, LoadBalancingPolicy};
@@ -53,6 +53,7 @@ fn builder(options: &CassandraOptions) -> Result<SessionBuilder> {
         .connection_timeout(share)
         .keepalive_interval(probe)
         .keepalive_timeout(probe)
+        .metadata_request_serverside_timeout(options.connect_timeout())
         .metadata_request_clientside_timeout(options.connect_timeout())
         .keyspaces_to_fetch([options.keyspace()])
         .fetch_full_schema_metadata(false)

@@ -109,7 +109,9 @@ fn update(table: &str, cells: &str) -> String {
 }
 
 fn update_static(table: &str, column: &str) -> String {
-    format!("UPDATE {table} USING TIMESTAMP ? AND TTL ? SET {column} = ? WHERE lock_group = ? AND lock_name = ?")
+    format!(
+        "UPDATE {table} USING TIMESTAMP ? AND TTL ? SET {column} = ? WHERE lock_group = ? AND lock_name = ?"
+    )
 }
 
 fn erase_cql(table: &str) -> String {

@@ -37,7 +37,9 @@ impl CassandraOptions {
             return Err(invalid("no keyspace is given: cassandra://host1,host2,host3/keyspace"));
         }
         if self.consistency == Consistency::LocalQuorum && self.datacenter.is_none() {
-            return Err(invalid("consistency=local_quorum needs datacenter=…, the same for every client of the table"));
+            return Err(invalid(
+                "consistency=local_quorum needs datacenter=…, the same for every client of the table",
+            ));
         }
         Ok(())
     }

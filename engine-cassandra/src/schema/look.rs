@@ -12,8 +12,7 @@ use crate::options::CassandraOptions;
 
 const KEYSPACE: &str = "SELECT keyspace_name AS name FROM system_schema.keyspaces WHERE keyspace_name = ?";
 const TABLE: &str = "SELECT read_repair FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?";
-const TABLE_COLUMNS: &str =
-    "SELECT column_name AS name, kind, type FROM system_schema.columns WHERE keyspace_name = ? AND table_name = ?";
+const TABLE_COLUMNS: &str = "SELECT column_name AS name, kind, type FROM system_schema.columns WHERE keyspace_name = ? AND table_name = ?";
 
 /// What there is.
 pub(super) enum Found {

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use scylla::client::session::Session;
 use scylla::errors::ExecutionError;
-use scylla::policies::load_balancing::{LoadBalancingPolicy, NodeIdentifier, SingleTargetLoadBalancingPolicy};
+use scylla::policies::load_balancing::{
+    LoadBalancingPolicy, NodeIdentifier, SingleTargetLoadBalancingPolicy,
+};
 use scylla::response::query_result::QueryResult;
 use scylla::serialize::row::SerializeRow;
 use scylla::statement::{Consistency, Statement};

@@ -72,7 +72,10 @@ async fn create(
 async fn change(session: &Session, cql: String) -> Result<()> {
     match meet::ask(session, &cql, ()).await {
         Ok(_) => {}
-        Err(ExecutionError::LastAttemptError(RequestAttemptError::DbError(DbError::AlreadyExists { .. }, _))) => {}
+        Err(ExecutionError::LastAttemptError(RequestAttemptError::DbError(
+            DbError::AlreadyExists { .. },
+            _,
+        ))) => {}
         Err(error) => return Err(refused(&cql, error)),
     }
     session.await_schema_agreement().await.map_err(errors::agreement)?;

@@ -19,12 +19,18 @@ pub(super) async fn check(session: &Session, options: &CassandraOptions) -> Resu
         return Ok(());
     };
     let replicas = match (options.consistency(), options.datacenter()) {
-        (Consistency::LocalQuorum, Some(datacenter)) => in_datacenter(replication, datacenter, options.keyspace())?,
+        (Consistency::LocalQuorum, Some(datacenter)) => {
+            in_datacenter(replication, datacenter, options.keyspace())?
+        }
         _ => everywhere(replication),
     };
     if replicas < ENOUGH {
         let keyspace = options.keyspace();
-        tracing::warn!(keyspace, replicas, "fewer than three replicas: no lock can be taken while one node is down");
+        tracing::warn!(
+            keyspace,
+            replicas,
+            "fewer than three replicas: no lock can be taken while one node is down"
+        );
     }
     Ok(())
 }
@@ -59,7 +65,8 @@ mod tests {
 
     #[test]
     fn factors_are_added_up_over_data_centres() {
-        let two = replication(&[("class", "o.a.c.locator.NetworkTopologyStrategy"), ("a", "3"), ("b", "2/1")]);
+        let two =
+            replication(&[("class", "o.a.c.locator.NetworkTopologyStrategy"), ("a", "3"), ("b", "2/1")]);
         assert_eq!(everywhere(&two), 5);
         assert_eq!(in_datacenter(&two, "b", "ks").unwrap(), 2);
         assert!(in_datacenter(&two, "c", "ks").unwrap_err().to_string().contains("\"c\""));

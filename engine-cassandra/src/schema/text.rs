@@ -63,7 +63,8 @@ pub(super) fn keyspace(options: &CassandraOptions) -> String {
 
 /// Creates the table.
 pub(super) fn table(options: &CassandraOptions) -> String {
-    let mut cql = format!("CREATE TABLE IF NOT EXISTS \"{}\".\"{}\" (\n", options.keyspace(), options.table());
+    let mut cql =
+        format!("CREATE TABLE IF NOT EXISTS \"{}\".\"{}\" (\n", options.keyspace(), options.table());
     for Column { name, kind, cql_type } in &COLUMNS {
         let fixed = if *kind == "static" { " static" } else { "" };
         cql.push_str(&format!("    {name} {cql_type}{fixed},\n"));

@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
 
@@ -167,8 +168,13 @@ impl Entry {
     }
 
     /// Whether a `try_*` may stay in the queue for the answer of the store: only if nobody is known to be before it.
-    pub(super) fn may_try(&self) -> bool {
-        self.queue.is_empty() && matches!(self.store, Store::Absent | Store::Releasing(_))
+    pub(super) fn may_try(&self, mode: Mode) -> bool {
+        let may_be_free = match &self.store {
+            Store::Absent | Store::Releasing(_) => true,
+            Store::Contending(_) => false,
+            Store::Granted(_) => mode == Mode::Read && self.is_shared(),
+        };
+        may_be_free && self.queue.is_empty()
     }
 
     pub(super) fn push(&mut self, waiter: Waiter) {
@@ -229,8 +235,14 @@ impl Entry {
     }
 
     fn advance_granted(&mut self, context: &Context<'_>, effects: &mut Effects) {
-        while self.admits_first(context, effects) {
-            self.admit_first(effects);
+        loop {
+            if self.admits_first(context, effects) {
+                self.admit_first(effects);
+            } else if self.refuses_first() {
+                effects.answer(self.queue.pop_front(), Ungranted::NotFree);
+            } else {
+                break;
+            }
         }
         if !self.holders.is_empty() {
             self.show(context, effects);
@@ -271,8 +283,16 @@ impl Entry {
         }
         match granted.grant.mode {
             Mode::Write => granted.may_hand_over(&first.options, context.now),
-            Mode::Read => granted.may_join(first, context.now, effects),
+            Mode::Read => granted.may_join(first, effects),
         }
+    }
+
+    /// Whether the first waiter, which may not enter, only tries and has nothing to wait for: somebody is inside, and no
+    /// look at those who wait elsewhere is on its way.
+    fn refuses_first(&self) -> bool {
+        let (Store::Granted(granted), Some(first)) = (&self.store, self.queue.front()) else { return false };
+        let shares = first.mode == Mode::Read && granted.grant.mode == Mode::Read && self.is_shared();
+        first.tries && !self.holders.is_empty() && !(shares && !granted.has_looked_for(first))
     }
 
     /// Makes the first waiter a holder, and with it whoever else waits for the same owner.
@@ -358,6 +378,9 @@ impl Entry {
     pub(super) fn lose(&mut self, context: &Context<'_>, reason: LossReason, effects: &mut Effects) {
         let next = self.request_after(context);
         let Store::Granted(granted) = &mut self.store else { return };
+        if reason != LossReason::Closed {
+            tracing::warn!(key = ?context.key, reason = reason.as_str(), holders = self.holders.len(), "a lock was lost");
+        }
         granted.validity.lose(reason);
         let (id, shown) = (granted.grant.id, std::mem::take(&mut granted.shown));
         let error = Error::new(ErrorKind::Lost, format!("the lock was lost: {}", reason.as_str()));
@@ -444,26 +467,28 @@ impl Granted {
             && now.since(self.since) < bound.time()
     }
 
-    /// Whether a local reader may share the grant. It must not overtake a writer that waits elsewhere, so
-    /// what is known of those must be fresh: known since the reader came for `Strict`, and otherwise not older than the time
-    /// for which a process may keep a lock to itself.
-    fn may_join(&mut self, reader: &Waiter, now: Moment, effects: &mut Effects) -> bool {
+    /// Whether a local reader may share the grant. It must not overtake a writer that waits elsewhere, so what is known
+    /// of those must be fresh; if it is not, the store is asked first.
+    fn may_join(&mut self, reader: &Waiter, effects: &mut Effects) -> bool {
         match reader.options.fairness() {
             Fairness::Unfair => return true,
-            Fairness::Strict if self.looked < reader.arrived => {
-                self.renew_soon(effects);
-                return false;
-            }
-            Fairness::Strict => {}
             // Those who waited together are one batch.
             Fairness::Fair if reader.arrived <= self.since => return true,
-            Fairness::Fair => {
-                if now.since(self.looked) >= reader.options.hand_over().time() {
-                    self.renew_soon(effects);
-                }
-            }
+            Fairness::Fair | Fairness::Strict => {}
         }
-        !self.grant.contended
+        let fresh = self.has_looked_for(reader);
+        if !fresh {
+            self.renew_soon(effects);
+        }
+        fresh && !self.grant.contended
+    }
+
+    /// Whether what is known of those who wait elsewhere is as fresh as this reader must have it: known since it came, or
+    /// not longer ago than a process may keep a lock to itself.
+    fn has_looked_for(&self, reader: &Waiter) -> bool {
+        let bound = reader.options.hand_over();
+        let keeps = reader.options.fairness() != Fairness::Strict && bound.count() > 0;
+        self.looked.plus(if keeps { bound.time() } else { Duration::ZERO }) >= reader.arrived
     }
 
     /// A renewal was confirmed. `asked` is the moment just before it began: what it says of others is not older.

@@ -99,7 +99,10 @@ impl Entry {
         effects: &mut Effects,
     ) {
         let Some(leaving) = self.take_leaving(id) else { return };
-        let result = if answer == Release::WasGone { Unlocked::WasLost } else { leaving.result };
+        // If the answer to an earlier attempt got lost, that attempt may be the reason why it is gone now. The grant was
+        // valid when it was given back.
+        let surely_lost = answer == Release::WasGone && leaving.attempts == 0;
+        let result = if surely_lost { Unlocked::WasLost } else { leaving.result };
         effects.done.extend(leaving.done.into_iter().map(|done| (done, Ok(result))));
         if let Some(request) = leaving.next {
             self.store = Store::Contending(Contender { request, cancel: Arc::default() });

@@ -79,7 +79,7 @@ impl Keeper {
         let (waiter, answer) = self.waiter(&ask, tries, context.now);
         let number = waiter.number;
         let mut waiting = Waiting { keeper: Arc::clone(self), key: ask.key.clone(), number, answer, ended: false };
-        let alone = entry.may_try();
+        let alone = entry.may_try(ask.mode);
         entry.push(waiter);
         entry.advance(&context, &mut effects);
         // One that only tries and was not granted at once stays for the store's answer only if nobody is before it.

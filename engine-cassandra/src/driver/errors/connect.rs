@@ -3,7 +3,8 @@
 use std::io;
 
 use scylla::errors::{
-    ConnectionError, ConnectionPoolError, ConnectionSetupRequestErrorKind, DbError, MetadataError, NewSessionError,
+    ConnectionError, ConnectionPoolError, ConnectionSetupRequestErrorKind, DbError, MetadataError,
+    NewSessionError,
 };
 use ylock_core::{Error, ErrorKind};
 
@@ -16,7 +17,9 @@ pub(in crate::driver) fn failed(error: NewSessionError, options: &CassandraOptio
             last_connection_error,
         })) => connection(last_connection_error, options),
         NewSessionError::FailedToResolveAnyHostname(_) => unreachable("no name could be resolved", options),
-        NewSessionError::IllegalConfig(_) => (ErrorKind::Config, "the options contradict each other".to_owned()),
+        NewSessionError::IllegalConfig(_) => {
+            (ErrorKind::Config, "the options contradict each other".to_owned())
+        }
         _ => unreachable("no node gave a usable answer", options),
     };
     Error::new(kind, message).with_engine(crate::NAME).with_source(error)
@@ -46,11 +49,16 @@ fn connection(error: &ConnectionError, options: &CassandraOptions) -> Explanatio
 fn input_output(error: &io::Error, options: &CassandraOptions) -> Explanation {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     match inner {
-        Some(rustls::Error::InvalidCertificate(_)) => {
-            (ErrorKind::Config, format!("the certificate of {} is not trusted", options.addresses().join(", ")))
+        Some(rustls::Error::InvalidCertificate(_)) => (
+            ErrorKind::Config,
+            format!("the certificate of {} is not trusted", options.addresses().join(", ")),
+        ),
+        Some(_) => {
+            (ErrorKind::Config, format!("no agreement on TLS with {}", options.addresses().join(", ")))
         }
-        Some(_) => (ErrorKind::Config, format!("no agreement on TLS with {}", options.addresses().join(", "))),
-        None if error.kind() == io::ErrorKind::UnexpectedEof => unreachable("the connection was closed", options),
+        None if error.kind() == io::ErrorKind::UnexpectedEof => {
+            unreachable("the connection was closed", options)
+        }
         None => unreachable("nobody listens there", options),
     }
 }

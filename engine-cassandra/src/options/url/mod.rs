@@ -43,7 +43,9 @@ fn login(url: &EngineUrl) -> Result<Option<Login>> {
     match (&url.user, &url.password) {
         (None, _) => Ok(None),
         (Some(user), Some(password)) => Ok(Some(Login { user: user.clone(), password: password.clone() })),
-        (Some(user), None) => Err(invalid(format!("user {user:?} has no password: cassandra://user:password@…"))),
+        (Some(user), None) => {
+            Err(invalid(format!("user {user:?} has no password: cassandra://user:password@…")))
+        }
     }
 }
 
@@ -71,7 +73,8 @@ fn set(options: &mut CassandraOptions, name: &str, value: &str) -> Result<()> {
 }
 
 fn tls(url: &EngineUrl) -> Result<Tls> {
-    let option = |wanted: &str| url.options.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
+    let option =
+        |wanted: &str| url.options.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
     match (option("tls"), option("tls_ca")) {
         (None | Some("off"), None) => Ok(Tls::Off),
         (Some("on"), None) => Ok(Tls::PlatformRoots),

@@ -90,7 +90,9 @@ fn a_name_of_48_letters_is_the_longest() {
 
 #[test]
 fn no_error_shows_the_password() {
-    for url in ["cassandra://me:hunter2@a", "cassandra://me:hunter2@a/ks?x=1", "cassandra://me:hunter2@a/ks?tls=x"] {
+    for url in
+        ["cassandra://me:hunter2@a", "cassandra://me:hunter2@a/ks?x=1", "cassandra://me:hunter2@a/ks?tls=x"]
+    {
         let error = parse(url).unwrap_err();
         assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");
     }

@@ -1,0 +1,71 @@
+//! The figures of the engine, against the raw requests on the same session in the same run.
+//!
+//! `cargo xtask bench cassandra [-- ARM...]`; without a name all arms run.
+#![allow(clippy::disallowed_methods, reason = "a benchmark measures real time, and its workers are its own tasks")]
+#![allow(missing_docs, reason = "a benchmark has no users")]
+
+mod crash;
+mod figures;
+mod hand_over;
+mod held;
+mod local;
+mod uncontended;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ylock_core::{Options, Ylock};
+use ylock_engine_cassandra::options::SchemaMode;
+use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
+
+pub(crate) const ARMS: [&str; 5] = ["uncontended", "hand-over", "local", "crash", "held"];
+
+fn main() {
+    let arms: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    if let [role, group, lease] = arms.as_slice()
+        && role == crash::ROLE
+    {
+        runtime.block_on(crash::hold_until_killed(group, lease));
+        return;
+    }
+    let wanted = |arm: &str| arms.is_empty() || arms.iter().any(|name| name == arm);
+    for arm in ARMS.into_iter().filter(|arm| wanted(arm)) {
+        println!("\n## {arm}");
+        runtime.block_on(run(arm));
+    }
+}
+
+async fn run(arm: &str) {
+    match arm {
+        "uncontended" => uncontended::run().await,
+        "hand-over" => hand_over::run().await,
+        "local" => local::run().await,
+        "crash" => crash::run().await,
+        _ => held::run().await,
+    }
+}
+
+/// One client, and its engine to count requests.
+pub(crate) struct Client {
+    pub(crate) engine: Arc<CassandraEngine>,
+    pub(crate) ylock: Ylock,
+}
+
+pub(crate) async fn client(lease: Duration) -> Client {
+    let engine = CassandraEngine::connect(&options(lease)).await.expect("the cluster answers");
+    let engine = Arc::new(engine);
+    let ylock = Ylock::over(engine.clone()).with_options(Options::default().with_lease(lease));
+    Client { engine, ylock }
+}
+
+pub(crate) fn options(lease: Duration) -> CassandraOptions {
+    let hosts = std::env::var("YLOCK_TEST_CASSANDRA").unwrap_or_else(|_| "127.0.0.1,127.0.0.2,127.0.0.3".to_owned());
+    let options = CassandraOptions::new("ylock_bench").with_schema(SchemaMode::Create).with_lease(lease);
+    hosts.split(',').fold(options, |options, host| options.with_host(host, 9042))
+}
+
+/// A group that no other run has used.
+pub(crate) fn group() -> String {
+    format!("bench-{}", ylock_core::Owner::new())
+}

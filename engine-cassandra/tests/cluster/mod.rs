@@ -1,0 +1,40 @@
+//! The cluster that `cargo xtask test` starts, as the tests see it.
+
+#![allow(dead_code, reason = "each test binary uses another part of it")]
+
+use std::time::Duration;
+
+use ylock_core::{Options, Ylock};
+use ylock_engine_cassandra::options::SchemaMode;
+use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
+
+/// The lease of most tests: long enough for a busy machine, short enough to wait for.
+pub(crate) const LEASE: Duration = Duration::from_secs(4);
+
+/// How to reach the cluster under test.
+pub(crate) fn options() -> CassandraOptions {
+    let hosts = std::env::var("YLOCK_TEST_CASSANDRA")
+        .expect("YLOCK_TEST_CASSANDRA names the nodes: run `cargo xtask test cassandra`, which starts some");
+    let options = CassandraOptions::new("ylock_test").with_schema(SchemaMode::Create).with_lease(LEASE);
+    hosts.split(',').fold(options, |options, host| options.with_host(host, 9042))
+}
+
+/// A new client's engine.
+pub(crate) async fn engine() -> CassandraEngine {
+    CassandraEngine::connect(&options()).await.expect("the cluster under test answers")
+}
+
+/// A new client.
+pub(crate) async fn client() -> Ylock {
+    over(engine().await)
+}
+
+/// A client with the lease of the tests.
+pub(crate) fn over(engine: CassandraEngine) -> Ylock {
+    Ylock::new(engine).with_options(Options::default().with_lease(LEASE))
+}
+
+/// A group that no other test, and no earlier run, has used.
+pub(crate) fn group() -> String {
+    format!("test-{}", ylock_core::Owner::new())
+}

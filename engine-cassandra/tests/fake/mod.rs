@@ -1,0 +1,218 @@
+//! A store of one replica in memory: last write wins per cell, with TTL, and with writes that fail, arrive late or both.
+
+#![allow(dead_code, reason = "each test binary uses another part of it")]
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use ylock_core::engine::AcquisitionId;
+use ylock_core::environment::{BoxFuture, Environment, Moment, SystemEnvironment};
+use ylock_core::{Error, ErrorKind, Key, Mode, Options, Result, StoreToken, Ylock};
+use ylock_engine_cassandra::algorithm::store::{Claim, Partition, Row, SeenRow, Slot, Store, Write};
+use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
+
+pub(crate) const LEASE: Duration = Duration::from_secs(10);
+
+/// What becomes of a write.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Applied and acknowledged.
+    Arrives,
+    /// Applied, but the answer is lost.
+    ArrivesUnheard,
+    /// Not applied before [`Fake::deliver`]; the answer is lost.
+    IsLate,
+}
+
+type Plan = Box<dyn FnMut(Slot, &Write) -> Fate + Send>;
+
+/// See the [module](self).
+pub(crate) struct Fake {
+    environment: Arc<dyn Environment>,
+    keys: Mutex<HashMap<Key, Cells>>,
+    plan: Mutex<Plan>,
+    late: Mutex<Vec<(Key, Slot, Write)>>,
+    pub(crate) writes: AtomicU64,
+}
+
+#[derive(Default)]
+struct Cells {
+    slots: BTreeMap<Slot, SlotCells>,
+    last_write: Option<StoreToken>,
+    last_read: Option<StoreToken>,
+}
+
+#[derive(Default)]
+struct SlotCells {
+    row: Option<Cell<Row>>,
+    claim: Option<Cell<Claim>>,
+    revoked: Option<Cell<AcquisitionId>>,
+}
+
+struct Cell<T> {
+    stamp: i64,
+    value: T,
+    expires: Moment,
+}
+
+/// The later timestamp wins, whatever arrives first.
+fn put<T>(cell: &mut Option<Cell<T>>, new: Cell<T>) {
+    if cell.as_ref().is_none_or(|old| old.stamp < new.stamp) {
+        *cell = Some(new);
+    }
+}
+
+fn get<T: Clone>(cell: &Option<Cell<T>>, now: Moment) -> Option<T> {
+    cell.as_ref().filter(|cell| cell.expires > now).map(|cell| cell.value.clone())
+}
+
+impl Fake {
+    pub(crate) fn new(environment: Arc<dyn Environment>) -> Arc<Self> {
+        Arc::new(Self {
+            environment,
+            keys: Mutex::default(),
+            plan: Mutex::new(Box::new(|_, _| Fate::Arrives)),
+            late: Mutex::default(),
+            writes: AtomicU64::new(0),
+        })
+    }
+
+    /// Decides what becomes of the writes from now on.
+    pub(crate) fn plan(&self, plan: impl FnMut(Slot, &Write) -> Fate + Send + 'static) {
+        *self.plan.lock().unwrap() = Box::new(plan);
+    }
+
+    /// Lets the late writes arrive. Answers how many.
+    pub(crate) fn deliver(&self) -> usize {
+        let late = std::mem::take(&mut *self.late.lock().unwrap());
+        late.iter().for_each(|(key, slot, write)| self.apply(key, *slot, write));
+        late.len()
+    }
+
+    /// The partition as it is.
+    pub(crate) fn seen(&self, key: &Key) -> Partition {
+        let now = self.environment.now();
+        let keys = self.keys.lock().unwrap();
+        let Some(cells) = keys.get(key) else { return Partition::default() };
+        let rows = cells.slots.iter().map(|(slot, cells)| SeenRow {
+            slot: *slot,
+            row: get(&cells.row, now),
+            claim: get(&cells.claim, now),
+            revoked: get(&cells.revoked, now),
+        });
+        let rows = rows.filter(|seen| seen.row.is_some() || seen.claim.is_some() || seen.revoked.is_some()).collect();
+        Partition { rows, last_write: cells.last_write, last_read: cells.last_read }
+    }
+
+    fn apply(&self, key: &Key, slot: Slot, write: &Write) {
+        let now = self.environment.now();
+        let expires = |ttl: u32| now.plus(Duration::from_secs(u64::from(ttl)));
+        let mut keys = self.keys.lock().unwrap();
+        let cells = keys.entry(key.clone()).or_default();
+        let own = cells.slots.entry(slot).or_default();
+        put(&mut own.row, Cell { stamp: write.stamp, value: write.row.clone(), expires: expires(write.row_ttl) });
+        if let Some(claim) = write.claim {
+            put(&mut own.claim, Cell { stamp: write.stamp, value: claim.claim, expires: expires(claim.ttl) });
+        }
+        if let Some(used) = write.used {
+            let last = if used.claim.mode == Mode::Write { &mut cells.last_write } else { &mut cells.last_read };
+            *last = (*last).max(Some(used.claim.token));
+        }
+    }
+}
+
+impl fmt::Debug for Fake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Fake")
+    }
+}
+
+#[async_trait]
+impl Store for Fake {
+    async fn write(&self, key: &Key, slot: Slot, write: &Write) -> Result<()> {
+        self.environment.sleep(Duration::from_millis(1)).await;
+        self.writes.fetch_add(1, Ordering::Relaxed);
+        let fate = (self.plan.lock().unwrap())(slot, write);
+        match fate {
+            Fate::Arrives | Fate::ArrivesUnheard => self.apply(key, slot, write),
+            Fate::IsLate => self.late.lock().unwrap().push((key.clone(), slot, write.clone())),
+        }
+        if fate == Fate::Arrives { Ok(()) } else { Err(Error::new(ErrorKind::Unavailable, "no answer")) }
+    }
+
+    async fn read(&self, key: &Key) -> Result<Partition> {
+        self.environment.sleep(Duration::from_millis(1)).await;
+        Ok(self.seen(key))
+    }
+
+    async fn revoke(&self, key: &Key, slot: Slot, id: AcquisitionId, stamp: i64, ttl: u32) -> Result<()> {
+        let expires = self.environment.now().plus(Duration::from_secs(u64::from(ttl)));
+        let mut keys = self.keys.lock().unwrap();
+        let own = keys.entry(key.clone()).or_default().slots.entry(slot).or_default();
+        put(&mut own.revoked, Cell { stamp, value: id, expires });
+        Ok(())
+    }
+
+    async fn erase(&self, key: &Key, slot: Slot, _: i64) -> Result<()> {
+        if let Some(cells) = self.keys.lock().unwrap().get_mut(key) {
+            cells.slots.remove(&slot);
+        }
+        Ok(())
+    }
+}
+
+/// Tokio's clock for moments, and a wall clock that can be set.
+#[derive(Debug)]
+pub(crate) struct World {
+    inner: Arc<dyn Environment>,
+    wall: AtomicI64,
+    start: Moment,
+}
+
+impl World {
+    pub(crate) fn new() -> Arc<Self> {
+        let inner = SystemEnvironment::on_tokio_clock();
+        Arc::new(Self { start: inner.now(), inner, wall: AtomicI64::new(1_000_000_000_000_000) })
+    }
+
+    /// Steps the wall clock, forwards or back.
+    pub(crate) fn step(&self, micros: i64) {
+        self.wall.fetch_add(micros, Ordering::Relaxed);
+    }
+}
+
+impl Environment for World {
+    fn now(&self) -> Moment {
+        self.inner.now()
+    }
+
+    fn wall_micros(&self) -> i64 {
+        let running = self.inner.now().since(self.start).as_micros();
+        self.wall.load(Ordering::Relaxed) + i64::try_from(running).unwrap()
+    }
+
+    fn random(&self) -> u64 {
+        self.inner.random()
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture {
+        self.inner.sleep(duration)
+    }
+
+    fn spawn(&self, future: BoxFuture) {
+        self.inner.spawn(future);
+    }
+}
+
+pub(crate) fn engine(fake: &Arc<Fake>, world: &Arc<World>) -> CassandraEngine {
+    let options = CassandraOptions::new("fake").with_lease(LEASE);
+    CassandraEngine::over(Arc::clone(fake) as Arc<dyn Store>, Arc::clone(world) as Arc<dyn Environment>, &options)
+}
+
+pub(crate) fn client(fake: &Arc<Fake>, world: &Arc<World>) -> Ylock {
+    Ylock::new(engine(fake, world)).with_options(Options::default().with_lease(LEASE))
+}
