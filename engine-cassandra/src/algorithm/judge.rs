@@ -152,9 +152,10 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Whether somebody else takes part: then being optimistic would disturb them.
-pub fn shows_others(look: &Partition, slot: Slot) -> bool {
-    look.rows.iter().any(|seen| seen.slot != slot && seen.row.as_ref().is_some_and(|row| row.state != State::Idle))
+/// How many others take part. With any, being optimistic would disturb them.
+pub fn others(look: &Partition, slot: Slot) -> usize {
+    let others = look.rows.iter().filter(|seen| seen.slot != slot);
+    others.filter(|seen| seen.row.as_ref().is_some_and(|row| row.state != State::Idle)).count()
 }
 
 /// Whether somebody who conflicts with `mode` waits elsewhere.

@@ -1,13 +1,16 @@
 //! How long a waiter pauses between two looks.
 //!
-//! Cassandra tells nobody that a lock is free, so waiters look again. The first in the queue looks often, the others in
+//! Cassandra tells nobody that a lock is free, so waiters look again. The first two in the queue look often, the others in
 //! proportion to how long they still have to wait: then the looks per hand-over grow with the logarithm of the queue's
 //! length, not with the length.
+//!
+//! A *turn* is the time from one holder's entry to the next one's. It contains the pause of whoever is first, so
+//! nobody pauses for more than a part of it: otherwise a queue that was slow once would stay slow.
 
 use std::time::Duration;
 
 use ylock_core::engine::AcquisitionId;
-use ylock_core::environment::Moment;
+use ylock_core::environment::{Environment, Moment};
 
 use super::store::{Partition, State};
 
@@ -15,29 +18,38 @@ use super::store::{Partition, State};
 const SHORTEST: Duration = Duration::from_micros(500);
 /// What nobody should wait longer than without looking.
 const LONGEST: Duration = Duration::from_millis(500);
-/// The first in the queue looks again after this part of the time for which the present holder has been inside: a long hold costs
-/// few looks, and is found out late by a twelfth at most, a sixteenth on average.
+/// While nothing is known of turns, the first looks again after this part of the time for which the present holder has been
+/// inside: a long hold costs few looks, and its end is found out late by a twelfth at most.
 const PART_OF_HOLD: u32 = 12;
 
 /// What one waiter has observed.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Pace {
     /// Who was inside at the last look, and since when that has been seen.
     inside: Option<(AcquisitionId, Moment)>,
-    /// Where this waiter began, and when.
+    /// How many were before this waiter at its first look, and when that was.
     start: Option<(usize, Moment)>,
+    /// How long a turn takes, as far as it is known.
+    pub(super) turn: Option<Duration>,
 }
 
 impl Pace {
+    /// A waiter that knows how long turns took before.
+    pub(super) fn new(turn: Option<Duration>) -> Self {
+        Self { inside: None, start: None, turn }
+    }
+
     /// The pause before the next look, on average, for somebody with so many `before` it who have not entered.
-    pub(super) fn pause(&mut self, before: usize, held: bool, look: &Partition, now: Moment) -> Duration {
+    pub(super) fn pause(&mut self, before: usize, look: &Partition, now: Moment) -> Duration {
         let inside_for = self.observe(look, now);
-        let (first, since) = *self.start.get_or_insert((before, now));
-        let pause = if before == 0 || (before == 1 && !held) {
-            // One before me and nobody says that it is inside: the one before me is, or is about to be.
-            inside_for / PART_OF_HOLD
-        } else {
-            self.until_first(before, first, now.since(since), inside_for)
+        self.measure(before, now);
+        let pause = match self.turn {
+            // First: half of what is left of this turn, then more and more often.
+            Some(turn) if before == 0 && turn > inside_for => (turn - inside_for) / 2,
+            Some(_) if before == 0 => inside_for / PART_OF_HOLD,
+            // Second: must find out that the first has entered, and claim, before that one leaves.
+            Some(turn) => turn.saturating_mul(u32::try_from(before.max(2) - 1).unwrap_or(u32::MAX)) / 2,
+            None => inside_for.saturating_mul(u32::try_from(before + 1).unwrap_or(u32::MAX)) / PART_OF_HOLD,
         };
         pause.clamp(SHORTEST, LONGEST)
     }
@@ -58,12 +70,21 @@ impl Pace {
         }
     }
 
-    /// A part of the time after which it is probably my turn, by the speed at which the queue has moved so far. It
-    /// is better to look once more than to be late: then everybody waits.
-    fn until_first(&self, before: usize, first: usize, waited: Duration, inside_for: Duration) -> Duration {
-        let moved = u32::try_from(first.saturating_sub(before)).unwrap_or(u32::MAX);
-        let before = u32::try_from(before).unwrap_or(u32::MAX);
-        let turn = if moved == 0 { inside_for } else { waited / moved };
-        turn.saturating_mul(before) / 2
+    /// Learns how long a turn takes from how far this waiter has moved.
+    fn measure(&mut self, before: usize, now: Moment) {
+        let (first, since) = *self.start.get_or_insert((before, now));
+        if let Ok(moved @ 1..) = u32::try_from(first.saturating_sub(before)) {
+            self.turn = Some(now.since(since) / moved);
+        }
     }
+}
+
+/// How long to wait before the first look, for somebody who saw so many others a moment ago.
+pub(super) fn first_pause(turn: Duration, others: usize) -> Duration {
+    turn.saturating_mul(u32::try_from(others.saturating_sub(2)).unwrap_or(u32::MAX)).min(LONGEST) / 2
+}
+
+/// About as long as `pause`: a fifth more or less, so that waiters do not move in step.
+pub(super) fn about(pause: Duration, environment: &dyn Environment) -> Duration {
+    pause.mul_f64(0.6) + environment.jitter(pause.mul_f64(0.4))
 }

@@ -23,7 +23,7 @@ use ylock_core::environment::Moment;
 use ylock_core::{Error, ErrorKind, Mode, Options, Result};
 
 use super::judge::{Contender, Verdict, is_contended};
-use super::pace::Pace;
+use super::pace::{self, Pace};
 use super::seat::Seat;
 use super::store::{Partition, State};
 
@@ -33,7 +33,10 @@ use super::store::{Partition, State};
 /// `Unavailable` if the store has not answered for one lease; what cannot be mended by waiting, at once.
 pub async fn get_lock(seat: &Arc<Seat>, request: &Request) -> Result<Grant> {
     let mut patience = Patience::new(seat, request);
-    let mut pace = Pace::default();
+    let mut pace = Pace::new(seat.turn());
+    if let Err(error) = join_behind_others(seat, request).await {
+        patience.bear(error).await?;
+    }
     loop {
         match one_round(seat, request, &mut pace).await {
             Ok(Some(grant)) => return Ok(grant),
@@ -41,6 +44,16 @@ pub async fn get_lock(seat: &Arc<Seat>, request: &Request) -> Result<Grant> {
             Err(error) => patience.bear(error).await?,
         }
     }
+}
+
+/// Step 1 where a queue was seen a moment ago: the first look would show that it is still there.
+async fn join_behind_others(seat: &Arc<Seat>, request: &Request) -> Result<()> {
+    if let Some(pause) = seat.first_pause() {
+        seat.join(request, false).await?;
+        let environment = &seat.client.environment;
+        environment.sleep(pace::about(pause, &**environment).min(request.lease / 6)).await;
+    }
+    Ok(())
 }
 
 /// Steps 1 to 10: a place in the queue, one look, and what follows from it.
@@ -53,8 +66,8 @@ async fn one_round(seat: &Arc<Seat>, request: &Request, pace: &mut Pace) -> Resu
         Verdict::Claim => seat.claim(request, None).await?,
         Verdict::ClaimAbove(floor) => seat.claim(request, Some(floor)).await?,
         Verdict::Withdraw => seat.withdraw(request).await?,
-        Verdict::Wait { before, held } => {
-            wait(seat, request, pace, before, held, &look).await;
+        Verdict::Wait { before, .. } => {
+            wait(seat, request, pace, before, &look).await;
             if is_due(seat, request) {
                 seat.stay(request).await?;
             }
@@ -131,12 +144,13 @@ fn is_due(seat: &Seat, request: &Request) -> bool {
     seat.client.now().since(seat.sent()) >= request.lease / 3
 }
 
-async fn wait(seat: &Seat, request: &Request, pace: &mut Pace, before: usize, held: bool, look: &Partition) {
+async fn wait(seat: &Seat, request: &Request, pace: &mut Pace, before: usize, look: &Partition) {
     let environment = &seat.client.environment;
-    let pause = pace.pause(before, held, look, environment.now());
+    let pause = pace.pause(before, look, environment.now());
+    seat.remember_turn(pace.turn);
     // Never past the moment at which the row must be shown again.
     let longest = (request.lease / 3).saturating_sub(environment.now().since(seat.sent()));
-    environment.sleep(environment.jitter(pause).min(longest)).await;
+    environment.sleep(pace::about(pause, &**environment).min(longest)).await;
 }
 
 fn revoked(request: &Request) -> Error {

@@ -13,6 +13,7 @@ use ylock_core::{Error, ErrorKind, Key, Mode, Result, StoreToken};
 
 use super::clock::{HybridClock, Stamps};
 use super::judge::{self, Contender};
+use super::pace;
 use super::store::{Claim, Next, Partition, Row, Slot, State, Store, TimedClaim, Write};
 
 /// What all seats of one client share.
@@ -74,8 +75,10 @@ struct Written {
     unsaved: Option<Claim>,
     largest_ticket: Option<Ticket>,
     largest_token: Option<StoreToken>,
-    /// The last look showed somebody else.
-    sees_others: bool,
+    /// How many others the last look showed.
+    others: usize,
+    /// How long it took lately from one entry to the next.
+    turn: Option<Duration>,
     /// When a look last showed somebody else.
     others_seen: Option<Moment>,
 }
@@ -107,8 +110,8 @@ impl Seat {
         let mut written = self.written();
         written.largest_ticket = written.largest_ticket.max(judge::largest_ticket(&look));
         written.largest_token = written.largest_token.max(judge::largest_token(&look));
-        written.sees_others = judge::shows_others(&look, self.client.slot);
-        if written.sees_others {
+        written.others = judge::others(&look, self.client.slot);
+        if written.others > 0 {
             written.others_seen = Some(self.client.now());
         }
         if let Some(ticket) = written.largest_ticket {
@@ -244,7 +247,24 @@ impl Seat {
 
     /// Whether the last look showed nobody else.
     pub(super) fn is_alone(&self) -> bool {
-        !self.written().sees_others
+        self.written().others == 0
+    }
+
+    /// How long turns took here, as far as it is known.
+    pub(super) fn turn(&self) -> Option<Duration> {
+        self.written().turn
+    }
+
+    pub(super) fn remember_turn(&self, turn: Option<Duration>) {
+        self.written().turn = turn;
+    }
+
+    /// How long a newcomer need not look, because it has just seen a queue.
+    pub(super) fn first_pause(&self) -> Option<Duration> {
+        let written = self.written();
+        let (turn, seen) = (written.turn?, written.others_seen?);
+        let pause = pace::first_pause(turn, written.others);
+        (pause > self.client.now().since(seen)).then_some(pause)
     }
 
     /// A place in the queue behind everybody this seat has seen.
@@ -312,7 +332,7 @@ impl Seat {
         let Some(next) = next else { return Row { state: State::Idle, next: None, ..left } };
         let row = self.new_row(next, written.largest_ticket);
         let shown = left.next.filter(|shown| shown.mode == next.mode).map(|shown| shown.ticket);
-        let state = if written.sees_others { State::Waiting } else { State::Claimed };
+        let state = if written.others > 0 { State::Waiting } else { State::Claimed };
         Row { state, ticket: next.ticket.or(shown).unwrap_or(row.ticket), ..row }
     }
 

@@ -55,7 +55,10 @@ async fn create(
     for _ in 0..ATTEMPTS {
         // Look first: where all is there no statement is sent, and no right to create is needed.
         let step = match look(session, options).await? {
-            Found::Fits => return Ok(()),
+            Found::Fits => match settle(session, options).await {
+                Ok(()) => return Ok(()),
+                Err(error) => Err(error),
+            },
             Found::NoKeyspace => change(session, text::keyspace(options)).await,
             Found::NoTable => change(session, text::table(options)).await,
             Found::Wrong(error) => Err(error),
@@ -68,20 +71,26 @@ async fn create(
     Err(last)
 }
 
-/// Sends one statement that changes the schema, and waits until every node that can be reached knows it.
+/// Waits until every node that can be reached knows the table, whoever created it, and it can be read.
+///
+/// A node writes down a new table before it can use it: one that was just created is found, and refused when used.
+async fn settle(session: &Session, options: &CassandraOptions) -> Result<()> {
+    session.await_schema_agreement().await.map_err(errors::agreement)?;
+    session.query_unpaged(text::probe(options), ()).await.map_err(errors::classify)?;
+    // The driver routes by what it knows of the keyspace; without this it would learn of it a minute later.
+    session.refresh_metadata().await.map_err(errors::metadata)
+}
+
+/// Sends one statement that changes the schema; the driver then waits until the nodes agree.
 async fn change(session: &Session, cql: String) -> Result<()> {
     match meet::ask(session, &cql, ()).await {
-        Ok(_) => {}
+        Ok(_) => Ok(()),
         Err(ExecutionError::LastAttemptError(RequestAttemptError::DbError(
             DbError::AlreadyExists { .. },
             _,
-        ))) => {}
-        Err(error) => return Err(refused(&cql, error)),
+        ))) => Ok(()),
+        Err(error) => Err(refused(&cql, error)),
     }
-    session.await_schema_agreement().await.map_err(errors::agreement)?;
-    // The driver routes by what it knows of the keyspace; without this it would learn of it a minute later.
-    session.refresh_metadata().await.map_err(errors::metadata)?;
-    Ok(())
 }
 
 fn refused(cql: &str, error: ExecutionError) -> Error {

@@ -74,3 +74,9 @@ pub(super) fn table(options: &CassandraOptions) -> String {
     cql.push_str(&format!("\n    AND gc_grace_seconds = {}", options.gc_grace().as_secs()));
     cql
 }
+
+/// Reads nothing, from a majority.
+pub(super) fn probe(options: &CassandraOptions) -> String {
+    let (keyspace, table) = (options.keyspace(), options.table());
+    format!("SELECT slot FROM \"{keyspace}\".\"{table}\" WHERE lock_group = 'ylock' AND lock_name = 'probe'")
+}

@@ -15,6 +15,8 @@ use super::entry::Step;
 /// The first pause before a release is tried again; doubled from then on.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// A release is given up after one lease; so many attempts that hang fit into it.
+const ATTEMPTS_PER_LEASE: u32 = 3;
 
 /// Runs the driver of one entry. If its task is dropped before it is done, because the runtime ends, the entry becomes an
 /// orphan, and whoever looks after the client next adopts it.
@@ -62,7 +64,15 @@ impl Driver {
             let environment = self.keeper.environment();
             environment.sleep(environment.jitter(pause)).await;
         }
-        match self.keeper.engine().release(&self.key, id, next).await {
+        let environment = self.keeper.environment();
+        let answer = tokio::select! {
+            answer = self.keeper.engine().release(&self.key, id, next) => answer,
+            // One attempt that hangs must not keep the key, and those who wait for it, for ever.
+            () = environment.sleep(self.keeper.longest_lease() / ATTEMPTS_PER_LEASE) => {
+                Err(Error::new(ErrorKind::Indeterminate, "the store did not answer a release"))
+            }
+        };
+        match answer {
             Ok(answer) => {
                 self.keeper.change(&self.key, |entry, context, effects| entry.released(context, id, answer, effects));
             }
@@ -76,7 +86,7 @@ impl Driver {
         self.keeper.change(&self.key, |entry, context, effects| {
             let Some((since, attempts)) = entry.leaving(id) else { return };
             *attempts += 1;
-            if context.now.since(since) >= bound {
+            if context.now().since(since) >= bound {
                 let message = "the store did not confirm a release for one lease; it frees the lock by itself";
                 let error = Error::new(ErrorKind::Indeterminate, message).with_source(error).with_key(context.key);
                 tracing::warn!(%error, "a release was given up");

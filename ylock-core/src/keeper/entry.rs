@@ -15,7 +15,7 @@ use super::hold::Hold;
 use super::renewal::{Turn, next_renewal};
 use super::validity::Validity;
 use crate::engine::{AcquisitionId, Engine, Grant, LossReason, Patience, Request, Ticket};
-use crate::environment::Moment;
+use crate::environment::{Environment, Moment};
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::Unlocked;
 use crate::key::Key;
@@ -27,8 +27,15 @@ use crate::token::Token;
 /// What an entry needs to know of the world around it.
 pub(super) struct Context<'a> {
     pub(super) engine: &'a Arc<dyn Engine>,
+    pub(super) environment: &'a dyn Environment,
     pub(super) key: &'a Key,
-    pub(super) now: Moment,
+}
+
+impl Context<'_> {
+    /// The present moment. Not a field: most decisions do not need it, and asking costs more than they do.
+    pub(super) fn now(&self) -> Moment {
+        self.environment.now()
+    }
 }
 
 /// One key.
@@ -109,7 +116,7 @@ pub(super) struct Holder {
 }
 
 impl Holder {
-    fn mode(&self) -> Mode {
+    pub(super) fn mode(&self) -> Mode {
         if self.writes > 0 { Mode::Write } else { Mode::Read }
     }
 
@@ -158,13 +165,13 @@ impl Entry {
     }
 
     /// Grants at once if this owner holds the key already.
-    pub(super) fn reenter(&mut self, context: &Context<'_>, owner: Owner, mode: Mode) -> Option<Result<Arc<Hold>>> {
+    pub(super) fn reenter(&mut self, key: &Key, owner: Owner, mode: Mode) -> Option<Result<Arc<Hold>>> {
         let Store::Granted(granted) = &self.store else { return None };
         let holder = self.holders.iter_mut().find(|holder| holder.hold.owner == owner)?;
         if !granted.validity.is_valid() {
             return None;
         }
-        Some(holder.reenter(mode, context.key).map(|()| Arc::clone(&holder.hold)))
+        Some(holder.reenter(mode, key).map(|()| Arc::clone(&holder.hold)))
     }
 
     /// Whether a `try_*` may stay in the queue for the answer of the store: only if nobody is known to be before it.
@@ -282,7 +289,7 @@ impl Entry {
             return false;
         }
         match granted.grant.mode {
-            Mode::Write => granted.may_hand_over(&first.options, context.now),
+            Mode::Write => granted.may_hand_over(&first.options, context.now()),
             Mode::Read => granted.may_join(first, effects),
         }
     }
@@ -333,7 +340,7 @@ impl Entry {
         let Store::Granted(granted) = &mut self.store else { return };
         let writer_waits = self.queue.iter().any(|waiter| waiter.mode == Mode::Write);
         // With a local writer waiting the exclusive grant is kept for it, as long as it may still be handed over.
-        let keep = writer_waits && self.queue.front().is_some_and(|first| granted.may_hand_over(&first.options, context.now));
+        let keep = writer_waits && self.queue.front().is_some_and(|first| granted.may_hand_over(&first.options, context.now()));
         let mut changed = false;
         if granted.grant.mode == Mode::Write && reads_only && !keep {
             granted.grant.mode = Mode::Read;
@@ -369,7 +376,7 @@ impl Entry {
         next: Option<Request>,
         effects: &mut Effects,
     ) {
-        let leaving = Leaving { id, next, since: context.now, attempts: 0, result, done: Vec::new() };
+        let leaving = Leaving { id, next, since: context.now(), attempts: 0, result, done: Vec::new() };
         self.store = Store::Releasing(leaving);
         self.ensure_driven(effects);
     }
@@ -401,7 +408,7 @@ impl Entry {
         effects.renew = Some(Turn { at: next_renewal(&grant), id: grant.id, number: 0 });
         self.store = Store::Granted(Box::new(Granted {
             validity,
-            since: context.now,
+            since: context.now(),
             looked: grant.sent,
             grant,
             hand_overs: 0,

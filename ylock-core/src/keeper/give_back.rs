@@ -29,8 +29,9 @@ impl Entry {
             effects.done.extend(done.map(|done| (done, Ok(Unlocked::WasLost))));
             return;
         }
-        self.count_down(hold, mode);
-        self.advance(context, effects);
+        if self.count_down(hold, mode) {
+            self.advance(context, effects);
+        }
         match &mut self.store {
             Store::Releasing(leaving) if leaving.id == hold.validity.id => leaving.done.extend(done),
             _ => effects.done.extend(done.map(|done| (done, Ok(Unlocked::Released)))),
@@ -77,17 +78,22 @@ impl Entry {
         same
     }
 
-    fn count_down(&mut self, hold: &Arc<Hold>, mode: Mode) {
-        let Some(position) = self.holders.iter().position(|holder| Arc::ptr_eq(&holder.hold, hold)) else { return };
+    /// Counts one acquisition less. Answers whether that changes anything for others.
+    fn count_down(&mut self, hold: &Arc<Hold>, mode: Mode) -> bool {
+        let Some(position) = self.holders.iter().position(|holder| Arc::ptr_eq(&holder.hold, hold)) else { return false };
         let holder = &mut self.holders[position];
+        let before = holder.mode();
         match mode {
             Mode::Write => holder.writes = holder.writes.saturating_sub(1),
             Mode::Read => holder.reads = holder.reads.saturating_sub(1),
         }
-        if holder.writes == 0 && holder.reads == 0 {
+        let over = holder.writes == 0 && holder.reads == 0;
+        let changes = over || holder.mode() != before;
+        if over {
             hold.end();
             self.holders.remove(position);
         }
+        changes
     }
 
     /// The store has answered a release.
@@ -114,7 +120,9 @@ impl Entry {
     pub(super) fn gave_up(&mut self, context: &Context<'_>, id: AcquisitionId, error: &Error, effects: &mut Effects) {
         let Some(leaving) = self.take_leaving(id) else { return };
         effects.done.extend(leaving.done.into_iter().map(|done| (done, Err(error.clone()))));
-        self.fail_all(error, effects);
+        // They have sent nothing yet, so nothing about them is unknown.
+        let unavailable = Error::new(ErrorKind::Unavailable, "the store does not answer").with_source(error.clone());
+        self.fail_all(&unavailable.with_key(context.key), effects);
         self.advance(context, effects);
     }
 

@@ -21,7 +21,7 @@ mod waiting;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -46,14 +46,17 @@ pub(crate) use waiting::Ask;
 /// Keys are spread over this many locks, so that tasks with different keys rarely meet.
 const SHARDS: usize = 32;
 
-type Shard = Mutex<HashMap<Key, Entry>>;
+/// Keys are short and looked up in every call, so a fast hash with a random seed.
+type Hasher = foldhash::fast::RandomState;
+type Entries = HashMap<Key, Entry, Hasher>;
+type Shard = Mutex<Entries>;
 
 /// See the [module](self).
 pub(crate) struct Keeper {
     engine: Arc<dyn Engine>,
     environment: Arc<dyn Environment>,
     shards: Box<[Shard]>,
-    hasher: RandomState,
+    hasher: Hasher,
     /// How many entries there are in all shards.
     entries: AtomicUsize,
     schedule: Arc<Schedule>,
@@ -74,7 +77,7 @@ impl Keeper {
             environment: engine.environment(),
             engine,
             shards: (0..SHARDS).map(|_| Shard::default()).collect(),
-            hasher: RandomState::new(),
+            hasher: Hasher::default(),
             entries: AtomicUsize::new(0),
             schedule: Arc::default(),
             looked_after: Arc::default(),
@@ -175,7 +178,7 @@ impl Keeper {
     }
 
     fn context<'a>(&'a self, key: &'a Key) -> Context<'a> {
-        Context { engine: &self.engine, key, now: self.environment.now() }
+        Context { engine: &self.engine, environment: &*self.environment, key }
     }
 
     fn forgot_one(&self) {
@@ -277,7 +280,7 @@ impl Acquired {
     }
 }
 
-fn lock(shard: &Shard) -> MutexGuard<'_, HashMap<Key, Entry>> {
+fn lock(shard: &Shard) -> MutexGuard<'_, Entries> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

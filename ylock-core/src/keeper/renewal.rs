@@ -87,7 +87,8 @@ pub(super) async fn look_after(keeper: Weak<Keeper>, schedule: Arc<Schedule>) {
         let holdings: Vec<Holding> =
             schedule.pop_due(environment.now()).into_iter().filter_map(|due| keeper.due(&due)).collect();
         for batch in holdings.chunks(BATCH) {
-            environment.spawn(Box::pin(renew(Arc::clone(&keeper), batch.to_vec())));
+            let batch = Batch { keeper: Arc::clone(&keeper), holdings: batch.to_vec() };
+            environment.spawn(Box::pin(batch.renew()));
         }
         drop(keeper);
         let pause = schedule.next().map(|at| at.since(environment.now()).min(LONGEST_SLEEP));
@@ -101,14 +102,32 @@ pub(super) async fn look_after(keeper: Weak<Keeper>, schedule: Arc<Schedule>) {
     }
 }
 
-/// Renews one batch.
-async fn renew(keeper: Arc<Keeper>, holdings: Vec<Holding>) {
-    let asked = keeper.environment().now();
-    let answers = keeper.engine().renew(&holdings).await;
-    for (holding, answer) in holdings.iter().zip(answers) {
-        keeper.change(&holding.grant.key, |entry, context, effects| {
-            entry.renewed(context, holding.grant.id, asked, answer, effects);
-        });
+/// Grants that are renewed together. If its task is dropped because the runtime ends, they are due again.
+struct Batch {
+    keeper: Arc<Keeper>,
+    /// Those without an answer.
+    holdings: Vec<Holding>,
+}
+
+impl Batch {
+    async fn renew(mut self) {
+        let asked = self.keeper.environment().now();
+        let answers = self.keeper.engine().renew(&self.holdings).await;
+        for (holding, answer) in std::mem::take(&mut self.holdings).iter().zip(answers) {
+            self.keeper.change(&holding.grant.key, |entry, context, effects| {
+                entry.renewed(context, holding.grant.id, asked, answer, effects);
+            });
+        }
+    }
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        for holding in &self.holdings {
+            self.keeper.change(&holding.grant.key, |entry, context, effects| {
+                entry.renewal_dropped(context, holding.grant.id, effects);
+            });
+        }
     }
 }
 
@@ -139,6 +158,16 @@ impl Entry {
         Some(holding)
     }
 
+    /// A renewal will never be answered.
+    fn renewal_dropped(&mut self, context: &Context<'_>, id: AcquisitionId, effects: &mut Effects) {
+        if let Store::Granted(granted) = &mut self.store
+            && granted.grant.id == id
+        {
+            granted.renewing = false;
+            granted.schedule(context.now(), effects);
+        }
+    }
+
     /// A renewal was answered. `asked` is the moment just before it began.
     fn renewed(
         &mut self,
@@ -162,7 +191,7 @@ impl Entry {
             Ok(Renewal::Lost(reason)) => self.lose(context, reason, effects),
             Err(error) => {
                 tracing::debug!(key = ?context.key, %error, "a renewal failed; it is tried again until the lease ends");
-                let retry = context.now.plus(granted.grant.lease / RETRY_PART);
+                let retry = context.now().plus(granted.grant.lease / RETRY_PART);
                 granted.schedule(retry.min(granted.validity.until()), effects);
             }
         }

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use super::effects::{Effects, Reply};
 use super::entry::Waiter;
-use super::{Acquired, Keeper, closed, lock};
+use super::{Acquired, Hold, Keeper, closed, lock};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::Key;
 use crate::mode::{Mode, Wait};
@@ -54,46 +54,60 @@ impl Keeper {
     }
 
     fn enter(self: &Arc<Self>, ask: Ask<'_>) -> Result<Entered> {
+        match self.reenter(&ask) {
+            Some(again) => again.map(Entered::Now),
+            None => self.queue_up(ask),
+        }
+    }
+
+    /// Grants at once if this owner holds the key already. The shortest way: no task, no store, no clock but the lease's.
+    fn reenter(self: &Arc<Self>, ask: &Ask<'_>) -> Option<Result<Acquired>> {
+        let owner = ask.owner?;
+        let mut shard = lock(self.shard(&ask.key));
+        let hold = shard.get_mut(&ask.key)?.reenter(&ask.key, owner, ask.mode)?;
+        drop(shard);
+        Some(hold.map(|hold| self.reentered(hold, ask.mode)))
+    }
+
+    fn reentered(self: &Arc<Self>, hold: Arc<Hold>, mode: Mode) -> Acquired {
+        Acquired { hold, mode, reentrant: true, keeper: Arc::clone(self), spent: false }
+    }
+
+    fn queue_up(self: &Arc<Self>, ask: Ask<'_>) -> Result<Entered> {
         ask.options.check()?;
         if tokio::runtime::Handle::try_current().is_err() {
             return Err(Error::new(ErrorKind::Invalid, "locks are acquired inside a tokio runtime"));
         }
         self.look_after();
+        let tries = ask.limit().is_some_and(|limit| limit.is_zero());
+        let (waiter, answer) = self.waiter(&ask, tries);
+        let number = waiter.number;
+        let mut waiting = Waiting { keeper: Arc::clone(self), key: ask.key.clone(), number, answer, ended: true };
         let mut effects = Effects::default();
         let mut shard = lock(self.shard(&ask.key));
         if self.closed.load(Ordering::SeqCst) {
             return Err(closed());
         }
-        let context = self.context(&ask.key);
         if !shard.contains_key(&ask.key) {
             self.entries.fetch_add(1, Ordering::SeqCst);
         }
         let entry = shard.entry(ask.key.clone()).or_default();
-        if let Some(owner) = ask.owner
-            && let Some(again) = entry.reenter(&context, owner, ask.mode)
-        {
-            let keeper = Arc::clone(self);
-            return again.map(|hold| Entered::Now(Acquired { hold, mode: ask.mode, reentrant: true, keeper, spent: false }));
+        // Another task of the same owner may have got in since the first look: behind it nobody must queue.
+        if let Some(again) = ask.owner.and_then(|owner| entry.reenter(&ask.key, owner, ask.mode)) {
+            return again.map(|hold| Entered::Now(self.reentered(hold, ask.mode)));
         }
-        let tries = ask.limit().is_some_and(|limit| limit.is_zero());
-        let (waiter, answer) = self.waiter(&ask, tries, context.now);
-        let number = waiter.number;
-        let mut waiting = Waiting { keeper: Arc::clone(self), key: ask.key.clone(), number, answer, ended: false };
         let alone = entry.may_try(ask.mode);
         entry.push(waiter);
-        entry.advance(&context, &mut effects);
+        entry.advance(&self.context(&ask.key), &mut effects);
         // One that only tries and was not granted at once stays for the store's answer only if nobody is before it.
         let refused = tries && !alone && entry.remove(number);
         drop(shard);
+        waiting.ended = refused;
         effects.happen(self, &ask.key);
-        if refused {
-            waiting.ended = true;
-            return Ok(Entered::NotFree);
-        }
-        Ok(Entered::Waits(waiting))
+        Ok(if refused { Entered::NotFree } else { Entered::Waits(waiting) })
     }
 
-    fn waiter(&self, ask: &Ask<'_>, tries: bool, now: crate::environment::Moment) -> (Waiter, oneshot::Receiver<Reply>) {
+    fn waiter(&self, ask: &Ask<'_>, tries: bool) -> (Waiter, oneshot::Receiver<Reply>) {
         let lease = u64::try_from(ask.options.lease().as_nanos()).unwrap_or(u64::MAX);
         self.longest_lease.fetch_max(lease, Ordering::Relaxed);
         let (reply, answer) = oneshot::channel();
@@ -104,7 +118,7 @@ impl Keeper {
             named: ask.owner.is_some(),
             mode: ask.mode,
             tries,
-            arrived: now,
+            arrived: self.environment.now(),
             ticket: strict.then(|| self.engine.ticket()),
             options: Arc::clone(ask.options),
             task: tokio::task::try_id(),

@@ -16,6 +16,7 @@ pub(super) type Meaning = (ErrorKind, &'static str);
 const NO_NODE: Meaning = (ErrorKind::Unavailable, "no node of the cluster can be reached");
 const NO_ANSWER: Meaning = (ErrorKind::Unavailable, "the cluster did not answer in time");
 const BROKEN: Meaning = (ErrorKind::Unavailable, "the connection broke before the answer came");
+const NO_AGREEMENT: Meaning = (ErrorKind::Unavailable, "the nodes have not agreed on the new schema");
 const ODD: Meaning = (ErrorKind::Unexpected, "the cluster or its driver did something unexpected");
 
 /// A request that failed. Whether it had an effect is not known, whatever the error says: a write that timed out
@@ -31,7 +32,7 @@ pub(super) fn prepare(error: PrepareError) -> Error {
 
 /// The nodes did not agree on the schema.
 pub(crate) fn agreement(error: SchemaAgreementError) -> Error {
-    with_meaning((ErrorKind::Unavailable, "the nodes have not agreed on the new schema"), error)
+    with_meaning(NO_AGREEMENT, error)
 }
 
 /// The driver could not read which nodes there are.
@@ -56,6 +57,7 @@ fn execution(error: &ExecutionError) -> Meaning {
         ExecutionError::MetadataError(error) => meta(error),
         ExecutionError::PrepareError(error) => preparation(error),
         ExecutionError::RequestTimeout(_) => NO_ANSWER,
+        ExecutionError::SchemaAgreementError(_) => NO_AGREEMENT,
         _ => ODD,
     }
 }
