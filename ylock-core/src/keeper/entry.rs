@@ -299,7 +299,8 @@ impl Entry {
     fn refuses_first(&self) -> bool {
         let (Store::Granted(granted), Some(first)) = (&self.store, self.queue.front()) else { return false };
         let shares = first.mode == Mode::Read && granted.grant.mode == Mode::Read && self.is_shared();
-        first.tries && !self.holders.is_empty() && !(shares && !granted.has_looked_for(first))
+        let waits_for_a_look = shares && !granted.has_looked_for(first);
+        first.tries && !self.holders.is_empty() && !waits_for_a_look
     }
 
     /// Makes the first waiter a holder, and with it whoever else waits for the same owner.

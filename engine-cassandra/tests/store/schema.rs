@@ -1,0 +1,125 @@
+use std::future::Future;
+
+use futures_util::future::join_all;
+use ylock_core::{Error, ErrorKind};
+use ylock_engine_cassandra::algorithm::store::{State, Store};
+use ylock_engine_cassandra::driver::Table;
+use ylock_engine_cassandra::options::SchemaMode;
+
+use super::cluster::*;
+
+/// Gives the test a keyspace of its own and drops it afterwards.
+async fn with_keyspace<F: Future<Output = ()>>(test: impl FnOnce(String, Table) -> F) {
+    let keyspace = format!("ylock_fresh_{:016x}", environment().random());
+    let table = connect(&options()).await.unwrap();
+    let cleaner = connect(&options()).await.unwrap();
+    test(keyspace.clone(), table).await;
+    run(cleaner.session(), &format!("DROP KEYSPACE IF EXISTS {keyspace}")).await;
+}
+
+async fn refused(keyspace: &str) -> Error {
+    let error = connect(&options_for(keyspace)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+    error
+}
+
+#[tokio::test]
+#[ignore = "needs cassandra: run `cargo xtask test`"]
+async fn a_missing_schema_is_printed_and_works_as_printed() {
+    with_keyspace(async |keyspace: String, table: Table| {
+        let text = refused(&keyspace).await.to_string();
+        assert!(text.contains("schema=create"), "{text}");
+        let start = text.find("CREATE KEYSPACE").expect("the keyspace is printed");
+        let end = text.rfind(";\n").expect("every statement ends");
+        for cql in text[start..end].split(";\n") {
+            run(table.session(), cql).await;
+        }
+        connect(&options_for(&keyspace)).await.unwrap();
+    })
+    .await;
+}
+
+#[tokio::test]
+#[ignore = "needs cassandra: run `cargo xtask test`"]
+async fn a_missing_table_of_another_name_is_printed() {
+    let error = connect(&options_for(KEYSPACE).with_table("no_such_table")).await.unwrap_err();
+    assert!(
+        error.to_string().contains("CREATE TABLE IF NOT EXISTS \"ylock_test\".\"no_such_table\""),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+#[ignore = "needs cassandra: run `cargo xtask test`"]
+async fn many_clients_create_at_once() {
+    with_keyspace(async |keyspace: String, _table: Table| {
+        let options = options_for(&keyspace).with_schema(SchemaMode::Create);
+        let clients = join_all((0..8).map(|_| connect(&options))).await;
+        let key = key("shared");
+        for client in clients {
+            client.unwrap().write(&key, slot(), &write(stamp(), row(State::Waiting))).await.unwrap();
+        }
+        let table = connect(&options_for(&keyspace)).await.unwrap();
+        assert_eq!(table.read(&key).await.unwrap().rows.len(), 8);
+    })
+    .await;
+}
+
+#[tokio::test]
+#[ignore = "needs cassandra: run `cargo xtask test`"]
+async fn what_does_not_fit_is_named() {
+    with_keyspace(async |keyspace: String, table: Table| {
+        connect(&options_for(&keyspace).with_schema(SchemaMode::Create)).await.unwrap();
+        let session = table.session();
+        run(session, &format!("ALTER TABLE {keyspace}.locks WITH read_repair = 'NONE'")).await;
+        run(session, &format!("ALTER TABLE {keyspace}.locks DROP ticket")).await;
+        run(session, &format!("ALTER TABLE {keyspace}.locks ADD spare text")).await;
+        session.await_schema_agreement().await.unwrap();
+        let text = refused(&keyspace).await.to_string();
+        assert!(text.contains("column ticket (bigint, regular) is missing"), "{text}");
+        assert!(text.contains("read_repair is 'NONE'"), "{text}");
+        assert!(!text.contains("spare"), "{text}");
+    })
+    .await;
+}
+
+#[tokio::test]
+#[ignore = "needs cassandra: run `cargo xtask test`"]
+async fn a_table_of_somebody_else_is_refused() {
+    with_keyspace(async |keyspace: String, table: Table| {
+        let session = table.session();
+        let replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
+        run(session, &format!("CREATE KEYSPACE {keyspace} WITH replication = {replication}")).await;
+        run(
+            session,
+            &format!(
+                "CREATE TABLE {keyspace}.locks (lock_group int, day int, PRIMARY KEY (lock_group, day))"
+            ),
+        )
+        .await;
+        for schema in [SchemaMode::Check, SchemaMode::Create] {
+            let error = connect(&options_for(&keyspace).with_schema(schema)).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Config);
+            let text = error.to_string();
+            assert!(
+                text.contains("column lock_group is int (partition_key), not text (partition_key)"),
+                "{text}"
+            );
+            assert!(text.contains("column day must not be part of the key"), "{text}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+#[ignore = "needs cassandra: run `cargo xtask test`"]
+async fn a_table_that_is_dropped_under_a_client_is_a_config_error() {
+    with_keyspace(async |keyspace: String, table: Table| {
+        let client = connect(&options_for(&keyspace).with_schema(SchemaMode::Create)).await.unwrap();
+        run(table.session(), &format!("DROP TABLE {keyspace}.locks")).await;
+        let error = client.read(&key("x")).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+        connect(&options_for(&keyspace).with_schema(SchemaMode::Create)).await.unwrap();
+    })
+    .await;
+}

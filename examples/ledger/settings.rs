@@ -1,0 +1,78 @@
+//! The command line.
+
+use std::env;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::Parser;
+
+/// Many processes move money between accounts kept in Cassandra; in the end the sum must be right.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "ledger")]
+pub(crate) struct Settings {
+    /// Worker processes
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) workers: u32,
+    /// Accounts, 2 at least; the fewer, the more the workers get in each other's way
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(2..))]
+    pub(crate) accounts: u32,
+    /// How long the workers work
+    #[arg(long, default_value_t = 10)]
+    pub(crate) seconds: u64,
+    /// How long the locks of a killed worker stay
+    #[arg(long, default_value = "5s")]
+    pub(crate) lease: String,
+    /// The cluster and a keyspace, which is created if it is not there
+    #[arg(long, default_value_t = default_url())]
+    pub(crate) url: String,
+    /// The control arm: no locks
+    #[arg(long)]
+    pub(crate) no_lock: bool,
+    /// Kill a worker every second, and start a new one
+    #[arg(long, conflicts_with = "no_lock")]
+    pub(crate) kill: bool,
+    /// Be a worker, with this number
+    #[arg(long, hide = true)]
+    pub(crate) worker: Option<i32>,
+    /// Tells the accounts of this run from those of others
+    #[arg(long, hide = true, default_value_t = new_run())]
+    pub(crate) run: String,
+}
+
+impl Settings {
+    /// The arguments that make a worker of this program.
+    pub(crate) fn for_worker(&self, number: i32) -> Vec<String> {
+        let mut arguments = vec![
+            format!("--worker={number}"),
+            format!("--run={}", self.run),
+            format!("--accounts={}", self.accounts),
+            format!("--lease={}", self.lease),
+            format!("--url={}", self.url),
+        ];
+        if self.no_lock {
+            arguments.push("--no-lock".to_owned());
+        }
+        arguments
+    }
+
+    /// The URL for the locks. The lease is part of it, because how long the engine waits for an answer depends on it.
+    pub(crate) fn ylock_url(&self) -> String {
+        let mark = if self.url.contains('?') { '&' } else { '?' };
+        format!("{}{mark}lease={}", self.url, self.lease)
+    }
+
+    /// The names of the accounts.
+    pub(crate) fn names(&self) -> impl Iterator<Item = String> {
+        (0..self.accounts).map(|number| format!("account-{number:03}"))
+    }
+}
+
+fn default_url() -> String {
+    let hosts =
+        env::var("YLOCK_TEST_CASSANDRA").unwrap_or_else(|_| "127.0.0.1,127.0.0.2,127.0.0.3".to_owned());
+    format!("cassandra://{hosts}/ylock_ledger?schema=create")
+}
+
+fn new_run() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("{}-{}", now.as_millis(), std::process::id())
+}

@@ -1,0 +1,103 @@
+//! From a URL to a client.
+
+use ylock_core::url::{EngineUrl, unknown_option};
+use ylock_core::{Error, ErrorKind, Options, Result, Ylock};
+
+/// The engines that are compiled in, by their URL schemes.
+const ENGINES: &[&str] = if cfg!(feature = "cassandra") { &["memory", "cassandra"] } else { &["memory"] };
+/// Engines that a Cargo feature of the same name switches on.
+const FEATURES: [&str; 1] = ["cassandra"];
+/// Schemes of engines to come.
+const NOT_YET: [&str; 3] = ["redis", "rediss", "zookeeper"];
+
+/// Connects to the store that `url` names.
+///
+/// - `memory://`: a new, empty store inside this process, like [`Ylock::in_memory`].
+/// - `cassandra://user:password@host1,host2:port/keyspace`, with the Cargo feature `cassandra`.
+///
+/// The options `lease`, `fairness`, `hand_over`, `hand_over_time` and `wait` may follow after `?` with every engine; they
+/// become the [`Options`] of the client. An engine has options of its own beside them. Letters that have a meaning
+/// in a URL, as `@` in a password, are written with a percent sign.
+///
+/// # Errors
+/// [`Config`](ErrorKind::Config) if something in the URL is wrong or needs a Cargo feature, and what the engine answers if
+/// its store cannot be reached. No error shows the password.
+///
+/// # Examples
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
+/// let ylock = ylock::connect("memory://?lease=5s&fairness=strict").await?;
+/// # ylock.close().await; Ok(()) }
+/// ```
+pub async fn connect(url: &str) -> Result<Ylock> {
+    let url = EngineUrl::parse(url)?;
+    let options = common_options(&url)?;
+    let client = match url.scheme.as_str() {
+        "memory" => in_memory(&url)?,
+        "cassandra" => cassandra(&url, &options).await?,
+        scheme => return Err(no_such_engine(scheme)),
+    };
+    Ok(client.with_options(options))
+}
+
+/// The options that mean the same with every engine. The others are left to the engine.
+fn common_options(url: &EngineUrl) -> Result<Options> {
+    let mut options = Options::default();
+    for (name, value) in &url.options {
+        options.set(name, value)?;
+    }
+    options.check()?;
+    Ok(options)
+}
+
+fn in_memory(url: &EngineUrl) -> Result<Ylock> {
+    if url.user.is_some() || !url.hosts.is_empty() || !url.path.is_empty() {
+        return Err(wrong(
+            "memory:// has no user, host or path: it is a new, empty store inside this process",
+        ));
+    }
+    let known = Options::NAMES;
+    match url.options.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+        Some((name, _)) => Err(unknown_option(name, &known).with_engine("memory")),
+        None => Ok(Ylock::in_memory()),
+    }
+}
+
+#[cfg(feature = "cassandra")]
+async fn cassandra(url: &EngineUrl, options: &Options) -> Result<Ylock> {
+    use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
+    let engine = CassandraEngine::connect(&CassandraOptions::from_url(url, options)?).await?;
+    Ok(Ylock::new(engine))
+}
+
+#[cfg(not(feature = "cassandra"))]
+#[allow(clippy::unused_async, reason = "the same signature with and without the feature")]
+async fn cassandra(url: &EngineUrl, _options: &Options) -> Result<Ylock> {
+    Err(no_such_engine(&url.scheme))
+}
+
+fn no_such_engine(scheme: &str) -> Error {
+    let there = ENGINES.iter().map(|name| format!("{name}://")).collect::<Vec<_>>().join(" and ");
+    if FEATURES.contains(&scheme) {
+        return wrong(format!(
+            "{scheme}:// is not compiled in: switch on the Cargo feature {scheme:?} of ylock"
+        ));
+    }
+    if NOT_YET.contains(&scheme) {
+        return wrong(format!("{scheme}:// is not part of this version yet; compiled in: {there}"));
+    }
+    let hint = nearest(scheme).map(|near| format!("; did you mean {near}://?")).unwrap_or_default();
+    wrong(format!("no engine has the scheme {scheme:?}{hint} (compiled in: {there})"))
+}
+
+/// The engine that was perhaps meant.
+fn nearest(scheme: &str) -> Option<&'static str> {
+    let scheme = scheme.to_lowercase();
+    let likeness = |name: &str| strsim::jaro_winkler(&scheme, name);
+    let names = ENGINES.iter().chain(&FEATURES).chain(&NOT_YET).copied();
+    names.max_by(|a, b| likeness(a).total_cmp(&likeness(b))).filter(|near| likeness(near) > 0.8)
+}
+
+fn wrong(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Config, message)
+}

@@ -1,0 +1,45 @@
+#![doc = include_str!("../README.md")]
+
+mod connect;
+
+pub use connect::connect;
+
+// What a program holds.
+pub use ylock_core::{Guard, Lease, Lock, Locks, Unlocked, Ylock};
+// What it passes.
+pub use ylock_core::{
+    Fairness, HandOver, Key, MAX_GROUP_BYTES, MAX_NAME_BYTES, Mode, Options, Owner, Token, Wait,
+};
+// What it is told.
+pub use ylock_core::{Error, ErrorKind, Guarantees, LossReason, Result};
+// What it may add.
+pub use ylock_core::Layer;
+// The engine that is always there.
+pub use ylock_core::{MemoryEngine, MemoryStore};
+
+/// What a [`Layer`] is told.
+pub mod layer {
+    pub use ylock_core::layer::{Acquisition, End, Outcome};
+}
+
+/// For those who write an engine, or look at who holds a lock.
+pub mod engine {
+    pub use ylock_core::StoreToken;
+    pub use ylock_core::engine::{
+        AcquisitionId, Engine, Grant, Holder, Holding, Inspection, Patience, Release, Renewal, Request,
+        Ticket, Waiter,
+    };
+    pub use ylock_core::environment::{BoxFuture, Environment, Moment, SystemEnvironment};
+}
+
+/// Locks on Apache Cassandra.
+#[cfg(feature = "cassandra")]
+pub mod cassandra {
+    pub use ylock_engine_cassandra::options::{Consistency, DEFAULT_PORT, Protocol, SchemaMode, Tls};
+    pub use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
+}
+
+/// The URLs that [`connect`] reads, for a program that keeps its settings elsewhere.
+pub mod url {
+    pub use ylock_core::url::{EngineUrl, Host, Secret};
+}

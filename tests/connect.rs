@@ -1,0 +1,127 @@
+//! Every way in which a URL can be wrong says what is wrong, and nothing else of the URL.
+
+use std::time::Duration;
+
+use ylock::ErrorKind;
+
+/// The message of the `Config` error that this URL gives.
+async fn complaint(url: &str) -> String {
+    let error = ylock::connect(url).await.expect_err(url);
+    assert_eq!(error.kind(), ErrorKind::Config, "{url}: {error}");
+    error.to_string()
+}
+
+#[tokio::test]
+async fn memory_works() {
+    let ylock = ylock::connect("memory://").await.unwrap();
+    assert_eq!(ylock.engine_name(), "memory");
+    let guard = ylock.locks("users").write("alice").await.unwrap();
+    assert!(ylock.locks("users").try_write("alice").await.unwrap().is_none());
+    drop(guard);
+    ylock.close().await;
+}
+
+#[tokio::test]
+async fn each_connect_to_memory_is_a_new_store() {
+    let (one, two) = (ylock::connect("memory://").await.unwrap(), ylock::connect("memory://").await.unwrap());
+    let _here = one.locks("users").write("alice").await.unwrap();
+    assert!(two.locks("users").try_write("alice").await.unwrap().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn options_of_the_url_are_those_of_the_client() {
+    let ylock = ylock::connect("memory://?wait=3s&lease=2s").await.unwrap();
+    let guard = ylock.locks("users").write("alice").await.unwrap();
+    let remaining = guard.remaining();
+    assert!(remaining > Duration::from_secs(1) && remaining < Duration::from_secs(2), "{remaining:?}");
+    let start = tokio::time::Instant::now();
+    assert_eq!(ylock.locks("users").write("alice").await.unwrap_err().kind(), ErrorKind::TimedOut);
+    assert_eq!(start.elapsed().as_secs(), 3);
+}
+
+#[tokio::test]
+async fn an_unknown_engine_names_the_near_one_and_those_compiled_in() {
+    for (url, near) in
+        [("memry://", "memory://"), ("Memory://", "memory://"), ("casandra://h/k", "cassandra://")]
+    {
+        let complaint = complaint(url).await;
+        assert!(complaint.contains(&format!("did you mean {near}?")), "{complaint}");
+        assert!(complaint.contains("compiled in: memory://"), "{complaint}");
+    }
+    assert!(!complaint("postgres://h").await.contains("did you mean"));
+}
+
+#[tokio::test]
+async fn an_engine_of_the_future_says_so() {
+    for scheme in ["redis", "rediss", "zookeeper"] {
+        let complaint = complaint(&format!("{scheme}://localhost")).await;
+        assert!(complaint.contains("not part of this version yet"), "{complaint}");
+    }
+}
+
+#[cfg(not(feature = "cassandra"))]
+#[tokio::test]
+async fn an_engine_that_is_not_compiled_in_names_its_feature() {
+    let complaint = complaint("cassandra://localhost/keyspace").await;
+    assert!(complaint.contains("switch on the Cargo feature \"cassandra\""), "{complaint}");
+}
+
+#[tokio::test]
+async fn memory_has_no_place() {
+    for url in ["memory://localhost", "memory:///path", "memory://user@"] {
+        assert!(complaint(url).await.contains("no user, host or path"), "{url}");
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_option_names_the_near_one() {
+    assert!(complaint("memory://?leese=10s").await.contains("did you mean \"lease\"?"));
+    assert!(complaint("memory://?keyspace=k").await.contains("known are lease, fairness, hand_over"));
+    #[cfg(feature = "cassandra")]
+    assert!(complaint("cassandra://h/k?replicatoin=3").await.contains("did you mean \"replication\"?"));
+}
+
+#[tokio::test]
+async fn options_outside_their_limits_are_refused_at_once() {
+    for (url, part) in [
+        ("memory://?lease=1ms", "a lease is between 100ms and 24h"),
+        ("memory://?lease=soon", "option lease=soon: not a duration"),
+        ("memory://?fairness=very", "fair, strict or unfair"),
+        ("memory://?hand_over=1024", "at most 1023 hand-overs"),
+        ("memory://?wait=1s&wait=2s", "given twice"),
+        ("memory:", "a URL begins with the engine"),
+    ] {
+        let complaint = complaint(url).await;
+        assert!(complaint.contains(part), "{url}: {complaint}");
+    }
+}
+
+#[tokio::test]
+async fn no_error_shows_a_secret() {
+    for url in [
+        "redis://me:hunter2@localhost",
+        "casandra://me:hunter2@localhost/keyspace",
+        "memory://me:hunter2@",
+        "cassandra://me:hunter2@localhost/keyspace?leese=1s",
+        "cassandra://me:hunter2@localhost/",
+        "cassandra://me:hunter2@localhost:port/keyspace",
+    ] {
+        let complaint = complaint(url).await;
+        assert!(!complaint.contains("hunter2"), "{url}: {complaint}");
+    }
+}
+
+/// A password with a `/` or `?` that was not written with percent signs ends early, and its rest looks like something else.
+#[tokio::test]
+async fn no_error_shows_a_secret_that_was_not_escaped() {
+    for url in [
+        "cassandra://me:hunter2/x@localhost/keyspace",
+        "cassandra://me:1/hunter2@localhost/keyspace",
+        "cassandra://me:x?hunter2@localhost/keyspace",
+        "cassandra://me:1?hunter2@localhost/keyspace",
+        "cassandra://me:1?hunter2=x@localhost/keyspace",
+    ] {
+        let complaint = complaint(url).await;
+        assert!(!complaint.contains("hunter2"), "{url}: {complaint}");
+    }
+}

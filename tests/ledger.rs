@@ -1,0 +1,65 @@
+//! `examples/ledger` in its three arms: many real processes, a real Cassandra, and every acknowledged move counted.
+
+#![cfg(feature = "cassandra")]
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::time::Duration;
+
+use tokio::process::Command;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+/// The arms share the machine's few cores, so one runs after the other.
+static ALONE: Mutex<()> = Mutex::const_new(());
+
+#[tokio::test]
+#[ignore = "needs cassandra: run `cargo xtask test`"]
+async fn with_locks_no_update_is_lost() {
+    let report = ledger(&["--seconds=10"]).await;
+    assert!(report.contains("OK: the locks kept the books right"), "{report}");
+}
+
+#[tokio::test]
+#[ignore = "needs cassandra: run `cargo xtask test`"]
+async fn without_locks_updates_are_lost() {
+    // Few accounts, so that the workers meet often however slow the machine is.
+    let report = ledger(&["--seconds=10", "--no-lock", "--accounts=4"]).await;
+    assert!(report.contains("OK: this is what happens without locks"), "{report}");
+}
+
+#[tokio::test]
+#[ignore = "needs cassandra: run `cargo xtask test`"]
+async fn a_worker_killed_in_the_middle_of_a_transfer_breaks_nothing() {
+    let report = ledger(&["--seconds=15", "--kill", "--lease=2s", "--accounts=32"]).await;
+    assert!(report.contains("OK: the locks kept the books right"), "{report}");
+    assert!(!report.contains("workers killed       0"), "nobody was killed, so nothing was tried:\n{report}");
+}
+
+/// Runs the example, and answers what it prints.
+async fn ledger(arguments: &[&str]) -> String {
+    let _alone = ALONE.lock().await;
+    let mut command = Command::new(built().await);
+    command.args(arguments).kill_on_drop(true);
+    let Output { status, stdout, stderr } = timeout(Duration::from_secs(120), command.output())
+        .await
+        .expect("it ends in time")
+        .expect("it starts");
+    let report = format!("{}{}", String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    assert!(status.success(), "{status}\n{report}");
+    report
+}
+
+/// Builds the example, because a test that is run alone would find none or an old one. The flags are those of
+/// `cargo xtask test`, so that nothing is compiled twice.
+async fn built() -> PathBuf {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
+    cargo.args(["build", "--quiet", "--workspace", "--all-features", "--example=ledger"]);
+    let output = cargo.output().await.expect("cargo starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // Tests are in `deps`, examples beside it.
+    let test = std::env::current_exe().expect("a test knows where it is");
+    let profile = test.parent().and_then(Path::parent).expect("target/debug/deps/ledger-0123456789abcdef");
+    profile.join("examples/ledger")
+}

@@ -1,0 +1,167 @@
+//! One node: its folder, its configuration, its process.
+
+use std::{
+    fs,
+    net::{Ipv4Addr, SocketAddrV4, TcpListener},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, bail};
+
+use super::tls;
+use crate::{
+    daemon::{Daemon, Life},
+    tools::Java,
+};
+
+/// Everything that is needed to start a node.
+#[derive(Debug)]
+pub(crate) struct Software {
+    pub(crate) java: Java,
+    pub(crate) jars: PathBuf,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    number: u8,
+    dir: PathBuf,
+}
+
+impl Node {
+    pub(crate) fn new(nodes: &Path, number: u8) -> Self {
+        Self { number, dir: nodes.join(format!("node{number}")) }
+    }
+
+    pub(crate) fn number(&self) -> u8 {
+        self.number
+    }
+
+    pub(crate) fn address(&self) -> Ipv4Addr {
+        Ipv4Addr::new(127, 0, 0, self.number)
+    }
+
+    pub(crate) fn cql_address(&self) -> SocketAddrV4 {
+        SocketAddrV4::new(self.address(), CQL_PORT)
+    }
+
+    /// The node of its own cluster that wants TLS and a password.
+    pub(crate) fn wants_login(&self) -> bool {
+        self.number == LOGIN
+    }
+
+    pub(crate) fn ca(&self) -> PathBuf {
+        self.dir.join("conf/ca.pem")
+    }
+
+    pub(crate) fn log(&self) -> PathBuf {
+        self.dir.join("log")
+    }
+
+    /// Says that `up` started it, so no test run may stop it.
+    pub(crate) fn kept(&self) -> PathBuf {
+        self.dir.join("kept")
+    }
+
+    pub(crate) fn daemon(&self) -> Daemon {
+        Daemon::new(self.dir.join("pid"), format!("-Dcassandra.storagedir={}", self.dir.display()))
+    }
+
+    pub(crate) fn life(&self) -> Life {
+        self.daemon().life()
+    }
+
+    pub(crate) fn is_prepared(&self) -> bool {
+        self.dir.join("conf").exists()
+    }
+
+    /// Empties its folder and writes its configuration.
+    pub(crate) fn prepare(&self) -> Result<()> {
+        let conf = self.dir.join("conf");
+        if self.dir.exists() {
+            fs::remove_dir_all(&self.dir)?;
+        }
+        fs::create_dir_all(&conf)?;
+        fs::write(conf.join("cassandra.yaml"), self.yaml())?;
+        fs::write(conf.join("logback.xml"), include_str!("assets/logback.xml"))?;
+        fs::write(conf.join("jvm.options"), include_str!("assets/jvm.options"))?;
+        if self.wants_login() {
+            let made = tls::make(self.address())?;
+            fs::write(self.ca(), made.ca)?;
+            fs::write(conf.join("node.pem"), made.node)?;
+        }
+        Ok(())
+    }
+
+    fn yaml(&self) -> String {
+        let mut yaml = include_str!("assets/cassandra.yaml").to_owned();
+        if self.wants_login() {
+            yaml += include_str!("assets/login.yaml");
+        } else {
+            yaml += &format!("initial_token: {}\n", TOKENS[usize::from(self.number) - 1]);
+        }
+        // A node that is not a seed gives up when the seed is slower than itself. So each of them is one.
+        let seeds = if self.wants_login() { "127.0.0.4" } else { "127.0.0.1,127.0.0.2,127.0.0.3" };
+        yaml.replace("{cluster}", if self.wants_login() { "ylock login" } else { "ylock" })
+            .replace("{seeds}", seeds)
+            .replace("{address}", &self.address().to_string())
+            .replace("{cql_port}", &CQL_PORT.to_string())
+            .replace("{storage_port}", &STORAGE_PORT.to_string())
+            .replace("{dir}", &self.dir.display().to_string())
+    }
+
+    /// Starts it on the data that it has.
+    pub(crate) fn start(&self, software: &Software) -> Result<()> {
+        let conf = self.dir.join("conf");
+        let mut command = Command::new(&software.java.program);
+        command.arg(format!("@{}", conf.join("jvm.options").display()));
+        if software.java.version > 17 {
+            command.arg("-Djava.security.manager=allow");
+        }
+        command
+            .arg(format!("-javaagent:{}", jamm(&software.jars)?.display()))
+            .arg(format!("-Dcassandra.config=file://{}", conf.join("cassandra.yaml").display()))
+            .arg(format!("-Dlogback.configurationFile={}", conf.join("logback.xml").display()))
+            .arg(format!("-Dcassandra.storagedir={}", self.dir.display()))
+            .arg(format!("-Dcassandra.logdir={}", self.dir.display()))
+            .arg(format!("-Dcassandra.jmx.local.port={}", JMX_PORT + u16::from(self.number)))
+            .arg("-cp")
+            .arg(format!("{}:{}/*", conf.display(), software.jars.display()))
+            .arg("org.apache.cassandra.service.CassandraDaemon");
+        self.daemon().start(&mut command, &self.log())
+    }
+
+    /// Fails when somebody else has its ports.
+    pub(crate) fn check_ports(&self) -> Result<()> {
+        self.daemon().await_gone()?;
+        let jmx = (Ipv4Addr::LOCALHOST, JMX_PORT + u16::from(self.number));
+        for (address, port) in [(self.address(), CQL_PORT), (self.address(), STORAGE_PORT), jmx] {
+            if let Err(error) = TcpListener::bind((address, port)) {
+                bail!(
+                    "{address}:{port} is taken by a process that xtask did not start ({error}); end it (`ss -ltnp` \
+                     tells who it is), or point YLOCK_TEST_CASSANDRA at a cluster of yours"
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The agent that measures objects; its version changes with Cassandra's.
+fn jamm(jars: &Path) -> Result<PathBuf> {
+    let files = fs::read_dir(jars)?.flatten().map(|entry| entry.path());
+    let is_jamm =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("jamm-"));
+    files.into_iter().find(is_jamm).context("no jamm jar among Cassandra's")
+}
+
+/// Nodes 1 to 3 are one cluster, the fourth is alone.
+pub(crate) const RING: [u8; 3] = [1, 2, 3];
+pub(crate) const LOGIN: u8 = 4;
+
+/// Three equal parts of the ring.
+const TOKENS: [i64; 3] = [i64::MIN, -3_074_457_345_618_258_603, 3_074_457_345_618_258_602];
+
+const CQL_PORT: u16 = 9042;
+const JMX_PORT: u16 = 7190;
+const STORAGE_PORT: u16 = 7000;

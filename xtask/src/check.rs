@@ -1,0 +1,74 @@
+//! `cargo xtask check`: everything that is wanted of a change, apart from tests. All of it runs, so that one look
+//! shows all that is to be done.
+
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{cargo, child, interrupt};
+
+pub(crate) fn check() -> Result<ExitCode> {
+    let mut failed = Vec::new();
+    for mut command in commands()? {
+        let shown = cargo::shown(&command);
+        eprintln!("\n{shown}");
+        if !child::run(&mut command, None)?.success() {
+            failed.push(format!("`{shown}` failed"));
+        }
+    }
+    if let Err(error) = no_driver_by_default() {
+        interrupt::check()?;
+        failed.push(format!("{error:#}"));
+    }
+    if failed.is_empty() {
+        eprintln!("\nall checks passed");
+        return Ok(ExitCode::SUCCESS);
+    }
+    eprintln!();
+    failed.iter().for_each(|failure| eprintln!("FAILED  {failure}"));
+    Ok(ExitCode::FAILURE)
+}
+
+fn commands() -> Result<Vec<Command>> {
+    let packages = cargo::packages()?;
+    let facade =
+        packages.iter().find(|package| package.name == "ylock").context("there is no crate `ylock`")?;
+    let one_by_one = facade.features.iter().map(|feature| vec![format!("--features=ylock/{feature}")]);
+    let mut feature_sets = vec![vec![]];
+    feature_sets.extend(one_by_one);
+    feature_sets.iter_mut().for_each(|set| set.push("--no-default-features".to_owned()));
+    feature_sets.push(vec!["--all-features".to_owned()]);
+
+    let mut commands = vec![cargo(&["fmt", "--all", "--check"])];
+    for set in feature_sets {
+        let mut command = cargo(&["clippy", "--workspace", "--all-targets"]);
+        command.args(set).args(["--", "-D", "warnings"]);
+        commands.push(command);
+    }
+    let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
+    doc.env("RUSTDOCFLAGS", "-D warnings");
+    commands.push(doc);
+    Ok(commands)
+}
+
+/// Who wants only the lock in memory shall not compile a database driver.
+fn no_driver_by_default() -> Result<()> {
+    let mut command = cargo(&["tree", "-p", "ylock", "-e", "normal", "--prefix", "none"]);
+    let shown = cargo::shown(&command);
+    eprintln!("\n{shown}");
+    let output = command.output()?;
+    if !output.status.success() {
+        bail!("`{shown}` failed: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    let tree = String::from_utf8_lossy(&output.stdout);
+    match tree.lines().find(|line| line.starts_with("scylla")) {
+        Some(driver) => bail!("the default features of `ylock` bring {driver}"),
+        None => Ok(()),
+    }
+}
+
+fn cargo(arguments: &[&str]) -> Command {
+    let mut command = cargo::cargo();
+    command.args(arguments);
+    command
+}

@@ -1,0 +1,43 @@
+//! Ctrl-C becomes an ordinary error, so that guards run and stop what was started.
+
+use std::{
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use anyhow::{Result, bail};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+/// What a shell says about a command that Ctrl-C ended.
+pub(crate) const EXIT_CODE: u8 = 130;
+
+static INTERRUPTED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+pub(crate) fn install() -> Result<()> {
+    let flag = INTERRUPTED.get_or_init(Arc::default);
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(flag))?;
+    }
+    Ok(())
+}
+
+pub(crate) fn happened() -> bool {
+    INTERRUPTED.get().is_some_and(|flag| flag.load(Ordering::Relaxed))
+}
+
+pub(crate) fn check() -> Result<()> {
+    if happened() {
+        bail!("interrupted");
+    }
+    Ok(())
+}
+
+/// Sleeps between two looks at something that takes time.
+pub(crate) fn pause(time: Duration) -> Result<()> {
+    thread::sleep(time);
+    check()
+}

@@ -1,0 +1,74 @@
+//! `cargo xtask`: starts real servers without containers and runs every check of ylock.
+//!
+//! Kept apart from the library's crates: it must start while they do not compile, and in seconds.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the library's clock is for the library; here time is just time"
+)]
+
+mod bench;
+mod cargo;
+mod cassandra;
+mod check;
+mod child;
+mod cli;
+mod daemon;
+mod file_lock;
+mod interrupt;
+mod places;
+mod progress;
+mod servers;
+mod tail;
+mod test;
+mod tools;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+
+use crate::{
+    cassandra::Cassandra,
+    cli::{Cli, Command, Server},
+    places::Places,
+};
+
+fn main() -> ExitCode {
+    match interrupt::install().and_then(|()| run(Cli::parse().command)) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            if interrupt::happened() { ExitCode::from(interrupt::EXIT_CODE) } else { ExitCode::FAILURE }
+        }
+    }
+}
+
+fn run(command: Command) -> Result<ExitCode> {
+    let places = Places::find()?;
+    let cassandra = Cassandra::new(&places);
+    match command {
+        Command::Up { servers, with_login } => {
+            for server in servers {
+                match server {
+                    Server::Cassandra => up(&cassandra, with_login)?,
+                }
+            }
+        }
+        Command::Down => cassandra.down()?,
+        Command::Node { number, action } => cassandra.change_node(number, action)?,
+        Command::Test(options) => return test::test(&places, &options),
+        Command::Bench { of, arguments } => return bench::bench(&places, of, &arguments),
+        Command::Check => return check::check(),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn up(cassandra: &Cassandra, with_login: bool) -> Result<()> {
+    cassandra.up(with_login, true)?;
+    // All else goes to stderr, so that a shell can `eval` this.
+    for (name, value) in cassandra.environment(with_login) {
+        println!("export {name}='{value}'");
+    }
+    Ok(())
+}

@@ -1,0 +1,56 @@
+//! A spinner with the elapsed time on a terminal, two plain lines elsewhere. Always on stderr.
+
+use std::{
+    io::{IsTerminal, stderr},
+    time::{Duration, Instant},
+};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+#[derive(Debug)]
+pub(crate) struct Step {
+    began: Instant,
+    spinner: Option<ProgressBar>,
+}
+
+impl Step {
+    pub(crate) fn begin(what: impl Into<String>) -> Self {
+        let what = what.into();
+        let spinner = stderr().is_terminal().then(|| spinner(&what));
+        if spinner.is_none() {
+            eprintln!("{what} ...");
+        }
+        Self { began: Instant::now(), spinner }
+    }
+
+    /// What is going on just now. Not shown without a terminal: it changes too often for a log.
+    pub(crate) fn detail(&self, text: impl Into<String>) {
+        if let Some(spinner) = &self.spinner {
+            spinner.set_message(text.into());
+        }
+    }
+
+    pub(crate) fn done(self, result: &str) {
+        let seconds = self.began.elapsed().as_secs_f32();
+        if let Some(spinner) = &self.spinner {
+            spinner.finish_and_clear();
+        }
+        eprintln!("{result} ({seconds:.1} s)");
+    }
+}
+
+impl Drop for Step {
+    fn drop(&mut self) {
+        if let Some(spinner) = &self.spinner {
+            spinner.finish_and_clear();
+        }
+    }
+}
+
+fn spinner(what: &str) -> ProgressBar {
+    let style = ProgressStyle::with_template("{spinner} {prefix} ({elapsed}) {msg:.dim}")
+        .unwrap_or_else(|_| ProgressStyle::default_spinner());
+    let spinner = ProgressBar::new_spinner().with_style(style).with_prefix(what.to_owned());
+    spinner.enable_steady_tick(Duration::from_millis(100));
+    spinner
+}

@@ -1,0 +1,184 @@
+//! What is tested, in which order, with which flags.
+
+use std::fmt;
+
+use crate::{cargo::Package, cli::Engine};
+
+/// Whose servers the tests use.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum ServersOf {
+    Nobody,
+    User,
+    Xtask,
+}
+
+/// One call of `cargo test`.
+#[derive(Debug, Eq, PartialEq)]
+pub(crate) struct Pass {
+    pub(crate) what: What,
+    pub(crate) cargo: Vec<String>,
+    pub(crate) libtest: Vec<&'static str>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum What {
+    Docs,
+    Tests,
+    /// Tests that kill and pause servers: alone, one after the other.
+    Trouble,
+}
+
+impl fmt::Display for What {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Docs => "documentation",
+            Self::Tests => "tests",
+            Self::Trouble => "tests that break servers",
+        })
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Plan {
+    packages: Vec<Package>,
+    whole: bool,
+    servers: ServersOf,
+}
+
+impl Plan {
+    pub(crate) fn new(all: Vec<Package>, engines: &[Engine], servers: ServersOf) -> Self {
+        let chosen = |engine| engines.is_empty() || engines.contains(&engine);
+        let (memory, cassandra) = (chosen(Engine::Memory), chosen(Engine::Cassandra));
+        let whole = memory && cassandra;
+        let is_wanted = |package: &Package| match package.name.as_str() {
+            "ylock" => true,
+            "ylock-core" => memory,
+            "ylock-engine-cassandra" => cassandra,
+            _ => whole,
+        };
+        Self { packages: all.into_iter().filter(is_wanted).collect(), whole, servers }
+    }
+
+    pub(crate) fn servers(&self) -> ServersOf {
+        self.servers
+    }
+
+    /// The name of the chosen package that cargo knows by this id.
+    pub(crate) fn package_named(&self, id: &str) -> Option<&str> {
+        self.packages.iter().find(|package| package.id == id).map(|package| package.name.as_str())
+    }
+
+    /// What one build has to make for all passes but the documentation's.
+    pub(crate) fn build(&self) -> Vec<String> {
+        self.selection(&["--lib", "--bins", "--tests"])
+    }
+
+    pub(crate) fn passes(&self) -> Vec<Pass> {
+        let (trouble, tests): (Vec<_>, Vec<_>) =
+            self.test_files().into_iter().partition(|name| is_trouble(name));
+        let mut passes = vec![
+            Pass {
+                what: What::Tests,
+                cargo: self.files(&["--lib", "--bins"], &tests),
+                libtest: self.ignored(),
+            },
+            // Without `--include-ignored`, which would run examples that are marked as not to be run.
+            Pass { what: What::Docs, cargo: self.selection(&["--doc"]), libtest: vec![] },
+        ];
+        if !trouble.is_empty() {
+            let mut libtest = vec!["--test-threads=1"];
+            // We do not break what is not ours; these tests are then counted as skipped.
+            if self.servers == ServersOf::Xtask {
+                libtest.extend(self.ignored());
+            }
+            passes.push(Pass { what: What::Trouble, cargo: self.files(&[], &trouble), libtest });
+        }
+        passes
+    }
+
+    fn ignored(&self) -> Vec<&'static str> {
+        if self.servers == ServersOf::Nobody { vec![] } else { vec!["--include-ignored"] }
+    }
+
+    fn test_files(&self) -> Vec<String> {
+        let mut names: Vec<_> = self.packages.iter().flat_map(|package| package.tests.clone()).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    fn files(&self, more: &[&str], tests: &[String]) -> Vec<String> {
+        let mut words = self.selection(more);
+        words.extend(tests.iter().flat_map(|name| ["--test".to_owned(), name.clone()]));
+        words
+    }
+
+    fn selection(&self, more: &[&str]) -> Vec<String> {
+        let mut words = vec!["--all-features".to_owned()];
+        if self.whole {
+            words.push("--workspace".to_owned());
+        } else {
+            words.extend(self.packages.iter().flat_map(|package| ["-p".to_owned(), package.name.clone()]));
+        }
+        words.extend(more.iter().map(|&word| word.to_owned()));
+        words
+    }
+}
+
+/// By the file name, which is all that `cargo metadata` and `--test` know of a test.
+fn is_trouble(name: &str) -> bool {
+    name.starts_with("trouble")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(engines: &[Engine], servers: ServersOf) -> Plan {
+        let package = |name: &str, tests: &[&str]| Package {
+            name: name.to_owned(),
+            id: String::new(),
+            features: vec![],
+            tests: tests.iter().map(|&test| test.to_owned()).collect(),
+        };
+        let all = vec![
+            package("xtask", &[]),
+            package("ylock", &["connect"]),
+            package("ylock-core", &["conformance"]),
+            package("ylock-engine-cassandra", &["conformance", "trouble"]),
+        ];
+        Plan::new(all, engines, servers)
+    }
+
+    #[test]
+    fn tests_that_break_servers_run_last_and_one_by_one() {
+        let passes = plan(&[], ServersOf::Xtask).passes();
+        assert_eq!(
+            passes.iter().map(|pass| pass.what).collect::<Vec<_>>(),
+            [What::Tests, What::Docs, What::Trouble]
+        );
+        assert_eq!(
+            passes[0].cargo.join(" "),
+            "--all-features --workspace --lib --bins --test conformance --test connect"
+        );
+        assert_eq!(passes[2].cargo.join(" "), "--all-features --workspace --test trouble");
+        assert_eq!(passes[2].libtest, ["--test-threads=1", "--include-ignored"]);
+    }
+
+    #[test]
+    fn servers_of_the_user_are_not_broken() {
+        let passes = plan(&[], ServersOf::User).passes();
+        assert_eq!(passes[0].libtest, ["--include-ignored"]);
+        assert_eq!(passes[2].libtest, ["--test-threads=1"]);
+    }
+
+    #[test]
+    fn memory_alone_wants_no_driver_tests() {
+        let passes = plan(&[Engine::Memory], ServersOf::Nobody).passes();
+        assert_eq!(
+            passes[0].cargo.join(" "),
+            "--all-features -p ylock -p ylock-core --lib --bins --test conformance --test connect"
+        );
+        assert!(passes.iter().all(|pass| pass.libtest.is_empty()));
+    }
+}

@@ -1,0 +1,132 @@
+//! What is said at the end of a test run.
+
+use std::collections::BTreeMap;
+
+use super::{
+    output::{Cases, Row},
+    skips::Skip,
+};
+
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    pub(crate) rows: Vec<Row>,
+    pub(crate) skips: Vec<Skip>,
+    /// What went wrong outside of any test.
+    pub(crate) problems: Vec<String>,
+    pub(crate) deny_skips: bool,
+}
+
+impl Report {
+    pub(crate) fn succeeded(&self) -> bool {
+        self.failed() == 0 && !(self.deny_skips && self.not_run().next().is_some())
+    }
+
+    pub(crate) fn print(&self) {
+        println!("\n{:44} {:>7} {:>7} {:>8}", "", "passed", "failed", "ignored");
+        for row in self.rows.iter().filter(|row| !row.is_empty()) {
+            let name = format!("{}  {}", row.target.package, row.target.name);
+            println!("{name:44} {:>7} {:>7} {:>8}", row.passed, row.failed, row.ignored);
+        }
+        self.print_conformance();
+        self.print_names();
+        println!("\n{}", self.last_line());
+    }
+
+    fn print_conformance(&self) {
+        let mut engines: BTreeMap<&str, Cases> = BTreeMap::new();
+        for row in self.rows.iter().filter(|row| row.conformance != Cases::default()) {
+            // The memory engine lives in the core; every other crate is named after its engine.
+            let engine = row.target.package.strip_prefix("ylock-engine-").unwrap_or("memory");
+            let cases = engines.entry(engine).or_default();
+            cases.passed += row.conformance.passed;
+            cases.failed += row.conformance.failed;
+        }
+        for (engine, cases) in engines {
+            let left_out = self.skips.iter().filter(|skip| skip.engine == engine).count();
+            let (passed, failed) = (cases.passed, cases.failed);
+            println!(
+                "\nconformance of {engine}: {passed} passed, {left_out} of them left out; {failed} failed"
+            );
+        }
+        for Skip { engine, case } in &self.skips {
+            println!("  left out  {engine}  {case}");
+        }
+    }
+
+    fn print_names(&self) {
+        for row in &self.rows {
+            let package = &row.target.package;
+            row.names_of_ignored.iter().for_each(|name| println!("ignored  {package}  {name}"));
+            row.names_of_failed.iter().for_each(|name| println!("FAILED  {package}  {name}"));
+            if !row.finished {
+                println!("FAILED  {package}  {} did not finish {}", row.target.name, row.suspects());
+            }
+        }
+        self.problems.iter().for_each(|problem| println!("FAILED  {problem}"));
+        if self.deny_skips && self.not_run().next().is_some() {
+            println!("FAILED  some tests did not run, and that is denied");
+        }
+    }
+
+    /// Scripts read it.
+    fn last_line(&self) -> String {
+        let passed: u32 = self.rows.iter().map(|row| row.passed).sum();
+        let ignored: u32 = self.rows.iter().map(|row| row.ignored).sum();
+        format!("{passed} passed, {} failed, {ignored} skipped", self.failed())
+    }
+
+    /// A binary without an end counts as one failure, and so does a problem that no test explains.
+    fn failed(&self) -> usize {
+        let tests: usize = self.rows.iter().map(|row| row.failed as usize).sum();
+        let unfinished = self.rows.iter().filter(|row| !row.finished).count();
+        let seen = tests + unfinished;
+        if seen == 0 { self.problems.len() } else { seen }
+    }
+
+    /// Ignored tests. Examples in the documentation that are marked so are none.
+    fn not_run(&self) -> impl Iterator<Item = &str> {
+        let tests = self.rows.iter().filter(|row| row.target.name != "doc tests");
+        tests.flat_map(|row| row.names_of_ignored.iter().map(String::as_str))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(passed: u32, failed: u32, ignored: &[&str]) -> Row {
+        let mut row = Row::default();
+        (row.passed, row.failed, row.finished) = (passed, failed, true);
+        row.names_of_ignored = ignored.iter().map(|&name| name.to_owned()).collect();
+        row.ignored = ignored.iter().map(|_| 1).sum();
+        row
+    }
+
+    #[test]
+    fn the_last_line_sums_all_binaries() {
+        let report = Report { rows: vec![row(3, 0, &["a"]), row(4, 0, &[])], ..Report::default() };
+        assert_eq!(report.last_line(), "7 passed, 0 failed, 1 skipped");
+        assert!(report.succeeded());
+    }
+
+    #[test]
+    fn a_test_that_did_not_run_may_be_denied() {
+        let report = Report { rows: vec![row(3, 0, &["a"])], deny_skips: true, ..Report::default() };
+        assert!(!report.succeeded());
+    }
+
+    #[test]
+    fn a_binary_without_an_end_is_a_failure() {
+        let mut report = Report { rows: vec![row(2, 0, &[])], ..Report::default() };
+        report.rows[0].finished = false;
+        assert_eq!(report.last_line(), "2 passed, 1 failed, 0 skipped");
+        assert!(!report.succeeded());
+    }
+
+    #[test]
+    fn a_failure_outside_of_tests_counts_once() {
+        let problems = vec!["`cargo test` ended with 101".to_owned()];
+        assert_eq!(Report { problems: problems.clone(), ..Report::default() }.failed(), 1);
+        assert_eq!(Report { problems, rows: vec![row(0, 2, &[])], ..Report::default() }.failed(), 2);
+    }
+}

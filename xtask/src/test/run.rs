@@ -1,0 +1,58 @@
+//! The calls of `cargo test`.
+
+use std::{
+    io::{Write, stdout},
+    path::Path,
+    time::Instant,
+};
+
+use anyhow::{Result, bail};
+use serde_json::Value;
+
+use super::{
+    output::{Executables, Reader, Target},
+    plan::{Pass, Plan},
+};
+use crate::{cargo, child};
+
+/// Builds everything, and learns which executable belongs to which crate: `cargo test` itself prints only file names.
+pub(crate) fn build(plan: &Plan, limit: Instant) -> Result<Executables> {
+    let mut command = cargo::cargo();
+    command.args(["test", "--no-run", "--message-format=json-render-diagnostics"]).args(plan.build());
+    let mut messages = Vec::new();
+    let status = child::stdout_into(&mut command, Some(limit), |bytes| messages.extend_from_slice(bytes))?;
+    if !status.success() {
+        bail!("the tests do not compile");
+    }
+    let messages = messages.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
+    Ok(messages.filter_map(|message: Value| executable(plan, &message)).collect())
+}
+
+fn executable(plan: &Plan, message: &Value) -> Option<(String, Target)> {
+    let file = Path::new(message["executable"].as_str()?).file_name()?.to_string_lossy().into_owned();
+    let package = plan.package_named(message["package_id"].as_str()?)?;
+    let is_test_file = message["target"]["kind"].as_array()?.iter().any(|kind| kind == "test");
+    let name = if is_test_file { message["target"]["name"].as_str()? } else { "unit tests" };
+    Some((file, Target { package: package.to_owned(), name: name.to_owned() }))
+}
+
+/// Shows the output as it comes and reads along. Says what went wrong, if it did.
+pub(crate) fn run(
+    pass: &Pass,
+    variables: &[(&str, String)],
+    limit: Instant,
+    reader: &mut Reader,
+) -> Result<Option<String>> {
+    let mut command = cargo::cargo();
+    command.args(["test", "--no-fail-fast"]).args(&pass.cargo).arg("--").args(&pass.libtest);
+    command.envs(variables.iter().map(|(name, value)| (name, value)));
+    // Colours would stand between the reader and the words.
+    command.env("CARGO_TERM_COLOR", "never");
+    eprintln!("\n{}", cargo::shown(&command));
+    let status = child::run_into(&mut command, Some(limit), |bytes| {
+        reader.feed(bytes);
+        // Nobody may be reading any more, which is no reason to stop.
+        let _ = stdout().write_all(bytes).and_then(|()| stdout().flush());
+    })?;
+    Ok((!status.success()).then(|| format!("`cargo test` of the {} ended with {status}", pass.what)))
+}

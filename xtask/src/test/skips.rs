@@ -1,0 +1,70 @@
+//! Conformance cases that an engine leaves out, because it does not declare the guarantee. They tell in a file:
+//! libtest hides what passing tests print.
+
+use std::{fs, path::PathBuf};
+
+use anyhow::Result;
+
+#[derive(Debug)]
+pub(crate) struct SkipsFile {
+    path: PathBuf,
+}
+
+impl SkipsFile {
+    pub(crate) fn create(path: PathBuf) -> Result<Self> {
+        fs::write(&path, "")?;
+        Ok(Self { path })
+    }
+
+    pub(crate) fn variable(&self) -> (&'static str, String) {
+        ("YLOCK_SKIPS_FILE", self.path.display().to_string())
+    }
+
+    pub(crate) fn read(&self) -> Result<Vec<Skip>> {
+        Ok(parse(&fs::read_to_string(&self.path)?))
+    }
+}
+
+impl Drop for SkipsFile {
+    fn drop(&mut self) {
+        // At worst a small file stays in the cache folder.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct Skip {
+    pub(crate) engine: String,
+    /// Its name and the reason.
+    pub(crate) case: String,
+}
+
+/// Lines of `SKIPPED <engine> <case>: <reason>`.
+fn parse(text: &str) -> Vec<Skip> {
+    let skip = |line: &str| {
+        let (engine, case) = line.strip_prefix("SKIPPED ")?.split_once(' ')?;
+        Some(Skip { engine: engine.to_owned(), case: case.to_owned() })
+    };
+    let mut skips: Vec<_> = text.lines().filter_map(skip).collect();
+    skips.sort();
+    // A case that ran in two passes was left out twice, which says nothing more.
+    skips.dedup();
+    skips
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_engine_case_and_reason() {
+        let skips = parse(
+            "SKIPPED redis b: no tokens\nnoise\nSKIPPED redis a: not fair\nSKIPPED redis a: not fair\n",
+        );
+        assert_eq!(
+            skips.iter().map(|skip| skip.case.as_str()).collect::<Vec<_>>(),
+            ["a: not fair", "b: no tokens"]
+        );
+        assert_eq!(skips[0].engine, "redis");
+    }
+}

@@ -1,0 +1,89 @@
+//! Nothing is left behind.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+
+use crate::mode::Mode;
+use crate::testkit::{Contender, Stage, eventually, within};
+
+/// After everything was given back the store has nothing of the group.
+pub async fn nothing_is_left_in_the_store(stage: Stage) {
+    let (here, there) = (stage.client().await, stage.client().await);
+    let write = here.write().await;
+    let waiting = [there.queue_up(Mode::Write).await, there.queue_up(Mode::Read).await];
+    let read = within(stage.soon(), "a downgrade", write.downgrade()).await.unwrap();
+    drop(read);
+    join_all(waiting.map(Contender::visit)).await;
+    for number in 0..10 {
+        drop(here.locks(stage.group()).write(format!("name {number}")).await.unwrap());
+    }
+    let empty = || async { stage.harness().left_behind(&stage.group()).await == 0 };
+    eventually(stage.soon(), "the store has nothing of this group", empty).await;
+    let seen = there.look().await;
+    assert!(seen.holders.is_empty() && seen.queue.is_empty(), "{seen:?}");
+}
+
+/// A client forgets a key when nobody holds it or waits for it.
+pub async fn idle_keys_are_forgotten(stage: Stage) {
+    let (here, there) = (stage.client().await, stage.client().await);
+    let guard = here.write().await;
+    assert_eq!(here.keys_in_use(), 1);
+    let waiting = there.queue_up(Mode::Write).await;
+    assert_eq!(there.keys_in_use(), 1);
+    waiting.cancel().await;
+    eventually(stage.soon(), "one who gave up is forgotten", || async { there.keys_in_use() == 0 }).await;
+    drop(guard);
+    eventually(stage.soon(), "one who gave back is forgotten", || async { here.keys_in_use() == 0 }).await;
+    assert!(here.lock(stage.group(), "other").try_write().await.unwrap().is_some());
+    eventually(stage.soon(), "a try is forgotten", || async { here.keys_in_use() == 0 }).await;
+}
+
+/// A lock is acquired and given back many times in a row, as fast as it goes.
+pub async fn a_fast_loop_neither_hangs_nor_leaks(stage: Stage) {
+    let (here, there) = (stage.client().await, stage.client().await);
+    for round in 0..stage.harness().rounds() {
+        let client = if round % 7 == 6 { &there } else { &here };
+        drop(client.write().await);
+    }
+    for client in [&here, &there] {
+        eventually(stage.soon(), "the key is forgotten", || async { client.keys_in_use() == 0 }).await;
+    }
+    assert!(there.look().await.holders.is_empty());
+}
+
+/// Tasks that are aborted wherever they are leave nothing behind.
+pub async fn aborted_tasks_leave_nothing(stage: Stage) {
+    let clients = stage.clients(3).await;
+    for round in 0..20 {
+        let work = |number: usize| {
+            let lock = clients[number % clients.len()].lock.clone();
+            tokio::spawn(async move {
+                loop {
+                    drop(if number.is_multiple_of(2) { lock.write().await } else { lock.read().await });
+                }
+            })
+        };
+        let tasks: Vec<_> = (0..9).map(work).collect();
+        for _ in 0..round * 3 {
+            tokio::task::yield_now().await;
+        }
+        tasks.iter().for_each(|task| task.abort());
+        drop(join_all(tasks).await);
+        drop(clients[round % clients.len()].write().await);
+    }
+}
+
+/// When the last handle of a client is dropped, what its guards hold is still held, and given back in the end.
+pub async fn guards_outlive_the_handles_of_their_client(stage: Stage) {
+    let there = stage.client().await;
+    let engine = stage.harness().engine().await;
+    let lock = crate::Ylock::over(Arc::clone(&engine)).lock(stage.group(), "the lock");
+    let guard =
+        within(stage.soon(), "granted", lock.with_options(stage.short_options()).write()).await.unwrap();
+    drop(lock);
+    stage.leases(2.0).await;
+    assert!(guard.is_valid() && there.try_acquire(Mode::Write).await.is_none(), "it is still renewed");
+    drop(guard);
+    drop(there.write().await);
+}

@@ -1,0 +1,189 @@
+//! What the keeper relies on: the contract of [`Engine`], asked of the engine itself.
+
+use std::sync::Arc;
+
+use crate::engine::{AcquisitionId, Engine, Grant, Holding, Patience, Release, Renewal, Request};
+use crate::key::Key;
+use crate::mode::Mode;
+use crate::options::Fairness;
+use crate::owner::Owner;
+use crate::testkit::{Stage, poll_times, within};
+
+/// One contender, straight at the engine.
+struct Contestant {
+    engine: Arc<dyn Engine>,
+    request: Request,
+    stage: Stage,
+}
+
+impl Contestant {
+    async fn new(stage: &Stage, mode: Mode, patience: Patience) -> Self {
+        let engine = stage.harness().engine().await;
+        let request = Request {
+            key: Key::new(stage.group(), "the lock").unwrap(),
+            id: AcquisitionId::new(&*engine.environment()),
+            mode,
+            owner: Owner::new(),
+            lease: stage.lease(),
+            patience,
+            fairness: Fairness::Fair,
+            ticket: None,
+        };
+        Self { engine, request, stage: stage.clone() }
+    }
+
+    /// Tries, with a new identity.
+    async fn tries(&mut self) -> Option<Grant> {
+        self.request.id = AcquisitionId::new(&*self.engine.environment());
+        self.acquires().await
+    }
+
+    async fn acquires(&self) -> Option<Grant> {
+        let acquired = self.engine.acquire(&self.request);
+        within(self.stage.lapse(), "the engine answers", acquired).await.unwrap()
+    }
+
+    async fn renews(&self, grant: &Grant) -> Renewal {
+        let holding = Holding { grant: grant.clone(), next: None };
+        let mut answers = self.engine.renew(&[holding]).await;
+        assert_eq!(answers.len(), 1, "one answer per holding");
+        answers.remove(0).unwrap()
+    }
+
+    async fn releases(&self, id: AcquisitionId) -> Release {
+        self.engine.release(&self.request.key, id, None).await.unwrap()
+    }
+}
+
+async fn pair(stage: &Stage, mode: Mode) -> (Contestant, Contestant) {
+    (Contestant::new(stage, mode, Patience::Try).await, Contestant::new(stage, mode, Patience::Try).await)
+}
+
+/// A grant says what was asked for.
+pub async fn a_grant_repeats_its_request(stage: Stage) {
+    let (one, _) = pair(&stage, Mode::Write).await;
+    let before = one.engine.environment().now();
+    let grant = one.acquires().await.unwrap();
+    assert_eq!((&grant.key, grant.id, grant.mode), (&one.request.key, one.request.id, Mode::Write));
+    assert_eq!((grant.owner, grant.lease), (one.request.owner, one.request.lease));
+    assert!(grant.sent >= before && grant.sent <= one.engine.environment().now());
+    assert!(matches!(one.renews(&grant).await, Renewal::Renewed { sent, .. } if sent >= grant.sent));
+    assert_eq!(one.releases(grant.id).await, Release::Released);
+}
+
+/// A release may be repeated, and says that there was nothing any more.
+pub async fn a_release_may_be_repeated(stage: Stage) {
+    let (mut one, mut other) = pair(&stage, Mode::Write).await;
+    let grant = one.tries().await.unwrap();
+    assert_eq!(one.releases(grant.id).await, Release::Released);
+    assert_eq!(one.releases(grant.id).await, Release::WasGone);
+    let held = other.tries().await.unwrap();
+    assert_eq!(one.releases(grant.id).await, Release::WasGone);
+    assert!(one.tries().await.is_none(), "the repeated release released somebody else's");
+    assert_eq!(one.releases(one.request.id).await, Release::WasGone, "a try leaves nothing");
+    assert_eq!(other.releases(held.id).await, Release::Released);
+}
+
+/// The release of an acquisition that never was changes nothing.
+pub async fn the_release_of_something_unknown_changes_nothing(stage: Stage) {
+    let (mut one, mut other) = pair(&stage, Mode::Write).await;
+    let grant = one.tries().await.unwrap();
+    let unknown = AcquisitionId::new(&*other.engine.environment());
+    assert_eq!(other.releases(unknown).await, Release::WasGone);
+    assert!(other.tries().await.is_none());
+    assert!(!other.engine.revoke(&grant.key, unknown).await.unwrap());
+    assert!(matches!(one.renews(&grant).await, Renewal::Renewed { .. }));
+    one.releases(grant.id).await;
+}
+
+/// A renewal of something that was given back is lost, and brings nothing back.
+pub async fn a_renewal_after_a_release_brings_nothing_back(stage: Stage) {
+    let (mut one, mut other) = pair(&stage, Mode::Write).await;
+    let grant = one.tries().await.unwrap();
+    one.releases(grant.id).await;
+    assert!(matches!(one.renews(&grant).await, Renewal::Lost(_)));
+    let held = other.tries().await.expect("nobody holds it");
+    assert!(matches!(one.renews(&grant).await, Renewal::Lost(_)));
+    assert!(matches!(other.renews(&held).await, Renewal::Renewed { .. }));
+    other.releases(held.id).await;
+}
+
+/// A renewal after the lease is lost, and the key is free for others.
+pub async fn a_renewal_after_the_lease_is_lost(stage: Stage) {
+    let (mut one, mut other) = pair(&stage, Mode::Write).await;
+    let grant = one.tries().await.unwrap();
+    stage.leases(1.5).await;
+    assert!(matches!(one.renews(&grant).await, Renewal::Lost(_)));
+    let held = other.tries().await.expect("the lease of the other one is over");
+    assert!(matches!(one.renews(&grant).await, Renewal::Lost(_)));
+    other.releases(held.id).await;
+}
+
+/// Many grants are renewed in one call, each with its own answer, in order.
+pub async fn many_grants_are_renewed_in_one_call(stage: Stage) {
+    let (mut one, _) = pair(&stage, Mode::Write).await;
+    let mut holdings = Vec::new();
+    for number in 0..20 {
+        one.request.key = Key::new(stage.group(), format!("name {number}")).unwrap();
+        one.request.lease = stage.long_lease();
+        let grant = one.tries().await.unwrap();
+        holdings.push(Holding { grant, next: None });
+    }
+    for holding in holdings.iter().step_by(3) {
+        let grant = &holding.grant;
+        assert_eq!(one.engine.release(&grant.key, grant.id, None).await.unwrap(), Release::Released);
+    }
+    let answers = one.engine.renew(&holdings).await;
+    assert_eq!(answers.len(), holdings.len());
+    for (number, answer) in answers.into_iter().enumerate() {
+        assert_eq!(matches!(answer.unwrap(), Renewal::Lost(_)), number % 3 == 0, "holding {number}");
+    }
+    for holding in holdings {
+        one.engine.release(&holding.grant.key, holding.grant.id, None).await.unwrap();
+    }
+}
+
+/// An acquisition dropped after any poll and then released is undone, whether it was granted or not.
+pub async fn an_acquisition_dropped_after_any_poll_is_undone_by_its_release(stage: Stage) {
+    for mode in [Mode::Write, Mode::Read] {
+        for polls in 1.. {
+            let one = Contestant::new(&stage, mode, Patience::Queue).await;
+            let cut = poll_times(polls, one.engine.acquire(&one.request));
+            let cut = within(stage.lapse(), "the engine goes on", cut).await;
+            within(stage.soon(), "it is undone", one.releases(one.request.id)).await;
+            let mut other = Contestant::new(&stage, Mode::Write, Patience::Try).await;
+            let grant = other.tries().await.expect("nothing is left of it");
+            other.releases(grant.id).await;
+            if cut.is_some() {
+                break;
+            }
+        }
+    }
+}
+
+/// A contender in the queue that is released is gone from it.
+pub async fn a_contender_leaves_the_queue_by_its_release(stage: Stage) {
+    let (mut holder, mut late) = pair(&stage, Mode::Read).await;
+    let grant = holder.tries().await.unwrap();
+    let writer = Contestant::new(&stage, Mode::Write, Patience::Queue).await;
+    let granted = tokio::time::timeout(stage.harness().trip() * 4, writer.acquires()).await;
+    assert!(granted.is_err(), "a writer got in beside a reader");
+    writer.releases(writer.request.id).await;
+    assert!(holder.engine.inspect(&grant.key).await.unwrap().queue.is_empty());
+    let second = late.tries().await.expect("no writer waits any more");
+    holder.releases(grant.id).await;
+    late.releases(second.id).await;
+}
+
+/// A revoked grant is lost at its next renewal, and only then, or after its lease, somebody else gets in.
+pub async fn a_revoked_grant_is_lost_at_its_renewal(stage: Stage) {
+    let (mut one, mut other) = pair(&stage, Mode::Write).await;
+    let grant = one.tries().await.unwrap();
+    assert!(other.engine.revoke(&grant.key, grant.id).await.unwrap());
+    assert!(other.tries().await.is_none(), "the holder does not know it yet");
+    let lost = one.renews(&grant).await;
+    assert_eq!(lost, Renewal::Lost(crate::engine::LossReason::Revoked));
+    let held = other.tries().await.expect("the holder knows it");
+    assert!(!one.engine.revoke(&grant.key, grant.id).await.unwrap());
+    other.releases(held.id).await;
+}

@@ -1,0 +1,152 @@
+//! A lock that is taken away.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures_util::future::join_all;
+
+use crate::engine::LossReason;
+use crate::error::ErrorKind;
+use crate::guard::Unlocked;
+use crate::mode::Mode;
+use crate::testkit::{Contender, Stage, eventually, within};
+
+/// Everybody who asks is told of the loss, once and for all, with the same reason.
+pub async fn a_revoked_holder_is_told(stage: Stage) {
+    let (here, there) = (stage.short_lived().await, stage.client().await);
+    let guard = here.write().await;
+    let told: Vec<_> = (0..3)
+        .map(|_| {
+            let lease = guard.lease();
+            tokio::spawn(async move { lease.lost().await })
+        })
+        .collect();
+    assert_eq!(there.take_away().await, 1);
+    for told in within(stage.lapse(), "all are told", join_all(told)).await {
+        assert_eq!(told.unwrap(), LossReason::Revoked);
+    }
+    assert_eq!(guard.loss(), Some(LossReason::Revoked));
+    assert_eq!(within(stage.soon(), "again", guard.lost()).await, LossReason::Revoked);
+    assert!(!guard.is_valid() && guard.remaining().is_zero());
+    stage.leases(1.0).await;
+    assert!(!guard.is_valid(), "it never becomes valid again");
+    assert_eq!(guard.check().unwrap_err().kind(), ErrorKind::Lost);
+    assert_eq!(guard.unlock().await.unwrap(), Unlocked::WasLost);
+}
+
+/// After a revocation the next one gets in, and the old guard cannot touch it.
+pub async fn a_revoked_lock_goes_to_the_next(stage: Stage) {
+    let (here, there) = (stage.short_lived().await, stage.client().await);
+    let guard = here.write().await;
+    let waiting = there.queue_up(Mode::Write).await;
+    assert_eq!(there.take_away().await, 1);
+    let next = within(stage.lapse(), "the next one gets in", waiting.outcome()).await.unwrap();
+    assert!(!guard.is_valid(), "two hold it");
+    drop(guard);
+    stage.work().await;
+    assert!(next.is_valid() && there.look().await.holders.len() == 1);
+    assert!(
+        here.try_acquire(Mode::Write).await.is_none(),
+        "the release of a lost lock released somebody else's"
+    );
+}
+
+/// Who lost a lock competes like anybody else, gets a new one, and its old guard cannot touch it.
+pub async fn who_lost_a_lock_competes_afresh(stage: Stage) {
+    let (here, there) = (stage.short_lived().await, stage.client().await);
+    let (old, inner) = crate::Owner::new().scope(async { (here.write().await, here.write().await) }).await;
+    let again = here.lock.owned_by(&old.owner());
+    here.take_away().await;
+    within(stage.lapse(), "it is told", old.lost()).await;
+    assert!(!inner.is_valid(), "both guards of the owner are lost");
+    let new = within(stage.lapse(), "it gets in again", again.write()).await.unwrap();
+    assert!(new.is_valid() && !old.is_valid() && !inner.is_valid());
+    if stage.harness().guarantees().fencing {
+        assert!(new.token() > old.token(), "a new lock has a new token");
+    }
+    assert_eq!(old.unlock().await.unwrap(), Unlocked::WasLost);
+    assert_eq!(inner.unlock().await.unwrap(), Unlocked::WasLost);
+    stage.work().await;
+    assert!(new.is_valid() && there.try_acquire(Mode::Write).await.is_none());
+    assert_eq!(new.unlock().await.unwrap(), Unlocked::Released);
+    drop(there.write().await);
+}
+
+/// A revocation takes the lock from all readers, of all clients.
+pub async fn a_revocation_takes_the_lock_from_all_readers(stage: Stage) {
+    let (here, there) = (stage.short_lived().await, stage.short_lived().await);
+    let (first, second) = (here.read().await, there.read().await);
+    assert_eq!(here.take_away().await, 2);
+    for guard in [first, second] {
+        assert_eq!(within(stage.lapse(), "it is told", guard.lost()).await, LossReason::Revoked);
+        assert_eq!(guard.unlock().await.unwrap(), Unlocked::WasLost);
+    }
+    drop(within(stage.lapse(), "it is free", here.lock.write()).await.unwrap());
+}
+
+/// Nothing to take away: the answer is zero, and those who come later are not affected.
+pub async fn a_revocation_of_a_free_lock_does_nothing(stage: Stage) {
+    let client = stage.client().await;
+    assert_eq!(client.take_away().await, 0);
+    let guard = client.write().await;
+    stage.work().await;
+    assert!(guard.is_valid());
+    assert_eq!(guard.unlock().await.unwrap(), Unlocked::Released);
+    assert_eq!(client.take_away().await, 0);
+}
+
+/// A downgrade of a lock that was lost says so.
+pub async fn a_lost_lock_cannot_be_downgraded(stage: Stage) {
+    let client = stage.short_lived().await;
+    let guard = client.write().await;
+    client.take_away().await;
+    within(stage.lapse(), "it is told", guard.lost()).await;
+    assert_eq!(guard.downgrade().await.unwrap_err().kind(), ErrorKind::Lost);
+    drop(within(stage.lapse(), "it is free", client.lock.write()).await.unwrap());
+}
+
+/// A lock that was given back is not lost, also if the next one of the same client loses it.
+pub async fn a_lock_that_was_given_back_is_not_lost(stage: Stage) {
+    let here = stage.short_lived().await;
+    let guard = here.write().await;
+    let (before, after) = (guard.lease(), guard.lease());
+    let fired = tokio::spawn(async move { before.lost().await });
+    let waiting = here.queue_up(Mode::Write).await;
+    assert_eq!(guard.unlock().await.unwrap(), Unlocked::Released);
+    let next = waiting.guard().await;
+    here.take_away().await;
+    within(stage.lapse(), "the next one is told", next.lost()).await;
+    stage.work().await;
+    assert!(!fired.is_finished() && after.loss().is_none(), "a lock that was given back was called lost");
+    fired.abort();
+}
+
+/// `run` stops the work when the lock is lost, and says so.
+pub async fn run_stops_the_work_when_the_lock_is_lost(stage: Stage) {
+    struct Stopped(Arc<AtomicBool>);
+    impl Drop for Stopped {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+    let (here, there) = (stage.short_lived().await, stage.client().await);
+    let (stopped, lock) = (Arc::new(AtomicBool::new(false)), here.lock.clone());
+    let (working, began) = (Stopped(Arc::clone(&stopped)), Arc::new(AtomicBool::new(false)));
+    let begins = Arc::clone(&began);
+    let run = tokio::spawn(async move {
+        lock.run(|_| async move {
+            let _working = working;
+            begins.store(true, Ordering::SeqCst);
+            pending::<()>().await;
+        })
+        .await
+    });
+    eventually(stage.soon(), "the work has begun", || async { began.load(Ordering::SeqCst) }).await;
+    let waiting = Contender::start(&there, Mode::Write);
+    there.take_away().await;
+    let error = within(stage.lapse(), "the work is stopped", run).await.unwrap().unwrap_err();
+    assert_eq!((error.kind(), error.key()), (ErrorKind::Lost, Some(&here.key())));
+    assert!(stopped.load(Ordering::SeqCst), "the work's future was dropped");
+    drop(waiting.outcome().await.unwrap());
+}

@@ -1,0 +1,19 @@
+//! The cases. Each file is about one thing, each function is one expectation, and its name is a sentence.
+
+pub mod basics;
+pub mod cancel;
+pub mod cleanup;
+pub mod connection;
+pub mod contract;
+pub mod crash;
+pub mod downgrade;
+pub mod fencing;
+pub mod keys;
+pub mod lease;
+pub mod loss;
+pub mod order;
+pub mod queue;
+pub mod read_write;
+pub mod reentry;
+pub mod reentry_modes;
+pub mod tries;

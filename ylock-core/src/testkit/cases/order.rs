@@ -1,0 +1,166 @@
+//! First come, first served.
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use futures_util::future::join_all;
+use tokio::task::JoinHandle;
+
+use crate::guard::Unlocked;
+use crate::mode::Mode;
+use crate::options::{Fairness, Options};
+use crate::owner::Owner;
+use crate::testkit::{Client, Stage, eventually, poll_once, within};
+
+/// Who was served, in order.
+type Served = Arc<Mutex<Vec<usize>>>;
+
+/// A task that waits, notes that it was served, and gives the lock back. Returns when the queue shows it.
+async fn queue_up(client: &Client, seen_by: &Client, number: usize, served: &Served) -> JoinHandle<()> {
+    let owner = Owner::new();
+    let (lock, served) = (client.lock.owned_by(&owner), Arc::clone(served));
+    let task = tokio::spawn(async move {
+        let guard = lock.write().await.unwrap();
+        served.lock().unwrap().push(number);
+        assert_eq!(guard.unlock().await.unwrap(), Unlocked::Released);
+    });
+    let seen = || async { seen_by.look().await.queue.iter().any(|waiter| waiter.owner == owner) };
+    eventually(client.stage().soon(), "it is in the queue", seen).await;
+    task
+}
+
+async fn finish(stage: &Stage, waiters: Vec<JoinHandle<()>>) {
+    let bound = stage.soon() + (stage.harness().trip() + stage.harness().notice()) * 4 * waiters.len() as u32;
+    for ended in within(bound, "all are served", join_all(waiters)).await {
+        ended.unwrap();
+    }
+}
+
+/// A hundred that wait in one client are served in the order of their arrival.
+pub async fn a_hundred_of_one_client_are_served_in_order(stage: Stage) {
+    let (here, there) = (stage.client().await, stage.client().await);
+    let (guard, served) = (there.write().await, Served::default());
+    let mut waiters = Vec::new();
+    for number in 0..100 {
+        waiters.push(queue_up(&here, &here, number, &served).await);
+    }
+    drop(guard);
+    finish(&stage, waiters).await;
+    assert_eq!(*served.lock().unwrap(), (0..100).collect::<Vec<_>>());
+}
+
+/// Within a client the first poll takes the place in the queue, whenever the future was made.
+pub async fn the_first_poll_takes_the_place(stage: Stage) {
+    let client = stage.client().await;
+    let (guard, served) = (client.write().await, Served::default());
+    let wait = |number: usize| {
+        let (lock, served) = (client.lock.clone(), Arc::clone(&served));
+        Box::pin(async move {
+            let _guard = lock.write().await.unwrap();
+            served.lock().unwrap().push(number);
+        })
+    };
+    let mut futures: Vec<Pin<Box<_>>> = (0..50).map(wait).collect();
+    for future in futures.iter_mut().rev() {
+        assert!(poll_once(future.as_mut()).await.is_none());
+    }
+    drop(guard);
+    within(stage.soon(), "all are served", join_all(futures)).await;
+    assert_eq!(*served.lock().unwrap(), (0..50).rev().collect::<Vec<_>>());
+}
+
+/// Clients are served in the order in which they joined the queue.
+pub async fn clients_are_served_in_the_order_in_which_they_came(stage: Stage) {
+    let clients = stage.clients(10).await;
+    let (guard, served) = (clients[0].write().await, Served::default());
+    let mut waiters = Vec::new();
+    for (number, client) in clients.iter().enumerate().skip(1) {
+        waiters.push(queue_up(client, &clients[0], number, &served).await);
+    }
+    drop(guard);
+    finish(&stage, waiters).await;
+    assert_eq!(*served.lock().unwrap(), (1..clients.len()).collect::<Vec<_>>());
+}
+
+/// With hand-overs in between, those of each client are still served in the order of their arrival.
+pub async fn each_clients_tasks_are_served_in_order(stage: Stage) {
+    const CLIENTS: usize = 5;
+    let clients = stage.clients(CLIENTS).await;
+    let (guard, served) = (clients[0].write().await, Served::default());
+    let mut waiters = Vec::new();
+    for number in 0..100 {
+        let client = &clients[number % CLIENTS];
+        waiters.push(queue_up(client, client, number, &served).await);
+    }
+    drop(guard);
+    finish(&stage, waiters).await;
+    let served = served.lock().unwrap();
+    assert_eq!(served.len(), 100);
+    for client in 0..CLIENTS {
+        let own: Vec<_> = served.iter().filter(|number| *number % CLIENTS == client).collect();
+        assert!(own.is_sorted(), "client {client}: {own:?}");
+    }
+}
+
+/// With `Fairness::Strict` there is one order of arrival over all tasks of all clients.
+pub async fn strict_is_one_order_over_all_clients(stage: Stage) {
+    const CLIENTS: usize = 4;
+    let options = Options::default().with_lease(stage.long_lease()).with_fairness(Fairness::Strict);
+    let mut clients = Vec::new();
+    for _ in 0..CLIENTS {
+        clients.push(stage.client_with(options.clone()).await);
+    }
+    let (guard, served) = (clients[0].write().await, Served::default());
+    let mut waiters = Vec::new();
+    for number in 0..40 {
+        // Neighbours are often of the same client, and often not.
+        let client = &clients[(number / 2 + number * number) % CLIENTS];
+        waiters.push(queue_up(client, client, number, &served).await);
+    }
+    drop(guard);
+    finish(&stage, waiters).await;
+    assert_eq!(*served.lock().unwrap(), (0..40).collect::<Vec<_>>());
+}
+
+/// A client whose tasks always want the lock lets another client have its turn, again and again.
+pub async fn a_busy_client_lets_others_have_their_turn(stage: Stage) {
+    let (busy, modest) = (stage.client().await, stage.client().await);
+    let stop = Arc::new(AtomicBool::new(false));
+    let work = |_| {
+        let (lock, stop) = (busy.lock.clone(), Arc::clone(&stop));
+        tokio::spawn(async move {
+            while !stop.load(Ordering::SeqCst) {
+                let _guard = lock.write().await.unwrap();
+                tokio::task::yield_now().await;
+            }
+        })
+    };
+    let tasks: Vec<_> = (0..4).map(work).collect();
+    eventually(stage.soon(), "the busy one is busy", || async { busy.look().await.queue.len() > 1 }).await;
+    for _ in 0..5 {
+        drop(modest.write().await);
+    }
+    stop.store(true, Ordering::SeqCst);
+    join_all(tasks).await.into_iter().for_each(|task| task.unwrap());
+}
+
+/// Readers and writers of several clients that alternate in the queue are served in that order.
+pub async fn readers_and_writers_are_served_in_turn(stage: Stage) {
+    let clients = stage.clients(6).await;
+    let guard = clients[0].write().await;
+    let mut waiting = Vec::new();
+    for (number, client) in clients.iter().enumerate().skip(1) {
+        let mode = if number % 2 == 0 { Mode::Write } else { Mode::Read };
+        let contender = client.queue_up(mode).await;
+        contender.seen_by(&clients[0]).await;
+        waiting.push(contender);
+    }
+    drop(guard);
+    while !waiting.is_empty() {
+        let inside = waiting.remove(0).guard().await;
+        stage.work().await;
+        assert!(waiting.iter().all(|contender| !contender.is_done()), "somebody overtook");
+        drop(inside);
+    }
+}

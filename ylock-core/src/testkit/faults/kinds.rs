@@ -1,0 +1,154 @@
+//! The faults themselves.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::error::{Error, ErrorKind, Result};
+
+use super::faulty::{Call, Fault};
+
+/// A store that is far away.
+#[derive(Debug)]
+pub struct Slow {
+    there: Duration,
+    back: Duration,
+}
+
+impl Slow {
+    /// Takes this long until a call arrives, and until its answer is back.
+    pub fn new(there: Duration, back: Duration) -> Self {
+        Self { there, back }
+    }
+}
+
+#[async_trait]
+impl Fault for Slow {
+    async fn before(&self, _call: Call) -> Result<()> {
+        tokio::time::sleep(self.there).await;
+        Ok(())
+    }
+
+    async fn after(&self, _call: Call) -> Result<()> {
+        tokio::time::sleep(self.back).await;
+        Ok(())
+    }
+}
+
+/// A connection that breaks after the store has done what it was told.
+#[derive(Debug)]
+pub struct LosesReplies {
+    call: Call,
+    left: AtomicUsize,
+    hangs: bool,
+}
+
+impl LosesReplies {
+    /// Answers the first `times` calls of this kind with [`ErrorKind::Indeterminate`].
+    pub fn of(call: Call, times: usize) -> Self {
+        Self { call, left: AtomicUsize::new(times), hangs: false }
+    }
+
+    /// Does not answer the first `times` calls of this kind at all.
+    pub fn hanging(call: Call, times: usize) -> Self {
+        Self { hangs: true, ..Self::of(call, times) }
+    }
+
+    /// How many replies will still be lost.
+    pub fn left(&self) -> usize {
+        self.left.load(Ordering::SeqCst)
+    }
+
+    fn loses(&self, call: Call) -> bool {
+        let one_less = |left: usize| left.checked_sub(1);
+        call == self.call && self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok()
+    }
+}
+
+#[async_trait]
+impl Fault for LosesReplies {
+    async fn before(&self, _call: Call) -> Result<()> {
+        Ok(())
+    }
+
+    async fn after(&self, call: Call) -> Result<()> {
+        if !self.loses(call) {
+            return Ok(());
+        }
+        if self.hangs {
+            std::future::pending::<()>().await;
+        }
+        Err(Error::new(ErrorKind::Indeterminate, format!("the answer to {call:?} got lost")))
+    }
+}
+
+/// A store that does not accept some calls for a while, or for ever.
+#[derive(Debug)]
+pub struct Outage {
+    calls: &'static [Call],
+    on: AtomicBool,
+}
+
+impl Outage {
+    /// Every call fails until it [ends](Self::end).
+    pub const EVERYTHING: &'static [Call] =
+        &[Call::Acquire, Call::Renew, Call::Release, Call::Inspect, Call::Revoke, Call::Close];
+
+    /// An outage of these calls, which has begun.
+    pub fn of(calls: &'static [Call]) -> Self {
+        Self { calls, on: AtomicBool::new(true) }
+    }
+
+    /// It begins again.
+    pub fn begin(&self) {
+        self.on.store(true, Ordering::SeqCst);
+    }
+
+    /// The store is back.
+    pub fn end(&self) {
+        self.on.store(false, Ordering::SeqCst);
+    }
+}
+
+#[async_trait]
+impl Fault for Outage {
+    async fn before(&self, call: Call) -> Result<()> {
+        if self.on.load(Ordering::SeqCst) && self.calls.contains(&call) {
+            return Err(Error::new(ErrorKind::Unavailable, format!("the store does not accept {call:?}")));
+        }
+        Ok(())
+    }
+
+    async fn after(&self, _call: Call) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// No fault at all; counts.
+#[derive(Debug, Default)]
+pub struct CountsCalls([AtomicUsize; 6]);
+
+impl CountsCalls {
+    /// How many calls of this kind were made.
+    pub fn of(&self, call: Call) -> usize {
+        self.0[call as usize].load(Ordering::SeqCst)
+    }
+
+    /// How many calls were made.
+    pub fn all(&self) -> usize {
+        self.0.iter().map(|count| count.load(Ordering::SeqCst)).sum()
+    }
+}
+
+#[async_trait]
+impl Fault for CountsCalls {
+    async fn before(&self, call: Call) -> Result<()> {
+        self.0[call as usize].fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+
+    async fn after(&self, _call: Call) -> Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,11 @@
+//! Engines that misbehave as processes, networks and stores do.
+
+mod faulty;
+mod kinds;
+mod life;
+mod mortal;
+
+pub use faulty::{Call, Fault, Faulty};
+pub use kinds::{CountsCalls, LosesReplies, Outage, Slow};
+pub use life::Life;
+pub use mortal::Mortal;

@@ -1,0 +1,61 @@
+//! What an engine tells the suite about itself and its store.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::engine::Engine;
+use crate::guarantees::Guarantees;
+
+/// One store, with what the suite must know about it.
+#[async_trait]
+pub trait Harness: fmt::Debug + Send + Sync + 'static {
+    /// The word that names the engine in the list of skipped cases.
+    fn name(&self) -> &str;
+
+    /// What the engine declares; decides which cases are left out.
+    fn guarantees(&self) -> Guarantees;
+
+    /// Another client of the same store: what a new process would make.
+    async fn engine(&self) -> Arc<dyn Engine>;
+
+    /// A short lease that the engine supports. Cases wait for several of them, and a client that is not able to
+    /// run for half of it counts as broken.
+    fn lease(&self) -> Duration;
+
+    /// The longest that one trip to the store takes, on a busy machine.
+    fn trip(&self) -> Duration;
+
+    /// The longest until somebody who waits notices that its turn has come.
+    fn notice(&self) -> Duration;
+
+    /// Ends whatever a killed client would still do by itself, such as the heartbeats of a session. By the time of
+    /// this call none of its futures is polled any more.
+    async fn cut_off(&self, engine: &Arc<dyn Engine>) {
+        let _ = engine;
+    }
+
+    /// How many things of this group are in the store, whatever they are. Counters that stay on purpose, such as that
+    /// of the tokens, are not counted.
+    async fn left_behind(&self, group: &str) -> usize {
+        let _ = group;
+        0
+    }
+
+    /// How many names count as many.
+    fn many(&self) -> usize {
+        10_000
+    }
+
+    /// How many rounds are enough to find a rare race.
+    fn rounds(&self) -> usize {
+        500
+    }
+
+    /// After this long a case is stuck.
+    fn bound(&self) -> Duration {
+        Duration::from_secs(60)
+    }
+}

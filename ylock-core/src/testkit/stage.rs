@@ -1,0 +1,135 @@
+//! What a case plays on.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::engine::Engine;
+use crate::options::Options;
+
+use super::client::Client;
+use super::harness::Harness;
+use super::registry::Case;
+use super::waiting::eventually;
+
+/// One store, a group of its own in it, and the clients that a case made.
+#[derive(Clone, Debug)]
+pub struct Stage(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    harness: Arc<dyn Harness>,
+    group: Arc<str>,
+    clients: Mutex<Vec<Client>>,
+}
+
+impl Stage {
+    /// A stage for one case: in a group that no other run has used.
+    pub fn new(harness: Arc<dyn Harness>, case: Case) -> Self {
+        let run: u64 = rand::random();
+        let group = format!("conformance {} {run:016x}", case.name).into();
+        Self(Arc::new(Inner { harness, group, clients: Mutex::default() }))
+    }
+
+    /// What the engine said about its store.
+    pub fn harness(&self) -> &dyn Harness {
+        &*self.0.harness
+    }
+
+    /// The group of this case.
+    pub fn group(&self) -> Arc<str> {
+        Arc::clone(&self.0.group)
+    }
+
+    /// Another client, with a lease so long that a busy machine cannot lose a lock by accident.
+    pub async fn client(&self) -> Client {
+        self.client_with(Options::default().with_lease(self.long_lease())).await
+    }
+
+    /// Several clients as by [`client`](Self::client).
+    pub async fn clients(&self, count: usize) -> Vec<Client> {
+        let mut clients = Vec::with_capacity(count);
+        for _ in 0..count {
+            clients.push(self.client().await);
+        }
+        clients
+    }
+
+    /// Another client, with the shortest lease.
+    pub async fn short_lived(&self) -> Client {
+        self.client_with(self.short_options()).await
+    }
+
+    /// Another client with these options.
+    pub async fn client_with(&self, options: Options) -> Client {
+        self.client_over(options, |engine| engine).await
+    }
+
+    /// Another client, with something between it and its engine.
+    pub async fn client_over<W>(&self, options: Options, wrap: W) -> Client
+    where
+        W: FnOnce(Arc<dyn Engine>) -> Arc<dyn Engine>,
+    {
+        let engine = self.0.harness.engine().await;
+        assert_eq!(engine.guarantees(), self.0.harness.guarantees(), "the harness knows its engine");
+        let client = Client::new(self, options, engine, wrap);
+        self.0.clients.lock().unwrap().push(client.clone());
+        client
+    }
+
+    /// Options with the shortest lease.
+    pub fn short_options(&self) -> Options {
+        Options::default().with_lease(self.lease())
+    }
+
+    /// The shortest lease.
+    pub fn lease(&self) -> Duration {
+        self.0.harness.lease()
+    }
+
+    /// A lease that does not end within a case.
+    pub fn long_lease(&self) -> Duration {
+        (self.lease() * 4).max(self.0.harness.bound() * 2)
+    }
+
+    /// After this long something that should happen at once has not happened.
+    pub fn soon(&self) -> Duration {
+        self.0.harness.trip() * 20 + self.0.harness.notice() * 10 + Duration::from_secs(1)
+    }
+
+    /// After this long a lock of a client that is gone, with the shortest lease, is not free.
+    pub fn lapse(&self) -> Duration {
+        self.lease() + self.soon()
+    }
+
+    /// Pretends to work under a lock, long enough for others to notice if they could get in.
+    pub async fn work(&self) {
+        self.work_for(1.0).await;
+    }
+
+    /// The same for a multiple of that time.
+    pub async fn work_for(&self, times: f64) {
+        let work = (self.0.harness.notice() + self.0.harness.trip()) * 2;
+        tokio::time::sleep(work.mul_f64(times)).await;
+    }
+
+    /// Lets this many of the shortest leases pass.
+    pub async fn leases(&self, count: f64) {
+        tokio::time::sleep(self.lease().mul_f64(count)).await;
+    }
+
+    /// The same store and group, without the list of clients.
+    pub(super) fn without_clients(&self) -> Self {
+        let harness = Arc::clone(&self.0.harness);
+        Self(Arc::new(Inner { harness, group: self.group(), clients: Mutex::default() }))
+    }
+
+    /// Every client that lives has forgotten all its keys: the case has dropped its guards and futures.
+    pub(super) async fn expect_nothing_in_use(&self) {
+        let clients = std::mem::take(&mut *self.0.clients.lock().unwrap());
+        for client in clients.iter().filter(|client| client.life().is_running()) {
+            let forgotten = || async { client.keys_in_use() == 0 };
+            eventually(self.lapse(), "the client forgets every key that is not used any more", forgotten)
+                .await;
+        }
+    }
+}

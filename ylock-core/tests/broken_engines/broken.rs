@@ -1,0 +1,274 @@
+//! The in-memory engine with one mistake at a time, each of them one that a lock library has made.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::task::Poll;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use ylock_core::engine::{
+    AcquisitionId, Engine, Grant, Holding, Inspection, Patience, Release, Renewal, Request, Ticket,
+};
+use ylock_core::environment::Environment;
+use ylock_core::testkit::{MemoryHarness, poll_once};
+use ylock_core::{Fairness, Guarantees, Key, MemoryEngine, Mode, Result, StoreToken};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Defect {
+    /// Grants everything to everybody.
+    NoLock,
+    /// Each client has a store of its own.
+    LocksOnlyItsOwnClient,
+    /// Says that a grant was renewed and sends nothing.
+    OnlyClaimsToRenew,
+    /// A release removes whoever holds the key.
+    ReleasesWhoeverHolds,
+    /// A renewal that was on its way during the release writes the grant again.
+    RenewsWhatWasReleased,
+    /// Enters after it slept in the queue, though its place has lapsed.
+    EntersAfterItsPlaceLapsed,
+    /// A grant that is gone is reported as renewed.
+    HidesTheLoss,
+    /// The release of a reader removes all readers.
+    ReleasesAllReaders,
+    /// Readers share one lease: whoever renews it keeps all of them alive.
+    OneLeaseForAllReaders,
+    /// Two holders get the same token.
+    RepeatsTokens,
+    /// Who gives up waiting stays in the queue.
+    StaysInTheQueue,
+    /// A try that failed stays in the queue.
+    TriesStayInTheQueue,
+    /// The store frees a grant earlier than its holder believes.
+    LeaseEndsEarly,
+    /// Nobody looks at who came first.
+    Overtakes,
+    /// Readers enter past writers that wait.
+    ReadersOvertake,
+    /// A downgrade gives back the write lock and then asks for a read lock.
+    DowngradesWithAGap,
+    /// A downgrade is not told to the store.
+    DowngradesInSilence,
+    /// A revocation does nothing.
+    IgnoresRevocation,
+}
+
+/// What all clients of one broken store share.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    readers: Mutex<Vec<Grant>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Broken {
+    inner: MemoryEngine,
+    defect: Defect,
+    shared: Arc<Shared>,
+}
+
+impl Broken {
+    pub(crate) fn harness(defect: Defect) -> MemoryHarness {
+        let shared = Arc::<Shared>::default();
+        let harness = MemoryHarness::wrapped(move |inner| {
+            let inner = if defect == Defect::LocksOnlyItsOwnClient { MemoryEngine::new() } else { inner };
+            Arc::new(Self { inner, defect, shared: Arc::clone(&shared) })
+        });
+        harness.with_bound(Duration::from_secs(20))
+    }
+
+    fn fabricate(&self, request: &Request) -> Grant {
+        Grant {
+            key: request.key.clone(),
+            id: request.id,
+            mode: request.mode,
+            owner: request.owner,
+            lease: request.lease,
+            token: StoreToken::new(u64::try_from(self.inner.ticket().get()).unwrap()),
+            sent: self.inner.environment().now(),
+            contended: false,
+        }
+    }
+
+    /// The request as this engine sends it.
+    fn distort(&self, request: &Request) -> Request {
+        let mut request = request.clone();
+        match self.defect {
+            Defect::Overtakes => request.fairness = Fairness::Unfair,
+            Defect::ReadersOvertake if request.mode == Mode::Read => request.fairness = Fairness::Unfair,
+            Defect::LeaseEndsEarly => request.lease /= 2,
+            _ => {}
+        }
+        request
+    }
+
+    async fn enter_however_long_it_slept(&self, request: &Request) -> Result<Option<Grant>> {
+        let environment = self.inner.environment();
+        let mut last = environment.now();
+        let mut inner = self.inner.acquire(request);
+        poll_fn(|context| {
+            let now = environment.now();
+            let slept = now.since(std::mem::replace(&mut last, now));
+            match inner.as_mut().poll(context) {
+                Poll::Pending if slept > request.lease => Poll::Ready(Ok(Some(self.fabricate(request)))),
+                other => other,
+            }
+        })
+        .await
+    }
+
+    async fn try_and_stay(&self, request: &Request) -> Result<Option<Grant>> {
+        let granted = self.inner.acquire(request).await?;
+        if granted.is_none() && request.patience == Patience::Try {
+            let stays = Request { patience: Patience::Queue, ..request.clone() };
+            poll_once(self.inner.acquire(&stays).as_mut()).await;
+        }
+        Ok(granted)
+    }
+
+    fn change(&self, mut grant: Grant, request: &Request) -> Grant {
+        grant.lease = request.lease;
+        if self.defect == Defect::RepeatsTokens {
+            grant.token = StoreToken::new(7);
+        }
+        if grant.mode == Mode::Read {
+            self.shared.readers.lock().unwrap().push(grant.clone());
+        }
+        grant
+    }
+
+    async fn renew_one(&self, holding: &Holding) -> Result<Renewal> {
+        let mut holding = holding.clone();
+        let confirmed = Renewal::Renewed { sent: self.inner.environment().now(), contended: false };
+        match self.defect {
+            Defect::LeaseEndsEarly => holding.grant.lease /= 2,
+            Defect::DowngradesInSilence => holding.grant.mode = Mode::Write,
+            Defect::DowngradesWithAGap if holding.grant.mode == Mode::Read => {
+                self.leave_a_gap(&holding).await?
+            }
+            Defect::OneLeaseForAllReaders => {
+                let readers = self.shared.readers.lock().unwrap().clone();
+                let all = readers.into_iter().filter(|reader| reader.key == holding.grant.key);
+                let all: Vec<_> = all.map(|grant| Holding { grant, next: None }).collect();
+                self.inner.renew(&all).await;
+            }
+            Defect::NoLock | Defect::OnlyClaimsToRenew => return Ok(confirmed),
+            _ => {}
+        }
+        let answer = self.inner.renew(std::slice::from_ref(&holding)).await.remove(0)?;
+        match (self.defect, answer) {
+            (Defect::HidesTheLoss, Renewal::Lost(_)) => Ok(confirmed),
+            (Defect::RenewsWhatWasReleased, Renewal::Lost(_)) => {
+                self.write_again(&holding.grant).await.map(|()| confirmed)
+            }
+            (_, answer) => Ok(answer),
+        }
+    }
+
+    fn request(&self, grant: &Grant, id: AcquisitionId, patience: Patience) -> Request {
+        Request {
+            key: grant.key.clone(),
+            id,
+            mode: grant.mode,
+            owner: grant.owner,
+            lease: grant.lease,
+            patience,
+            fairness: Fairness::Fair,
+            ticket: None,
+        }
+    }
+
+    async fn write_again(&self, grant: &Grant) -> Result<()> {
+        let id = AcquisitionId::new(&*self.inner.environment());
+        self.inner.acquire(&self.request(grant, id, Patience::Try)).await.map(drop)
+    }
+
+    async fn leave_a_gap(&self, holding: &Holding) -> Result<()> {
+        let grant = &holding.grant;
+        let shown = self.inner.inspect(&grant.key).await?.holders;
+        if shown.iter().any(|holder| holder.id == grant.id && holder.mode == Mode::Write) {
+            self.inner.release(&grant.key, grant.id, None).await?;
+            tokio::task::yield_now().await;
+            self.inner.acquire(&self.request(grant, grant.id, Patience::Queue)).await?;
+        }
+        Ok(())
+    }
+
+    /// Whom a release of `id` removes, too.
+    async fn victims(&self, key: &Key, id: AcquisitionId) -> Result<Vec<AcquisitionId>> {
+        let seen = self.inner.inspect(key).await?;
+        let is_reader = seen.holders.iter().any(|holder| holder.id == id && holder.mode == Mode::Read);
+        let all = self.defect == Defect::ReleasesWhoeverHolds
+            || self.defect == Defect::ReleasesAllReaders && is_reader;
+        Ok(if all { seen.holders.iter().map(|holder| holder.id).collect() } else { Vec::new() })
+    }
+
+    async fn waits(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
+        Ok(self.inner.inspect(key).await?.queue.iter().any(|waiter| waiter.id == id))
+    }
+}
+
+#[async_trait]
+#[deny(clippy::missing_trait_methods)]
+impl Engine for Broken {
+    fn name(&self) -> &'static str {
+        "broken"
+    }
+
+    fn guarantees(&self) -> Guarantees {
+        self.inner.guarantees()
+    }
+
+    fn environment(&self) -> Arc<dyn Environment> {
+        self.inner.environment()
+    }
+
+    fn ticket(&self) -> Ticket {
+        self.inner.ticket()
+    }
+
+    async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
+        let sent = self.distort(request);
+        let granted = match self.defect {
+            Defect::NoLock => Ok(Some(self.fabricate(request))),
+            Defect::EntersAfterItsPlaceLapsed => self.enter_however_long_it_slept(&sent).await,
+            Defect::TriesStayInTheQueue => self.try_and_stay(&sent).await,
+            _ => self.inner.acquire(&sent).await,
+        };
+        Ok(granted?.map(|grant| self.change(grant, request)))
+    }
+
+    async fn renew(&self, holdings: &[Holding]) -> Vec<Result<Renewal>> {
+        let mut answers = Vec::new();
+        for holding in holdings {
+            answers.push(self.renew_one(holding).await);
+        }
+        answers
+    }
+
+    async fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
+        if self.defect == Defect::StaysInTheQueue && self.waits(key, id).await? {
+            return Ok(Release::Released);
+        }
+        for victim in self.victims(key, id).await? {
+            self.inner.release(key, victim, None).await?;
+        }
+        let next = next.map(|next| self.distort(next));
+        self.inner.release(key, id, next.as_ref()).await
+    }
+
+    async fn inspect(&self, key: &Key) -> Result<Inspection> {
+        self.inner.inspect(key).await
+    }
+
+    async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
+        match self.defect {
+            Defect::IgnoresRevocation => Ok(true),
+            _ => self.inner.revoke(key, id).await,
+        }
+    }
+
+    async fn close(&self) -> Result<()> {
+        self.inner.close().await
+    }
+}

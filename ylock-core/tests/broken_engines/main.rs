@@ -1,0 +1,121 @@
+//! The test of the tests: each of these engines makes one mistake, and the named cases must notice it.
+//!
+//! Not here, because they are mistakes inside an engine and not visible through one call: a queue that only counts
+//! its rows, a token that is read and written without looking again, an entry of an old session that is taken for one's
+//! own. The engines that could make them look for them in their own simulations.
+
+mod broken;
+
+use std::future::Future;
+use std::sync::{Arc, Once};
+
+use broken::{Broken, Defect};
+use tokio::runtime::Builder;
+use ylock_core::testkit::{CASES, Case, Stage, cases, play};
+
+const THREAD: &str = "expected to fail";
+
+/// Runs one case against one broken engine, and fails if the case does not.
+fn must_notice<C, F>(defect: Defect, module: &str, name: &str, body: C)
+where
+    C: FnOnce(Stage) -> F,
+    F: Future<Output = ()> + Send + 'static,
+{
+    hush();
+    let case: Case = *CASES.iter().find(|case| (case.module, case.name) == (module, name)).unwrap();
+    let runtime =
+        Builder::new_multi_thread().worker_threads(2).thread_name(THREAD).enable_all().build().unwrap();
+    let outcome = runtime.block_on(play(Arc::new(Broken::harness(defect)), case, body));
+    runtime.shutdown_background();
+    match outcome {
+        Ok(()) => panic!("{case} did not notice {defect:?}"),
+        Err(how) => println!("| {defect:?} | {case} | {} |", how.lines().next().unwrap_or_default()),
+    }
+}
+
+/// The failures are expected: their messages would only hide those that are not.
+fn hush() {
+    static HUSH: Once = Once::new();
+    HUSH.call_once(|| {
+        let loud = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if std::thread::current().name() != Some(THREAD) {
+                loud(panic);
+            }
+        }));
+    });
+}
+
+macro_rules! noticed {
+    ($($test:ident: $defect:ident by $($module:ident::$case:ident),+;)*) => {
+        $(
+            #[test]
+            fn $test() {
+                $(must_notice(
+                    Defect::$defect,
+                    stringify!($module),
+                    stringify!($case),
+                    cases::$module::$case,
+                );)+
+            }
+        )*
+    };
+}
+
+noticed! {
+    an_engine_without_any_lock: NoLock by
+        basics::a_writer_excludes_other_clients,
+        basics::many_tasks_of_many_clients_never_overlap,
+        tries::of_many_tries_at_once_exactly_one_wins,
+        read_write::readers_and_writers_never_overlap;
+    an_engine_that_locks_only_its_own_client: LocksOnlyItsOwnClient by
+        basics::a_writer_excludes_other_clients,
+        basics::an_owner_is_a_stranger_in_another_client;
+    an_engine_that_only_claims_to_renew: OnlyClaimsToRenew by
+        lease::a_lock_is_renewed_past_five_leases,
+        lease::read_locks_are_renewed;
+    an_engine_that_releases_whoever_holds: ReleasesWhoeverHolds by
+        lease::a_holder_that_overslept_disturbs_nobody,
+        read_write::a_reader_that_leaves_does_not_end_the_others,
+        contract::a_release_may_be_repeated;
+    an_engine_that_renews_what_was_released: RenewsWhatWasReleased by
+        contract::a_renewal_after_a_release_brings_nothing_back;
+    an_engine_that_enters_after_its_place_lapsed: EntersAfterItsPlaceLapsed by
+        queue::one_who_overslept_in_the_queue_does_not_get_in_beside_another;
+    an_engine_that_hides_the_loss: HidesTheLoss by
+        loss::a_revoked_holder_is_told,
+        loss::who_lost_a_lock_competes_afresh,
+        contract::a_renewal_after_the_lease_is_lost;
+    an_engine_that_releases_all_readers: ReleasesAllReaders by
+        read_write::a_reader_that_leaves_does_not_end_the_others,
+        lease::read_locks_are_renewed;
+    an_engine_with_one_lease_for_all_readers: OneLeaseForAllReaders by
+        crash::live_readers_do_not_keep_a_dead_one_alive;
+    an_engine_that_repeats_tokens: RepeatsTokens by
+        fencing::tokens_grow_from_holder_to_holder,
+        fencing::no_two_writers_share_a_token,
+        fencing::a_fenced_resource_rejects_one_who_overslept;
+    an_engine_that_stays_in_the_queue: StaysInTheQueue by
+        tries::a_wait_that_is_over_leaves_no_place_in_the_queue,
+        queue::one_who_gives_up_in_the_middle_changes_no_order,
+        cancel::a_write_is_dropped_after_any_poll;
+    an_engine_whose_tries_stay_in_the_queue: TriesStayInTheQueue by
+        tries::a_try_on_a_held_lock_answers_none_and_leaves_nothing;
+    an_engine_whose_leases_end_early: LeaseEndsEarly by
+        lease::a_holder_knows_of_its_loss_before_anybody_gets_in;
+    an_engine_that_overtakes: Overtakes by
+        order::clients_are_served_in_the_order_in_which_they_came,
+        read_write::a_reader_stays_behind_a_writer_of_another_client;
+    an_engine_whose_readers_overtake: ReadersOvertake by
+        read_write::a_reader_stays_behind_a_writer_of_another_client,
+        read_write::a_writer_is_not_starved_by_readers_of_other_clients,
+        tries::a_try_does_not_overtake_those_who_wait;
+    an_engine_that_downgrades_with_a_gap: DowngradesWithAGap by
+        downgrade::a_downgrade_keeps_waiting_writers_out;
+    an_engine_that_downgrades_in_silence: DowngradesInSilence by
+        downgrade::a_downgraded_writer_shares_with_readers,
+        downgrade::a_downgrade_lets_waiting_readers_in;
+    an_engine_that_ignores_revocation: IgnoresRevocation by
+        loss::a_revoked_holder_is_told,
+        contract::a_revoked_grant_is_lost_at_its_renewal;
+}

@@ -1,0 +1,71 @@
+//! Everything can be moved to other threads, also the futures.
+
+use std::time::Duration;
+
+use ylock_core::engine::Inspection;
+use ylock_core::{
+    Error, ErrorKind, Guarantees, Guard, Key, Lease, Lock, Locks, MemoryEngine, MemoryStore, Options, Owner,
+    Token, Ylock,
+};
+
+fn is_send<T: Send>(_: &T) {}
+
+fn is_shared<T: Clone + Send + Sync + Unpin + std::fmt::Debug + 'static>() {}
+
+fn is_send_and_sync<T: Send + Sync + Unpin + std::fmt::Debug + 'static>() {}
+
+#[test]
+fn everything_can_be_sent_and_shared() {
+    is_shared::<Ylock>();
+    is_shared::<Locks>();
+    is_shared::<Lock>();
+    is_shared::<Lease>();
+    is_shared::<Owner>();
+    is_shared::<Key>();
+    is_shared::<Token>();
+    is_shared::<Options>();
+    is_shared::<Guarantees>();
+    is_shared::<Error>();
+    is_shared::<ErrorKind>();
+    is_shared::<Inspection>();
+    is_shared::<MemoryStore>();
+    is_shared::<MemoryEngine>();
+    is_send_and_sync::<Guard>();
+}
+
+#[tokio::test]
+async fn every_future_can_be_sent() {
+    let ylock = Ylock::in_memory();
+    let (locks, lock) = (ylock.locks("group"), ylock.lock("group", "name"));
+    let time = Duration::ZERO;
+    is_send(&locks.write("name"));
+    is_send(&locks.read(String::from("name")));
+    is_send(&locks.try_write("name"));
+    is_send(&locks.try_read("name"));
+    is_send(&locks.write_within("name", time));
+    is_send(&locks.read_within("name", time));
+    is_send(&locks.run("name", |lease| async move { lease.token() }));
+    is_send(&locks.run_read("name", |_| async {}));
+    is_send(&lock.write());
+    is_send(&lock.read());
+    is_send(&lock.try_write());
+    is_send(&lock.try_read());
+    is_send(&lock.write_within(time));
+    is_send(&lock.read_within(time));
+    is_send(&lock.run(|_| async {}));
+    is_send(&lock.run_read(|_| async {}));
+    is_send(&ylock.inspect("group", "name"));
+    is_send(&ylock.revoke("group", "name"));
+    is_send(&ylock.close());
+    is_send(&Owner::new().scope(async {}));
+    is_send(&lock.write().await.unwrap().lost());
+    is_send(&lock.write().await.unwrap().unlock());
+    is_send(&lock.write().await.unwrap().downgrade());
+}
+
+#[test]
+fn handles_are_small_to_clone() {
+    assert!(size_of::<Ylock>() <= 5 * size_of::<usize>());
+    assert!(size_of::<Owner>() == 16 && size_of::<Token>() == 8);
+    assert!(size_of::<Error>() == size_of::<usize>(), "a result does not grow by its error");
+}
