@@ -31,7 +31,7 @@ async fn without_locks_updates_are_lost() {
 #[tokio::test]
 #[ignore = "needs cassandra: run `cargo xtask test`"]
 async fn a_worker_killed_in_the_middle_of_a_transfer_breaks_nothing() {
-    let report = ledger(&["--seconds=15", "--kill", "--lease=2s", "--accounts=32"]).await;
+    let report = ledger(&["--seconds=15", "--kill", "--lease=2s"]).await;
     assert!(report.contains("OK: the locks kept the books right"), "{report}");
     assert!(!report.contains("workers killed       0"), "nobody was killed, so nothing was tried:\n{report}");
 }

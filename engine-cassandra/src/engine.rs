@@ -15,7 +15,7 @@ use crate::NAME;
 use crate::algorithm::clock::{HybridClock, Stamps};
 use crate::algorithm::judge::Place;
 use crate::algorithm::seat::{Client, Seat};
-use crate::algorithm::store::{Partition, Row, Slot, State, Store};
+use crate::algorithm::store::{Partition, Slot, State, Store};
 use crate::algorithm::{lease, queue};
 use crate::driver::Table;
 use crate::options::CassandraOptions;
@@ -157,15 +157,15 @@ impl Engine for CassandraEngine {
 
 /// Who holds and who waits, by what a partition shows.
 fn inspect(look: &Partition) -> Inspection {
-    let rows = look.rows.iter().filter_map(|seen| Some((seen, seen.row.as_ref()?)));
-    let mut places: Vec<_> =
-        rows.flat_map(|(seen, row)| Place::all_of(seen.slot, row).map(move |place| (place, seen.claim))).collect();
-    places.sort_by_key(|(place, _)| (place.ticket, place.slot));
+    let mut places = Vec::new();
+    for (seen, row) in look.rows.iter().filter_map(|seen| Some((seen, seen.row.as_ref()?))) {
+        places.extend(Place::all_of(seen.slot, row).map(|place| (place, time(row.since), seen.claim)));
+    }
+    places.sort_by_key(|(place, ..)| (place.ticket, place.slot));
     let mut inspection = Inspection::default();
-    for (place, claim) in &places {
-        let (Row { acquisition: id, owner, since, .. }, mode) = (place.row, place.mode);
-        let (id, owner, since) = (*id, *owner, time(*since));
-        if is_inside(place, &places) {
+    for &(place, since, claim) in &places {
+        let Place { acquisition: id, owner, mode, .. } = place;
+        if is_inside(&place, places.iter().map(|(other, ..)| other)) {
             let token = claim.map(|claim| claim.token.into());
             inspection.holders.push(Holder { id, owner, mode, since, token });
         } else {
@@ -176,13 +176,12 @@ fn inspect(look: &Partition) -> Inspection {
 }
 
 /// Whether this place is inside: it says so, or it has claimed and nobody who conflicts says so or has claimed before it.
-fn is_inside<C>(place: &Place<'_>, all: &[(Place<'_>, C)]) -> bool {
-    let precedes = |other: &Place<'_>| {
-        other.is_held || (other.is_in_main() && (other.ticket, other.slot) < (place.ticket, place.slot))
+fn is_inside<'a>(place: &Place, all: impl Iterator<Item = &'a Place>) -> bool {
+    let precedes = |other: &Place| {
+        other.is_held() || (other.is_in_main() && (other.ticket, other.slot) < (place.ticket, place.slot))
     };
-    let others = all.iter().map(|(other, _)| other).filter(|other| other.slot != place.slot);
-    let outdone = others.filter(|other| other.mode.conflicts_with(place.mode)).any(precedes);
-    place.is_held || (place.is_in_main() && !outdone)
+    let mut rivals = all.filter(|other| other.slot != place.slot && other.mode.conflicts_with(place.mode));
+    place.is_held() || (place.is_in_main() && !rivals.any(precedes))
 }
 
 fn time(micros: i64) -> SystemTime {

@@ -1,4 +1,5 @@
 //! How many requests each operation sends, counted by the driver itself.
+#![allow(clippy::disallowed_methods, reason = "tests start tasks of their own")]
 
 mod cluster;
 

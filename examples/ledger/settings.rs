@@ -4,6 +4,7 @@ use std::env;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Parser;
+use clap::builder::ArgPredicate;
 
 /// Many processes move money between accounts kept in Cassandra; in the end the sum must be right.
 #[derive(Clone, Debug, Parser)]
@@ -12,8 +13,10 @@ pub(crate) struct Settings {
     /// Worker processes
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) workers: u32,
-    /// Accounts, 2 at least; the fewer, the more the workers get in each other's way
+    /// Accounts, 2 at least; the fewer, the more the workers get in each other's way. With --kill 100, because the two that a
+    /// killed worker had locked stay locked for a while
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(2..))]
+    #[arg(default_value_if("kill", ArgPredicate::IsPresent, "100"))]
     pub(crate) accounts: u32,
     /// How long the workers work
     #[arg(long, default_value_t = 10)]
@@ -21,13 +24,13 @@ pub(crate) struct Settings {
     /// How long the locks of a killed worker stay
     #[arg(long, default_value = "5s")]
     pub(crate) lease: String,
-    /// The cluster and a keyspace, which is created if it is not there
+    /// The cluster and a keyspace; with schema=create it is made if it is not there
     #[arg(long, default_value_t = default_url())]
     pub(crate) url: String,
     /// The control arm: no locks
     #[arg(long)]
     pub(crate) no_lock: bool,
-    /// Kill a worker every second, and start a new one
+    /// Kill a worker about every second, in the middle of a transfer, and start a new one
     #[arg(long, conflicts_with = "no_lock")]
     pub(crate) kill: bool,
     /// Be a worker, with this number

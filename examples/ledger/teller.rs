@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use ylock::{ErrorKind, Lease, Locks, Ylock};
 
 use crate::account::{Account, Debt, Report, Transfer};
@@ -217,10 +217,12 @@ impl Stamp {
 }
 
 fn explain(error: ylock::Error) -> anyhow::Error {
-    let unavailable = error.kind() == ErrorKind::Unavailable;
-    let error = anyhow::Error::new(error);
-    if !unavailable {
-        return error;
+    match error.kind() {
+        ErrorKind::Unavailable => {
+            anyhow!(
+                "{error}\nno Cassandra answers: `cargo xtask up` starts one on this machine, --url names another"
+            )
+        }
+        _ => error.into(),
     }
-    error.context("no Cassandra answers. `cargo xtask up` starts one on this machine; --url names another")
 }

@@ -20,7 +20,8 @@ pub(crate) fn bench(places: &Places, of: Bench, arguments: &[String]) -> Result<
             (!servers::are_given()).then(|| Servers::start(places)).transpose()?
         }
         Bench::Core => {
-            command.args(["-p", "ylock-core", "--all-features", "--benches"]);
+            // By pattern: `--benches` would also run the unit tests, which do not know a benchmark's arguments.
+            command.args(["-p", "ylock-core", "--all-features", "--bench", "*"]);
             None
         }
     };

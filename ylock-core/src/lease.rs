@@ -66,14 +66,16 @@ impl Lease {
     /// # Cancel safety
     /// Can be dropped and called again.
     pub async fn lost(&self) -> LossReason {
-        if self.hold.is_over() && self.hold.validity.loss().is_none() {
+        let reason = self.hold.validity.lost().await;
+        if self.hold.is_over() {
+            // It was given back before, and somebody else lost what was handed on.
             return std::future::pending().await;
         }
-        self.hold.validity.lost().await
+        reason
     }
 
     /// Why the lock was lost, if it was.
     pub fn loss(&self) -> Option<LossReason> {
-        self.hold.validity.loss()
+        self.hold.validity.loss().filter(|_| !self.hold.is_over())
     }
 }

@@ -61,7 +61,7 @@ pub(crate) async fn client(lease: Duration) -> Client {
 
 pub(crate) fn options(lease: Duration) -> CassandraOptions {
     let hosts = std::env::var("YLOCK_TEST_CASSANDRA").unwrap_or_else(|_| "127.0.0.1,127.0.0.2,127.0.0.3".to_owned());
-    let options = CassandraOptions::new("ylock_bench").with_schema(SchemaMode::Create).with_lease(lease);
+    let options = CassandraOptions::new("ylock_engine_bench").with_schema(SchemaMode::Create).with_lease(lease);
     hosts.split(',').fold(options, |options, host| options.with_host(host, 9042))
 }
 

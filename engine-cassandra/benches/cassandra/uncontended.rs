@@ -28,7 +28,7 @@ pub(crate) async fn run() {
     let key = Key::new(super::group(), "raw").expect("a key");
     let (mut raw, mut ours) = (Times::default(), Times::default());
     for round in 0..(WARM_UP + PAIRS) / TURN {
-        let (one, other) = (raw_turn(&*table, &key).await, our_turn(&locks).await);
+        let (one, other) = (raw_turn(&table, &key).await, our_turn(&locks).await);
         if round >= WARM_UP / TURN {
             raw.extend(one);
             ours.extend(other);

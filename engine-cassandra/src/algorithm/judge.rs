@@ -8,7 +8,7 @@
 //! **Order** is advisory: a ticket that is wrong costs somebody's turn, not exclusion.
 
 use ylock_core::engine::{AcquisitionId, Ticket};
-use ylock_core::{Fairness, Mode, StoreToken};
+use ylock_core::{Fairness, Mode, Owner, StoreToken};
 
 use super::store::{Partition, Row, SeenRow, Slot, State};
 
@@ -62,13 +62,13 @@ impl Contender {
             _ => return Verdict::Gone,
         }
         let before = self.others(look).filter(|row| self.is_before(row)).count();
-        let held = self.others(look).any(|row| row.is_held && self.conflicts_with(row));
+        let held = self.others(look).any(|row| row.is_held() && self.conflicts_with(&row));
         match self.claimed {
             None if before == 0 => Verdict::Claim,
             None => Verdict::Wait { before, held },
             // Of two that conflict and have not entered, the later one gives way, so that one always stays.
             Some(_) if before > 0 => Verdict::Withdraw,
-            Some(_) if self.others(look).any(|row| row.is_in_main() && self.conflicts_with(row)) => {
+            Some(_) if self.others(look).any(|row| row.is_in_main() && self.conflicts_with(&row)) => {
                 Verdict::Wait { before, held }
             }
             Some(token) => match self.floor(look) {
@@ -89,7 +89,7 @@ impl Contender {
     }
 
     /// Everybody else's places: what a row shows itself, and who waits behind it in the same client.
-    fn others<'a>(&self, look: &'a Partition) -> impl Iterator<Item = Place<'a>> {
+    fn others(&self, look: &Partition) -> impl Iterator<Item = Place> {
         let slot = self.slot;
         look.rows
             .iter()
@@ -98,15 +98,15 @@ impl Contender {
             .flat_map(|(slot, row)| Place::all_of(slot, row))
     }
 
-    fn conflicts_with(&self, other: Place<'_>) -> bool {
+    fn conflicts_with(&self, other: &Place) -> bool {
         self.mode.conflicts_with(other.mode)
     }
 
     /// Whether `other` conflicts, has not entered, and goes first.
-    fn is_before(&self, other: &Place<'_>) -> bool {
+    fn is_before(&self, other: &Place) -> bool {
         // Who overtakes does not care for those who wait; but of two claims one must still give way.
         let counts = self.fairness != Fairness::Unfair || other.is_in_main();
-        counts && !other.is_held && self.mode.conflicts_with(other.mode) && (other.ticket, other.slot) < (self.ticket, self.slot)
+        counts && !other.is_held() && self.mode.conflicts_with(other.mode) && (other.ticket, other.slot) < (self.ticket, self.slot)
     }
 
     /// The largest token that a grant of this mode must exceed: those of all who conflict, also of rows that are idle or
@@ -122,33 +122,45 @@ impl Contender {
 
 /// One place in the queue, or inside.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
-    /// Whose.
+pub struct Place {
+    /// Whose row shows it.
     pub slot: Slot,
-    /// The row it is shown by.
-    pub row: &'a Row,
+    /// Which attempt.
+    pub acquisition: AcquisitionId,
+    /// Who.
+    pub owner: Owner,
     /// Shared or exclusive.
     pub mode: Mode,
     /// Its ticket.
     pub ticket: Ticket,
-    /// Says that it is inside.
-    pub is_held: bool,
-    /// Somebody of the same client is inside, and this one waits behind it.
-    pub is_behind: bool,
+    /// Where it stands. Somebody who waits behind its own client's hold is `Waiting`.
+    pub state: State,
 }
 
-impl<'a> Place<'a> {
+impl Place {
     /// The places that a row stands for: none when it is idle, two when somebody waits behind what it holds.
-    pub fn all_of(slot: Slot, row: &'a Row) -> impl Iterator<Item = Self> {
-        let is_held = row.state == State::Held;
-        let own = Self { slot, row, mode: row.mode, ticket: row.ticket, is_held, is_behind: false };
-        let behind = row.next.map(|next| Self { mode: next.mode, ticket: next.ticket, is_held: false, is_behind: true, ..own });
-        Some(own).filter(|_| row.state != State::Idle).into_iter().chain(behind.filter(|_| row.state == State::Held))
+    pub fn all_of(slot: Slot, row: &Row) -> impl Iterator<Item = Self> + use<> {
+        let Row { acquisition, owner, mode, ticket, state, next, .. } = *row;
+        let own = Some(Self { slot, acquisition, owner, mode, ticket, state }).filter(|_| state != State::Idle);
+        let behind = next.filter(|_| state == State::Held).map(|next| Self {
+            slot,
+            acquisition: next.acquisition,
+            owner: next.owner,
+            mode: next.mode,
+            ticket: next.ticket,
+            state: State::Waiting,
+        });
+        own.into_iter().chain(behind)
+    }
+
+    /// Whether it says that it is inside.
+    pub fn is_held(&self) -> bool {
+        self.state == State::Held
     }
 
     /// Whether it has a cell in the main row: claimed, or inside.
     pub fn is_in_main(&self) -> bool {
-        !self.is_behind && matches!(self.row.state, State::Claimed | State::Held)
+        matches!(self.state, State::Claimed | State::Held)
     }
 }
 
@@ -165,7 +177,7 @@ pub fn is_contended(look: &Partition, slot: Slot, mode: Mode) -> bool {
         .filter(|seen| seen.slot != slot)
         .filter_map(|seen| Some((seen.slot, seen.row.as_ref()?)))
         .flat_map(|(slot, row)| Place::all_of(slot, row))
-        .any(|place| !place.is_held && place.mode.conflicts_with(mode))
+        .any(|place| !place.is_held() && place.mode.conflicts_with(mode))
 }
 
 /// The largest ticket that anybody shows.

@@ -28,6 +28,8 @@ pub async fn renew(seat: &Arc<Seat>, holding: &Holding) -> Result<Renewal> {
         return lose(seat, grant, LossReason::Lapsed).await;
     }
     let next = holding.next.as_ref().map(|next| Next {
+        acquisition: next.id,
+        owner: next.owner,
         mode: next.mode,
         ticket: next.ticket.unwrap_or_else(|| seat.ticket()),
     });

@@ -192,15 +192,14 @@ impl Seat {
     pub(crate) async fn leave(&self, id: AcquisitionId, next: Option<&Request>) -> Result<bool> {
         let was_there = self.decide(|seat, written| {
             let Some(row) = written.row().cloned() else { return Ok(false) };
-            if row.acquisition != id {
+            if row.acquisition != id || row.state == State::Idle {
                 // Never ours; or left already, by a write that may have to be sent again.
-                return Ok(next.is_some_and(|next| next.id == row.acquisition));
+                let left = row.acquisition == id || next.is_some_and(|next| next.id == row.acquisition);
+                return Ok(left && !written.acknowledged);
             }
-            if row.state != State::Idle {
-                let row = seat.row_after(row, next, written);
-                written.inside = false;
-                written.overwrite(seat, row, None)?;
-            }
+            let row = seat.row_after(row, next, written);
+            written.inside = false;
+            written.overwrite(seat, row, None)?;
             Ok(true)
         })?;
         if was_there {

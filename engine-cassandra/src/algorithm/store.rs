@@ -69,6 +69,10 @@ pub struct Row {
 /// A local waiter that conflicts with its own client's held row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Next {
+    /// Its attempt.
+    pub acquisition: AcquisitionId,
+    /// Who.
+    pub owner: Owner,
     /// Shared or exclusive.
     pub mode: Mode,
     /// Its place in the queue.

@@ -23,6 +23,8 @@ struct Cells<'frame> {
     owner: Option<Uuid>,
     since: Option<i64>,
     lease_millis: Option<i64>,
+    next_acquisition: Option<Uuid>,
+    next_owner: Option<Uuid>,
     next_mode: Option<&'frame str>,
     next_ticket: Option<i64>,
     claim_token: Option<i64>,
@@ -81,7 +83,7 @@ impl Cells<'_> {
     fn is_expired(&self) -> bool {
         let numbers = [self.ticket, self.since, self.lease_millis, self.next_ticket];
         let words = [self.mode, self.state, self.next_mode];
-        let names = [self.acquisition, self.owner];
+        let names = [self.acquisition, self.owner, self.next_acquisition, self.next_owner];
         numbers.iter().all(Option::is_none)
             && words.iter().all(Option::is_none)
             && names.iter().all(Option::is_none)
@@ -89,12 +91,17 @@ impl Cells<'_> {
 
     fn next(&self, place: &Place<'_>) -> Result<Option<Next>> {
         let ticket = place.needed("next_ticket", self.next_ticket)?;
+        let id = place.needed("next_acquisition", self.next_acquisition)?;
+        let owner = place.needed("next_owner", self.next_owner)?;
         match place.needed("next_mode", self.next_mode)? {
             "" if ticket == 0 => Ok(None),
             "" => Err(place.damaged("next_ticket", format!("{ticket} without a next_mode"))),
-            word => {
-                Ok(Some(Next { mode: place.mode("next_mode", word)?, ticket: Ticket::from_number(ticket) }))
-            }
+            word => Ok(Some(Next {
+                acquisition: acquisition(id),
+                owner: Owner::from_bytes(owner.into_bytes()),
+                mode: place.mode("next_mode", word)?,
+                ticket: Ticket::from_number(ticket),
+            })),
         }
     }
 

@@ -98,7 +98,7 @@ fn row_cql(table: &str) -> String {
     update(
         table,
         "acquisition = ?, mode = ?, state = ?, ticket = ?, owner = ?, since = ?, lease_millis = ?, heartbeat = ?, \
-         next_mode = ?, next_ticket = ?",
+         next_acquisition = ?, next_owner = ?, next_mode = ?, next_ticket = ?",
     )
 }
 
@@ -120,7 +120,7 @@ fn erase_cql(table: &str) -> String {
 
 fn read_cql(table: &str) -> String {
     format!(
-        "SELECT slot, acquisition, mode, state, ticket, owner, since, lease_millis, next_mode, next_ticket, \
+        "SELECT slot, acquisition, mode, state, ticket, owner, since, lease_millis, next_acquisition, next_owner, next_mode, next_ticket, \
          claim_token, claim_mode, revoked, last_write_token, last_read_token \
          FROM {table} WHERE lock_group = ? AND lock_name = ?"
     )

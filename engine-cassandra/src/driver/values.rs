@@ -25,6 +25,8 @@ pub(super) struct RowValues<'a> {
     since: i64,
     lease_millis: i64,
     heartbeat: i64,
+    next_acquisition: Uuid,
+    next_owner: Uuid,
     next_mode: &'a str,
     next_ticket: i64,
     lock_group: &'a str,
@@ -48,6 +50,8 @@ impl<'a> RowValues<'a> {
             // Every rewrite changes the row, also one that says the same again.
             heartbeat: write.stamp,
             // Never a null: that would be a tombstone per write.
+            next_acquisition: row.next.map_or(Uuid::nil(), |next| acquisition(next.acquisition)),
+            next_owner: row.next.map_or(Uuid::nil(), |next| owner(next.owner)),
             next_mode: row.next.map_or("", |next| next.mode.as_str()),
             next_ticket: row.next.map_or(0, |next| next.ticket.get()),
             lock_group: key.group(),

@@ -53,22 +53,27 @@ async fn create(
 ) -> Result<()> {
     let mut last = missing(options);
     for _ in 0..ATTEMPTS {
-        // Look first: where all is there no statement is sent, and no right to create is needed.
-        let step = match look(session, options).await? {
-            Found::Fits => match settle(session, options).await {
-                Ok(()) => return Ok(()),
-                Err(error) => Err(error),
-            },
-            Found::NoKeyspace => change(session, text::keyspace(options)).await,
-            Found::NoTable => change(session, text::table(options)).await,
-            Found::Wrong(error) => Err(error),
-        };
-        if let Err(error) = step {
-            last = error;
-            environment.sleep(environment.jitter(LOOK_AGAIN)).await;
+        match step(session, options).await {
+            Ok(true) => return Ok(()),
+            Ok(false) => {}
+            Err(error) => {
+                last = error;
+                environment.sleep(environment.jitter(LOOK_AGAIN)).await;
+            }
         }
     }
     Err(last)
+}
+
+/// Does what has to be done next, or answers that nothing has.
+async fn step(session: &Session, options: &CassandraOptions) -> Result<bool> {
+    // Look first: where all is there no statement is sent, and no right to create is needed.
+    match look(session, options).await? {
+        Found::Fits => settle(session, options).await.map(|()| true),
+        Found::NoKeyspace => change(session, text::keyspace(options)).await.map(|()| false),
+        Found::NoTable => change(session, text::table(options)).await.map(|()| false),
+        Found::Wrong(error) => Err(error),
+    }
 }
 
 /// Waits until every node that can be reached knows the table, whoever created it, and it can be read.

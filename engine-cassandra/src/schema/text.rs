@@ -14,7 +14,7 @@ const fn column(name: &'static str, kind: &'static str, cql_type: &'static str) 
 }
 
 /// All columns, in the order of the `CREATE TABLE`.
-pub(super) const COLUMNS: [Column; 18] = [
+pub(super) const COLUMNS: [Column; 20] = [
     column("lock_group", "partition_key", "text"),
     column("lock_name", "partition_key", "text"),
     // One row per client and key.
@@ -28,6 +28,8 @@ pub(super) const COLUMNS: [Column; 18] = [
     column("since", "regular", "bigint"),
     column("lease_millis", "regular", "bigint"),
     column("heartbeat", "regular", "bigint"),
+    column("next_acquisition", "regular", "uuid"),
+    column("next_owner", "regular", "uuid"),
     column("next_mode", "regular", "text"),
     column("next_ticket", "regular", "bigint"),
     // Written by it too, with a TTL of their own.

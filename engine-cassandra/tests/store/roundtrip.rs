@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use ylock_core::engine::{AcquisitionId, Ticket};
-use ylock_core::{Key, MAX_GROUP_BYTES, MAX_NAME_BYTES, Mode};
+use ylock_core::{Owner, Key, MAX_GROUP_BYTES, MAX_NAME_BYTES, Mode};
 use ylock_engine_cassandra::algorithm::store::{Next, Row, SeenRow, State, Store, Write};
 
 use super::cluster::*;
@@ -16,7 +16,7 @@ async fn every_field_comes_back() {
         (State::Claimed, Mode::Read),
         (State::Held, Mode::Write),
     ] {
-        for next in [None, Some(Next { mode: Mode::Read, ticket: Ticket::from_number(i64::MAX) })] {
+        for next in [None, Some(next())] {
             let write = write(stamp(), Row { mode, next, ..row(state) });
             bench.write(&write).await;
             let seen = SeenRow { slot: bench.slot, row: Some(write.row), claim: None, revoked: None };
@@ -134,5 +134,14 @@ async fn every_call_is_exactly_one_request() {
         one_more("revoke");
         bench.table.erase(&bench.key, bench.slot, stamp()).await.unwrap();
         one_more("erase");
+    }
+}
+
+fn next() -> Next {
+    Next {
+        acquisition: AcquisitionId::from_u128(u128::MAX),
+        owner: Owner::new(),
+        mode: Mode::Read,
+        ticket: Ticket::from_number(i64::MAX),
     }
 }

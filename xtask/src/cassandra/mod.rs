@@ -1,5 +1,6 @@
 //! Three real Cassandra nodes that are one cluster, and a fourth, alone, that wants TLS and a password.
 
+mod answer;
 mod cql;
 mod jars;
 mod node;
@@ -110,7 +111,7 @@ impl Cassandra {
             let nodes: Vec<_> = self.nodes(&RING).into_iter().filter(is_there).collect();
             ready::until_agreed(&nodes, &step)?;
         }
-        step.done(&format!("Cassandra node {} is up, and its peers know", node.number()));
+        step.done(&format!("Cassandra node {} is ready", node.number()));
         Ok(())
     }
 

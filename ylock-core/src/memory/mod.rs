@@ -127,15 +127,18 @@ impl MemoryEngine {
 
     /// Enters if possible, staying in the queue otherwise.
     fn try_enter(&self, request: &Request, ticket: Ticket) -> Result<Attempt> {
-        let (token, wall) = (self.store.next_token()?, self.store.wall());
-        Ok(self.store.with(&request.key, |state, now| {
+        let wall = self.store.wall();
+        self.store.with(&request.key, |state, now| {
             let wake = state.join(request, ticket, now.plus(request.lease), wall);
             if !state.may_enter(request.id) {
                 let expiry = state.next_expiry(request.id);
-                return Attempt::Wait { wake, pause: expiry.map_or(request.lease, |expiry| expiry.since(now)) };
+                let pause = expiry.map_or(request.lease, |expiry| expiry.since(now));
+                return Ok(Attempt::Wait { wake, pause });
             }
+            // Drawn only now, under the lock of the store: whoever enters later draws later.
+            let token = self.store.next_token()?;
             state.enter(request.id, token, now.plus(request.lease), wall);
-            Attempt::Entered(Grant {
+            Ok(Attempt::Entered(Grant {
                 key: request.key.clone(),
                 id: request.id,
                 mode: request.mode,
@@ -144,8 +147,8 @@ impl MemoryEngine {
                 token: Some(token),
                 sent: now,
                 contended: state.is_contended(request.id),
-            })
-        }))
+            }))
+        })
     }
 
     fn renew_one(&self, holding: &Holding) -> Renewal {

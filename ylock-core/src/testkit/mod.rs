@@ -4,7 +4,7 @@
 //!
 //! ```ignore
 //! ylock_core::conformance_tests!(CassandraHarness::new());
-//! ylock_core::conformance_tests!(#[ignore = "needs Cassandra: run `cargo xtask test`"] CassandraHarness::new());
+//! ylock_core::conformance_tests!(CassandraHarness::new(), #[ignore = "needs cassandra: run `cargo xtask test`"]);
 //! ```
 //!
 //! A case gets a [`Stage`]: a group of its own in the store, and as many clients as it asks for, each a stranger to the
@@ -26,7 +26,7 @@
 //! | a longest time to hold | no such option |
 //! | tokens and grants survive a restart of the store | needs a server that restarts: the fault tests of each engine |
 //! | an entry of an old session is not taken for mine | only engines with sessions: their own tests |
-//! | the store is down: an error in time; the store is back: waiters go on | needs a server: the fault tests of each engine; `tests/keeper.rs` has the keeper's part |
+//! | the store is down: an error in time; the store is back: waiters go on | needs a server: the fault tests of each engine; `tests/keeper_failures.rs` has the keeper's part |
 //! | metrics: counts match, reentry counted once, a failing sink does no harm | come with the metrics layer |
 //!
 //! Not covered by semver.

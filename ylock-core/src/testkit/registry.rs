@@ -83,11 +83,11 @@ macro_rules! __all_tests {
 
 /// Makes one named test of every case, each on a runtime of its own: `conformance::<module>::<case>`.
 ///
-/// The expression makes the [`Harness`](crate::testkit::Harness), once per test. Attributes before it are put on
+/// The expression makes the [`Harness`](crate::testkit::Harness), once per test. Attributes after it are put on
 /// each test.
 #[macro_export]
 macro_rules! conformance_tests {
-    ($(#[$attribute:meta])* $harness:expr) => {
+    ($harness:expr $(, #[$attribute:meta])*) => {
         $crate::__for_all_cases! { [$crate::__all_tests] [[$(#[$attribute])*] [$harness]] }
     };
 }

@@ -1,4 +1,4 @@
-//! The in-memory engine with one mistake at a time, each of them one that a lock library has made.
+//! The in-memory engine with one mistake at a time.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -14,45 +14,7 @@ use ylock_core::environment::Environment;
 use ylock_core::testkit::{MemoryHarness, poll_once};
 use ylock_core::{Fairness, Guarantees, Key, MemoryEngine, Mode, Result, StoreToken};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Defect {
-    /// Grants everything to everybody.
-    NoLock,
-    /// Each client has a store of its own.
-    LocksOnlyItsOwnClient,
-    /// Says that a grant was renewed and sends nothing.
-    OnlyClaimsToRenew,
-    /// A release removes whoever holds the key.
-    ReleasesWhoeverHolds,
-    /// A renewal that was on its way during the release writes the grant again.
-    RenewsWhatWasReleased,
-    /// Enters after it slept in the queue, though its place has lapsed.
-    EntersAfterItsPlaceLapsed,
-    /// A grant that is gone is reported as renewed.
-    HidesTheLoss,
-    /// The release of a reader removes all readers.
-    ReleasesAllReaders,
-    /// Readers share one lease: whoever renews it keeps all of them alive.
-    OneLeaseForAllReaders,
-    /// Two holders get the same token.
-    RepeatsTokens,
-    /// Who gives up waiting stays in the queue.
-    StaysInTheQueue,
-    /// A try that failed stays in the queue.
-    TriesStayInTheQueue,
-    /// The store frees a grant earlier than its holder believes.
-    LeaseEndsEarly,
-    /// Nobody looks at who came first.
-    Overtakes,
-    /// Readers enter past writers that wait.
-    ReadersOvertake,
-    /// A downgrade gives back the write lock and then asks for a read lock.
-    DowngradesWithAGap,
-    /// A downgrade is not told to the store.
-    DowngradesInSilence,
-    /// A revocation does nothing.
-    IgnoresRevocation,
-}
+use crate::defect::Defect;
 
 /// What all clients of one broken store share.
 #[derive(Debug, Default)]

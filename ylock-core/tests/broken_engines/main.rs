@@ -5,11 +5,13 @@
 //! own. The engines that could make them look for them in their own simulations.
 
 mod broken;
+mod defect;
 
 use std::future::Future;
 use std::sync::{Arc, Once};
 
-use broken::{Broken, Defect};
+use broken::Broken;
+use defect::Defect;
 use tokio::runtime::Builder;
 use ylock_core::testkit::{CASES, Case, Stage, cases, play};
 

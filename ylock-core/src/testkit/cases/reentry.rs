@@ -42,17 +42,13 @@ pub async fn as_many_releases_as_acquisitions_in_any_order(stage: Stage) {
 /// A task that was spawned inside the scope is not part of it: it waits.
 pub async fn a_spawned_task_does_not_inherit_the_owner(stage: Stage) {
     let client = stage.client().await;
-    let waiter = Owner::new()
-        .scope(async {
-            let guard = client.write().await;
-            let lock = client.lock.clone();
-            let spawned = tokio::spawn(async move { lock.write().await.map(drop) });
-            eventually(stage.soon(), "it waits", || async { client.look().await.queue.len() == 1 }).await;
-            assert!(!spawned.is_finished());
-            drop(guard);
-            spawned
-        })
-        .await;
+    let (owner, lock, mut spawned) = (Owner::new(), client.lock.clone(), None);
+    let guard = owner.scope(client.write()).await;
+    owner.scope(async { spawned = Some(tokio::spawn(async move { lock.write().await.map(drop) })) }).await;
+    let waiter = spawned.expect("spawned inside the scope");
+    eventually(stage.soon(), "it waits", || async { client.look().await.queue.len() == 1 }).await;
+    assert!(!waiter.is_finished());
+    drop(guard);
     within(stage.soon(), "it gets in", waiter).await.unwrap().unwrap();
 }
 

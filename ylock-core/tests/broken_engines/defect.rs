@@ -1,0 +1,41 @@
+//! The mistakes, each of them one that a lock library has made or could make.
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Defect {
+    /// Grants everything to everybody.
+    NoLock,
+    /// Each client has a store of its own.
+    LocksOnlyItsOwnClient,
+    /// Says that a grant was renewed and sends nothing.
+    OnlyClaimsToRenew,
+    /// A release removes whoever holds the key.
+    ReleasesWhoeverHolds,
+    /// A renewal that was on its way during the release writes the grant again.
+    RenewsWhatWasReleased,
+    /// Enters after it slept in the queue, though its place has lapsed.
+    EntersAfterItsPlaceLapsed,
+    /// A grant that is gone is reported as renewed.
+    HidesTheLoss,
+    /// The release of a reader removes all readers.
+    ReleasesAllReaders,
+    /// Readers share one lease: whoever renews it keeps all of them alive.
+    OneLeaseForAllReaders,
+    /// Two holders get the same token.
+    RepeatsTokens,
+    /// Who gives up waiting stays in the queue.
+    StaysInTheQueue,
+    /// A try that failed stays in the queue.
+    TriesStayInTheQueue,
+    /// The store frees a grant earlier than its holder believes.
+    LeaseEndsEarly,
+    /// Nobody looks at who came first.
+    Overtakes,
+    /// Readers enter past writers that wait.
+    ReadersOvertake,
+    /// A downgrade gives back the write lock and then asks for a read lock.
+    DowngradesWithAGap,
+    /// A downgrade is not told to the store.
+    DowngradesInSilence,
+    /// A revocation does nothing.
+    IgnoresRevocation,
+}

@@ -1,0 +1,128 @@
+//! What the keeper does when a call of the engine fails, hangs, or takes its time.
+
+#![allow(clippy::disallowed_methods, reason = "a test stands outside: it looks at time")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, timeout};
+use ylock_core::engine::Engine;
+use ylock_core::testkit::{Call, CountsCalls, Faulty, LosesReplies, Outage, Slow, eventually, poll_once};
+use ylock_core::{ErrorKind, Guard, LossReason, MemoryStore, Ylock};
+
+const SOON: Duration = Duration::from_secs(5);
+const LEASE: Duration = Duration::from_secs(10);
+
+fn over(store: &MemoryStore) -> Arc<dyn Engine> {
+    Arc::new(store.engine())
+}
+
+async fn write(ylock: &Ylock) -> Guard {
+    timeout(SOON, ylock.lock("group", "name").write()).await.expect("granted soon").unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_release_that_fails_is_repeated_in_the_background() {
+    let store = MemoryStore::new();
+    let outage = Arc::new(Outage::of(&[Call::Release]));
+    let (here, there) = (Ylock::over(Faulty::over(over(&store), &outage)), Ylock::new(store.engine()));
+    drop(write(&here).await);
+    sleep(LEASE / 4).await;
+    assert!(
+        there.lock("group", "name").try_write().await.unwrap().is_none(),
+        "the store does not know it yet"
+    );
+    let start = Instant::now();
+    outage.end();
+    drop(write(&there).await);
+    assert!(start.elapsed() <= Duration::from_millis(1_600), "repeated only after {:?}", start.elapsed());
+    assert_eq!(here.keys_in_use(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unlock_that_nobody_confirms_says_so_after_about_one_lease() {
+    let outage = Arc::new(Outage::of(&[Call::Release]));
+    let ylock = Ylock::over(Faulty::over(over(&MemoryStore::new()), &outage));
+    let (guard, start) = (write(&ylock).await, Instant::now());
+    let error = timeout(LEASE * 3, guard.unlock()).await.expect("it ends").unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Indeterminate | ErrorKind::Unavailable), "{error}");
+    assert!(start.elapsed() <= LEASE * 2, "{:?}", start.elapsed());
+    assert_eq!(ylock.keys_in_use(), 0);
+    drop(write(&ylock).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_release_that_hangs_does_not_hang_for_ever() {
+    let store = MemoryStore::new();
+    let hangs = Arc::new(LosesReplies::hanging(Call::Release, 1));
+    let ylock = Ylock::over(Faulty::over(over(&store), &hangs));
+    let guard = write(&ylock).await;
+    let unlocked = timeout(LEASE * 3, guard.unlock()).await;
+    assert!(unlocked.is_ok(), "it hangs");
+    let again = timeout(LEASE * 3, ylock.lock("group", "name").write()).await;
+    drop(again.expect("nor does the next acquisition").unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewal_that_hangs_loses_the_lock_in_time() {
+    let store = MemoryStore::new();
+    let hangs = Arc::new(LosesReplies::hanging(Call::Renew, 1));
+    let ylock = Ylock::over(Faulty::over(over(&store), &hangs));
+    let guard = write(&ylock).await;
+    assert_eq!(timeout(LEASE * 2, guard.lost()).await.expect("it is told"), LossReason::Lapsed);
+    drop(write(&ylock).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_acquisition_that_fails_tells_everybody_and_is_undone() {
+    for kind in [Outage::EVERYTHING, &[Call::Acquire]] {
+        let store = MemoryStore::new();
+        let outage = Arc::new(Outage::of(kind));
+        let ylock = Ylock::over(Faulty::over(over(&store), &outage));
+        let lock = ylock.lock("group", "name");
+        let (first, second) = tokio::join!(lock.write(), lock.read());
+        assert_eq!(first.unwrap_err().kind(), ErrorKind::Unavailable);
+        assert_eq!(second.unwrap_err().kind(), ErrorKind::Unavailable);
+        assert_eq!(lock.clone().try_write().await.unwrap_err().kind(), ErrorKind::Unavailable);
+        outage.end();
+        drop(write(&ylock).await);
+        eventually(LEASE, "nothing is left", || async { ylock.keys_in_use() == 0 && store.is_empty() }).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_indeterminate_acquisition_is_undone_by_its_identity() {
+    let store = MemoryStore::new();
+    let (lost, counts) = (Arc::new(LosesReplies::of(Call::Acquire, 1)), Arc::new(CountsCalls::default()));
+    let ylock = Ylock::over(Faulty::over(Faulty::over(over(&store), &counts), &lost));
+    let error = ylock.lock("group", "name").write().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Indeterminate);
+    assert_eq!(error.key().unwrap().name(), "name");
+    eventually(SOON, "it is undone", || async { store.is_empty() }).await;
+    assert_eq!(counts.of(Call::Release), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn giving_up_while_a_far_store_answers_leaves_nothing() {
+    let store = MemoryStore::new();
+    let slow = Arc::new(Slow::new(Duration::from_millis(40), Duration::from_millis(60)));
+    let ylock = Ylock::over(Faulty::over(over(&store), &slow));
+    let lock = ylock.lock("group", "name");
+    for millis in 0..120 {
+        let mut waiting = Box::pin(lock.write());
+        assert!(poll_once(waiting.as_mut()).await.is_none());
+        sleep(Duration::from_millis(millis)).await;
+        drop(waiting);
+        eventually(SOON, "nothing is left", || async { ylock.keys_in_use() == 0 && store.is_empty() }).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn closing_ends_although_the_store_does_not_answer() {
+    let outage = Arc::new(Outage::of(&[Call::Release, Call::Close]));
+    let ylock = Ylock::over(Faulty::over(over(&MemoryStore::new()), &outage));
+    let (guard, start) = (write(&ylock).await, Instant::now());
+    timeout(LEASE * 5, ylock.close()).await.expect("it ends");
+    assert!(start.elapsed() <= LEASE * 2 + Duration::from_secs(1), "{:?}", start.elapsed());
+    assert_eq!(guard.loss(), Some(LossReason::Closed));
+}

@@ -1,0 +1,173 @@
+//! What the keeper does with a grant: hands it on, shares it, and lets others have their turn.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a test stands outside: it looks at time and starts tasks of its own"
+)]
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, timeout};
+use ylock_core::engine::Engine;
+use ylock_core::testkit::{Call, CountsCalls, Faulty, eventually};
+use ylock_core::{Fairness, Guard, HandOver, MemoryStore, Options, Owner, Ylock};
+
+const SOON: Duration = Duration::from_secs(5);
+
+fn over(store: &MemoryStore) -> Arc<dyn Engine> {
+    Arc::new(store.engine())
+}
+
+async fn write(ylock: &Ylock) -> Guard {
+    timeout(SOON, ylock.lock("group", "name").write()).await.expect("granted soon").unwrap()
+}
+
+/// Tasks that note their letter when they are served, and work for a while; all of them are in the queue already.
+async fn queue_up(
+    ylock: &Ylock,
+    letter: char,
+    count: usize,
+    work: Duration,
+    served: &Served,
+) -> Vec<JoinHandle<()>> {
+    let mut tasks = Vec::new();
+    for _ in 0..count {
+        let owner = Owner::new();
+        let (lock, served) = (ylock.lock("group", "name").owned_by(&owner), Arc::clone(served));
+        tasks.push(tokio::spawn(async move {
+            let _guard = lock.write().await.unwrap();
+            served.lock().unwrap().push(letter);
+            sleep(work).await;
+        }));
+        let seen =
+            || async { ylock.inspect("group", "name").await.unwrap().queue.iter().any(|w| w.owner == owner) };
+        eventually(SOON, "it is in the queue", seen).await;
+    }
+    tasks
+}
+
+type Served = Arc<Mutex<String>>;
+
+async fn all(tasks: impl IntoIterator<Item = Vec<JoinHandle<()>>>) {
+    for task in tasks.into_iter().flatten() {
+        task.await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_hands_over_no_more_often_than_allowed() {
+    for count in [0, 1, 3] {
+        let store = MemoryStore::new();
+        let options = Options::default().with_hand_over(HandOver::up_to(count, Duration::from_secs(3600)));
+        let (here, there) = (Ylock::new(store.engine()).with_options(options), Ylock::new(store.engine()));
+        let served = Served::default();
+        let guard = write(&here).await;
+        let tasks_here = queue_up(&here, 'a', 6, Duration::from_millis(1), &served).await;
+        let rest = Ylock::new(store.engine());
+        let tasks_there = queue_up(&there, 'b', 1, Duration::from_millis(1), &served).await;
+        let tasks_rest = queue_up(&rest, 'c', 1, Duration::from_millis(1), &served).await;
+        drop(guard);
+        all([tasks_here, tasks_there, tasks_rest]).await;
+        let served = served.lock().unwrap().clone();
+        let first = served.find('b').unwrap();
+        assert_eq!(first, count as usize, "{served}: after {count} hand-overs the next client has its turn");
+        assert_eq!(
+            &served[first..first + 2],
+            "bc",
+            "{served}: and the one after it, before the first has another turn"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_hands_over_no_longer_than_allowed() {
+    let store = MemoryStore::new();
+    let options = Options::default().with_hand_over(HandOver::up_to(1000, Duration::from_millis(100)));
+    let (here, there) = (Ylock::new(store.engine()).with_options(options), Ylock::new(store.engine()));
+    let served = Served::default();
+    let guard = write(&here).await;
+    let tasks_there = queue_up(&there, 'b', 1, Duration::ZERO, &served).await;
+    let start = Instant::now();
+    let tasks_here = queue_up(&here, 'a', 40, Duration::from_millis(30), &served).await;
+    drop(guard);
+    all([tasks_there]).await;
+    assert!(start.elapsed() <= Duration::from_millis(200), "its turn came after {:?}", start.elapsed());
+    all([tasks_here]).await;
+    let served = served.lock().unwrap().clone();
+    assert!(served.find('b').unwrap() <= 4, "{served}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn strict_hands_nothing_over() {
+    let store = MemoryStore::new();
+    let counts = Arc::new(CountsCalls::default());
+    let strict = Options::default().with_fairness(Fairness::Strict);
+    let ylock = Ylock::over(Faulty::over(over(&store), &counts)).with_options(strict);
+    let (guard, served) = (write(&ylock).await, Served::default());
+    let tasks = queue_up(&ylock, 'a', 10, Duration::ZERO, &served).await;
+    drop(guard);
+    all([tasks]).await;
+    assert_eq!(counts.of(Call::Acquire), 11, "one trip for each");
+}
+
+#[tokio::test(start_paused = true)]
+async fn fair_hands_over_without_any_trip() {
+    let store = MemoryStore::new();
+    let counts = Arc::new(CountsCalls::default());
+    let ylock = Ylock::over(Faulty::over(over(&store), &counts));
+    let (guard, served) = (write(&ylock).await, Served::default());
+    let tasks = queue_up(&ylock, 'a', 10, Duration::ZERO, &served).await;
+    drop(guard);
+    all([tasks]).await;
+    assert_eq!(counts.of(Call::Acquire), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn entering_again_needs_no_trip() {
+    let counts = Arc::new(CountsCalls::default());
+    let ylock = Ylock::over(Faulty::over(over(&MemoryStore::new()), &counts));
+    let outer = write(&ylock).await;
+    let calls = counts.all();
+    let again = ylock.lock("group", "name").owned_by(&outer.owner());
+    for _ in 0..100 {
+        drop((again.write().await.unwrap(), again.read().await.unwrap()));
+    }
+    assert_eq!(counts.all(), calls);
+}
+
+#[tokio::test(start_paused = true)]
+async fn readers_of_one_client_share_one_grant() {
+    let counts = Arc::new(CountsCalls::default());
+    let ylock = Ylock::over(Faulty::over(over(&MemoryStore::new()), &counts));
+    let lock = ylock.lock("group", "name");
+    let mut readers = Vec::new();
+    for _ in 0..100 {
+        readers.push(lock.read().await.unwrap());
+    }
+    assert_eq!(counts.of(Call::Acquire), 1);
+    drop(readers);
+    drop(write(&ylock).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn unfair_overtakes_and_fair_does_not() {
+    let store = MemoryStore::new();
+    let [first, second, third] = [(); 3].map(|()| Ylock::new(store.engine()));
+    let reader = first.lock("group", "name").read().await.unwrap();
+    let writer = queue_up(&second, 'w', 1, Duration::ZERO, &Served::default()).await;
+    let lock = third.lock("group", "name");
+    assert!(
+        lock.read_within(Duration::from_secs(1)).await.unwrap().is_none(),
+        "fair stays behind the writer"
+    );
+    for client in [&third, &first] {
+        let unfair =
+            client.lock("group", "name").with_options(Options::default().with_fairness(Fairness::Unfair));
+        let overtakes = unfair.read_within(Duration::from_secs(1)).await.unwrap();
+        assert!(overtakes.is_some(), "unfair does not");
+    }
+    drop(reader);
+    all([writer]).await;
+}
