@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
 use ylock_core::engine::{
-    AcquisitionId, Engine, Grant, Holder, Holding, Inspection, Patience, Release, Renewal, Request, Ticket, Waiter,
+    AcquisitionId, Engine, Grant, Holder, Holding, Inspection, Patience, Release, Renewal, Request, Ticket,
+    Waiter,
 };
 use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::{Error, ErrorKind, Guarantees, Key, Result};
@@ -52,7 +53,11 @@ impl CassandraEngine {
     }
 
     /// A client over any store and environment; a simulation brings its own.
-    pub fn over(store: Arc<dyn Store>, environment: Arc<dyn Environment>, options: &CassandraOptions) -> Self {
+    pub fn over(
+        store: Arc<dyn Store>,
+        environment: Arc<dyn Environment>,
+        options: &CassandraOptions,
+    ) -> Self {
         let token_ttl = u32::try_from(options.token_ttl().as_secs()).unwrap_or(u32::MAX);
         let client = Client {
             slot: Slot::from_u128(environment.random_identity()),
@@ -116,8 +121,10 @@ impl Engine for CassandraEngine {
     }
 
     async fn renew(&self, holdings: &[Holding]) -> Vec<Result<Renewal>> {
-        let seated: Vec<_> = holdings.iter().map(|holding| (self.seat(&holding.grant.key), holding.clone())).collect();
-        let renewals = seated.into_iter().map(|(seat, holding)| async move { lease::renew(&seat, &holding).await });
+        let seated: Vec<_> =
+            holdings.iter().map(|holding| (self.seat(&holding.grant.key), holding.clone())).collect();
+        let renewals =
+            seated.into_iter().map(|(seat, holding)| async move { lease::renew(&seat, &holding).await });
         stream::iter(renewals).buffered(CONCURRENT).collect().await
     }
 

@@ -29,7 +29,13 @@ impl Stage {
     }
 
     fn states(&self) -> Vec<State> {
-        self.fake.seen(&self.key).rows.iter().filter_map(|seen| seen.row.as_ref()).map(|row| row.state).collect()
+        self.fake
+            .seen(&self.key)
+            .rows
+            .iter()
+            .filter_map(|seen| seen.row.as_ref())
+            .map(|row| row.state)
+            .collect()
     }
 
     /// Until so many rows are in this state.
@@ -142,7 +148,11 @@ async fn nobody_enters_over_its_own_late_withdrawal() {
     let guard = second.await.unwrap();
     stage.fake.deliver();
     assert!(!entered_early, "entered while its withdrawal was on its way");
-    assert!(stage.states().contains(&State::Claimed) || stage.states().contains(&State::Held), "{:?}", stage.states());
+    assert!(
+        stage.states().contains(&State::Claimed) || stage.states().contains(&State::Held),
+        "{:?}",
+        stage.states()
+    );
     assert!(stage.locks().try_write("alice").await.unwrap().is_none());
     drop(guard);
 }
@@ -188,7 +198,13 @@ async fn a_writer_behind_its_own_readers_is_seen_elsewhere() {
         let here = here.clone();
         async move { here.write("alice").await.unwrap() }
     });
-    while !stage.fake.seen(&stage.key).rows.iter().any(|seen| seen.row.as_ref().is_some_and(|row| row.next.is_some())) {
+    while !stage
+        .fake
+        .seen(&stage.key)
+        .rows
+        .iter()
+        .any(|seen| seen.row.as_ref().is_some_and(|row| row.next.is_some()))
+    {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     assert!(there.try_read("alice").await.unwrap().is_none());

@@ -5,7 +5,7 @@ mod cluster;
 
 use std::sync::Arc;
 
-use ylock_core::{Ylock, Unlocked};
+use ylock_core::{Unlocked, Ylock};
 use ylock_engine_cassandra::CassandraEngine;
 
 struct Counted {

@@ -25,7 +25,12 @@ pub(crate) async fn acquire_or_time_out(locks: &Locks, key: Result<Key>, mode: M
 }
 
 /// Acquires, or answers `None` when the wait is over.
-pub(crate) async fn acquire(locks: &Locks, key: Result<Key>, mode: Mode, wait: Wait) -> Result<Option<Guard>> {
+pub(crate) async fn acquire(
+    locks: &Locks,
+    key: Result<Key>,
+    mode: Mode,
+    wait: Wait,
+) -> Result<Option<Guard>> {
     let key = key?;
     let owner = locks.owner.or_else(Owner::current);
     let ask = Ask { key, mode, owner, wait, options: &locks.options };
@@ -41,7 +46,8 @@ async fn acquire_watched(locks: &Locks, mut ask: Ask<'_>) -> Result<Option<Guard
     let owner = *ask.owner.get_or_insert_with(Owner::new);
     let acquisition = Acquisition::new(ask.key.clone(), ask.mode, owner, ask.wait);
     locks.client.layers.acquiring(&acquisition)?;
-    let mut waiting = Waiting { locks, since: locks.client.keeper.environment().now(), acquisition: Some(acquisition) };
+    let mut waiting =
+        Waiting { locks, since: locks.client.keeper.environment().now(), acquisition: Some(acquisition) };
     let result = locks.client.keeper.acquire(ask).await;
     let outcome = match &result {
         Ok(Some(acquired)) => Outcome::Granted { reentrant: acquired.reentrant },
@@ -99,7 +105,9 @@ where
     guard.check()?;
     match guard.unlock().await {
         Ok(Unlocked::Released) => {}
-        Ok(Unlocked::WasLost) => tracing::warn!("the lock was lost in the moment in which the work under it ended"),
+        Ok(Unlocked::WasLost) => {
+            tracing::warn!("the lock was lost in the moment in which the work under it ended")
+        }
         Err(error) => tracing::warn!(%error, "the work is done, but giving its lock back was not confirmed"),
     }
     Ok(output)

@@ -223,7 +223,8 @@ mod tests {
     #[test]
     fn options_are_read_from_text() {
         let mut options = Options::default();
-        for (name, value) in [("lease", "1500ms"), ("fairness", "strict"), ("hand_over", "7"), ("wait", "3s")] {
+        for (name, value) in [("lease", "1500ms"), ("fairness", "strict"), ("hand_over", "7"), ("wait", "3s")]
+        {
             assert!(options.set(name, value).unwrap());
         }
         assert!(!options.set("keyspace", "x").unwrap());

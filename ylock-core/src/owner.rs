@@ -83,7 +83,8 @@ impl FromStr for Owner {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let bad = || Error::new(ErrorKind::Invalid, format!("{text:?} is not an owner: 32 hexadecimal digits"));
+        let bad =
+            || Error::new(ErrorKind::Invalid, format!("{text:?} is not an owner: 32 hexadecimal digits"));
         if text.len() != 32 || text.starts_with('+') {
             return Err(bad());
         }
@@ -104,6 +105,7 @@ mod tests {
         assert!("zz".parse::<Owner>().is_err());
     }
 
+    #[expect(clippy::disallowed_methods, reason = "a task as users start one")]
     #[tokio::test]
     async fn the_scope_ends_with_its_future_and_is_not_inherited_by_tasks() {
         let owner = Owner::new();

@@ -123,8 +123,9 @@ fn read_host(host: &str) -> Result<Host> {
 fn read_options(query: &str) -> Result<Vec<(String, String)>> {
     let mut options: Vec<(String, String)> = Vec::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) =
-            pair.split_once('=').ok_or_else(|| wrong(&format!("option {pair:?} has no value: write {pair}=…")))?;
+        let (name, value) = pair
+            .split_once('=')
+            .ok_or_else(|| wrong(&format!("option {pair:?} has no value: write {pair}=…")))?;
         let (name, value) = (decode(name, "an option")?, decode(value, "an option")?);
         if options.iter().any(|(earlier, _)| *earlier == name) {
             return Err(wrong(&format!("option {name} is given twice")));
@@ -166,7 +167,8 @@ mod tests {
 
     #[test]
     fn several_hosts_ports_login_and_options() {
-        let url = EngineUrl::parse("cassandra://me:p%40ss@a,b:9043,[::1]:9044/ks?lease=10s&fairness=strict").unwrap();
+        let url = EngineUrl::parse("cassandra://me:p%40ss@a,b:9043,[::1]:9044/ks?lease=10s&fairness=strict")
+            .unwrap();
         assert_eq!(url.scheme, "cassandra");
         assert_eq!(url.user.as_deref(), Some("me"));
         assert_eq!(url.password.as_ref().unwrap().reveal(), "p@ss");

@@ -20,7 +20,8 @@ pub(crate) async fn run() {
         let mut child = start(&group).await;
         let waiter = client(LEASE).await;
         let locks = waiter.ylock.locks(group.clone());
-        let waiting = tokio::spawn(async move { locks.write("name").await.map(|guard| (guard, Instant::now())) });
+        let waiting =
+            tokio::spawn(async move { locks.write("name").await.map(|guard| (guard, Instant::now())) });
         while waiter.ylock.inspect(group.clone(), "name").await.expect("answers").queue.is_empty() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
@@ -30,7 +31,11 @@ pub(crate) async fn run() {
         child.start_kill().expect("killed");
         child.wait().await.expect("gone");
         let (guard, entered) = waiting.await.expect("a task").expect("granted");
-        println!("kill -9 of the holder, lease 5 s: next one in after {:.2} s  (target {} s)", (entered - killed).as_secs_f64(), ttl.as_secs() + 1);
+        println!(
+            "kill -9 of the holder, lease 5 s: next one in after {:.2} s  (target {} s)",
+            (entered - killed).as_secs_f64(),
+            ttl.as_secs() + 1
+        );
         drop(guard);
         waiter.ylock.close().await;
     }

@@ -30,8 +30,13 @@ pub(crate) async fn run() {
         }
         println!(
             "{contenders:2} clients: gap p50 {:>10}  p99 {:>10}  {:5.2} x read  {:5.2} x at two  {:5.1} requests  {:6} hand-overs  most/fewest {:.2}",
-            ms(p50), ms(p99), ratio(p50, read), ratio(p50, at_two.max(Duration::from_nanos(1))),
-            result.requests as f64 / result.gaps.len().max(1) as f64, result.gaps.len(), result.unevenness,
+            ms(p50),
+            ms(p99),
+            ratio(p50, read),
+            ratio(p50, at_two.max(Duration::from_nanos(1))),
+            result.requests as f64 / result.gaps.len().max(1) as f64,
+            result.gaps.len(),
+            result.unevenness,
         );
     }
 }
@@ -101,7 +106,12 @@ fn requests(clients: &[Client]) -> u64 {
     clients.iter().map(|client| client.engine.requests()).sum()
 }
 
-async fn work(locks: ylock_core::Locks, released: Released, counts: Arc<AtomicBool>, stop: Arc<AtomicBool>) -> Times {
+async fn work(
+    locks: ylock_core::Locks,
+    released: Released,
+    counts: Arc<AtomicBool>,
+    stop: Arc<AtomicBool>,
+) -> Times {
     let mut gaps = Times::default();
     while !stop.load(Ordering::Relaxed) {
         let guard = locks.write("hot").await.expect("granted");

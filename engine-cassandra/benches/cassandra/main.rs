@@ -1,7 +1,10 @@
 //! The figures of the engine, against the raw requests on the same session in the same run.
 //!
 //! `cargo xtask bench cassandra [-- ARM...]`; without a name all arms run.
-#![allow(clippy::disallowed_methods, reason = "a benchmark measures real time, and its workers are its own tasks")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a benchmark measures real time, and its workers are its own tasks"
+)]
 #![allow(missing_docs, reason = "a benchmark has no users")]
 
 mod crash;
@@ -60,8 +63,10 @@ pub(crate) async fn client(lease: Duration) -> Client {
 }
 
 pub(crate) fn options(lease: Duration) -> CassandraOptions {
-    let hosts = std::env::var("YLOCK_TEST_CASSANDRA").unwrap_or_else(|_| "127.0.0.1,127.0.0.2,127.0.0.3".to_owned());
-    let options = CassandraOptions::new("ylock_engine_bench").with_schema(SchemaMode::Create).with_lease(lease);
+    let hosts =
+        std::env::var("YLOCK_TEST_CASSANDRA").unwrap_or_else(|_| "127.0.0.1,127.0.0.2,127.0.0.3".to_owned());
+    let options =
+        CassandraOptions::new("ylock_engine_bench").with_schema(SchemaMode::Create).with_lease(lease);
     hosts.split(',').fold(options, |options, host| options.with_host(host, 9042))
 }
 

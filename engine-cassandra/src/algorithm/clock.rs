@@ -43,7 +43,11 @@ impl HybridClock {
     }
 
     /// A token larger than `largest`; nothing if there is none left.
-    pub fn token_after(&self, largest: Option<StoreToken>, environment: &dyn Environment) -> Option<StoreToken> {
+    pub fn token_after(
+        &self,
+        largest: Option<StoreToken>,
+        environment: &dyn Environment,
+    ) -> Option<StoreToken> {
         let tick = u64::try_from(self.tick(environment)).unwrap_or(1);
         StoreToken::new(largest.map_or(tick, |largest| tick.max(largest.get() + 1)))
     }

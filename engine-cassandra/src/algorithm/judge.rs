@@ -84,7 +84,9 @@ impl Contender {
         row.acquisition == self.acquisition
             && match self.claimed {
                 None => row.state == State::Waiting,
-                Some(token) => row.state == State::Claimed && own.claim.is_some_and(|claim| claim.token == token),
+                Some(token) => {
+                    row.state == State::Claimed && own.claim.is_some_and(|claim| claim.token == token)
+                }
             }
     }
 
@@ -106,7 +108,10 @@ impl Contender {
     fn is_before(&self, other: &Place) -> bool {
         // Who overtakes does not care for those who wait; but of two claims one must still give way.
         let counts = self.fairness != Fairness::Unfair || other.is_in_main();
-        counts && !other.is_held() && self.mode.conflicts_with(other.mode) && (other.ticket, other.slot) < (self.ticket, self.slot)
+        counts
+            && !other.is_held()
+            && self.mode.conflicts_with(other.mode)
+            && (other.ticket, other.slot) < (self.ticket, self.slot)
     }
 
     /// The largest token that a grant of this mode must exceed: those of all who conflict, also of rows that are idle or
@@ -114,7 +119,8 @@ impl Contender {
     fn floor(&self, look: &Partition) -> Option<StoreToken> {
         let counts = |mode: Mode| self.mode == Mode::Write || mode == Mode::Write;
         let others = look.rows.iter().filter(|seen| seen.slot != self.slot);
-        let claims = others.filter_map(|seen| seen.claim).filter(|claim| counts(claim.mode)).map(|claim| claim.token);
+        let claims =
+            others.filter_map(|seen| seen.claim).filter(|claim| counts(claim.mode)).map(|claim| claim.token);
         let last_read = look.last_read.filter(|_| counts(Mode::Read));
         claims.chain(look.last_write).chain(last_read).max()
     }
@@ -141,7 +147,8 @@ impl Place {
     /// The places that a row stands for: none when it is idle, two when somebody waits behind what it holds.
     pub fn all_of(slot: Slot, row: &Row) -> impl Iterator<Item = Self> + use<> {
         let Row { acquisition, owner, mode, ticket, state, next, .. } = *row;
-        let own = Some(Self { slot, acquisition, owner, mode, ticket, state }).filter(|_| state != State::Idle);
+        let own =
+            Some(Self { slot, acquisition, owner, mode, ticket, state }).filter(|_| state != State::Idle);
         let behind = next.filter(|_| state == State::Held).map(|next| Self {
             slot,
             acquisition: next.acquisition,

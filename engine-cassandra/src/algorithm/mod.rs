@@ -6,7 +6,7 @@
 //! - [`seat`]: the client's own row, and the only place that writes it.
 //! - [`lease`]: renewal, section 5.3.
 //! - [`clock`]: tickets, tokens and write timestamps.
-//! - [`pace`]: how often a waiter looks.
+//! - `pace`: how often a waiter looks.
 
 pub mod clock;
 pub mod judge;

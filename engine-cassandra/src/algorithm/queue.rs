@@ -110,7 +110,9 @@ pub async fn try_get_lock(seat: &Arc<Seat>, request: &Request, longest: Duration
 /// Whether somebody who conflicts says that it is inside.
 fn is_held(look: &Partition, seat: &Seat, mode: Mode) -> bool {
     let others = look.rows.iter().filter(|seen| seen.slot != seat.client.slot);
-    others.filter_map(|seen| seen.row.as_ref()).any(|row| row.state == State::Held && row.mode.conflicts_with(mode))
+    others
+        .filter_map(|seen| seen.row.as_ref())
+        .any(|row| row.state == State::Held && row.mode.conflicts_with(mode))
 }
 
 fn enter(seat: &Arc<Seat>, request: &Request, me: &Contender, look: &Partition) -> Result<Grant> {

@@ -173,12 +173,18 @@ impl Seat {
 
     /// Rewrites what is held for another lease. Answers the moment just before it was sent, or nothing if this seat has let go of
     /// it already: a renewal never brings back what a release has ended.
-    pub(super) async fn hold(&self, id: AcquisitionId, mode: Mode, next: Option<Next>) -> Result<Option<Moment>> {
+    pub(super) async fn hold(
+        &self,
+        id: AcquisitionId,
+        mode: Mode,
+        next: Option<Next>,
+    ) -> Result<Option<Moment>> {
         let holds = self.decide(|seat, written| {
             let Some(row) = written.row().filter(|row| row.acquisition == id && written.inside) else {
                 return Ok(false);
             };
-            let since = if row.state == State::Held { row.since } else { seat.client.environment.wall_micros() };
+            let since =
+                if row.state == State::Held { row.since } else { seat.client.environment.wall_micros() };
             let row = Row { state: State::Held, mode, next, since, ..row.clone() };
             written.overwrite(seat, row, None).map(|()| true)
         })?;
@@ -341,7 +347,10 @@ impl Seat {
 
     fn new_claim(&self, mode: Mode, floor: Option<StoreToken>) -> Result<Claim> {
         let token = self.client.clock.token_after(floor, &*self.client.environment);
-        let none = || Error::new(ErrorKind::Unexpected, "a token at this key is the largest there is").with_key(&self.key);
+        let none = || {
+            Error::new(ErrorKind::Unexpected, "a token at this key is the largest there is")
+                .with_key(&self.key)
+        };
         Ok(Claim { token: token.ok_or_else(none)?, mode })
     }
 
@@ -373,7 +382,8 @@ impl Written {
     fn overwrite(&mut self, seat: &Seat, row: Row, floor: Option<StoreToken>) -> Result<()> {
         let row_ttl = seat.client.row_ttl(row.lease);
         let claim = self.claim_for(seat, &row, floor)?;
-        let ttl = if matches!(row.state, State::Claimed | State::Held) { seat.client.token_ttl } else { row_ttl };
+        let ttl =
+            if matches!(row.state, State::Claimed | State::Held) { seat.client.token_ttl } else { row_ttl };
         let save = self.unsaved.filter(|_| !self.inside);
         self.last = Some(Write {
             stamp: seat.client.stamps.next(&*seat.client.environment),

@@ -15,7 +15,8 @@ pub(crate) const LEASE: Duration = Duration::from_secs(4);
 pub(crate) fn options() -> CassandraOptions {
     let hosts = std::env::var("YLOCK_TEST_CASSANDRA")
         .expect("YLOCK_TEST_CASSANDRA names the nodes: run `cargo xtask test cassandra`, which starts some");
-    let options = CassandraOptions::new("ylock_engine_test").with_schema(SchemaMode::Create).with_lease(LEASE);
+    let options =
+        CassandraOptions::new("ylock_engine_test").with_schema(SchemaMode::Create).with_lease(LEASE);
     hosts.split(',').fold(options, |options, host| options.with_host(host, 9042))
 }
 

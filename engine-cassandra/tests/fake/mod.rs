@@ -104,7 +104,9 @@ impl Fake {
             claim: get(&cells.claim, now),
             revoked: get(&cells.revoked, now),
         });
-        let rows = rows.filter(|seen| seen.row.is_some() || seen.claim.is_some() || seen.revoked.is_some()).collect();
+        let rows = rows
+            .filter(|seen| seen.row.is_some() || seen.claim.is_some() || seen.revoked.is_some())
+            .collect();
         Partition { rows, last_write: cells.last_write, last_read: cells.last_read }
     }
 
@@ -114,12 +116,16 @@ impl Fake {
         let mut keys = self.keys.lock().unwrap();
         let cells = keys.entry(key.clone()).or_default();
         let own = cells.slots.entry(slot).or_default();
-        put(&mut own.row, Cell { stamp: write.stamp, value: write.row.clone(), expires: expires(write.row_ttl) });
+        put(
+            &mut own.row,
+            Cell { stamp: write.stamp, value: write.row.clone(), expires: expires(write.row_ttl) },
+        );
         if let Some(claim) = write.claim {
             put(&mut own.claim, Cell { stamp: write.stamp, value: claim.claim, expires: expires(claim.ttl) });
         }
         if let Some(used) = write.used {
-            let last = if used.claim.mode == Mode::Write { &mut cells.last_write } else { &mut cells.last_read };
+            let last =
+                if used.claim.mode == Mode::Write { &mut cells.last_write } else { &mut cells.last_read };
             *last = (*last).max(Some(used.claim.token));
         }
     }
@@ -210,7 +216,11 @@ impl Environment for World {
 
 pub(crate) fn engine(fake: &Arc<Fake>, world: &Arc<World>) -> CassandraEngine {
     let options = CassandraOptions::new("fake").with_lease(LEASE);
-    CassandraEngine::over(Arc::clone(fake) as Arc<dyn Store>, Arc::clone(world) as Arc<dyn Environment>, &options)
+    CassandraEngine::over(
+        Arc::clone(fake) as Arc<dyn Store>,
+        Arc::clone(world) as Arc<dyn Environment>,
+        &options,
+    )
 }
 
 pub(crate) fn client(fake: &Arc<Fake>, world: &Arc<World>) -> Ylock {

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use ylock_core::engine::{AcquisitionId, Ticket};
-use ylock_core::{Owner, Key, MAX_GROUP_BYTES, MAX_NAME_BYTES, Mode};
+use ylock_core::{Key, MAX_GROUP_BYTES, MAX_NAME_BYTES, Mode, Owner};
 use ylock_engine_cassandra::algorithm::store::{Next, Row, SeenRow, State, Store, Write};
 
 use super::cluster::*;

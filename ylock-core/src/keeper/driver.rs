@@ -74,7 +74,9 @@ impl Driver {
         };
         match answer {
             Ok(answer) => {
-                self.keeper.change(&self.key, |entry, context, effects| entry.released(context, id, answer, effects));
+                self.keeper.change(&self.key, |entry, context, effects| {
+                    entry.released(context, id, answer, effects)
+                });
             }
             Err(error) => self.release_failed(id, error),
         }
@@ -87,8 +89,10 @@ impl Driver {
             let Some((since, attempts)) = entry.leaving(id) else { return };
             *attempts += 1;
             if context.now().since(since) >= bound {
-                let message = "the store did not confirm a release for one lease; it frees the lock by itself";
-                let error = Error::new(ErrorKind::Indeterminate, message).with_source(error).with_key(context.key);
+                let message =
+                    "the store did not confirm a release for one lease; it frees the lock by itself";
+                let error =
+                    Error::new(ErrorKind::Indeterminate, message).with_source(error).with_key(context.key);
                 tracing::warn!(%error, "a release was given up");
                 entry.gave_up(context, id, &error, effects);
             }

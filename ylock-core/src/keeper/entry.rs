@@ -123,12 +123,14 @@ impl Holder {
     /// Counts one more acquisition of the same owner.
     fn reenter(&mut self, mode: Mode, key: &Key) -> Result<()> {
         if mode == Mode::Write && self.writes == 0 {
-            let message = "the owner holds this lock as a reader and wants to write: give the read guard back first";
+            let message =
+                "the owner holds this lock as a reader and wants to write: give the read guard back first";
             return Err(Error::new(ErrorKind::WouldDeadlock, message).with_key(key));
         }
         let count = if mode == Mode::Write { &mut self.writes } else { &mut self.reads };
         *count = count.checked_add(1).ok_or_else(|| {
-            Error::new(ErrorKind::Invalid, "one owner holds this lock four thousand million times").with_key(key)
+            Error::new(ErrorKind::Invalid, "one owner holds this lock four thousand million times")
+                .with_key(key)
         })?;
         Ok(())
     }
@@ -327,7 +329,9 @@ impl Entry {
     fn admit_same_owner(&mut self, owner: Owner, effects: &mut Effects) {
         while let Some(position) = self.queue.iter().position(|waiter| waiter.owner == owner) {
             let Some(waiter) = self.queue.remove(position) else { return };
-            let Some(holder) = self.holders.iter_mut().find(|holder| holder.hold.owner == owner) else { return };
+            let Some(holder) = self.holders.iter_mut().find(|holder| holder.hold.owner == owner) else {
+                return;
+            };
             match holder.reenter(waiter.mode, &holder.hold.validity.key.clone()) {
                 Ok(()) => effects.grant(waiter, Arc::clone(&holder.hold), true),
                 Err(error) => effects.fail(waiter, error),
@@ -341,7 +345,8 @@ impl Entry {
         let Store::Granted(granted) = &mut self.store else { return };
         let writer_waits = self.queue.iter().any(|waiter| waiter.mode == Mode::Write);
         // With a local writer waiting the exclusive grant is kept for it, as long as it may still be handed over.
-        let keep = writer_waits && self.queue.front().is_some_and(|first| granted.may_hand_over(&first.options, context.now()));
+        let keep = writer_waits
+            && self.queue.front().is_some_and(|first| granted.may_hand_over(&first.options, context.now()));
         let mut changed = false;
         if granted.grant.mode == Mode::Write && reads_only && !keep {
             granted.grant.mode = Mode::Read;
@@ -350,7 +355,8 @@ impl Entry {
         let first_writer = self.queue.front().filter(|first| first.mode == Mode::Write && !first.tries);
         let announce = first_writer.filter(|_| granted.grant.mode == Mode::Read);
         if announce.is_some() != granted.next.is_some() {
-            granted.next = announce.map(|first| request_for(context, first, Some(first_ticket(context, first))));
+            granted.next =
+                announce.map(|first| request_for(context, first, Some(first_ticket(context, first))));
             changed = true;
         }
         if changed {
@@ -392,7 +398,9 @@ impl Entry {
         granted.validity.lose(reason);
         let (id, shown) = (granted.grant.id, std::mem::take(&mut granted.shown));
         let error = Error::new(ErrorKind::Lost, format!("the lock was lost: {}", reason.as_str()));
-        effects.shown.extend(shown.into_iter().map(|sender| (sender, Err(error.clone().with_key(context.key)))));
+        effects
+            .shown
+            .extend(shown.into_iter().map(|sender| (sender, Err(error.clone().with_key(context.key)))));
         self.holders.clear();
         self.leave(context, id, Unlocked::WasLost, next, effects);
     }
@@ -436,7 +444,13 @@ impl Entry {
     }
 
     /// The store could not be asked, or nobody knows what it did: everybody who waits is told, and the attempt is undone.
-    pub(super) fn failed(&mut self, context: &Context<'_>, id: AcquisitionId, error: &Error, effects: &mut Effects) {
+    pub(super) fn failed(
+        &mut self,
+        context: &Context<'_>,
+        id: AcquisitionId,
+        error: &Error,
+        effects: &mut Effects,
+    ) {
         match &self.store {
             Store::Contending(contender) if contender.request.id == id => {}
             _ => return,
@@ -454,7 +468,9 @@ impl Entry {
     /// What the driver does next.
     pub(super) fn step(&mut self) -> Step {
         match &mut self.store {
-            Store::Contending(contender) => Step::Acquire(contender.request.clone(), Arc::clone(&contender.cancel)),
+            Store::Contending(contender) => {
+                Step::Acquire(contender.request.clone(), Arc::clone(&contender.cancel))
+            }
             Store::Releasing(leaving) => {
                 Step::Release { id: leaving.id, next: leaving.next.clone(), attempts: leaving.attempts }
             }

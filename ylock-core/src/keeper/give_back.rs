@@ -80,7 +80,9 @@ impl Entry {
 
     /// Counts one acquisition less. Answers whether that changes anything for others.
     fn count_down(&mut self, hold: &Arc<Hold>, mode: Mode) -> bool {
-        let Some(position) = self.holders.iter().position(|holder| Arc::ptr_eq(&holder.hold, hold)) else { return false };
+        let Some(position) = self.holders.iter().position(|holder| Arc::ptr_eq(&holder.hold, hold)) else {
+            return false;
+        };
         let holder = &mut self.holders[position];
         let before = holder.mode();
         match mode {
@@ -117,11 +119,18 @@ impl Entry {
     }
 
     /// A release was not confirmed for a whole lease: the store frees it by itself.
-    pub(super) fn gave_up(&mut self, context: &Context<'_>, id: AcquisitionId, error: &Error, effects: &mut Effects) {
+    pub(super) fn gave_up(
+        &mut self,
+        context: &Context<'_>,
+        id: AcquisitionId,
+        error: &Error,
+        effects: &mut Effects,
+    ) {
         let Some(leaving) = self.take_leaving(id) else { return };
         effects.done.extend(leaving.done.into_iter().map(|done| (done, Err(error.clone()))));
         // They have sent nothing yet, so nothing about them is unknown.
-        let unavailable = Error::new(ErrorKind::Unavailable, "the store does not answer").with_source(error.clone());
+        let unavailable =
+            Error::new(ErrorKind::Unavailable, "the store does not answer").with_source(error.clone());
         self.fail_all(&unavailable.with_key(context.key), effects);
         self.advance(context, effects);
     }

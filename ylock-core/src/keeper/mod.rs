@@ -248,7 +248,10 @@ impl Drop for Keeper {
 
 impl fmt::Debug for Keeper {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keeper").field("engine", &self.engine).field("entries", &self.len()).finish_non_exhaustive()
+        f.debug_struct("Keeper")
+            .field("engine", &self.engine)
+            .field("entries", &self.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -271,9 +274,9 @@ impl Acquired {
         let (shown, answer) = oneshot::channel();
         let key = self.hold.validity.key.clone();
         let lost = || Error::new(ErrorKind::Lost, "the lock was lost").with_key(&key);
-        let result = self.keeper.change(&key, |entry, context, effects| {
-            entry.downgrade(context, &self.hold, shown, effects)
-        });
+        let result = self
+            .keeper
+            .change(&key, |entry, context, effects| entry.downgrade(context, &self.hold, shown, effects));
         result.ok_or_else(lost)??;
         self.mode = Mode::Read;
         Ok(answer)

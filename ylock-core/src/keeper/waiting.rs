@@ -82,7 +82,8 @@ impl Keeper {
         let tries = ask.limit().is_some_and(|limit| limit.is_zero());
         let (waiter, answer) = self.waiter(&ask, tries);
         let number = waiter.number;
-        let mut waiting = Waiting { keeper: Arc::clone(self), key: ask.key.clone(), number, answer, ended: true };
+        let mut waiting =
+            Waiting { keeper: Arc::clone(self), key: ask.key.clone(), number, answer, ended: true };
         let mut effects = Effects::default();
         let mut shard = lock(self.shard(&ask.key));
         if self.closed.load(Ordering::SeqCst) {

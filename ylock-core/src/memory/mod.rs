@@ -15,8 +15,8 @@ use async_trait::async_trait;
 use tokio::sync::Notify;
 
 use crate::engine::{
-    AcquisitionId, Engine, Grant, Holder, Holding, Inspection, LossReason, Patience, Release, Renewal, Request, Ticket,
-    Waiter,
+    AcquisitionId, Engine, Grant, Holder, Holding, Inspection, LossReason, Patience, Release, Renewal,
+    Request, Ticket, Waiter,
 };
 use crate::environment::{Environment, Moment, SystemEnvironment};
 use crate::error::{Error, ErrorKind, Result};
@@ -102,7 +102,8 @@ impl MemoryStore {
 
     fn next_token(&self) -> Result<StoreToken> {
         let number = self.0.last_token.fetch_add(1, Ordering::Relaxed) + 1;
-        StoreToken::new(number).ok_or_else(|| Error::new(ErrorKind::Unexpected, "the store has run out of tokens"))
+        StoreToken::new(number)
+            .ok_or_else(|| Error::new(ErrorKind::Unexpected, "the store has run out of tokens"))
     }
 }
 
@@ -236,7 +237,8 @@ impl Engine for MemoryEngine {
         Ok(self.store.with(key, |state, _| {
             let mut inspection = Inspection::default();
             for contender in state.contenders() {
-                let (id, owner, mode, since) = (contender.id, contender.owner, contender.mode, time(contender.since));
+                let (id, owner, mode, since) =
+                    (contender.id, contender.owner, contender.mode, time(contender.since));
                 if contender.holds() {
                     let token = contender.token.map(Into::into);
                     inspection.holders.push(Holder { id, owner, mode, since, token });

@@ -75,7 +75,13 @@ impl State {
     }
 
     /// Puts a request into the queue, or keeps it there; answers what wakes it.
-    pub(super) fn join(&mut self, request: &Request, ticket: Ticket, expires: Moment, since: i64) -> Arc<Notify> {
+    pub(super) fn join(
+        &mut self,
+        request: &Request,
+        ticket: Ticket,
+        expires: Moment,
+        since: i64,
+    ) -> Arc<Notify> {
         if let Some(own) = self.contenders.iter_mut().find(|contender| contender.id == request.id) {
             own.expires = expires;
             own.behind = None;
@@ -120,9 +126,12 @@ impl State {
     /// Whether somebody who conflicts with this one waits.
     pub(super) fn is_contended(&self, id: AcquisitionId) -> bool {
         let Some(own) = self.place(id).map(|place| &self.contenders[place]) else { return false };
-        self.contenders
-            .iter()
-            .any(|other| !other.holds() && other.behind != Some(id) && other.id != id && other.mode.conflicts_with(own.mode))
+        self.contenders.iter().any(|other| {
+            !other.holds()
+                && other.behind != Some(id)
+                && other.id != id
+                && other.mode.conflicts_with(own.mode)
+        })
     }
 
     /// Renews a grant, and shows its mode from now on.
