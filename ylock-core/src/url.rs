@@ -63,6 +63,7 @@ impl EngineUrl {
         let (scheme, rest) = url.split_once("://").ok_or_else(|| {
             wrong("a URL begins with the engine, such as cassandra://host1,host2,host3/keyspace or memory://")
         })?;
+        no_login_in_pieces(rest)?;
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         let (login, hosts) = match authority.rsplit_once('@') {
@@ -82,6 +83,17 @@ impl EngineUrl {
             options: read_options(query)?,
         })
     }
+}
+
+/// A password with a bare `/` or `?` would be read as port, path and option, and be shown by a complaint about them.
+fn no_login_in_pieces(rest: &str) -> Result<()> {
+    let behind_hosts = rest.find(['/', '?']).map_or("", |end| &rest[end..]);
+    if !behind_hosts.contains('@') {
+        return Ok(());
+    }
+    Err(wrong(
+        "an @ stands behind the hosts of the URL: in a user, a password or an option write / as %2F, ? as %3F, @ as %40",
+    ))
 }
 
 fn read_login(login: &str) -> Result<(Option<String>, Option<Secret>)> {

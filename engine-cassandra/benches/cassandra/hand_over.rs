@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 use ylock_core::Key;
 use ylock_core::environment::SystemEnvironment;
-use ylock_engine_cassandra::algorithm::store::Store;
+use ylock_engine_cassandra::algorithm::store::{Slot, State, Store};
 use ylock_engine_cassandra::driver::Table;
 
 use super::figures::{Times, ms, ratio};
@@ -19,8 +19,10 @@ const WARM_UP: Duration = Duration::from_secs(4);
 const TIME: Duration = Duration::from_secs(10);
 
 pub(crate) async fn run() {
-    let read = raw_read().await;
-    println!("raw quorum read            p50 {:>10}", ms(read));
+    let read = raw_read(2).await;
+    for rows in [2, 64] {
+        println!("raw quorum read, {rows:2} rows   p50 {:>10}", ms(raw_read(rows).await));
+    }
     let mut at_two = Duration::ZERO;
     for contenders in [1, 2, 8, 32, 64] {
         let mut result = contend(contenders).await;
@@ -41,11 +43,15 @@ pub(crate) async fn run() {
     }
 }
 
-/// The median of reading the partition that the lock uses.
-async fn raw_read() -> Duration {
+/// The median of reading a partition as so many clients leave it behind.
+async fn raw_read(rows: u128) -> Duration {
     let environment = SystemEnvironment::shared();
     let table = Table::connect(&super::options(LEASE), &environment).await.expect("the cluster answers");
     let key = Key::new(group(), "raw").expect("a key");
+    for slot in 0..rows {
+        let row = super::uncontended::write(State::Idle, true);
+        table.write(&key, Slot::from_u128(1 << 100 | slot), &row).await.expect("written");
+    }
     let mut times = Times::default();
     for round in 0..4_000 {
         let start = Instant::now();

@@ -67,7 +67,7 @@ async fn raw_turn(table: &Table, key: &Key) -> Times {
 }
 
 /// What the engine writes: the row and its token, and at the end the last token too.
-fn write(state: State, releases: bool) -> Write {
+pub(super) fn write(state: State, releases: bool) -> Write {
     let stamp = SystemEnvironment::shared().wall_micros();
     let token = StoreToken::new(u64::try_from(stamp).expect("after 1970")).expect("a token");
     let claim = TimedClaim { claim: Claim { token, mode: Mode::Write }, ttl: 604_800 };

@@ -13,10 +13,14 @@ pub(crate) const LEASE: Duration = Duration::from_secs(4);
 
 /// How to reach the cluster under test.
 pub(crate) fn options() -> CassandraOptions {
+    options_with(LEASE)
+}
+
+fn options_with(lease: Duration) -> CassandraOptions {
     let hosts = std::env::var("YLOCK_TEST_CASSANDRA")
         .expect("YLOCK_TEST_CASSANDRA names the nodes: run `cargo xtask test cassandra`, which starts some");
     let options =
-        CassandraOptions::new("ylock_engine_test").with_schema(SchemaMode::Create).with_lease(LEASE);
+        CassandraOptions::new("ylock_engine_test").with_schema(SchemaMode::Create).with_lease(lease);
     hosts.split(',').fold(options, |options, host| options.with_host(host, 9042))
 }
 
@@ -28,6 +32,12 @@ pub(crate) async fn engine() -> CassandraEngine {
 /// A new client.
 pub(crate) async fn client() -> Ylock {
     over(engine().await)
+}
+
+/// A new client with this lease.
+pub(crate) async fn client_with(lease: Duration) -> Ylock {
+    let engine = CassandraEngine::connect(&options_with(lease)).await.expect("the cluster under test answers");
+    Ylock::new(engine).with_options(Options::default().with_lease(lease))
 }
 
 /// A client with the lease of the tests.

@@ -35,6 +35,8 @@ pub async fn an_acquisition_that_hangs_leaves_no_orphan(stage: Stage) {
     let (here, there) = (forgetful(&stage, &faults).await, stage.client().await);
     let waiting = Contender::start(&here, Mode::Write);
     eventually(stage.soon(), "the store has it", || async { there.look().await.holders.len() == 1 }).await;
+    // The claim may be seen before the store's last answer, which then is still to get lost.
+    eventually(stage.soon(), "its answer hangs", || async { faults.left() == 0 }).await;
     assert!(!waiting.is_done());
     waiting.cancel().await;
     drop(there.write().await);

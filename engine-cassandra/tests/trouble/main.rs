@@ -1,0 +1,109 @@
+//! What happens to locks while nodes of the cluster die, stop and return.
+//!
+//! Run alone by `cargo xtask test`, which started the nodes and so may break them.
+#![allow(clippy::disallowed_methods, reason = "tests start tasks of their own")]
+
+#[path = "../cluster/mod.rs"]
+mod cluster;
+mod nodes;
+mod traffic;
+
+use std::time::{Duration, Instant};
+
+use ylock_core::testkit::{eventually, within};
+use ylock_core::{ErrorKind, Unlocked};
+
+use nodes::{Broken, How};
+use traffic::Traffic;
+
+/// Long enough for one node that answers nothing to be noticed by the driver and left.
+const LEASE: Duration = Duration::from_secs(10);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a cassandra that may be broken: run `cargo xtask test`"]
+async fn a_node_that_is_killed_while_locks_are_held_harms_nobody() {
+    one_node_fails(How::Killed).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a cassandra that may be broken: run `cargo xtask test`"]
+async fn a_node_that_is_stopped_while_locks_are_held_harms_nobody() {
+    one_node_fails(How::Stopped).await;
+}
+
+/// Locks that are held stay held for longer than a lease, others go from hand to hand, and nobody meets anybody, while the
+/// node is away and when it is back with all that it missed.
+async fn one_node_fails(how: How) {
+    let holder = cluster::client_with(LEASE).await;
+    let held = holder.locks(cluster::group());
+    let mut guards = Vec::new();
+    for name in 0..20 {
+        guards.push(held.write(format!("held-{name}")).await.unwrap());
+    }
+    let traffic = Traffic::start(LEASE).await;
+    traffic.until_more().await;
+
+    let broken = Broken::one(2, how).await;
+    traffic.until_more().await;
+    let newcomer = within(LEASE * 2, "a new client connects", cluster::client_with(LEASE)).await;
+    let taken = newcomer.locks(held.group()).try_write("held-0").await.unwrap();
+    assert!(taken.is_none(), "what is held stays held");
+    // Every lease was renewed at least once without the node.
+    tokio::time::sleep(LEASE + LEASE / 2).await;
+    assert!(guards.iter().all(ylock_core::Guard::is_valid), "one node down loses no lock");
+    traffic.until_more().await;
+
+    broken.mend().await;
+    traffic.until_more().await;
+    let visits = traffic.stop().await;
+    assert!(visits > 0);
+    for guard in guards {
+        assert_eq!(guard.unlock().await.unwrap(), Unlocked::Released);
+    }
+    holder.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a cassandra that may be broken: run `cargo xtask test`"]
+async fn without_a_majority_nothing_is_acquired_until_it_is_back() {
+    let ylock = cluster::client_with(LEASE).await;
+    let users = ylock.locks(cluster::group());
+    let held = users.write("held").await.unwrap();
+
+    let broken = Broken::two(2, 3, How::Killed).await;
+    let start = Instant::now();
+    for attempt in ["try_write", "write"] {
+        let outcome = match attempt {
+            "write" => within(LEASE * 2, "an answer", users.write("free")).await.map(Some),
+            _ => within(LEASE, "an answer", users.try_write("free")).await,
+        };
+        let error = outcome.err().unwrap_or_else(|| panic!("{attempt} was granted by one node of three"));
+        // Or nobody knows whether the claim got through: then it is being undone, and nothing was acquired either.
+        let kinds = [ErrorKind::Unavailable, ErrorKind::Indeterminate];
+        assert!(kinds.contains(&error.kind()), "{attempt}: {error}");
+    }
+    let bound = LEASE * 2;
+    within(bound, "a lock that cannot be renewed is lost", held.lost()).await;
+    assert!(!held.is_valid());
+    println!("refused and lost within {:.1} s", start.elapsed().as_secs_f64());
+
+    broken.mend().await;
+    for name in ["free", "held"] {
+        let guard = within(LEASE * 3, "granted again", async {
+            loop {
+                match users.write(name).await {
+                    Ok(guard) => return guard,
+                    Err(error) => assert!(error.is_retryable(), "{name}: {error}"),
+                }
+            }
+        })
+        .await;
+        guard.unlock().await.unwrap();
+    }
+    let nobody = || async {
+        let seen = ylock.inspect(users.group(), "free").await.unwrap();
+        seen.holders.is_empty() && seen.queue.is_empty()
+    };
+    eventually(LEASE * 2, "what was refused has left nothing behind", nobody).await;
+    ylock.close().await;
+}
