@@ -19,10 +19,10 @@ const WARM_UP: Duration = Duration::from_secs(4);
 const TIME: Duration = Duration::from_secs(10);
 
 pub(crate) async fn run() {
-    let read = raw_read(2).await;
-    for rows in [2, 64] {
-        println!("raw quorum read, {rows:2} rows   p50 {:>10}", ms(raw_read(rows).await));
-    }
+    let read = raw_read(2, Duration::ZERO).await;
+    println!("raw quorum read of  2 rows p50 {:>10}", ms(read));
+    println!("the same, 5 ms apart       p50 {:>10}", ms(raw_read(2, HOLD).await));
+    println!("raw quorum read of 64 rows p50 {:>10}", ms(raw_read(64, Duration::ZERO).await));
     let mut at_two = Duration::ZERO;
     for contenders in [1, 2, 8, 32, 64] {
         let mut result = contend(contenders).await;
@@ -43,8 +43,8 @@ pub(crate) async fn run() {
     }
 }
 
-/// The median of reading a partition as so many clients leave it behind.
-async fn raw_read(rows: u128) -> Duration {
+/// The median of reading a partition as so many clients leave it behind, one time after the other with a pause between.
+async fn raw_read(rows: u128, pause: Duration) -> Duration {
     let environment = SystemEnvironment::shared();
     let table = Table::connect(&super::options(LEASE), &environment).await.expect("the cluster answers");
     let key = Key::new(group(), "raw").expect("a key");
@@ -53,10 +53,14 @@ async fn raw_read(rows: u128) -> Duration {
         table.write(&key, Slot::from_u128(1 << 100 | slot), &row).await.expect("written");
     }
     let mut times = Times::default();
-    for round in 0..4_000 {
+    let rounds = if pause.is_zero() { 4_000 } else { 1_000 };
+    for round in 0..rounds {
+        if !pause.is_zero() {
+            tokio::time::sleep(pause).await;
+        }
         let start = Instant::now();
         table.read(&key).await.expect("read");
-        if round >= 2_000 {
+        if round >= rounds / 2 {
             times.push(start.elapsed());
         }
     }

@@ -1,11 +1,13 @@
 //! How long a waiter pauses between two looks.
 //!
-//! Cassandra tells nobody that a lock is free, so waiters look again. The first two in the queue look often, the others in
+//! Cassandra tells nobody that a lock is free, so waiters look again. Two of them look often: the first in the queue, who
+//! waits for the holder to leave, and the second, who must claim as soon as the first has entered. The others look in
 //! proportion to how long they still have to wait: then the looks per hand-over grow with the logarithm of the queue's
 //! length, not with the length.
 //!
-//! A *turn* is the time from one holder's entry to the next one's. It contains the pause of whoever is first, so
-//! nobody pauses for more than a part of it: otherwise a queue that was slow once would stay slow.
+//! What is learnt, and from what, matters: a pause must not be derived from how fast the queue moves, because that
+//! contains the pauses. A queue that was slow once would stay slow. So it is derived from how long holders are inside and how
+//! fast the store answers, and both are taken for less rather than more.
 
 use std::time::Duration;
 
@@ -14,77 +16,122 @@ use ylock_core::environment::{Environment, Moment};
 
 use super::store::{Partition, State};
 
-/// A look costs a trip; looking more often than this only makes the servers slower.
-const SHORTEST: Duration = Duration::from_micros(500);
+/// Less than this no timer can do, and a look takes as long.
+const SHORTEST: Duration = Duration::from_millis(1);
 /// What nobody should wait longer than without looking.
 const LONGEST: Duration = Duration::from_millis(500);
-/// While nothing is known of turns, the first looks again after this part of the time for which the present holder has been
-/// inside: a long hold costs few looks, and its end is found out late by a twelfth at most.
+/// The first two look again after this part of the time for which the holder has been inside: a long hold costs few looks, and
+/// its end is found out late by a twelfth at most.
 const PART_OF_HOLD: u32 = 12;
+/// What the second adds to a pause: the first must find out first, and has to be let in.
+const BEHIND_THE_FIRST: Duration = Duration::from_millis(2);
+/// What a hand-over takes, in looks: a release, the look that finds it, and half a pause.
+const LOOKS_PER_HAND_OVER: u32 = 3;
 
-/// What one waiter has observed.
+/// What was learnt at this lock so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Learnt {
+    /// How long holders are inside, rather less than more.
+    hold: Duration,
+    /// How long a look takes.
+    look: Duration,
+}
+
+/// What one waiter observes.
 #[derive(Debug)]
 pub(super) struct Pace {
-    /// Who was inside at the last look, and since when that has been seen.
-    inside: Option<(AcquisitionId, Moment)>,
-    /// How many were before this waiter at its first look, and when that was.
-    start: Option<(usize, Moment)>,
-    /// How long a turn takes, as far as it is known.
-    pub(super) turn: Option<Duration>,
+    pub(super) learnt: Learnt,
+    last: Option<Sight>,
+}
+
+/// Who was inside at the last look, if anybody, and since and until when that has been seen.
+#[derive(Clone, Copy, Debug)]
+struct Sight {
+    inside: Option<(AcquisitionId, State)>,
+    since: Moment,
+    until: Moment,
 }
 
 impl Pace {
-    /// A waiter that knows how long turns took before.
-    pub(super) fn new(turn: Option<Duration>) -> Self {
-        Self { inside: None, start: None, turn }
+    /// A waiter that knows what others of its client have learnt.
+    pub(super) fn new(learnt: Learnt) -> Self {
+        Self { learnt, last: None }
     }
 
-    /// The pause before the next look, on average, for somebody with so many `before` it who have not entered.
+    /// A look took this long.
+    pub(super) fn looked_for(&mut self, time: Duration) {
+        self.learnt.look = average(self.learnt.look, time);
+    }
+
+    /// The pause before the next look, for somebody with so many `before` it who have not entered.
     pub(super) fn pause(&mut self, before: usize, look: &Partition, now: Moment) -> Duration {
-        let inside_for = self.observe(look, now);
-        self.measure(before, now);
-        let pause = match self.turn {
-            // First: half of what is left of this turn, then more and more often.
-            Some(turn) if before == 0 && turn > inside_for => (turn - inside_for) / 2,
-            Some(_) if before == 0 => inside_for / PART_OF_HOLD,
-            // Second: must find out that the first has entered, and claim, before that one leaves.
-            Some(turn) => turn.saturating_mul(u32::try_from(before.max(2) - 1).unwrap_or(u32::MAX)) / 2,
-            None => inside_for.saturating_mul(u32::try_from(before + 1).unwrap_or(u32::MAX)) / PART_OF_HOLD,
-        };
-        pause.clamp(SHORTEST, LONGEST)
+        let sight = self.observe(look, now, before);
+        let seen_for = sight.until.since(sight.since);
+        let left = (self.expected_hold(sight) * 7 / 8).saturating_sub(seen_for);
+        let next_look = left.max(seen_for / PART_OF_HOLD);
+        match before {
+            0 => next_look.min(LONGEST),
+            1 => (next_look + BEHIND_THE_FIRST).min(LONGEST),
+            // That nobody enters may be due to such a pause, so it must not make the next one longer.
+            _ => self.learnt.pause_behind(before, if sight.is_held() { seen_for } else { Duration::ZERO }),
+        }
     }
 
-    /// For how long the present holder has been seen inside. One that claimed first and says no more is taken for it.
-    fn observe(&mut self, look: &Partition, now: Moment) -> Duration {
+    /// Somebody who has claimed and says no more may be inside since long, or about to enter: nobody knows.
+    fn expected_hold(&self, sight: Sight) -> Duration {
+        if sight.is_held() { self.learnt.hold } else { Duration::ZERO }
+    }
+
+    /// Who is inside now. One that claimed first and says no more is taken for it.
+    fn observe(&mut self, look: &Partition, now: Moment, before: usize) -> Sight {
         let rows = || look.rows.iter().filter_map(|seen| seen.row.as_ref());
         let held = rows().find(|row| row.state == State::Held);
         let claimed = rows().filter(|row| row.state == State::Claimed).min_by_key(|row| row.ticket);
-        let inside = held.or(claimed).map(|row| row.acquisition);
-        match (inside, self.inside) {
-            (Some(id), Some((seen, since))) if id == seen => now.since(since),
-            (Some(id), _) => {
-                self.inside = Some((id, now));
-                Duration::ZERO
+        let inside = held.or(claimed).map(|row| (row.acquisition, row.state));
+        let since = match self.last {
+            Some(last) if last.inside == inside => last.since,
+            Some(gone) => {
+                // From far behind it was not seen often enough to tell.
+                if before <= 1 && gone.is_held() {
+                    self.learnt.hold = average(self.learnt.hold, gone.until.since(gone.since));
+                }
+                now
             }
-            (None, _) => Duration::ZERO,
-        }
-    }
-
-    /// Learns how long a turn takes from how far this waiter has moved.
-    fn measure(&mut self, before: usize, now: Moment) {
-        let (first, since) = *self.start.get_or_insert((before, now));
-        if let Ok(moved @ 1..) = u32::try_from(first.saturating_sub(before)) {
-            self.turn = Some(now.since(since) / moved);
-        }
+            None => now,
+        };
+        *self.last.insert(Sight { inside, since, until: now })
     }
 }
 
-/// How long to wait before the first look, for somebody who saw so many others a moment ago.
-pub(super) fn first_pause(turn: Duration, others: usize) -> Duration {
-    turn.saturating_mul(u32::try_from(others.saturating_sub(2)).unwrap_or(u32::MAX)).min(LONGEST) / 2
+impl Sight {
+    fn is_held(&self) -> bool {
+        self.inside.is_some_and(|(_, state)| state == State::Held)
+    }
 }
 
-/// About as long as `pause`: a fifth more or less, so that waiters do not move in step.
+impl Learnt {
+    /// The pause of somebody who is far behind: until it should be second, and rather less.
+    fn pause_behind(&self, before: usize, seen_for: Duration) -> Duration {
+        let turn = self.hold.max(seen_for) + self.look * LOOKS_PER_HAND_OVER;
+        let turns = u32::try_from(before.saturating_sub(1)).unwrap_or(u32::MAX);
+        (turn.saturating_mul(turns) * 9 / 10).clamp(SHORTEST, LONGEST)
+    }
+
+    /// How long to wait before the first look, for somebody who saw so many others a moment ago.
+    pub(super) fn first_pause(&self, others: usize) -> Duration {
+        // One of them was the holder.
+        if others > 2 { self.pause_behind(others - 1, Duration::ZERO) } else { Duration::ZERO }
+    }
+}
+
+fn average(before: Duration, seen: Duration) -> Duration {
+    (before * 3 + seen) / 4
+}
+
+/// About as long as `pause`: a little less on average, so that waiters do not move in step. Nothing for what no timer can do.
 pub(super) fn about(pause: Duration, environment: &dyn Environment) -> Duration {
-    pause.mul_f64(0.6) + environment.jitter(pause.mul_f64(0.4))
+    if pause < SHORTEST {
+        return Duration::ZERO;
+    }
+    pause.mul_f64(0.8) + environment.jitter(pause.mul_f64(0.2))
 }

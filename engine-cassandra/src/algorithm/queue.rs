@@ -33,7 +33,7 @@ use super::store::{Partition, State};
 /// `Unavailable` if the store has not answered for one lease; what cannot be mended by waiting, at once.
 pub async fn get_lock(seat: &Arc<Seat>, request: &Request) -> Result<Grant> {
     let mut patience = Patience::new(seat, request);
-    let mut pace = Pace::new(seat.turn());
+    let mut pace = Pace::new(seat.learnt());
     if let Err(error) = join_behind_others(seat, request).await {
         patience.bear(error).await?;
     }
@@ -60,7 +60,10 @@ async fn join_behind_others(seat: &Arc<Seat>, request: &Request) -> Result<()> {
 async fn one_round(seat: &Arc<Seat>, request: &Request, pace: &mut Pace) -> Result<Option<Grant>> {
     // Whatever I decided last, a quorum has it before I look: the argument for safety begins here.
     let me = seat.join(request, seat.is_alone()).await?;
+    let began = seat.client.now();
     let look = seat.look().await?;
+    pace.looked_for(seat.client.now().since(began));
+    seat.remember(pace.learnt);
     match me.judge(&look) {
         Verdict::Enter if is_in_time(seat, request) => return enter(seat, request, &me, &look).map(Some),
         Verdict::Claim => seat.claim(request, None).await?,
@@ -149,10 +152,13 @@ fn is_due(seat: &Seat, request: &Request) -> bool {
 async fn wait(seat: &Seat, request: &Request, pace: &mut Pace, before: usize, look: &Partition) {
     let environment = &seat.client.environment;
     let pause = pace.pause(before, look, environment.now());
-    seat.remember_turn(pace.turn);
+    seat.remember(pace.learnt);
     // Never past the moment at which the row must be shown again.
     let longest = (request.lease / 3).saturating_sub(environment.now().since(seat.sent()));
-    environment.sleep(pace::about(pause, &**environment).min(longest)).await;
+    let pause = pace::about(pause, &**environment).min(longest);
+    if !pause.is_zero() {
+        environment.sleep(pause).await;
+    }
 }
 
 fn revoked(request: &Request) -> Error {

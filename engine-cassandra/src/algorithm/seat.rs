@@ -13,7 +13,7 @@ use ylock_core::{Error, ErrorKind, Key, Mode, Result, StoreToken};
 
 use super::clock::{HybridClock, Stamps};
 use super::judge::{self, Contender};
-use super::pace;
+use super::pace::Learnt;
 use super::store::{Claim, Next, Partition, Row, Slot, State, Store, TimedClaim, Write};
 
 /// What all seats of one client share.
@@ -77,8 +77,8 @@ struct Written {
     largest_token: Option<StoreToken>,
     /// How many others the last look showed.
     others: usize,
-    /// How long it took lately from one entry to the next.
-    turn: Option<Duration>,
+    /// How fast the queue moves here.
+    learnt: Learnt,
     /// When a look last showed somebody else.
     others_seen: Option<Moment>,
 }
@@ -255,21 +255,21 @@ impl Seat {
         self.written().others == 0
     }
 
-    /// How long turns took here, as far as it is known.
-    pub(super) fn turn(&self) -> Option<Duration> {
-        self.written().turn
+    /// How fast the queue moves here, as far as it is known.
+    pub(super) fn learnt(&self) -> Learnt {
+        self.written().learnt
     }
 
-    pub(super) fn remember_turn(&self, turn: Option<Duration>) {
-        self.written().turn = turn;
+    pub(super) fn remember(&self, learnt: Learnt) {
+        self.written().learnt = learnt;
     }
 
     /// How long a newcomer need not look, because it has just seen a queue.
     pub(super) fn first_pause(&self) -> Option<Duration> {
         let written = self.written();
-        let (turn, seen) = (written.turn?, written.others_seen?);
-        let pause = pace::first_pause(turn, written.others);
-        (pause > self.client.now().since(seen)).then_some(pause)
+        let pause = written.learnt.first_pause(written.others);
+        let fresh = written.others_seen.is_some_and(|seen| self.client.now().since(seen) < pause);
+        fresh.then_some(pause)
     }
 
     /// A place in the queue behind everybody this seat has seen.

@@ -36,7 +36,8 @@ pub(crate) async fn client() -> Ylock {
 
 /// A new client with this lease.
 pub(crate) async fn client_with(lease: Duration) -> Ylock {
-    let engine = CassandraEngine::connect(&options_with(lease)).await.expect("the cluster under test answers");
+    let engine =
+        CassandraEngine::connect(&options_with(lease)).await.expect("the cluster under test answers");
     Ylock::new(engine).with_options(Options::default().with_lease(lease))
 }
 
