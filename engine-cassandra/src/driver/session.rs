@@ -20,6 +20,9 @@ use super::errors::connect;
 use super::tls;
 use crate::options::{CassandraOptions, Consistency};
 
+/// A node that is only busy must not be taken for dead.
+const SHORTEST_PROBE: Duration = Duration::from_millis(500);
+
 /// Connects to the cluster.
 pub(super) async fn open(options: &CassandraOptions, environment: &dyn Environment) -> Result<Session> {
     let builder = builder(options)?;
@@ -46,7 +49,7 @@ fn builder(options: &CassandraOptions) -> Result<SessionBuilder> {
     // The addresses are tried one after the other: one that swallows packets must not use up the time of all.
     let share = options.connect_timeout() / u32::try_from(addresses.len() + 1).unwrap_or(u32::MAX);
     // A node that stopped answering is left after two of these; until then every third request waits for it in vain.
-    let probe = options.request_timeout();
+    let probe = options.request_timeout().max(SHORTEST_PROBE);
     let mut builder = SessionBuilder::new()
         .known_nodes(addresses)
         .tls_context(tls::config(options.tls())?)

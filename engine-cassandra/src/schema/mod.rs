@@ -32,14 +32,13 @@ pub(crate) async fn ensure(
     environment: &Arc<dyn Environment>,
 ) -> Result<()> {
     match options.schema() {
-        SchemaMode::Create => create(session, options, environment).await?,
+        SchemaMode::Create => create(session, options, environment).await,
         SchemaMode::Check => match look(session, options).await? {
-            Found::Fits => {}
-            Found::Wrong(error) => return Err(error),
-            Found::NoKeyspace | Found::NoTable => return Err(missing(options)),
+            Found::Fits => replicas::check(session, options).await,
+            Found::Wrong(error) => Err(error),
+            Found::NoKeyspace | Found::NoTable => Err(missing(options)),
         },
     }
-    replicas::check(session, options).await
 }
 
 /// Creates what is missing until nothing is.
@@ -69,7 +68,11 @@ async fn create(
 async fn step(session: &Session, options: &CassandraOptions) -> Result<bool> {
     // Look first: where all is there no statement is sent, and no right to create is needed.
     match look(session, options).await? {
-        Found::Fits => settle(session, options).await.map(|()| true),
+        Found::Fits => {
+            // First: where the named data centre has no replicas, nobody would answer what comes next.
+            replicas::check(session, options).await?;
+            settle(session, options).await.map(|()| true)
+        }
         Found::NoKeyspace => change(session, text::keyspace(options)).await.map(|()| false),
         Found::NoTable => change(session, text::table(options)).await.map(|()| false),
         Found::Wrong(error) => Err(error),

@@ -3,8 +3,7 @@ use std::time::Duration;
 
 use ylock_core::url::EngineUrl;
 use ylock_core::{ErrorKind, Options};
-use ylock_engine_cassandra::algorithm::store::{State, Store};
-use ylock_engine_cassandra::driver::Table;
+use ylock_engine_cassandra::algorithm::store::State;
 use ylock_engine_cassandra::options::{CassandraOptions, Consistency};
 
 use super::cluster::*;
@@ -106,16 +105,6 @@ async fn a_data_centre_without_replicas_is_named() {
             }
         }
     }
-}
-
-#[tokio::test]
-#[ignore = "needs cassandra: run `cargo xtask test`"]
-async fn a_request_that_takes_too_long_is_unavailable_and_names_its_key() {
-    let options = options().with_request_timeout(Duration::from_micros(1));
-    let good = Bench::new().await;
-    let Ok(table) = Table::connect(&options, &environment()).await else { return };
-    let error = table.write(&good.key, good.slot, &write(stamp(), row(State::Held))).await.unwrap_err();
-    assert_eq!((error.kind(), error.key()), (ErrorKind::Unavailable, Some(&good.key)), "{error}");
 }
 
 /// A port on which connections are accepted and nothing is ever answered.

@@ -81,6 +81,7 @@ async fn without_a_majority_nothing_is_acquired_until_it_is_back() {
         // Or nobody knows whether the claim got through: then it is being undone, and nothing was acquired either.
         let kinds = [ErrorKind::Unavailable, ErrorKind::Indeterminate];
         assert!(kinds.contains(&error.kind()), "{attempt}: {error}");
+        assert_eq!(error.key().map(|key| key.name()), Some("free"), "{attempt}: {error}");
     }
     let bound = LEASE * 2;
     within(bound, "a lock that cannot be renewed is lost", held.lost()).await;
