@@ -48,14 +48,17 @@ fn builder(options: &CassandraOptions) -> Result<SessionBuilder> {
     let addresses = options.addresses();
     // The addresses are tried one after the other: one that swallows packets must not use up the time of all.
     let share = options.connect_timeout() / u32::try_from(addresses.len() + 1).unwrap_or(u32::MAX);
-    // A node that stopped answering is left after two of these; until then every third request waits for it in vain.
-    let probe = options.request_timeout().max(SHORTEST_PROBE);
+    // A node that is stopped takes connections and answers nothing, and nothing but these ends such a connection, also
+    // while it is being set up. Until then every third request waits for the node in vain. Connecting may meet it twice, first
+    // for the control connection and then for the pool: both must fit into the time for connecting.
+    let interval = options.connect_timeout() / 8;
+    let patience = options.request_timeout().min(options.connect_timeout() / 5).max(SHORTEST_PROBE);
     let mut builder = SessionBuilder::new()
         .known_nodes(addresses)
         .tls_context(tls::config(options.tls())?)
         .connection_timeout(share)
-        .keepalive_interval(probe)
-        .keepalive_timeout(probe)
+        .keepalive_interval(interval)
+        .keepalive_timeout(patience)
         .metadata_request_serverside_timeout(options.connect_timeout())
         .metadata_request_clientside_timeout(options.connect_timeout())
         .keyspaces_to_fetch([options.keyspace()])

@@ -55,7 +55,7 @@ impl CassandraOptions {
             tls: Tls::default(),
             lease: ylock_core::Options::default().lease(),
             request_timeout: None,
-            connect_timeout: Duration::from_secs(5),
+            connect_timeout: Duration::from_secs(10),
             consistency: Consistency::default(),
             datacenter: None,
             replication: 3,
@@ -111,7 +111,7 @@ impl CassandraOptions {
         self
     }
 
-    /// How long reaching the first node may take in all, and how long checking the schema may take after it; 5 s by
+    /// How long reaching the first node may take in all, and how long checking the schema may take after it; 10 s by
     /// default.
     #[must_use]
     pub fn with_connect_timeout(mut self, timeout: Duration) -> Self {
