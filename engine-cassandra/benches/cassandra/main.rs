@@ -12,6 +12,8 @@ mod figures;
 mod hand_over;
 mod held;
 mod local;
+mod names;
+mod starts;
 mod uncontended;
 
 use std::sync::Arc;
@@ -21,7 +23,7 @@ use ylock_core::{Options, Ylock};
 use ylock_engine_cassandra::options::SchemaMode;
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
 
-pub(crate) const ARMS: [&str; 5] = ["uncontended", "hand-over", "local", "crash", "held"];
+pub(crate) const ARMS: [&str; 7] = ["uncontended", "hand-over", "local", "crash", "held", "starts", "names"];
 
 fn main() {
     let arms: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
@@ -45,7 +47,9 @@ async fn run(arm: &str) {
         "hand-over" => hand_over::run().await,
         "local" => local::run().await,
         "crash" => crash::run().await,
-        _ => held::run().await,
+        "held" => held::run().await,
+        "starts" => starts::run().await,
+        _ => names::run().await,
     }
 }
 
@@ -62,11 +66,12 @@ pub(crate) async fn client(lease: Duration) -> Client {
     Client { engine, ylock }
 }
 
+const KEYSPACE: &str = "ylock_engine_bench";
+
 pub(crate) fn options(lease: Duration) -> CassandraOptions {
     let hosts =
         std::env::var("YLOCK_TEST_CASSANDRA").unwrap_or_else(|_| "127.0.0.1,127.0.0.2,127.0.0.3".to_owned());
-    let options =
-        CassandraOptions::new("ylock_engine_bench").with_schema(SchemaMode::Create).with_lease(lease);
+    let options = CassandraOptions::new(KEYSPACE).with_schema(SchemaMode::Create).with_lease(lease);
     hosts.split(',').fold(options, |options, host| options.with_host(host, 9042))
 }
 

@@ -43,10 +43,18 @@ pub(super) const COLUMNS: [Column; 20] = [
 ];
 
 /// How the table is kept. Each option with its reason.
+///
+/// Every client that was ever at a name leaves what is left of its row: a tombstone that each look must step over until
+/// it is thrown away, `gc_grace` after the row has ended. So all of these make that happen soon.
 const TABLE_OPTIONS: &[&str] = &[
     "comment = 'ylock: one partition per lock, one row per client'",
     // Quorum reads that follow each other must not go back in time.
     "read_repair = 'BLOCKING'",
+    // Nothing is thrown away in memory, only when files are merged. Without writes nothing is flushed.
+    "memtable_flush_period_in_ms = 60000",
+    // Two files are enough to merge, and a file is merged with itself when a tenth of it has ended: by default that takes a day.
+    "compaction = {'class': 'SizeTieredCompactionStrategy', 'min_threshold': 2, 'tombstone_threshold': 0.1, \
+     'tombstone_compaction_interval': 60, 'unchecked_tombstone_compaction': true}",
 ];
 
 /// Creates the keyspace.
