@@ -26,6 +26,8 @@ pub(crate) enum Fate {
     ArrivesUnheard,
     /// Not applied before [`Fake::deliver`]; the answer is lost.
     IsLate,
+    /// Applied at once and acknowledged after this long.
+    IsHeardAfter(Duration),
 }
 
 type Plan = Box<dyn FnMut(Slot, &Write) -> Fate + Send>;
@@ -36,6 +38,7 @@ pub(crate) struct Fake {
     keys: Mutex<HashMap<Key, Cells>>,
     plan: Mutex<Plan>,
     late: Mutex<Vec<(Key, Slot, Write)>>,
+    slow_reads: Mutex<Vec<Duration>>,
     pub(crate) writes: AtomicU64,
 }
 
@@ -77,6 +80,7 @@ impl Fake {
             keys: Mutex::default(),
             plan: Mutex::new(Box::new(|_, _| Fate::Arrives)),
             late: Mutex::default(),
+            slow_reads: Mutex::default(),
             writes: AtomicU64::new(0),
         })
     }
@@ -84,6 +88,18 @@ impl Fake {
     /// Decides what becomes of the writes from now on.
     pub(crate) fn plan(&self, plan: impl FnMut(Slot, &Write) -> Fate + Send + 'static) {
         *self.plan.lock().unwrap() = Box::new(plan);
+    }
+
+    /// Answers the next read after this long, with what there is then.
+    pub(crate) fn slow_read(&self, time: Duration) {
+        self.slow_reads.lock().unwrap().push(time);
+    }
+
+    /// The rows of a lock expire, by the clock of a server that is ahead. The token cells live longer.
+    pub(crate) fn expire(&self, key: &Key) {
+        if let Some(cells) = self.keys.lock().unwrap().get_mut(key) {
+            cells.slots.values_mut().for_each(|own| own.row = None);
+        }
     }
 
     /// Lets the late writes arrive. Answers how many.
@@ -144,14 +160,22 @@ impl Store for Fake {
         self.writes.fetch_add(1, Ordering::Relaxed);
         let fate = (self.plan.lock().unwrap())(slot, write);
         match fate {
-            Fate::Arrives | Fate::ArrivesUnheard => self.apply(key, slot, write),
+            Fate::Arrives | Fate::ArrivesUnheard | Fate::IsHeardAfter(_) => self.apply(key, slot, write),
             Fate::IsLate => self.late.lock().unwrap().push((key.clone(), slot, write.clone())),
         }
-        if fate == Fate::Arrives { Ok(()) } else { Err(Error::new(ErrorKind::Unavailable, "no answer")) }
+        match fate {
+            Fate::Arrives => {}
+            Fate::IsHeardAfter(time) => self.environment.sleep(time).await,
+            Fate::ArrivesUnheard | Fate::IsLate => {
+                return Err(Error::new(ErrorKind::Unavailable, "no answer"));
+            }
+        }
+        Ok(())
     }
 
     async fn read(&self, key: &Key) -> Result<Partition> {
-        self.environment.sleep(Duration::from_millis(1)).await;
+        let slow = self.slow_reads.lock().unwrap().pop();
+        self.environment.sleep(slow.unwrap_or(Duration::from_millis(1))).await;
         Ok(self.seen(key))
     }
 
