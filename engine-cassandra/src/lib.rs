@@ -1,4 +1,6 @@
-//! Cassandra engine of `ylock`.
+//! Cassandra engine of `ylock`: `cassandra://host1,host2,host3/keyspace`.
+#![doc = "\n"]
+#![doc = include_str!("../guarantees.md")]
 
 pub mod algorithm;
 pub mod driver;
