@@ -2,10 +2,13 @@
 //!
 //! An engine implements [`Harness`] and says [`conformance_tests!`](crate::conformance_tests):
 //!
-//! ```ignore
-//! ylock_core::conformance_tests!(CassandraHarness::new());
-//! ylock_core::conformance_tests!(CassandraHarness::new(), #[ignore = "needs cassandra: run `cargo xtask test`"]);
 //! ```
+//! use ylock_core::testkit::MemoryHarness;
+//!
+//! ylock_core::conformance_tests!(MemoryHarness::new());
+//! ```
+//!
+//! Attributes for every test may follow, as in `conformance_tests!(harness, #[ignore = "needs a server"])`.
 //!
 //! A case gets a [`Stage`]: a group of its own in the store, and as many clients as it asks for, each a stranger to the
 //! others. It may pause, kill and disturb them ([`Life`], [`Faulty`]). A case is left out only because its engine

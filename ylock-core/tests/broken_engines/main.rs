@@ -16,22 +16,27 @@ use tokio::runtime::Builder;
 use ylock_core::testkit::{CASES, Case, Stage, cases, play};
 
 const THREAD: &str = "expected to fail";
+/// How often a case is played that looks for a race, and may miss it.
+const PLAYS: usize = 50;
 
 /// Runs one case against one broken engine, and fails if the case does not.
 fn must_notice<C, F>(defect: Defect, module: &str, name: &str, body: C)
 where
-    C: FnOnce(Stage) -> F,
+    C: FnOnce(Stage) -> F + Clone,
     F: Future<Output = ()> + Send + 'static,
 {
     hush();
     let case: Case = *CASES.iter().find(|case| (case.module, case.name) == (module, name)).unwrap();
     let runtime =
         Builder::new_multi_thread().worker_threads(2).thread_name(THREAD).enable_all().build().unwrap();
-    let outcome = runtime.block_on(play(Arc::new(Broken::harness(defect)), case, body));
+    let how = (0..PLAYS).find_map(|_| {
+        let body = body.clone();
+        runtime.block_on(play(Arc::new(Broken::harness(defect)), case, body)).err()
+    });
     runtime.shutdown_background();
-    match outcome {
-        Ok(()) => panic!("{case} did not notice {defect:?}"),
-        Err(how) => println!("| {defect:?} | {case} | {} |", how.lines().next().unwrap_or_default()),
+    match how {
+        None => panic!("{case} did not notice {defect:?}"),
+        Some(how) => println!("| {defect:?} | {case} | {} |", how.lines().next().unwrap_or_default()),
     }
 }
 
