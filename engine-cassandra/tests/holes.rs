@@ -343,7 +343,23 @@ async fn a_renewal_that_is_heard_too_late_is_a_loss() {
         });
         let renewed = engine.renew(&[Holding { grant, next: None }]).await.remove(0).unwrap();
         assert!(matches!(renewed, Renewal::Lost(LossReason::Lapsed)), "{renewed:?}");
+        engine.release(&stage.key, request.id, None).await.unwrap();
         assert_eq!(stage.states(), [State::Idle], "it does not stand in the way");
+    })
+    .await;
+}
+
+/// Whoever loses a lock is told before anybody else can get in: a renewal that finds out writes nothing.
+#[tokio::test(start_paused = true)]
+async fn a_lost_lock_is_not_given_away_before_its_holder_knows() {
+    bounded(async {
+        let stage = Stage::new();
+        let (engine, request) = stage.contestant();
+        let grant = engine.acquire(&request).await.unwrap().unwrap();
+        assert!(engine.revoke(&stage.key, request.id).await.unwrap());
+        let renewed = engine.renew(&[Holding { grant, next: None }]).await.remove(0).unwrap();
+        assert!(matches!(renewed, Renewal::Lost(LossReason::Revoked)), "{renewed:?}");
+        assert_eq!(stage.states(), [State::Claimed]);
     })
     .await;
 }

@@ -40,6 +40,12 @@ pub(crate) enum Command {
         #[arg(last = true)]
         arguments: Vec<String>,
     },
+    /// Break the Cassandra algorithms on a simulated cluster (`-- --help` for its options)
+    Simulate {
+        /// For the simulation itself
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Formatting, lints for every set of features, documentation, dependencies
     Check,
 }

@@ -19,6 +19,7 @@ mod interrupt;
 mod places;
 mod progress;
 mod servers;
+mod simulate;
 mod tail;
 mod test;
 mod tools;
@@ -59,6 +60,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Node { number, action } => cassandra.change_node(number, action)?,
         Command::Test(options) => return test::test(&places, &options),
         Command::Bench { of, arguments } => return bench::bench(&places, of, &arguments),
+        Command::Simulate { arguments } => return simulate::simulate(&arguments),
         Command::Check => return check::check(),
     }
     Ok(ExitCode::SUCCESS)

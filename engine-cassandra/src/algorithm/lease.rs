@@ -1,7 +1,8 @@
 //! The lease (section 5.3 of the thesis): rows live for a TTL, and a holder rewrites its row before that.
 //!
 //! Departures: a renewal reads before it writes, so that a holder which has lost its lock finds out and does not write itself
-//! back next to the new one; and a holder stops relying on its row earlier, by its own clock, than the servers do by theirs.
+//! back next to the new one. It says so and writes nothing: the release that follows a loss sets the row idle, and not before the
+//! holder knows, or somebody else would be inside beside one who still believes to be. And a holder stops relying on its row earlier, by its own clock, than the servers do by theirs.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use super::queue::valid_until;
 use super::seat::Seat;
 use super::store::{Next, Partition, State};
 
-/// Renews a grant, and shows what the holding says.
+/// Renews a grant, and shows what the holding says. A loss is only told; releasing comes after it.
 ///
 /// # Errors
 /// Those of the store: then nobody knows, and it can be tried again.
@@ -21,11 +22,11 @@ pub async fn renew(seat: &Arc<Seat>, holding: &Holding) -> Result<Renewal> {
     let grant = &holding.grant;
     let look = seat.look().await?;
     if let Some(reason) = loss(&look, seat, grant) {
-        return lose(seat, grant, reason).await;
+        return Ok(Renewal::Lost(reason));
     }
     let until = valid_until(grant.sent, grant.lease);
     if seat.client.now() >= until {
-        return lose(seat, grant, LossReason::Lapsed).await;
+        return Ok(Renewal::Lost(LossReason::Lapsed));
     }
     let next = holding.next.as_ref().map(|next| Next {
         acquisition: next.id,
@@ -38,7 +39,7 @@ pub async fn renew(seat: &Arc<Seat>, holding: &Holding) -> Result<Renewal> {
     };
     // Acknowledged too late: the row may have been gone in between, and somebody else inside.
     if seat.client.now() >= until {
-        return lose(seat, grant, LossReason::Lapsed).await;
+        return Ok(Renewal::Lost(LossReason::Lapsed));
     }
     Ok(Renewal::Renewed { sent, contended: is_contended(&look, seat.client.slot, grant.mode) })
 }
@@ -64,12 +65,4 @@ fn is_taken(look: &Partition, seat: &Seat, grant: &Grant) -> bool {
 
 fn conflicts(one: Mode, other: Mode) -> bool {
     one.conflicts_with(other)
-}
-
-/// Sets the row idle: a holder that has lost its lock must not stand in the way.
-async fn lose(seat: &Arc<Seat>, grant: &Grant, reason: LossReason) -> Result<Renewal> {
-    if let Err(error) = seat.leave(grant.id, None).await {
-        tracing::debug!(key = ?grant.key, %error, "the row of a lost lock could not be cleared; its release does it");
-    }
-    Ok(Renewal::Lost(reason))
 }

@@ -1,0 +1,177 @@
+//! A client process that acquires, holds and gives back, as the contract of an engine allows.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use ylock_core::engine::{AcquisitionId, Engine, Grant, Holding, Patience, Renewal, Request};
+use ylock_core::environment::Environment;
+use ylock_core::{Error, ErrorKind, Fairness, Key, Mode, Owner};
+
+use crate::chance::Chance;
+use crate::clocks::Clocks;
+use crate::oracle::Oracle;
+
+/// What all clients of a run share.
+#[derive(Debug)]
+pub struct Stage {
+    /// Who watches.
+    pub oracle: Arc<Oracle>,
+    /// The locks.
+    pub keys: Vec<Key>,
+    /// The lease of every request.
+    pub lease: Duration,
+    /// Nobody begins anything new.
+    pub is_over: AtomicBool,
+    /// Clients that still do something.
+    pub busy: AtomicUsize,
+}
+
+/// One client at one lock.
+pub struct Client {
+    /// What it shares.
+    pub stage: Arc<Stage>,
+    /// Its engine.
+    pub engine: Arc<dyn Engine>,
+    /// Its clocks.
+    pub clocks: Arc<Clocks>,
+    /// Its decisions.
+    pub chance: Chance,
+}
+
+/// One less is busy, also when the client is killed.
+struct Busy(Arc<Stage>);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.busy.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Client {
+    /// Goes in and out until the run is over.
+    pub async fn live(mut self) {
+        self.stage.busy.fetch_add(1, Ordering::Relaxed);
+        let _busy = Busy(Arc::clone(&self.stage));
+        while !self.stage.is_over.load(Ordering::Relaxed) {
+            self.rest(Duration::from_secs(2)).await;
+            if self.chance.happens(0.05) {
+                self.revoke().await;
+            } else {
+                self.visit().await;
+            }
+        }
+    }
+
+    async fn rest(&mut self, most: Duration) {
+        let time = self.chance.between(Duration::ZERO, most);
+        self.clocks.sleep(time).await;
+    }
+
+    fn key(&mut self) -> Key {
+        let number = self.chance.below(self.stage.keys.len() as u64);
+        self.stage.keys[number as usize].clone()
+    }
+
+    /// Takes a lock away from whoever has it.
+    async fn revoke(&mut self) {
+        let key = self.key();
+        let Ok(seen) = self.engine.inspect(&key).await else { return };
+        if let Some(holder) = seen.holders.first() {
+            drop(self.engine.revoke(&key, holder.id).await);
+        }
+    }
+
+    async fn visit(&mut self) {
+        let request = self.request();
+        let grant = if self.chance.happens(0.15) {
+            let patience = self.chance.between(Duration::ZERO, self.stage.lease);
+            let acquiring = self.engine.acquire(&request);
+            match select(acquiring, self.clocks.sleep(patience)).await {
+                Either::Left((answer, _)) => answer,
+                // The future is dropped here, wherever it is.
+                Either::Right(_) => Err(Error::new(ErrorKind::Indeterminate, "dropped")),
+            }
+        } else {
+            self.engine.acquire(&request).await
+        };
+        match grant {
+            Ok(None) => return,
+            Ok(Some(grant)) => self.hold(grant).await,
+            Err(_) => {}
+        }
+        self.give_back(&request).await;
+    }
+
+    fn request(&mut self) -> Request {
+        let modes = [Mode::Read, Mode::Write, Mode::Write];
+        let fairness = [Fairness::Fair, Fairness::Fair, Fairness::Strict, Fairness::Unfair];
+        Request {
+            key: self.key(),
+            id: AcquisitionId::new(&*self.clocks),
+            mode: modes[self.chance.below(3) as usize],
+            owner: Owner::from_bytes(u128::from(self.chance.number()).to_be_bytes()),
+            lease: self.stage.lease,
+            patience: if self.chance.happens(0.2) { Patience::Try } else { Patience::Queue },
+            fairness: fairness[self.chance.below(4) as usize],
+            ticket: None,
+        }
+    }
+
+    /// Is inside, renews, and changes what the lock protects. What it writes may arrive when it has lost the lock long since.
+    async fn hold(&mut self, mut grant: Grant) {
+        let (Some(number), Some(token)) = (self.stage.oracle.enter(&grant, &self.clocks), grant.token) else {
+            return;
+        };
+        let read = self.stage.oracle.read(&grant.key, token);
+        let renewals = self.chance.below(8);
+        for _ in 0..renewals {
+            self.clocks.sleep(self.stage.lease / 3).await;
+            if grant.mode == Mode::Write && self.chance.happens(0.05) {
+                // Before the store hears of it: from then on nobody knows whether readers may come in.
+                grant.mode = Mode::Read;
+                self.stage.oracle.downgrade(number);
+            }
+            if !self.renew(number, &mut grant).await {
+                self.stage.oracle.leave(number);
+                break;
+            }
+        }
+        self.rest(self.stage.lease / 3).await;
+        if let (Some(read), Mode::Write) = (read, grant.mode) {
+            self.stage.oracle.write(&grant.key, token, read);
+        }
+        self.stage.oracle.leave(number);
+    }
+
+    /// Whether it may stay.
+    async fn renew(&self, number: u64, grant: &mut Grant) -> bool {
+        let holding = Holding { grant: grant.clone(), next: None };
+        match self.engine.renew(&[holding]).await.pop() {
+            Some(Ok(Renewal::Renewed { sent, .. })) => {
+                grant.sent = sent;
+                self.stage.oracle.renewed(number, grant, sent)
+            }
+            Some(Err(_)) => true,
+            Some(Ok(Renewal::Lost(_))) | None => false,
+        }
+    }
+
+    /// Until it is confirmed, or the store has forgotten it by itself.
+    async fn give_back(&self, request: &Request) {
+        let began = self.clocks.now();
+        while self.clocks.now().since(began) < self.stage.lease * 4 {
+            if self.engine.release(&request.key, request.id, None).await.is_ok() {
+                return;
+            }
+            self.clocks.sleep(Duration::from_millis(200)).await;
+        }
+    }
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Client")
+    }
+}

@@ -1,0 +1,83 @@
+//! What can go wrong, and what goes wrong in one run.
+
+use std::time::Duration;
+
+use clap::ValueEnum;
+
+use crate::chance::Chance;
+use crate::store::Weather;
+
+/// A kind of trouble. Each run has about half of those that are allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Fault {
+    /// Messages that take seconds, and so arrive out of order
+    Delay,
+    /// Messages that get lost
+    Loss,
+    /// Writes that arrive once more, up to minutes later
+    Duplicate,
+    /// A node that is down for a while and misses writes
+    Down,
+    /// The others keep nothing for a node that is down
+    NoHints,
+    /// Reads do not mend the replicas they ask
+    NoRepair,
+    /// A client that does not run for a while
+    Pause,
+    /// A client that does not run, and whose clock stands still meanwhile
+    StandStill,
+    /// A client that is killed
+    Crash,
+    /// Wall clocks of clients that step
+    Step,
+    /// Clocks of clients that run too fast or too slow, by up to two in a hundred
+    Drift,
+    /// Clocks of nodes that differ, by less than `max_clock_skew`
+    Skew,
+}
+
+/// What goes wrong in one run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    chosen: Vec<Fault>,
+}
+
+impl Plan {
+    /// Chooses among what is allowed.
+    pub fn new(allowed: &[Fault], chance: &mut Chance) -> Self {
+        // One number per kind, whether it is allowed or not: so the rest of the run stays as similar as possible.
+        let chosen = Fault::value_variants().iter().filter(|_| chance.happens(0.5)).copied();
+        Self { chosen: chosen.filter(|fault| allowed.contains(fault)).collect() }
+    }
+
+    /// Whether this goes wrong.
+    pub fn has(&self, fault: Fault) -> bool {
+        self.chosen.contains(&fault)
+    }
+
+    /// How messages fare.
+    pub fn weather(&self, chance: &mut Chance) -> Weather {
+        let ms = Duration::from_millis;
+        let if_any = |fault, probability| if self.has(fault) { probability } else { 0.0 };
+        Weather {
+            latency: (ms(1), ms(1 + chance.below(20))),
+            slow: (if_any(Fault::Delay, 0.05), Duration::from_secs(1 + chance.below(20))),
+            loss: if_any(Fault::Loss, 0.03),
+            duplicates: if_any(Fault::Duplicate, 0.05),
+            hints: !self.has(Fault::NoHints),
+            read_repair: !self.has(Fault::NoRepair),
+        }
+    }
+
+    /// What the clocks of the nodes are wrong by: any two differ by less than two seconds.
+    pub fn node_clocks(&self, chance: &mut Chance) -> [i64; 3] {
+        [(); 3].map(|()| if self.has(Fault::Skew) { chance.around_zero(990_000) } else { 0 })
+    }
+
+    /// How fast a client's clock runs, and what its wall clock is wrong by.
+    pub fn client_clock(&self, chance: &mut Chance) -> (f64, i64) {
+        let (drift, step) = (chance.around_zero(20_000), chance.around_zero(600_000_000));
+        let rate = if self.has(Fault::Drift) { 1.0 + drift as f64 / 1e6 } else { 1.0 };
+        (rate, if self.has(Fault::Step) { step } else { 0 })
+    }
+}

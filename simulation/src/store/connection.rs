@@ -1,0 +1,158 @@
+//! A client's way to the cluster: the algorithm's store.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::future::{Either, select};
+use ylock_core::engine::AcquisitionId;
+use ylock_core::environment::Environment;
+use ylock_core::{Error, ErrorKind, Key, Result};
+use ylock_engine_cassandra::algorithm::store::{Partition, Slot, Store, Write};
+
+use super::cluster::{Cluster, Reply};
+use super::mutation;
+use crate::clocks::Clocks;
+use crate::world::{World, lock};
+
+/// See the [module](self).
+pub struct Connection {
+    world: Arc<World>,
+    cluster: Arc<Cluster>,
+    clocks: Arc<Clocks>,
+    timeout: Duration,
+}
+
+impl Connection {
+    /// A connection whose requests may take so long.
+    pub fn new(world: &Arc<World>, cluster: &Arc<Cluster>, clocks: &Arc<Clocks>, timeout: Duration) -> Self {
+        Self { world: Arc::clone(world), cluster: Arc::clone(cluster), clocks: Arc::clone(clocks), timeout }
+    }
+
+    /// Sends a request and waits for its reply, but not for ever. Whatever comes later than that is not heard.
+    async fn ask<T: Send + 'static>(&self, send: impl FnOnce(Reply<T>)) -> Result<T> {
+        let answer = Answer(Arc::default());
+        let state = Arc::clone(&answer.0);
+        send(Box::new(move |value| {
+            let mut state = lock(&state);
+            state.value = Some(value);
+            if let Some(waker) = state.waker.take() {
+                waker.wake();
+            }
+        }));
+        match select(answer, self.clocks.sleep(self.timeout)).await {
+            Either::Left((value, _)) => Ok(value),
+            Either::Right(_) => Err(Error::new(ErrorKind::Unavailable, "no answer in time")),
+        }
+    }
+
+    fn note(&self, slot: Slot, line: impl FnOnce() -> String) {
+        self.world.note(|| format!("{:?} {:04x} {}", self.clocks.actor(), slot.as_u128() >> 112, line()));
+    }
+}
+
+#[async_trait]
+impl Store for Connection {
+    async fn write(&self, key: &Key, slot: Slot, write: &Write) -> Result<()> {
+        self.note(slot, || {
+            format!(
+                "writes {:?} {:?} stamp {} claim {:?} used {:?}",
+                write.row.state,
+                write.row.mode,
+                write.stamp,
+                write.claim.map(|timed| timed.claim.token),
+                write.used.map(|timed| timed.claim.token)
+            )
+        });
+        let written = write.clone();
+        let make = Box::new(move |second| mutation::of_write(slot, &written, second));
+        let outcome = self.ask(|reply| self.cluster.write(key.clone(), make, reply)).await;
+        self.note(slot, || {
+            format!(
+                "stamp {} {}",
+                write.stamp,
+                if outcome.is_ok() { "is acknowledged" } else { "is in doubt" }
+            )
+        });
+        outcome
+    }
+
+    async fn read(&self, key: &Key) -> Result<Partition> {
+        let look = self.ask(|reply| self.cluster.read(key.clone(), reply)).await.and_then(|look| look);
+        self.world.note(|| format!("{:?} sees {}", self.clocks.actor(), shown(&look)));
+        look
+    }
+
+    async fn revoke(&self, key: &Key, slot: Slot, id: AcquisitionId, stamp: i64, ttl: u32) -> Result<()> {
+        self.note(slot, || format!("is asked to give up by {:?}", self.clocks.actor()));
+        let make = Box::new(move |second| mutation::of_revoke(slot, id, stamp, ttl, second));
+        self.ask(|reply| self.cluster.write(key.clone(), make, reply)).await
+    }
+
+    async fn erase(&self, key: &Key, slot: Slot, stamp: i64) -> Result<()> {
+        let make = Box::new(move |_| mutation::of_erase(slot, stamp));
+        self.ask(|reply| self.cluster.write(key.clone(), make, reply)).await
+    }
+}
+
+/// A look in one line.
+fn shown(look: &Result<Partition>) -> String {
+    let look = match look {
+        Ok(look) => look,
+        Err(error) => return format!("nothing: {error}"),
+    };
+    let rows = look.rows.iter().map(|seen| {
+        let state = seen.row.as_ref().map_or("expired".to_owned(), |row| {
+            format!("{:?} {:?} {}", row.state, row.mode, row.ticket.get())
+        });
+        format!(
+            "{:04x} {state} token {:?}",
+            seen.slot.as_u128() >> 112,
+            seen.claim.map(|claim| claim.token.get())
+        )
+    });
+    let last = |token: Option<ylock_core::StoreToken>| token.map(ylock_core::StoreToken::get);
+    format!(
+        "[{}] last {:?} {:?}",
+        rows.collect::<Vec<_>>().join(", "),
+        last(look.last_write),
+        last(look.last_read)
+    )
+}
+
+#[derive(Debug)]
+struct AnswerState<T> {
+    value: Option<T>,
+    waker: Option<Waker>,
+}
+
+struct Answer<T>(Arc<Mutex<AnswerState<T>>>);
+
+impl<T> Default for AnswerState<T> {
+    fn default() -> Self {
+        Self { value: None, waker: None }
+    }
+}
+
+impl<T> Future for Answer<T> {
+    type Output = T;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        let mut state = lock(&self.0);
+        if let Some(value) = state.value.take() {
+            return Poll::Ready(value);
+        }
+        state.waker = Some(context.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Connection")
+    }
+}

@@ -1,0 +1,10 @@
+//! Three replicas, last write wins per cell, reads and writes at quorum.
+
+mod cells;
+pub mod cluster;
+pub mod connection;
+mod mutation;
+mod replica;
+
+pub use cluster::{Cluster, Weather};
+pub use connection::Connection;

@@ -1,0 +1,304 @@
+//! Virtual time and tasks: everything happens on one thread, in an order that the seed decides.
+//!
+//! An *actor* is one run of a client process. It can be paused (its tasks are not run, but time passes for it) and killed (all
+//! its futures are dropped, wherever they are).
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use ylock_core::environment::BoxFuture;
+
+use crate::trace::Trace;
+
+/// See the [module](self).
+pub struct World {
+    inner: Mutex<Inner>,
+    ready: Ready,
+    trace: Mutex<Trace>,
+}
+
+/// One run of a client process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Actor(usize);
+
+type TaskId = u64;
+type Ready = Arc<Mutex<VecDeque<TaskId>>>;
+type Deed = Box<dyn FnOnce() + Send>;
+
+#[derive(Default)]
+struct Inner {
+    now: u64,
+    number: u64,
+    events: BinaryHeap<Reverse<Event>>,
+    tasks: BTreeMap<TaskId, Task>,
+    actors: Vec<ActorState>,
+}
+
+struct Task {
+    actor: Actor,
+    /// Nothing while it is being run.
+    future: Option<BoxFuture>,
+}
+
+#[derive(Default)]
+struct ActorState {
+    is_dead: bool,
+    paused_until: u64,
+    /// What became ready during the pause.
+    deferred: Vec<TaskId>,
+}
+
+struct Event {
+    at: u64,
+    /// The order of events at the same time.
+    number: u64,
+    deed: Deed,
+}
+
+struct TaskWaker {
+    id: TaskId,
+    ready: Ready,
+}
+
+impl World {
+    /// An empty world. `lines`: keep a trace that can be read, not only its hash.
+    pub fn new(lines: bool) -> Arc<Self> {
+        Arc::new(Self {
+            inner: Mutex::default(),
+            ready: Ready::default(),
+            trace: Mutex::new(Trace::new(lines)),
+        })
+    }
+
+    /// Nanoseconds since the beginning.
+    pub fn now(&self) -> u64 {
+        self.inner().now
+    }
+
+    /// Somebody who can be paused and killed.
+    pub fn new_actor(&self) -> Actor {
+        let mut inner = self.inner();
+        inner.actors.push(ActorState::default());
+        Actor(inner.actors.len() - 1)
+    }
+
+    /// Does something later.
+    pub fn after(&self, delay: Duration, deed: impl FnOnce() + Send + 'static) {
+        let mut inner = self.inner();
+        let at = inner.now.saturating_add(u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX));
+        inner.number += 1;
+        let number = inner.number;
+        inner.events.push(Reverse(Event { at, number, deed: Box::new(deed) }));
+    }
+
+    /// Starts a task of an actor; drops it if the actor is dead.
+    pub fn spawn(&self, actor: Actor, future: BoxFuture) {
+        let mut inner = self.inner();
+        if inner.actors[actor.0].is_dead {
+            drop(inner);
+            drop(future);
+            return;
+        }
+        inner.number += 1;
+        let id = inner.number;
+        inner.tasks.insert(id, Task { actor, future: Some(future) });
+        lock(&self.ready).push_back(id);
+    }
+
+    /// Runs nothing of this actor for so long.
+    pub fn pause(self: &Arc<Self>, actor: Actor, time: Duration) {
+        let until = self.now() + u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        {
+            let state = &mut self.inner().actors[actor.0];
+            state.paused_until = state.paused_until.max(until);
+        }
+        let world = Arc::clone(self);
+        self.after(time, move || world.resume(actor));
+    }
+
+    fn resume(&self, actor: Actor) {
+        let mut inner = self.inner();
+        let now = inner.now;
+        let state = &mut inner.actors[actor.0];
+        if state.paused_until <= now {
+            lock(&self.ready).extend(std::mem::take(&mut state.deferred));
+        }
+    }
+
+    /// `kill -9`.
+    pub fn kill(&self, actor: Actor) {
+        let mut inner = self.inner();
+        inner.actors[actor.0].is_dead = true;
+        let dead: Vec<_> =
+            inner.tasks.iter().filter(|(_, task)| task.actor == actor).map(|(&id, _)| id).collect();
+        let futures: Vec<_> = dead.iter().filter_map(|id| inner.tasks.remove(id)).collect();
+        drop(inner);
+        // Their drops may look at the world.
+        drop(futures);
+    }
+
+    /// Whether this actor has not been killed.
+    pub fn is_alive(&self, actor: Actor) -> bool {
+        !self.inner().actors[actor.0].is_dead
+    }
+
+    /// Lets things happen until `done`, until this time, or until nothing can happen any more. Answers whether it is done.
+    pub fn run(&self, until: u64, done: impl Fn() -> bool) -> bool {
+        loop {
+            while let Some(id) = { lock(&self.ready).pop_front() } {
+                self.poll(id);
+            }
+            if done() {
+                return true;
+            }
+            let mut inner = self.inner();
+            match inner.events.peek() {
+                Some(Reverse(event)) if event.at <= until => {}
+                _ => {
+                    inner.now = inner.now.max(until);
+                    return false;
+                }
+            }
+            let Some(Reverse(event)) = inner.events.pop() else { return false };
+            inner.now = event.at;
+            drop(inner);
+            (event.deed)();
+        }
+    }
+
+    fn poll(&self, id: TaskId) {
+        let mut future = {
+            let mut inner = self.inner();
+            let Some(task) = inner.tasks.get_mut(&id) else { return };
+            let actor = task.actor.0;
+            // Not there: it was woken while it ran, by itself; it is in the queue again.
+            let Some(future) = task.future.take() else { return };
+            if inner.actors[actor].paused_until > inner.now {
+                inner.actors[actor].deferred.push(id);
+                if let Some(task) = inner.tasks.get_mut(&id) {
+                    task.future = Some(future);
+                }
+                return;
+            }
+            future
+        };
+        let waker = Waker::from(Arc::new(TaskWaker { id, ready: Arc::clone(&self.ready) }));
+        let is_over = future.as_mut().poll(&mut Context::from_waker(&waker)).is_ready();
+        let mut inner = self.inner();
+        match inner.tasks.get_mut(&id) {
+            Some(task) if !is_over => task.future = Some(future),
+            _ => {
+                inner.tasks.remove(&id);
+                drop(inner);
+                drop(future);
+            }
+        }
+    }
+
+    /// Notes what happened: part of the trace's hash, and of the trace itself if somebody wants to read it.
+    pub fn note(&self, line: impl FnOnce() -> String) {
+        let now = self.now();
+        lock(&self.trace).note(now, &line());
+    }
+
+    /// The hash of everything that was noted.
+    pub fn hash(&self) -> u64 {
+        lock(&self.trace).hash()
+    }
+
+    /// What was noted, if it was kept.
+    pub fn lines(&self) -> Vec<String> {
+        lock(&self.trace).lines().to_vec()
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        lock(&self.inner)
+    }
+}
+
+/// A future that is over after `time` of the world.
+pub fn sleep(world: &Arc<World>, time: Duration) -> BoxFuture {
+    Box::pin(Sleep { world: Arc::clone(world), time: Some(time), state: Arc::default() })
+}
+
+#[derive(Default)]
+struct SleepState {
+    is_over: bool,
+    waker: Option<Waker>,
+}
+
+struct Sleep {
+    world: Arc<World>,
+    /// Taken by the first poll.
+    time: Option<Duration>,
+    state: Arc<Mutex<SleepState>>,
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if let Some(time) = self.time.take() {
+            let state = Arc::clone(&self.state);
+            self.world.after(time, move || {
+                let mut state = lock(&state);
+                state.is_over = true;
+                if let Some(waker) = state.waker.take() {
+                    waker.wake();
+                }
+            });
+        }
+        let mut state = lock(&self.state);
+        if state.is_over {
+            return Poll::Ready(());
+        }
+        state.waker = Some(context.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl Wake for TaskWaker {
+    fn wake(self: Arc<Self>) {
+        let mut ready = lock(&self.ready);
+        if !ready.contains(&self.id) {
+            ready.push_back(self.id);
+        }
+    }
+}
+
+impl PartialEq for Event {
+    fn eq(&self, other: &Self) -> bool {
+        (self.at, self.number) == (other.at, other.number)
+    }
+}
+
+impl Eq for Event {}
+
+impl PartialOrd for Event {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Event {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.number).cmp(&(other.at, other.number))
+    }
+}
+
+impl fmt::Debug for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("World")
+    }
+}
+
+/// A panic of the simulated code ends the run; a poisoned lock says nothing more.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
