@@ -251,7 +251,9 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     /// per holding, in order.
     ///
     /// # Behavior
-    /// - A grant that lapsed before the store confirmed it is [`Renewal::Lost`], and the store is told so.
+    /// - A grant that lapsed before the store confirmed it is [`Renewal::Lost`].
+    /// - A loss is only told. What is left of the grant is given back by the release that follows: if that happened here,
+    ///   somebody else could be inside before the holder knows.
     /// - One grant that fails does not delay the others for longer than one request.
     async fn renew(&self, holdings: &[Holding]) -> Vec<Result<Renewal>>;
 

@@ -139,7 +139,7 @@ impl State {
         let Some(place) = self.place(id) else { return Seen::Gone };
         let own = &mut self.contenders[place];
         if own.revoked {
-            self.leave(id);
+            // It stays until its holder has heard of it and releases it.
             return Seen::Revoked;
         }
         own.expires = expires;

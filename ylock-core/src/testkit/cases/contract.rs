@@ -114,6 +114,7 @@ pub async fn a_renewal_after_the_lease_is_lost(stage: Stage) {
     let grant = one.tries().await.unwrap();
     stage.leases(1.5).await;
     assert!(matches!(one.renews(&grant).await, Renewal::Lost(_)));
+    one.releases(grant.id).await;
     let held = other.tries().await.expect("the lease of the other one is over");
     assert!(matches!(one.renews(&grant).await, Renewal::Lost(_)));
     other.releases(held.id).await;
@@ -183,7 +184,9 @@ pub async fn a_revoked_grant_is_lost_at_its_renewal(stage: Stage) {
     assert!(other.tries().await.is_none(), "the holder does not know it yet");
     let lost = one.renews(&grant).await;
     assert_eq!(lost, Renewal::Lost(crate::engine::LossReason::Revoked));
-    let held = other.tries().await.expect("the holder knows it");
+    assert!(other.tries().await.is_none(), "it was told, and may be about to stop its work");
+    one.releases(grant.id).await;
+    let held = other.tries().await.expect("it was given back");
     assert!(!one.engine.revoke(&grant.key, grant.id).await.unwrap());
     other.releases(held.id).await;
 }
