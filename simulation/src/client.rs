@@ -22,6 +22,8 @@ pub struct Stage {
     pub keys: Vec<Key>,
     /// The lease of every request.
     pub lease: Duration,
+    /// Whether a renewal is believed although the lease had lapsed before.
+    pub trusting: bool,
     /// Nobody begins anything new.
     pub is_over: AtomicBool,
     /// Clients that still do something.
@@ -151,7 +153,7 @@ impl Client {
         match self.engine.renew(&[holding]).await.pop() {
             Some(Ok(Renewal::Renewed { sent, .. })) => {
                 grant.sent = sent;
-                self.stage.oracle.renewed(number, grant, sent)
+                self.stage.oracle.renewed(number, grant, sent, self.stage.trusting)
             }
             Some(Err(_)) => true,
             Some(Ok(Renewal::Lost(_))) | None => false,

@@ -37,6 +37,8 @@ pub struct Setting<'a> {
     pub allowed: Vec<Fault>,
     /// Whether to keep the trace as text.
     pub lines: bool,
+    /// Whether clients believe a renewal also when their lease had lapsed before: what the keeper never does.
+    pub trusting: bool,
     /// How a client is made.
     pub make: &'a MakeEngine,
 }
@@ -58,7 +60,7 @@ pub struct Outcome {
 
 impl Default for Setting<'_> {
     fn default() -> Self {
-        Self { allowed: Fault::value_variants().to_vec(), lines: false, make: &real_engine }
+        Self { allowed: Fault::value_variants().to_vec(), lines: false, trusting: false, make: &real_engine }
     }
 }
 
@@ -124,6 +126,7 @@ impl<'a> Scene<'a> {
             oracle: Oracle::new(&world),
             keys,
             lease: LEASE,
+            trusting: setting.trusting,
             is_over: AtomicBool::new(false),
             busy: AtomicUsize::new(0),
         });

@@ -1,0 +1,72 @@
+//! The simulation must be able to lose: each of these makes one mistake, and must be found.
+//!
+//! `cargo test -p ylock-simulation --release --test variants -- --nocapture` prints after how many seeds.
+
+mod engine;
+mod listing6;
+mod store;
+
+use std::sync::Arc;
+
+use clap::ValueEnum;
+use ylock_core::engine::Engine;
+use ylock_engine_cassandra::CassandraOptions;
+use ylock_simulation::clocks::Clocks;
+use ylock_simulation::store::Connection;
+use ylock_simulation::{Fault, Setting, run};
+
+/// More seeds than any of them needs.
+const SEEDS: u64 = 3_000;
+const LOST_UPDATE: &str = "a lost update";
+
+/// Fails unless a seed breaks it in this way.
+fn must_break(
+    variant: &str,
+    wrong: &str,
+    trusting: bool,
+    make: impl Fn(Arc<Connection>, &Arc<Clocks>, &CassandraOptions) -> Arc<dyn Engine> + 'static,
+) {
+    // A clock that stood still excuses whatever its owner believes, but no lost update: the token is for that.
+    let allows = |fault: &Fault| *fault != Fault::StandStill || wrong == LOST_UPDATE;
+    let allowed: Vec<_> = Fault::value_variants().iter().copied().filter(allows).collect();
+    let setting = Setting { allowed, trusting, make: &make, ..Setting::default() };
+    let found = (0..SEEDS).find_map(|seed| {
+        let found = run(seed, &setting).wrong.into_iter().find(|what| what.contains(wrong))?;
+        Some((seed + 1, found))
+    });
+    match found {
+        Some((seeds, what)) => println!("| {variant} | {seeds} | {what} |"),
+        None => panic!("{variant}: {SEEDS} seeds did not find it"),
+    }
+}
+
+macro_rules! broken {
+    ($($test:ident: $make:expr, $wrong:expr $(, $trusting:ident)?;)*) => {
+        $(
+            #[test]
+            fn $test() {
+                must_break(stringify!($test), $wrong, broken!(@ $($trusting)?), $make);
+            }
+        )*
+    };
+    (@ trusting) => { true };
+    (@) => { false };
+}
+
+use engine::{Defect as E, broken_engine, one_slot};
+use store::{Defect as S, broken_store};
+
+broken! {
+    the_main_row_is_counted_not_compared: broken_store(S::CountsOnly), "two valid holders";
+    the_own_row_is_not_looked_at_again: broken_store(S::TrustsItselfInDoubt), "two valid holders";
+    two_writes_have_one_timestamp: broken_store(S::OneStampForTwo), "";
+    a_write_in_doubt_is_forgotten: broken_store(S::ForgetsDoubt), "two valid holders";
+    the_ttl_is_the_lease: broken_store(S::TtlIsLease), "two valid holders";
+    a_heartbeat_is_stamped_after_the_claim: broken_store(S::LateHeartbeat), "two valid holders";
+    validity_counts_from_the_answer: broken_engine(E::ValidFromAnswer), "two valid holders";
+    a_late_renewal_is_believed: broken_engine(E::RenewsLate), "two valid holders", trusting;
+    the_token_is_taken_after_entry: broken_engine(E::TokenAfterEntry), LOST_UPDATE;
+    a_loss_is_given_away_before_it_is_told: broken_engine(E::GivesAwayBeforeTelling), "two valid holders";
+    two_clients_have_one_slot: one_slot, "two valid holders";
+    listing_6_exactly_as_printed: listing6::make, "two valid holders";
+}

@@ -1,0 +1,127 @@
+//! Mistakes that can be made between the algorithm and the store.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use ylock_core::engine::{AcquisitionId, Engine};
+use ylock_core::environment::Environment;
+use ylock_core::{Key, Result};
+use ylock_engine_cassandra::algorithm::store::{Partition, SeenRow, Slot, State, Store, Write};
+use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
+use ylock_simulation::clocks::Clocks;
+use ylock_simulation::store::Connection;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Defect {
+    /// One claim in the main row: it must be mine. As in the thesis, a write that timed out counts as done.
+    CountsOnly,
+    /// My row is as I wrote it, whatever the look shows. As in the thesis, a write that timed out counts as done.
+    TrustsItselfInDoubt,
+    /// My row is as I wrote it, whatever the look shows.
+    TrustsItself,
+    /// Write timestamps of whole seconds.
+    OneStampForTwo,
+    /// A write that timed out counts as done.
+    ForgetsDoubt,
+    /// Rows live no longer than their lease.
+    TtlIsLease,
+    /// A heartbeat of the waiting row, decided before the claim, gets its timestamp after it.
+    LateHeartbeat,
+}
+
+#[derive(Debug)]
+pub(crate) struct Broken {
+    inner: Arc<Connection>,
+    clocks: Arc<Clocks>,
+    defect: Defect,
+    last: Mutex<HashMap<Key, (Slot, Write)>>,
+}
+
+impl Broken {
+    pub(crate) fn new(inner: Arc<Connection>, clocks: &Arc<Clocks>, defect: Defect) -> Self {
+        Self { inner, clocks: Arc::clone(clocks), defect, last: Mutex::default() }
+    }
+
+    fn last(&self, key: &Key) -> Option<(Slot, Write)> {
+        self.last.lock().unwrap().get(key).filter(|(_, write)| write.row.state != State::Idle).cloned()
+    }
+
+    /// What the look would show if the own row were as it was last written.
+    fn show_own(&self, look: &mut Partition, key: &Key) {
+        let Some((slot, write)) = self.last(key) else { return };
+        let own = look.rows.iter().position(|seen| seen.slot == slot).map(|index| look.rows.remove(index));
+        let (claim, revoked) = own.map_or((None, None), |own| (own.claim, own.revoked));
+        let claim = write.claim.map(|timed| timed.claim).or(claim);
+        look.rows.push(SeenRow { slot, row: Some(write.row), claim, revoked });
+    }
+
+    fn count(&self, look: &mut Partition, key: &Key) {
+        let is_main = |seen: &SeenRow| {
+            seen.row.as_ref().is_some_and(|row| matches!(row.state, State::Claimed | State::Held))
+        };
+        let has_claimed = self.last(key).is_some_and(|(_, write)| write.row.state == State::Claimed);
+        if has_claimed && look.rows.iter().filter(|seen| is_main(seen)).count() == 1 {
+            look.rows.retain(|seen| !is_main(seen));
+            self.show_own(look, key);
+        }
+    }
+
+    fn heartbeat(&self, key: &Key, slot: Slot, before: Option<(Slot, Write)>, claim: &Write) {
+        let Some((_, waiting)) = before.filter(|(_, write)| write.row.state == State::Waiting) else {
+            return;
+        };
+        let late = Write { stamp: claim.stamp + 1, ..waiting };
+        let (inner, key) = (Arc::clone(&self.inner), key.clone());
+        self.clocks.spawn(Box::pin(async move { drop(inner.write(&key, slot, &late).await) }));
+    }
+}
+
+#[async_trait]
+impl Store for Broken {
+    async fn write(&self, key: &Key, slot: Slot, write: &Write) -> Result<()> {
+        let mut write = write.clone();
+        match self.defect {
+            Defect::OneStampForTwo => write.stamp -= write.stamp % 1_000_000,
+            Defect::TtlIsLease => write.row_ttl = u32::try_from(write.row.lease.as_secs()).unwrap(),
+            _ => {}
+        }
+        let before = self.last.lock().unwrap().insert(key.clone(), (slot, write.clone()));
+        let outcome = self.inner.write(key, slot, &write).await;
+        match self.defect {
+            Defect::ForgetsDoubt | Defect::CountsOnly | Defect::TrustsItselfInDoubt => return Ok(()),
+            Defect::LateHeartbeat if write.row.state == State::Claimed => {
+                self.heartbeat(key, slot, before, &write)
+            }
+            _ => {}
+        }
+        outcome
+    }
+
+    async fn read(&self, key: &Key) -> Result<Partition> {
+        let mut look = self.inner.read(key).await?;
+        match self.defect {
+            Defect::CountsOnly => self.count(&mut look, key),
+            Defect::TrustsItself | Defect::TrustsItselfInDoubt => self.show_own(&mut look, key),
+            _ => {}
+        }
+        Ok(look)
+    }
+
+    async fn revoke(&self, key: &Key, slot: Slot, id: AcquisitionId, stamp: i64, ttl: u32) -> Result<()> {
+        self.inner.revoke(key, slot, id, stamp, ttl).await
+    }
+
+    async fn erase(&self, key: &Key, slot: Slot, stamp: i64) -> Result<()> {
+        self.inner.erase(key, slot, stamp).await
+    }
+}
+
+pub(crate) fn broken_store(
+    defect: Defect,
+) -> impl Fn(Arc<Connection>, &Arc<Clocks>, &CassandraOptions) -> Arc<dyn Engine> {
+    move |connection, clocks, options| {
+        let store: Arc<dyn Store> = Arc::new(Broken::new(connection, clocks, defect));
+        Arc::new(CassandraEngine::over(store, Arc::clone(clocks) as Arc<dyn Environment>, options))
+    }
+}
