@@ -17,9 +17,9 @@ use crate::algorithm::clock::{HybridClock, Stamps};
 use crate::algorithm::judge::Place;
 use crate::algorithm::seat::{Client, Seat};
 use crate::algorithm::store::{Partition, Slot, State, Store};
-use crate::algorithm::{lease, queue};
+use crate::algorithm::{lease, queue, shadow_rows};
 use crate::driver::Table;
-use crate::options::CassandraOptions;
+use crate::options::{CassandraOptions, Protocol};
 use crate::seats::Seats;
 
 /// The most requests that one call of `renew` or `close` has on their way at once.
@@ -27,13 +27,14 @@ const CONCURRENT: usize = 64;
 /// How long a request to give up a lock is kept, in leases of the holder: it is found at the next renewal.
 const REVOKE_LEASES: u32 = 2;
 
-/// Locks in a table of Cassandra, by the queue algorithm.
+/// Locks in a table of Cassandra, by the algorithm that the options name.
 ///
 /// One engine is one client: it has a row of its own in every partition it uses.
 #[derive(Debug)]
 pub struct CassandraEngine {
     client: Arc<Client>,
     seats: Seats,
+    protocol: Protocol,
     request_timeout: Duration,
     /// The same store as the client's, where it is the real one: for its request counter.
     table: Option<Arc<Table>>,
@@ -68,8 +69,13 @@ impl CassandraEngine {
             max_clock_skew: options.max_clock_skew(),
             token_ttl,
         };
-        let request_timeout = options.request_timeout();
-        Self { client: Arc::new(client), seats: Seats::default(), request_timeout, table: None }
+        Self {
+            client: Arc::new(client),
+            seats: Seats::default(),
+            protocol: options.protocol(),
+            request_timeout: options.request_timeout(),
+            table: None,
+        }
     }
 
     /// How many requests this client has sent to Cassandra, by the driver's own counters.
@@ -100,7 +106,10 @@ impl Engine for CassandraEngine {
     }
 
     fn guarantees(&self) -> Guarantees {
-        Guarantees::ALL
+        match self.protocol {
+            Protocol::Queue => Guarantees::ALL,
+            Protocol::ShadowRows => Guarantees::ALL.with_fair(false).with_shared_reads(false),
+        }
     }
 
     fn environment(&self) -> Arc<dyn Environment> {
@@ -114,9 +123,13 @@ impl Engine for CassandraEngine {
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
         self.check(request)?;
         let seat = self.seat(&request.key);
-        match request.patience {
-            Patience::Queue => queue::get_lock(&seat, request).await.map(Some),
-            Patience::Try => queue::try_get_lock(&seat, request, self.request_timeout).await,
+        match (self.protocol, request.patience) {
+            (Protocol::Queue, Patience::Queue) => queue::get_lock(&seat, request).await.map(Some),
+            (Protocol::Queue, Patience::Try) => {
+                queue::try_get_lock(&seat, request, self.request_timeout).await
+            }
+            (Protocol::ShadowRows, Patience::Queue) => shadow_rows::get_lock(&seat, request).await.map(Some),
+            (Protocol::ShadowRows, Patience::Try) => shadow_rows::try_get_lock(&seat, request).await,
         }
     }
 
@@ -130,6 +143,8 @@ impl Engine for CassandraEngine {
 
     async fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
         let seat = self.seat(key);
+        // Without a queue there is nothing to join beforehand.
+        let next = next.filter(|_| self.protocol == Protocol::Queue);
         let was_there = seat.leave(id, next).await?;
         self.seats.left(&seat);
         Ok(if was_there { Release::Released } else { Release::WasGone })

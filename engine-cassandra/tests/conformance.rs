@@ -1,4 +1,4 @@
-//! The Cassandra engine, asked by the suite that every engine answers.
+//! The Cassandra engine, by the queue lock and by the old algorithm, asked by the suite that every engine answers.
 
 mod cluster;
 
@@ -9,22 +9,32 @@ use async_trait::async_trait;
 use ylock_core::Guarantees;
 use ylock_core::engine::Engine;
 use ylock_core::testkit::Harness;
+use ylock_engine_cassandra::options::Protocol;
 
 #[derive(Debug)]
-struct Cassandra;
+struct Cassandra(Protocol);
 
 #[async_trait]
 impl Harness for Cassandra {
     fn name(&self) -> &str {
-        "cassandra"
+        match self.0 {
+            Protocol::ShadowRows => "cassandra by shadow rows",
+            _ => "cassandra",
+        }
     }
 
     fn guarantees(&self) -> Guarantees {
-        Guarantees::ALL
+        match self.0 {
+            Protocol::ShadowRows => Guarantees::ALL.with_fair(false).with_shared_reads(false),
+            _ => Guarantees::ALL,
+        }
     }
 
     async fn engine(&self) -> Arc<dyn Engine> {
-        Arc::new(cluster::engine().await)
+        Arc::new(match self.0 {
+            Protocol::ShadowRows => cluster::shadow_rows().await,
+            _ => cluster::engine().await,
+        })
     }
 
     fn lease(&self) -> Duration {
@@ -49,4 +59,17 @@ impl Harness for Cassandra {
     }
 }
 
-ylock_core::conformance_tests!(Cassandra, #[ignore = "needs cassandra: run `cargo xtask test`"]);
+ylock_core::conformance_tests!(
+    Cassandra(Protocol::Queue),
+    #[ignore = "needs cassandra: run `cargo xtask test`"]
+);
+
+/// The baseline: what it promises it keeps.
+mod shadow_rows {
+    use super::{Cassandra, Protocol};
+
+    ylock_core::conformance_tests!(
+        Cassandra(Protocol::ShadowRows),
+        #[ignore = "needs cassandra: run `cargo xtask test`"]
+    );
+}

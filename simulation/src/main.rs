@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
+use ylock_engine_cassandra::options::Protocol;
 use ylock_simulation::{Fault, Setting, run};
 
 /// Breaks the Cassandra algorithms on a simulated cluster, one seed after the other.
@@ -23,6 +24,9 @@ struct Arguments {
     /// Only these kinds of trouble; all when none is given
     #[arg(long = "fault", value_enum)]
     faults: Vec<Fault>,
+    /// Run the lock that the queue lock replaces
+    #[arg(long)]
+    shadow_rows: bool,
     /// Show the whole trace, also of a seed that does not fail
     #[arg(long)]
     trace: bool,
@@ -41,8 +45,12 @@ fn main() -> ExitCode {
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
-                let setting =
-                    Setting { allowed: allowed.clone(), lines: arguments.trace, ..Setting::default() };
+                let setting = Setting {
+                    allowed: allowed.clone(),
+                    lines: arguments.trace,
+                    protocol: if arguments.shadow_rows { Protocol::ShadowRows } else { Protocol::Queue },
+                    ..Setting::default()
+                };
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     if number >= arguments.seeds {

@@ -9,6 +9,7 @@ use ylock_core::Key;
 use ylock_core::engine::Engine;
 use ylock_core::environment::Environment;
 use ylock_engine_cassandra::algorithm::store::Store;
+use ylock_engine_cassandra::options::Protocol;
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
 
 use crate::chance::Chance;
@@ -39,6 +40,8 @@ pub struct Setting<'a> {
     pub lines: bool,
     /// Whether clients believe a renewal also when their lease had lapsed before: what the keeper never does.
     pub trusting: bool,
+    /// What the clients run.
+    pub protocol: Protocol,
     /// How a client is made.
     pub make: &'a MakeEngine,
 }
@@ -60,7 +63,13 @@ pub struct Outcome {
 
 impl Default for Setting<'_> {
     fn default() -> Self {
-        Self { allowed: Fault::value_variants().to_vec(), lines: false, trusting: false, make: &real_engine }
+        Self {
+            allowed: Fault::value_variants().to_vec(),
+            lines: false,
+            trusting: false,
+            protocol: Protocol::Queue,
+            make: &real_engine,
+        }
     }
 }
 
@@ -133,7 +142,8 @@ impl<'a> Scene<'a> {
         let options = CassandraOptions::new("simulated")
             .with_host("simulated", 9042)
             .with_lease(LEASE)
-            .with_request_timeout(REQUEST_TIMEOUT);
+            .with_request_timeout(REQUEST_TIMEOUT)
+            .with_protocol(setting.protocol);
         let (chance, processes) = (chance.into(), std::sync::Mutex::default());
         Self { setting, world, cluster, stage, plan, chance, processes, options }
     }

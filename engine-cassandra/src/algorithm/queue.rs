@@ -24,6 +24,7 @@ use ylock_core::{Error, ErrorKind, Mode, Options, Result};
 
 use super::judge::{Contender, Verdict, is_contended};
 use super::pace::{self, Pace};
+use super::patience::Patience;
 use super::seat::Seat;
 use super::store::{Partition, State};
 
@@ -111,7 +112,7 @@ pub async fn try_get_lock(seat: &Arc<Seat>, request: &Request, longest: Duration
 }
 
 /// Whether somebody who conflicts says that it is inside.
-fn is_held(look: &Partition, seat: &Seat, mode: Mode) -> bool {
+pub(super) fn is_held(look: &Partition, seat: &Seat, mode: Mode) -> bool {
     let others = look.rows.iter().filter(|seen| seen.slot != seat.client.slot);
     others
         .filter_map(|seen| seen.row.as_ref())
@@ -161,34 +162,6 @@ async fn wait(seat: &Seat, request: &Request, pace: &mut Pace, before: usize, lo
     }
 }
 
-fn revoked(request: &Request) -> Error {
+pub(super) fn revoked(request: &Request) -> Error {
     Error::new(ErrorKind::Lost, "the acquisition was revoked while it was waiting").with_key(&request.key)
-}
-
-/// How long failing requests are borne: a short outage must not throw everybody out of the queue.
-struct Patience<'a> {
-    seat: &'a Seat,
-    lease: Duration,
-    last_answer: Moment,
-}
-
-impl<'a> Patience<'a> {
-    fn new(seat: &'a Seat, request: &Request) -> Self {
-        Self { seat, lease: request.lease, last_answer: seat.client.now() }
-    }
-
-    fn renew(&mut self) {
-        self.last_answer = self.seat.client.now();
-    }
-
-    /// Waits a little before the next try, or gives up.
-    async fn bear(&self, error: Error) -> Result<()> {
-        let silent = self.seat.client.now().since(self.last_answer);
-        if error.kind() != ErrorKind::Unavailable || silent >= self.lease {
-            return Err(error);
-        }
-        let environment = &self.seat.client.environment;
-        environment.sleep(environment.jitter(self.lease / 50)).await;
-        Ok(())
-    }
 }

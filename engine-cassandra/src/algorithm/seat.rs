@@ -171,6 +171,21 @@ impl Seat {
         Ok(())
     }
 
+    /// Moves from the shadow row to the main row, with a token above `floor`.
+    pub(super) async fn move_in(&self, request: &Request, floor: Option<StoreToken>) -> Result<()> {
+        let since = self.client.environment.wall_micros();
+        self.change(request, |row| Row { state: State::Held, since, ..row }, floor).await
+    }
+
+    /// A quorum has the cell in the main row: from here on its token, which is answered, counts as used.
+    pub(super) fn moved_in(&self, request: &Request) -> Result<Option<StoreToken>> {
+        let mut written = self.written();
+        written.own_row(request)?;
+        let claim = written.claim();
+        (written.inside, written.used, written.unsaved) = (true, claim, claim);
+        Ok(claim.map(|claim| claim.token))
+    }
+
     /// Rewrites what is held for another lease. Answers the moment just before it was sent, or nothing if this seat has let go of
     /// it already: a renewal never brings back what a release has ended.
     pub(super) async fn hold(

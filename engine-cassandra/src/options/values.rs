@@ -36,9 +36,12 @@ pub enum SchemaMode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Protocol {
-    /// The queue lock.
+    /// The queue lock: fair, with shared reads.
     #[default]
     Queue,
+    /// The lock that the queue lock replaces: not fair, exclusive also for readers, and slower the more contend. To
+    /// measure against, not to use.
+    ShadowRows,
 }
 
 /// Whether connections are encrypted, and who may vouch for the servers.

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use ylock_core::{Options, Ylock};
-use ylock_engine_cassandra::options::SchemaMode;
+use ylock_engine_cassandra::options::{Protocol, SchemaMode};
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
 
 /// The lease of most tests: long enough for a busy machine, short enough to wait for.
@@ -27,6 +27,12 @@ fn options_with(lease: Duration) -> CassandraOptions {
 /// A new client's engine.
 pub(crate) async fn engine() -> CassandraEngine {
     CassandraEngine::connect(&options()).await.expect("the cluster under test answers")
+}
+
+/// A new client's engine that runs the old algorithm, on a table of its own.
+pub(crate) async fn shadow_rows() -> CassandraEngine {
+    let options = options().with_table("shadow_rows").with_protocol(Protocol::ShadowRows);
+    CassandraEngine::connect(&options).await.expect("the cluster under test answers")
 }
 
 /// A new client.

@@ -103,7 +103,8 @@ fn schema(value: &str) -> Result<SchemaMode> {
 fn protocol(value: &str) -> Result<Protocol> {
     match value {
         "queue" => Ok(Protocol::Queue),
-        _ => Err(one_of("protocol", "queue", value)),
+        "shadow-rows" => Ok(Protocol::ShadowRows),
+        _ => Err(one_of("protocol", "queue or shadow-rows", value)),
     }
 }
 

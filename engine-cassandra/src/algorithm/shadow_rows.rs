@@ -1,0 +1,127 @@
+//! The lock that the thesis set out to replace: `TryLock` (Listing 3) and `GetLock` (Listing 4). A baseline to measure against:
+//! not fair, exclusive only, and slower the more contend.
+//!
+//! | Listing | here |
+//! |---|---|
+//! | 3.1 to 3.6: whose is the cell of the main row | `look`: somebody says that it is inside |
+//! | 3.7: add a cell to the shadow row | `join`, claiming |
+//! | 3.8 to 3.10: alone in the shadow row, and nobody in the main row | `look`, and [`Verdict::Enter`] |
+//! | 3.11, 3.12: from the shadow row to the main row | `move_in`: one write, where the listing has two |
+//! | 3.14: remove the cell from the shadow row | `leave` |
+//! | 4.6, 4.9: wait at random | up to 1 s; up to 50 ms times the attempt |
+//!
+//! The two tables are one: a row that has *claimed* is a cell of the shadow row, one that is *held* a cell of the main row, and
+//! one look shows both. That saves the listing two trips, which is in its favour.
+//!
+//! **Safety** is the rule of the [judge](super::judge), as it is for the queue: my claim was acknowledged before I looked, and the
+//! look showed nobody else. What the listing leaves out, and what is added: cells have a TTL, so the claim must still be
+//! valid when a quorum has the cell of the main row; and a look must show the very claim that was written.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ylock_core::engine::{Grant, Request};
+use ylock_core::environment::Environment;
+use ylock_core::{Mode, Result};
+
+use super::judge::{Contender, Verdict, is_contended};
+use super::patience::Patience;
+use super::queue::{is_held, revoked, valid_until};
+use super::seat::Seat;
+use super::store::Partition;
+
+/// Listing 4.6: the longest wait while somebody else is inside.
+const ANOTHER_IS_OWNER: Duration = Duration::from_millis(1_000);
+/// Listing 4.9: what each attempt adds to the longest wait after several have tried at once.
+const CONCURRENT_ATTEMPT: Duration = Duration::from_millis(50);
+
+/// What came of one attempt.
+enum Attempt {
+    Success(Grant),
+    AnotherThreadIsOwner,
+    ConcurrentAttempt,
+}
+
+/// Listing 4: tries until it succeeds.
+///
+/// # Errors
+/// `Unavailable` if the store has not answered for one lease; what cannot be mended by waiting, at once.
+pub async fn get_lock(seat: &Arc<Seat>, request: &Request) -> Result<Grant> {
+    let mut patience = Patience::new(seat, request);
+    let mut attempt = 1;
+    loop {
+        match try_lock(seat, request).await {
+            Ok(Attempt::Success(grant)) => return Ok(grant),
+            Ok(Attempt::AnotherThreadIsOwner) => wait_up_to(seat, ANOTHER_IS_OWNER).await,
+            Ok(Attempt::ConcurrentAttempt) => {
+                wait_up_to(seat, CONCURRENT_ATTEMPT.saturating_mul(attempt)).await;
+                attempt = attempt.saturating_add(1);
+            }
+            Err(error) => {
+                patience.bear(error).await?;
+                continue;
+            }
+        }
+        patience.renew();
+    }
+}
+
+/// Listing 3, once: takes the lock if it is free, and otherwise leaves nothing behind.
+///
+/// # Errors
+/// Whatever the first request that fails says; the caller releases then.
+pub async fn try_get_lock(seat: &Arc<Seat>, request: &Request) -> Result<Option<Grant>> {
+    match try_lock(seat, request).await? {
+        Attempt::Success(grant) => Ok(Some(grant)),
+        Attempt::AnotherThreadIsOwner | Attempt::ConcurrentAttempt => Ok(None),
+    }
+}
+
+/// Listing 3.
+async fn try_lock(seat: &Arc<Seat>, request: &Request) -> Result<Attempt> {
+    // An attempt that failed half-way may have left its cell.
+    seat.leave(request.id, None).await?;
+    if is_held(&seat.look().await?, seat, Mode::Write) {
+        return Ok(Attempt::AnotherThreadIsOwner);
+    }
+    let me = seat.join(request, true).await?;
+    let until = valid_until(seat.sent(), request.lease);
+    let look = seat.look().await?;
+    // Nobody is let in beside anybody, whatever the modes are.
+    match (Contender { mode: Mode::Write, ..me }).judge(&look) {
+        Verdict::Enter => seat.move_in(request, None).await?,
+        Verdict::ClaimAbove(floor) => seat.move_in(request, Some(floor)).await?,
+        Verdict::Revoked => return Err(revoked(request)),
+        _ => return give_way(seat, request).await,
+    }
+    // The claim's row may have expired before the main row had its cell, and somebody else may have looked in between.
+    if seat.client.now() >= until {
+        return give_way(seat, request).await;
+    }
+    Ok(Attempt::Success(grant(seat, request, &look)?))
+}
+
+async fn give_way(seat: &Arc<Seat>, request: &Request) -> Result<Attempt> {
+    seat.leave(request.id, None).await?;
+    Ok(Attempt::ConcurrentAttempt)
+}
+
+fn grant(seat: &Arc<Seat>, request: &Request, look: &Partition) -> Result<Grant> {
+    Ok(Grant {
+        key: request.key.clone(),
+        id: request.id,
+        mode: request.mode,
+        owner: request.owner,
+        lease: request.lease,
+        token: seat.moved_in(request)?,
+        sent: seat.sent(),
+        contended: is_contended(look, seat.client.slot, Mode::Write),
+    })
+}
+
+/// Waits for a random time between none and `longest`.
+async fn wait_up_to(seat: &Seat, longest: Duration) {
+    let environment: &dyn Environment = &*seat.client.environment;
+    let fraction = (environment.random() >> 11) as f64 / (1u64 << 53) as f64;
+    environment.sleep(longest.mul_f64(fraction)).await;
+}
