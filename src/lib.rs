@@ -35,7 +35,7 @@ pub mod engine {
 /// Locks on Apache Cassandra.
 #[cfg(feature = "cassandra")]
 pub mod cassandra {
-    pub use ylock_engine_cassandra::options::{Consistency, DEFAULT_PORT, Protocol, SchemaMode, Tls};
+    pub use ylock_engine_cassandra::options::{Clock, Consistency, DEFAULT_PORT, Protocol, SchemaMode, Tls};
     pub use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
 }
 

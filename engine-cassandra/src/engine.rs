@@ -13,13 +13,13 @@ use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::{Error, ErrorKind, Guarantees, Key, Result};
 
 use crate::NAME;
-use crate::algorithm::clock::{HybridClock, Stamps};
+use crate::algorithm::clock::{GlobalTime, HybridClock, Stamps, TimeCell};
 use crate::algorithm::judge::Place;
 use crate::algorithm::seat::{Client, Seat};
 use crate::algorithm::store::{Partition, Slot, State, Store};
 use crate::algorithm::{lease, queue, shadow_rows};
 use crate::driver::Table;
-use crate::options::{CassandraOptions, Protocol};
+use crate::options::{CassandraOptions, Clock, Protocol};
 use crate::seats::Seats;
 
 /// The most requests that one call of `renew` or `close` has on their way at once.
@@ -50,6 +50,10 @@ impl CassandraEngine {
         let environment = SystemEnvironment::shared();
         let table = Arc::new(Table::connect(options, &environment).await?);
         let engine = Self::over(Arc::clone(&table) as Arc<dyn Store>, environment, options);
+        let engine = match options.clock() {
+            Clock::Hlc => engine,
+            Clock::GlobalTime => engine.with_global_time(Arc::clone(&table) as Arc<dyn TimeCell>),
+        };
         Ok(Self { table: Some(table), ..engine })
     }
 
@@ -65,6 +69,7 @@ impl CassandraEngine {
             store,
             environment,
             clock: HybridClock::default(),
+            global_time: None,
             stamps: Stamps::default(),
             max_clock_skew: options.max_clock_skew(),
             token_ttl,
@@ -78,6 +83,22 @@ impl CassandraEngine {
         }
     }
 
+    /// The same client, with its places in the queue from the time in this cell. To be called before anything is acquired.
+    #[must_use]
+    pub fn with_global_time(mut self, cell: Arc<dyn TimeCell>) -> Self {
+        if let Some(client) = Arc::get_mut(&mut self.client) {
+            let time = GlobalTime::new(cell, Arc::clone(&client.environment));
+            time.keep_going();
+            client.global_time = Some(time);
+        }
+        self
+    }
+
+    /// How often this client met the ticket of somebody whose clock is so far ahead that it was not followed.
+    pub fn refused_tickets(&self) -> u64 {
+        self.client.clock.refused()
+    }
+
     /// How many requests this client has sent to Cassandra, by the driver's own counters.
     pub fn requests(&self) -> u64 {
         self.table.as_ref().map_or(0, |table| table.requests())
@@ -85,6 +106,15 @@ impl CassandraEngine {
 
     fn seat(&self, key: &Key) -> Arc<Seat> {
         self.seats.at(key, &self.client)
+    }
+
+    /// A place in the queue needs the time as it is now. Where the store does not answer, what was known last has to do.
+    async fn ask_for_the_time(&self) -> Result<()> {
+        let Some(time) = &self.client.global_time else { return Ok(()) };
+        match time.current().await {
+            Err(error) if time.latest() == 0 => Err(error),
+            _ => Ok(()),
+        }
     }
 
     fn check(&self, request: &Request) -> Result<()> {
@@ -117,11 +147,12 @@ impl Engine for CassandraEngine {
     }
 
     fn ticket(&self) -> Ticket {
-        self.client.clock.ticket_after(None, &*self.client.environment)
+        self.client.ticket_after(None)
     }
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
         self.check(request)?;
+        self.ask_for_the_time().await?;
         let seat = self.seat(&request.key);
         match (self.protocol, request.patience) {
             (Protocol::Queue, Patience::Queue) => queue::get_lock(&seat, request).await.map(Some),

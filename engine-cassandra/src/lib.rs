@@ -10,6 +10,7 @@ mod engine;
 mod schema;
 mod seats;
 
+pub use algorithm::clock;
 pub use engine::CassandraEngine;
 pub use options::CassandraOptions;
 

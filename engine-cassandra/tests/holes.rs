@@ -15,6 +15,9 @@ use ylock_core::{ErrorKind, Fairness, Key, LossReason, Mode, Owner, Unlocked};
 use ylock_engine_cassandra::CassandraEngine;
 use ylock_engine_cassandra::algorithm::store::State;
 
+/// In microseconds.
+const DAY: i64 = 24 * 60 * 60 * 1_000_000;
+
 struct Stage {
     world: Arc<World>,
     fake: Arc<Fake>,
@@ -133,6 +136,23 @@ async fn tokens_grow_over_clocks_that_disagree() {
             guard.unlock().await.unwrap();
             stage.world.step(-3_600_000_000);
         }
+    })
+    .await;
+}
+
+/// A name that is forgotten starts anew from the clocks: a token far ahead of them would then be larger than its successors.
+#[tokio::test(start_paused = true)]
+async fn a_token_far_ahead_of_the_clock_is_an_error() {
+    bounded(async {
+        let stage = Stage::new();
+        stage.locks().write("alice").await.unwrap().unlock().await.unwrap();
+        // Three and a half days are half of the default.
+        stage.world.step(-3 * DAY);
+        stage.locks().write("alice").await.unwrap().unlock().await.unwrap();
+        stage.world.step(-DAY);
+        let error = stage.locks().write("alice").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unexpected);
+        assert!(error.to_string().contains("ahead of this machine's clock"), "{error}");
     })
     .await;
 }

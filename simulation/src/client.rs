@@ -12,12 +12,15 @@ use ylock_core::{Error, ErrorKind, Fairness, Key, Mode, Owner};
 use crate::chance::Chance;
 use crate::clocks::Clocks;
 use crate::oracle::Oracle;
+use crate::places::Places;
 
 /// What all clients of a run share.
 #[derive(Debug)]
 pub struct Stage {
     /// Who watches.
     pub oracle: Arc<Oracle>,
+    /// Who watches the queue.
+    pub places: Arc<Places>,
     /// The locks.
     pub keys: Vec<Key>,
     /// The lease of every request.
@@ -87,6 +90,9 @@ impl Client {
 
     async fn visit(&mut self) {
         let request = self.request();
+        if request.patience == Patience::Queue {
+            self.stage.places.begins(self.clocks.actor(), &request);
+        }
         let grant = if self.chance.happens(0.15) {
             let patience = self.chance.between(Duration::ZERO, self.stage.lease);
             let acquiring = self.engine.acquire(&request);
@@ -98,6 +104,10 @@ impl Client {
         } else {
             self.engine.acquire(&request).await
         };
+        if let Ok(Some(_)) = &grant {
+            self.stage.places.enters(request.id);
+        }
+        self.stage.places.ends(request.id);
         match grant {
             Ok(None) => return,
             Ok(Some(grant)) => self.hold(grant).await,

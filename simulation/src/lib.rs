@@ -7,6 +7,7 @@ pub mod client;
 pub mod clocks;
 pub mod faults;
 pub mod oracle;
+pub mod places;
 pub mod run;
 pub mod store;
 pub mod trace;

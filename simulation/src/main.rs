@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
-use ylock_engine_cassandra::options::Protocol;
+use ylock_engine_cassandra::options::{Clock, Protocol};
 use ylock_simulation::{Fault, Setting, run};
 
 /// Breaks the Cassandra algorithms on a simulated cluster, one seed after the other.
@@ -27,6 +27,9 @@ struct Arguments {
     /// Run the lock that the queue lock replaces
     #[arg(long)]
     shadow_rows: bool,
+    /// Take places in the queue from the thesis's time service
+    #[arg(long)]
+    global_time: bool,
     /// Show the whole trace, also of a seed that does not fail
     #[arg(long)]
     trace: bool,
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let (next, failed) = (AtomicU64::new(0), Mutex::new(BTreeMap::new()));
     let (entries, nanos) = (AtomicU64::new(0), AtomicU64::new(0));
+    let (overtaking, queued) = (AtomicU64::new(0), AtomicU64::new(0));
     let bar = ProgressBar::new(arguments.seeds);
     let style = "{bar:40} {pos}/{len} seeds, {per_sec}, {msg}";
     bar.set_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -49,6 +53,7 @@ fn main() -> ExitCode {
                     allowed: allowed.clone(),
                     lines: arguments.trace,
                     protocol: if arguments.shadow_rows { Protocol::ShadowRows } else { Protocol::Queue },
+                    clock: if arguments.global_time { Clock::GlobalTime } else { Clock::Hlc },
                     ..Setting::default()
                 };
                 loop {
@@ -58,6 +63,8 @@ fn main() -> ExitCode {
                     }
                     let outcome = run(arguments.from + number, &setting);
                     entries.fetch_add(outcome.entries, Ordering::Relaxed);
+                    overtaking.fetch_add(outcome.inversions.0, Ordering::Relaxed);
+                    queued.fetch_add(outcome.inversions.1, Ordering::Relaxed);
                     let time = u64::try_from(outcome.time.as_nanos()).unwrap_or(u64::MAX);
                     let all = nanos.fetch_add(time, Ordering::Relaxed) + time;
                     bar.inc(1);
@@ -84,6 +91,11 @@ fn main() -> ExitCode {
         arguments.seeds as f64 / elapsed,
         hours(nanos.load(Ordering::Relaxed)),
         entries.load(Ordering::Relaxed)
+    );
+    println!(
+        "{} of {} who queued went before somebody who was there first",
+        overtaking.load(Ordering::Relaxed),
+        queued.load(Ordering::Relaxed)
     );
     let failed = failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     for (seed, wrong) in failed.iter().take(20) {

@@ -8,8 +8,9 @@ use clap::ValueEnum;
 use ylock_core::Key;
 use ylock_core::engine::Engine;
 use ylock_core::environment::Environment;
+use ylock_engine_cassandra::algorithm::clock::TimeCell;
 use ylock_engine_cassandra::algorithm::store::Store;
-use ylock_engine_cassandra::options::Protocol;
+use ylock_engine_cassandra::options::{Clock, Protocol};
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
 
 use crate::chance::Chance;
@@ -17,6 +18,7 @@ use crate::client::{Client, Stage};
 use crate::clocks::Clocks;
 use crate::faults::{Fault, Plan};
 use crate::oracle::Oracle;
+use crate::places::Places;
 use crate::store::{Cluster, Connection};
 use crate::world::{Actor, World, lock};
 
@@ -42,6 +44,8 @@ pub struct Setting<'a> {
     pub trusting: bool,
     /// What the clients run.
     pub protocol: Protocol,
+    /// Where the clients take their places from.
+    pub clock: Clock,
     /// How a client is made.
     pub make: &'a MakeEngine,
 }
@@ -53,6 +57,8 @@ pub struct Outcome {
     pub wrong: Vec<String>,
     /// How often somebody entered.
     pub entries: u64,
+    /// Of those who queued and entered, how many went before somebody who was in the queue when they began; and of how many.
+    pub inversions: (u64, u64),
     /// Virtual time.
     pub time: Duration,
     /// Of everything that happened.
@@ -68,6 +74,7 @@ impl Default for Setting<'_> {
             lines: false,
             trusting: false,
             protocol: Protocol::Queue,
+            clock: Clock::Hlc,
             make: &real_engine,
         }
     }
@@ -86,7 +93,11 @@ pub fn real_engine(
     options: &CassandraOptions,
 ) -> Arc<dyn Engine> {
     let environment: Arc<dyn Environment> = Arc::clone(clocks) as _;
-    Arc::new(CassandraEngine::over(connection as Arc<dyn Store>, environment, options))
+    let engine = CassandraEngine::over(Arc::clone(&connection) as Arc<dyn Store>, environment, options);
+    Arc::new(match options.clock() {
+        Clock::GlobalTime => engine.with_global_time(connection as Arc<dyn TimeCell>),
+        _ => engine,
+    })
 }
 
 /// Runs one seed.
@@ -96,6 +107,7 @@ pub fn run(seed: u64, setting: &Setting<'_>) -> Outcome {
     Outcome {
         wrong: scene.stage.oracle.wrong(),
         entries: scene.stage.oracle.entries(),
+        inversions: scene.stage.places.inversions(),
         time: Duration::from_nanos(scene.world.now()),
         hash: scene.world.hash(),
         lines: scene.world.lines(),
@@ -131,8 +143,12 @@ impl<'a> Scene<'a> {
         let keys = (0..=chance.below(2))
             .filter_map(|number| Key::new("group", format!("name-{number}")).ok())
             .collect();
+        let oracle = Oracle::new(&world);
+        // A clock that steps is more than the largest lead away from others, and the old algorithm has no queue.
+        let is_ordered = setting.protocol == Protocol::Queue && setting.clock == Clock::Hlc;
         let stage = Arc::new(Stage {
-            oracle: Oracle::new(&world),
+            places: Places::new(&world, &oracle, LEASE, is_ordered && !plan.has(Fault::Step)),
+            oracle,
             keys,
             lease: LEASE,
             trusting: setting.trusting,
@@ -143,7 +159,8 @@ impl<'a> Scene<'a> {
             .with_host("simulated", 9042)
             .with_lease(LEASE)
             .with_request_timeout(REQUEST_TIMEOUT)
-            .with_protocol(setting.protocol);
+            .with_protocol(setting.protocol)
+            .with_clock(setting.clock);
         let (chance, processes) = (chance.into(), std::sync::Mutex::default());
         Self { setting, world, cluster, stage, plan, chance, processes, options }
     }
@@ -169,7 +186,8 @@ impl<'a> Scene<'a> {
         let actor = self.world.new_actor();
         let (rate, wall) = self.chance(|chance| self.plan.client_clock(chance));
         let clocks = Clocks::new(&self.world, actor, rate, wall, self.chance(Chance::fork));
-        let connection = Connection::new(&self.world, &self.cluster, &clocks, REQUEST_TIMEOUT);
+        let connection = Connection::new(&self.world, &self.cluster, &clocks, REQUEST_TIMEOUT)
+            .watched_by(&self.stage.places);
         let engine = (self.setting.make)(Arc::new(connection), &clocks, &self.options);
         let client = Client {
             stage: Arc::clone(&self.stage),

@@ -2,27 +2,33 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ylock_engine_cassandra::options::Protocol;
+use ylock_engine_cassandra::options::{Clock, Protocol};
 use ylock_simulation::{Setting, run};
 
 #[test]
 fn two_thousand_seeds_break_nothing() {
-    assert_sound(2_000, Protocol::Queue);
+    assert_sound(2_000, Protocol::Queue, Clock::Hlc);
 }
 
 /// The baseline would be none if it were fast by letting two in.
 #[test]
 fn five_hundred_seeds_do_not_break_the_old_algorithm() {
-    assert_sound(500, Protocol::ShadowRows);
+    assert_sound(500, Protocol::ShadowRows, Clock::Hlc);
 }
 
-fn assert_sound(seeds: u64, protocol: Protocol) {
+/// Clocks decide who goes first, never who gets in.
+#[test]
+fn five_hundred_seeds_break_nothing_with_the_global_time() {
+    assert_sound(500, Protocol::Queue, Clock::GlobalTime);
+}
+
+fn assert_sound(seeds: u64, protocol: Protocol, clock: Clock) {
     let next = AtomicU64::new(0);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let failed: Vec<String> = std::thread::scope(|scope| {
         let worker = || {
             let all = std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)));
-            all.take_while(|seed| *seed < seeds).filter_map(|seed| failure(seed, protocol)).collect()
+            all.take_while(|seed| *seed < seeds).filter_map(|seed| failure(seed, protocol, clock)).collect()
         };
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
         workers
@@ -33,10 +39,13 @@ fn assert_sound(seeds: u64, protocol: Protocol) {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-fn failure(seed: u64, protocol: Protocol) -> Option<String> {
-    let wrong = run(seed, &Setting { protocol, ..Setting::default() }).wrong;
+fn failure(seed: u64, protocol: Protocol, clock: Clock) -> Option<String> {
+    let wrong = run(seed, &Setting { protocol, clock, ..Setting::default() }).wrong;
     (!wrong.is_empty()).then(|| {
-        format!("{protocol:?}, cargo xtask simulate --from {seed} --seeds 1 --trace: {}", wrong.join("; "))
+        format!(
+            "{protocol:?} {clock:?}, cargo xtask simulate --from {seed} --seeds 1 --trace: {}",
+            wrong.join("; ")
+        )
     })
 }
 
@@ -62,7 +71,7 @@ fn locks_are_taken_in_every_run() {
 /// else got in beside it.
 #[test]
 fn a_loss_is_told_before_the_lock_is_given_away() {
-    for seed in [4, 12] {
-        assert_eq!(failure(seed, Protocol::Queue), None);
+    for seed in [4, 12, 107] {
+        assert_eq!(failure(seed, Protocol::Queue, Clock::Hlc), None);
     }
 }

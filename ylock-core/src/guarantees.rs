@@ -5,7 +5,8 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Guarantees {
-    /// Clients that wait are served in the order in which they joined the queue.
+    /// There is a queue: clients that wait are served in the order in which they joined it, and can be seen in it; of several
+    /// that try at once one gets the key.
     pub fair: bool,
     /// Grants carry a token that grows along the order of entries.
     pub fencing: bool,

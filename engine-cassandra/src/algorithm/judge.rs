@@ -187,14 +187,13 @@ pub fn is_contended(look: &Partition, slot: Slot, mode: Mode) -> bool {
         .any(|place| !place.is_held() && place.mode.conflicts_with(mode))
 }
 
-/// The largest ticket that anybody shows.
-pub fn largest_ticket(look: &Partition) -> Option<Ticket> {
-    look.rows
-        .iter()
-        .filter_map(|seen| seen.row.as_ref())
-        .flat_map(|row| [Some(row.ticket), row.next.map(|next| next.ticket)])
-        .flatten()
-        .max()
+/// The largest ticket that each of the others shows.
+pub fn tickets(look: &Partition, slot: Slot) -> impl Iterator<Item = i64> {
+    let others = look.rows.iter().filter(move |seen| seen.slot != slot);
+    others.filter_map(|seen| seen.row.as_ref()).map(|row| {
+        let next = row.next.map_or(row.ticket, |next| next.ticket);
+        row.ticket.max(next).get()
+    })
 }
 
 /// The largest token that is left of anybody.

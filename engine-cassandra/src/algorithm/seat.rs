@@ -11,7 +11,7 @@ use ylock_core::engine::{AcquisitionId, Request, Ticket};
 use ylock_core::environment::{Environment, Moment};
 use ylock_core::{Error, ErrorKind, Key, Mode, Result, StoreToken};
 
-use super::clock::{HybridClock, Stamps};
+use super::clock::{GlobalTime, HybridClock, Stamps};
 use super::judge::{self, Contender};
 use super::pace::Learnt;
 use super::store::{Claim, Next, Partition, Row, Slot, State, Store, TimedClaim, Write};
@@ -25,8 +25,10 @@ pub struct Client {
     pub store: Arc<dyn Store>,
     /// Time, randomness and tasks.
     pub environment: Arc<dyn Environment>,
-    /// Tickets and tokens.
+    /// Tokens, and tickets unless there is a global time.
     pub clock: HybridClock,
+    /// The thesis's time service, if the options want tickets from it.
+    pub global_time: Option<Arc<GlobalTime>>,
     /// Write timestamps.
     pub stamps: Stamps,
     /// By how much the clocks of two servers may differ: rows live longer by this.
@@ -41,6 +43,32 @@ impl Client {
     pub fn row_ttl(&self, lease: Duration) -> u32 {
         let exact = lease.as_secs_f64().ceil() + 1.0 + self.max_clock_skew.as_secs_f64().ceil();
         exact as u32
+    }
+
+    /// A place in the queue, behind `largest` if that is known.
+    pub(crate) fn ticket_after(&self, largest: Option<Ticket>) -> Ticket {
+        if let Some(time) = &self.global_time {
+            // As the thesis has it: two may have the same, and then the slot decides.
+            return Ticket::from_number(time.latest());
+        }
+        let tick = self.clock.tick(&*self.environment);
+        Ticket::from_number(largest.map_or(tick, |largest| tick.max(largest.get().saturating_add(1))))
+    }
+
+    /// A token larger than `largest`.
+    fn token_after(&self, largest: Option<StoreToken>) -> Result<StoreToken> {
+        let lead = largest.map_or(0, StoreToken::get).saturating_sub(self.wall());
+        if Duration::from_micros(lead) > Duration::from_secs(u64::from(self.token_ttl)) / 2 {
+            return Err(too_far_ahead(Duration::from_micros(lead)));
+        }
+        let tick = u64::try_from(self.clock.tick(&*self.environment)).unwrap_or(1);
+        let next = largest.map_or(tick, |largest| tick.max(largest.get() + 1));
+        StoreToken::new(next)
+            .ok_or_else(|| Error::new(ErrorKind::Unexpected, "a token at this key is the largest there is"))
+    }
+
+    fn wall(&self) -> u64 {
+        u64::try_from(self.environment.wall_micros()).unwrap_or(0)
     }
 
     pub(crate) fn now(&self) -> Moment {
@@ -108,14 +136,17 @@ impl Seat {
     pub(super) async fn look(&self) -> Result<Partition> {
         let look = self.client.store.read(&self.key).await?;
         let mut written = self.written();
-        written.largest_ticket = written.largest_ticket.max(judge::largest_ticket(&look));
+        let client = &self.client;
+        let latest = client.clock.latest_of(judge::tickets(&look, client.slot), &*client.environment);
+        // Not the largest ever: a place that was far ahead, and is gone, must not be followed any longer.
+        written.largest_ticket = latest.map(Ticket::from_number);
         written.largest_token = written.largest_token.max(judge::largest_token(&look));
         written.others = judge::others(&look, self.client.slot);
         if written.others > 0 {
             written.others_seen = Some(self.client.now());
         }
-        if let Some(ticket) = written.largest_ticket {
-            self.client.clock.observe(ticket.get(), &*self.client.environment);
+        if let Some(latest) = latest {
+            self.client.clock.observe(latest, &*self.client.environment);
         }
         Ok(look)
     }
@@ -290,7 +321,7 @@ impl Seat {
     /// A place in the queue behind everybody this seat has seen.
     pub(super) fn ticket(&self) -> Ticket {
         let largest = self.written().largest_ticket;
-        self.ticket_after(largest)
+        self.client.ticket_after(largest)
     }
 
     /// Decides the next write. Nothing else may happen between looking at the last one and deciding this one.
@@ -338,7 +369,7 @@ impl Seat {
             acquisition: request.id,
             mode: request.mode,
             state: State::Waiting,
-            ticket: request.ticket.unwrap_or_else(|| self.ticket_after(largest)),
+            ticket: request.ticket.unwrap_or_else(|| self.client.ticket_after(largest)),
             owner: request.owner,
             since: self.client.environment.wall_micros(),
             lease: request.lease,
@@ -356,17 +387,9 @@ impl Seat {
         Row { state, ticket: next.ticket.or(shown).unwrap_or(row.ticket), ..row }
     }
 
-    fn ticket_after(&self, largest: Option<Ticket>) -> Ticket {
-        self.client.clock.ticket_after(largest, &*self.client.environment)
-    }
-
     fn new_claim(&self, mode: Mode, floor: Option<StoreToken>) -> Result<Claim> {
-        let token = self.client.clock.token_after(floor, &*self.client.environment);
-        let none = || {
-            Error::new(ErrorKind::Unexpected, "a token at this key is the largest there is")
-                .with_key(&self.key)
-        };
-        Ok(Claim { token: token.ok_or_else(none)?, mode })
+        let token = self.client.token_after(floor).map_err(|error| error.with_key(&self.key))?;
+        Ok(Claim { token, mode })
     }
 
     fn written(&self) -> MutexGuard<'_, Written> {
@@ -425,4 +448,13 @@ impl Written {
             None => Ok(None),
         }
     }
+}
+
+/// A name whose tokens are forgotten starts anew from the clocks: a token that is still ahead of them then would be larger than
+/// those that follow it. Half of the time is left to find that out.
+fn too_far_ahead(lead: Duration) -> Error {
+    let message = format!(
+        "the last token of this lock is {lead:?} ahead of this machine's clock, more than half of token_ttl: either this          clock is slow, or somebody's clock was fast when it took the token. Set the clocks right; or connect with a          longer token_ttl"
+    );
+    Error::new(ErrorKind::Unexpected, message)
 }

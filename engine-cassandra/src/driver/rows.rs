@@ -46,6 +46,13 @@ pub(super) fn partition(key: &Key, answer: QueryResult) -> Result<Partition> {
     Ok(partition)
 }
 
+/// Understands the cell of the global time.
+pub(super) fn time(answer: QueryResult) -> Result<Option<i64>> {
+    let answer = answer.into_rows_result().map_err(errors::answer)?;
+    let row = answer.maybe_first_row::<(Option<i64>,)>().map_err(errors::answer)?;
+    Ok(row.and_then(|(time,)| time))
+}
+
 impl Cells<'_> {
     fn add_to(&self, partition: &mut Partition, place: &Place<'_>) -> Result<()> {
         // The same in every row of the answer.

@@ -18,6 +18,8 @@ pub(super) struct Statements {
     pub(super) read: PreparedStatement,
     pub(super) revoke: PreparedStatement,
     pub(super) erase: PreparedStatement,
+    pub(super) read_time: PreparedStatement,
+    pub(super) write_time: PreparedStatement,
     /// Row and claim.
     pub(super) claim: Batch,
     used: ByMode,
@@ -41,6 +43,8 @@ impl Statements {
             read: prepare_read(session, &table).await?,
             revoke: prepare(session, &update(&table, "revoked = ?")).await?,
             erase: prepare(session, &erase_cql(&table)).await?,
+            read_time: prepare(session, &read_time_cql(&table)).await?,
+            write_time: prepare(session, &write_time_cql(&table)).await?,
             claim: batch(&[&row, &claim]),
             used: ByMode { read: batch(&[&row, &last_read]), write: batch(&[&row, &last_write]) },
             claim_and_used: ByMode {
@@ -124,4 +128,15 @@ fn read_cql(table: &str) -> String {
          claim_token, claim_mode, revoked, last_write_token, last_read_token \
          FROM {table} WHERE lock_group = ? AND lock_name = ?"
     )
+}
+
+/// No lock has an empty group. The largest token of a partition is just what a global time is.
+const TIME: &str = "lock_group = '' AND lock_name = 'global time'";
+
+fn read_time_cql(table: &str) -> String {
+    format!("SELECT last_write_token FROM {table} WHERE {TIME}")
+}
+
+fn write_time_cql(table: &str) -> String {
+    format!("UPDATE {table} USING TIMESTAMP ? SET last_write_token = ? WHERE {TIME}")
 }

@@ -9,10 +9,11 @@ use ylock_core::engine::AcquisitionId;
 use ylock_core::environment::Environment;
 use ylock_core::{Key, Result};
 
-use super::errors::{AboutKey, connect};
+use super::errors::{self, AboutKey, connect};
 use super::statements::Statements;
 use super::values::{self, ClaimValues, RowValues};
 use super::{rows, session};
+use crate::algorithm::clock::TimeCell;
 use crate::algorithm::store::{Partition, Slot, Store, Write};
 use crate::options::{CassandraOptions, SchemaMode};
 use crate::schema;
@@ -108,5 +109,18 @@ impl Store for Table {
         let values = values::erase(key, slot, stamp);
         self.session.execute_unpaged(&self.statements.erase, values).await.about(key)?;
         Ok(())
+    }
+}
+
+#[async_trait]
+impl TimeCell for Table {
+    async fn read_time(&self) -> Result<Option<i64>> {
+        let answer = self.session.execute_unpaged(&self.statements.read_time, ()).await;
+        rows::time(answer.map_err(errors::classify)?)
+    }
+
+    async fn write_time(&self, micros: i64) -> Result<()> {
+        let answer = self.session.execute_unpaged(&self.statements.write_time, (micros, micros)).await;
+        answer.map(drop).map_err(errors::classify)
     }
 }

@@ -9,7 +9,7 @@ mod check;
 mod url;
 mod values;
 
-pub use values::{Consistency, Protocol, SchemaMode, Tls};
+pub use values::{Clock, Consistency, Protocol, SchemaMode, Tls};
 
 /// The port of a host that names none.
 pub const DEFAULT_PORT: u16 = 9042;
@@ -35,6 +35,7 @@ pub struct CassandraOptions {
     token_ttl: Duration,
     gc_grace: Duration,
     protocol: Protocol,
+    clock: Clock,
 }
 
 /// Whom to log in as.
@@ -64,6 +65,7 @@ impl CassandraOptions {
             token_ttl: Duration::from_secs(7 * 24 * 60 * 60),
             gc_grace: Duration::from_secs(20),
             protocol: Protocol::default(),
+            clock: Clock::default(),
         }
     }
 
@@ -180,6 +182,13 @@ impl CassandraOptions {
     #[must_use]
     pub fn with_protocol(mut self, protocol: Protocol) -> Self {
         self.protocol = protocol;
+        self
+    }
+
+    /// Where places in the queue come from.
+    #[must_use]
+    pub fn with_clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
         self
     }
 

@@ -44,6 +44,19 @@ pub enum Protocol {
     ShadowRows,
 }
 
+/// Where a client takes the time from that orders the queue. Neither decides who may enter: see
+/// [`clock`](crate::clock).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Clock {
+    /// Its own hybrid logical clock.
+    #[default]
+    Hlc,
+    /// The time service of the thesis: one more trip per acquisition, and it stands still when a clock that ran ahead dies. To
+    /// compare with.
+    GlobalTime,
+}
+
 /// Whether connections are encrypted, and who may vouch for the servers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -106,6 +119,11 @@ impl CassandraOptions {
     /// See [`with_protocol`](Self::with_protocol).
     pub fn protocol(&self) -> Protocol {
         self.protocol
+    }
+
+    /// See [`with_clock`](Self::with_clock).
+    pub fn clock(&self) -> Clock {
+        self.clock
     }
 
     /// The nodes to begin with, as `host:port`.

@@ -10,3 +10,4 @@ mod login;
 mod order;
 mod roundtrip;
 mod schema;
+mod time;

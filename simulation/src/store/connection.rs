@@ -12,11 +12,13 @@ use futures_util::future::{Either, select};
 use ylock_core::engine::AcquisitionId;
 use ylock_core::environment::Environment;
 use ylock_core::{Error, ErrorKind, Key, Result};
+use ylock_engine_cassandra::algorithm::clock::TimeCell;
 use ylock_engine_cassandra::algorithm::store::{Partition, Slot, Store, Write};
 
 use super::cluster::{Cluster, Reply};
 use super::mutation;
 use crate::clocks::Clocks;
+use crate::places::Places;
 use crate::world::{World, lock};
 
 /// See the [module](self).
@@ -25,12 +27,21 @@ pub struct Connection {
     cluster: Arc<Cluster>,
     clocks: Arc<Clocks>,
     timeout: Duration,
+    places: Option<Arc<Places>>,
 }
 
 impl Connection {
     /// A connection whose requests may take so long.
     pub fn new(world: &Arc<World>, cluster: &Arc<Cluster>, clocks: &Arc<Clocks>, timeout: Duration) -> Self {
-        Self { world: Arc::clone(world), cluster: Arc::clone(cluster), clocks: Arc::clone(clocks), timeout }
+        let (world, cluster, clocks) = (Arc::clone(world), Arc::clone(cluster), Arc::clone(clocks));
+        Self { world, cluster, clocks, timeout, places: None }
+    }
+
+    /// The same, and somebody watches the queue.
+    #[must_use]
+    pub fn watched_by(mut self, places: &Arc<Places>) -> Self {
+        self.places = Some(Arc::clone(places));
+        self
     }
 
     /// Sends a request and waits for its reply, but not for ever. Whatever comes later than that is not heard.
@@ -68,9 +79,16 @@ impl Store for Connection {
                 write.used.map(|timed| timed.claim.token)
             )
         });
+        let (actor, sent) = (self.clocks.actor(), self.world.now());
+        if let Some(places) = &self.places {
+            places.writes(actor, key, write);
+        }
         let written = write.clone();
         let make = Box::new(move |second| mutation::of_write(slot, &written, second));
         let outcome = self.ask(|reply| self.cluster.write(key.clone(), make, reply)).await;
+        if let (Some(places), Ok(())) = (&self.places, &outcome) {
+            places.acknowledged(actor, key, write, sent);
+        }
         self.note(slot, || {
             format!(
                 "stamp {} {}",
@@ -82,7 +100,11 @@ impl Store for Connection {
     }
 
     async fn read(&self, key: &Key) -> Result<Partition> {
+        let expected = self.places.as_ref().and_then(|places| places.looks(self.clocks.actor(), key));
         let look = self.ask(|reply| self.cluster.read(key.clone(), reply)).await.and_then(|look| look);
+        if let (Some(places), Ok(_)) = (&self.places, &look) {
+            places.has_looked(self.clocks.actor(), key, expected);
+        }
         self.world.note(|| format!("{:?} sees {}", self.clocks.actor(), shown(&look)));
         look
     }
@@ -94,8 +116,26 @@ impl Store for Connection {
     }
 
     async fn erase(&self, key: &Key, slot: Slot, stamp: i64) -> Result<()> {
+        if let Some(places) = &self.places {
+            places.erases(self.clocks.actor(), key);
+        }
         let make = Box::new(move |_| mutation::of_erase(slot, stamp));
         self.ask(|reply| self.cluster.write(key.clone(), make, reply)).await
+    }
+}
+
+#[async_trait]
+impl TimeCell for Connection {
+    async fn read_time(&self) -> Result<Option<i64>> {
+        let key = time_key()?;
+        let look = self.ask(|reply| self.cluster.read(key, reply)).await.and_then(|look| look)?;
+        Ok(look.last_write.and_then(|time| i64::try_from(time.get()).ok()))
+    }
+
+    async fn write_time(&self, micros: i64) -> Result<()> {
+        let key = time_key()?;
+        let make = Box::new(move |_| mutation::of_time(micros));
+        self.ask(|reply| self.cluster.write(key, make, reply)).await
     }
 }
 
@@ -122,6 +162,11 @@ fn shown(look: &Result<Partition>) -> String {
         last(look.last_write),
         last(look.last_read)
     )
+}
+
+/// Where the simulated cluster keeps the global time: no lock of a run has this name.
+fn time_key() -> Result<Key> {
+    Key::new("ylock", "global time")
 }
 
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ylock_core::engine::{AcquisitionId, Ticket};
-use ylock_core::{Error, ErrorKind, Mode, Owner, Result};
+use ylock_core::{Error, ErrorKind, Mode, Owner, Result, StoreToken};
 use ylock_engine_cassandra::algorithm::store::{
     Claim, Next, Partition, Row, SeenRow, Slot, State, TimedClaim, Write,
 };
@@ -38,6 +38,16 @@ pub(super) fn of_revoke(slot: Slot, id: AcquisitionId, stamp: i64, ttl: u32, sec
     let mut cells = Cells::default();
     let cell = Cell { stamp, expires: second + i64::from(ttl), value: Value::Identity(id.as_u128()) };
     cells.put(Name::Of(slot, Column::Revoked), cell);
+    cells
+}
+
+/// The global time: the number is its own write timestamp.
+pub(super) fn of_time(micros: i64) -> Cells {
+    let mut cells = Cells::default();
+    if let Some(token) = u64::try_from(micros).ok().and_then(StoreToken::new) {
+        let cell = Cell { stamp: micros, expires: NEVER, value: Value::Token(token) };
+        cells.put(Name::LastWrite, cell);
+    }
     cells
 }
 
@@ -152,7 +162,7 @@ fn claim(cells: &Cells, slot: Slot, second: i64) -> Option<Claim> {
     }
 }
 
-fn token(value: Option<Value>) -> Option<ylock_core::StoreToken> {
+fn token(value: Option<Value>) -> Option<StoreToken> {
     match value {
         Some(Value::Token(token)) => Some(token),
         _ => None,

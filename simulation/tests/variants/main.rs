@@ -63,6 +63,7 @@ broken! {
     a_write_in_doubt_is_forgotten: broken_store(S::ForgetsDoubt), "two valid holders";
     the_ttl_is_the_lease: broken_store(S::TtlIsLease), "two valid holders";
     a_heartbeat_is_stamped_after_the_claim: broken_store(S::LateHeartbeat), "two valid holders";
+    a_place_is_taken_by_the_own_clock_only: broken_store(S::OwnTimeOnly), "takes place";
     validity_counts_from_the_answer: broken_engine(E::ValidFromAnswer), "two valid holders";
     a_late_renewal_is_believed: broken_engine(E::RenewsLate), "two valid holders", trusting;
     the_token_is_taken_after_entry: broken_engine(E::TokenAfterEntry), LOST_UPDATE;

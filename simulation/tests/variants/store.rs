@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use ylock_core::engine::{AcquisitionId, Engine};
+use ylock_core::engine::{AcquisitionId, Engine, Ticket};
 use ylock_core::environment::Environment;
 use ylock_core::{Key, Result};
 use ylock_engine_cassandra::algorithm::store::{Partition, SeenRow, Slot, State, Store, Write};
@@ -28,6 +28,8 @@ pub(crate) enum Defect {
     TtlIsLease,
     /// A heartbeat of the waiting row, decided before the claim, gets its timestamp after it.
     LateHeartbeat,
+    /// Places in the queue by the own clock, whatever was seen.
+    OwnTimeOnly,
 }
 
 #[derive(Debug)]
@@ -45,6 +47,14 @@ impl Broken {
 
     fn last(&self, key: &Key) -> Option<(Slot, Write)> {
         self.last.lock().unwrap().get(key).filter(|(_, write)| write.row.state != State::Idle).cloned()
+    }
+
+    /// The place by the own clock: the one that this acquisition has already, or a new one.
+    fn own_time(&self, key: &Key, write: &Write) -> Ticket {
+        match self.last(key).filter(|(_, last)| last.row.acquisition == write.row.acquisition) {
+            Some((_, last)) => last.row.ticket,
+            None => Ticket::from_number(self.clocks.wall_micros()),
+        }
     }
 
     /// What the look would show if the own row were as it was last written.
@@ -84,6 +94,7 @@ impl Store for Broken {
         match self.defect {
             Defect::OneStampForTwo => write.stamp -= write.stamp % 1_000_000,
             Defect::TtlIsLease => write.row_ttl = u32::try_from(write.row.lease.as_secs()).unwrap(),
+            Defect::OwnTimeOnly => write.row.ticket = self.own_time(key, &write),
             _ => {}
         }
         let before = self.last.lock().unwrap().insert(key.clone(), (slot, write.clone()));

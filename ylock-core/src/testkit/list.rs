@@ -123,12 +123,12 @@ macro_rules! __for_all_cases {
             queue {
                 one_who_gives_up_in_the_middle_changes_no_order [Fair]
                 the_queue_is_shown_in_order [Fair]
-                a_dead_client_at_the_head_is_skipped []
+                a_dead_client_at_the_head_is_skipped [Fair]
                 a_dead_writer_in_the_queue_does_not_keep_readers_out [SharedReads]
-                many_dead_clients_cost_one_lease_together []
+                many_dead_clients_cost_one_lease_together [Fair]
                 a_wait_may_be_longer_than_many_leases [Fair]
                 a_short_pause_does_not_cost_the_place [Fair]
-                one_who_overslept_in_the_queue_does_not_get_in_beside_another []
+                one_who_overslept_in_the_queue_does_not_get_in_beside_another [Fair]
             }
             read_write {
                 readers_share [SharedReads]
@@ -167,10 +167,10 @@ macro_rules! __for_all_cases {
                 a_try_on_a_free_lock_gets_it []
                 a_try_on_a_held_lock_answers_none_and_leaves_nothing []
                 a_try_does_not_overtake_those_who_wait [Fair]
-                of_many_tries_at_once_exactly_one_wins []
+                of_many_tries_at_once_exactly_one_wins [Fair]
                 waiting_for_no_time_is_a_try []
                 a_wait_ends_on_time []
-                a_wait_of_ages_is_no_overflow []
+                a_wait_of_ages_is_no_overflow [Fair]
                 the_wait_of_the_options_ends_in_timed_out []
                 a_wait_that_is_over_leaves_no_place_in_the_queue []
                 a_grant_in_the_last_moment_is_not_lost []

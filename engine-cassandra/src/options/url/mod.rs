@@ -6,10 +6,11 @@ use ylock_core::options::{duration, number};
 use ylock_core::url::{EngineUrl, unknown_option};
 use ylock_core::{Error, ErrorKind, Options, Result};
 
-use super::{CassandraOptions, Consistency, Login, Protocol, SchemaMode, Tls};
+use super::{CassandraOptions, Clock, Consistency, Login, Protocol, SchemaMode, Tls};
 
 /// The options that a `cassandra://` URL may carry beside those of every engine.
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 14] = [
+    "clock",
     "connect_timeout",
     "consistency",
     "datacenter",
@@ -51,6 +52,7 @@ fn login(url: &EngineUrl) -> Result<Option<Login>> {
 
 fn set(options: &mut CassandraOptions, name: &str, value: &str) -> Result<()> {
     match name {
+        "clock" => options.clock = clock(value)?,
         "connect_timeout" => options.connect_timeout = duration(name, value)?,
         "consistency" => options.consistency = consistency(value)?,
         "datacenter" => options.datacenter = Some(value.to_owned()),
@@ -97,6 +99,14 @@ fn schema(value: &str) -> Result<SchemaMode> {
         "check" => Ok(SchemaMode::Check),
         "create" => Ok(SchemaMode::Create),
         _ => Err(one_of("schema", "check or create", value)),
+    }
+}
+
+fn clock(value: &str) -> Result<Clock> {
+    match value {
+        "hlc" => Ok(Clock::Hlc),
+        "global-time" => Ok(Clock::GlobalTime),
+        _ => Err(one_of("clock", "hlc or global-time", value)),
     }
 }
 

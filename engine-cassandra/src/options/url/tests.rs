@@ -24,10 +24,11 @@ fn a_url_gives_hosts_login_and_keyspace() {
 #[test]
 fn every_known_name_is_read() {
     let options = parse(
-        "cassandra://a/ks?lease=30s&connect_timeout=1s&consistency=local_quorum&datacenter=dc1&gc_grace=2m\
-         &max_clock_skew=1s&protocol=queue&replication=5&request_timeout=700ms&schema=create&tls=on&tls_ca=/ca&token_ttl=1h",
+        "cassandra://a/ks?lease=30s&clock=global-time&connect_timeout=1s&consistency=local_quorum&datacenter=dc1&gc_grace=2m\
+         &max_clock_skew=1s&protocol=shadow-rows&replication=5&request_timeout=700ms&schema=create&tls=on&tls_ca=/ca&token_ttl=1h",
     )
     .unwrap();
+    assert_eq!((options.clock(), options.protocol()), (Clock::GlobalTime, Protocol::ShadowRows));
     assert_eq!(options.connect_timeout(), Duration::from_secs(1));
     assert_eq!(options.consistency(), Consistency::LocalQuorum);
     assert_eq!(options.datacenter(), Some("dc1"));
@@ -62,6 +63,7 @@ fn what_is_wrong_is_named() {
         ("cassandra://a/ks?consistency=local_quorum", &["datacenter"]),
         ("cassandra://a/ks?consistency=one", &["quorum", "one"]),
         ("cassandra://a/ks?schema=drop", &["check or create", "drop"]),
+        ("cassandra://a/ks?clock=sundial", &["clock", "hlc", "global-time", "sundial"]),
         ("cassandra://a/ks?protocol=lwt", &["protocol", "lwt"]),
         ("cassandra://a/ks?token_ttl=100ms", &["token_ttl", "1s"]),
         ("cassandra://a/ks?gc_grace=0s", &["gc_grace"]),

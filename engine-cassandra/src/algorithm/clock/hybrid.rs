@@ -1,0 +1,196 @@
+//! Wall clock and logical clock in one number.
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+use ylock_core::environment::Environment;
+
+use super::micros;
+
+/// A hybrid logical clock in one number: microseconds since 1970 where the wall clock allows it, and always
+/// more than everything it has followed before.
+///
+/// It never steps back while it lives. After a restart it goes on from the wall clock, or from what the caller kept
+/// ([`resuming_from`](Self::resuming_from)), or from what it [observes](Self::observe) first, whichever is the latest.
+///
+/// # What it does not follow
+/// A time that somebody else wrote and that lies further ahead of the own wall clock than the *largest lead* (60 s by default):
+/// one broken clock must not drag all others along, or they would go behind everybody who has not met it. How often
+/// that happened is counted ([`refused`](Self::refused)).
+///
+/// # Examples
+/// ```
+/// use ylock_core::environment::SystemEnvironment;
+/// use ylock_engine_cassandra::clock::HybridClock;
+///
+/// let environment = SystemEnvironment::shared();
+/// let clock = HybridClock::default();
+/// let first = clock.tick(&*environment);
+/// // Somebody else's clock is a second ahead: what happens here now is later nevertheless.
+/// assert!(clock.observe(first + 1_000_000, &*environment));
+/// assert!(clock.tick(&*environment) > first + 1_000_000);
+/// // And an hour ahead: that clock is broken.
+/// assert!(!clock.observe(first + 3_600_000_000, &*environment));
+/// assert_eq!(clock.refused(), 1);
+/// ```
+#[derive(Debug)]
+pub struct HybridClock {
+    /// Never decreases.
+    last: AtomicI64,
+    largest_lead: Duration,
+    refused: AtomicU64,
+}
+
+impl Default for HybridClock {
+    fn default() -> Self {
+        Self::new(Duration::from_secs(60))
+    }
+}
+
+impl HybridClock {
+    /// A clock that does not follow a time further ahead of its own wall clock than `largest_lead`.
+    pub fn new(largest_lead: Duration) -> Self {
+        Self { last: AtomicI64::new(0), largest_lead, refused: AtomicU64::new(0) }
+    }
+
+    /// The same clock, later than `last`: what the caller has kept over a restart.
+    #[must_use]
+    pub fn resuming_from(self, last: i64) -> Self {
+        self.last.fetch_max(last, Ordering::AcqRel);
+        self
+    }
+
+    /// A time later than every one before.
+    pub fn tick(&self, environment: &dyn Environment) -> i64 {
+        let wall = environment.wall_micros().max(1);
+        let next = |last: i64| wall.max(last.saturating_add(1));
+        let update = self.last.fetch_update(Ordering::AcqRel, Ordering::Acquire, |last| Some(next(last)));
+        next(update.unwrap_or_else(|last| last))
+    }
+
+    /// Takes note of a time that somebody else wrote: the next tick is later. Answers `false` if it is not followed.
+    pub fn observe(&self, seen: i64, environment: &dyn Environment) -> bool {
+        let follows = seen <= self.limit(environment);
+        if follows {
+            self.last.fetch_max(seen, Ordering::AcqRel);
+        } else {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+        }
+        follows
+    }
+
+    /// The largest of the times that others show, one for each of them, that this clock goes behind. One that is too far
+    /// ahead is left out, unless somebody else shows about the same: then it is probably our own clock that is slow.
+    pub fn latest_of(&self, others: impl Iterator<Item = i64>, environment: &dyn Environment) -> Option<i64> {
+        let limit = self.limit(environment);
+        let mut times: Vec<i64> = others.collect();
+        times.sort_unstable_by(|one, other| other.cmp(one));
+        let near = |time: i64| time.saturating_sub(micros(self.largest_lead));
+        let confirmed = |place: usize| times.get(place + 1).is_some_and(|next| *next >= near(times[place]));
+        let found = (0..times.len()).find(|&place| times[place] <= limit || confirmed(place));
+        if !times.is_empty() && found != Some(0) {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+        }
+        found.map(|place| times[place])
+    }
+
+    /// How often a time was met that was too far ahead.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    fn limit(&self, environment: &dyn Environment) -> i64 {
+        environment.wall_micros().saturating_add(micros(self.largest_lead))
+    }
+}
+
+/// Write timestamps: strictly increasing, whatever the wall clock does, so that of two writes of one client the
+/// later one always wins, also when they arrive in the other order.
+#[derive(Debug, Default)]
+pub struct Stamps(HybridClock);
+
+impl Stamps {
+    /// The next timestamp.
+    pub fn next(&self, environment: &dyn Environment) -> i64 {
+        self.0.tick(environment)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicI64, Ordering};
+    use std::time::Duration;
+
+    use ylock_core::environment::{BoxFuture, Environment, Moment};
+
+    use super::HybridClock;
+
+    const SECOND: i64 = 1_000_000;
+
+    /// A wall clock that shows what it is told.
+    #[derive(Debug, Default)]
+    struct Wall(AtomicI64);
+
+    impl Environment for Wall {
+        fn now(&self) -> Moment {
+            Moment::ZERO
+        }
+
+        fn wall_micros(&self) -> i64 {
+            self.0.load(Ordering::Relaxed)
+        }
+
+        fn random(&self) -> u64 {
+            0
+        }
+
+        fn sleep(&self, _: Duration) -> BoxFuture {
+            Box::pin(std::future::ready(()))
+        }
+
+        fn spawn(&self, _: BoxFuture) {}
+    }
+
+    fn at(seconds: i64) -> Arc<Wall> {
+        Arc::new(Wall(AtomicI64::new(seconds * SECOND)))
+    }
+
+    #[test]
+    fn it_never_steps_back() {
+        let (wall, clock) = (at(1_000), HybridClock::default());
+        let first = clock.tick(&*wall);
+        wall.0.store(10 * SECOND, Ordering::Relaxed);
+        assert!(clock.tick(&*wall) > first);
+    }
+
+    #[test]
+    fn it_goes_on_after_a_restart() {
+        let clock = HybridClock::default().resuming_from(1_000 * SECOND);
+        assert!(clock.tick(&*at(10)) > 1_000 * SECOND);
+    }
+
+    #[test]
+    fn it_goes_on_when_the_wall_clock_has_caught_up() {
+        let (wall, clock) = (at(1_000), HybridClock::default());
+        assert!(clock.observe(1_030 * SECOND, &*wall));
+        wall.0.store(2_000 * SECOND, Ordering::Relaxed);
+        assert_eq!(clock.tick(&*wall), 2_000 * SECOND);
+    }
+
+    #[test]
+    fn one_that_is_far_ahead_is_not_followed_and_counted() {
+        let (wall, clock) = (at(1_000), HybridClock::default());
+        let latest = clock.latest_of([1_600 * SECOND, 999 * SECOND, 1_001 * SECOND].into_iter(), &*wall);
+        assert_eq!((latest, clock.refused()), (Some(1_001 * SECOND), 1));
+        assert_eq!((clock.latest_of([1_600 * SECOND].into_iter(), &*wall), clock.refused()), (None, 2));
+    }
+
+    /// Then it is our own clock that is slow.
+    #[test]
+    fn two_that_are_far_ahead_together_are_followed() {
+        let (wall, clock) = (at(1_000), HybridClock::default());
+        let latest = clock.latest_of([1_600 * SECOND, 999 * SECOND, 1_610 * SECOND].into_iter(), &*wall);
+        assert_eq!((latest, clock.refused()), (Some(1_610 * SECOND), 0));
+    }
+}

@@ -1,0 +1,178 @@
+//! The queue, as somebody sees it who sees everything: whether places are what they should be, and how often one who came later
+//! went first.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ylock_core::engine::{AcquisitionId, Request};
+use ylock_core::{Fairness, Key, Mode};
+use ylock_engine_cassandra::algorithm::store::{State, Write};
+
+use crate::oracle::Oracle;
+use crate::world::{Actor, World, lock};
+
+/// See the [module](self).
+#[derive(Debug)]
+pub struct Places {
+    world: Arc<World>,
+    oracle: Arc<Oracle>,
+    /// How long a row lives at least after the write of it was sent.
+    lease: Duration,
+    /// Whether the clocks are good enough for everybody to go behind all that it saw.
+    demanding: bool,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    rows: BTreeMap<(String, Actor), Row>,
+    waiting: BTreeMap<AcquisitionId, Waiting>,
+    entries: u64,
+    inversions: u64,
+}
+
+/// What one client shows at one lock.
+#[derive(Debug, Default)]
+struct Row {
+    acquisition: Option<AcquisitionId>,
+    /// It takes part: its looks are those that places are taken from.
+    takes_part: bool,
+    /// The last place that a quorum has, and until when it is there for sure.
+    acknowledged: Option<Place>,
+    /// What the last look showed for sure, and until when it is remembered.
+    floor: Option<Place>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    ticket: i64,
+    until: u64,
+}
+
+/// Somebody who queues.
+#[derive(Debug)]
+struct Waiting {
+    actor: Actor,
+    key: Key,
+    mode: Mode,
+    began: u64,
+    /// When a quorum had its place.
+    arrived: Option<u64>,
+}
+
+/// The places that a look must show, if they are there until it ends.
+#[derive(Debug)]
+pub struct Shown(Vec<Place>);
+
+impl Places {
+    /// Nobody is there.
+    pub fn new(world: &Arc<World>, oracle: &Arc<Oracle>, lease: Duration, demanding: bool) -> Arc<Self> {
+        let (world, oracle) = (Arc::clone(world), Arc::clone(oracle));
+        Arc::new(Self { world, oracle, lease, demanding, inner: Mutex::default() })
+    }
+
+    /// Somebody begins to queue, if it is one that goes behind others and that others go behind.
+    pub fn begins(&self, actor: Actor, request: &Request) {
+        if request.fairness == Fairness::Unfair {
+            return;
+        }
+        let (key, began) = (request.key.clone(), self.world.now());
+        let waiting = Waiting { actor, key, mode: request.mode, began, arrived: None };
+        lock(&self.inner).waiting.insert(request.id, waiting);
+    }
+
+    /// It has entered: perhaps before somebody whose place was there when it began.
+    pub fn enters(&self, id: AcquisitionId) {
+        let mut inner = lock(&self.inner);
+        let Some(own) = inner.waiting.remove(&id) else { return };
+        let overtakes = inner.waiting.values().any(|other| {
+            other.key == own.key
+                && other.mode.conflicts_with(own.mode)
+                && other.arrived.is_some_and(|arrived| arrived < own.began)
+                && self.world.is_alive(other.actor)
+        });
+        inner.entries += 1;
+        inner.inversions += u64::from(overtakes);
+    }
+
+    /// It does not wait any more.
+    pub fn ends(&self, id: AcquisitionId) {
+        lock(&self.inner).waiting.remove(&id);
+    }
+
+    /// Of those who queued and entered, how many overtook somebody, and how many there were.
+    pub fn inversions(&self) -> (u64, u64) {
+        let inner = lock(&self.inner);
+        (inner.inversions, inner.entries)
+    }
+
+    /// A client sends a row.
+    pub(crate) fn writes(&self, actor: Actor, key: &Key, write: &Write) {
+        let now = self.world.now();
+        let mut inner = lock(&self.inner);
+        let row = inner.row(key, actor);
+        let is_new = row.acquisition.replace(write.row.acquisition) != Some(write.row.acquisition);
+        row.takes_part = write.row.state != State::Idle;
+        let floor = row.floor.filter(|floor| is_new && floor.until > now);
+        if let Some(floor) = &mut row.floor {
+            floor.until = self.later(now);
+        }
+        drop(inner);
+        if let Some(floor) = floor.filter(|floor| self.demanding && write.row.ticket.get() <= floor.ticket) {
+            self.oracle.complain(format!(
+                "{actor:?} takes place {} and had seen {}, which was there before",
+                write.row.ticket.get(),
+                floor.ticket
+            ));
+        }
+    }
+
+    /// A quorum has what was sent at `sent`.
+    pub(crate) fn acknowledged(&self, actor: Actor, key: &Key, write: &Write, sent: u64) {
+        let mut inner = lock(&self.inner);
+        let place = Place { ticket: write.row.ticket.get(), until: self.later(sent) };
+        let row = inner.row(key, actor);
+        if row.acknowledged.is_none_or(|before| before.ticket <= place.ticket) {
+            row.acknowledged = Some(place);
+        }
+        let now = self.world.now();
+        if let Some(waiting) = inner.waiting.get_mut(&write.row.acquisition) {
+            waiting.arrived.get_or_insert(now);
+        }
+    }
+
+    /// A client removes its row.
+    pub(crate) fn erases(&self, actor: Actor, key: &Key) {
+        lock(&self.inner).row(key, actor).acknowledged = None;
+    }
+
+    /// A look begins.
+    pub(crate) fn looks(&self, actor: Actor, key: &Key) -> Option<Shown> {
+        let mut inner = lock(&self.inner);
+        if !inner.row(key, actor).takes_part {
+            return None;
+        }
+        let others = inner.rows.iter().filter(|((name, other), _)| name == key.name() && *other != actor);
+        Some(Shown(others.filter_map(|(_, row)| row.acknowledged).collect()))
+    }
+
+    /// A look has come back.
+    pub(crate) fn has_looked(&self, actor: Actor, key: &Key, shown: Option<Shown>) {
+        let Some(Shown(places)) = shown else { return };
+        let now = self.world.now();
+        let largest = places.iter().filter(|place| place.until > now).map(|place| place.ticket).max();
+        lock(&self.inner).row(key, actor).floor =
+            largest.map(|ticket| Place { ticket, until: self.later(now) });
+    }
+
+    fn later(&self, time: u64) -> u64 {
+        time + u64::try_from(self.lease.as_nanos()).unwrap_or(u64::MAX)
+    }
+}
+
+impl Inner {
+    fn row(&mut self, key: &Key, actor: Actor) -> &mut Row {
+        self.rows.entry((key.name().to_owned(), actor)).or_default()
+    }
+}
