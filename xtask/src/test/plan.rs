@@ -80,7 +80,7 @@ impl Plan {
             Pass {
                 what: What::Tests,
                 cargo: self.files(&["--lib", "--bins"], &tests),
-                libtest: self.ignored(),
+                libtest: self.side_by_side(),
             },
             // Without `--include-ignored`, which would run examples that are marked as not to be run.
             Pass { what: What::Docs, cargo: self.selection(&["--doc"]), libtest: vec![] },
@@ -94,6 +94,13 @@ impl Plan {
             passes.push(Pass { what: What::Trouble, cargo: self.files(&[], &trouble), libtest });
         }
         passes
+    }
+
+    /// Cases of servers mostly wait for leases: more of them than there are cores can wait at the same time.
+    fn side_by_side(&self) -> Vec<&'static str> {
+        let mut words = self.ignored();
+        words.push("--test-threads=4");
+        words
     }
 
     fn ignored(&self) -> Vec<&'static str> {
@@ -168,7 +175,7 @@ mod tests {
     #[test]
     fn servers_of_the_user_are_not_broken() {
         let passes = plan(&[], ServersOf::User).passes();
-        assert_eq!(passes[0].libtest, ["--include-ignored"]);
+        assert_eq!(passes[0].libtest, ["--include-ignored", "--test-threads=4"]);
         assert_eq!(passes[2].libtest, ["--test-threads=1"]);
     }
 
@@ -179,6 +186,6 @@ mod tests {
             passes[0].cargo.join(" "),
             "--all-features -p ylock -p ylock-core --lib --bins --test conformance --test connect"
         );
-        assert!(passes.iter().all(|pass| pass.libtest.is_empty()));
+        assert!(passes.iter().all(|pass| !pass.libtest.contains(&"--include-ignored")));
     }
 }
