@@ -37,9 +37,12 @@ impl Driver {
             match step {
                 Some(Step::Acquire(request, cancel)) => {
                     tokio::select! {
-                        () = self.acquire(&request) => {}
+                        // Nobody waits any more: the engine must not be asked to go on even once. It rings at most once
+                        // for a request, so it cannot keep an answer from being heard that somebody waits for.
+                        biased;
                         // The future is dropped and the outcome unknown: the entry has decided to release already.
                         () = cancel.notified() => {}
+                        () = self.acquire(&request) => {}
                     }
                 }
                 Some(Step::Release { id, next, attempts }) => self.release(id, next.as_ref(), attempts).await,
@@ -66,6 +69,9 @@ impl Driver {
         }
         let environment = self.keeper.environment();
         let answer = tokio::select! {
+            // An answer that comes in the last moment is one, also after a pause of the process that was longer than the
+            // time. An engine that does not answer is not ready, so the end of the time is always seen.
+            biased;
             answer = self.keeper.engine().release(&self.key, id, next) => answer,
             // One attempt that hangs must not keep the key, and those who wait for it, for ever.
             () = environment.sleep(self.keeper.longest_lease() / ATTEMPTS_PER_LEASE) => {
