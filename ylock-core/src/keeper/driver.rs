@@ -15,7 +15,7 @@ use super::entry::Step;
 /// The first pause before a release is tried again; doubled from then on.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// A release is given up after one lease; so many attempts that hang fit into it.
+/// A release is given up after one lease and not before so many attempts; if they hang, so many fit into it.
 const ATTEMPTS_PER_LEASE: u32 = 3;
 
 /// Runs the driver of one entry. If its task is dropped before it is done, because the runtime ends, the entry becomes an
@@ -94,7 +94,8 @@ impl Driver {
         self.keeper.change(&self.key, |entry, context, effects| {
             let Some((since, attempts)) = entry.leaving(id) else { return };
             *attempts += 1;
-            if context.now().since(since) >= bound {
+            // The time alone proves nothing: a process that was paused in its first attempt has not asked for a lease.
+            if context.now().since(since) >= bound && *attempts >= ATTEMPTS_PER_LEASE {
                 let message =
                     "the store did not confirm a release for one lease; it frees the lock by itself";
                 let error =
