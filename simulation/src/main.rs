@@ -8,12 +8,15 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
-use ylock_simulation::{Fault, Setting, run};
+use ylock_simulation::{Fault, Setting, Subject, run};
 
-/// Breaks the Cassandra algorithms on a simulated cluster, one seed after the other.
+/// Breaks the Cassandra algorithms and the keeper on a simulated store, one seed after the other.
 #[derive(Debug, Parser)]
 #[command(bin_name = "cargo xtask simulate")]
 struct Arguments {
+    /// What is broken
+    #[arg(long, value_enum, default_value_t)]
+    of: Subject,
     /// How many seeds
     #[arg(long, default_value_t = 2_000)]
     seeds: u64,
@@ -41,8 +44,12 @@ fn main() -> ExitCode {
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
-                let setting =
-                    Setting { allowed: allowed.clone(), lines: arguments.trace, ..Setting::default() };
+                let setting = Setting {
+                    of: arguments.of,
+                    allowed: allowed.clone(),
+                    lines: arguments.trace,
+                    ..Setting::default()
+                };
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     if number >= arguments.seeds {
@@ -83,9 +90,10 @@ fn main() -> ExitCode {
     }
     let Some((first, _)) = failed.first_key_value() else { return ExitCode::SUCCESS };
     println!(
-        "{} of {} seeds failed; the trace of one: cargo xtask simulate --from {first} --seeds 1 --trace",
+        "{} of {} seeds failed; the trace of one: cargo xtask simulate --of {} --from {first} --seeds 1 --trace",
         failed.len(),
-        arguments.seeds
+        arguments.seeds,
+        arguments.of.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     );
     ExitCode::FAILURE
 }
