@@ -10,7 +10,8 @@ use ylock_engine_cassandra::CassandraOptions;
 use crate::clocks::Clocks;
 use crate::faults::Fault;
 use crate::memory::Server;
-use crate::run::{REQUEST_TIMEOUT, Setting};
+use crate::run::REQUEST_TIMEOUT;
+use crate::setting::Setting;
 use crate::store::{Cluster, Connection};
 use crate::world::World;
 

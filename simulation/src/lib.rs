@@ -11,11 +11,14 @@ pub mod facade;
 pub mod faults;
 pub mod memory;
 pub mod oracle;
+mod process;
 pub mod run;
+pub mod setting;
 pub mod store;
 pub mod trace;
 pub mod world;
 
 pub use backend::Subject;
 pub use faults::Fault;
-pub use run::{Outcome, Setting, run};
+pub use run::run;
+pub use setting::{Outcome, Setting};

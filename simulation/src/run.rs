@@ -4,12 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use clap::ValueEnum;
 use ylock_core::Key;
-use ylock_core::engine::Engine;
-use ylock_core::environment::{BoxFuture, Environment};
-use ylock_engine_cassandra::algorithm::store::Store;
-use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
+use ylock_core::environment::Environment;
+use ylock_engine_cassandra::CassandraOptions;
 
 use crate::backend::{Backend, Subject};
 use crate::chance::Chance;
@@ -19,8 +16,10 @@ use crate::facade;
 use crate::faults::{Fault, Plan};
 use crate::memory::Server;
 use crate::oracle::Oracle;
-use crate::store::{Cluster, Connection};
-use crate::world::{Actor, World, lock};
+use crate::process::{Process, Program};
+use crate::setting::{Outcome, Setting};
+use crate::store::Cluster;
+use crate::world::{World, lock};
 
 const LEASE: Duration = Duration::from_secs(5);
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
@@ -33,75 +32,6 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// The longest that anything lives that was sent: the slowest message, then lease, rounding and clock skew, and what clocks may be
 /// wrong by.
 const FORGOTTEN: Duration = Duration::from_secs(2 * 21 + 5 + 1 + 2 + 3);
-
-/// Makes a client's engine from its connection and clocks. The broken variants of the tests make others.
-pub type MakeEngine = dyn Fn(Arc<Connection>, &Arc<Clocks>, &CassandraOptions) -> Arc<dyn Engine>;
-
-/// Puts a client's engine into something else. The broken variants of the tests do.
-pub type WrapEngine = dyn Fn(Arc<dyn Engine>) -> Arc<dyn Engine>;
-
-/// What may happen in a run.
-pub struct Setting<'a> {
-    /// What it is about.
-    pub of: Subject,
-    /// The kinds of trouble.
-    pub allowed: Vec<Fault>,
-    /// Whether to keep the trace as text.
-    pub lines: bool,
-    /// Whether clients believe a renewal also when their lease had lapsed before: what the keeper never does.
-    pub trusting: bool,
-    /// How a client of the cluster is made.
-    pub make: &'a MakeEngine,
-    /// What a client's engine is put into.
-    pub wrap: &'a WrapEngine,
-}
-
-/// What came out.
-#[derive(Debug)]
-pub struct Outcome {
-    /// What was wrong; nothing if all is well.
-    pub wrong: Vec<String>,
-    /// How often somebody entered.
-    pub entries: u64,
-    /// Virtual time.
-    pub time: Duration,
-    /// Of everything that happened.
-    pub hash: u64,
-    /// The trace, if it was kept.
-    pub lines: Vec<String>,
-}
-
-impl Default for Setting<'_> {
-    fn default() -> Self {
-        Self {
-            of: Subject::default(),
-            allowed: Fault::value_variants().to_vec(),
-            lines: false,
-            trusting: false,
-            make: &real_engine,
-            wrap: &|engine| engine,
-        }
-    }
-}
-
-impl std::fmt::Debug for Setting<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Setting")
-            .field("of", &self.of)
-            .field("allowed", &self.allowed)
-            .finish_non_exhaustive()
-    }
-}
-
-/// The engine as it is.
-pub fn real_engine(
-    connection: Arc<Connection>,
-    clocks: &Arc<Clocks>,
-    options: &CassandraOptions,
-) -> Arc<dyn Engine> {
-    let environment: Arc<dyn Environment> = Arc::clone(clocks) as _;
-    Arc::new(CassandraEngine::over(connection as Arc<dyn Store>, environment, options))
-}
 
 /// Runs one seed.
 pub fn run(seed: u64, setting: &Setting<'_>) -> Outcome {
@@ -127,39 +57,6 @@ struct Scene<'a> {
     chance: std::sync::Mutex<Chance>,
     processes: std::sync::Mutex<Vec<Process>>,
     options: CassandraOptions,
-}
-
-/// One run of a client process.
-struct Process {
-    actor: Actor,
-    clocks: Arc<Clocks>,
-    program: Program,
-}
-
-/// What a process runs.
-#[derive(Clone)]
-enum Program {
-    Engine(Arc<dyn Engine>),
-    Facade(Arc<facade::Process>),
-}
-
-impl Program {
-    fn close(self) -> BoxFuture {
-        Box::pin(async move {
-            match self {
-                Self::Engine(engine) => drop(engine.close().await),
-                Self::Facade(process) => process.close().await,
-            }
-        })
-    }
-
-    /// How many keys it still knows.
-    fn keys_in_use(&self) -> usize {
-        match self {
-            Self::Engine(_) => 0,
-            Self::Facade(process) => process.keys_in_use(),
-        }
-    }
 }
 
 impl<'a> Scene<'a> {
