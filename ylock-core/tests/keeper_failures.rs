@@ -133,6 +133,7 @@ async fn a_pause_does_not_give_up_a_release() {
     let slow = Arc::new(Slow::new(Duration::from_millis(40), Duration::from_millis(60)));
     let ylock = Ylock::over(Faulty::over(over(&MemoryStore::new()), &slow));
     let mut unlocked = Box::pin(write(&ylock).await.unlock());
+    poll_once(unlocked.as_mut()).await;
     sleep(Duration::from_millis(20)).await;
     tokio::time::advance(LEASE * 2).await;
     assert!(timeout(SOON, &mut unlocked).await.expect("given back soon").is_ok());
