@@ -1,5 +1,6 @@
 //! A client process above the keeper: what users write, with several tasks, owners and guards.
 
+mod contract;
 mod errand;
 mod inside;
 mod visitor;
@@ -18,6 +19,7 @@ use crate::client::{Busy, Stage};
 use crate::clocks::Clocks;
 use crate::world::lock;
 
+use contract::Contract;
 use visitor::Visitor;
 
 /// One run of a client process.
@@ -39,9 +41,11 @@ impl Process {
         stage: &Arc<Stage>,
         clocks: &Arc<Clocks>,
         subject: Subject,
-        mut engines: Vec<Arc<dyn Engine>>,
+        engines: Vec<Arc<dyn Engine>>,
         mut chance: Chance,
     ) -> Arc<Self> {
+        let mut engines: Vec<_> =
+            engines.into_iter().map(|engine| Contract::over(engine, &stage.oracle)).collect();
         let client = engines.pop().map(Ylock::over);
         let process = Arc::new(Self {
             stage: Arc::clone(stage),
