@@ -87,7 +87,7 @@ async fn options_outside_their_limits_are_refused_at_once() {
         ("memory://?lease=1ms", "a lease is between 100ms and 24h"),
         ("memory://?lease=soon", "option lease=soon: not a duration"),
         ("memory://?fairness=very", "fair, strict or unfair"),
-        ("memory://?hand_over=1024", "at most 1023 hand-overs"),
+        ("memory://?hand_over=1024", "at most 1022 hand-overs"),
         ("memory://?wait=1s&wait=2s", "given twice"),
         ("memory:", "a URL begins with the engine"),
     ] {

@@ -38,11 +38,13 @@ impl Seats {
         self.lock().left.push_back((expired, seat.key.clone()));
     }
 
-    /// All seats, to remove their rows.
+    /// All seats, to remove their rows. Sorted: in which order requests go out must not be left to the map's random seed.
     pub(crate) fn take(&self) -> Vec<Arc<Seat>> {
         let mut inner = self.lock();
         inner.left.clear();
-        inner.seats.drain().map(|(_, seat)| seat).collect()
+        let mut seats: Vec<_> = inner.seats.drain().map(|(_, seat)| seat).collect();
+        seats.sort_unstable_by(|one, other| one.key.cmp(&other.key));
+        seats
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

@@ -7,11 +7,12 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 use ylock_core::engine::{AcquisitionId, Engine, Grant, Holding, Patience, Renewal, Request};
 use ylock_core::environment::Environment;
-use ylock_core::{Error, ErrorKind, Fairness, Key, Mode, Owner};
+use ylock_core::{Error, ErrorKind, Fairness, Key, Mode, Owner, StoreToken};
 
+use crate::belief::Belief;
 use crate::chance::Chance;
 use crate::clocks::Clocks;
-use crate::oracle::Oracle;
+use crate::oracle::{Entry, Hold, Oracle};
 use crate::places::Places;
 
 /// What all clients of a run share.
@@ -29,6 +30,8 @@ pub struct Stage {
     pub trusting: bool,
     /// Nobody begins anything new.
     pub is_over: AtomicBool,
+    /// So long after the trouble that nothing can be blamed on it.
+    pub is_calm: AtomicBool,
     /// Clients that still do something.
     pub busy: AtomicUsize,
 }
@@ -46,7 +49,16 @@ pub struct Client {
 }
 
 /// One less is busy, also when the client is killed.
-struct Busy(Arc<Stage>);
+#[derive(Debug)]
+pub struct Busy(Arc<Stage>);
+
+impl Busy {
+    /// One more is busy.
+    pub fn new(stage: &Arc<Stage>) -> Self {
+        stage.busy.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(stage))
+    }
+}
 
 impl Drop for Busy {
     fn drop(&mut self) {
@@ -57,8 +69,7 @@ impl Drop for Busy {
 impl Client {
     /// Goes in and out until the run is over.
     pub async fn live(mut self) {
-        self.stage.busy.fetch_add(1, Ordering::Relaxed);
-        let _busy = Busy(Arc::clone(&self.stage));
+        let _busy = Busy::new(&self.stage);
         while !self.stage.is_over.load(Ordering::Relaxed) {
             self.rest(Duration::from_secs(2)).await;
             if self.chance.happens(0.05) {
@@ -133,9 +144,16 @@ impl Client {
 
     /// Is inside, renews, and changes what the lock protects. What it writes may arrive when it has lost the lock long since.
     async fn hold(&mut self, mut grant: Grant) {
-        let (Some(number), Some(token)) = (self.stage.oracle.enter(&grant, &self.clocks), grant.token) else {
-            return;
+        let Some(token) = grant.token.map(StoreToken::get) else { return };
+        let hold = Hold {
+            key: grant.key.clone(),
+            mode: grant.mode,
+            owner: grant.owner,
+            token,
+            clocks: Arc::clone(&self.clocks),
+            belief: Belief::of(&grant, grant.sent),
         };
+        let Some(Entry { number, .. }) = self.stage.oracle.enter(hold) else { return };
         let read = self.stage.oracle.read(&grant.key, token);
         let renewals = self.chance.below(8);
         for _ in 0..renewals {
@@ -163,7 +181,7 @@ impl Client {
         match self.engine.renew(&[holding]).await.pop() {
             Some(Ok(Renewal::Renewed { sent, .. })) => {
                 grant.sent = sent;
-                self.stage.oracle.renewed(number, grant, sent, self.stage.trusting)
+                self.stage.oracle.renewed(number, Belief::of(grant, sent), self.stage.trusting)
             }
             Some(Err(_)) => true,
             Some(Ok(Renewal::Lost(_))) | None => false,

@@ -78,4 +78,8 @@ impl Environment for Clocks {
     fn spawn(&self, future: BoxFuture) {
         self.world.spawn(self.actor, future);
     }
+
+    fn can_spawn(&self) -> bool {
+        self.world.is_alive(self.actor)
+    }
 }

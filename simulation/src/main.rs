@@ -9,12 +9,15 @@ use std::time::Duration;
 use clap::{Parser, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use ylock_engine_cassandra::options::{Clock, Protocol};
-use ylock_simulation::{Fault, Setting, run};
+use ylock_simulation::{Fault, Setting, Subject, run};
 
-/// Breaks the Cassandra algorithms on a simulated cluster, one seed after the other.
+/// Breaks the Cassandra algorithms and the keeper on a simulated store, one seed after the other.
 #[derive(Debug, Parser)]
 #[command(bin_name = "cargo xtask simulate")]
 struct Arguments {
+    /// What is broken
+    #[arg(long, value_enum, default_value_t)]
+    of: Subject,
     /// How many seeds
     #[arg(long, default_value_t = 2_000)]
     seeds: u64,
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
         for _ in 0..threads {
             scope.spawn(|| {
                 let setting = Setting {
+                    of: arguments.of,
                     allowed: allowed.clone(),
                     lines: arguments.trace,
                     protocol: if arguments.shadow_rows { Protocol::ShadowRows } else { Protocol::Queue },
@@ -92,20 +96,21 @@ fn main() -> ExitCode {
         hours(nanos.load(Ordering::Relaxed)),
         entries.load(Ordering::Relaxed)
     );
-    println!(
-        "{} of {} who queued went before somebody who was there first",
-        overtaking.load(Ordering::Relaxed),
-        queued.load(Ordering::Relaxed)
-    );
+    let queued = queued.load(Ordering::Relaxed);
+    if queued > 0 {
+        let overtaking = overtaking.load(Ordering::Relaxed);
+        println!("{overtaking} of {queued} who queued went before somebody who was there first");
+    }
     let failed = failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     for (seed, wrong) in failed.iter().take(20) {
         println!("seed {seed}: {}", wrong.join("; "));
     }
     let Some((first, _)) = failed.first_key_value() else { return ExitCode::SUCCESS };
     println!(
-        "{} of {} seeds failed; the trace of one: cargo xtask simulate --from {first} --seeds 1 --trace",
+        "{} of {} seeds failed; the trace of one: cargo xtask simulate --of {} --from {first} --seeds 1 --trace",
         failed.len(),
-        arguments.seeds
+        arguments.seeds,
+        arguments.of.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     );
     ExitCode::FAILURE
 }

@@ -1,12 +1,13 @@
 //! Whoever sees everything, and says what must not be.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use ylock_core::engine::Grant;
-use ylock_core::environment::{Environment, Moment};
-use ylock_core::{Key, Mode, Options, StoreToken};
+use ylock_core::environment::Environment;
+use ylock_core::{Key, Mode, Owner};
 
+use crate::belief::Belief;
 use crate::clocks::Clocks;
 use crate::world::{World, lock};
 
@@ -28,19 +29,35 @@ struct Inner {
 
 /// What somebody believes to hold.
 #[derive(Debug)]
-struct Hold {
-    key: Key,
-    mode: Mode,
-    token: StoreToken,
-    clocks: Arc<Clocks>,
-    valid_until: Moment,
+pub struct Hold {
+    /// What.
+    pub key: Key,
+    /// How.
+    pub mode: Mode,
+    /// For whom: those of one owner do not exclude each other.
+    pub owner: Owner,
+    /// The token, as a number: an engine's and a guard's are not compared with each other.
+    pub token: u64,
+    /// Whose clocks it believes.
+    pub clocks: Arc<Clocks>,
+    /// How long.
+    pub belief: Belief,
+}
+
+/// Somebody is inside.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Which of all holds.
+    pub number: u64,
+    /// The same owner was inside under this token already: no entry of its own.
+    pub reentrant: bool,
 }
 
 /// What is known of one lock: the tokens of all who entered, and the resource that it protects.
 #[derive(Debug, Default)]
 struct Place {
-    highest_write: Option<StoreToken>,
-    highest: Option<StoreToken>,
+    highest_write: Option<u64>,
+    highest: Option<u64>,
     register: Register,
 }
 
@@ -48,8 +65,8 @@ struct Place {
 #[derive(Debug, Default)]
 struct Register {
     value: u64,
-    highest_write: Option<StoreToken>,
-    highest: Option<StoreToken>,
+    highest_write: Option<u64>,
+    highest: Option<u64>,
 }
 
 impl Oracle {
@@ -58,37 +75,47 @@ impl Oracle {
         Arc::new(Self { world: Arc::clone(world), inner: Mutex::default() })
     }
 
-    /// Somebody enters with this grant. Nothing if it is not valid any more by its own clock: then nobody relies on it.
-    pub fn enter(&self, grant: &Grant, clocks: &Arc<Clocks>) -> Option<u64> {
-        let valid_until = valid_until(grant, grant.sent);
-        let token = grant.token?;
-        if clocks.now() >= valid_until {
+    /// Somebody enters. Nothing if it is not valid any more by its own clock: then nobody relies on it.
+    pub fn enter(&self, hold: Hold) -> Option<Entry> {
+        if !hold.is_valid() {
             return None;
         }
-        self.world.note(|| {
-            format!("{:?} ENTERS {} {:?} token {}", clocks.actor(), grant.key.name(), grant.mode, token.get())
-        });
+        self.world.note(|| format!("{hold} ENTERS {}", hold.key.name()));
         let mut inner = lock(&self.inner);
+        let reentrant = inner.holds.values().any(|other| other.shares_with(&hold));
         (inner.number, inner.entries) = (inner.number + 1, inner.entries + 1);
-        let (number, key) = (inner.number, grant.key.clone());
-        let hold = Hold { key, mode: grant.mode, token, clocks: Arc::clone(clocks), valid_until };
+        let number = inner.number;
         inner.check_alone(&self.world, &hold);
-        inner.check_token(&hold);
+        if !reentrant {
+            inner.check_token(&hold);
+        }
         inner.holds.insert(number, hold);
-        Some(number)
+        Some(Entry { number, reentrant })
     }
 
     /// The lease goes on. Answers whether the holder may rely on it: what has lapsed stays over,
     /// unless this client is `trusting`.
-    pub fn renewed(&self, number: u64, grant: &Grant, sent: Moment, trusting: bool) -> bool {
+    pub fn renewed(&self, number: u64, belief: Belief, trusting: bool) -> bool {
         let mut inner = lock(&self.inner);
         let Some(mut hold) = inner.holds.remove(&number) else { return false };
-        let is_valid = trusting || hold.clocks.now() < hold.valid_until;
+        let is_valid = trusting || hold.is_valid();
         if is_valid {
-            hold.valid_until = hold.valid_until.max(valid_until(grant, sent));
+            hold.belief = hold.belief.or_later(belief);
             inner.check_alone(&self.world, &hold);
             inner.holds.insert(number, hold);
         }
+        is_valid
+    }
+
+    /// Somebody who is inside looks whether it may go on, and may it, it is checked again. Answers what it found.
+    pub fn relies(&self, number: u64) -> bool {
+        let mut inner = lock(&self.inner);
+        let Some(hold) = inner.holds.remove(&number) else { return false };
+        let is_valid = hold.is_valid();
+        if is_valid {
+            inner.check_alone(&self.world, &hold);
+        }
+        inner.holds.insert(number, hold);
         is_valid
     }
 
@@ -102,14 +129,12 @@ impl Oracle {
     /// Somebody leaves, and does not rely on it any more.
     pub fn leave(&self, number: u64) {
         if let Some(hold) = lock(&self.inner).holds.remove(&number) {
-            self.world.note(|| {
-                format!("{:?} LEAVES {} token {}", hold.clocks.actor(), hold.key.name(), hold.token.get())
-            });
+            self.world.note(|| format!("{hold} LEAVES {}", hold.key.name()));
         }
     }
 
     /// Reads the resource, with a token.
-    pub fn read(&self, key: &Key, token: StoreToken) -> Option<u64> {
+    pub fn read(&self, key: &Key, token: u64) -> Option<u64> {
         let mut inner = lock(&self.inner);
         let register = &mut inner.place(key).register;
         if Some(token) < register.highest_write {
@@ -120,7 +145,7 @@ impl Oracle {
     }
 
     /// Writes one more than what was read, with a token.
-    pub fn write(&self, key: &Key, token: StoreToken, read: u64) {
+    pub fn write(&self, key: &Key, token: u64, read: u64) {
         let mut inner = lock(&self.inner);
         let register = &mut inner.place(key).register;
         if Some(token) < register.highest {
@@ -130,9 +155,8 @@ impl Oracle {
         (register.highest, register.highest_write) = (Some(token), Some(token));
         if value != read {
             inner.wrong.push(format!(
-                "a lost update of {}: {read} was read and {value} overwritten with token {}",
+                "a lost update of {}: {read} was read and {value} overwritten with token {token}",
                 key.name(),
-                token.get()
             ));
         }
     }
@@ -158,31 +182,24 @@ impl Inner {
         self.places.entry(key.name().to_owned()).or_default()
     }
 
-    /// Nobody else who conflicts believes to hold it. One whose clock stood still may: nothing is promised to it but its token.
+    /// Nobody else who conflicts believes to hold it, and whoever did has been told that it does not. One whose clock stood
+    /// still may: nothing is promised to it but its token.
     fn check_alone(&mut self, world: &World, hold: &Hold) {
         if hold.clocks.stood_still() {
             return;
         }
-        let rival = self.holds.values().find(|other| {
-            other.key == hold.key
-                && other.mode.conflicts_with(hold.mode)
-                && world.is_alive(other.clocks.actor())
-                && !other.clocks.stood_still()
-                && other.clocks.now() < other.valid_until
+        let mut rivals = self.holds.values().filter(|other| {
+            other.conflicts_with(hold) && world.is_alive(other.clocks.actor()) && !other.clocks.stood_still()
         });
-        if let Some(other) = rival {
-            let wrong = format!(
-                "two valid holders of {}: {:?} {:?} token {} beside {:?} {:?} token {}",
-                hold.key.name(),
-                hold.clocks.actor(),
-                hold.mode,
-                hold.token.get(),
-                other.clocks.actor(),
-                other.mode,
-                other.token.get(),
-            );
-            self.wrong.push(wrong);
-        }
+        let wrong = rivals.find_map(|other| {
+            if other.is_valid() {
+                return Some(format!("two valid holders of {}: {hold} beside {other}", hold.key.name()));
+            }
+            // A process that does not run cannot be told.
+            let unaware = !other.belief.is_told() && !world.is_paused(other.clocks.actor());
+            unaware.then(|| format!("{other} was not told before {hold} got into {}", hold.key.name()))
+        });
+        self.wrong.extend(wrong);
     }
 
     /// Its token is larger than that of everybody who conflicts and entered before.
@@ -195,16 +212,28 @@ impl Inner {
             place.highest_write = place.highest_write.max(token);
         }
         if token <= floor && !hold.clocks.stood_still() {
-            self.wrong.push(format!(
-                "token {} of {:?} {mode:?} is not above {floor:?}",
-                hold.token.get(),
-                hold.clocks.actor()
-            ));
+            self.wrong.push(format!("the token of {hold} is not above {floor:?}"));
         }
     }
 }
 
-fn valid_until(grant: &Grant, sent: Moment) -> Moment {
-    let margin = Options::default().with_lease(grant.lease).margin();
-    sent.plus(grant.lease.saturating_sub(margin))
+impl Hold {
+    fn is_valid(&self) -> bool {
+        self.belief.is_valid(self.clocks.now())
+    }
+
+    fn conflicts_with(&self, other: &Self) -> bool {
+        self.key == other.key && self.owner != other.owner && self.mode.conflicts_with(other.mode)
+    }
+
+    /// Whether both are acquisitions under one hold of one owner.
+    fn shares_with(&self, other: &Self) -> bool {
+        (&self.key, self.owner, self.token) == (&other.key, other.owner, other.token)
+    }
+}
+
+impl fmt::Display for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} {:?} token {}", self.clocks.actor(), self.mode, self.token)
+    }
 }

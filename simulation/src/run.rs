@@ -4,26 +4,30 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use clap::ValueEnum;
 use ylock_core::Key;
-use ylock_core::engine::Engine;
 use ylock_core::environment::Environment;
-use ylock_engine_cassandra::algorithm::clock::TimeCell;
-use ylock_engine_cassandra::algorithm::store::Store;
+use ylock_engine_cassandra::CassandraOptions;
 use ylock_engine_cassandra::options::{Clock, Protocol};
-use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
 
+use crate::backend::{Backend, Subject};
 use crate::chance::Chance;
 use crate::client::{Client, Stage};
 use crate::clocks::Clocks;
+use crate::facade;
 use crate::faults::{Fault, Plan};
+use crate::memory::Server;
 use crate::oracle::Oracle;
 use crate::places::Places;
-use crate::store::{Cluster, Connection};
-use crate::world::{Actor, World, lock};
+use crate::process::{Process, Program};
+use crate::setting::{Outcome, Setting};
+use crate::store::Cluster;
+use crate::world::{World, lock};
 
 const LEASE: Duration = Duration::from_secs(5);
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
+pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
+/// How often one process may connect anew, and once more.
+const CONNECTIONS: usize = 3;
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 const TROUBLE: Duration = Duration::from_secs(60);
 /// After the trouble everybody who waits must have got in: at most a few leases for each, one after the other.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -31,93 +35,26 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// wrong by.
 const FORGOTTEN: Duration = Duration::from_secs(2 * 21 + 5 + 1 + 2 + 3);
 
-/// Makes a client's engine from its connection and clocks. The broken variants of the tests make others.
-pub type MakeEngine = dyn Fn(Arc<Connection>, &Arc<Clocks>, &CassandraOptions) -> Arc<dyn Engine>;
-
-/// What may happen in a run.
-pub struct Setting<'a> {
-    /// The kinds of trouble.
-    pub allowed: Vec<Fault>,
-    /// Whether to keep the trace as text.
-    pub lines: bool,
-    /// Whether clients believe a renewal also when their lease had lapsed before: what the keeper never does.
-    pub trusting: bool,
-    /// What the clients run.
-    pub protocol: Protocol,
-    /// Where the clients take their places from.
-    pub clock: Clock,
-    /// How a client is made.
-    pub make: &'a MakeEngine,
-}
-
-/// What came out.
-#[derive(Debug)]
-pub struct Outcome {
-    /// What was wrong; nothing if all is well.
-    pub wrong: Vec<String>,
-    /// How often somebody entered.
-    pub entries: u64,
-    /// Of those who queued and entered, how many went before somebody who was in the queue when they began; and of how many.
-    pub inversions: (u64, u64),
-    /// Virtual time.
-    pub time: Duration,
-    /// Of everything that happened.
-    pub hash: u64,
-    /// The trace, if it was kept.
-    pub lines: Vec<String>,
-}
-
-impl Default for Setting<'_> {
-    fn default() -> Self {
-        Self {
-            allowed: Fault::value_variants().to_vec(),
-            lines: false,
-            trusting: false,
-            protocol: Protocol::Queue,
-            clock: Clock::Hlc,
-            make: &real_engine,
-        }
-    }
-}
-
-impl std::fmt::Debug for Setting<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Setting").field("allowed", &self.allowed).finish_non_exhaustive()
-    }
-}
-
-/// The engine as it is.
-pub fn real_engine(
-    connection: Arc<Connection>,
-    clocks: &Arc<Clocks>,
-    options: &CassandraOptions,
-) -> Arc<dyn Engine> {
-    let environment: Arc<dyn Environment> = Arc::clone(clocks) as _;
-    let engine = CassandraEngine::over(Arc::clone(&connection) as Arc<dyn Store>, environment, options);
-    Arc::new(match options.clock() {
-        Clock::GlobalTime => engine.with_global_time(connection as Arc<dyn TimeCell>),
-        _ => engine,
-    })
-}
-
 /// Runs one seed.
 pub fn run(seed: u64, setting: &Setting<'_>) -> Outcome {
     let scene = Scene::new(seed, setting);
     scene.play();
-    Outcome {
+    let outcome = Outcome {
         wrong: scene.stage.oracle.wrong(),
         entries: scene.stage.oracle.entries(),
         inversions: scene.stage.places.inversions(),
         time: Duration::from_nanos(scene.world.now()),
         hash: scene.world.hash(),
         lines: scene.world.lines(),
-    }
+    };
+    scene.forget();
+    outcome
 }
 
 struct Scene<'a> {
     setting: &'a Setting<'a>,
     world: Arc<World>,
-    cluster: Arc<Cluster>,
+    backend: Backend,
     stage: Arc<Stage>,
     plan: Plan,
     chance: std::sync::Mutex<Chance>,
@@ -125,21 +62,22 @@ struct Scene<'a> {
     options: CassandraOptions,
 }
 
-/// One run of a client process.
-struct Process {
-    actor: Actor,
-    clocks: Arc<Clocks>,
-    engine: Arc<dyn Engine>,
-}
-
 impl<'a> Scene<'a> {
     fn new(seed: u64, setting: &'a Setting<'a>) -> Self {
         let mut chance = Chance::new(seed);
-        let plan = Plan::new(&setting.allowed, &mut chance);
+        let allowed: Vec<_> =
+            setting.allowed.iter().copied().filter(|fault| setting.of.knows(*fault)).collect();
+        let plan = Plan::new(&allowed, &mut chance);
         let world = World::new(setting.lines);
         world.note(|| format!("seed {seed}: {plan:?}"));
         let weather = plan.weather(&mut chance);
-        let cluster = Cluster::new(&world, weather, plan.node_clocks(&mut chance), chance.fork());
+        let (node_clocks, fate) = (plan.node_clocks(&mut chance), chance.fork());
+        let backend = match setting.of {
+            Subject::KeeperOverMemory => Backend::Memory(Server::new(&world, fate)),
+            Subject::Engine | Subject::KeeperOverCassandra => {
+                Backend::Cluster(Cluster::new(&world, weather, node_clocks, fate))
+            }
+        };
         let keys = (0..=chance.below(2))
             .filter_map(|number| Key::new("group", format!("name-{number}")).ok())
             .collect();
@@ -153,6 +91,7 @@ impl<'a> Scene<'a> {
             lease: LEASE,
             trusting: setting.trusting,
             is_over: AtomicBool::new(false),
+            is_calm: AtomicBool::new(false),
             busy: AtomicUsize::new(0),
         });
         let options = CassandraOptions::new("simulated")
@@ -162,7 +101,7 @@ impl<'a> Scene<'a> {
             .with_protocol(setting.protocol)
             .with_clock(setting.clock);
         let (chance, processes) = (chance.into(), std::sync::Mutex::default());
-        Self { setting, world, cluster, stage, plan, chance, processes, options }
+        Self { setting, world, backend, stage, plan, chance, processes, options }
     }
 
     fn play(&self) {
@@ -170,9 +109,11 @@ impl<'a> Scene<'a> {
             self.start_process();
         }
         self.trouble();
-        self.cluster.calm_down();
+        self.backend.calm_down();
         self.world.note(|| "the trouble is over".to_owned());
         self.stage.is_over.store(true, Ordering::Relaxed);
+        let stage = Arc::clone(&self.stage);
+        self.world.after(LONGEST_PAUSE + LEASE * 2, move || stage.is_calm.store(true, Ordering::Relaxed));
         let until = self.later(PATIENCE);
         if !self.world.run(until, || self.stage.busy.load(Ordering::Relaxed) == 0) {
             let busy = self.stage.busy.load(Ordering::Relaxed);
@@ -186,18 +127,33 @@ impl<'a> Scene<'a> {
         let actor = self.world.new_actor();
         let (rate, wall) = self.chance(|chance| self.plan.client_clock(chance));
         let clocks = Clocks::new(&self.world, actor, rate, wall, self.chance(Chance::fork));
-        let connection = Connection::new(&self.world, &self.cluster, &clocks, REQUEST_TIMEOUT)
-            .watched_by(&self.stage.places);
-        let engine = (self.setting.make)(Arc::new(connection), &clocks, &self.options);
+        let program = match self.setting.of {
+            Subject::Engine => self.start_client(&clocks),
+            Subject::KeeperOverMemory | Subject::KeeperOverCassandra => self.start_facade(&clocks),
+        };
+        self.world.note(|| format!("{actor:?} starts"));
+        lock(&self.processes).push(Process { actor, clocks, program });
+    }
+
+    fn start_client(&self, clocks: &Arc<Clocks>) -> Program {
+        let places = Some(&self.stage.places);
+        let engine = self.backend.connect(&self.world, clocks, self.setting, &self.options, places);
         let client = Client {
             stage: Arc::clone(&self.stage),
             engine: Arc::clone(&engine),
-            clocks: Arc::clone(&clocks),
+            clocks: Arc::clone(clocks),
             chance: self.chance(Chance::fork),
         };
-        self.world.note(|| format!("{actor:?} starts"));
-        self.world.spawn(actor, Box::pin(client.live()));
-        lock(&self.processes).push(Process { actor, clocks, engine });
+        clocks.spawn(Box::pin(client.live()));
+        Program::Engine(engine)
+    }
+
+    fn start_facade(&self, clocks: &Arc<Clocks>) -> Program {
+        // A keeper looks at a lock for several tasks at once, and not every look is one that a place is taken from.
+        let connect = || self.backend.connect(&self.world, clocks, self.setting, &self.options, None);
+        let engines = (0..CONNECTIONS).map(|_| connect()).collect();
+        let chance = self.chance(Chance::fork);
+        Program::Facade(facade::Process::start(&self.stage, clocks, self.setting.of, engines, chance))
     }
 
     /// Lets things go wrong for a while.
@@ -217,7 +173,7 @@ impl<'a> Scene<'a> {
         let kinds = [Crash, Down, Pause, StandStill, Step];
         let kind = kinds[self.chance(|chance| chance.below(kinds.len() as u64)) as usize];
         let (whom, time) =
-            self.chance(|chance| (chance.number() as usize, chance.between(Duration::ZERO, LEASE * 3)));
+            self.chance(|chance| (chance.number() as usize, chance.between(Duration::ZERO, LONGEST_PAUSE)));
         if !self.plan.has(kind) {
             return;
         }
@@ -246,8 +202,9 @@ impl<'a> Scene<'a> {
     }
 
     fn node_fails(&self, number: usize, time: Duration) {
-        self.cluster.stop(number);
-        let cluster = Arc::clone(&self.cluster);
+        let Backend::Cluster(cluster) = &self.backend else { return };
+        cluster.stop(number);
+        let cluster = Arc::clone(cluster);
         self.world.after(time, move || cluster.start(number));
     }
 
@@ -256,11 +213,11 @@ impl<'a> Scene<'a> {
         let open = Arc::new(AtomicUsize::new(0));
         for process in lock(&self.processes).iter() {
             open.fetch_add(1, Ordering::Relaxed);
-            let (engine, open) = (Arc::clone(&process.engine), Arc::clone(&open));
+            let (closing, open) = (process.program.clone().close(), Arc::clone(&open));
             self.world.spawn(
                 process.actor,
                 Box::pin(async move {
-                    drop(engine.close().await);
+                    closing.await;
                     open.fetch_sub(1, Ordering::Relaxed);
                 }),
             );
@@ -269,11 +226,19 @@ impl<'a> Scene<'a> {
             return self.stage.oracle.complain("a client cannot be closed".to_owned());
         }
         self.world.run(self.later(FORGOTTEN), || false);
-        for key in &self.stage.keys {
-            match self.cluster.truth(key) {
-                Ok(look) if look.rows.iter().all(|seen| seen.row.is_none()) => {}
-                left => self.stage.oracle.complain(format!("left in the store: {left:?}")),
-            }
+        for left in self.backend.left(&self.stage.keys) {
+            self.stage.oracle.complain(format!("left in the store: {left}"));
+        }
+        let left: usize = lock(&self.processes).iter().map(|process| process.program.keys_in_use()).sum();
+        if left > 0 {
+            self.stage.oracle.complain(format!("{left} keys are left in clients"));
+        }
+    }
+
+    /// Drops what still runs: tasks know the world that has them, so neither would ever be freed.
+    fn forget(&self) {
+        for process in lock(&self.processes).drain(..) {
+            self.world.kill(process.actor);
         }
     }
 

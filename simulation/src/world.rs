@@ -148,6 +148,12 @@ impl World {
         !self.inner().actors[actor.0].is_dead
     }
 
+    /// Whether this actor is not being run at present.
+    pub fn is_paused(&self, actor: Actor) -> bool {
+        let inner = self.inner();
+        inner.actors[actor.0].paused_until > inner.now
+    }
+
     /// Lets things happen until `done`, until this time, or until nothing can happen any more. Answers whether it is done.
     pub fn run(&self, until: u64, done: impl Fn() -> bool) -> bool {
         loop {

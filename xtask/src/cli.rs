@@ -40,7 +40,7 @@ pub(crate) enum Command {
         #[arg(last = true)]
         arguments: Vec<String>,
     },
-    /// Break the Cassandra algorithms on a simulated cluster (`-- --help` for its options)
+    /// Break the Cassandra algorithms and the keeper on a simulated store (`-- --help` for its options)
     Simulate {
         /// For the simulation itself
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]

@@ -41,9 +41,14 @@ pub(crate) async fn acquire(
     }
 }
 
+/// An owner of its own for an acquisition of nobody in particular.
+fn new_owner(locks: &Locks) -> Owner {
+    Owner::drawn_from(&**locks.client.keeper.environment())
+}
+
 /// The same, with layers that watch.
 async fn acquire_watched(locks: &Locks, mut ask: Ask<'_>) -> Result<Option<Guard>> {
-    let owner = *ask.owner.get_or_insert_with(Owner::new);
+    let owner = *ask.owner.get_or_insert_with(|| new_owner(locks));
     let acquisition = Acquisition::new(ask.key.clone(), ask.mode, owner, ask.wait);
     locks.client.layers.acquiring(&acquisition)?;
     let mut waiting =
@@ -94,7 +99,7 @@ where
     W: FnOnce(Lease) -> F,
     F: Future,
 {
-    let owner = locks.owner.or_else(Owner::current).unwrap_or_else(Owner::new);
+    let owner = locks.owner.or_else(Owner::current).unwrap_or_else(|| new_owner(locks));
     let guard = acquire_or_time_out(&locks.owned_by(&owner), key, mode).await?;
     let output = tokio::select! {
         // The loss is looked at first: work that is ready in the same moment must not run on.

@@ -59,6 +59,9 @@ pub trait Environment: fmt::Debug + Send + Sync + 'static {
     /// Starts a task. If there is no runtime that could run it, the future is dropped; whoever spawns must
     /// notice that in the future's own drop.
     fn spawn(&self, future: BoxFuture);
+
+    /// Whether a task that is started here and now would run.
+    fn can_spawn(&self) -> bool;
 }
 
 impl dyn Environment {
@@ -132,6 +135,10 @@ impl Environment for SystemEnvironment {
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(future);
         }
+    }
+
+    fn can_spawn(&self) -> bool {
+        tokio::runtime::Handle::try_current().is_ok()
     }
 }
 

@@ -43,8 +43,9 @@ pub struct HandOver {
 }
 
 impl HandOver {
-    /// The most hand-overs that may be allowed: the token counts them in ten bits.
-    pub const MAX_COUNT: u32 = MAX_HAND_OVERS;
+    /// The most hand-overs that may be allowed: the token counts them in ten bits, and one number is kept for readers that
+    /// join a writer which has become a reader.
+    pub const MAX_COUNT: u32 = MAX_HAND_OVERS - 1;
 
     /// At most `count` hand-overs within `time` of getting the lock from the store. Zero hands nothing over.
     pub fn up_to(count: u32, time: Duration) -> Self {
@@ -163,8 +164,8 @@ impl Options {
             return Err(invalid(format!("a lease is between 100ms and 24h, not {:?}", self.lease)));
         }
         if self.hand_over.count > HandOver::MAX_COUNT {
-            let count = self.hand_over.count;
-            return Err(invalid(format!("at most {MAX_HAND_OVERS} hand-overs can be counted, not {count}")));
+            let (most, count) = (HandOver::MAX_COUNT, self.hand_over.count);
+            return Err(invalid(format!("at most {most} hand-overs can be counted, not {count}")));
         }
         Ok(())
     }

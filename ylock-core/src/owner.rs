@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::str::FromStr;
 
+use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 
 tokio::task_local! {
@@ -41,6 +42,11 @@ impl Owner {
     #[allow(clippy::new_without_default, reason = "two calls never give equal values, so it is no default")]
     pub fn new() -> Self {
         Self(crate::environment::entropy())
+    }
+
+    /// A new owner from an environment, so that a simulation decides it.
+    pub(crate) fn drawn_from(environment: &dyn Environment) -> Self {
+        Self(environment.random_identity())
     }
 
     /// Runs `future` with this owner as the current one: acquisitions inside it belong to this owner.

@@ -126,3 +126,15 @@ async fn closing_ends_although_the_store_does_not_answer() {
     assert!(start.elapsed() <= LEASE * 2 + Duration::from_secs(1), "{:?}", start.elapsed());
     assert_eq!(guard.loss(), Some(LossReason::Closed));
 }
+
+/// The time that has passed says nothing about the store: this process has asked once, and did not run since.
+#[tokio::test(start_paused = true)]
+async fn a_pause_does_not_give_up_a_release() {
+    let slow = Arc::new(Slow::new(Duration::from_millis(40), Duration::from_millis(60)));
+    let ylock = Ylock::over(Faulty::over(over(&MemoryStore::new()), &slow));
+    let mut unlocked = Box::pin(write(&ylock).await.unlock());
+    poll_once(unlocked.as_mut()).await;
+    sleep(Duration::from_millis(20)).await;
+    tokio::time::advance(LEASE * 2).await;
+    assert!(timeout(SOON, &mut unlocked).await.expect("given back soon").is_ok());
+}

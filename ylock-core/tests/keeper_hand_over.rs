@@ -171,3 +171,14 @@ async fn unfair_overtakes_and_fair_does_not() {
     drop(reader);
     all([writer]).await;
 }
+
+/// What the writer has sent before must be refused by a resource that the reader has asked since.
+#[tokio::test(start_paused = true)]
+async fn a_reader_that_joins_a_former_writer_has_a_larger_token() {
+    let ylock = Ylock::over(over(&MemoryStore::new()));
+    let former = write(&ylock).await.downgrade().await.unwrap();
+    let [first, second] = [(); 2].map(|()| ylock.lock("group", "name"));
+    let (first, second) = (first.read().await.unwrap(), second.read().await.unwrap());
+    assert!(first.token() > former.token());
+    assert_eq!(second.token(), first.token(), "nobody has written between the two");
+}

@@ -236,6 +236,10 @@ impl Environment for World {
     fn spawn(&self, future: BoxFuture) {
         self.inner.spawn(future);
     }
+
+    fn can_spawn(&self) -> bool {
+        self.inner.can_spawn()
+    }
 }
 
 pub(crate) fn engine(fake: &Arc<Fake>, world: &Arc<World>) -> CassandraEngine {

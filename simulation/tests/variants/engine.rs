@@ -186,4 +186,8 @@ impl Environment for Copied {
     fn spawn(&self, future: BoxFuture) {
         self.inner.spawn(future);
     }
+
+    fn can_spawn(&self) -> bool {
+        self.inner.can_spawn()
+    }
 }

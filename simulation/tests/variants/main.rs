@@ -3,6 +3,7 @@
 //! `cargo test -p ylock-simulation --release --test variants -- --nocapture` prints after how many seeds.
 
 mod engine;
+mod keeper;
 mod listing6;
 mod store;
 
@@ -13,23 +14,38 @@ use ylock_core::engine::Engine;
 use ylock_engine_cassandra::CassandraOptions;
 use ylock_simulation::clocks::Clocks;
 use ylock_simulation::store::Connection;
-use ylock_simulation::{Fault, Setting, run};
+use ylock_simulation::{Fault, Setting, Subject, run};
 
 /// More seeds than any of them needs.
 const SEEDS: u64 = 3_000;
 const LOST_UPDATE: &str = "a lost update";
 
-/// Fails unless a seed breaks it in this way.
+/// Fails unless a seed breaks an engine made like this.
 fn must_break(
     variant: &str,
     wrong: &str,
     trusting: bool,
     make: impl Fn(Arc<Connection>, &Arc<Clocks>, &CassandraOptions) -> Arc<dyn Engine> + 'static,
 ) {
+    must_find(variant, wrong, Setting { trusting, make: &make, ..Setting::default() });
+}
+
+/// Fails unless a seed breaks the keeper over engines that are wrapped like this.
+fn must_break_above(
+    of: Subject,
+    variant: &str,
+    wrong: &str,
+    wrap: impl Fn(Arc<dyn Engine>) -> Arc<dyn Engine> + 'static,
+) {
+    must_find(variant, wrong, Setting { of, wrap: &wrap, ..Setting::default() });
+}
+
+/// Fails unless a seed finds this to be wrong.
+fn must_find(variant: &str, wrong: &str, setting: Setting<'_>) {
     // A clock that stood still excuses whatever its owner believes, but no lost update: the token is for that.
     let allows = |fault: &Fault| *fault != Fault::StandStill || wrong == LOST_UPDATE;
     let allowed: Vec<_> = Fault::value_variants().iter().copied().filter(allows).collect();
-    let setting = Setting { allowed, trusting, make: &make, ..Setting::default() };
+    let setting = Setting { allowed, ..setting };
     let found = (0..SEEDS).find_map(|seed| {
         let found = run(seed, &setting).wrong.into_iter().find(|what| what.contains(wrong))?;
         Some((seed + 1, found))
@@ -70,4 +86,28 @@ broken! {
     a_loss_is_given_away_before_it_is_told: broken_engine(E::GivesAwayBeforeTelling), "two valid holders";
     two_clients_have_one_slot: one_slot, "two valid holders";
     listing_6_exactly_as_printed: listing6::make, "two valid holders";
+}
+
+macro_rules! broken_below_the_keeper {
+    ($($test:ident: $of:ident $defect:expr, $wrong:expr;)*) => {
+        $(
+            #[test]
+            fn $test() {
+                must_break_above(Subject::$of, stringify!($test), $wrong, keeper::broken($defect));
+            }
+        )*
+    };
+}
+
+use keeper::Defect as K;
+
+broken_below_the_keeper! {
+    the_keeper_counts_from_the_answer: KeeperOverMemory K::ValidFromAnswer, "two valid holders";
+    the_keeper_is_not_told_of_a_loss: KeeperOverMemory K::HidesTheLoss, "two valid holders";
+    the_keeper_is_given_what_another_has: KeeperOverMemory K::GrantsToTwo, "two valid holders";
+    the_keeper_gets_half_a_lease: KeeperOverMemory K::LeaseEndsEarly, "two valid holders";
+    the_keeper_gets_no_new_tokens: KeeperOverMemory K::RepeatsTokens, "the token of";
+    the_keeper_gets_no_answer: KeeperOverMemory K::NeverAnswers, "still wait";
+    the_keeper_counts_from_the_answer_of_a_cluster: KeeperOverCassandra K::ValidFromAnswer, "two valid holders";
+    the_keeper_is_not_told_of_a_loss_by_a_cluster: KeeperOverCassandra K::HidesTheLoss, "two valid holders";
 }

@@ -15,7 +15,7 @@ use super::entry::Step;
 /// The first pause before a release is tried again; doubled from then on.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// A release is given up after one lease; so many attempts that hang fit into it.
+/// A release is given up after one lease and not before so many attempts; if they hang, so many fit into it.
 const ATTEMPTS_PER_LEASE: u32 = 3;
 
 /// Runs the driver of one entry. If its task is dropped before it is done, because the runtime ends, the entry becomes an
@@ -37,9 +37,12 @@ impl Driver {
             match step {
                 Some(Step::Acquire(request, cancel)) => {
                     tokio::select! {
-                        () = self.acquire(&request) => {}
+                        // Nobody waits any more: the engine must not be asked to go on even once. It rings at most once
+                        // for a request, so it cannot keep an answer from being heard that somebody waits for.
+                        biased;
                         // The future is dropped and the outcome unknown: the entry has decided to release already.
                         () = cancel.notified() => {}
+                        () = self.acquire(&request) => {}
                     }
                 }
                 Some(Step::Release { id, next, attempts }) => self.release(id, next.as_ref(), attempts).await,
@@ -66,6 +69,9 @@ impl Driver {
         }
         let environment = self.keeper.environment();
         let answer = tokio::select! {
+            // An answer that comes in the last moment is one, also after a pause of the process that was longer than the
+            // time. An engine that does not answer is not ready, so the end of the time is always seen.
+            biased;
             answer = self.keeper.engine().release(&self.key, id, next) => answer,
             // One attempt that hangs must not keep the key, and those who wait for it, for ever.
             () = environment.sleep(self.keeper.longest_lease() / ATTEMPTS_PER_LEASE) => {
@@ -88,7 +94,8 @@ impl Driver {
         self.keeper.change(&self.key, |entry, context, effects| {
             let Some((since, attempts)) = entry.leaving(id) else { return };
             *attempts += 1;
-            if context.now().since(since) >= bound {
+            // The time alone proves nothing: a process that was paused in its first attempt has not asked for a lease.
+            if context.now().since(since) >= bound && *attempts >= ATTEMPTS_PER_LEASE {
                 let message =
                     "the store did not confirm a release for one lease; it frees the lock by itself";
                 let error =

@@ -78,8 +78,12 @@ pub(super) struct Granted {
     pub(super) grant: Grant,
     pub(super) validity: Arc<Validity>,
     pub(super) since: Moment,
-    /// How often the grant went from one local holder to the next: part of the token.
+    /// How often the grant went from one local holder to the next: part of the token. At most one more than may be handed
+    /// over, because a reader may join a writer that has become a reader.
     hand_overs: u32,
+    /// A writer has this number. Whoever comes later needs a larger one, also a reader that shares the lock with it once it
+    /// has given up writing: otherwise a resource could not tell a write that is still on its way from a new one.
+    written: bool,
     /// Nobody has held under it yet.
     fresh: bool,
     /// A local waiter that conflicts, as the store was last told to show it.
@@ -309,10 +313,12 @@ impl Entry {
     fn admit_first(&mut self, effects: &mut Effects) {
         let Store::Granted(granted) = &mut self.store else { return };
         let Some(first) = self.queue.pop_front() else { return };
-        if self.holders.is_empty() && !granted.fresh && granted.grant.mode == Mode::Write {
+        let is_handed_over = self.holders.is_empty() && granted.grant.mode == Mode::Write;
+        if !granted.fresh && (is_handed_over || granted.written) {
             granted.hand_overs += 1;
         }
         granted.fresh = false;
+        granted.written = first.mode == Mode::Write;
         let token = granted.grant.token.map(|token| Token::local(token, granted.hand_overs));
         let hold = Arc::new(Hold::new(Arc::clone(&granted.validity), first.owner, token));
         let (writes, reads) = if first.mode == Mode::Write { (1, 0) } else { (0, 1) };
@@ -421,6 +427,7 @@ impl Entry {
             looked: grant.sent,
             grant,
             hand_overs: 0,
+            written: false,
             fresh: true,
             next: None,
             renewing: false,

@@ -130,6 +130,8 @@ impl Keeper {
         }
         self.look_after();
         tokio::select! {
+            // What is over is over, also in the last moment. Neither can starve the other: each ends the wait.
+            biased;
             () = self.wait_until_drained() => {}
             // Releases give up after one lease; this bound is for those whose runtime is gone.
             () = self.environment.sleep(self.longest_lease().saturating_mul(2)) => {}
@@ -149,8 +151,12 @@ impl Keeper {
         }
     }
 
+    /// Sorted: the maps have random seeds, and in which order locks are given back must not be left to those.
     fn keys(&self) -> Vec<Key> {
-        self.shards.iter().flat_map(|shard| lock(shard).keys().cloned().collect::<Vec<_>>()).collect()
+        let mut keys: Vec<Key> =
+            self.shards.iter().flat_map(|shard| lock(shard).keys().cloned().collect::<Vec<_>>()).collect();
+        keys.sort_unstable();
+        keys
     }
 
     fn shard(&self, key: &Key) -> &Shard {

@@ -94,8 +94,11 @@ pub(super) async fn look_after(keeper: Weak<Keeper>, schedule: Arc<Schedule>) {
         let pause = schedule.next().map(|at| at.since(environment.now()).min(LONGEST_SLEEP));
         match pause {
             Some(pause) => tokio::select! {
-                () = environment.sleep(pause) => {}
+                // Either order is right: both lead to a look at all that is due, so neither can starve the other. Woken first,
+                // so that a ring and the end of a pause in the same moment make one round, not two.
+                biased;
                 () = schedule.wake.notified() => {}
+                () = environment.sleep(pause) => {}
             },
             None => schedule.wake.notified().await,
         }

@@ -75,7 +75,7 @@ impl Keeper {
 
     fn queue_up(self: &Arc<Self>, ask: Ask<'_>) -> Result<Entered> {
         ask.options.check()?;
-        if tokio::runtime::Handle::try_current().is_err() {
+        if !self.environment.can_spawn() {
             return Err(Error::new(ErrorKind::Invalid, "locks are acquired inside a tokio runtime"));
         }
         self.look_after();
@@ -115,7 +115,7 @@ impl Keeper {
         let strict = ask.options.fairness() == Fairness::Strict;
         let waiter = Waiter {
             number: self.next_number.fetch_add(1, Ordering::Relaxed),
-            owner: ask.owner.unwrap_or_else(Owner::new),
+            owner: ask.owner.unwrap_or_else(|| Owner::drawn_from(&*self.environment)),
             named: ask.owner.is_some(),
             mode: ask.mode,
             tries,

@@ -208,6 +208,9 @@ impl Engine for MemoryEngine {
                     // A third of the lease at most, because the place in the queue must be renewed too.
                     let pause = self.environment().sleep(pause.min(request.lease / 3));
                     tokio::select! {
+                        // Either order is right: both lead to the same look, so neither can starve the other. Woken first,
+                        // so that a ring and the end of a pause in the same moment make one look, not two.
+                        biased;
                         () = wake.notified() => {}
                         () = pause => {}
                     }

@@ -150,6 +150,10 @@ mod tests {
         }
 
         fn spawn(&self, _: BoxFuture) {}
+
+        fn can_spawn(&self) -> bool {
+            false
+        }
     }
 
     fn at(seconds: i64) -> Arc<Wall> {

@@ -1,0 +1,90 @@
+//! What is run, and over what.
+
+use std::sync::Arc;
+
+use clap::ValueEnum;
+use ylock_core::Key;
+use ylock_core::engine::Engine;
+use ylock_engine_cassandra::CassandraOptions;
+
+use crate::clocks::Clocks;
+use crate::faults::Fault;
+use crate::memory::Server;
+use crate::places::Places;
+use crate::run::REQUEST_TIMEOUT;
+use crate::setting::Setting;
+use crate::store::{Cluster, Connection};
+use crate::world::World;
+
+/// What a run is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Subject {
+    /// The Cassandra engine alone: each client process keeps to the contract of an engine, one task at a lock at a time
+    #[default]
+    Engine,
+    /// What users hold: processes with several tasks and owners, over one in-memory store; only clients get into trouble
+    KeeperOverMemory,
+    /// The same over the simulated cluster, with every kind of trouble
+    KeeperOverCassandra,
+}
+
+impl Subject {
+    /// Whether this can go wrong there.
+    pub fn knows(self, fault: Fault) -> bool {
+        use Fault::{Crash, Drift, Pause, StandStill, Step};
+        self != Self::KeeperOverMemory || matches!(fault, Pause | StandStill | Crash | Step | Drift)
+    }
+}
+
+/// What all clients of a run share.
+pub(crate) enum Backend {
+    Cluster(Arc<Cluster>),
+    Memory(Arc<Server>),
+}
+
+impl Backend {
+    /// A client's engine, and perhaps somebody who watches its places in the queue.
+    pub(crate) fn connect(
+        &self,
+        world: &Arc<World>,
+        clocks: &Arc<Clocks>,
+        setting: &Setting<'_>,
+        options: &CassandraOptions,
+        places: Option<&Arc<Places>>,
+    ) -> Arc<dyn Engine> {
+        let engine = match self {
+            Self::Cluster(cluster) => {
+                let connection = Connection::new(world, cluster, clocks, REQUEST_TIMEOUT);
+                let connection = match places {
+                    Some(places) => connection.watched_by(places),
+                    None => connection,
+                };
+                (setting.make)(Arc::new(connection), clocks, options)
+            }
+            Self::Memory(server) => server.connect(clocks),
+        };
+        (setting.wrap)(engine)
+    }
+
+    /// Nothing goes wrong any more.
+    pub(crate) fn calm_down(&self) {
+        if let Self::Cluster(cluster) = self {
+            cluster.calm_down();
+        }
+    }
+
+    /// What is left of these keys, when nobody has anything to do with them any more.
+    pub(crate) fn left(&self, keys: &[Key]) -> Vec<String> {
+        match self {
+            Self::Cluster(cluster) => keys.iter().filter_map(|key| left_in(cluster, key)).collect(),
+            Self::Memory(server) => server.left(keys),
+        }
+    }
+}
+
+fn left_in(cluster: &Cluster, key: &Key) -> Option<String> {
+    match cluster.truth(key) {
+        Ok(look) if look.rows.iter().all(|seen| seen.row.is_none()) => None,
+        left => Some(format!("{left:?}")),
+    }
+}

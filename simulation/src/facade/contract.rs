@@ -1,0 +1,93 @@
+//! Watches how the keeper uses its engine: at most one contender per key, and each is released before the next one starts.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use ylock_core::engine::{
+    AcquisitionId, Engine, Grant, Holding, Inspection, Release, Renewal, Request, Ticket,
+};
+use ylock_core::environment::Environment;
+use ylock_core::{Guarantees, Key, Result};
+
+use crate::oracle::Oracle;
+use crate::world::lock;
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct Contract {
+    inner: Arc<dyn Engine>,
+    oracle: Arc<Oracle>,
+    /// Whatever was asked for, and neither refused nor given back.
+    open: Mutex<BTreeMap<Key, AcquisitionId>>,
+}
+
+impl Contract {
+    pub(super) fn over(inner: Arc<dyn Engine>, oracle: &Arc<Oracle>) -> Arc<dyn Engine> {
+        Arc::new(Self { inner, oracle: Arc::clone(oracle), open: Mutex::default() })
+    }
+
+    fn end(&self, key: &Key, id: AcquisitionId) {
+        let mut open = lock(&self.open);
+        if open.get(key) == Some(&id) {
+            open.remove(key);
+        }
+    }
+}
+
+#[async_trait]
+impl Engine for Contract {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn guarantees(&self) -> Guarantees {
+        self.inner.guarantees()
+    }
+
+    fn environment(&self) -> Arc<dyn Environment> {
+        self.inner.environment()
+    }
+
+    fn ticket(&self) -> Ticket {
+        self.inner.ticket()
+    }
+
+    async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
+        let before = lock(&self.open).insert(request.key.clone(), request.id);
+        if before.is_some_and(|id| id != request.id) {
+            self.oracle.complain(format!("a client contends twice for {}", request.key.name()));
+        }
+        let answer = self.inner.acquire(request).await;
+        // After an error, as after a drop, nobody knows what the store has: that must be released.
+        if let Ok(None) = answer {
+            self.end(&request.key, request.id);
+        }
+        answer
+    }
+
+    async fn renew(&self, holdings: &[Holding]) -> Vec<Result<Renewal>> {
+        self.inner.renew(holdings).await
+    }
+
+    /// Tried is enough: whoever has tried for a lease may go on.
+    async fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
+        self.end(key, id);
+        self.inner.release(key, id, next).await
+    }
+
+    async fn inspect(&self, key: &Key) -> Result<Inspection> {
+        self.inner.inspect(key).await
+    }
+
+    async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
+        self.inner.revoke(key, id).await
+    }
+
+    async fn close(&self) -> Result<()> {
+        if !lock(&self.open).is_empty() {
+            self.oracle.complain("an engine is closed before everything is released".to_owned());
+        }
+        self.inner.close().await
+    }
+}

@@ -1,0 +1,80 @@
+//! Somebody who is inside, as the oracle is told.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use ylock_core::environment::Environment;
+use ylock_core::{Lease, Mode};
+
+use super::Process;
+use crate::belief::Belief;
+use crate::oracle::{Entry, Hold};
+
+/// Entered; dropping it leaves. Kept beside a guard and dropped before it, because nobody relies on what is given back.
+pub(super) struct Inside {
+    process: Arc<Process>,
+    lease: Lease,
+    entry: Entry,
+    token: u64,
+    /// What it has read of what the lock protects. Nothing for an acquisition within another one of the same owner: those
+    /// two do not exclude each other.
+    read: Option<u64>,
+    mode: Mode,
+}
+
+impl Inside {
+    /// Enters, if the lock is still held by the time somebody can say so.
+    pub(super) fn enter(process: &Arc<Process>, lease: &Lease) -> Option<Self> {
+        let oracle = &process.stage.oracle;
+        let Some(token) = lease.token().and_then(|token| u64::try_from(token.get()).ok()) else {
+            oracle.complain("a lock without a token".to_owned());
+            return None;
+        };
+        let hold = Hold {
+            key: lease.key().clone(),
+            mode: lease.mode(),
+            owner: lease.owner(),
+            token,
+            clocks: Arc::clone(&process.clocks),
+            belief: Belief::Says(lease.clone()),
+        };
+        let entry = oracle.enter(hold)?;
+        let read = if entry.reentrant { None } else { oracle.read(lease.key(), token) };
+        let (process, lease, mode) = (Arc::clone(process), lease.clone(), lease.mode());
+        Some(Self { process, lease, entry, token, read, mode })
+    }
+
+    /// Works for a while, or until it is told that the lock is lost. Answers whether it may go on.
+    pub(super) async fn work(&self, time: Duration) -> bool {
+        let lost = std::pin::pin!(self.lease.lost());
+        let is_lost = match select(lost, self.process.clocks.sleep(time)).await {
+            Either::Left(_) => true,
+            Either::Right(_) => false,
+        };
+        let relies = self.process.stage.oracle.relies(self.entry.number);
+        if is_lost && relies {
+            self.process.stage.oracle.complain("a lock that is lost is valid".to_owned());
+        }
+        relies
+    }
+
+    /// Writes what the lock protects: also when the lock was lost meanwhile, as somebody does who did not look.
+    pub(super) fn write(&mut self) {
+        if let (Some(read), Mode::Write) = (self.read.take(), self.mode) {
+            self.process.stage.oracle.write(self.lease.key(), self.token, read);
+        }
+    }
+
+    /// Will not write any more.
+    pub(super) fn downgrade(&mut self) {
+        self.mode = Mode::Read;
+        self.process.stage.oracle.downgrade(self.entry.number);
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        self.process.stage.oracle.leave(self.entry.number);
+    }
+}

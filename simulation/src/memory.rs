@@ -1,0 +1,130 @@
+//! The in-memory engine as other processes would reach it: on a server, over a wire that takes a while.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::FutureExt;
+use ylock_core::engine::{
+    AcquisitionId, Engine, Grant, Holding, Inspection, Release, Renewal, Request, Ticket,
+};
+use ylock_core::environment::Environment;
+use ylock_core::{Guarantees, Key, MemoryEngine, MemoryStore, Result};
+
+use crate::chance::Chance;
+use crate::clocks::Clocks;
+use crate::world::{World, lock, sleep};
+
+/// The longest that a message takes.
+const LATENCY: Duration = Duration::from_millis(20);
+
+/// One store, which never fails, with a clock of its own.
+#[derive(Debug)]
+pub struct Server {
+    world: Arc<World>,
+    store: MemoryStore,
+    chance: Mutex<Chance>,
+}
+
+impl Server {
+    /// An empty store.
+    pub fn new(world: &Arc<World>, mut chance: Chance) -> Arc<Self> {
+        let clocks = Clocks::new(world, world.new_actor(), 1.0, 0, chance.fork());
+        let store = MemoryStore::in_environment(clocks);
+        Arc::new(Self { world: Arc::clone(world), store, chance: chance.into() })
+    }
+
+    /// A client of this store, on its own clocks.
+    pub fn connect(self: &Arc<Self>, clocks: &Arc<Clocks>) -> Arc<dyn Engine> {
+        let (server, inner) = (Arc::clone(self), self.store.engine());
+        Arc::new(Remote { server, inner, clocks: Arc::clone(clocks) })
+    }
+
+    /// Whoever holds one of these keys or waits for it, where nobody should.
+    pub fn left(&self, keys: &[Key]) -> Vec<String> {
+        let inspections = keys.iter().filter_map(|key| self.store.engine().inspect(key).now_or_never());
+        let somebody = |seen: &Inspection| !seen.holders.is_empty() || !seen.queue.is_empty();
+        let mut left: Vec<_> =
+            inspections.flatten().filter(somebody).map(|seen| format!("{seen:?}")).collect();
+        // Only now: the store forgets those whose lease has ended when somebody looks.
+        if !self.store.is_empty() {
+            left.push(format!("{:?}", self.store));
+        }
+        left
+    }
+
+    async fn travel(&self) {
+        let time = lock(&self.chance).between(Duration::ZERO, LATENCY);
+        sleep(&self.world, time).await;
+    }
+}
+
+/// See [`Server::connect`].
+#[derive(Debug)]
+struct Remote {
+    server: Arc<Server>,
+    inner: MemoryEngine,
+    clocks: Arc<Clocks>,
+}
+
+#[async_trait]
+impl Engine for Remote {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn guarantees(&self) -> Guarantees {
+        self.inner.guarantees()
+    }
+
+    /// That of the client, not of the server.
+    fn environment(&self) -> Arc<dyn Environment> {
+        Arc::clone(&self.clocks) as _
+    }
+
+    fn ticket(&self) -> Ticket {
+        self.inner.ticket()
+    }
+
+    async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
+        self.server.travel().await;
+        let granted = self.inner.acquire(request).await?;
+        // The store has granted it in this moment: by its own clock then, and by the client's now.
+        let granted = granted.map(|grant| Grant { sent: self.clocks.now(), ..grant });
+        self.server.travel().await;
+        Ok(granted)
+    }
+
+    async fn renew(&self, holdings: &[Holding]) -> Vec<Result<Renewal>> {
+        let asked = self.clocks.now();
+        self.server.travel().await;
+        let answers = self.inner.renew(holdings).await;
+        self.server.travel().await;
+        let on_own_clock = |answer| match answer {
+            Renewal::Renewed { contended, .. } => Renewal::Renewed { sent: asked, contended },
+            lost @ Renewal::Lost(_) => lost,
+        };
+        answers.into_iter().map(|answer| answer.map(on_own_clock)).collect()
+    }
+
+    async fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
+        self.server.travel().await;
+        let answer = self.inner.release(key, id, next).await;
+        self.server.travel().await;
+        answer
+    }
+
+    async fn inspect(&self, key: &Key) -> Result<Inspection> {
+        self.server.travel().await;
+        self.inner.inspect(key).await
+    }
+
+    async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
+        self.server.travel().await;
+        self.inner.revoke(key, id).await
+    }
+
+    async fn close(&self) -> Result<()> {
+        self.inner.close().await
+    }
+}

@@ -1,0 +1,44 @@
+//! A client process, as whoever starts and ends it sees it.
+
+use std::sync::Arc;
+
+use ylock_core::engine::Engine;
+use ylock_core::environment::BoxFuture;
+
+use crate::clocks::Clocks;
+use crate::facade;
+use crate::world::Actor;
+
+/// One run of a client process.
+pub(crate) struct Process {
+    pub(crate) actor: Actor,
+    pub(crate) clocks: Arc<Clocks>,
+    pub(crate) program: Program,
+}
+
+/// What a process runs.
+#[derive(Clone)]
+pub(crate) enum Program {
+    Engine(Arc<dyn Engine>),
+    Facade(Arc<facade::Process>),
+}
+
+impl Program {
+    /// Ends it in peace.
+    pub(crate) fn close(self) -> BoxFuture {
+        Box::pin(async move {
+            match self {
+                Self::Engine(engine) => drop(engine.close().await),
+                Self::Facade(process) => process.close().await,
+            }
+        })
+    }
+
+    /// How many keys it still knows.
+    pub(crate) fn keys_in_use(&self) -> usize {
+        match self {
+            Self::Engine(_) => 0,
+            Self::Facade(process) => process.keys_in_use(),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! What may happen in a run, and what came out of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use ylock_core::engine::Engine;
+use ylock_core::environment::Environment;
+use ylock_engine_cassandra::algorithm::store::Store;
+use ylock_engine_cassandra::clock::TimeCell;
+use ylock_engine_cassandra::options::{Clock, Protocol};
+use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
+
+use crate::backend::Subject;
+use crate::clocks::Clocks;
+use crate::faults::Fault;
+use crate::store::Connection;
+
+/// Makes a client's engine from its connection and clocks. The broken variants of the tests make others.
+pub type MakeEngine = dyn Fn(Arc<Connection>, &Arc<Clocks>, &CassandraOptions) -> Arc<dyn Engine>;
+
+/// Puts a client's engine into something else. The broken variants of the tests do.
+pub type WrapEngine = dyn Fn(Arc<dyn Engine>) -> Arc<dyn Engine>;
+
+/// What may happen in a run.
+pub struct Setting<'a> {
+    /// What it is about.
+    pub of: Subject,
+    /// The kinds of trouble.
+    pub allowed: Vec<Fault>,
+    /// Whether to keep the trace as text.
+    pub lines: bool,
+    /// Whether clients believe a renewal also when their lease had lapsed before: what the keeper never does.
+    pub trusting: bool,
+    /// What clients of the cluster run.
+    pub protocol: Protocol,
+    /// Where they take their places from.
+    pub clock: Clock,
+    /// How a client of the cluster is made.
+    pub make: &'a MakeEngine,
+    /// What a client's engine is put into.
+    pub wrap: &'a WrapEngine,
+}
+
+/// What came out.
+#[derive(Debug)]
+pub struct Outcome {
+    /// What was wrong; nothing if all is well.
+    pub wrong: Vec<String>,
+    /// How often somebody entered.
+    pub entries: u64,
+    /// Of those who queued and entered, how many went before somebody who was in the queue when they began; and of how many.
+    pub inversions: (u64, u64),
+    /// Virtual time.
+    pub time: Duration,
+    /// Of everything that happened.
+    pub hash: u64,
+    /// The trace, if it was kept.
+    pub lines: Vec<String>,
+}
+
+impl Default for Setting<'_> {
+    fn default() -> Self {
+        Self {
+            of: Subject::default(),
+            allowed: Fault::value_variants().to_vec(),
+            lines: false,
+            trusting: false,
+            protocol: Protocol::Queue,
+            clock: Clock::Hlc,
+            make: &real_engine,
+            wrap: &|engine| engine,
+        }
+    }
+}
+
+impl std::fmt::Debug for Setting<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Setting")
+            .field("of", &self.of)
+            .field("allowed", &self.allowed)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The engine as it is.
+pub fn real_engine(
+    connection: Arc<Connection>,
+    clocks: &Arc<Clocks>,
+    options: &CassandraOptions,
+) -> Arc<dyn Engine> {
+    let environment: Arc<dyn Environment> = Arc::clone(clocks) as _;
+    let engine = CassandraEngine::over(Arc::clone(&connection) as Arc<dyn Store>, environment, options);
+    Arc::new(match options.clock() {
+        Clock::GlobalTime => engine.with_global_time(connection as Arc<dyn TimeCell>),
+        _ => engine,
+    })
+}

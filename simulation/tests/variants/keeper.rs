@@ -1,0 +1,140 @@
+//! Mistakes that an engine can make under the keeper.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use ylock_core::engine::{
+    AcquisitionId, Engine, Grant, Holding, Inspection, Release, Renewal, Request, Ticket,
+};
+use ylock_core::environment::Environment;
+use ylock_core::{Guarantees, Key, Result, StoreToken};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Defect {
+    /// The lease counts from the answer, not from before the request.
+    ValidFromAnswer,
+    /// A renewal that finds out about a loss says that all is well.
+    HidesTheLoss,
+    /// One of a hundred requests is granted, whoever is inside.
+    GrantsToTwo,
+    /// The store keeps a grant for half of the lease.
+    LeaseEndsEarly,
+    /// Every grant has the same token.
+    RepeatsTokens,
+    /// One of a hundred requests is never answered.
+    NeverAnswers,
+}
+
+/// Makes this mistake with an engine.
+pub(crate) fn broken(defect: Defect) -> impl Fn(Arc<dyn Engine>) -> Arc<dyn Engine> {
+    move |inner| Arc::new(Broken { inner, defect })
+}
+
+#[derive(Debug)]
+struct Broken {
+    inner: Arc<dyn Engine>,
+    defect: Defect,
+}
+
+impl Broken {
+    fn happens(&self, defect: Defect) -> bool {
+        self.defect == defect && self.environment().random().is_multiple_of(100)
+    }
+
+    /// The request as the store gets it.
+    fn distort(&self, request: &Request) -> Request {
+        let mut request = request.clone();
+        if self.defect == Defect::LeaseEndsEarly {
+            request.lease /= 2;
+        }
+        request
+    }
+
+    fn fabricate(&self, request: &Request) -> Grant {
+        Grant {
+            key: request.key.clone(),
+            id: request.id,
+            mode: request.mode,
+            owner: request.owner,
+            lease: request.lease,
+            token: StoreToken::new(StoreToken::MAX),
+            sent: self.environment().now(),
+            contended: false,
+        }
+    }
+
+    fn change(&self, grant: Grant, request: &Request) -> Grant {
+        let grant = Grant { lease: request.lease, ..grant };
+        match self.defect {
+            Defect::ValidFromAnswer => Grant { sent: self.environment().now(), ..grant },
+            Defect::RepeatsTokens => Grant { token: StoreToken::new(7), ..grant },
+            _ => grant,
+        }
+    }
+
+    fn answer(&self, answer: Renewal) -> Renewal {
+        let now = self.environment().now();
+        match (self.defect, answer) {
+            (Defect::ValidFromAnswer, Renewal::Renewed { contended, .. }) => {
+                Renewal::Renewed { sent: now, contended }
+            }
+            (Defect::HidesTheLoss, Renewal::Lost(_)) => Renewal::Renewed { sent: now, contended: false },
+            _ => answer,
+        }
+    }
+}
+
+#[async_trait]
+impl Engine for Broken {
+    fn name(&self) -> &'static str {
+        "broken"
+    }
+
+    fn guarantees(&self) -> Guarantees {
+        self.inner.guarantees()
+    }
+
+    fn environment(&self) -> Arc<dyn Environment> {
+        self.inner.environment()
+    }
+
+    fn ticket(&self) -> Ticket {
+        self.inner.ticket()
+    }
+
+    async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
+        if self.happens(Defect::NeverAnswers) {
+            std::future::pending::<()>().await;
+        }
+        if self.happens(Defect::GrantsToTwo) {
+            return Ok(Some(self.fabricate(request)));
+        }
+        let granted = self.inner.acquire(&self.distort(request)).await?;
+        Ok(granted.map(|grant| self.change(grant, request)))
+    }
+
+    async fn renew(&self, holdings: &[Holding]) -> Vec<Result<Renewal>> {
+        let mut holdings = holdings.to_vec();
+        if self.defect == Defect::LeaseEndsEarly {
+            holdings.iter_mut().for_each(|holding| holding.grant.lease /= 2);
+        }
+        let answers = self.inner.renew(&holdings).await;
+        answers.into_iter().map(|answer| answer.map(|answer| self.answer(answer))).collect()
+    }
+
+    async fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
+        self.inner.release(key, id, next).await
+    }
+
+    async fn inspect(&self, key: &Key) -> Result<Inspection> {
+        self.inner.inspect(key).await
+    }
+
+    async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
+        self.inner.revoke(key, id).await
+    }
+
+    async fn close(&self) -> Result<()> {
+        self.inner.close().await
+    }
+}
