@@ -123,6 +123,29 @@ async fn a_wall_clock_that_steps_back_voids_no_write() {
     .await;
 }
 
+/// The first look shows somebody who waits and whose clock is ahead: the own place is given up for one behind it.
+#[tokio::test(start_paused = true)]
+async fn a_slow_clock_does_not_overtake() {
+    bounded(async {
+        let stage = Stage::new();
+        let fast = World::new();
+        fast.step(10_000_000);
+        let holder = stage.locks().write("alice").await.unwrap();
+        let queue_up =
+            |locks: ylock_core::Locks| tokio::spawn(async move { locks.write("alice").await.unwrap() });
+        let first = queue_up(client(&stage.fake, &fast).locks("users"));
+        until("the first one waits", || stage.states().len() == 2).await;
+        let second = queue_up(stage.locks());
+        until("the second one waits", || stage.states().contains(&State::Waiting)).await;
+        holder.unlock().await.unwrap();
+        let inside = first.await.unwrap();
+        assert!(!second.is_finished());
+        drop(inside);
+        assert!(second.await.unwrap().is_valid());
+    })
+    .await;
+}
+
 /// Tokens grow also when the clock of the next holder is an hour behind.
 #[tokio::test(start_paused = true)]
 async fn tokens_grow_over_clocks_that_disagree() {

@@ -196,6 +196,16 @@ pub fn tickets(look: &Partition, slot: Slot) -> impl Iterator<Item = i64> {
     })
 }
 
+/// The tickets of all others who wait.
+pub fn waiting(look: &Partition, slot: Slot) -> impl Iterator<Item = Ticket> {
+    let others = look.rows.iter().filter(move |seen| seen.slot != slot);
+    let places = others.filter_map(|seen| Some((seen.slot, seen.row.as_ref()?)));
+    places
+        .flat_map(|(slot, row)| Place::all_of(slot, row))
+        .filter(|place| !place.is_held())
+        .map(|place| place.ticket)
+}
+
 /// The largest token that is left of anybody.
 pub fn largest_token(look: &Partition) -> Option<StoreToken> {
     let claims = look.rows.iter().filter_map(|seen| seen.claim).map(|claim| claim.token);

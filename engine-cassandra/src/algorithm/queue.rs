@@ -2,7 +2,7 @@
 //!
 //! | Listing | here |
 //! |---|---|
-//! | 5: the name of a queue cell, time and thread | the order (ticket, slot); a ticket is taken once per wait |
+//! | 5: the name of a queue cell, time and thread | the order (ticket, slot); a ticket is taken once per wait, or twice: if the first look shows that the own clock is slow |
 //! | 6.1: add the thread to the queue | `join`; in later rounds it only makes sure that what was decided last has arrived |
 //! | 6.2: if our thread is first | `look`, and [`Verdict::Claim`] |
 //! | 6.3: add a cell to the main row | `claim`: one more column of the own row |
@@ -65,6 +65,9 @@ async fn one_round(seat: &Arc<Seat>, request: &Request, pace: &mut Pace) -> Resu
     let look = seat.look().await?;
     pace.looked_for(seat.client.now().since(began));
     seat.remember(pace.learnt);
+    if seat.is_misplaced(request) {
+        return seat.requeue(request).await.map(|()| None);
+    }
     match me.judge(&look) {
         Verdict::Enter if is_in_time(seat, request) => return enter(seat, request, &me, &look).map(Some),
         Verdict::Claim => seat.claim(request, None).await?,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ylock_core::engine::{AcquisitionId, Request, Ticket};
 use ylock_core::environment::{Environment, Moment};
-use ylock_core::{Error, ErrorKind, Key, Mode, Result, StoreToken};
+use ylock_core::{Error, ErrorKind, Fairness, Key, Mode, Result, StoreToken};
 
 use super::clock::{GlobalTime, HybridClock, Stamps};
 use super::judge::{self, Contender};
@@ -101,7 +101,11 @@ struct Written {
     /// `used`, as long as no write is acknowledged that saved it in the last holders' cells. Part of every write from the one
     /// that leaves on, because that one may never arrive.
     unsaved: Option<Claim>,
+    /// The acquisition whose place has stood a look: it is kept from then on.
+    placed: Option<AcquisitionId>,
     largest_ticket: Option<Ticket>,
+    /// Whether the last look showed somebody waiting with a ticket that was later than the own clock.
+    is_slow: bool,
     largest_token: Option<StoreToken>,
     /// How many others the last look showed.
     others: usize,
@@ -137,9 +141,12 @@ impl Seat {
         let look = self.client.store.read(&self.key).await?;
         let mut written = self.written();
         let client = &self.client;
+        let now = client.clock.now(&*client.environment);
         let latest = client.clock.latest_of(judge::tickets(&look, client.slot), &*client.environment);
         // Not the largest ever: a place that was far ahead, and is gone, must not be followed any longer.
         written.largest_ticket = latest.map(Ticket::from_number);
+        written.is_slow = judge::waiting(&look, client.slot)
+            .any(|ticket| now < ticket.get() && Some(ticket.get()) <= latest);
         written.largest_token = written.largest_token.max(judge::largest_token(&look));
         written.others = judge::others(&look, self.client.slot);
         if written.others > 0 {
@@ -149,6 +156,20 @@ impl Seat {
             self.client.clock.observe(latest, &*self.client.environment);
         }
         Ok(look)
+    }
+
+    /// Whether the place was taken by a clock that is slower than that of somebody who waits: then nobody knows who came first.
+    /// Asked once, after the first look of an acquisition; a place that was given to the request is kept.
+    pub(super) fn is_misplaced(&self, request: &Request) -> bool {
+        let mut written = self.written();
+        let is_first = written.placed.replace(request.id) != Some(request.id);
+        is_first && written.is_slow && request.ticket.is_none() && request.fairness != Fairness::Unfair
+    }
+
+    /// Goes behind everybody seen, without a claim.
+    pub(super) async fn requeue(&self, request: &Request) -> Result<()> {
+        let ticket = self.ticket();
+        self.change(request, |row| Row { state: State::Waiting, ticket, ..row }, None).await
     }
 
     /// Writes itself into the main row, with a new token above `floor` and above all seen.

@@ -68,6 +68,11 @@ impl HybridClock {
         next(update.unwrap_or_else(|last| last))
     }
 
+    /// What it shows now: a tick would be at least as late.
+    pub fn now(&self, environment: &dyn Environment) -> i64 {
+        environment.wall_micros().max(self.last.load(Ordering::Acquire))
+    }
+
     /// Takes note of a time that somebody else wrote: the next tick is later. Answers `false` if it is not followed.
     pub fn observe(&self, seen: i64, environment: &dyn Environment) -> bool {
         let follows = seen <= self.limit(environment);
