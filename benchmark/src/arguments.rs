@@ -16,7 +16,7 @@ pub(crate) struct Arguments {
     /// On the simulated store
     #[arg(long)]
     simulated: bool,
-    /// A small part of the matrix, for a short time each; the documents stay as they are
+    /// A small part of the matrix, for a short time each
     #[arg(long)]
     pub(crate) quick: bool,
     /// How many contend, separated by commas
@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     /// Measure again what the folder has already
     #[arg(long)]
     pub(crate) again: bool,
-    /// Measure nothing, only write tables and plots
+    /// Measure nothing, only write the documents from what is known. Measuring writes them when the whole matrix is known
     #[arg(long)]
     pub(crate) render_only: bool,
 }

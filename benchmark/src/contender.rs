@@ -16,7 +16,7 @@ use crate::stage::{Stage, Visit};
 /// Far longer than anybody holds, so that a holder need not renew.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
 /// The mean pause of somebody who was told that the lock is taken, between a half and three halves of it.
-pub(crate) const RETRY: Duration = Duration::from_millis(5);
+pub(crate) const RETRY: Duration = Duration::from_millis(50);
 /// How often giving back is tried again, and after which pause.
 const RELEASES: u32 = 100;
 const RELEASE_PAUSE: Duration = Duration::from_millis(50);

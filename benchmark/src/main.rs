@@ -4,6 +4,8 @@
 
 mod arguments;
 mod budget;
+mod chart;
+mod columns;
 mod contender;
 mod counting;
 mod figures;
@@ -28,6 +30,7 @@ use anyhow::Result;
 use clap::Parser;
 
 use crate::arguments::Arguments;
+use crate::matrix::{CONTENDERS, HOLDS, Place, points};
 use crate::results::Results;
 
 fn main() -> Result<()> {
@@ -38,12 +41,21 @@ fn main() -> Result<()> {
         run::all(&arguments, &folder)?;
     }
     let results = Results::read(&folder)?;
-    if arguments.quick {
-        render::beside(&results, &folder)?;
-        println!("tables and plots are in {}", folder.display());
-    } else {
+    // Half a matrix would take the other half out of the documents; who wants that says so.
+    if arguments.render_only || (!arguments.quick && is_whole(&results)) {
         render::into_documents(&results, &workspace.join("engine-cassandra/docs"))?;
         println!("engine-cassandra/docs/benchmark.md shows {} points", results.points.len());
+    } else {
+        render::beside(&results, &folder)?;
+        println!("tables and plots are in {}; --render-only puts them into the documents", folder.display());
     }
     Ok(())
+}
+
+/// Whether every point of the matrix is known.
+fn is_whole(results: &Results) -> bool {
+    let mut places = Arguments::simulated_places();
+    places.push(Place::Real);
+    let all = points(&places, &CONTENDERS, &HOLDS);
+    all.iter().all(|point| results.points.contains_key(point))
 }

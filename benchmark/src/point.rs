@@ -16,7 +16,7 @@ use crate::budget::Budget;
 use crate::contender::{Contender, Task};
 use crate::matrix::{Names, Point};
 use crate::record::{Played, Record, Round};
-use crate::stage::Stage;
+use crate::stage::{Log, Stage};
 
 /// From starting the contenders to the moment at which they begin: all of them are there by then.
 const LEAD: Duration = Duration::from_millis(50);
@@ -55,24 +55,22 @@ impl Game {
     /// One round after the other, each with a name of its own.
     async fn fresh(&self) -> Result<Played> {
         let began = self.now();
-        let mut rounds = Vec::new();
-        while rounds.is_empty()
-            || (rounds.len() < self.budget.rounds as usize && self.is_within(began) && !self.is_enough(0, 0))
-        {
+        let (mut rounds, mut log, mut requests, mut calls) = (Vec::new(), Log::default(), 0, 0);
+        while rounds.is_empty() || (rounds.len() < self.budget.rounds as usize && self.is_within(began)) {
             let number = rounds.len() as u32;
             let (start, mut crew) = self.send(&format!("round-{number}"), number, Contender::once)?;
-            let left = self.budget.requests.saturating_sub(self.requests());
-            let before = self.requests();
-            crew.work(start.plus(self.budget.round), || self.requests() - before >= left).await;
+            crew.work(start.plus(self.budget.round), || self.is_enough(0, 0)).await;
+            // A round that did not fail but was ended says nothing; the first one is all there is.
+            let is_cut = crew.is_working() && self.is_enough(0, 0) && !rounds.is_empty();
             crew.end().await;
+            if is_cut {
+                break;
+            }
             rounds.push(Round { start, end: self.now() });
+            log.append(self.stage.take_log());
+            (requests, calls) = (self.requests(), self.stage.calls());
         }
-        Ok(Played {
-            rounds,
-            requests: self.requests(),
-            calls: self.stage.calls(),
-            log: self.stage.take_log(),
-        })
+        Ok(Played { rounds, requests, calls, log })
     }
 
     /// One name; what counts begins after a while.
@@ -154,6 +152,11 @@ impl Crew {
                 Either::Right(_) => {}
             }
         }
+    }
+
+    /// Whether somebody has not come to an end by himself.
+    fn is_working(&self) -> bool {
+        !self.done.is_closed()
     }
 
     /// Sends home who still waits, and waits until all have given back.

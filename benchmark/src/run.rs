@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::PoisonError;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ fn real_points(points: &[Point], quick: bool, writer: &mut Writer) -> Result<()>
     Ok(())
 }
 
-/// A thread for each point, as many as there are cores: their time is virtual.
+/// A thread for each core: the points' time is virtual.
 fn simulated_points(points: &[Point], quick: bool, writer: &mut Writer) -> Result<()> {
     for place in Arguments::simulated_places() {
         if let (Some(time), true) = (round_trip(place), points.iter().any(|point| point.place == place)) {
@@ -70,33 +70,48 @@ fn simulated_points(points: &[Point], quick: bool, writer: &mut Writer) -> Resul
     // The long ones first, so that no thread ends up alone with them.
     let mut points = points.to_vec();
     points.sort_by_key(|point| std::cmp::Reverse(point.contenders));
-    let (next, bar, writer) = (AtomicUsize::new(0), bar(points.len()), Mutex::new(writer));
-    let has_failed = AtomicBool::new(false);
+    let bar = bar(points.len());
+    let queue = Queue { points, next: AtomicUsize::new(0), quick, bar, writer: Mutex::new(writer) };
     let threads = thread::available_parallelism().map_or(1, usize::from);
-    let work = || -> Result<()> {
-        while let Some(&point) = points.get(next.fetch_add(1, Ordering::Relaxed)) {
-            if has_failed.load(Ordering::Relaxed) {
-                return Ok(());
-            }
-            let Some(time) = round_trip(point.place) else { continue };
-            let record = simulated::run(point, time, Budget::of(&point, quick));
-            let kept = record
-                .and_then(|record| keep(*writer.lock().unwrap_or_else(PoisonError::into_inner), record));
-            has_failed.fetch_or(kept.is_err(), Ordering::Relaxed);
-            kept?;
-            bar.inc(1);
-        }
-        Ok(())
-    };
     let outcome = thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(|| queue.work())).collect();
         threads.into_iter().try_for_each(|thread| match thread.join() {
             Ok(outcome) => outcome,
             Err(_) => bail!("a point has panicked"),
         })
     });
-    bar.finish_and_clear();
+    queue.bar.finish_and_clear();
     outcome
+}
+
+/// Points that threads take one after the other.
+struct Queue<'a> {
+    points: Vec<Point>,
+    next: AtomicUsize,
+    quick: bool,
+    bar: ProgressBar,
+    writer: Mutex<&'a mut Writer>,
+}
+
+impl Queue<'_> {
+    fn work(&self) -> Result<()> {
+        while let Some(&point) = self.points.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+            let kept = self.run(point);
+            if kept.is_err() {
+                // The others need not go on either.
+                self.next.store(self.points.len(), Ordering::Relaxed);
+                return kept;
+            }
+            self.bar.inc(1);
+        }
+        Ok(())
+    }
+
+    fn run(&self, point: Point) -> Result<()> {
+        let Some(time) = round_trip(point.place) else { return Ok(()) };
+        let record = simulated::run(point, time, Budget::of(&point, self.quick))?;
+        keep(*self.writer.lock().unwrap_or_else(PoisonError::into_inner), record)
+    }
 }
 
 fn round_trip(place: Place) -> Option<Duration> {

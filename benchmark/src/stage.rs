@@ -28,6 +28,13 @@ pub(crate) struct Log {
     pub(crate) unfinished: Vec<(Moment, Moment)>,
 }
 
+impl Log {
+    pub(crate) fn append(&mut self, mut later: Self) {
+        self.visits.append(&mut later.visits);
+        self.unfinished.append(&mut later.unfinished);
+    }
+}
+
 /// See the [module](self).
 #[derive(Debug, Default)]
 pub(crate) struct Stage {
