@@ -102,7 +102,8 @@ fn table(columns: &[Column], with_hold: bool, rows: &[Vec<String>]) -> String {
 fn markdown(headings: &[&str], rows: &[Vec<String>]) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let owned: Vec<String> = headings.iter().map(|&heading| heading.to_owned()).collect();
-    let rules: Vec<String> = headings.iter().map(|_| "---:".to_owned()).collect();
+    let rule = |number| if number == 0 { "---" } else { "---:" }.to_owned();
+    let rules: Vec<String> = (0..headings.len()).map(rule).collect();
     let mut text = line(&owned) + &line(&rules);
     rows.iter().for_each(|row| text.push_str(&line(row)));
     text
@@ -218,6 +219,6 @@ mod tests {
     #[test]
     fn a_table_has_a_rule_under_its_headings() {
         let rows = [vec!["1".to_owned(), "2".to_owned()]];
-        assert_eq!(markdown(&["a", "b"], &rows), "| a | b |\n| ---: | ---: |\n| 1 | 2 |\n");
+        assert_eq!(markdown(&["a", "b"], &rows), "| a | b |\n| --- | ---: |\n| 1 | 2 |\n");
     }
 }
