@@ -78,6 +78,8 @@ pub(crate) enum Server {
 pub(crate) enum Bench {
     Cassandra,
     Core,
+    /// The old lock of the thesis against its queue lock (`-- --help` for its options)
+    Thesis,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]

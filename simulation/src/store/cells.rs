@@ -1,6 +1,8 @@
 //! Cells and how Cassandra reconciles two versions of one.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
 
 use ylock_core::StoreToken;
 use ylock_engine_cassandra::algorithm::store::Slot;
@@ -56,35 +58,88 @@ impl Cell {
     }
 }
 
-/// What one replica has of one partition.
+/// What one replica has of one partition. Row by row, and replicas that have the same share it: to copy and to compare every cell
+/// at every look would take most of a run's time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Cells(BTreeMap<Name, Cell>);
+pub(super) struct Cells {
+    last_write: Option<Cell>,
+    last_read: Option<Cell>,
+    rows: BTreeMap<Slot, Arc<Columns>>,
+}
+
+/// The cells of one row, by the number of their column.
+type Columns = [Option<Cell>; COLUMNS];
+
+const COLUMNS: usize = Column::Revoked as usize + 1;
 
 impl Cells {
     pub(super) fn put(&mut self, name: Name, cell: Cell) {
-        let known = self.0.entry(name).or_insert(cell);
-        if cell.beats(known) {
-            *known = cell;
-        }
+        let known = match name {
+            Name::LastWrite => &mut self.last_write,
+            Name::LastRead => &mut self.last_read,
+            Name::Of(slot, column) => &mut Arc::make_mut(self.rows.entry(slot).or_default())[column as usize],
+        };
+        reconcile(known, Some(cell));
     }
 
     /// What is in either.
     pub(super) fn merge(&mut self, other: &Self) {
-        other.0.iter().for_each(|(name, cell)| self.put(*name, *cell));
+        reconcile(&mut self.last_write, other.last_write);
+        reconcile(&mut self.last_read, other.last_read);
+        for (slot, columns) in &other.rows {
+            match self.rows.entry(*slot) {
+                Entry::Vacant(place) => drop(place.insert(Arc::clone(columns))),
+                Entry::Occupied(mut known) => merge_row(known.get_mut(), columns),
+            }
+        }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&Name, &Cell)> {
-        self.0.iter()
+    /// The rows of which anything is there, also what does not live any more.
+    pub(super) fn slots(&self) -> impl Iterator<Item = Slot> {
+        self.rows.keys().copied()
     }
 
     /// The value, if it lives in this second and its row was not deleted since.
     pub(super) fn live(&self, name: Name, second: i64) -> Option<Value> {
-        let cell = self.0.get(&name)?;
-        let deleted = match name {
-            Name::Of(slot, _) => self.0.get(&Name::Of(slot, Column::Deleted)).map(|cell| cell.stamp),
-            Name::LastWrite | Name::LastRead => None,
+        let (cell, deleted) = match name {
+            Name::LastWrite => (self.last_write, None),
+            Name::LastRead => (self.last_read, None),
+            Name::Of(slot, column) => {
+                let columns = self.rows.get(&slot)?;
+                (columns[column as usize], columns[Column::Deleted as usize])
+            }
         };
-        let lives = cell.expires > second && deleted.is_none_or(|stamp| cell.stamp > stamp);
+        let cell = cell?;
+        let lives = cell.expires > second && deleted.is_none_or(|deleted| cell.stamp > deleted.stamp);
         lives.then_some(cell.value)
+    }
+}
+
+fn merge_row(known: &mut Arc<Columns>, other: &Arc<Columns>) {
+    if Arc::ptr_eq(known, other) {
+        return;
+    }
+    if known.iter().zip(other.iter()).all(|(known, cell)| is_covered(known, cell)) {
+        *known = Arc::clone(other);
+        return;
+    }
+    let known = Arc::make_mut(known);
+    known.iter_mut().zip(other.iter()).for_each(|(known, cell)| reconcile(known, *cell));
+}
+
+/// Whether nothing is lost when `cell` takes the place of what is known.
+fn is_covered(known: &Option<Cell>, cell: &Option<Cell>) -> bool {
+    match (known, cell) {
+        (None, _) => true,
+        (Some(known), Some(cell)) => !known.beats(cell),
+        (Some(_), None) => false,
+    }
+}
+
+fn reconcile(known: &mut Option<Cell>, cell: Option<Cell>) {
+    match (&known, cell) {
+        (_, None) => {}
+        (Some(known), Some(cell)) if !cell.beats(known) => {}
+        (_, Some(cell)) => *known = Some(cell),
     }
 }

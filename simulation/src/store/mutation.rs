@@ -1,6 +1,5 @@
 //! Writes as cells, and cells as what a look shows.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ylock_core::engine::{AcquisitionId, Ticket};
@@ -76,13 +75,12 @@ fn row_values(row: &Row) -> [(Column, Value); 8] {
 
 /// What a coordinator answers whose clock shows `second`.
 pub(super) fn partition(cells: &Cells, second: i64) -> Result<Partition> {
-    let slots: BTreeSet<Slot> = cells.iter().filter_map(|(name, _)| slot_of(name)).collect();
     let mut look = Partition {
         rows: Vec::new(),
         last_write: token(cells.live(Name::LastWrite, second)),
         last_read: token(cells.live(Name::LastRead, second)),
     };
-    for slot in slots {
+    for slot in cells.slots() {
         let seen = SeenRow {
             slot,
             row: row(cells, slot, second)?,
@@ -97,13 +95,6 @@ pub(super) fn partition(cells: &Cells, second: i64) -> Result<Partition> {
         }
     }
     Ok(look)
-}
-
-fn slot_of(name: &Name) -> Option<Slot> {
-    match name {
-        Name::Of(slot, _) => Some(*slot),
-        Name::LastWrite | Name::LastRead => None,
-    }
 }
 
 fn row(cells: &Cells, slot: Slot, second: i64) -> Result<Option<Row>> {

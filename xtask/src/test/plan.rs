@@ -53,7 +53,7 @@ impl Plan {
         let is_wanted = |package: &Package| match package.name.as_str() {
             "ylock" => true,
             "ylock-core" => memory,
-            "ylock-engine-cassandra" | "ylock-simulation" => cassandra,
+            "ylock-engine-cassandra" | "ylock-simulation" | "ylock-benchmark" => cassandra,
             _ => whole,
         };
         Self { packages: all.into_iter().filter(is_wanted).collect(), whole, servers }

@@ -1,0 +1,73 @@
+//! The options, as `cargo xtask bench thesis -- --help` shows them.
+
+use std::path::{Path, PathBuf};
+
+use clap::Parser;
+
+use crate::matrix::{CONTENDERS, HOLDS, Place, Point, ROUND_TRIPS, points};
+
+/// The old lock of the thesis against its queue lock.
+#[derive(Debug, Parser)]
+#[command(bin_name = "cargo xtask bench thesis --")]
+pub(crate) struct Arguments {
+    /// On the real cluster; there and in the simulation when neither is named
+    #[arg(long)]
+    real: bool,
+    /// On the simulated store
+    #[arg(long)]
+    simulated: bool,
+    /// A small part of the matrix, for a short time each
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// How many contend, separated by commas
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1_024))]
+    contenders: Vec<u32>,
+    /// How long they hold in milliseconds, separated by commas
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u64).range(0..=1_000))]
+    holds: Vec<u64>,
+    /// The folder of what was measured
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Measure again what the folder has already
+    #[arg(long)]
+    pub(crate) again: bool,
+    /// Measure nothing, only write the documents from what is known. Measuring writes them when the whole matrix is known
+    #[arg(long)]
+    pub(crate) render_only: bool,
+}
+
+impl Arguments {
+    pub(crate) fn is_real(&self) -> bool {
+        self.real || !self.simulated
+    }
+
+    pub(crate) fn is_simulated(&self) -> bool {
+        self.simulated || !self.real
+    }
+
+    /// The points that are wanted in these places.
+    pub(crate) fn points(&self, places: &[Place]) -> Vec<Point> {
+        let quick = self.quick;
+        let or = |given: bool, quick_one: bool| !given && quick_one;
+        let contenders = match &self.contenders {
+            given if or(!given.is_empty(), quick) => vec![1, 8],
+            given if given.is_empty() => CONTENDERS.to_vec(),
+            given => given.clone(),
+        };
+        let holds = match &self.holds {
+            given if or(!given.is_empty(), quick) => vec![20],
+            given if given.is_empty() => HOLDS.to_vec(),
+            given => given.clone(),
+        };
+        points(places, &contenders, &holds)
+    }
+
+    pub(crate) fn simulated_places() -> Vec<Place> {
+        ROUND_TRIPS.iter().map(|&round_trip_micros| Place::Simulated { round_trip_micros }).collect()
+    }
+
+    pub(crate) fn folder(&self, workspace: &Path) -> PathBuf {
+        let name = if self.quick { "thesis-quick" } else { "thesis" };
+        self.out.clone().unwrap_or_else(|| workspace.join("target").join(name))
+    }
+}
