@@ -235,11 +235,12 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Drops what still runs: tasks know the world that has them, so neither would ever be freed.
+    /// Drops what still runs or would still happen: both know the world that has them, so none of them would ever be freed.
     fn forget(&self) {
         for process in lock(&self.processes).drain(..) {
             self.world.kill(process.actor);
         }
+        self.world.end();
     }
 
     fn later(&self, time: Duration) -> u64 {

@@ -143,6 +143,16 @@ impl World {
         drop(futures);
     }
 
+    /// Nothing happens any more.
+    pub fn end(&self) {
+        let (events, tasks) = {
+            let mut inner = self.inner();
+            (std::mem::take(&mut inner.events), std::mem::take(&mut inner.tasks))
+        };
+        // Their drops may look at the world.
+        drop((events, tasks));
+    }
+
     /// Whether this actor has not been killed.
     pub fn is_alive(&self, actor: Actor) -> bool {
         !self.inner().actors[actor.0].is_dead

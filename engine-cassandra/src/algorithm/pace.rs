@@ -77,6 +77,22 @@ impl Pace {
         }
     }
 
+    /// The one that was inside at the last look is gone: it is the waiter's turn.
+    pub(super) fn enters(&mut self) {
+        if let Some(gone) = self.last.take() {
+            self.learn(gone);
+        }
+    }
+
+    /// Fast where holds become shorter, slowly where they become longer: looking too late costs everybody time, too often only
+    /// requests.
+    fn learn(&mut self, gone: Sight) {
+        if gone.is_held() {
+            let (before, seen) = (self.learnt.hold, gone.until.since(gone.since));
+            self.learnt.hold = if seen < before { (before + seen) / 2 } else { average(before, seen) };
+        }
+    }
+
     /// Somebody who has claimed and says no more may be inside since long, or about to enter: nobody knows.
     fn expected_hold(&self, sight: Sight) -> Duration {
         if sight.is_held() { self.learnt.hold } else { Duration::ZERO }
@@ -92,8 +108,8 @@ impl Pace {
             Some(last) if last.inside == inside => last.since,
             Some(gone) => {
                 // From far behind it was not seen often enough to tell.
-                if before <= 1 && gone.is_held() {
-                    self.learnt.hold = average(self.learnt.hold, gone.until.since(gone.since));
+                if before <= 1 {
+                    self.learn(gone);
                 }
                 now
             }

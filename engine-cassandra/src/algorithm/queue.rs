@@ -22,11 +22,11 @@ use ylock_core::engine::{Grant, Request};
 use ylock_core::environment::Moment;
 use ylock_core::{Error, ErrorKind, Mode, Options, Result};
 
-use super::judge::{Contender, Verdict, is_contended};
+use super::judge::{Contender, Place, Verdict, is_contended};
 use super::pace::{self, Pace};
 use super::patience::Patience;
 use super::seat::Seat;
-use super::store::{Partition, State};
+use super::store::Partition;
 
 /// Listing 6: waits in the queue until the lock is granted.
 ///
@@ -69,7 +69,11 @@ async fn one_round(seat: &Arc<Seat>, request: &Request, pace: &mut Pace) -> Resu
         return seat.requeue(request).await.map(|()| None);
     }
     match me.judge(&look) {
-        Verdict::Enter if is_in_time(seat, request) => return enter(seat, request, &me, &look).map(Some),
+        Verdict::Enter if is_in_time(seat, request) => {
+            pace.enters();
+            seat.remember(pace.learnt);
+            return enter(seat, request, &me, &look).map(Some);
+        }
         Verdict::Claim => seat.claim(request, None).await?,
         Verdict::ClaimAbove(floor) => seat.claim(request, Some(floor)).await?,
         Verdict::Withdraw => seat.withdraw(request).await?,
@@ -92,7 +96,7 @@ async fn one_round(seat: &Arc<Seat>, request: &Request, pace: &mut Pace) -> Resu
 /// Whatever the first request that fails says; the caller releases then.
 pub async fn try_get_lock(seat: &Arc<Seat>, request: &Request, longest: Duration) -> Result<Option<Grant>> {
     // Step 1: if the main row has an entry, answer no.
-    if is_held(&seat.look().await?, seat, request.mode) {
+    if is_taken(&seat.look().await?, seat, request.mode) {
         return Ok(None);
     }
     let began = seat.client.now();
@@ -114,12 +118,13 @@ pub async fn try_get_lock(seat: &Arc<Seat>, request: &Request, longest: Duration
     }
 }
 
-/// Whether somebody who conflicts says that it is inside.
-pub(super) fn is_held(look: &Partition, seat: &Seat, mode: Mode) -> bool {
+/// Whether somebody who conflicts has an entry in the main row.
+fn is_taken(look: &Partition, seat: &Seat, mode: Mode) -> bool {
     let others = look.rows.iter().filter(|seen| seen.slot != seat.client.slot);
-    others
-        .filter_map(|seen| seen.row.as_ref())
-        .any(|row| row.state == State::Held && row.mode.conflicts_with(mode))
+    let places = others.filter_map(|seen| Some((seen.slot, seen.row.as_ref()?)));
+    places
+        .flat_map(|(slot, row)| Place::all_of(slot, row))
+        .any(|place| place.is_in_main() && place.mode.conflicts_with(mode))
 }
 
 fn enter(seat: &Arc<Seat>, request: &Request, me: &Contender, look: &Partition) -> Result<Grant> {

@@ -26,9 +26,9 @@ use ylock_core::{Mode, Result};
 
 use super::judge::{Contender, Verdict, is_contended};
 use super::patience::Patience;
-use super::queue::{is_held, revoked, valid_until};
+use super::queue::{revoked, valid_until};
 use super::seat::Seat;
-use super::store::Partition;
+use super::store::{Partition, State};
 
 /// Listing 4.6: the longest wait while somebody else is inside.
 const ANOTHER_IS_OWNER: Duration = Duration::from_millis(1_000);
@@ -36,7 +36,7 @@ const ANOTHER_IS_OWNER: Duration = Duration::from_millis(1_000);
 const CONCURRENT_ATTEMPT: Duration = Duration::from_millis(50);
 
 /// What came of one attempt.
-enum Attempt {
+enum Outcome {
     Success(Grant),
     AnotherThreadIsOwner,
     ConcurrentAttempt,
@@ -51,9 +51,9 @@ pub async fn get_lock(seat: &Arc<Seat>, request: &Request) -> Result<Grant> {
     let mut attempt = 1;
     loop {
         match try_lock(seat, request).await {
-            Ok(Attempt::Success(grant)) => return Ok(grant),
-            Ok(Attempt::AnotherThreadIsOwner) => wait_up_to(seat, ANOTHER_IS_OWNER).await,
-            Ok(Attempt::ConcurrentAttempt) => {
+            Ok(Outcome::Success(grant)) => return Ok(grant),
+            Ok(Outcome::AnotherThreadIsOwner) => wait_up_to(seat, ANOTHER_IS_OWNER).await,
+            Ok(Outcome::ConcurrentAttempt) => {
                 wait_up_to(seat, CONCURRENT_ATTEMPT.saturating_mul(attempt)).await;
                 attempt = attempt.saturating_add(1);
             }
@@ -72,17 +72,17 @@ pub async fn get_lock(seat: &Arc<Seat>, request: &Request) -> Result<Grant> {
 /// Whatever the first request that fails says; the caller releases then.
 pub async fn try_get_lock(seat: &Arc<Seat>, request: &Request) -> Result<Option<Grant>> {
     match try_lock(seat, request).await? {
-        Attempt::Success(grant) => Ok(Some(grant)),
-        Attempt::AnotherThreadIsOwner | Attempt::ConcurrentAttempt => Ok(None),
+        Outcome::Success(grant) => Ok(Some(grant)),
+        Outcome::AnotherThreadIsOwner | Outcome::ConcurrentAttempt => Ok(None),
     }
 }
 
 /// Listing 3.
-async fn try_lock(seat: &Arc<Seat>, request: &Request) -> Result<Attempt> {
+async fn try_lock(seat: &Arc<Seat>, request: &Request) -> Result<Outcome> {
     // An attempt that failed half-way may have left its cell.
     seat.leave(request.id, None).await?;
-    if is_held(&seat.look().await?, seat, Mode::Write) {
-        return Ok(Attempt::AnotherThreadIsOwner);
+    if is_in_main_row(&seat.look().await?, seat) {
+        return Ok(Outcome::AnotherThreadIsOwner);
     }
     let me = seat.join(request, true).await?;
     let until = valid_until(seat.sent(), request.lease);
@@ -98,12 +98,18 @@ async fn try_lock(seat: &Arc<Seat>, request: &Request) -> Result<Attempt> {
     if seat.client.now() >= until {
         return give_way(seat, request).await;
     }
-    Ok(Attempt::Success(grant(seat, request, &look)?))
+    Ok(Outcome::Success(grant(seat, request, &look)?))
 }
 
-async fn give_way(seat: &Arc<Seat>, request: &Request) -> Result<Attempt> {
+/// Whether somebody else says that it is inside.
+fn is_in_main_row(look: &Partition, seat: &Seat) -> bool {
+    let others = look.rows.iter().filter(|seen| seen.slot != seat.client.slot);
+    others.filter_map(|seen| seen.row.as_ref()).any(|row| row.state == State::Held)
+}
+
+async fn give_way(seat: &Arc<Seat>, request: &Request) -> Result<Outcome> {
     seat.leave(request.id, None).await?;
-    Ok(Attempt::ConcurrentAttempt)
+    Ok(Outcome::ConcurrentAttempt)
 }
 
 fn grant(seat: &Arc<Seat>, request: &Request, look: &Partition) -> Result<Grant> {
