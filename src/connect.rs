@@ -4,16 +4,22 @@ use ylock_core::url::{EngineUrl, unknown_option};
 use ylock_core::{Error, ErrorKind, Options, Result, Ylock};
 
 /// The engines that are compiled in, by their URL schemes.
-const ENGINES: &[&str] = if cfg!(feature = "cassandra") { &["memory", "cassandra"] } else { &["memory"] };
-/// Engines that a Cargo feature of the same name switches on.
-const FEATURES: [&str; 1] = ["cassandra"];
+const ENGINES: &[&str] = match (cfg!(feature = "cassandra"), cfg!(feature = "redis")) {
+    (true, true) => &["memory", "cassandra", "redis"],
+    (true, false) => &["memory", "cassandra"],
+    (false, true) => &["memory", "redis"],
+    (false, false) => &["memory"],
+};
+/// Schemes of engines, and the Cargo features that switch them on.
+const FEATURES: [(&str, &str); 3] = [("cassandra", "cassandra"), ("redis", "redis"), ("rediss", "redis-tls")];
 /// Schemes of engines to come.
-const NOT_YET: [&str; 3] = ["redis", "rediss", "zookeeper"];
+const NOT_YET: [&str; 1] = ["zookeeper"];
 
 /// Connects to the store that `url` names.
 ///
 /// - `memory://`: a new, empty store inside this process, like [`Ylock::in_memory`].
 /// - `cassandra://user:password@host1,host2:port/keyspace`, with the Cargo feature `cassandra`.
+/// - `redis://user:password@host:port/database`, with the Cargo feature `redis`; `rediss://` for TLS, with `redis-tls`.
 ///
 /// The options `lease`, `fairness`, `hand_over`, `hand_over_time` and `wait` may follow after `?` with every engine; they
 /// become the [`Options`] of the client. An engine has options of its own beside them. Letters that have a meaning
@@ -35,6 +41,7 @@ pub async fn connect(url: &str) -> Result<Ylock> {
     let client = match url.scheme.as_str() {
         "memory" => in_memory(&url)?,
         "cassandra" => cassandra(&url, &options).await?,
+        "redis" | "rediss" => redis(&url, &options).await?,
         scheme => return Err(no_such_engine(scheme)),
     };
     Ok(client.with_options(options))
@@ -76,11 +83,24 @@ async fn cassandra(url: &EngineUrl, _options: &Options) -> Result<Ylock> {
     Err(no_such_engine(&url.scheme))
 }
 
+#[cfg(feature = "redis")]
+async fn redis(url: &EngineUrl, options: &Options) -> Result<Ylock> {
+    use ylock_engine_redis::{RedisEngine, RedisOptions};
+    let engine = RedisEngine::connect(&RedisOptions::from_url(url, options)?).await?;
+    Ok(Ylock::new(engine))
+}
+
+#[cfg(not(feature = "redis"))]
+#[allow(clippy::unused_async, reason = "the same signature with and without the feature")]
+async fn redis(url: &EngineUrl, _options: &Options) -> Result<Ylock> {
+    Err(no_such_engine(&url.scheme))
+}
+
 fn no_such_engine(scheme: &str) -> Error {
     let there = ENGINES.iter().map(|name| format!("{name}://")).collect::<Vec<_>>().join(" and ");
-    if FEATURES.contains(&scheme) {
+    if let Some((_, feature)) = FEATURES.iter().find(|(known, _)| *known == scheme) {
         return wrong(format!(
-            "{scheme}:// is not compiled in: switch on the Cargo feature {scheme:?} of ylock"
+            "{scheme}:// is not compiled in: switch on the Cargo feature {feature:?} of ylock"
         ));
     }
     if NOT_YET.contains(&scheme) {
@@ -94,7 +114,7 @@ fn no_such_engine(scheme: &str) -> Error {
 fn nearest(scheme: &str) -> Option<&'static str> {
     let scheme = scheme.to_lowercase();
     let likeness = |name: &str| strsim::jaro_winkler(&scheme, name);
-    let names = ENGINES.iter().chain(&FEATURES).chain(&NOT_YET).copied();
+    let names = ENGINES.iter().copied().chain(FEATURES.map(|(scheme, _)| scheme)).chain(NOT_YET);
     names.max_by(|a, b| likeness(a).total_cmp(&likeness(b))).filter(|near| likeness(near) > 0.8)
 }
 

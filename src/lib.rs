@@ -39,6 +39,13 @@ pub mod cassandra {
     pub use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
 }
 
+/// Locks on Redis.
+#[cfg(feature = "redis")]
+pub mod redis {
+    pub use ylock_engine_redis::options::{DEFAULT_PORT, Waiting};
+    pub use ylock_engine_redis::{RedisEngine, RedisOptions};
+}
+
 /// The URLs that [`connect`] reads, for a program that keeps its settings elsewhere.
 pub mod url {
     pub use ylock_core::url::{EngineUrl, Host, Secret};

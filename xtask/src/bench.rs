@@ -6,9 +6,9 @@ use anyhow::Result;
 
 use crate::{
     cargo, child,
-    cli::Bench,
+    cli::{Bench, Server},
     places::Places,
-    servers::{self, Servers},
+    servers::Servers,
 };
 
 pub(crate) fn bench(places: &Places, of: Bench, arguments: &[String]) -> Result<ExitCode> {
@@ -17,7 +17,11 @@ pub(crate) fn bench(places: &Places, of: Bench, arguments: &[String]) -> Result<
     let servers = match of {
         Bench::Cassandra => {
             command.args(["-p", "ylock-engine-cassandra", "--all-features", "--bench", "cassandra"]);
-            (!servers::are_given()).then(|| Servers::start(places)).transpose()?
+            Some(Servers::start(places, &[Server::Cassandra])?)
+        }
+        Bench::Redis => {
+            command.args(["-p", "ylock-engine-redis", "--all-features", "--bench", "redis"]);
+            Some(Servers::start(places, &[Server::Redis])?)
         }
         Bench::Core => {
             // By pattern: `--benches` would also run the unit tests, which do not know a benchmark's arguments.
@@ -27,12 +31,13 @@ pub(crate) fn bench(places: &Places, of: Bench, arguments: &[String]) -> Result<
         Bench::Thesis => {
             command = cargo::cargo();
             command.args(["run", "--release", "-p", "ylock-benchmark"]);
-            let wants_servers = wants_real_points(arguments) && !servers::are_given();
-            wants_servers.then(|| Servers::start(places)).transpose()?
+            wants_real_points(arguments).then(|| Servers::start(places, &[Server::Cassandra])).transpose()?
         }
     };
     command.arg("--").args(arguments);
-    command.envs(servers.iter().flat_map(Servers::environment));
+    if let Some(servers) = &servers {
+        command.envs(servers.environment()?);
+    }
     let status = child::run(&mut command, None)?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -67,17 +67,20 @@ pub(crate) struct Test {
 pub(crate) enum Engine {
     Cassandra,
     Memory,
+    Redis,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum Server {
     Cassandra,
+    Redis,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum Bench {
     Cassandra,
     Core,
+    Redis,
     /// The old lock of the thesis against its queue lock (`-- --help` for its options)
     Thesis,
 }

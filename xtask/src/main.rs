@@ -18,6 +18,7 @@ mod file_lock;
 mod interrupt;
 mod places;
 mod progress;
+mod redis;
 mod servers;
 mod simulate;
 mod tail;
@@ -33,6 +34,7 @@ use crate::{
     cassandra::Cassandra,
     cli::{Cli, Command, Server},
     places::Places,
+    redis::Redis,
 };
 
 fn main() -> ExitCode {
@@ -47,16 +49,26 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<ExitCode> {
     let places = Places::find()?;
-    let cassandra = Cassandra::new(&places);
+    let (cassandra, redis) = (Cassandra::new(&places), Redis::new(&places));
     match command {
         Command::Up { servers, with_login } => {
             for server in servers {
                 match server {
-                    Server::Cassandra => up(&cassandra, with_login)?,
+                    Server::Cassandra => {
+                        cassandra.up(with_login, true)?;
+                        export(cassandra.environment(with_login));
+                    }
+                    Server::Redis => {
+                        redis.up(true)?;
+                        export(redis.environment()?);
+                    }
                 }
             }
         }
-        Command::Down => cassandra.down()?,
+        Command::Down => {
+            cassandra.down()?;
+            redis.down()?;
+        }
         Command::Node { number, action } => cassandra.change_node(number, action)?,
         Command::Test(options) => return test::test(&places, &options),
         Command::Bench { of, arguments } => return bench::bench(&places, of, &arguments),
@@ -66,11 +78,9 @@ fn run(command: Command) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn up(cassandra: &Cassandra, with_login: bool) -> Result<()> {
-    cassandra.up(with_login, true)?;
-    // All else goes to stderr, so that a shell can `eval` this.
-    for (name, value) in cassandra.environment(with_login) {
+/// All else goes to stderr, so that a shell can `eval` this.
+fn export(variables: Vec<(&'static str, String)>) {
+    for (name, value) in variables {
         println!("export {name}='{value}'");
     }
-    Ok(())
 }

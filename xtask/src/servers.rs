@@ -4,21 +4,30 @@ use std::env;
 
 use anyhow::Result;
 
-use crate::{cassandra::Cassandra, file_lock::FileLock, places::Places};
+use crate::{cassandra::Cassandra, cli::Server, file_lock::FileLock, places::Places, redis::Redis};
 
 /// Stops, when dropped, what neither `up` asked for nor another run uses.
 #[derive(Debug)]
 pub(crate) struct Servers {
     places: Places,
+    wanted: Vec<Server>,
     cassandra: Cassandra,
+    redis: Redis,
     usage: Option<FileLock>,
 }
 
 impl Servers {
-    pub(crate) fn start(places: &Places) -> Result<Self> {
+    /// Starts those that are wanted and that the user has not named himself.
+    pub(crate) fn start(places: &Places, wanted: &[Server]) -> Result<Self> {
         let usage = FileLock::shared(&places.usage_lock())?;
-        let servers = Self { places: places.clone(), cassandra: Cassandra::new(places), usage: Some(usage) };
-        servers.cassandra.up(true, false)?;
+        let servers = Self {
+            places: places.clone(),
+            wanted: wanted.iter().copied().filter(|server| !is_given(*server)).collect(),
+            cassandra: Cassandra::new(places),
+            redis: Redis::new(places),
+            usage: Some(usage),
+        };
+        servers.up()?;
         Ok(servers)
     }
 
@@ -28,16 +37,36 @@ impl Servers {
         self.usage = None;
         self.usage = Some(FileLock::exclusive(&self.places.usage_lock())?);
         // The other run may have been the last one, as far as it knew.
-        self.cassandra.up(true, false)
+        self.up()
     }
 
-    pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
-        let mut variables = self.cassandra.environment(true);
+    pub(crate) fn environment(&self) -> Result<Vec<(&'static str, String)>> {
+        let mut variables = Vec::new();
+        for server in &self.wanted {
+            variables.extend(match server {
+                Server::Cassandra => self.cassandra.environment(true),
+                Server::Redis => self.redis.environment()?,
+            });
+        }
         variables.push(("YLOCK_CACHE", self.places.root().display().to_string()));
         if let Ok(xtask) = env::current_exe() {
             variables.push(("YLOCK_XTASK", xtask.display().to_string()));
         }
-        variables
+        Ok(variables)
+    }
+
+    fn up(&self) -> Result<()> {
+        self.wanted.iter().try_for_each(|server| match server {
+            Server::Cassandra => self.cassandra.up(true, false),
+            Server::Redis => self.redis.up(false),
+        })
+    }
+
+    fn stop_unkept(&self) -> Result<()> {
+        self.wanted.iter().try_for_each(|server| match server {
+            Server::Cassandra => self.cassandra.stop_unkept(),
+            Server::Redis => self.redis.stop_unkept(),
+        })
     }
 }
 
@@ -45,7 +74,7 @@ impl Drop for Servers {
     fn drop(&mut self) {
         self.usage = None;
         let stopped = match FileLock::try_exclusive(&self.places.usage_lock()) {
-            Ok(Some(_alone)) => self.cassandra.stop_unkept(),
+            Ok(Some(_alone)) => self.stop_unkept(),
             Ok(None) => Ok(()),
             Err(error) => Err(error),
         };
@@ -56,6 +85,10 @@ impl Drop for Servers {
 }
 
 /// The user's own servers, named by himself: then ours are not started.
-pub(crate) fn are_given() -> bool {
-    env::var_os("YLOCK_TEST_CASSANDRA").is_some_and(|addresses| !addresses.is_empty())
+pub(crate) fn is_given(server: Server) -> bool {
+    let variable = match server {
+        Server::Cassandra => "YLOCK_TEST_CASSANDRA",
+        Server::Redis => "YLOCK_TEST_REDIS",
+    };
+    env::var_os(variable).is_some_and(|addresses| !addresses.is_empty())
 }

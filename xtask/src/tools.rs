@@ -1,4 +1,4 @@
-//! Java and Maven: found, or installed when that is certainly welcome.
+//! Java, Maven and Redis: found, or installed when that is certainly welcome.
 
 use std::{
     env, fs,
@@ -23,6 +23,10 @@ pub(crate) fn java() -> Result<Java> {
 
 pub(crate) fn maven() -> Result<PathBuf> {
     find_or_install(find_maven, || vec!["maven"])
+}
+
+pub(crate) fn redis() -> Result<PathBuf> {
+    find_or_install(find_redis, || vec!["redis-server"])
 }
 
 fn find_or_install<T>(
@@ -65,6 +69,13 @@ fn find_maven() -> Option<PathBuf> {
         .find(|program| Command::new(program).arg("-version").output().is_ok_and(|out| out.status.success()))
 }
 
+fn find_redis() -> Option<PathBuf> {
+    let mut candidates = ["redis-server", "valkey-server"].map(PathBuf::from).into_iter();
+    candidates.find(|program| {
+        Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
+    })
+}
+
 /// Newer Debian releases no longer have Java 17.
 fn debian_java() -> &'static str {
     let known = |package: &&str| {
@@ -77,7 +88,7 @@ fn debian_java() -> &'static str {
 fn install(packages: &[&str]) -> Result<()> {
     let line = format!("apt-get install -y --no-install-recommends {}", packages.join(" "));
     if !Path::new("/etc/debian_version").exists() || !rustix::process::geteuid().is_root() {
-        bail!("this needs Java 17 and Maven; on Debian install them with: sudo {line}");
+        bail!("a program is missing; on Debian install it with: sudo {line}");
     }
     let step = Step::begin(format!("installing {} with apt-get", packages.join(" and ")));
     for arguments in ["apt-get update".to_owned(), line] {

@@ -18,7 +18,7 @@ use self::{
 };
 use crate::{
     cargo,
-    cli::{Engine, Test},
+    cli::{Engine, Server, Test},
     interrupt,
     places::Places,
     servers::{self, Servers},
@@ -26,12 +26,13 @@ use crate::{
 
 pub(crate) fn test(places: &Places, options: &Test) -> Result<ExitCode> {
     let limit = Instant::now() + options.timeout;
-    let plan = Plan::new(cargo::packages()?, &options.engines, servers_for(&options.engines));
+    let wanted = servers_for(&options.engines);
+    let plan = Plan::new(cargo::packages()?, &options.engines, whose(&wanted));
     // First the build: it fails sooner than servers start, and they need not run meanwhile.
     let executables = run::build(&plan, limit)?;
     let mut reader = Reader::new(executables);
     let skips = SkipsFile::create(places.skips_file())?;
-    let problems = run_all(places, &plan, limit, &skips, &mut reader)?;
+    let problems = run_all(places, &wanted, &plan, limit, &skips, &mut reader)?;
     let deny_skips = options.deny_skips || env::var("CI").is_ok_and(|ci| ci == "true" || ci == "1");
     let report = Report { rows: reader.rows(), skips: skips.read()?, problems, deny_skips };
     report.print();
@@ -42,10 +43,17 @@ pub(crate) fn test(places: &Places, options: &Test) -> Result<ExitCode> {
     })
 }
 
-fn servers_for(engines: &[Engine]) -> ServersOf {
-    if !engines.is_empty() && !engines.contains(&Engine::Cassandra) {
+fn servers_for(engines: &[Engine]) -> Vec<Server> {
+    let chosen = |engine: Engine| engines.is_empty() || engines.contains(&engine);
+    let all = [(Engine::Cassandra, Server::Cassandra), (Engine::Redis, Server::Redis)];
+    all.into_iter().filter(|(engine, _)| chosen(*engine)).map(|(_, server)| server).collect()
+}
+
+/// Whose servers those are that some tests break.
+fn whose(wanted: &[Server]) -> ServersOf {
+    if wanted.is_empty() {
         ServersOf::Nobody
-    } else if servers::are_given() {
+    } else if wanted.contains(&Server::Cassandra) && servers::is_given(Server::Cassandra) {
         ServersOf::User
     } else {
         ServersOf::Xtask
@@ -55,15 +63,13 @@ fn servers_for(engines: &[Engine]) -> ServersOf {
 /// What went wrong, apart from tests. The servers are stopped before the sums are printed, which shall come last.
 fn run_all(
     places: &Places,
+    wanted: &[Server],
     plan: &Plan,
     limit: Instant,
     skips: &SkipsFile,
     reader: &mut Reader,
 ) -> Result<Vec<String>> {
-    let mut servers = match plan.servers() {
-        ServersOf::Xtask => Some(Servers::start(places)?),
-        ServersOf::Nobody | ServersOf::User => None,
-    };
+    let mut servers = if wanted.is_empty() { None } else { Some(Servers::start(places, wanted)?) };
     let mut problems = Vec::new();
     for pass in plan.passes() {
         match one_pass(&pass, servers.as_mut(), limit, skips, reader) {
@@ -87,7 +93,7 @@ fn one_pass(
     if let (What::Trouble, Some(servers)) = (pass.what, servers.as_mut()) {
         servers.alone()?;
     }
-    let mut variables = servers.map(|servers| servers.environment()).unwrap_or_default();
+    let mut variables = servers.map(|servers| servers.environment()).transpose()?.unwrap_or_default();
     variables.push(skips.variable());
     run::run(pass, &variables, limit, reader)
 }

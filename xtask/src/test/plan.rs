@@ -48,19 +48,18 @@ pub(crate) struct Plan {
 impl Plan {
     pub(crate) fn new(all: Vec<Package>, engines: &[Engine], servers: ServersOf) -> Self {
         let chosen = |engine| engines.is_empty() || engines.contains(&engine);
-        let (memory, cassandra) = (chosen(Engine::Memory), chosen(Engine::Cassandra));
-        let whole = memory && cassandra;
+        let (memory, cassandra, redis) =
+            (chosen(Engine::Memory), chosen(Engine::Cassandra), chosen(Engine::Redis));
+        let whole = memory && cassandra && redis;
         let is_wanted = |package: &Package| match package.name.as_str() {
-            "ylock" => true,
+            // Its tests of programs want Cassandra, those of a connect want nobody.
+            "ylock" => memory || cassandra,
             "ylock-core" => memory,
+            "ylock-engine-redis" => redis,
             "ylock-engine-cassandra" | "ylock-simulation" | "ylock-benchmark" => cassandra,
             _ => whole,
         };
         Self { packages: all.into_iter().filter(is_wanted).collect(), whole, servers }
-    }
-
-    pub(crate) fn servers(&self) -> ServersOf {
-        self.servers
     }
 
     /// The name of the chosen package that cargo knows by this id.

@@ -1,0 +1,69 @@
+//! The figures of the engine, against the same scripts called raw over one connection of the same driver, in the same run.
+//!
+//! `cargo xtask bench redis [-- ARM...]`; without a name all arms run.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a benchmark measures real time, and its workers are its own tasks"
+)]
+#![allow(missing_docs, reason = "a benchmark has no users")]
+
+mod figures;
+mod hand_over;
+mod held;
+mod raw;
+mod uncontended;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ylock_core::{Options, Ylock};
+use ylock_engine_redis::{RedisEngine, RedisOptions};
+
+const ARMS: [&str; 4] = ["uncontended", "own-names", "hand-over", "held"];
+
+fn main() {
+    let arms: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    let wanted = |arm: &str| arms.is_empty() || arms.iter().any(|name| name == arm);
+    for arm in ARMS.into_iter().filter(|arm| wanted(arm)) {
+        println!("\n## {arm}");
+        runtime.block_on(run(arm));
+    }
+}
+
+async fn run(arm: &str) {
+    match arm {
+        "uncontended" => uncontended::run(1).await,
+        "own-names" => uncontended::run(32).await,
+        "hand-over" => hand_over::run().await,
+        _ => held::run().await,
+    }
+}
+
+/// One client, and its engine to count requests.
+pub(crate) struct Client {
+    pub(crate) engine: Arc<RedisEngine>,
+    pub(crate) ylock: Ylock,
+}
+
+pub(crate) async fn client(lease: Duration) -> Client {
+    let engine = Arc::new(RedisEngine::connect(&options(lease)).await.expect("the server answers"));
+    let ylock = Ylock::over(engine.clone()).with_options(Options::default().with_lease(lease));
+    Client { engine, ylock }
+}
+
+pub(crate) fn address() -> (String, u16) {
+    let address = std::env::var("YLOCK_TEST_REDIS").unwrap_or_else(|_| "127.0.0.1:6379".to_owned());
+    let (host, port) = address.rsplit_once(':').expect("host:port");
+    (host.to_owned(), port.parse().expect("a port"))
+}
+
+fn options(lease: Duration) -> RedisOptions {
+    let (host, port) = address();
+    RedisOptions::new(host, port).with_lease(lease)
+}
+
+/// A group that no other run has used.
+pub(crate) fn group() -> String {
+    format!("bench-{}", ylock_core::Owner::new())
+}

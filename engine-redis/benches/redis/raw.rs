@@ -1,0 +1,48 @@
+//! The engine's two scripts, called without the engine over one connection: what there is to reach.
+
+use redis::aio::MultiplexedConnection;
+use redis::{Script, Value};
+use ylock_core::Owner;
+
+const LOCK: &str = include_str!("../../src/scripts/lock.lua");
+const ACQUIRE: &str = include_str!("../../src/scripts/acquire.lua");
+const RELEASE: &str = include_str!("../../src/scripts/release.lua");
+
+/// See the [module](self).
+#[derive(Clone)]
+pub(crate) struct Raw {
+    connection: MultiplexedConnection,
+    acquire: String,
+    release: String,
+}
+
+impl Raw {
+    pub(crate) async fn connect() -> Self {
+        let client = redis::Client::open(super::address()).expect("an address");
+        let mut connection = client.get_multiplexed_async_connection().await.expect("the server answers");
+        let mut load = async |text: &str| -> String {
+            let text = format!("#!lua flags=allow-oom\n{LOCK}\n{text}");
+            let mut command = redis::cmd("SCRIPT");
+            command.arg("LOAD").arg(&text);
+            command.exec_async(&mut connection).await.expect("loaded");
+            Script::new(&text).get_hash().to_owned()
+        };
+        let (acquire, release) = (load(ACQUIRE).await, load(RELEASE).await);
+        Self { connection, acquire, release }
+    }
+
+    /// Acquires and gives back.
+    pub(crate) async fn pair(&mut self, place: &str) {
+        let (id, owner) = (Owner::new().to_string(), Owner::new().to_string());
+        let mut acquire = redis::cmd("EVALSHA");
+        acquire.arg(&self.acquire).arg(1).arg(place).arg(&id);
+        for argument in ["w", "30000", "queue", "fair", "-", "20000", &owner, "-"] {
+            acquire.arg(argument);
+        }
+        let answer: Value = acquire.query_async(&mut self.connection).await.expect("granted");
+        assert!(matches!(answer, Value::Array(_)), "{answer:?}");
+        let mut release = redis::cmd("EVALSHA");
+        release.arg(&self.release).arg(1).arg(place).arg(&id).arg("0");
+        release.exec_async(&mut self.connection).await.expect("released");
+    }
+}

@@ -1,0 +1,59 @@
+//! What the driver's errors mean.
+
+use redis::{ErrorKind as DriverKind, RedisError, ServerErrorKind};
+use ylock_core::{Error, ErrorKind};
+
+type Meaning = (ErrorKind, &'static str);
+
+/// What happened, in our words, with the driver's error as its source.
+pub(super) fn classify(error: RedisError) -> Error {
+    let (kind, message) = meaning(&error);
+    Error::new(kind, message).with_engine(crate::NAME).with_source(error)
+}
+
+/// Whether the connection is of no use any more, or leads to the wrong server.
+pub(super) fn ends_connection(error: &RedisError) -> bool {
+    error.is_unrecoverable_error()
+        || error.is_io_error()
+        || error.is_timeout()
+        || matches!(error.code(), Some("READONLY" | "LOADING" | "MASTERDOWN"))
+}
+
+/// Whether the server does not know the script.
+pub(super) fn is_no_script(error: &RedisError) -> bool {
+    error.kind() == DriverKind::Server(ServerErrorKind::NoScript)
+}
+
+fn meaning(error: &RedisError) -> Meaning {
+    match error.code() {
+        Some("NOAUTH" | "WRONGPASS") => (ErrorKind::Config, "the login was refused"),
+        Some("NOPERM") => {
+            (ErrorKind::Config, "the user may not do this; see the README for the rights it needs")
+        }
+        Some("WRONGTYPE") => (ErrorKind::Unexpected, "something else is stored where the lock should be"),
+        Some("OOM") => (ErrorKind::Unavailable, "the server's memory is full"),
+        Some("READONLY") => (ErrorKind::Unavailable, "the server is a replica that only answers reads"),
+        Some("LOADING" | "BUSY" | "MASTERDOWN" | "CLUSTERDOWN" | "TRYAGAIN" | "NOREPLICAS" | "MISCONF") => {
+            (ErrorKind::Unavailable, "the server cannot carry out requests now")
+        }
+        Some("MOVED" | "ASK" | "CROSSSLOT") => {
+            (ErrorKind::Config, "the server is part of a cluster; this URL is for a single server")
+        }
+        _ => of_kind(error),
+    }
+}
+
+fn of_kind(error: &RedisError) -> Meaning {
+    match error.kind() {
+        DriverKind::AuthenticationFailed => (ErrorKind::Config, "the login was refused"),
+        DriverKind::InvalidClientConfig => (ErrorKind::Config, "the driver refused an option"),
+        DriverKind::Io => (ErrorKind::Unavailable, "the server did not answer"),
+        _ if error.is_timeout() || error.is_connection_dropped() || error.is_connection_refusal() => {
+            (ErrorKind::Unavailable, "the server did not answer")
+        }
+        DriverKind::Server(ServerErrorKind::ResponseError) => {
+            (ErrorKind::Unexpected, "what is stored for the lock is not what this version writes")
+        }
+        _ => (ErrorKind::Unexpected, "the server answered something unexpected"),
+    }
+}

@@ -1,0 +1,160 @@
+//! The scripts, one per operation.
+
+use std::sync::OnceLock;
+
+use redis::{Cmd, Value};
+use ylock_core::engine::AcquisitionId;
+use ylock_core::{Error, ErrorKind, Key, Result};
+
+use crate::place;
+
+/// An operation: its own file behind what all of them share.
+pub(crate) struct Script {
+    text: &'static str,
+    name: &'static str,
+    /// What the server calls it: the SHA-1 of its text.
+    hash: OnceLock<String>,
+}
+
+macro_rules! script {
+    ($script:ident, $name:literal) => {
+        pub(crate) static $script: Script = Script {
+            // Without the flag a server whose memory is full would refuse to renew and to give back too, and locks would
+            // be lost. What takes memory asks for it: see `server.rs` for the warning about eviction.
+            text: concat!(
+                "#!lua flags=allow-oom\n",
+                include_str!("../scripts/lock.lua"),
+                "\n",
+                include_str!(concat!("../scripts/", $name, ".lua"))
+            ),
+            name: $name,
+            hash: OnceLock::new(),
+        };
+    };
+}
+
+script!(ACQUIRE, "acquire");
+script!(RELEASE, "release");
+script!(RENEW, "renew");
+script!(INSPECT, "inspect");
+script!(REVOKE, "revoke");
+
+pub(super) static ALL: [&Script; 5] = [&ACQUIRE, &RELEASE, &RENEW, &INSPECT, &REVOKE];
+
+impl Script {
+    fn hash(&self) -> &str {
+        self.hash.get_or_init(|| redis::Script::new(self.text).get_hash().to_owned())
+    }
+
+    pub(super) fn load(&self) -> Cmd {
+        let mut command = redis::cmd("SCRIPT");
+        command.arg("LOAD").arg(self.text);
+        command
+    }
+}
+
+/// One call of a script: for one lock.
+pub(crate) struct Call {
+    pub(super) script: &'static Script,
+    place: String,
+    arguments: Vec<String>,
+}
+
+impl Call {
+    pub(crate) fn new(script: &'static Script, key: &Key) -> Self {
+        Self::at(script, place::of(key))
+    }
+
+    pub(super) fn at(script: &'static Script, place: String) -> Self {
+        Self { script, place, arguments: Vec::with_capacity(9) }
+    }
+
+    pub(crate) fn id(self, id: AcquisitionId) -> Self {
+        self.arg(format_args!("{:032x}", id.as_u128()))
+    }
+
+    pub(crate) fn arg(mut self, argument: impl ToString) -> Self {
+        self.arguments.push(argument.to_string());
+        self
+    }
+
+    /// By the script's hash: what a server has that knows it.
+    pub(super) fn by_hash(&self) -> Cmd {
+        self.command("EVALSHA", self.script.hash())
+    }
+
+    /// By the script's text: the server knows it then.
+    pub(super) fn by_text(&self) -> Cmd {
+        self.command("EVAL", self.script.text)
+    }
+
+    fn command(&self, name: &str, script: &str) -> Cmd {
+        let mut command = redis::cmd(name);
+        command.arg(script).arg(1).arg(&self.place);
+        for argument in &self.arguments {
+            command.arg(argument);
+        }
+        command
+    }
+}
+
+/// What a script answered: words and numbers, in a list or alone.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    values: Vec<Value>,
+    script: &'static str,
+    next: usize,
+}
+
+impl Answer {
+    pub(super) fn new(value: Value, script: &'static Script) -> Self {
+        let values = match value {
+            Value::Array(values) => values,
+            value => vec![value],
+        };
+        Self { values, script: script.name, next: 0 }
+    }
+
+    pub(crate) fn number<T: TryFrom<i64>>(&mut self) -> Result<T> {
+        let value = self.take()?;
+        let number = match &value {
+            Value::Int(number) => Some(*number),
+            value => text(value).and_then(|text| text.parse().ok()),
+        };
+        number.and_then(|number| T::try_from(number).ok()).ok_or_else(|| self.odd(&value))
+    }
+
+    pub(crate) fn word(&mut self) -> Result<String> {
+        let value = self.take()?;
+        text(&value).map(str::to_owned).ok_or_else(|| self.odd(&value))
+    }
+
+    pub(crate) fn list(&mut self) -> Result<Vec<String>> {
+        match self.take()? {
+            Value::Array(values) => {
+                let words = values.iter().map(|value| text(value).map(str::to_owned));
+                words.collect::<Option<_>>().ok_or_else(|| self.odd(&Value::Nil))
+            }
+            value => Err(self.odd(&value)),
+        }
+    }
+
+    fn take(&mut self) -> Result<Value> {
+        let value = self.values.get(self.next).cloned();
+        self.next += 1;
+        value.ok_or_else(|| self.odd(&Value::Nil))
+    }
+
+    fn odd(&self, value: &Value) -> Error {
+        let message = format!("the server answered {value:?} in the script {}", self.script);
+        Error::new(ErrorKind::Unexpected, message)
+    }
+}
+
+fn text(value: &Value) -> Option<&str> {
+    match value {
+        Value::BulkString(bytes) => std::str::from_utf8(bytes).ok(),
+        Value::SimpleString(text) => Some(text),
+        _ => None,
+    }
+}

@@ -1,0 +1,65 @@
+//! What the server is, and whether locks can be kept on it.
+
+use redis::aio::MultiplexedConnection;
+use ylock_core::{Error, ErrorKind, Result};
+
+use super::errors;
+
+/// The first version with script flags and with channels that belong to a part of a cluster.
+const NEEDED: (u32, u32) = (7, 0);
+
+/// Looks at the server once, when a client connects.
+pub(super) async fn check(connection: &mut MultiplexedConnection, address: &str) -> Result<()> {
+    let said: Result<String, _> = redis::cmd("INFO").query_async(connection).await;
+    let said = match said {
+        Ok(said) => said,
+        // A user who may not ask is not stopped by that.
+        Err(error) if error.code() == Some("NOPERM") => return Ok(()),
+        Err(error) => return Err(errors::classify(error)),
+    };
+    let field = |name: &str| said.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    check_version(field("redis_version"), address)?;
+    if field("cluster_enabled") == Some("1") {
+        return Err(wrong(address, "is part of a cluster; this URL is for a single server"));
+    }
+    if let Some(policy) = field("maxmemory_policy").filter(|policy| *policy != "noeviction")
+        && field("maxmemory") != Some("0")
+    {
+        tracing::warn!(
+            server = address,
+            policy,
+            "the server throws away keys when its memory is full, locks among them: set maxmemory-policy to noeviction"
+        );
+    }
+    Ok(())
+}
+
+fn check_version(version: Option<&str>, address: &str) -> Result<()> {
+    let Some(version) = version else { return Ok(()) };
+    let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
+    let found = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
+    if found >= NEEDED {
+        return Ok(());
+    }
+    Err(wrong(address, &format!("is version {version}; {}.{} or later is needed", NEEDED.0, NEEDED.1)))
+}
+
+fn wrong(address: &str, what: &str) -> Error {
+    Error::new(ErrorKind::Config, format!("the server at {address} {what}")).with_engine(crate::NAME)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_server_is_told_which_version_is_needed() {
+        for old in ["6.2.14", "5.0", "nonsense"] {
+            let error = check_version(Some(old), "here:1").unwrap_err();
+            assert!(error.to_string().contains("7.0 or later"), "{error}");
+        }
+        assert!(
+            check_version(Some("7.0.15"), "here:1").is_ok() && check_version(Some("10.0"), "here:1").is_ok()
+        );
+    }
+}

@@ -1,0 +1,270 @@
+//! The engine: one script per operation, and what this client knows beside what the server has.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::future::join_all;
+use ylock_core::engine::{
+    AcquisitionId, Engine, Grant, Holding, Inspection, LossReason, Release, Renewal, Request, Ticket,
+};
+use ylock_core::environment::{Environment, Moment, SystemEnvironment};
+use ylock_core::{Error, ErrorKind, Guarantees, Key, Result};
+
+use crate::driver::{Answer, Call, Connection, Inbox, Place, scripts};
+use crate::options::{RedisOptions, Waiting};
+use crate::waiting::{Doubts, Way, alive, mode_word};
+use crate::{NAME, inspect};
+
+/// For how long a request that nobody answered may still be on its way: longer than any connection holds it back.
+const LATE: Duration = Duration::from_secs(60);
+/// How old the guess of the server's clock may be.
+const CLOCK_AGE: Duration = Duration::from_secs(10);
+
+/// Locks on a Redis server: one hash each.
+#[derive(Debug)]
+pub struct RedisEngine {
+    client: Arc<Client>,
+    request_timeout: Duration,
+}
+
+/// What this client knows.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) connection: Arc<Connection>,
+    pub(crate) environment: Arc<dyn Environment>,
+    pub(crate) waiting: Waiting,
+    pub(crate) doubts: Doubts,
+    inbox: Arc<Inbox>,
+    /// The name of the inbox's channel, without the part that all have.
+    channel: String,
+    /// Places in the inbox of those who joined a queue with a release, until they come by themselves.
+    expected: Mutex<HashMap<AcquisitionId, Place>>,
+    clock: ServerClock,
+}
+
+/// The server's clock as it was when it was last asked: for places in the queue that must be known at once.
+#[derive(Debug, Default)]
+struct ServerClock {
+    /// Server's time less own time, in microseconds.
+    ahead: AtomicI64,
+    asked: AtomicU64,
+}
+
+impl RedisEngine {
+    /// Connects to a server and makes a client.
+    ///
+    /// # Errors
+    /// [`Config`](ErrorKind::Config) for bad options, a refused login or a server that is too old;
+    /// [`Unavailable`](ErrorKind::Unavailable) if nobody answers.
+    pub async fn connect(options: &RedisOptions) -> Result<Self> {
+        options.check()?;
+        let environment = SystemEnvironment::shared();
+        let connection = Arc::new(Connection::open(options, &environment).await?);
+        let channel = format!("{:032x}", environment.random_identity());
+        let inbox = Inbox::new(format!("ylock:{channel}"));
+        if options.waiting() == Waiting::Told {
+            inbox.open(&connection, &environment).await?;
+        }
+        let client = Client {
+            connection,
+            environment,
+            waiting: options.waiting(),
+            doubts: Doubts::default(),
+            inbox,
+            channel,
+            expected: Mutex::default(),
+            clock: ServerClock::default(),
+        };
+        client.ask_for_the_time().await?;
+        Ok(Self { client: Arc::new(client), request_timeout: options.request_timeout() })
+    }
+
+    /// How many scripts this client has called, those of connecting included.
+    pub fn requests(&self) -> u64 {
+        self.client.connection.requests()
+    }
+
+    fn check(&self, request: &Request) -> Result<()> {
+        if request.lease > self.request_timeout.saturating_mul(3) {
+            return Ok(());
+        }
+        let message = format!(
+            "a lease of {:?} is too short for a request timeout of {:?}: it must be more than three times as long",
+            request.lease, self.request_timeout
+        );
+        Err(Error::new(ErrorKind::Config, message).with_key(&request.key))
+    }
+}
+
+impl Client {
+    pub(crate) fn now(&self) -> Moment {
+        self.environment.now()
+    }
+
+    /// What the server shall call: nothing for somebody who asks by itself.
+    pub(crate) fn channel(&self) -> &str {
+        if self.waiting == Waiting::Told { &self.channel } else { "-" }
+    }
+
+    /// The place in the inbox that was kept, or a new one.
+    pub(crate) fn place(&self, id: AcquisitionId) -> Place {
+        let kept = self.expected().remove(&id);
+        kept.unwrap_or_else(|| self.inbox.place(id))
+    }
+
+    /// Undoes what there is of an acquisition, for good.
+    pub(crate) async fn leave(&self, key: &Key, id: AcquisitionId) -> Result<()> {
+        self.release(key, id, None).await.map(drop)
+    }
+
+    async fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
+        let late = if self.doubts.has(id) { LATE } else { Duration::ZERO };
+        let mut call = Call::new(&scripts::RELEASE, key).id(id).arg(late.as_millis());
+        if let Some(next) = next {
+            // Before the server hears of it: its turn may come before it asks by itself.
+            self.expected().entry(next.id).or_insert_with(|| self.inbox.place(next.id));
+            call = self.with_next(call, next);
+        }
+        let was_there = self.connection.call(call).await?.number::<u8>()? == 1;
+        self.doubts.end(id);
+        self.expected().remove(&id);
+        Ok(if was_there { Release::Released } else { Release::WasGone })
+    }
+
+    fn with_next(&self, call: Call, next: &Request) -> Call {
+        call.id(next.id)
+            .arg(mode_word(next.mode))
+            .arg(next.lease.as_millis())
+            .arg(ticket_word(next.ticket))
+            .arg(alive(next).as_millis())
+            .arg(next.owner)
+            .arg(self.channel())
+    }
+
+    async fn renew(&self, holding: &Holding) -> Result<Renewal> {
+        let Grant { key, id, mode, lease, .. } = &holding.grant;
+        let mut call = Call::new(&scripts::RENEW, key).id(*id).arg(mode_word(*mode)).arg(lease.as_millis());
+        if let Some(next) = &holding.next {
+            call = call
+                .id(next.id)
+                .arg(mode_word(next.mode))
+                .arg(ticket_word(next.ticket))
+                .arg(next.owner)
+                .arg(self.channel());
+        }
+        let sent = self.now();
+        let mut answer = self.connection.call(call).await?;
+        read_renewal(&mut answer, sent)
+    }
+
+    /// Compares the clocks. A trip that takes long makes the guess worse, so the shortest of a few counts.
+    async fn ask_for_the_time(&self) -> Result<()> {
+        let mut best: Option<(Duration, i64)> = None;
+        for _ in 0..3 {
+            let before = self.now();
+            let server = self.connection.server_time().await?;
+            let trip = self.now().since(before);
+            let ahead = server - micros(before.plus(trip / 2));
+            if best.is_none_or(|(shortest, _)| trip < shortest) {
+                best = Some((trip, ahead));
+            }
+        }
+        if let Some((_, ahead)) = best {
+            self.clock.ahead.store(ahead, Ordering::Relaxed);
+        }
+        self.clock.asked.store(self.now().as_nanos(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Keeps the guess of the server's clock fresh, without anybody waiting for it.
+    fn keep_the_time(self: &Arc<Self>) {
+        let asked = Moment::from_nanos(self.clock.asked.load(Ordering::Relaxed));
+        if self.now().since(asked) < CLOCK_AGE {
+            return;
+        }
+        self.clock.asked.store(self.now().as_nanos(), Ordering::Relaxed);
+        let client = Arc::clone(self);
+        self.environment.spawn(Box::pin(async move { drop(client.ask_for_the_time().await) }));
+    }
+
+    fn expected(&self) -> MutexGuard<'_, HashMap<AcquisitionId, Place>> {
+        self.expected.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl Engine for RedisEngine {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn guarantees(&self) -> Guarantees {
+        Guarantees::ALL.with_durable(false)
+    }
+
+    fn environment(&self) -> Arc<dyn Environment> {
+        Arc::clone(&self.client.environment)
+    }
+
+    fn ticket(&self) -> Ticket {
+        let ahead = self.client.clock.ahead.load(Ordering::Relaxed);
+        Ticket::from_number(micros(self.client.now()).saturating_add(ahead))
+    }
+
+    async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
+        self.check(request)?;
+        self.client.keep_the_time();
+        Way::new(&self.client, request).go().await.map_err(|error| error.with_key(&request.key))
+    }
+
+    /// One request each, all on their way at once over one connection.
+    async fn renew(&self, holdings: &[Holding]) -> Vec<Result<Renewal>> {
+        join_all(holdings.iter().map(|holding| self.client.renew(holding))).await
+    }
+
+    async fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
+        self.client.release(key, id, next).await
+    }
+
+    async fn inspect(&self, key: &Key) -> Result<Inspection> {
+        let answer = self.client.connection.call(Call::new(&scripts::INSPECT, key)).await?;
+        inspect::read(answer).map_err(|error| error.with_key(key))
+    }
+
+    async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
+        let call = Call::new(&scripts::REVOKE, key).id(id);
+        Ok(self.client.connection.call(call).await?.number::<u8>()? == 1)
+    }
+
+    async fn close(&self) -> Result<()> {
+        self.client.inbox.close();
+        Ok(())
+    }
+}
+
+impl Drop for RedisEngine {
+    fn drop(&mut self) {
+        self.client.inbox.close();
+    }
+}
+
+fn read_renewal(answer: &mut Answer, sent: Moment) -> Result<Renewal> {
+    if answer.number::<u8>()? == 1 {
+        return Ok(Renewal::Renewed { sent, contended: answer.number::<u8>()? == 1 });
+    }
+    Ok(Renewal::Lost(match answer.word()?.as_str() {
+        "revoked" => LossReason::Revoked,
+        _ => LossReason::Gone,
+    }))
+}
+
+fn ticket_word(ticket: Option<Ticket>) -> String {
+    ticket.map_or("-".to_owned(), |ticket| ticket.get().to_string())
+}
+
+fn micros(moment: Moment) -> i64 {
+    i64::try_from(moment.as_nanos() / 1_000).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,104 @@
+//! Who holds and who waits, from what the hash shows.
+
+use std::collections::HashMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use ylock_core::engine::{AcquisitionId, Holder, Inspection, Waiter};
+use ylock_core::{Error, ErrorKind, Mode, Owner, Result, StoreToken};
+
+use crate::driver::Answer;
+
+/// The whole hash.
+struct Hash {
+    now: i64,
+    fields: HashMap<String, String>,
+}
+
+/// Reads what the script `inspect` answered.
+pub(crate) fn read(mut answer: Answer) -> Result<Inspection> {
+    let now = answer.number()?;
+    let list = answer.list()?;
+    let fields = list.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
+    let hash = Hash { now, fields };
+    Ok(Inspection { holders: hash.holders()?, queue: hash.queue()? })
+}
+
+impl Hash {
+    fn holders(&self) -> Result<Vec<Holder>> {
+        let ids = self.fields.keys().filter_map(|field| field.strip_prefix("h:"));
+        let mut holders = Vec::new();
+        for id in ids {
+            let [mode, expires, _, token, since, _] = self.words(&format!("h:{id}"))?;
+            if number(expires)? <= self.now {
+                continue;
+            }
+            let token = u64::try_from(number(token)?).ok().and_then(StoreToken::new);
+            holders.push((
+                token,
+                Holder {
+                    id: acquisition(id)?,
+                    owner: self.owner(id)?,
+                    mode: mode_of(mode)?,
+                    since: time(number(since)?),
+                    token: token.map(Into::into),
+                },
+            ));
+        }
+        holders.sort_by_key(|(token, _)| *token);
+        Ok(holders.into_iter().map(|(_, holder)| holder).collect())
+    }
+
+    fn queue(&self) -> Result<Vec<Waiter>> {
+        let mut queue = Vec::new();
+        for field in self.fields.keys().filter(|field| field.starts_with("q:")) {
+            let place = number(&field[2..])?;
+            let [id, _] = self.words(field)?;
+            if !self.fields.contains_key(&format!("a:{id}")) {
+                continue;
+            }
+            let [mode, alive, _, since, _, _] = self.words(&format!("a:{id}"))?;
+            if number(alive)? > self.now {
+                let (id, owner) = (acquisition(id)?, self.owner(id)?);
+                queue.push((place, Waiter { id, owner, mode: mode_of(mode)?, since: time(number(since)?) }));
+            }
+        }
+        queue.sort_by_key(|(place, _)| *place);
+        Ok(queue.into_iter().map(|(_, waiter)| waiter).collect())
+    }
+
+    fn owner(&self, id: &str) -> Result<Owner> {
+        let [owner, _] = self.words(&format!("o:{id}"))?;
+        owner.parse().map_err(|_| odd(owner))
+    }
+
+    fn words<const COUNT: usize>(&self, field: &str) -> Result<[&str; COUNT]> {
+        let text = self.fields.get(field).ok_or_else(|| odd(field))?;
+        let words: Vec<_> = text.split(' ').collect();
+        words.try_into().map_err(|_| odd(text))
+    }
+}
+
+fn acquisition(word: &str) -> Result<AcquisitionId> {
+    u128::from_str_radix(word, 16).map(AcquisitionId::from_u128).map_err(|_| odd(word))
+}
+
+fn number(word: &str) -> Result<i64> {
+    word.parse().map_err(|_| odd(word))
+}
+
+fn mode_of(word: &str) -> Result<Mode> {
+    match word {
+        "r" => Ok(Mode::Read),
+        "w" => Ok(Mode::Write),
+        _ => Err(odd(word)),
+    }
+}
+
+fn time(millis: i64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_millis(u64::try_from(millis).unwrap_or_default())
+}
+
+fn odd(what: &str) -> Error {
+    let message = format!("{what:?} is stored for the lock, which is not what this version writes");
+    Error::new(ErrorKind::Unexpected, message)
+}

@@ -1,0 +1,54 @@
+//! What the options must fulfil, whether they come from a URL or from code.
+
+use ylock_core::{Error, ErrorKind, Result};
+
+use super::{RedisOptions, Waiting};
+
+impl RedisOptions {
+    /// Checks that every value is within its limits.
+    ///
+    /// # Errors
+    /// [`Config`](ErrorKind::Config) that names the option and the limit.
+    pub fn check(&self) -> Result<()> {
+        if self.host.is_empty() {
+            return Err(invalid("no host is given: redis://host:port/database"));
+        }
+        if self.database < 0 {
+            return Err(invalid(format!("{} is not the number of a database", self.database)));
+        }
+        if self.tls && !cfg!(feature = "tls") {
+            return Err(invalid(
+                "TLS is not compiled in: switch on the Cargo feature \"tls\" of ylock-engine-redis, or \"redis-tls\" of ylock",
+            ));
+        }
+        self.check_timeouts()?;
+        self.check_waiting()
+    }
+
+    fn check_timeouts(&self) -> Result<()> {
+        let (timeout, lease) = (self.request_timeout(), self.lease);
+        if timeout.is_zero() || self.connect_timeout.is_zero() {
+            return Err(invalid("request_timeout and connect_timeout must be longer than zero"));
+        }
+        if timeout >= lease / 3 {
+            return Err(invalid(format!(
+                "request_timeout is {timeout:?}, but must be shorter than a third of the lease, which is {lease:?}: \
+                 a renewal that gets no answer must leave time for another one"
+            )));
+        }
+        Ok(())
+    }
+
+    fn check_waiting(&self) -> Result<()> {
+        match self.waiting {
+            Waiting::Poll { first, longest } if first.is_zero() || longest < first => Err(invalid(format!(
+                "poll is {first:?} and poll_longest {longest:?}: the first pause must be longer than zero, and the longest not shorter"
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+pub(super) fn invalid(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Config, message).with_engine(crate::NAME)
+}

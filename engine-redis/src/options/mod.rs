@@ -1,0 +1,174 @@
+//! Where the server is, how to log in, and how waiters learn of their turn.
+
+use std::time::Duration;
+
+use ylock_core::Result;
+use ylock_core::url::Secret;
+
+mod check;
+mod url;
+
+/// The port of a host that names none.
+pub const DEFAULT_PORT: u16 = 6379;
+
+/// How a waiter learns that its turn has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Waiting {
+    /// The server tells it, by a message to its client. Should one get lost, it asks by itself a moment later.
+    #[default]
+    Told,
+    /// It asks, again and again. For servers without publish and subscribe.
+    Poll {
+        /// The first pause.
+        first: Duration,
+        /// The longest one: each is twice as long as the one before, more or less, up to this. The same as the first for a
+        /// constant one.
+        longest: Duration,
+    },
+}
+
+/// How to reach a server and how to use it.
+///
+/// Redis 7.0 or later, or Valkey. Nothing is checked before [`check`](Self::check), which connecting does first.
+#[derive(Clone, Debug)]
+pub struct RedisOptions {
+    host: String,
+    port: u16,
+    database: i64,
+    login: Option<Login>,
+    tls: bool,
+    lease: Duration,
+    request_timeout: Option<Duration>,
+    connect_timeout: Duration,
+    waiting: Waiting,
+}
+
+/// Whom to log in as.
+#[derive(Clone, Debug)]
+pub(crate) struct Login {
+    /// The server's default user if there is none.
+    pub(crate) user: Option<String>,
+    pub(crate) password: Secret,
+}
+
+impl RedisOptions {
+    /// Options with every default, for this server.
+    pub fn new(host: impl Into<String>, port: u16) -> Self {
+        Self {
+            host: host.into(),
+            port,
+            database: 0,
+            login: None,
+            tls: false,
+            lease: ylock_core::Options::default().lease(),
+            request_timeout: None,
+            connect_timeout: Duration::from_secs(10),
+            waiting: Waiting::default(),
+        }
+    }
+
+    /// The number of the database; 0 by default. Clients exclude each other within one only.
+    #[must_use]
+    pub fn with_database(mut self, database: i64) -> Self {
+        self.database = database;
+        self
+    }
+
+    /// Logs in with a password, and a name unless it is the default user's.
+    #[must_use]
+    pub fn with_login(mut self, user: Option<String>, password: Secret) -> Self {
+        self.login = Some(Login { user, password });
+        self
+    }
+
+    /// TLS; needs the feature `tls` of this crate, and a certificate that an authority vouches for that the operating system
+    /// trusts.
+    #[must_use]
+    pub fn with_tls(mut self, tls: bool) -> Self {
+        self.tls = tls;
+        self
+    }
+
+    /// The lease of the client, from which the default [request timeout](Self::with_request_timeout) comes; 10 s by default.
+    #[must_use]
+    pub fn with_lease(mut self, lease: Duration) -> Self {
+        self.lease = lease;
+        self
+    }
+
+    /// How long one request may take before its outcome counts as unknown; a fifth of the lease, at most 2 s, by default.
+    ///
+    /// Less than a third of the lease: a renewal that gets no answer must leave time for another one.
+    #[must_use]
+    pub fn with_request_timeout(mut self, timeout: Duration) -> Self {
+        self.request_timeout = Some(timeout);
+        self
+    }
+
+    /// How long connecting may take in all; 10 s by default.
+    #[must_use]
+    pub fn with_connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// How waiters learn of their turn; they are told by default.
+    #[must_use]
+    pub fn with_waiting(mut self, waiting: Waiting) -> Self {
+        self.waiting = waiting;
+        self
+    }
+
+    /// Options from `redis://user:password@host:port/database?option=value`; `rediss` for TLS.
+    ///
+    /// `ylock_options` are those that the same URL gave for every engine; their lease bounds the request timeout.
+    ///
+    /// # Errors
+    /// [`Config`](ylock_core::ErrorKind::Config) that names what is missing, unknown or wrong.
+    pub fn from_url(url: &ylock_core::url::EngineUrl, ylock_options: &ylock_core::Options) -> Result<Self> {
+        url::read(url, ylock_options)
+    }
+
+    /// See [`with_lease`](Self::with_lease).
+    pub fn lease(&self) -> Duration {
+        self.lease
+    }
+
+    /// See [`with_request_timeout`](Self::with_request_timeout).
+    pub fn request_timeout(&self) -> Duration {
+        self.request_timeout.unwrap_or_else(|| (self.lease / 5).min(Duration::from_secs(2)))
+    }
+
+    /// See [`with_connect_timeout`](Self::with_connect_timeout).
+    pub fn connect_timeout(&self) -> Duration {
+        self.connect_timeout
+    }
+
+    /// See [`with_waiting`](Self::with_waiting).
+    pub fn waiting(&self) -> Waiting {
+        self.waiting
+    }
+
+    /// The server, for messages: without the login.
+    pub(crate) fn address(&self) -> String {
+        let Self { host, port, .. } = self;
+        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+    }
+
+    pub(crate) fn host(&self) -> (&str, u16) {
+        (&self.host, self.port)
+    }
+
+    pub(crate) fn database(&self) -> i64 {
+        self.database
+    }
+
+    pub(crate) fn login(&self) -> Option<&Login> {
+        self.login.as_ref()
+    }
+
+    pub(crate) fn tls(&self) -> bool {
+        self.tls
+    }
+}

@@ -1,0 +1,38 @@
+-- Enters, or takes a place in the queue, or shows that it is still there. May be sent any number of times: what it has
+-- already it keeps.
+--
+-- In: id, mode, lease, patience (queue or try), fairness (fair or unfair), ticket (or -), how long it counts as alive, owner, channel.
+-- Out: {'granted', token, contended} | {'queued', ticket, milliseconds until the first lease may end, last token} | {'busy'} | {'undone'}
+
+local id, mode, lease, patience, fairness = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
+local ticket, alive, owner, channel = tonumber(ARGV[6]) or micros, tonumber(ARGV[7]), ARGV[8], ARGV[9]
+
+if num('x:' .. id) > now then return { 'undone' } end
+local waits = read_waiter(id)
+if waits then
+  waits.alive, waits.behind = now + alive, '-'
+  write_waiter(id, waits)
+  set('o:' .. id, owner .. ' ' .. channel)
+  ticket = tonumber(waits.ticket)
+  outlive(lease)
+end
+settle(id)
+if not waits and not read_holder(id) then
+  if is_free(mode) and (num('k') == 0 or fairness == 'unfair') then
+    set('o:' .. id, owner .. ' ' .. channel)
+    enter(id, mode, lease)
+  elseif patience == 'try' then
+    return { 'busy' }
+  else
+    join(id, mode, lease, ticket, alive, owner, channel, '-')
+    -- Behind readers, or before those who came later and have not been let in.
+    settle(id)
+  end
+end
+local held = read_holder(id)
+if held then return { 'granted', held.token, is_contended(held.mode) } end
+if patience == 'try' then
+  leave(id)
+  return { 'busy' }
+end
+return { 'queued', whole(ticket), whole(math.max(num('m') - now, 0)), get('t') or '0' }

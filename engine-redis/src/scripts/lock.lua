@@ -1,0 +1,262 @@
+-- What all operations share. One lock is one hash. Every time in it is the server's, in milliseconds since 1970.
+--
+--   t            the last token
+--   h:<id>       a holder: mode, expires, lease, token, since, whether it was revoked
+--   w            which holder is a writer, if one is
+--   hn           how many holders there are
+--   m, l         no holder's lease ends before m; none is longer than l
+--   a:<id>       a waiter: mode, until when it counts as alive, lease, since, ticket, the holder it stands behind
+--   q:<i>        a place in the queue, for f <= i < n: id and ticket. Its a:<id> is gone when nobody is there any more
+--   f, n         the first and the next place
+--   k, kw        how many wait; how many of them to write
+--   o:<id>       owner and channel of a holder or waiter
+--   b:<id>       who stands behind this holder, waiting, of the same client
+--   x:<id>       an acquisition that was undone before it arrived: it stays undone until then
+--   e            when the whole hash expires, at the earliest
+--
+-- Invariants. Holders are one writer, or readers only. Tickets never fall from one place to the next. Who waits has one
+-- place. Each grant takes a token larger than every one before.
+
+local key = KEYS[1]
+local time = redis.call('TIME')
+local micros = time[1] * 1000000 + time[2]
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+
+-- The hash outlives everybody in it by this, so that the last token is remembered and nothing stays for ever.
+local RETENTION = 60000
+
+local function get(field) return redis.call('HGET', key, field) end
+local function set(...) redis.call('HSET', key, ...) end
+local function del(...) redis.call('HDEL', key, ...) end
+local function add(field, by) return redis.call('HINCRBY', key, field, by) end
+local function num(field) return tonumber(get(field) or 0) end
+local function whole(value) return string.format('%.0f', value) end
+
+local function words(text)
+  local found = {}
+  for word in string.gmatch(text, '%S+') do found[#found + 1] = word end
+  return found
+end
+
+local function outlive(lease)
+  if num('e') < now + lease + RETENTION / 2 then
+    local expires = whole(now + lease + RETENTION)
+    set('e', expires)
+    redis.call('PEXPIREAT', key, expires)
+  end
+end
+
+local function read_holder(id)
+  local text = get('h:' .. id)
+  if not text then return nil end
+  local word = words(text)
+  local lease = tonumber(word[3])
+  -- A clock that was set back must not prolong a lease.
+  local expires = math.min(tonumber(word[2]), now + lease)
+  return { mode = word[1], expires = expires, lease = lease, token = word[4], since = word[5], revoked = word[6] }
+end
+
+local function write_holder(id, held)
+  local words = { held.mode, whole(held.expires), whole(held.lease), held.token, held.since, held.revoked }
+  set('h:' .. id, table.concat(words, ' '))
+end
+
+local function remove_holder(id)
+  del('h:' .. id, 'o:' .. id, 'b:' .. id)
+  if get('w') == id then del('w') end
+  if add('hn', -1) == 0 then del('hn', 'm', 'l') end
+end
+
+local function read_waiter(id)
+  local text = get('a:' .. id)
+  if not text then return nil end
+  local word = words(text)
+  local lease = tonumber(word[3])
+  local alive = math.min(tonumber(word[2]), now + lease)
+  return { mode = word[1], alive = alive, lease = lease, since = word[4], ticket = word[5], behind = word[6] }
+end
+
+local function write_waiter(id, waits)
+  local words = { waits.mode, whole(waits.alive), whole(waits.lease), waits.since, waits.ticket, waits.behind }
+  set('a:' .. id, table.concat(words, ' '))
+end
+
+-- Its place stays, and is passed over: finding it would cost a walk along the queue.
+local function remove_waiter(id, mode)
+  del('a:' .. id)
+  if mode == 'w' then add('kw', -1) end
+  if add('k', -1) == 0 then del('k', 'kw') end
+end
+
+local function is_free(mode)
+  if mode == 'r' then return not get('w') end
+  return num('hn') == 0
+end
+
+-- Ends the leases that are over. Readers are looked through only when the first of them may be.
+local function reap()
+  local first = num('m')
+  if num('hn') == 0 then return end
+  -- m never lies further ahead than a lease, unless the clock was set back.
+  if first > now and first <= now + num('l') then return end
+  local earliest = nil
+  local writer = get('w')
+  local ids = {}
+  if writer then
+    ids[1] = writer
+  else
+    for _, field in ipairs(redis.call('HKEYS', key)) do
+      if string.sub(field, 1, 2) == 'h:' then ids[#ids + 1] = string.sub(field, 3) end
+    end
+  end
+  for _, id in ipairs(ids) do
+    local held = read_holder(id)
+    if held.expires <= now then
+      remove_holder(id)
+    else
+      write_holder(id, held)
+      earliest = math.min(earliest or held.expires, held.expires)
+    end
+  end
+  if earliest then set('m', whole(earliest)) end
+end
+
+-- Whether somebody waits who conflicts with this mode, `own` aside.
+local function is_contended(mode, own)
+  local rivals = mode == 'w' and num('k') or num('kw')
+  local waits = own and read_waiter(own)
+  if waits and (mode == 'w' or waits.mode == 'w') then rivals = rivals - 1 end
+  return rivals > 0 and 1 or 0
+end
+
+-- The token is the server's time where that is larger than the last one: so it goes on growing also after a loss of all data.
+local function enter(id, mode, lease)
+  local token = whole(math.max(num('t') + 1, micros))
+  local expires = now + lease
+  write_holder(id, { mode = mode, expires = expires, lease = lease, token = token, since = whole(now), revoked = '0' })
+  set('t', token)
+  if mode == 'w' then set('w', id) end
+  if add('hn', 1) == 1 then
+    set('m', whole(expires), 'l', whole(lease))
+  else
+    set('m', whole(math.min(num('m'), expires)), 'l', whole(math.max(num('l'), lease)))
+  end
+  outlive(lease)
+  return token
+end
+
+-- Takes a place behind all tickets that are not larger. Those that the server gives out are the largest but for clients'
+-- guesses of its time, so the walk is short.
+local function join(id, mode, lease, ticket, alive, owner, channel, behind)
+  local first, place = num('f'), num('n')
+  set('n', whole(place + 1))
+  while place > first do
+    local before = get('q:' .. whole(place - 1))
+    if tonumber(words(before)[2]) <= ticket then break end
+    set('q:' .. whole(place), before)
+    place = place - 1
+  end
+  set('q:' .. whole(place), id .. ' ' .. whole(ticket), 'o:' .. id, owner .. ' ' .. channel)
+  write_waiter(id, { mode = mode, alive = now + alive, lease = lease, since = whole(now), ticket = whole(ticket), behind = behind })
+  add('k', 1)
+  if mode == 'w' then add('kw', 1) end
+  outlive(lease)
+end
+
+-- Whether a waiter that may enter can be told so. One that asks by itself waits for its next question.
+local function tell(id, mode, token)
+  local channel = words(get('o:' .. id))[2]
+  if channel == '-' then return 'asks' end
+  local publish = string.find(channel, '{', 1, true) and 'SPUBLISH' or 'PUBLISH'
+  local message = id .. ' ' .. token .. ' ' .. is_contended(mode, id) .. ' ' .. key
+  return redis.call(publish, 'ylock:' .. channel, message) > 0 and 'told' or 'deaf'
+end
+
+-- Lets in whoever may: the first in the queue, and readers behind a reader. `own` is asking, and needs no message.
+-- One that nobody would hear keeps its place, and the next one goes first: it died, or lost its connection.
+local function settle(own)
+  reap()
+  local first, next = num('f'), num('n')
+  local place, gapless = first, true
+  while place < next do
+    local field = 'q:' .. whole(place)
+    local id = words(get(field))[1]
+    local waits = read_waiter(id)
+    local leaves = not waits
+    if waits and waits.alive <= now then
+      remove_waiter(id, waits.mode)
+      del('o:' .. id)
+      leaves = true
+    elseif waits then
+      if not is_free(waits.mode) then break end
+      if waits.behind == '-' then
+        local token = whole(math.max(num('t') + 1, micros))
+        local heard = id == own and 'told' or tell(id, waits.mode, token)
+        if heard == 'asks' then break end
+        if heard == 'told' then
+          remove_waiter(id, waits.mode)
+          enter(id, waits.mode, waits.lease)
+          leaves = true
+        end
+      end
+    end
+    if leaves and gapless then
+      del(field)
+      first = place + 1
+    end
+    gapless = gapless and leaves
+    place = place + 1
+  end
+  if first == next then
+    if next > 0 then del('f', 'n') end
+  else
+    set('f', whole(first))
+  end
+end
+
+-- Closes the gaps that those leave who give up, before they are more than those who wait.
+local function close_gaps()
+  local first, next = num('f'), num('n')
+  if next - first <= 2 * num('k') + 32 then return end
+  local free = first
+  for place = first, next - 1 do
+    local field = 'q:' .. whole(place)
+    local text = get(field)
+    del(field)
+    if redis.call('HEXISTS', key, 'a:' .. words(text)[1]) == 1 then
+      set('q:' .. whole(free), text)
+      free = free + 1
+    end
+  end
+  set('n', whole(free))
+end
+
+-- Undoes what an acquisition has in the store. Who stood behind its grant goes too, unless it is `next`. Answers whether there
+-- was a grant that is not over, or a place.
+local function leave(id, next)
+  local held, waits = read_holder(id), read_waiter(id)
+  if held then
+    local behind = get('b:' .. id)
+    local stander = behind and behind ~= next and read_waiter(behind)
+    if stander then
+      remove_waiter(behind, stander.mode)
+      del('o:' .. behind)
+    end
+    remove_holder(id)
+  end
+  if waits then
+    remove_waiter(id, waits.mode)
+    del('o:' .. id)
+    close_gaps()
+  end
+  return (held and held.expires > now) or waits ~= nil
+end
+
+-- Remembers that an acquisition is undone, for requests of it that are still on their way; forgets those of long ago.
+local function undo(id, milliseconds)
+  for _, field in ipairs(redis.call('HKEYS', key)) do
+    if string.sub(field, 1, 2) == 'x:' and num(field) <= now then del(field) end
+  end
+  set('x:' .. id, whole(now + milliseconds))
+  outlive(milliseconds)
+end

@@ -1,0 +1,21 @@
+-- Gives back a grant, leaves the queue, or undoes an acquisition of which a request may still be on its way. Whoever may enter then
+-- is told.
+--
+-- In: id, for how long such a request may be on its way (or 0); and of one that joins the queue at the same time, if any: id,
+-- mode, lease, ticket (or -), how long it counts as alive, owner, channel.
+-- Out: 1 if it was there, 0 if not
+
+local id, late, next = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+local was_there = leave(id, next)
+if late > 0 then undo(id, late) end
+if next and not read_holder(next) then
+  local waits = read_waiter(next)
+  if waits then
+    waits.alive, waits.behind = now + tonumber(ARGV[7]), '-'
+    write_waiter(next, waits)
+  else
+    join(next, ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6]) or micros, tonumber(ARGV[7]), ARGV[8], ARGV[9], '-')
+  end
+end
+settle(next)
+return was_there and 1 or 0

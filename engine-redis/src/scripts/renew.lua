@@ -1,0 +1,41 @@
+-- Renews a grant, and shows what its holder wants to be shown: its mode, and who of the same client stands behind it.
+--
+-- In: id, mode, lease; and of the one behind, if any: id, mode, ticket (or -), owner, channel.
+-- Out: {1, contended} | {0, 'gone'} | {0, 'revoked'}
+
+local id, mode, lease, behind = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+local held = read_holder(id)
+if not held or held.expires <= now then return { 0, 'gone' } end
+-- It stays until its holder has heard of it and releases it: before that nobody may get in.
+if held.revoked == '1' then return { 0, 'revoked' } end
+
+local downgraded = held.mode == 'w' and mode == 'r'
+held.mode, held.expires, held.lease = mode, now + lease, lease
+write_holder(id, held)
+set('l', whole(math.max(num('l'), lease)))
+outlive(lease)
+
+local before = get('b:' .. id)
+if before and before ~= behind then
+  local waits = read_waiter(before)
+  if waits then
+    remove_waiter(before, waits.mode)
+    del('o:' .. before)
+  end
+  del('b:' .. id)
+end
+if behind then
+  local waits = read_waiter(behind)
+  if waits then
+    waits.alive = now + lease
+    write_waiter(behind, waits)
+  else
+    join(behind, ARGV[5], lease, tonumber(ARGV[6]) or micros, lease, ARGV[7], ARGV[8], id)
+    set('b:' .. id, behind)
+  end
+end
+if downgraded then
+  del('w')
+  settle('')
+end
+return { 1, is_contended(mode, behind) }
