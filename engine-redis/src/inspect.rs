@@ -52,12 +52,13 @@ impl Hash {
         let mut queue = Vec::new();
         for field in self.fields.keys().filter(|field| field.starts_with("q:")) {
             let place = number(&field[2..])?;
-            let [id, _] = self.words(field)?;
+            let [id, _, number_here] = self.words(field)?;
             if !self.fields.contains_key(&format!("a:{id}")) {
                 continue;
             }
-            let [mode, alive, _, since, _, _] = self.words(&format!("a:{id}"))?;
-            if number(alive)? > self.now {
+            let [mode, alive, _, since, _, _, number_now] = self.words(&format!("a:{id}"))?;
+            // One that left and came again has another place.
+            if number_here == number_now && number(alive)? > self.now {
                 let (id, owner) = (acquisition(id)?, self.owner(id)?);
                 queue.push((place, Waiter { id, owner, mode: mode_of(mode)?, since: time(number(since)?) }));
             }

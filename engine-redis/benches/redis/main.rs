@@ -11,6 +11,7 @@ mod figures;
 mod hand_over;
 mod held;
 mod raw;
+mod stress;
 mod uncontended;
 
 use std::sync::Arc;
@@ -19,11 +20,17 @@ use std::time::Duration;
 use ylock_core::{Options, Ylock};
 use ylock_engine_redis::{RedisEngine, RedisOptions};
 
-const ARMS: [&str; 4] = ["uncontended", "own-names", "hand-over", "held"];
+const ARMS: [&str; 5] = ["uncontended", "own-names", "hand-over", "held", "stress"];
 
 fn main() {
     let arms: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    if let [role, group, name] = arms.as_slice()
+        && role == stress::ROLE
+    {
+        runtime.block_on(stress::work(group, name));
+        return;
+    }
     let wanted = |arm: &str| arms.is_empty() || arms.iter().any(|name| name == arm);
     for arm in ARMS.into_iter().filter(|arm| wanted(arm)) {
         println!("\n## {arm}");
@@ -36,7 +43,8 @@ async fn run(arm: &str) {
         "uncontended" => uncontended::run(1).await,
         "own-names" => uncontended::run(32).await,
         "hand-over" => hand_over::run().await,
-        _ => held::run().await,
+        "held" => held::run().await,
+        _ => stress::run().await,
     }
 }
 

@@ -27,9 +27,10 @@ pub(super) fn is_no_script(error: &RedisError) -> bool {
 fn meaning(error: &RedisError) -> Meaning {
     match error.code() {
         Some("NOAUTH" | "WRONGPASS") => (ErrorKind::Config, "the login was refused"),
-        Some("NOPERM") => {
-            (ErrorKind::Config, "the user may not do this; see the README for the rights it needs")
-        }
+        Some("NOPERM") => (
+            ErrorKind::Config,
+            "the user may not do this; the rights it needs are in the engine's guarantees.md",
+        ),
         Some("WRONGTYPE") => (ErrorKind::Unexpected, "something else is stored where the lock should be"),
         Some("OOM") => (ErrorKind::Unavailable, "the server's memory is full"),
         Some("READONLY") => (ErrorKind::Unavailable, "the server is a replica that only answers reads"),

@@ -19,6 +19,9 @@ pub(super) async fn check(connection: &mut MultiplexedConnection, address: &str)
     };
     let field = |name: &str| said.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     check_version(field("redis_version"), address)?;
+    if field("role") == Some("slave") {
+        return Err(wrong(address, "is a replica, which takes no locks: name the one that it follows"));
+    }
     if field("cluster_enabled") == Some("1") {
         return Err(wrong(address, "is part of a cluster; this URL is for a single server"));
     }

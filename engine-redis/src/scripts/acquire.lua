@@ -7,6 +7,7 @@
 local id, mode, lease, patience, fairness = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local ticket, alive, owner, channel = tonumber(ARGV[6]) or micros, tonumber(ARGV[7]), ARGV[8], ARGV[9]
 
+load({ 'x:' .. id, 'a:' .. id, 'h:' .. id, 'w', 'hn', 'm', 'l', 'f', 'n', 'j', 'k', 'kw', 't', 'e' })
 if num('x:' .. id) > now then return { 'undone' } end
 local waits = read_waiter(id)
 if waits then
@@ -22,7 +23,7 @@ if not waits and not read_holder(id) then
     set('o:' .. id, owner .. ' ' .. channel)
     enter(id, mode, lease)
   elseif patience == 'try' then
-    return { 'busy' }
+    return finish({ 'busy' })
   else
     join(id, mode, lease, ticket, alive, owner, channel, '-')
     -- Behind readers, or before those who came later and have not been let in.
@@ -30,9 +31,9 @@ if not waits and not read_holder(id) then
   end
 end
 local held = read_holder(id)
-if held then return { 'granted', held.token, is_contended(held.mode) } end
+if held then return finish({ 'granted', held.token, is_contended(held.mode) }) end
 if patience == 'try' then
   leave(id)
-  return { 'busy' }
+  return finish({ 'busy' })
 end
-return { 'queued', whole(ticket), whole(math.max(num('m') - now, 0)), get('t') or '0' }
+return finish({ 'queued', whole(ticket), whole(math.max(num('m') - now, 0)), get('t') or '0' })

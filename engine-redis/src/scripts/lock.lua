@@ -5,9 +5,10 @@
 --   w            which holder is a writer, if one is
 --   hn           how many holders there are
 --   m, l         no holder's lease ends before m; none is longer than l
---   a:<id>       a waiter: mode, until when it counts as alive, lease, since, ticket, the holder it stands behind
---   q:<i>        a place in the queue, for f <= i < n: id and ticket. Its a:<id> is gone when nobody is there any more
---   f, n         the first and the next place
+--   a:<id>       a waiter: mode, until when it counts as alive, lease, since, ticket, the holder it stands behind, its number
+--   q:<i>        a place in the queue, for f <= i < n: id, ticket, number. Nobody is there any more if a:<id> is gone, or has
+--                another number, because it came again
+--   f, n, j      the first and the next place, and the last number
 --   k, kw        how many wait; how many of them to write
 --   o:<id>       owner and channel of a holder or waiter
 --   b:<id>       who stands behind this holder, waiting, of the same client
@@ -25,12 +26,60 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 -- The hash outlives everybody in it by this, so that the last token is remembered and nothing stays for ever.
 local RETENTION = 60000
 
-local function get(field) return redis.call('HGET', key, field) end
-local function set(...) redis.call('HSET', key, ...) end
-local function del(...) redis.call('HDEL', key, ...) end
-local function add(field, by) return redis.call('HINCRBY', key, field, by) end
+-- What was read so far, as it shall be; false for what is not there. All of it is written at the end: so a script that fails half-way,
+-- because it found something that no script writes, has changed nothing and told nobody.
+local known, changed, messages = {}, {}, {}
+
+local function load(fields)
+  local values = redis.call('HMGET', key, unpack(fields))
+  for place, field in ipairs(fields) do known[field] = values[place] end
+end
+
+local function get(field)
+  if known[field] == nil then known[field] = redis.call('HGET', key, field) end
+  return known[field]
+end
+
+local function set(field, value)
+  known[field] = value
+  changed[field] = true
+end
+
+local function del(field) set(field, false) end
 local function num(field) return tonumber(get(field) or 0) end
 local function whole(value) return string.format('%.0f', value) end
+
+local function add(field, by)
+  local sum = num(field) + by
+  set(field, whole(sum))
+  return sum
+end
+
+-- Redis takes so many arguments at once, and some more.
+local MOST = 1000
+local function write_all(command, words)
+  for first = 1, #words, MOST do
+    redis.call(command, key, unpack(words, first, math.min(first + MOST - 1, #words)))
+  end
+end
+
+-- Writes what has changed, then tells those who were let in. What a script answers goes through here.
+local function finish(answer)
+  local values, gone = {}, {}
+  for field in pairs(changed) do
+    if known[field] then
+      values[#values + 1] = field
+      values[#values + 1] = known[field]
+    else
+      gone[#gone + 1] = field
+    end
+  end
+  write_all('HSET', values)
+  write_all('HDEL', gone)
+  if changed['e'] then redis.call('PEXPIREAT', key, known['e']) end
+  for _, message in ipairs(messages) do redis.call(unpack(message)) end
+  return answer
+end
 
 local function words(text)
   local found = {}
@@ -39,11 +88,7 @@ local function words(text)
 end
 
 local function outlive(lease)
-  if num('e') < now + lease + RETENTION / 2 then
-    local expires = whole(now + lease + RETENTION)
-    set('e', expires)
-    redis.call('PEXPIREAT', key, expires)
-  end
+  if num('e') < now + lease + RETENTION / 2 then set('e', whole(now + lease + RETENTION)) end
 end
 
 local function read_holder(id)
@@ -62,9 +107,15 @@ local function write_holder(id, held)
 end
 
 local function remove_holder(id)
-  del('h:' .. id, 'o:' .. id, 'b:' .. id)
+  del('h:' .. id)
+  del('o:' .. id)
+  if get('b:' .. id) then del('b:' .. id) end
   if get('w') == id then del('w') end
-  if add('hn', -1) == 0 then del('hn', 'm', 'l') end
+  if add('hn', -1) == 0 then
+    del('hn')
+    del('m')
+    del('l')
+  end
 end
 
 local function read_waiter(id)
@@ -73,11 +124,12 @@ local function read_waiter(id)
   local word = words(text)
   local lease = tonumber(word[3])
   local alive = math.min(tonumber(word[2]), now + lease)
-  return { mode = word[1], alive = alive, lease = lease, since = word[4], ticket = word[5], behind = word[6] }
+  return { mode = word[1], alive = alive, lease = lease, since = word[4], ticket = word[5], behind = word[6],
+    number = word[7] }
 end
 
 local function write_waiter(id, waits)
-  local words = { waits.mode, whole(waits.alive), whole(waits.lease), waits.since, waits.ticket, waits.behind }
+  local words = { waits.mode, whole(waits.alive), whole(waits.lease), waits.since, waits.ticket, waits.behind, waits.number }
   set('a:' .. id, table.concat(words, ' '))
 end
 
@@ -85,7 +137,10 @@ end
 local function remove_waiter(id, mode)
   del('a:' .. id)
   if mode == 'w' then add('kw', -1) end
-  if add('k', -1) == 0 then del('k', 'kw') end
+  if add('k', -1) == 0 then
+    del('k')
+    del('kw')
+  end
 end
 
 local function is_free(mode)
@@ -111,9 +166,9 @@ local function reap()
   end
   for _, id in ipairs(ids) do
     local held = read_holder(id)
-    if held.expires <= now then
+    if held and held.expires <= now then
       remove_holder(id)
-    else
+    elseif held then
       write_holder(id, held)
       earliest = math.min(earliest or held.expires, held.expires)
     end
@@ -136,11 +191,9 @@ local function enter(id, mode, lease)
   write_holder(id, { mode = mode, expires = expires, lease = lease, token = token, since = whole(now), revoked = '0' })
   set('t', token)
   if mode == 'w' then set('w', id) end
-  if add('hn', 1) == 1 then
-    set('m', whole(expires), 'l', whole(lease))
-  else
-    set('m', whole(math.min(num('m'), expires)), 'l', whole(math.max(num('l'), lease)))
-  end
+  local is_alone = add('hn', 1) == 1
+  set('m', whole(is_alone and expires or math.min(num('m'), expires)))
+  set('l', whole(is_alone and lease or math.max(num('l'), lease)))
   outlive(lease)
   return token
 end
@@ -156,8 +209,10 @@ local function join(id, mode, lease, ticket, alive, owner, channel, behind)
     set('q:' .. whole(place), before)
     place = place - 1
   end
-  set('q:' .. whole(place), id .. ' ' .. whole(ticket), 'o:' .. id, owner .. ' ' .. channel)
-  write_waiter(id, { mode = mode, alive = now + alive, lease = lease, since = whole(now), ticket = whole(ticket), behind = behind })
+  local number = whole(add('j', 1))
+  set('q:' .. whole(place), id .. ' ' .. whole(ticket) .. ' ' .. number)
+  set('o:' .. id, owner .. ' ' .. channel)
+  write_waiter(id, { mode = mode, alive = now + alive, lease = lease, since = whole(now), ticket = whole(ticket), behind = behind, number = number })
   add('k', 1)
   if mode == 'w' then add('kw', 1) end
   outlive(lease)
@@ -167,9 +222,21 @@ end
 local function tell(id, mode, token)
   local channel = words(get('o:' .. id))[2]
   if channel == '-' then return 'asks' end
-  local publish = string.find(channel, '{', 1, true) and 'SPUBLISH' or 'PUBLISH'
-  local message = id .. ' ' .. token .. ' ' .. is_contended(mode, id) .. ' ' .. key
-  return redis.call(publish, 'ylock:' .. channel, message) > 0 and 'told' or 'deaf'
+  local sharded = string.find(channel, '{', 1, true)
+  channel = 'ylock:' .. channel
+  local listeners = redis.call('PUBSUB', sharded and 'SHARDNUMSUB' or 'NUMSUB', channel)[2]
+  if tonumber(listeners) == 0 then return 'deaf' end
+  local text = id .. ' ' .. token .. ' ' .. is_contended(mode, id) .. ' ' .. key
+  messages[#messages + 1] = { sharded and 'SPUBLISH' or 'PUBLISH', channel, text }
+  return 'told'
+end
+
+-- Who is at a place: nobody if it was left.
+local function who_is_at(field)
+  local word = words(get(field))
+  local waits = read_waiter(word[1])
+  if waits and waits.number ~= word[3] then waits = nil end
+  return word[1], waits
 end
 
 -- Lets in whoever may: the first in the queue, and readers behind a reader. `own` is asking, and needs no message.
@@ -180,8 +247,7 @@ local function settle(own)
   local place, gapless = first, true
   while place < next do
     local field = 'q:' .. whole(place)
-    local id = words(get(field))[1]
-    local waits = read_waiter(id)
+    local id, waits = who_is_at(field)
     local leaves = not waits
     if waits and waits.alive <= now then
       remove_waiter(id, waits.mode)
@@ -208,7 +274,11 @@ local function settle(own)
     place = place + 1
   end
   if first == next then
-    if next > 0 then del('f', 'n') end
+    if next > 0 then
+      del('f')
+      del('n')
+      del('j')
+    end
   else
     set('f', whole(first))
   end
@@ -221,9 +291,9 @@ local function close_gaps()
   local free = first
   for place = first, next - 1 do
     local field = 'q:' .. whole(place)
-    local text = get(field)
+    local text, _, waits = get(field), who_is_at(field)
     del(field)
-    if redis.call('HEXISTS', key, 'a:' .. words(text)[1]) == 1 then
+    if waits then
       set('q:' .. whole(free), text)
       free = free + 1
     end

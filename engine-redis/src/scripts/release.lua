@@ -6,6 +6,7 @@
 -- Out: 1 if it was there, 0 if not
 
 local id, late, next = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+load({ 'h:' .. id, 'a:' .. id, 'o:' .. id, 'b:' .. id, 'w', 'hn', 'm', 'l', 'f', 'n', 'j', 'k', 'kw', 't', 'e' })
 local was_there = leave(id, next)
 if late > 0 then undo(id, late) end
 if next and not read_holder(next) then
@@ -18,4 +19,4 @@ if next and not read_holder(next) then
   end
 end
 settle(next)
-return was_there and 1 or 0
+return finish(was_there and 1 or 0)

@@ -4,6 +4,7 @@
 -- Out: {1, contended} | {0, 'gone'} | {0, 'revoked'}
 
 local id, mode, lease, behind = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+load({ 'h:' .. id, 'b:' .. id, 'w', 'hn', 'm', 'l', 'k', 'kw', 'e' })
 local held = read_holder(id)
 if not held or held.expires <= now then return { 0, 'gone' } end
 -- It stays until its holder has heard of it and releases it: before that nobody may get in.
@@ -38,4 +39,4 @@ if downgraded then
   del('w')
   settle('')
 end
-return { 1, is_contended(mode, behind) }
+return finish({ 1, is_contended(mode, behind) })

@@ -6,4 +6,4 @@ local held = read_holder(ARGV[1])
 if not held or held.expires <= now then return 0 end
 held.revoked = '1'
 write_holder(ARGV[1], held)
-return 1
+return finish(1)

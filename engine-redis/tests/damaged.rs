@@ -1,0 +1,130 @@
+//! Something else where a lock should be, logins, and what a user of the server must be allowed to do.
+
+mod server;
+
+use std::time::Duration;
+
+use ylock_core::url::Secret;
+use ylock_core::{ErrorKind, Key, Options, Ylock};
+use ylock_engine_redis::{RedisEngine, RedisOptions};
+
+/// The rights that `guarantees.md` asks for.
+const RIGHTS: &str = "resetkeys resetchannels -@all ~ylock:* &ylock:* +evalsha +eval +script|load +time +hmget +hget +hset +hdel +hkeys \
+     +hgetall +pexpireat +publish +pubsub|numsub +subscribe +ping +info";
+
+fn name() -> String {
+    ylock_core::Owner::new().to_string()
+}
+
+async fn client(options: &RedisOptions) -> Ylock {
+    let engine = RedisEngine::connect(options).await.expect("the server under test answers");
+    Ylock::new(engine).with_options(Options::default().with_lease(options.lease()))
+}
+
+/// Where the engine keeps a lock of a group that nobody else uses: found by taking it.
+async fn place_of(ylock: &Ylock, group: &str) -> String {
+    let guard = ylock.locks(group).write("name").await.unwrap();
+    let mut connection = server::raw().await;
+    let pattern = format!("ylock:*:{group}:name");
+    let keys: Vec<String> = redis::cmd("KEYS").arg(pattern).query_async(&mut connection).await.unwrap();
+    guard.unlock().await.unwrap();
+    keys.into_iter().next().expect("it is there while it is held")
+}
+
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn something_else_in_the_place_of_a_lock_is_an_error_that_names_it() {
+    let (ylock, group) = (client(&server::options()).await, name());
+    let place = place_of(&ylock, &group).await;
+    let mut connection = server::raw().await;
+    redis::cmd("DEL").arg(&place).exec_async(&mut connection).await.unwrap();
+    redis::cmd("SET").arg(&place).arg("a text").exec_async(&mut connection).await.unwrap();
+    let error = ylock.locks(&*group).write("name").await.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.key()),
+        (ErrorKind::Unexpected, Some(&Key::new(&*group, "name").unwrap()))
+    );
+    assert_eq!(ylock.inspect(&*group, "name").await.unwrap_err().kind(), ErrorKind::Unexpected);
+    redis::cmd("DEL").arg(&place).exec_async(&mut connection).await.unwrap();
+    assert!(ylock.locks(&*group).write("name").await.unwrap().is_valid());
+}
+
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn garbage_in_a_lock_is_an_error_and_never_acquired() {
+    let mut connection = server::raw().await;
+    // A place without anybody, a holder without a lease, numbers that are none.
+    for (field, garbage) in
+        [("hn", "many"), ("t", "a token"), ("q:0", "nobody"), ("f", "first"), ("h:x", "w")]
+    {
+        let (ylock, group) = (client(&server::options()).await, name());
+        let place = place_of(&ylock, &group).await;
+        let mut damage = redis::cmd("HSET");
+        damage.arg(&place).arg(field).arg(garbage).arg("n").arg(1).arg("k").arg(1);
+        damage.exec_async(&mut connection).await.unwrap();
+        match ylock.locks(&*group).try_write("name").await {
+            Ok(guard) => assert!(guard.is_none(), "{field}={garbage}: {guard:?}"),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Unexpected, "{field}={garbage}: {error}"),
+        }
+        redis::cmd("DEL").arg(&place).exec_async(&mut connection).await.unwrap();
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_user_with_the_rights_of_the_docs_can_do_everything() {
+    let (user, password) = (name(), name());
+    let mut connection = server::raw().await;
+    let mut create = redis::cmd("ACL");
+    create.arg("SETUSER").arg(&user).arg("on").arg(format!(">{password}"));
+    RIGHTS.split_whitespace().for_each(|right| {
+        create.arg(right);
+    });
+    create.exec_async(&mut connection).await.unwrap();
+    let options = server::options().with_login(Some(user.clone()), Secret::new(password));
+    let (one, two) = (client(&options).await, client(&options).await);
+    let group = name();
+    let guard = one.locks(&*group).write("name").await.unwrap();
+    let waiting = tokio::spawn({
+        let locks = two.locks(&*group);
+        async move { locks.read("name").await.unwrap() }
+    });
+    while one.inspect(&*group, "name").await.unwrap().queue.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let writer = guard.downgrade().await.unwrap();
+    let reader = waiting.await.unwrap();
+    assert_eq!(one.revoke(&*group, "name").await.unwrap(), 2);
+    drop((writer, reader));
+    one.close().await;
+    two.close().await;
+    redis::cmd("ACL").arg("DELUSER").arg(&user).exec_async(&mut connection).await.unwrap();
+}
+
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_wrong_password_is_told_and_not_shown() {
+    let options = server::options().with_login(None, Secret::new("hunter2"));
+    let error = RedisEngine::connect(&options).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+    assert!(!format!("{error} {error:?} {options:?}").contains("hunter2"));
+}
+
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn databases_are_strangers() {
+    let (one, two) = (client(&server::options()).await, client(&server::options().with_database(1)).await);
+    let group = name();
+    let _here = one.locks(&*group).write("name").await.unwrap();
+    assert!(two.locks(&*group).try_write("name").await.unwrap().is_some());
+    assert!(one.locks(&*group).try_write("name").await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn nobody_there_is_told_in_time() {
+    // A port that was free a moment ago.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let options = RedisOptions::new("127.0.0.1", port).with_connect_timeout(Duration::from_secs(2));
+    let error = RedisEngine::connect(&options).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+}

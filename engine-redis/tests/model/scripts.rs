@@ -1,0 +1,174 @@
+//! The scripts on the server.
+
+use futures_util::StreamExt;
+use redis::aio::MultiplexedConnection;
+use redis::{Cmd, Value};
+
+use super::reference::{Hears, Mode, Other, Renewal, Reply, Shown};
+use super::server;
+
+const LOCK: &str = include_str!("../../src/scripts/lock.lua");
+/// No lease ends while an operation is compared.
+const LEASE: &str = "3600000";
+
+/// See the [module](self).
+pub(crate) struct Scripts {
+    connection: MultiplexedConnection,
+    hashes: [String; 5],
+    /// Where somebody listens.
+    channel: String,
+}
+
+impl Scripts {
+    pub(crate) async fn connect() -> Self {
+        let mut connection = server::raw().await;
+        let mut hashes = [const { String::new() }; 5];
+        let texts = [
+            include_str!("../../src/scripts/acquire.lua"),
+            include_str!("../../src/scripts/release.lua"),
+            include_str!("../../src/scripts/renew.lua"),
+            include_str!("../../src/scripts/revoke.lua"),
+            include_str!("../../src/scripts/inspect.lua"),
+        ];
+        for (hash, text) in hashes.iter_mut().zip(texts) {
+            let mut load = redis::cmd("SCRIPT");
+            load.arg("LOAD").arg(format!("#!lua flags=allow-oom\n{LOCK}\n{text}"));
+            *hash = load.query_async(&mut connection).await.expect("loaded");
+        }
+        let channel = ylock_core::Owner::new().to_string();
+        let client = redis::Client::open(server::address()).expect("an address");
+        let mut listening = client.get_async_pubsub().await.expect("the server answers");
+        listening.subscribe(format!("ylock:{channel}")).await.expect("subscribed");
+        // Somebody must take the messages, or the connection is full one day.
+        tokio::spawn(async move { while listening.on_message().next().await.is_some() {} });
+        Self { connection, hashes, channel }
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "as many as the script has")]
+    pub(crate) async fn acquire(
+        &mut self,
+        place: &str,
+        id: &str,
+        mode: Mode,
+        tries: bool,
+        unfair: bool,
+        ticket: Option<i64>,
+        hears: Hears,
+    ) -> Reply {
+        let ticket = ticket.map_or("-".to_owned(), |ticket| ticket.to_string());
+        let mut call = self.call(0, place);
+        call.arg(id).arg(word(mode)).arg(LEASE).arg(if tries { "try" } else { "queue" });
+        call.arg(if unfair { "unfair" } else { "fair" })
+            .arg(ticket)
+            .arg(LEASE)
+            .arg(id)
+            .arg(self.channel(hears));
+        let answer: Vec<Value> = self.ask(call).await;
+        let text = |place: usize| text(&answer[place]);
+        match text(0).as_str() {
+            "granted" => Reply::Granted { token: text(1).parse().unwrap(), contended: text(2) == "1" },
+            "queued" => Reply::Queued { ticket: text(1).parse().unwrap() },
+            "busy" => Reply::Busy,
+            other => panic!("{other}"),
+        }
+    }
+
+    pub(crate) async fn release(&mut self, place: &str, id: &str, next: Other<'_>) -> bool {
+        let mut call = self.call(1, place);
+        call.arg(id).arg(0);
+        if let Some((next, mode, hears)) = next {
+            call.arg(next).arg(word(mode)).arg(LEASE).arg("-").arg(LEASE).arg(next).arg(self.channel(hears));
+        }
+        self.ask::<i64>(call).await == 1
+    }
+
+    pub(crate) async fn renew(&mut self, place: &str, id: &str, mode: Mode, behind: Other<'_>) -> Renewal {
+        let mut call = self.call(2, place);
+        call.arg(id).arg(word(mode)).arg(LEASE);
+        if let Some((behind, mode, hears)) = behind {
+            call.arg(behind).arg(word(mode)).arg("-").arg(behind).arg(self.channel(hears));
+        }
+        let answer: Vec<Value> = self.ask(call).await;
+        match (text(&answer[0]).as_str(), text(&answer[1]).as_str()) {
+            ("1", contended) => Renewal::Renewed { contended: contended == "1" },
+            (_, "revoked") => Renewal::Revoked,
+            _ => Renewal::Gone,
+        }
+    }
+
+    pub(crate) async fn revoke(&mut self, place: &str, id: &str) -> bool {
+        let mut call = self.call(3, place);
+        call.arg(id);
+        self.ask::<i64>(call).await == 1
+    }
+
+    /// What the hash shows; every waiter must have one place, and be in a place.
+    pub(crate) async fn show(&mut self, place: &str) -> (Shown, Vec<i64>) {
+        let call = self.call(4, place);
+        let (_, list): (String, Vec<String>) = self.ask(call).await;
+        let fields: std::collections::BTreeMap<_, _> =
+            list.chunks_exact(2).map(|pair| (pair[0].as_str(), pair[1].as_str())).collect();
+        let of = |prefix: &'static str| {
+            fields.iter().filter_map(move |(field, value)| Some((field.strip_prefix(prefix)?, *value)))
+        };
+        let first_word = |text: &str| mode(text.split(' ').next().unwrap());
+        let holders: Vec<_> = of("h:").map(|(id, text)| (id.to_owned(), first_word(text))).collect();
+        let mut places: Vec<(u64, &str, i64, &str)> = of("q:")
+            .map(|(place, text)| {
+                let words: Vec<_> = text.split(' ').collect();
+                (place.parse().unwrap(), words[0], words[1].parse().unwrap(), words[2])
+            })
+            .filter(|(_, id, _, number)| {
+                let waits = fields.get(format!("a:{id}").as_str());
+                waits.is_some_and(|waits| waits.ends_with(&format!(" {number}")))
+            })
+            .collect();
+        places.sort_unstable();
+        assert_eq!(places.len(), of("a:").count(), "who waits has one place: {fields:?}");
+        assert_eq!(fields.get("k").map_or(0, |count| count.parse().unwrap()), places.len());
+        assert_eq!(fields.get("hn").map_or(0, |count| count.parse().unwrap()), holders.len());
+        let tickets = places.iter().map(|(_, _, ticket, _)| *ticket).collect();
+        let queue = places.iter().map(|(_, id, ..)| {
+            let text = fields[format!("a:{id}").as_str()];
+            ((*id).to_owned(), first_word(text))
+        });
+        ((holders, queue.collect()), tickets)
+    }
+
+    pub(crate) async fn remove(&mut self, place: &str) {
+        redis::cmd("DEL").arg(place).exec_async(&mut self.connection).await.expect("removed");
+    }
+
+    fn call(&self, script: usize, place: &str) -> Cmd {
+        let mut command = redis::cmd("EVALSHA");
+        command.arg(&self.hashes[script]).arg(1).arg(place);
+        command
+    }
+
+    async fn ask<T: redis::FromRedisValue>(&mut self, call: Cmd) -> T {
+        call.query_async(&mut self.connection).await.expect("an answer")
+    }
+
+    fn channel(&self, hears: Hears) -> &str {
+        match hears {
+            Hears::Told => &self.channel,
+            Hears::Asks => "-",
+            Hears::Nothing => "nobody",
+        }
+    }
+}
+
+fn word(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Read => "r",
+        Mode::Write => "w",
+    }
+}
+
+fn mode(word: &str) -> Mode {
+    if word == "w" { Mode::Write } else { Mode::Read }
+}
+
+fn text(value: &Value) -> String {
+    redis::from_redis_value_ref::<String>(value).expect("a word or a number")
+}

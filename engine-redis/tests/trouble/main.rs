@@ -1,0 +1,195 @@
+//! What servers and connections do to locks. Each test has a server of its own, and breaks it.
+#![allow(clippy::disallowed_methods, reason = "tests of real servers wait in real time")]
+
+mod own_server;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use own_server::{Disk, OwnServer};
+use ylock_core::{ErrorKind, LossReason, Options, Ylock};
+use ylock_engine_redis::{RedisEngine, RedisOptions};
+
+const LEASE: Duration = Duration::from_secs(2);
+
+async fn client_with(options: RedisOptions) -> Ylock {
+    let lease = options.lease();
+    let engine = RedisEngine::connect(&options).await.expect("the server answers");
+    Ylock::new(engine).with_options(Options::default().with_lease(lease))
+}
+
+async fn client(server: &OwnServer, lease: Duration) -> Ylock {
+    client_with(server.options().with_lease(lease)).await
+}
+
+async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(30), future).await.unwrap_or_else(|_| panic!("{what}: stuck"))
+}
+
+async fn waiters(ylock: &Ylock) -> usize {
+    ylock.inspect("users", "alice").await.map_or(0, |seen| seen.queue.len())
+}
+
+async fn until(what: &str, condition: impl AsyncFn() -> bool) {
+    within(what, async {
+        while !condition().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_restart_without_data_is_told_and_tokens_grow() {
+    let mut server = OwnServer::start(Disk::Nothing).await;
+    let (one, two) = (client(&server, LEASE).await, client(&server, LEASE).await);
+    let guard = one.locks("users").write("alice").await.unwrap();
+    server.kill();
+    server.start_again().await;
+    let reason = within("the holder is told", guard.lost()).await;
+    assert!(matches!(reason, LossReason::Gone | LossReason::Lapsed), "{reason:?}");
+    let next = within("the next one gets in", two.locks("users").write("alice")).await.unwrap();
+    assert!(next.token() > guard.token());
+}
+
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_restart_with_an_append_only_file_keeps_locks_and_queue() {
+    let mut server = OwnServer::start(Disk::AppendOnly).await;
+    let lease = Duration::from_secs(10);
+    let (one, two) = (client(&server, lease).await, client(&server, lease).await);
+    let guard = one.locks("users").write("alice").await.unwrap();
+    let waiting = tokio::spawn({
+        let locks = two.locks("users");
+        async move { locks.write("alice").await.unwrap() }
+    });
+    until("somebody waits", async || waiters(&one).await == 1).await;
+    server.kill();
+    server.start_again().await;
+    until("the server is back", async || waiters(&one).await == 1).await;
+    assert!(guard.is_valid() && !waiting.is_finished());
+    let token = guard.token();
+    within("given back", guard.unlock()).await.unwrap();
+    assert!(within("the next one gets in", waiting).await.unwrap().token() > token);
+}
+
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn nobody_notices_that_the_scripts_are_forgotten() {
+    let server = OwnServer::start(Disk::Nothing).await;
+    let (stop, rounds) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let mut workers = Vec::new();
+    for _ in 0..4 {
+        let ylock = client(&server, Duration::from_secs(10)).await;
+        let (stop, rounds) = (Arc::clone(&stop), Arc::clone(&rounds));
+        workers.push(tokio::spawn(async move {
+            while !stop.load(Ordering::Relaxed) {
+                ylock.locks("users").write("alice").await.unwrap().unlock().await.unwrap();
+                rounds.fetch_add(1, Ordering::Relaxed);
+            }
+        }));
+    }
+    for _ in 0..100 {
+        server.command(&["SCRIPT", "FLUSH"]).await;
+        let before = rounds.load(Ordering::Relaxed);
+        until("work goes on", async || rounds.load(Ordering::Relaxed) > before + 8).await;
+    }
+    stop.store(true, Ordering::Relaxed);
+    for worker in workers {
+        within("the worker ends", worker).await.unwrap();
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_killed_connection_costs_neither_a_hold_nor_a_place() {
+    let server = OwnServer::start(Disk::Nothing).await;
+    let lease = Duration::from_secs(10);
+    let (one, two) = (client(&server, lease).await, client(&server, lease).await);
+    for kind in ["normal", "pubsub"] {
+        let guard = one.locks("users").write("alice").await.unwrap();
+        let waiting = tokio::spawn({
+            let locks = two.locks("users");
+            async move { locks.write("alice").await.unwrap() }
+        });
+        until("somebody waits", async || waiters(&one).await == 1).await;
+        server.command(&["CLIENT", "KILL", "TYPE", kind]).await;
+        until("the connection is back", async || waiters(&one).await == 1).await;
+        assert!(guard.is_valid() && !waiting.is_finished());
+        within("given back", guard.unlock()).await.unwrap();
+        within("the next one gets in", waiting).await.unwrap().unlock().await.unwrap();
+    }
+}
+
+/// The message went nowhere: the waiter asks by itself, and finds that it was let in, or is.
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_lost_message_costs_a_second() {
+    let server = OwnServer::start(Disk::Nothing).await;
+    let lease = Duration::from_secs(30);
+    let (one, two) = (client(&server, lease).await, client(&server, lease).await);
+    let guard = one.locks("users").write("alice").await.unwrap();
+    let waiting = tokio::spawn({
+        let locks = two.locks("users");
+        async move { locks.write("alice").await.unwrap() }
+    });
+    until("somebody waits", async || waiters(&one).await == 1).await;
+    server.command(&["CLIENT", "KILL", "TYPE", "pubsub"]).await;
+    within("given back", guard.unlock()).await.unwrap();
+    let since = std::time::Instant::now();
+    drop(within("the next one gets in", waiting).await.unwrap());
+    assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
+}
+
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_pause_of_the_server_shorter_than_the_lease_loses_nothing() {
+    let server = OwnServer::start(Disk::Nothing).await;
+    let ylock = client(&server, Duration::from_secs(6)).await;
+    let guard = ylock.locks("users").write("alice").await.unwrap();
+    server.command(&["CLIENT", "PAUSE", "3000", "ALL"]).await;
+    tokio::time::sleep(Duration::from_secs(7)).await;
+    assert!(guard.is_valid());
+    within("given back", guard.unlock()).await.unwrap();
+}
+
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_server_that_is_gone_is_told_within_a_lease() {
+    let mut server = OwnServer::start(Disk::Nothing).await;
+    let ylock = client(&server, LEASE).await;
+    let guard = ylock.locks("users").write("alice").await.unwrap();
+    server.kill();
+    let waiting = ylock.locks("users");
+    let error = within("the waiter is told", waiting.write("bob")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    assert_eq!(within("the holder is told", guard.lost()).await, LossReason::Lapsed);
+}
+
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_full_memory_loses_no_lock() {
+    let server = OwnServer::start(Disk::Nothing).await;
+    let ylock = client(&server, LEASE).await;
+    let guard = ylock.locks("users").write("alice").await.unwrap();
+    server.command(&["CONFIG", "SET", "maxmemory", "1"]).await;
+    tokio::time::sleep(LEASE * 2).await;
+    assert!(guard.is_valid());
+    within("given back", guard.unlock()).await.unwrap();
+}
+
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_replica_and_a_node_of_a_cluster_are_refused() {
+    let server = OwnServer::start(Disk::Nothing).await;
+    let replica =
+        OwnServer::start_with(Disk::Nothing, &["--replicaof", "127.0.0.1", &server.port().to_string()]).await;
+    let node = OwnServer::start_with(Disk::Nothing, &["--cluster-enabled", "yes"]).await;
+    for (server, part) in [(replica, "is a replica"), (node, "part of a cluster")] {
+        let error = RedisEngine::connect(&server.options()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+        assert!(error.to_string().contains(part), "{error}");
+    }
+}
