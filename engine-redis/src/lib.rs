@@ -3,6 +3,8 @@
 #![doc = include_str!("../guarantees.md")]
 
 pub mod options;
+#[doc(hidden)]
+pub mod scripts;
 
 mod driver;
 mod engine;

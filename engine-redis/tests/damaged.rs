@@ -1,4 +1,5 @@
 //! Something else where a lock should be, logins, and what a user of the server must be allowed to do.
+#![allow(clippy::disallowed_methods, reason = "tests start tasks of their own")]
 
 mod server;
 

@@ -3,10 +3,7 @@
 use redis::aio::MultiplexedConnection;
 use redis::{Script, Value};
 use ylock_core::Owner;
-
-const LOCK: &str = include_str!("../../src/scripts/lock.lua");
-const ACQUIRE: &str = include_str!("../../src/scripts/acquire.lua");
-const RELEASE: &str = include_str!("../../src/scripts/release.lua");
+use ylock_engine_redis::scripts;
 
 /// See the [module](self).
 #[derive(Clone)]
@@ -21,13 +18,12 @@ impl Raw {
         let client = redis::Client::open(super::address()).expect("an address");
         let mut connection = client.get_multiplexed_async_connection().await.expect("the server answers");
         let mut load = async |text: &str| -> String {
-            let text = format!("#!lua flags=allow-oom\n{LOCK}\n{text}");
             let mut command = redis::cmd("SCRIPT");
-            command.arg("LOAD").arg(&text);
+            command.arg("LOAD").arg(text);
             command.exec_async(&mut connection).await.expect("loaded");
-            Script::new(&text).get_hash().to_owned()
+            Script::new(text).get_hash().to_owned()
         };
-        let (acquire, release) = (load(ACQUIRE).await, load(RELEASE).await);
+        let (acquire, release) = (load(scripts::ACQUIRE).await, load(scripts::RELEASE).await);
         Self { connection, acquire, release }
     }
 

@@ -6,9 +6,9 @@ use redis::{Cmd, Value};
 use ylock_core::engine::AcquisitionId;
 use ylock_core::{Error, ErrorKind, Key, Result};
 
-use crate::place;
+use crate::{place, scripts};
 
-/// An operation: its own file behind what all of them share.
+/// An operation.
 pub(crate) struct Script {
     text: &'static str,
     name: &'static str,
@@ -16,28 +16,17 @@ pub(crate) struct Script {
     hash: OnceLock<String>,
 }
 
-macro_rules! script {
-    ($script:ident, $name:literal) => {
-        pub(crate) static $script: Script = Script {
-            // Without the flag a server whose memory is full would refuse to renew and to give back too, and locks would
-            // be lost. What takes memory asks for it: see `server.rs` for the warning about eviction.
-            text: concat!(
-                "#!lua flags=allow-oom\n",
-                include_str!("../scripts/lock.lua"),
-                "\n",
-                include_str!(concat!("../scripts/", $name, ".lua"))
-            ),
-            name: $name,
-            hash: OnceLock::new(),
-        };
-    };
+impl Script {
+    const fn new(name: &'static str, text: &'static str) -> Self {
+        Self { text, name, hash: OnceLock::new() }
+    }
 }
 
-script!(ACQUIRE, "acquire");
-script!(RELEASE, "release");
-script!(RENEW, "renew");
-script!(INSPECT, "inspect");
-script!(REVOKE, "revoke");
+pub(crate) static ACQUIRE: Script = Script::new("acquire", scripts::ACQUIRE);
+pub(crate) static RELEASE: Script = Script::new("release", scripts::RELEASE);
+pub(crate) static RENEW: Script = Script::new("renew", scripts::RENEW);
+pub(crate) static INSPECT: Script = Script::new("inspect", scripts::INSPECT);
+pub(crate) static REVOKE: Script = Script::new("revoke", scripts::REVOKE);
 
 pub(super) static ALL: [&Script; 5] = [&ACQUIRE, &RELEASE, &RENEW, &INSPECT, &REVOKE];
 

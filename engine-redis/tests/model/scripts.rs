@@ -3,11 +3,11 @@
 use futures_util::StreamExt;
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, Value};
+use ylock_engine_redis::scripts;
 
 use super::reference::{Hears, Mode, Other, Renewal, Reply, Shown};
 use super::server;
 
-const LOCK: &str = include_str!("../../src/scripts/lock.lua");
 /// No lease ends while an operation is compared.
 const LEASE: &str = "3600000";
 
@@ -23,16 +23,10 @@ impl Scripts {
     pub(crate) async fn connect() -> Self {
         let mut connection = server::raw().await;
         let mut hashes = [const { String::new() }; 5];
-        let texts = [
-            include_str!("../../src/scripts/acquire.lua"),
-            include_str!("../../src/scripts/release.lua"),
-            include_str!("../../src/scripts/renew.lua"),
-            include_str!("../../src/scripts/revoke.lua"),
-            include_str!("../../src/scripts/inspect.lua"),
-        ];
+        let texts = [scripts::ACQUIRE, scripts::RELEASE, scripts::RENEW, scripts::REVOKE, scripts::INSPECT];
         for (hash, text) in hashes.iter_mut().zip(texts) {
             let mut load = redis::cmd("SCRIPT");
-            load.arg("LOAD").arg(format!("#!lua flags=allow-oom\n{LOCK}\n{text}"));
+            load.arg("LOAD").arg(text);
             *hash = load.query_async(&mut connection).await.expect("loaded");
         }
         let channel = ylock_core::Owner::new().to_string();
