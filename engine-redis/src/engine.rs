@@ -36,6 +36,7 @@ pub(crate) struct Client {
     pub(crate) connection: Arc<Connection>,
     pub(crate) environment: Arc<dyn Environment>,
     pub(crate) waiting: Waiting,
+    pub(crate) min_replicas: u32,
     pub(crate) doubts: Doubts,
     inbox: Arc<Inbox>,
     /// The name of the inbox's channel, without the part that all have.
@@ -63,7 +64,8 @@ impl RedisEngine {
         options.check()?;
         let environment = SystemEnvironment::shared();
         let connection = Arc::new(Connection::open(options, &environment).await?);
-        let channel = format!("{:032x}", environment.random_identity());
+        // Short: with the owner beside it, it must fit into what Redis keeps in the compact form of a hash, 64 bytes.
+        let channel = format!("{:016x}", environment.random());
         let inbox = Inbox::new(format!("ylock:{channel}"));
         if options.waiting() == Waiting::Told {
             inbox.open(&connection, &environment).await?;
@@ -72,6 +74,7 @@ impl RedisEngine {
             connection,
             environment,
             waiting: options.waiting(),
+            min_replicas: options.min_replicas(),
             doubts: Doubts::default(),
             inbox,
             channel,
@@ -118,6 +121,32 @@ impl Client {
     /// Undoes what there is of an acquisition, for good.
     pub(crate) async fn leave(&self, key: &Key, id: AcquisitionId) -> Result<()> {
         self.release(key, id, None).await.map(drop)
+    }
+
+    /// Waits until enough replicas have a grant. Otherwise it is given back.
+    pub(crate) async fn confirm(&self, grant: &Grant) -> Result<()> {
+        if self.min_replicas == 0 {
+            return Ok(());
+        }
+        // A renewal, because it writes on this connection: the grant may have been written on that of whoever released.
+        let call = Call::new(&scripts::RENEW, &grant.key)
+            .id(grant.id)
+            .arg(mode_word(grant.mode))
+            .arg(grant.lease.as_millis());
+        let confirmed = match self.connection.call_replicated(call, self.min_replicas).await {
+            Ok((mut answer, reached)) => Ok(answer.number::<u8>()? == 1 && reached),
+            Err(error) => Err(error),
+        };
+        if matches!(confirmed, Ok(true)) {
+            return Ok(());
+        }
+        self.leave(&grant.key, grant.id).await?;
+        confirmed?;
+        let message = format!(
+            "the lock was not replicated to {} replicas in time and was given back",
+            self.min_replicas
+        );
+        Err(Error::new(ErrorKind::Unavailable, message))
     }
 
     async fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {

@@ -120,7 +120,7 @@ impl<'a> Way<'a> {
             self.client.leave(key, *id).await?;
             return Ok(None);
         }
-        Ok(Some(Grant {
+        let grant = Grant {
             key: key.clone(),
             id: *id,
             mode: *mode,
@@ -129,7 +129,9 @@ impl<'a> Way<'a> {
             token: Some(told.token),
             sent: since,
             contended: told.contended,
-        }))
+        };
+        self.client.confirm(&grant).await?;
+        Ok(Some(grant))
     }
 
     /// Until it is told, or it is time to ask again.

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use redis::aio::{MultiplexedConnection, PubSub};
 use redis::io::tcp::TcpSettings;
-use redis::{AsyncConnectionConfig, Client, ConnectionAddr, IntoConnectionInfo, RedisConnectionInfo};
+use redis::{
+    AsyncConnectionConfig, Client, ConnectionAddr, IntoConnectionInfo, RedisConnectionInfo, RedisError, Value,
+};
 use tokio::sync::Mutex as AsyncMutex;
 use ylock_core::environment::Environment;
 use ylock_core::{Error, ErrorKind, Result};
@@ -23,6 +25,7 @@ pub(crate) struct Connection {
     address: String,
     config: AsyncConnectionConfig,
     connect_timeout: Duration,
+    request_timeout: Duration,
     environment: Arc<dyn Environment>,
     live: Mutex<Option<Live>>,
     /// Only one connects at a time; the others wait for what comes of it.
@@ -47,6 +50,7 @@ impl Connection {
                 .set_connection_timeout(Some(options.connect_timeout()))
                 .set_response_timeout(Some(options.request_timeout())),
             connect_timeout: options.connect_timeout(),
+            request_timeout: options.request_timeout(),
             environment: Arc::clone(environment),
             live: Mutex::new(None),
             connecting: AsyncMutex::new(()),
@@ -71,12 +75,35 @@ impl Connection {
             // A restart, or somebody emptied the cache.
             answer = call.by_text().query_async(&mut live.connection).await;
         }
-        answer.map(|value| Answer::new(value, call.script)).map_err(|error| {
-            if errors::ends_connection(&error) {
-                self.forget(live.number);
-            }
-            errors::classify(error)
-        })
+        let value = answer.map_err(|error| self.failed(&live, error))?;
+        Ok(Answer::new(value, call.script))
+    }
+
+    fn failed(&self, live: &Live, error: RedisError) -> Error {
+        if errors::ends_connection(&error) {
+            self.forget(live.number);
+        }
+        errors::classify(error)
+    }
+
+    /// Calls a script that writes, and waits until so many replicas have what it wrote; on the connection that wrote it, because
+    /// Redis counts by connection. Answers also whether they have it.
+    pub(crate) async fn call_replicated(&self, call: Call, replicas: u32) -> Result<(Answer, bool)> {
+        let mut live = self.live().await?;
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        let asked = async |connection: &mut MultiplexedConnection, script| {
+            // Half of the time of a request, so that the answer comes in time.
+            let patience = self.request_timeout / 2;
+            let mut both = redis::pipe();
+            both.add_command(script).cmd("WAIT").arg(replicas).arg(patience.as_millis() as u64);
+            both.query_async::<(Value, u32)>(connection).await
+        };
+        let mut answer = asked(&mut live.connection, call.by_hash()).await;
+        if answer.as_ref().is_err_and(errors::is_no_script) {
+            answer = asked(&mut live.connection, call.by_text()).await;
+        }
+        let (value, reached) = answer.map_err(|error| self.failed(&live, error))?;
+        Ok((Answer::new(value, call.script), reached >= replicas))
     }
 
     /// The server's clock, in microseconds since 1970.

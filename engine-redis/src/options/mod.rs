@@ -42,6 +42,7 @@ pub struct RedisOptions {
     request_timeout: Option<Duration>,
     connect_timeout: Duration,
     waiting: Waiting,
+    min_replicas: u32,
 }
 
 /// Whom to log in as.
@@ -65,6 +66,7 @@ impl RedisOptions {
             request_timeout: None,
             connect_timeout: Duration::from_secs(10),
             waiting: Waiting::default(),
+            min_replicas: 0,
         }
     }
 
@@ -120,6 +122,18 @@ impl RedisOptions {
         self
     }
 
+    /// How many replicas must have a grant before it counts; none by default. One that they do not have within the
+    /// [request timeout](Self::with_request_timeout) is given back, and the acquisition fails with
+    /// [`Unavailable`](ylock_core::ErrorKind::Unavailable). Costs one more trip, and that of the slowest of so many.
+    ///
+    /// It makes it rarer that a replica which takes over has forgotten a grant. It does not exclude it: renewals and releases
+    /// are not waited for, and Redis may let another replica take over.
+    #[must_use]
+    pub fn with_min_replicas(mut self, replicas: u32) -> Self {
+        self.min_replicas = replicas;
+        self
+    }
+
     /// Options from `redis://user:password@host:port/database?option=value`; `rediss` for TLS.
     ///
     /// `ylock_options` are those that the same URL gave for every engine; their lease bounds the request timeout.
@@ -148,6 +162,11 @@ impl RedisOptions {
     /// See [`with_waiting`](Self::with_waiting).
     pub fn waiting(&self) -> Waiting {
         self.waiting
+    }
+
+    /// See [`with_min_replicas`](Self::with_min_replicas).
+    pub fn min_replicas(&self) -> u32 {
+        self.min_replicas
     }
 
     /// The server, for messages: without the login.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ylock_core::options::duration;
+use ylock_core::options::{duration, number};
 use ylock_core::url::{EngineUrl, unknown_option};
 use ylock_core::{Options, Result};
 
@@ -10,7 +10,8 @@ use super::check::invalid;
 use super::{DEFAULT_PORT, Login, RedisOptions, Waiting};
 
 /// The options that a `redis://` URL may carry beside those of every engine.
-const NAMES: [&str; 5] = ["connect_timeout", "notify", "poll", "poll_longest", "request_timeout"];
+const NAMES: [&str; 6] =
+    ["connect_timeout", "min_replicas", "notify", "poll", "poll_longest", "request_timeout"];
 
 pub(super) fn read(url: &EngineUrl, common: &Options) -> Result<RedisOptions> {
     let [host] = &url.hosts[..] else {
@@ -27,6 +28,7 @@ pub(super) fn read(url: &EngineUrl, common: &Options) -> Result<RedisOptions> {
     for (name, value) in &url.options {
         match name.as_str() {
             "connect_timeout" => options.connect_timeout = duration(name, value)?,
+            "min_replicas" => options.min_replicas = number(name, value)?,
             "request_timeout" => options.request_timeout = Some(duration(name, value)?),
             "notify" => told = Some(switch(name, value)?),
             "poll" => poll = Some(duration(name, value)?),

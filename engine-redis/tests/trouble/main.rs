@@ -170,6 +170,27 @@ async fn a_server_that_is_gone_is_told_within_a_lease() {
 
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_grant_that_is_not_replicated_is_given_back() {
+    let server = OwnServer::start(Disk::Nothing).await;
+    let mut replica =
+        OwnServer::start_with(Disk::Nothing, &["--replicaof", "127.0.0.1", &server.port().to_string()]).await;
+    let ylock = client_with(server.options().with_lease(LEASE).with_min_replicas(1)).await;
+    let locks = ylock.locks("users");
+    // It takes the replica a moment to follow.
+    until("a grant is replicated", async || locks.write("alice").await.is_ok()).await;
+    let guard = within("granted", locks.write("alice")).await.unwrap();
+    assert!(guard.is_valid());
+    guard.unlock().await.unwrap();
+    replica.kill();
+    let error = within("the caller is told", locks.write("alice")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    assert!(error.to_string().contains("replicated"), "{error}");
+    let other = client(&server, LEASE).await;
+    assert!(other.locks("users").try_write("alice").await.unwrap().is_some(), "it was given back");
+}
+
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
 async fn a_full_memory_loses_no_lock() {
     let server = OwnServer::start(Disk::Nothing).await;
     let ylock = client(&server, LEASE).await;
