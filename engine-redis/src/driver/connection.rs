@@ -44,7 +44,7 @@ impl Connection {
     /// Connects, and looks whether the server will do.
     pub(crate) async fn open(options: &RedisOptions, environment: &Arc<dyn Environment>) -> Result<Self> {
         let connection = Self {
-            client: Client::open(info(options)?).map_err(errors::classify)?,
+            client: client(options)?,
             address: options.address(),
             config: AsyncConnectionConfig::new()
                 .set_connection_timeout(Some(options.connect_timeout()))
@@ -164,6 +164,32 @@ impl Connection {
     fn slot(&self) -> MutexGuard<'_, Option<Live>> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+#[cfg(not(feature = "tls"))]
+fn client(options: &RedisOptions) -> Result<Client> {
+    Client::open(info(options)?).map_err(errors::classify)
+}
+
+#[cfg(feature = "tls")]
+fn client(options: &RedisOptions) -> Result<Client> {
+    let info = info(options)?;
+    if !options.tls() {
+        return Client::open(info).map_err(errors::classify);
+    }
+    // The driver takes the one that the program has chosen, and would panic if nobody has. An error says that somebody has.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let root_cert = options.authority().map(authority).transpose()?;
+    let certificates = redis::TlsCertificates { client_tls: None, root_cert };
+    Client::build_with_tls(info, certificates).map_err(errors::classify)
+}
+
+#[cfg(feature = "tls")]
+fn authority(file: &std::path::Path) -> Result<Vec<u8>> {
+    std::fs::read(file).map_err(|error| {
+        let message = format!("tls_ca={} cannot be read", file.display());
+        Error::new(ErrorKind::Config, message).with_engine(crate::NAME).with_source(error)
+    })
 }
 
 fn info(options: &RedisOptions) -> Result<redis::ConnectionInfo> {

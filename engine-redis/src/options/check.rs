@@ -21,6 +21,9 @@ impl RedisOptions {
                 "TLS is not compiled in: switch on the Cargo feature \"tls\" of ylock-engine-redis, or \"redis-tls\" of ylock",
             ));
         }
+        if self.authority.is_some() && !self.tls {
+            return Err(invalid("tls_ca needs TLS: rediss://host:port/database"));
+        }
         self.check_timeouts()?;
         self.check_waiting()
     }

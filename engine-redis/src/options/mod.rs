@@ -1,5 +1,8 @@
 //! Where the server is, how to log in, and how waiters learn of their turn.
 
+#[cfg(feature = "tls")]
+use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use ylock_core::Result;
@@ -38,6 +41,7 @@ pub struct RedisOptions {
     database: i64,
     login: Option<Login>,
     tls: bool,
+    authority: Option<PathBuf>,
     lease: Duration,
     request_timeout: Option<Duration>,
     connect_timeout: Duration,
@@ -62,6 +66,7 @@ impl RedisOptions {
             database: 0,
             login: None,
             tls: false,
+            authority: None,
             lease: ylock_core::Options::default().lease(),
             request_timeout: None,
             connect_timeout: Duration::from_secs(10),
@@ -84,11 +89,18 @@ impl RedisOptions {
         self
     }
 
-    /// TLS; needs the feature `tls` of this crate, and a certificate that an authority vouches for that the operating system
-    /// trusts.
+    /// TLS; needs the feature `tls` of this crate, and a certificate that an authority vouches for which the operating system
+    /// trusts, or [this file](Self::with_authority).
     #[must_use]
     pub fn with_tls(mut self, tls: bool) -> Self {
         self.tls = tls;
+        self
+    }
+
+    /// The only authorities to trust with TLS, in a PEM file, instead of those of the operating system.
+    #[must_use]
+    pub fn with_authority(mut self, file: impl Into<PathBuf>) -> Self {
+        self.authority = Some(file.into());
         self
     }
 
@@ -185,6 +197,11 @@ impl RedisOptions {
 
     pub(crate) fn login(&self) -> Option<&Login> {
         self.login.as_ref()
+    }
+
+    #[cfg(feature = "tls")]
+    pub(crate) fn authority(&self) -> Option<&Path> {
+        self.authority.as_deref()
     }
 
     pub(crate) fn tls(&self) -> bool {

@@ -10,8 +10,8 @@ use super::check::invalid;
 use super::{DEFAULT_PORT, Login, RedisOptions, Waiting};
 
 /// The options that a `redis://` URL may carry beside those of every engine.
-const NAMES: [&str; 6] =
-    ["connect_timeout", "min_replicas", "notify", "poll", "poll_longest", "request_timeout"];
+const NAMES: [&str; 7] =
+    ["connect_timeout", "min_replicas", "notify", "poll", "poll_longest", "request_timeout", "tls_ca"];
 
 pub(super) fn read(url: &EngineUrl, common: &Options) -> Result<RedisOptions> {
     let [host] = &url.hosts[..] else {
@@ -30,6 +30,7 @@ pub(super) fn read(url: &EngineUrl, common: &Options) -> Result<RedisOptions> {
             "connect_timeout" => options.connect_timeout = duration(name, value)?,
             "min_replicas" => options.min_replicas = number(name, value)?,
             "request_timeout" => options.request_timeout = Some(duration(name, value)?),
+            "tls_ca" => options.authority = Some(value.into()),
             "notify" => told = Some(switch(name, value)?),
             "poll" => poll = Some(duration(name, value)?),
             "poll_longest" => longest = Some(duration(name, value)?),

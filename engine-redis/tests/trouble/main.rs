@@ -2,6 +2,8 @@
 #![allow(clippy::disallowed_methods, reason = "tests of real servers wait in real time")]
 
 mod own_server;
+#[cfg(feature = "tls")]
+mod tls;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

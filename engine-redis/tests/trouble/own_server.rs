@@ -29,7 +29,7 @@ impl OwnServer {
     }
 
     pub(crate) async fn start_with(disk: Disk, more: &[&str]) -> Self {
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let folder = std::env::temp_dir().join(format!("ylock-redis-{}", ylock_core::Owner::new()));
         std::fs::create_dir_all(&folder).unwrap();
         let more: Vec<String> = more.iter().map(|&word| word.to_owned()).collect();
@@ -81,6 +81,10 @@ impl OwnServer {
         };
         tokio::time::timeout(Duration::from_secs(20), answering).await.expect("the server answers");
     }
+}
+
+pub(crate) fn free_port() -> u16 {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
 }
 
 fn spawn(port: u16, disk: Disk, folder: &PathBuf, more: &[String]) -> Child {

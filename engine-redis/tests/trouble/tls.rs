@@ -1,0 +1,82 @@
+//! A server that wants TLS and a password.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, KeyUsagePurpose, SanType};
+use ylock_core::ErrorKind;
+use ylock_core::url::EngineUrl;
+use ylock_engine_redis::{RedisEngine, RedisOptions};
+
+use super::client_with;
+use super::own_server::{Disk, OwnServer, free_port};
+
+/// A folder with an authority, and a certificate for 127.0.0.1 that it vouches for.
+struct Papers(PathBuf);
+
+impl Papers {
+    fn make() -> Self {
+        let folder = std::env::temp_dir().join(format!("ylock-papers-{}", ylock_core::Owner::new()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        let mut params = CertificateParams::default();
+        params.subject_alt_names = vec![SanType::IpAddress(IpAddr::V4(Ipv4Addr::LOCALHOST))];
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &authority).unwrap();
+        std::fs::write(folder.join("ca.pem"), authority.pem()).unwrap();
+        std::fs::write(folder.join("key.pem"), key.serialize_pem()).unwrap();
+        std::fs::write(folder.join("certificate.pem"), certificate.pem()).unwrap();
+        Self(folder)
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+}
+
+impl Drop for Papers {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn options(url: &str) -> RedisOptions {
+    let url = EngineUrl::parse(url).unwrap();
+    RedisOptions::from_url(&url, &ylock_core::Options::default()).unwrap()
+}
+
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn tls_and_a_password_are_told_by_the_url() {
+    let (papers, stranger, port) = (Papers::make(), Papers::make(), free_port());
+    let words = ["--tls-port", &port.to_string(), "--tls-auth-clients", "no"].map(str::to_owned);
+    let files = [
+        ("--tls-cert-file", "certificate.pem"),
+        ("--tls-key-file", "key.pem"),
+        ("--tls-ca-cert-file", "ca.pem"),
+    ];
+    let files = files.iter().flat_map(|(option, file)| [(*option).to_owned(), papers.file(file)]);
+    let words: Vec<String> = words.into_iter().chain(files).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let server = OwnServer::start_with(Disk::Nothing, &words).await;
+    server.command(&["CONFIG", "SET", "requirepass", "p@ss"]).await;
+
+    let ca = papers.file("ca.pem");
+    let url = |password: &str, ca: &str| {
+        format!("rediss://:{password}@127.0.0.1:{port}/0?connect_timeout=3s&tls_ca={ca}")
+    };
+    let ylock = client_with(options(&url("p%40ss", &ca))).await;
+    assert!(ylock.locks("users").write("alice").await.unwrap().is_valid());
+    for (url, kind) in [
+        (url("wrong", &ca), ErrorKind::Config),
+        (url("p%40ss", &stranger.file("ca.pem")), ErrorKind::Unavailable),
+        (url("p%40ss", "/nowhere.pem"), ErrorKind::Config),
+    ] {
+        let error = RedisEngine::connect(&options(&url)).await.unwrap_err();
+        assert_eq!(error.kind(), kind, "{url}: {error}");
+        assert!(!format!("{error} {error:?}").contains("p@ss"), "{error}");
+    }
+}
