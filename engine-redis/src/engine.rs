@@ -129,11 +129,7 @@ impl Client {
             return Ok(());
         }
         // A renewal, because it writes on this connection: the grant may have been written on that of whoever released.
-        let call = Call::new(&scripts::RENEW, &grant.key)
-            .id(grant.id)
-            .arg(mode_word(grant.mode))
-            .arg(grant.lease.as_millis());
-        let confirmed = match self.connection.call_replicated(call, self.min_replicas).await {
+        let confirmed = match self.connection.call_replicated(renewal(grant), self.min_replicas).await {
             Ok((mut answer, reached)) => Ok(answer.number::<u8>()? == 1 && reached),
             Err(error) => Err(error),
         };
@@ -174,8 +170,7 @@ impl Client {
     }
 
     async fn renew(&self, holding: &Holding) -> Result<Renewal> {
-        let Grant { key, id, mode, lease, .. } = &holding.grant;
-        let mut call = Call::new(&scripts::RENEW, key).id(*id).arg(mode_word(*mode)).arg(lease.as_millis());
+        let mut call = renewal(&holding.grant);
         if let Some(next) = &holding.next {
             call = call
                 .id(next.id)
@@ -278,6 +273,12 @@ impl Drop for RedisEngine {
     fn drop(&mut self) {
         self.client.inbox.close();
     }
+}
+
+/// With nobody behind it.
+fn renewal(grant: &Grant) -> Call {
+    let Grant { key, id, mode, lease, .. } = grant;
+    Call::new(&scripts::RENEW, key).id(*id).arg(mode_word(*mode)).arg(lease.as_millis())
 }
 
 fn read_renewal(answer: &mut Answer, sent: Moment) -> Result<Renewal> {

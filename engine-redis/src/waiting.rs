@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ylock_core::engine::{AcquisitionId, Grant, Patience, Request};
+use ylock_core::engine::{AcquisitionId, Grant, Patience, Request, valid_until};
 use ylock_core::environment::Moment;
-use ylock_core::{Error, ErrorKind, Fairness, Mode, Options, Result, StoreToken};
+use ylock_core::{Error, ErrorKind, Fairness, Mode, Result, StoreToken};
 
 use crate::driver::{Answer, Call, Place, Told, scripts};
 use crate::engine::Client;
@@ -64,25 +64,25 @@ impl<'a> Way<'a> {
         loop {
             let sent = self.client.now();
             let since = *self.since.get_or_insert(sent);
-            match self.ask().await {
-                Ok(Said::Granted(told)) => match self.grant(told, since).await? {
-                    Some(grant) => return Ok(Some(grant)),
-                    None => self.since = None,
-                },
+            let told = match self.ask().await {
+                Ok(Said::Granted(told)) => Some((told, since)),
                 Ok(Said::Busy) => return Ok(None),
                 Ok(Said::Undone) => return Err(undone()),
                 Ok(Said::Queued { ticket, lease_ends_in, last_token }) => {
                     (self.ticket, self.since, self.answered) = (Some(ticket), Some(sent), self.client.now());
                     self.last_token = last_token;
-                    if let Some(told) = self.wait(lease_ends_in).await {
-                        match self.grant(told, sent).await? {
-                            Some(grant) => return Ok(Some(grant)),
-                            None => self.since = None,
-                        }
-                    }
+                    self.wait(lease_ends_in).await.map(|told| (told, sent))
                 }
-                Err(error) => self.bear(error).await?,
+                Err(error) => {
+                    self.bear(error).await?;
+                    None
+                }
+            };
+            let Some((told, since)) = told else { continue };
+            if let Some(grant) = self.grant(told, since).await? {
+                return Ok(Some(grant));
             }
+            self.since = None;
         }
     }
 
@@ -114,22 +114,12 @@ impl<'a> Way<'a> {
 
     /// A grant that is not older than `since`: unless this process was not running for so long that it is worth nothing.
     async fn grant(&self, told: Told, since: Moment) -> Result<Option<Grant>> {
-        let Request { key, id, mode, owner, lease, .. } = self.request;
-        let margin = Options::default().with_lease(*lease).margin();
-        if self.client.now() >= since.plus(lease.saturating_sub(margin)) {
+        let Request { key, id, lease, .. } = self.request;
+        if self.client.now() >= valid_until(since, *lease) {
             self.client.leave(key, *id).await?;
             return Ok(None);
         }
-        let grant = Grant {
-            key: key.clone(),
-            id: *id,
-            mode: *mode,
-            owner: *owner,
-            lease: *lease,
-            token: Some(told.token),
-            sent: since,
-            contended: told.contended,
-        };
+        let grant = Grant::of(self.request, Some(told.token), since, told.contended);
         self.client.confirm(&grant).await?;
         Ok(Some(grant))
     }

@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::guarantees::Guarantees;
 use crate::key::Key;
 use crate::mode::Mode;
-use crate::options::Fairness;
+use crate::options::{Fairness, margin};
 use crate::owner::Owner;
 use crate::token::{StoreToken, Token};
 
@@ -111,6 +111,20 @@ pub struct Grant {
     pub sent: Moment,
     /// Whether somebody who conflicts was waiting elsewhere at the last look.
     pub contended: bool,
+}
+
+impl Grant {
+    /// What a request was given.
+    pub fn of(request: &Request, token: Option<StoreToken>, sent: Moment, contended: bool) -> Self {
+        let Request { id, mode, owner, lease, .. } = *request;
+        Self { key: request.key.clone(), id, mode, owner, lease, token, sent, contended }
+    }
+}
+
+/// When a grant that was last shown at `sent` may no longer be relied on: its lease, less the
+/// [margin](crate::Options::margin).
+pub fn valid_until(sent: Moment, lease: Duration) -> Moment {
+    sent.plus(lease.saturating_sub(margin(lease)))
 }
 
 /// A grant as its holder wants the store to show it from now on.

@@ -72,8 +72,12 @@ impl dyn Environment {
 
     /// A duration between a half and three halves of `middle`, so that those who wait do not move in step.
     pub fn jitter(&self, middle: Duration) -> Duration {
-        let fraction = (self.random() >> 11) as f64 / (1u64 << 53) as f64;
-        middle.mul_f64(0.5 + fraction)
+        middle.mul_f64(0.5 + self.fraction())
+    }
+
+    /// A number from zero on and below one.
+    pub fn fraction(&self) -> f64 {
+        (self.random() >> 11) as f64 / (1u64 << 53) as f64
     }
 }
 

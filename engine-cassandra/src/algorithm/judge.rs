@@ -90,14 +90,8 @@ impl Contender {
             }
     }
 
-    /// Everybody else's places: what a row shows itself, and who waits behind it in the same client.
     fn others(&self, look: &Partition) -> impl Iterator<Item = Place> {
-        let slot = self.slot;
-        look.rows
-            .iter()
-            .filter(move |seen| seen.slot != slot)
-            .filter_map(|seen| Some((seen.slot, seen.row.as_ref()?)))
-            .flat_map(|(slot, row)| Place::all_of(slot, row))
+        places_of_others(look, self.slot)
     }
 
     fn conflicts_with(&self, other: &Place) -> bool {
@@ -177,14 +171,17 @@ pub fn others(look: &Partition, slot: Slot) -> usize {
     others.filter(|seen| seen.row.as_ref().is_some_and(|row| row.state != State::Idle)).count()
 }
 
-/// Whether somebody who conflicts with `mode` waits elsewhere.
-pub fn is_contended(look: &Partition, slot: Slot, mode: Mode) -> bool {
-    look.rows
-        .iter()
-        .filter(|seen| seen.slot != slot)
+/// Everybody else's places: what a row shows itself, and who waits behind it in the same client.
+pub fn places_of_others(look: &Partition, slot: Slot) -> impl Iterator<Item = Place> {
+    let others = look.rows.iter().filter(move |seen| seen.slot != slot);
+    others
         .filter_map(|seen| Some((seen.slot, seen.row.as_ref()?)))
         .flat_map(|(slot, row)| Place::all_of(slot, row))
-        .any(|place| !place.is_held() && place.mode.conflicts_with(mode))
+}
+
+/// Whether somebody who conflicts with `mode` waits elsewhere.
+pub fn is_contended(look: &Partition, slot: Slot, mode: Mode) -> bool {
+    places_of_others(look, slot).any(|place| !place.is_held() && place.mode.conflicts_with(mode))
 }
 
 /// The largest ticket that each of the others shows.
@@ -198,12 +195,7 @@ pub fn tickets(look: &Partition, slot: Slot) -> impl Iterator<Item = i64> {
 
 /// The tickets of all others who wait.
 pub fn waiting(look: &Partition, slot: Slot) -> impl Iterator<Item = Ticket> {
-    let others = look.rows.iter().filter(move |seen| seen.slot != slot);
-    let places = others.filter_map(|seen| Some((seen.slot, seen.row.as_ref()?)));
-    places
-        .flat_map(|(slot, row)| Place::all_of(slot, row))
-        .filter(|place| !place.is_held())
-        .map(|place| place.ticket)
+    places_of_others(look, slot).filter(|place| !place.is_held()).map(|place| place.ticket)
 }
 
 /// The largest token that is left of anybody.

@@ -6,11 +6,10 @@
 
 use std::sync::Arc;
 
-use ylock_core::engine::{Grant, Holding, LossReason, Renewal};
+use ylock_core::engine::{Grant, Holding, LossReason, Renewal, valid_until};
 use ylock_core::{Mode, Result};
 
 use super::judge::is_contended;
-use super::queue::valid_until;
 use super::seat::Seat;
 use super::store::{Next, Partition, State};
 

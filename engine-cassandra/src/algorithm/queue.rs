@@ -18,11 +18,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ylock_core::engine::{Grant, Request};
-use ylock_core::environment::Moment;
-use ylock_core::{Error, ErrorKind, Mode, Options, Result};
+use ylock_core::engine::{Grant, Request, valid_until};
+use ylock_core::{Error, ErrorKind, Mode, Result};
 
-use super::judge::{Contender, Place, Verdict, is_contended};
+use super::judge::{Contender, Verdict, is_contended, places_of_others};
 use super::pace::{self, Pace};
 use super::patience::Patience;
 use super::seat::Seat;
@@ -120,37 +119,21 @@ pub async fn try_get_lock(seat: &Arc<Seat>, request: &Request, longest: Duration
 
 /// Whether somebody who conflicts has an entry in the main row.
 fn is_taken(look: &Partition, seat: &Seat, mode: Mode) -> bool {
-    let others = look.rows.iter().filter(|seen| seen.slot != seat.client.slot);
-    let places = others.filter_map(|seen| Some((seen.slot, seen.row.as_ref()?)));
-    places
-        .flat_map(|(slot, row)| Place::all_of(slot, row))
-        .any(|place| place.is_in_main() && place.mode.conflicts_with(mode))
+    let mut others = places_of_others(look, seat.client.slot);
+    others.any(|place| place.is_in_main() && place.mode.conflicts_with(mode))
 }
 
 fn enter(seat: &Arc<Seat>, request: &Request, me: &Contender, look: &Partition) -> Result<Grant> {
     let sent = seat.sent();
     seat.enter(request)?;
-    Ok(Grant {
-        key: request.key.clone(),
-        id: request.id,
-        mode: request.mode,
-        owner: request.owner,
-        lease: request.lease,
-        token: me.claimed,
-        sent,
-        contended: is_contended(look, seat.client.slot, request.mode),
-    })
+    let contended = is_contended(look, seat.client.slot, request.mode);
+    Ok(Grant::of(request, me.claimed, sent, contended))
 }
 
 /// Whether the lease of the claim, counted from before it was sent, still has its margin. The look took time, and the process
 /// may have been stopped: a row may have expired since.
 fn is_in_time(seat: &Seat, request: &Request) -> bool {
     seat.client.now() < valid_until(seat.sent(), request.lease)
-}
-
-/// When a grant that was last shown at `sent` may no longer be relied on.
-pub(super) fn valid_until(sent: Moment, lease: Duration) -> Moment {
-    sent.plus(lease.saturating_sub(Options::default().with_lease(lease).margin()))
 }
 
 /// Whether a waiter must show itself again.

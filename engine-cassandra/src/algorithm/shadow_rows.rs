@@ -20,15 +20,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ylock_core::engine::{Grant, Request};
-use ylock_core::environment::Environment;
+use ylock_core::engine::{Grant, Request, valid_until};
 use ylock_core::{Mode, Result};
 
-use super::judge::{Contender, Verdict, is_contended};
+use super::judge::{Contender, Verdict, is_contended, places_of_others};
 use super::patience::Patience;
-use super::queue::{revoked, valid_until};
+use super::queue::revoked;
 use super::seat::Seat;
-use super::store::{Partition, State};
+use super::store::Partition;
 
 /// Listing 4.6: the longest wait while somebody else is inside.
 const ANOTHER_IS_OWNER: Duration = Duration::from_millis(1_000);
@@ -103,8 +102,7 @@ async fn try_lock(seat: &Arc<Seat>, request: &Request) -> Result<Outcome> {
 
 /// Whether somebody else says that it is inside.
 fn is_in_main_row(look: &Partition, seat: &Seat) -> bool {
-    let others = look.rows.iter().filter(|seen| seen.slot != seat.client.slot);
-    others.filter_map(|seen| seen.row.as_ref()).any(|row| row.state == State::Held)
+    places_of_others(look, seat.client.slot).any(|place| place.is_held())
 }
 
 async fn give_way(seat: &Arc<Seat>, request: &Request) -> Result<Outcome> {
@@ -113,21 +111,13 @@ async fn give_way(seat: &Arc<Seat>, request: &Request) -> Result<Outcome> {
 }
 
 fn grant(seat: &Arc<Seat>, request: &Request, look: &Partition) -> Result<Grant> {
-    Ok(Grant {
-        key: request.key.clone(),
-        id: request.id,
-        mode: request.mode,
-        owner: request.owner,
-        lease: request.lease,
-        token: seat.moved_in(request)?,
-        sent: seat.sent(),
-        contended: is_contended(look, seat.client.slot, Mode::Write),
-    })
+    let token = seat.moved_in(request)?;
+    let contended = is_contended(look, seat.client.slot, Mode::Write);
+    Ok(Grant::of(request, token, seat.sent(), contended))
 }
 
 /// Waits for a random time between none and `longest`.
 async fn wait_up_to(seat: &Seat, longest: Duration) {
-    let environment: &dyn Environment = &*seat.client.environment;
-    let fraction = (environment.random() >> 11) as f64 / (1u64 << 53) as f64;
-    environment.sleep(longest.mul_f64(fraction)).await;
+    let environment = &seat.client.environment;
+    environment.sleep(longest.mul_f64(environment.fraction())).await;
 }

@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::engine::{AcquisitionId, Grant, LossReason};
+use crate::engine::{AcquisitionId, Grant, LossReason, valid_until};
 use crate::environment::{Environment, Moment};
 use crate::key::Key;
-use crate::options::margin;
 
 /// Ended for good. No clock ever shows a moment before it, so a comparison with it always says "over".
 const OVER: u64 = 0;
@@ -109,7 +108,7 @@ impl Validity {
     }
 
     fn end_of_lease(&self, sent: Moment) -> Moment {
-        sent.plus(self.lease.saturating_sub(margin(self.lease)))
+        valid_until(sent, self.lease)
     }
 
     fn replace(&self, from: u64, to: u64) -> bool {

@@ -139,16 +139,8 @@ impl MemoryEngine {
             // Drawn only now, under the lock of the store: whoever enters later draws later.
             let token = self.store.next_token()?;
             state.enter(request.id, token, now.plus(request.lease), wall);
-            Ok(Attempt::Entered(Grant {
-                key: request.key.clone(),
-                id: request.id,
-                mode: request.mode,
-                owner: request.owner,
-                lease: request.lease,
-                token: Some(token),
-                sent: now,
-                contended: state.is_contended(request.id),
-            }))
+            let contended = state.is_contended(request.id);
+            Ok(Attempt::Entered(Grant::of(request, Some(token), now, contended)))
         })
     }
 
