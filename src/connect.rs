@@ -20,6 +20,8 @@ const NOT_YET: [&str; 1] = ["zookeeper"];
 /// - `memory://`: a new, empty store inside this process, like [`Ylock::in_memory`].
 /// - `cassandra://user:password@host1,host2:port/keyspace`, with the Cargo feature `cassandra`.
 /// - `redis://user:password@host:port/database`, with the Cargo feature `redis`; `rediss://` for TLS, with `redis-tls`.
+/// - `redis+sentinel://user:password@host1,host2:port/service/database`: the master that the Sentinels know by the name of the
+///   service; and `redis+cluster://user:password@host1,host2:port`. The same features, and `rediss+…` for TLS.
 ///
 /// The options `lease`, `fairness`, `hand_over`, `hand_over_time` and `wait` may follow after `?` with every engine; they
 /// become the [`Options`] of the client. An engine has options of its own beside them. Letters that have a meaning
@@ -38,13 +40,18 @@ const NOT_YET: [&str; 1] = ["zookeeper"];
 pub async fn connect(url: &str) -> Result<Ylock> {
     let url = EngineUrl::parse(url)?;
     let options = common_options(&url)?;
-    let client = match url.scheme.as_str() {
+    let client = match engine_of(&url.scheme) {
         "memory" => in_memory(&url)?,
         "cassandra" => cassandra(&url, &options).await?,
         "redis" | "rediss" => redis(&url, &options).await?,
-        scheme => return Err(no_such_engine(scheme)),
+        _ => return Err(no_such_engine(&url.scheme)),
     };
     Ok(client.with_options(options))
+}
+
+/// What follows a plus is for the engine: what the servers are together.
+fn engine_of(scheme: &str) -> &str {
+    scheme.split_once('+').map_or(scheme, |(engine, _)| engine)
 }
 
 /// The options that mean the same with every engine. The others are left to the engine.
@@ -98,7 +105,7 @@ async fn redis(url: &EngineUrl, _options: &Options) -> Result<Ylock> {
 
 fn no_such_engine(scheme: &str) -> Error {
     let there = ENGINES.iter().map(|name| format!("{name}://")).collect::<Vec<_>>().join(" and ");
-    if let Some((_, feature)) = FEATURES.iter().find(|(known, _)| *known == scheme) {
+    if let Some((_, feature)) = FEATURES.iter().find(|(known, _)| *known == engine_of(scheme)) {
         return wrong(format!(
             "{scheme}:// is not compiled in: switch on the Cargo feature {feature:?} of ylock"
         ));

@@ -67,9 +67,31 @@ async fn an_engine_that_is_not_compiled_in_names_its_feature() {
 #[cfg(not(feature = "redis"))]
 #[tokio::test]
 async fn redis_that_is_not_compiled_in_names_its_features() {
-    for (scheme, feature) in [("redis", "redis"), ("rediss", "redis-tls")] {
+    for (scheme, feature) in
+        [("redis", "redis"), ("rediss+cluster", "redis-tls"), ("redis+sentinel", "redis")]
+    {
         let complaint = complaint(&format!("{scheme}://localhost")).await;
         assert!(complaint.contains(&format!("switch on the Cargo feature \"{feature}\"")), "{complaint}");
+    }
+}
+
+#[cfg(feature = "redis")]
+#[tokio::test]
+async fn urls_of_several_redis_servers_say_what_is_missing_or_too_much() {
+    for (url, part) in [
+        ("redis://here,there", "Several are named in redis+sentinel:// and redis+cluster://"),
+        ("redis+ring://here", "\"ring\" is no kind of Redis"),
+        ("redis+sentinel://here,there", "no service is given"),
+        (
+            "redis+sentinel://here/users/many",
+            "the path ends with the number of a database, not with \"many\"",
+        ),
+        ("redis+sentinel://here/users?sentinel_user=me", "sentinel_user has no sentinel_password"),
+        ("redis+cluster://here,there/1", "a cluster has one database"),
+        ("redis+cluster://here?sentinel_password=x", "but no Sentinels"),
+    ] {
+        let complaint = complaint(url).await;
+        assert!(complaint.contains(part), "{url}: {complaint}");
     }
 }
 
@@ -108,6 +130,12 @@ async fn no_error_shows_a_secret() {
     for url in [
         "redis://me:hunter2@localhost,here",
         "redis://me:hunter2@localhost/hunter3",
+        "redis+hunter4://me:hunter2@localhost",
+        "redis+cluster://me:hunter2@localhost,here/1",
+        "redis+cluster://me:hunter2@localhost?sentinel_password=hunter3",
+        "redis+sentinel://me:hunter2@localhost,here",
+        "redis+sentinel://me:hunter2@localhost,here/users/many",
+        "redis+sentinel://me:hunter2@localhost,here/users?sentinel_user=me",
         "redis://me:hunter2@localhost?leese=1s",
         "casandra://me:hunter2@localhost/keyspace",
         "memory://me:hunter2@",

@@ -1,5 +1,6 @@
 //! The engine: one script per operation, and what this client knows beside what the server has.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,34 +14,35 @@ use ylock_core::engine::{
 use ylock_core::environment::{Environment, Moment, SystemEnvironment};
 use ylock_core::{Error, ErrorKind, Guarantees, Key, Result};
 
-use crate::driver::{Answer, Call, Connection, Inbox, Place, scripts};
-use crate::options::{RedisOptions, Waiting};
+use crate::driver::{Answer, Call, Inbox, Place, Store, scripts};
+use crate::options::{RedisOptions, Topology, Waiting};
 use crate::waiting::{Doubts, Way, alive, mode_word};
-use crate::{NAME, inspect};
+use crate::{NAME, inspect, place};
 
 /// For how long a request that nobody answered may still be on its way: longer than any connection holds it back.
 const LATE: Duration = Duration::from_secs(60);
 /// How old the guess of the server's clock may be.
 const CLOCK_AGE: Duration = Duration::from_secs(10);
 
-/// Locks on a Redis server: one hash each.
+/// Locks on Redis: one hash each.
 #[derive(Debug)]
 pub struct RedisEngine {
     client: Arc<Client>,
     request_timeout: Duration,
+    guarantees: Guarantees,
 }
 
 /// What this client knows.
 #[derive(Debug)]
 pub(crate) struct Client {
-    pub(crate) connection: Arc<Connection>,
+    pub(crate) store: Arc<Store>,
     pub(crate) environment: Arc<dyn Environment>,
     pub(crate) waiting: Waiting,
     pub(crate) min_replicas: u32,
+    /// Whether tokens grow from holder to holder also when another server takes over; otherwise there are none.
+    pub(crate) fencing: bool,
     pub(crate) doubts: Doubts,
     inbox: Arc<Inbox>,
-    /// The name of the inbox's channel, without the part that all have.
-    channel: String,
     /// Places in the inbox of those who joined a queue with a release, until they come by themselves.
     expected: Mutex<HashMap<AcquisitionId, Place>>,
     clock: ServerClock,
@@ -55,39 +57,41 @@ struct ServerClock {
 }
 
 impl RedisEngine {
-    /// Connects to a server and makes a client.
+    /// Connects to the servers and makes a client.
     ///
     /// # Errors
-    /// [`Config`](ErrorKind::Config) for bad options, a refused login or a server that is too old;
+    /// [`Config`](ErrorKind::Config) for bad options, a refused login or a server that is too old or of the wrong kind;
     /// [`Unavailable`](ErrorKind::Unavailable) if nobody answers.
     pub async fn connect(options: &RedisOptions) -> Result<Self> {
         options.check()?;
         let environment = SystemEnvironment::shared();
-        let connection = Arc::new(Connection::open(options, &environment).await?);
+        let store = Arc::new(Store::open(options, &environment).await?);
+        let guarantees = guarantees(options.topology());
+        let in_a_cluster = *options.topology() == Topology::Cluster;
         // Short: with the owner beside it, it must fit into what Redis keeps in the compact form of a hash, 64 bytes.
-        let channel = format!("{:016x}", environment.random());
-        let inbox = Inbox::new(format!("ylock:{channel}"));
-        if options.waiting() == Waiting::Told {
-            inbox.open(&connection, &environment).await?;
-        }
+        let name = format!("{:016x}", environment.random());
         let client = Client {
-            connection,
+            inbox: Inbox::new(name, in_a_cluster, &store, &environment),
+            store,
             environment,
             waiting: options.waiting(),
             min_replicas: options.min_replicas(),
+            fencing: guarantees.fencing,
             doubts: Doubts::default(),
-            inbox,
-            channel,
             expected: Mutex::default(),
             clock: ServerClock::default(),
         };
+        // In a cluster there is a channel for each part of the locks, and it is known only later which are needed.
+        if options.waiting() == Waiting::Told && !in_a_cluster {
+            client.inbox.listen("").await?;
+        }
         client.ask_for_the_time().await?;
-        Ok(Self { client: Arc::new(client), request_timeout: options.request_timeout() })
+        Ok(Self { client: Arc::new(client), request_timeout: options.request_timeout(), guarantees })
     }
 
     /// How many scripts this client has called, those of connecting included.
     pub fn requests(&self) -> u64 {
-        self.client.connection.requests()
+        self.client.store.requests()
     }
 
     fn check(&self, request: &Request) -> Result<()> {
@@ -108,8 +112,19 @@ impl Client {
     }
 
     /// What the server shall call: nothing for somebody who asks by itself.
-    pub(crate) fn channel(&self) -> &str {
-        if self.waiting == Waiting::Told { &self.channel } else { "-" }
+    pub(crate) fn channel(&self, place: &str) -> Cow<'_, str> {
+        if self.waiting == Waiting::Told { self.inbox.channel(place) } else { "-".into() }
+    }
+
+    /// Sees to it that messages about a lock are heard. Answers whether one may have been missed until now.
+    pub(crate) async fn listen(&self, key: &Key) -> bool {
+        match self.inbox.listen(&place::of(key)).await {
+            Ok(is_new) => is_new,
+            Err(error) => {
+                tracing::debug!(%error, "messages cannot be heard; waiters ask by themselves until they can");
+                false
+            }
+        }
     }
 
     /// The place in the inbox that was kept, or a new one.
@@ -129,7 +144,7 @@ impl Client {
             return Ok(());
         }
         // A renewal, because it writes on this connection: the grant may have been written on that of whoever released.
-        let confirmed = match self.connection.call_replicated(renewal(grant), self.min_replicas).await {
+        let confirmed = match self.store.call_replicated(renewal(grant), self.min_replicas).await {
             Ok((mut answer, reached)) => Ok(answer.number::<u8>()? == 1 && reached),
             Err(error) => Err(error),
         };
@@ -153,34 +168,36 @@ impl Client {
             self.expected().entry(next.id).or_insert_with(|| self.inbox.place(next.id));
             call = self.with_next(call, next);
         }
-        let was_there = self.connection.call(call).await?.number::<u8>()? == 1;
+        let was_there = self.store.call(call).await?.number::<u8>()? == 1;
         self.doubts.end(id);
         self.expected().remove(&id);
         Ok(if was_there { Release::Released } else { Release::WasGone })
     }
 
     fn with_next(&self, call: Call, next: &Request) -> Call {
+        let channel = self.channel(call.place());
         call.id(next.id)
             .arg(mode_word(next.mode))
             .arg(next.lease.as_millis())
             .arg(ticket_word(next.ticket))
             .arg(alive(next).as_millis())
             .arg(next.owner)
-            .arg(self.channel())
+            .arg(channel)
     }
 
     async fn renew(&self, holding: &Holding) -> Result<Renewal> {
         let mut call = renewal(&holding.grant);
         if let Some(next) = &holding.next {
+            let channel = self.channel(call.place());
             call = call
                 .id(next.id)
                 .arg(mode_word(next.mode))
                 .arg(ticket_word(next.ticket))
                 .arg(next.owner)
-                .arg(self.channel());
+                .arg(channel);
         }
         let sent = self.now();
-        let mut answer = self.connection.call(call).await?;
+        let mut answer = self.store.call(call).await?;
         read_renewal(&mut answer, sent)
     }
 
@@ -189,7 +206,7 @@ impl Client {
         let mut best: Option<(Duration, i64)> = None;
         for _ in 0..3 {
             let before = self.now();
-            let server = self.connection.server_time().await?;
+            let server = self.store.server_time().await?;
             let trip = self.now().since(before);
             let ahead = server - micros(before.plus(trip / 2));
             if best.is_none_or(|(shortest, _)| trip < shortest) {
@@ -226,7 +243,7 @@ impl Engine for RedisEngine {
     }
 
     fn guarantees(&self) -> Guarantees {
-        Guarantees::ALL.with_durable(false)
+        self.guarantees
     }
 
     fn environment(&self) -> Arc<dyn Environment> {
@@ -254,13 +271,13 @@ impl Engine for RedisEngine {
     }
 
     async fn inspect(&self, key: &Key) -> Result<Inspection> {
-        let answer = self.client.connection.call(Call::new(&scripts::INSPECT, key)).await?;
-        inspect::read(answer).map_err(|error| error.with_key(key))
+        let answer = self.client.store.call(Call::new(&scripts::INSPECT, key)).await?;
+        inspect::read(answer, self.client.fencing).map_err(|error| error.with_key(key))
     }
 
     async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
         let call = Call::new(&scripts::REVOKE, key).id(id);
-        Ok(self.client.connection.call(call).await?.number::<u8>()? == 1)
+        Ok(self.client.store.call(call).await?.number::<u8>()? == 1)
     }
 
     async fn close(&self) -> Result<()> {
@@ -273,6 +290,11 @@ impl Drop for RedisEngine {
     fn drop(&mut self) {
         self.client.inbox.close();
     }
+}
+
+/// A server that takes over may not have the last writes, and not the same time: then tokens can fall.
+fn guarantees(topology: &Topology) -> Guarantees {
+    Guarantees::ALL.with_durable(false).with_fencing(*topology == Topology::Single)
 }
 
 /// With nobody behind it.

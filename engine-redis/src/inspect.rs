@@ -11,15 +11,17 @@ use crate::driver::Answer;
 /// The whole hash.
 struct Hash {
     now: i64,
+    /// Whether tokens are shown.
+    fencing: bool,
     fields: HashMap<String, String>,
 }
 
 /// Reads what the script `inspect` answered.
-pub(crate) fn read(mut answer: Answer) -> Result<Inspection> {
+pub(crate) fn read(mut answer: Answer, fencing: bool) -> Result<Inspection> {
     let now = answer.number()?;
     let list = answer.list()?;
     let fields = list.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
-    let hash = Hash { now, fields };
+    let hash = Hash { now, fencing, fields };
     Ok(Inspection { holders: hash.holders()?, queue: hash.queue()? })
 }
 
@@ -40,7 +42,7 @@ impl Hash {
                     owner: self.owner(id)?,
                     mode: mode_of(mode)?,
                     since: time(number(since)?),
-                    token: token.map(Into::into),
+                    token: token.filter(|_| self.fencing).map(Into::into),
                 },
             ));
         }

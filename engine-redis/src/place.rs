@@ -12,6 +12,12 @@ pub(crate) fn of(key: &Key) -> String {
     format!("ylock:{{{}}}:{}:{group}:{name}", part(key), group.len())
 }
 
+/// The part that the key of a hash says.
+pub(crate) fn part_of(place: &str) -> Option<&str> {
+    let (_, rest) = place.split_once('{')?;
+    Some(rest.split_once('}')?.0)
+}
+
 /// FNV-1a over group and name, kept apart by a byte that is in no UTF-8.
 fn part(key: &Key) -> u32 {
     let bytes = key.group().bytes().chain([0xff]).chain(key.name().bytes());
@@ -34,6 +40,7 @@ mod tests {
     /// These must never change.
     #[test]
     fn a_place_is_for_ever() {
-        assert_eq!(of(&Key::new("users", "alice").unwrap()), "ylock:{116}:5:users:alice");
+        let place = of(&Key::new("users", "alice").unwrap());
+        assert_eq!((place.as_str(), part_of(&place)), ("ylock:{116}:5:users:alice", Some("116")));
     }
 }

@@ -71,6 +71,10 @@ impl<'a> Way<'a> {
                 Ok(Said::Queued { ticket, lease_ends_in, last_token }) => {
                     (self.ticket, self.since, self.answered) = (Some(ticket), Some(sent), self.client.now());
                     self.last_token = last_token;
+                    if self.place.is_some() && self.client.listen(&self.request.key).await {
+                        // Its turn may have come before it could hear of it.
+                        continue;
+                    }
                     self.wait(lease_ends_in).await.map(|told| (told, sent))
                 }
                 Err(error) => {
@@ -89,7 +93,7 @@ impl<'a> Way<'a> {
     async fn ask(&mut self) -> Result<Said> {
         // Stays if this future is dropped before there is an answer.
         self.client.doubts.begin(self.request.id);
-        let answer = self.client.connection.call(self.question()).await;
+        let answer = self.client.store.call(self.question()).await;
         self.doubtful |= answer.is_err();
         if !self.doubtful {
             self.client.doubts.end(self.request.id);
@@ -100,8 +104,9 @@ impl<'a> Way<'a> {
     fn question(&self) -> Call {
         let Request { key, id, mode, lease, patience, fairness, owner, .. } = self.request;
         let ticket = self.ticket.map_or("-".to_owned(), |ticket| ticket.to_string());
-        Call::new(&scripts::ACQUIRE, key)
-            .id(*id)
+        let call = Call::new(&scripts::ACQUIRE, key);
+        let channel = self.client.channel(call.place());
+        call.id(*id)
             .arg(mode_word(*mode))
             .arg(lease.as_millis())
             .arg(if *patience == Patience::Try { "try" } else { "queue" })
@@ -109,7 +114,7 @@ impl<'a> Way<'a> {
             .arg(ticket)
             .arg(alive(self.request).as_millis())
             .arg(owner)
-            .arg(self.client.channel())
+            .arg(channel)
     }
 
     /// A grant that is not older than `since`: unless this process was not running for so long that it is worth nothing.
@@ -119,7 +124,8 @@ impl<'a> Way<'a> {
             self.client.leave(key, *id).await?;
             return Ok(None);
         }
-        let grant = Grant::of(self.request, Some(told.token), since, told.contended);
+        let token = self.client.fencing.then_some(told.token);
+        let grant = Grant::of(self.request, token, since, told.contended);
         self.client.confirm(&grant).await?;
         Ok(Some(grant))
     }

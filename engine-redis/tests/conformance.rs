@@ -1,4 +1,4 @@
-//! The Redis engine, told and polling, asked by the suite that every engine answers.
+//! The Redis engine, on one server, behind Sentinels and on a cluster, asked by the suite that every engine answers.
 
 mod server;
 
@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use server::Servers;
 use ylock_core::Guarantees;
 use ylock_core::engine::Engine;
 use ylock_core::testkit::Harness;
@@ -14,23 +15,25 @@ use ylock_engine_redis::options::Waiting;
 const POLL: Waiting = Waiting::Poll { first: Duration::from_millis(5), longest: Duration::from_millis(40) };
 
 #[derive(Debug)]
-struct Redis(Waiting);
+struct Redis(Servers, Waiting);
 
 #[async_trait]
 impl Harness for Redis {
     fn name(&self) -> &str {
-        match self.0 {
-            Waiting::Told => "redis",
-            _ => "redis polling",
+        match (self.0, self.1) {
+            (Servers::Single, Waiting::Told) => "redis",
+            (Servers::Single, _) => "redis polling",
+            (Servers::Sentinel, _) => "redis sentinel",
+            (Servers::Cluster, _) => "redis cluster",
         }
     }
 
     fn guarantees(&self) -> Guarantees {
-        Guarantees::ALL.with_durable(false)
+        Guarantees::ALL.with_durable(false).with_fencing(self.0 == Servers::Single)
     }
 
     async fn engine(&self) -> Arc<dyn Engine> {
-        Arc::new(server::engine(self.0).await)
+        Arc::new(self.0.engine(self.1).await)
     }
 
     fn lease(&self) -> Duration {
@@ -46,7 +49,7 @@ impl Harness for Redis {
     }
 
     async fn left_behind(&self, group: &str) -> usize {
-        server::left_behind(group).await
+        self.0.left_behind(group).await
     }
 
     fn bound(&self) -> Duration {
@@ -55,15 +58,33 @@ impl Harness for Redis {
 }
 
 ylock_core::conformance_tests!(
-    Redis(Waiting::Told),
+    Redis(Servers::Single, Waiting::Told),
     #[ignore = "needs redis: run `cargo xtask test`"]
 );
 
 mod polling {
-    use super::{POLL, Redis};
+    use super::{POLL, Redis, Servers};
 
     ylock_core::conformance_tests!(
-        Redis(POLL),
+        Redis(Servers::Single, POLL),
+        #[ignore = "needs redis: run `cargo xtask test`"]
+    );
+}
+
+mod sentinel {
+    use super::{Redis, Servers, Waiting};
+
+    ylock_core::conformance_tests!(
+        Redis(Servers::Sentinel, Waiting::Told),
+        #[ignore = "needs redis: run `cargo xtask test`"]
+    );
+}
+
+mod cluster {
+    use super::{Redis, Servers, Waiting};
+
+    ylock_core::conformance_tests!(
+        Redis(Servers::Cluster, Waiting::Told),
         #[ignore = "needs redis: run `cargo xtask test`"]
     );
 }

@@ -5,13 +5,14 @@ mod server;
 
 use std::time::Duration;
 
+use server::Servers;
 use ylock_core::url::Secret;
 use ylock_core::{ErrorKind, Key, Options, Ylock};
 use ylock_engine_redis::{RedisEngine, RedisOptions};
 
 /// The rights that `guarantees.md` asks for.
 const RIGHTS: &str = "resetkeys resetchannels -@all ~ylock:* &ylock:* +evalsha +eval +script|load +time +hmget +hget +hset +hdel +hkeys \
-     +hgetall +pexpireat +publish +pubsub|numsub +subscribe +ping +info";
+     +hgetall +pexpireat +publish +pubsub|numsub +subscribe +hello +ping +info";
 
 fn name() -> String {
     ylock_core::Owner::new().to_string()
@@ -35,7 +36,7 @@ async fn place_of(ylock: &Ylock, group: &str) -> String {
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn something_else_in_the_place_of_a_lock_is_an_error_that_names_it() {
-    let (ylock, group) = (client(&server::options()).await, name());
+    let (ylock, group) = (client(&Servers::Single.options()).await, name());
     let place = place_of(&ylock, &group).await;
     let mut connection = server::raw().await;
     redis::cmd("DEL").arg(&place).exec_async(&mut connection).await.unwrap();
@@ -58,7 +59,7 @@ async fn garbage_in_a_lock_is_an_error_and_never_acquired() {
     for (field, garbage) in
         [("hn", "many"), ("t", "a token"), ("q:0", "nobody"), ("f", "first"), ("h:x", "w")]
     {
-        let (ylock, group) = (client(&server::options()).await, name());
+        let (ylock, group) = (client(&Servers::Single.options()).await, name());
         let place = place_of(&ylock, &group).await;
         let mut damage = redis::cmd("HSET");
         damage.arg(&place).arg(field).arg(garbage).arg("n").arg(1).arg("k").arg(1);
@@ -82,7 +83,7 @@ async fn a_user_with_the_rights_of_the_docs_can_do_everything() {
         create.arg(right);
     });
     create.exec_async(&mut connection).await.unwrap();
-    let options = server::options().with_login(Some(user.clone()), Secret::new(password));
+    let options = Servers::Single.options().with_login(Some(user.clone()), Secret::new(password));
     let (one, two) = (client(&options).await, client(&options).await);
     let group = name();
     let guard = one.locks(&*group).write("name").await.unwrap();
@@ -105,7 +106,7 @@ async fn a_user_with_the_rights_of_the_docs_can_do_everything() {
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn a_wrong_password_is_told_and_not_shown() {
-    let options = server::options().with_login(None, Secret::new("hunter2"));
+    let options = Servers::Single.options().with_login(None, Secret::new("hunter2"));
     let error = RedisEngine::connect(&options).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config, "{error}");
     assert!(!format!("{error} {error:?} {options:?}").contains("hunter2"));
@@ -114,7 +115,8 @@ async fn a_wrong_password_is_told_and_not_shown() {
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn databases_are_strangers() {
-    let (one, two) = (client(&server::options()).await, client(&server::options().with_database(1)).await);
+    let (one, two) =
+        (client(&Servers::Single.options()).await, client(&Servers::Single.options().with_database(1)).await);
     let group = name();
     let _here = one.locks(&*group).write("name").await.unwrap();
     assert!(two.locks(&*group).try_write("name").await.unwrap().is_some());

@@ -3,7 +3,29 @@
 use redis::{ErrorKind as DriverKind, RedisError, ServerErrorKind};
 use ylock_core::{Error, ErrorKind};
 
+use crate::options::Address;
+
 type Meaning = (ErrorKind, &'static str);
+
+/// The server of a cluster that a lock is to be looked for on.
+#[derive(Debug)]
+pub(super) struct Redirection {
+    pub(super) to: Address,
+    /// Only this time: the lock is on its way there.
+    pub(super) only_now: bool,
+}
+
+impl Redirection {
+    /// Reads `slot host:port`, as `from` said it.
+    pub(super) fn of(error: &RedisError, from: &Address) -> Option<Self> {
+        let (address, _) = error.redirect_node()?;
+        let (host, port) = address.rsplit_once(':')?;
+        // No host: the one that said it.
+        let host = if host.is_empty() { &from.host } else { host };
+        let only_now = error.kind() == DriverKind::Server(ServerErrorKind::Ask);
+        Some(Self { to: Address::new(host, port.parse().ok()?), only_now })
+    }
+}
 
 /// What happened, in our words, with the driver's error as its source.
 pub(super) fn classify(error: RedisError) -> Error {
@@ -16,7 +38,7 @@ pub(super) fn ends_connection(error: &RedisError) -> bool {
     error.is_unrecoverable_error()
         || error.is_io_error()
         || error.is_timeout()
-        || matches!(error.code(), Some("READONLY" | "LOADING" | "MASTERDOWN"))
+        || matches!(error.code(), Some("READONLY" | "LOADING" | "MASTERDOWN" | "CLUSTERDOWN"))
 }
 
 /// Whether the server does not know the script.

@@ -1,30 +1,33 @@
-//! Where the server tells this client that somebody's turn has come.
+//! Where the servers tell this client that somebody's turn has come.
 //!
-//! One connection and one channel per client, for all of its waiters. A message is a hint that saves a question: what counts is
-//! what the server has stored, and every waiter asks for it from time to time.
+//! One connection to each server that is to tell something, and one channel for all waiters of the client; in a cluster one for each
+//! part of the locks. A message is a hint that saves a question: what counts is what the server has stored, and every waiter asks
+//! for it from time to time. So a connection that broke is made again by the next waiter that asks.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use futures_util::StreamExt;
-use redis::aio::{PubSubSink, PubSubStream};
-use tokio::sync::Notify;
-use ylock_core::StoreToken;
+use redis::aio::MultiplexedConnection;
+use redis::{FromRedisValue, PushInfo, PushKind};
+use tokio::sync::{Mutex as AsyncMutex, Notify};
 use ylock_core::engine::AcquisitionId;
-use ylock_core::environment::Environment;
+use ylock_core::environment::{Environment, Moment};
+use ylock_core::{Error, ErrorKind, Result, StoreToken};
 
-use super::connection::Connection;
 use super::errors;
 use super::scripts::{self, Call};
+use super::store::Store;
+use crate::options::Address;
+use crate::place;
 
-/// How often a silent connection is asked whether it is still there, and how long it may take to say so.
+/// How often a connection is asked whether it is still there, and how long it may take to say so.
 const PROBE: Duration = Duration::from_secs(5);
-/// Pauses before connecting again: doubled from the first to the longest.
-const FIRST_PAUSE: Duration = Duration::from_millis(10);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// After a connection could not be made: for so long nobody tries again.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Somebody was let in.
 #[derive(Clone, Copy, Debug)]
@@ -35,10 +38,35 @@ pub(crate) struct Told {
 
 /// See the [module](self).
 pub(crate) struct Inbox {
-    channel: String,
+    /// What the channels of this client are called.
+    name: String,
+    /// One channel for each part of the locks.
+    by_part: bool,
+    store: Arc<Store>,
+    environment: Arc<dyn Environment>,
     waiters: Mutex<HashMap<AcquisitionId, Arc<Waiter>>>,
+    lines: Mutex<Lines>,
+    /// Only one makes a connection or subscribes; the others wait for what comes of it.
+    subscribing: AsyncMutex<()>,
+    next_number: AtomicU64,
     is_closed: AtomicBool,
-    closing: Notify,
+}
+
+#[derive(Default)]
+struct Lines {
+    /// By their numbers.
+    open: HashMap<u64, Line>,
+    /// Over which one a channel is heard.
+    heard: HashMap<String, u64>,
+    failed: Option<Moment>,
+}
+
+/// A connection for messages. The driver takes what the server tells by itself, when a part goes elsewhere, for the answer to
+/// something: so nothing but subscriptions goes over it, and the message itself is believed, not that it was an answer.
+#[derive(Clone)]
+struct Line {
+    connection: MultiplexedConnection,
+    server: Arc<Address>,
 }
 
 #[derive(Default)]
@@ -55,44 +83,172 @@ pub(crate) struct Place {
 }
 
 impl Inbox {
-    /// An inbox to which nobody listens yet.
-    pub(crate) fn new(channel: String) -> Arc<Self> {
-        let (waiters, is_closed, closing) = (Mutex::default(), AtomicBool::new(false), Notify::new());
-        Arc::new(Self { channel, waiters, is_closed, closing })
+    /// An inbox of which nothing is heard yet.
+    pub(crate) fn new(
+        name: String,
+        by_part: bool,
+        store: &Arc<Store>,
+        environment: &Arc<dyn Environment>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            name,
+            by_part,
+            store: Arc::clone(store),
+            environment: Arc::clone(environment),
+            waiters: Mutex::default(),
+            lines: Mutex::default(),
+            subscribing: AsyncMutex::new(()),
+            next_number: AtomicU64::new(0),
+            is_closed: AtomicBool::new(false),
+        })
     }
 
-    /// Listens to the channel, from now until the inbox is closed.
-    pub(crate) async fn open(
-        self: &Arc<Self>,
-        connection: &Arc<Connection>,
-        environment: &Arc<dyn Environment>,
-    ) -> ylock_core::Result<()> {
-        let listener = Listener {
-            inbox: Arc::clone(self),
-            connection: Arc::clone(connection),
-            environment: Arc::clone(environment),
-        };
-        let first = listener.subscribe().await?;
-        environment.spawn(Box::pin(listener.listen(first)));
-        Ok(())
+    /// What the server shall call for a lock: without the part that all channels have.
+    pub(crate) fn channel(&self, place: &str) -> Cow<'_, str> {
+        match place::part_of(place) {
+            Some(part) if self.by_part => format!("{{{part}}}:{}", self.name).into(),
+            _ => self.name.as_str().into(),
+        }
     }
 
     /// Takes a place, or the one that was kept for this acquisition. To be called before the server hears of it: the message may
     /// come before the answer.
     pub(crate) fn place(self: &Arc<Self>, id: AcquisitionId) -> Place {
-        let waiter = Arc::clone(self.lock().entry(id).or_default());
+        let waiter = Arc::clone(self.waiters().entry(id).or_default());
         Place { inbox: Arc::clone(self), id, waiter }
     }
 
-    /// Ends the connection.
+    /// Sees to it that messages about a lock are heard. Answers whether they were not until now: then one may have been missed.
+    pub(crate) async fn listen(self: &Arc<Self>, place: &str) -> Result<bool> {
+        let channel = format!("ylock:{}", self.channel(place));
+        if self.is_heard(&channel, place) || self.has_just_failed() {
+            return Ok(false);
+        }
+        let _only_one = self.subscribing.lock().await;
+        if self.is_heard(&channel, place) {
+            return Ok(true);
+        }
+        let subscribed = self.subscribe(&channel, place).await;
+        if subscribed.is_err() {
+            self.lines().failed = Some(self.environment.now());
+        }
+        subscribed.map(|()| true)
+    }
+
+    /// Over a connection to the server that requests about the lock go to: another one would not be told.
+    fn is_heard(&self, channel: &str, place: &str) -> bool {
+        let lines = self.lines();
+        let Some(line) = lines.heard.get(channel).and_then(|number| lines.open.get(number)) else {
+            return false;
+        };
+        let goes_to = self.store.server_for(place).ok().and_then(|server| server.address());
+        goes_to.is_none_or(|address| *address == *line.server)
+    }
+
+    fn has_just_failed(&self) -> bool {
+        self.lines().failed.is_some_and(|failed| self.environment.now().since(failed) < PAUSE)
+    }
+
+    async fn subscribe(self: &Arc<Self>, channel: &str, place: &str) -> Result<()> {
+        let mut line = self.line_for(place).await?;
+        let word = if self.by_part { "SSUBSCRIBE" } else { "SUBSCRIBE" };
+        let answer: Result<(), _> = redis::cmd(word).arg(channel).exec_async(&mut line.connection).await;
+        if let Err(error) = answer {
+            if error.redirect_node().is_some() {
+                self.store.look_again();
+            }
+            return Err(errors::classify(error));
+        }
+        if self.is_heard(channel, place) {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Unavailable, "the server did not confirm the channel"))
+    }
+
+    /// The connection to the server that keeps a lock, or a new one.
+    async fn line_for(self: &Arc<Self>, place: &str) -> Result<Line> {
+        let server = self.store.server_for(place)?;
+        if let Some(address) = server.address() {
+            let lines = self.lines();
+            if let Some(line) = lines.open.values().find(|line| *line.server == *address) {
+                return Ok(line.clone());
+            }
+        }
+        let number = self.next_number.fetch_add(1, Ordering::Relaxed);
+        let inbox = Arc::downgrade(self);
+        let hear = move |push: PushInfo| -> Result<(), ()> {
+            if let Some(inbox) = inbox.upgrade() {
+                inbox.hear(number, &push);
+            }
+            Ok(())
+        };
+        let (address, connection) = server.listen(hear).await?;
+        let line = Line { connection, server: address };
+        self.lines().open.insert(number, line.clone());
+        self.environment.spawn(Box::pin(probe(Arc::downgrade(self), number)));
+        if self.is_closed.load(Ordering::Acquire) {
+            self.end(number);
+        }
+        Ok(line)
+    }
+
+    /// What comes over a connection.
+    fn hear(self: &Arc<Self>, number: u64, push: &PushInfo) {
+        let text =
+            |place: usize| push.data.get(place).and_then(|value| String::from_redis_value_ref(value).ok());
+        match (&push.kind, text(0), text(1)) {
+            (PushKind::Message | PushKind::SMessage, _, Some(message)) => self.pass_on(&message),
+            (PushKind::Subscribe | PushKind::SSubscribe, Some(channel), _) => {
+                self.lines().heard.insert(channel, number);
+            }
+            // The part goes elsewhere.
+            (PushKind::SUnsubscribe, Some(channel), _) => {
+                // Unless it is heard from the other server by now.
+                self.lines().heard.retain(|heard, line| *heard != channel || *line != number);
+                self.store.look_again();
+                self.wake_all();
+            }
+            (PushKind::Disconnection, ..) => {
+                self.end(number);
+                self.wake_all();
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&self, number: u64) {
+        let mut lines = self.lines();
+        lines.heard.retain(|_, line| *line != number);
+        lines.open.remove(&number);
+    }
+
+    /// Ends all connections.
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
-        self.closing.notify_one();
+        *self.lines() = Lines::default();
+    }
+
+    fn pass_on(&self, text: &str) {
+        let Some(message) = Message::read(text) else {
+            return tracing::warn!(
+                text,
+                "a message that nobody understands came to the channel of this client"
+            );
+        };
+        // A grant that nobody waits for was caused by a request that came late: left alone, it would keep others out for a lease.
+        if let Some(Message { id, place, .. }) = self.deliver(message) {
+            let (store, call) = (Arc::clone(&self.store), Call::at(&scripts::RELEASE, place).id(id).arg(0));
+            self.environment.spawn(Box::pin(async move {
+                if let Err(error) = store.call(call).await {
+                    tracing::debug!(%error, "a grant that nobody waits for could not be given back");
+                }
+            }));
+        }
     }
 
     /// Passes a message on. Answers it if nobody waits for it.
     fn deliver(&self, message: Message) -> Option<Message> {
-        let waiter = self.lock().get(&message.id).cloned();
+        let waiter = self.waiters().get(&message.id).cloned();
         let Some(waiter) = waiter else { return Some(message) };
         *waiter.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(message.told);
         waiter.wake.notify_one();
@@ -101,11 +257,36 @@ impl Inbox {
 
     /// Messages may have been missed: everybody asks.
     fn wake_all(&self) {
-        self.lock().values().for_each(|waiter| waiter.wake.notify_one());
+        self.waiters().values().for_each(|waiter| waiter.wake.notify_one());
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<AcquisitionId, Arc<Waiter>>> {
+    fn waiters(&self) -> MutexGuard<'_, HashMap<AcquisitionId, Arc<Waiter>>> {
         self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lines(&self) -> MutexGuard<'_, Lines> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A connection can be dead without either side being told: asks it, until it is gone.
+async fn probe(inbox: Weak<Inbox>, number: u64) {
+    loop {
+        let Some(environment) = inbox.upgrade().map(|inbox| Arc::clone(&inbox.environment)) else { return };
+        environment.sleep(PROBE).await;
+        let Some(line) = inbox.upgrade().and_then(|inbox| inbox.lines().open.get(&number).cloned()) else {
+            return;
+        };
+        let (mut connection, ping) = (line.connection, redis::cmd("PING"));
+        let answers = tokio::select! {
+            biased;
+            answer = ping.exec_async(&mut connection) => answer.is_ok(),
+            () = environment.sleep(PROBE) => false,
+        };
+        if !answers && let Some(inbox) = inbox.upgrade() {
+            inbox.end(number);
+            inbox.wake_all();
+        }
     }
 }
 
@@ -119,7 +300,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.inbox.lock().remove(&self.id);
+        self.inbox.waiters().remove(&self.id);
     }
 }
 
@@ -141,91 +322,9 @@ impl Message {
     }
 }
 
-/// The task behind an inbox.
-struct Listener {
-    inbox: Arc<Inbox>,
-    connection: Arc<Connection>,
-    environment: Arc<dyn Environment>,
-}
-
-impl Listener {
-    /// Hears, and connects again and again, until the inbox is closed.
-    async fn listen(self, (sink, stream): (PubSubSink, PubSubStream)) {
-        self.hear(sink, stream).await;
-        let mut pause = FIRST_PAUSE;
-        while !self.inbox.is_closed.load(Ordering::Acquire) {
-            match self.subscribe().await {
-                Ok((sink, stream)) => {
-                    pause = FIRST_PAUSE;
-                    self.inbox.wake_all();
-                    self.hear(sink, stream).await;
-                }
-                Err(error) => {
-                    tracing::debug!(%error, "the channel for messages cannot be opened; it is tried again");
-                }
-            }
-            self.environment.sleep(self.environment.jitter(pause)).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
-        }
-    }
-
-    async fn subscribe(&self) -> ylock_core::Result<(PubSubSink, PubSubStream)> {
-        let (mut sink, stream) = self.connection.for_messages().await?.split();
-        sink.subscribe(&self.inbox.channel).await.map_err(errors::classify)?;
-        Ok((sink, stream))
-    }
-
-    /// Hears until the connection breaks or the inbox is closed.
-    async fn hear(&self, mut sink: PubSubSink, mut stream: PubSubStream) {
-        loop {
-            tokio::select! {
-                biased;
-                () = self.inbox.closing.notified() => return,
-                message = stream.next() => match message.and_then(|message| message.get_payload::<String>().ok()) {
-                    Some(text) => self.pass_on(&text),
-                    None => return,
-                },
-                () = self.environment.sleep(PROBE) => {
-                    // A connection can be dead without either side being told.
-                    if !self.answers(&mut sink).await {
-                        return;
-                    }
-                }
-            }
-        }
-    }
-
-    async fn answers(&self, sink: &mut PubSubSink) -> bool {
-        tokio::select! {
-            biased;
-            answer = sink.ping::<redis::Value>() => answer.is_ok(),
-            () = self.environment.sleep(PROBE) => false,
-        }
-    }
-
-    fn pass_on(&self, text: &str) {
-        let Some(message) = Message::read(text) else {
-            return tracing::warn!(
-                text,
-                "a message that nobody understands came to the channel of this client"
-            );
-        };
-        // A grant that nobody waits for was caused by a request that came late: left alone, it would keep others out for a lease.
-        if let Some(Message { id, place, .. }) = self.inbox.deliver(message) {
-            let (connection, call) =
-                (Arc::clone(&self.connection), Call::at(&scripts::RELEASE, place).id(id).arg(0));
-            self.environment.spawn(Box::pin(async move {
-                if let Err(error) = connection.call(call).await {
-                    tracing::debug!(%error, "a grant that nobody waits for could not be given back");
-                }
-            }));
-        }
-    }
-}
-
 impl fmt::Debug for Inbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Inbox").field("waiters", &self.lock().len()).finish_non_exhaustive()
+        f.debug_struct("Inbox").field("waiters", &self.waiters().len()).finish_non_exhaustive()
     }
 }
 

@@ -1,11 +1,16 @@
 //! The only part that knows the driver.
 
+mod access;
+mod cluster;
 mod connection;
 mod errors;
 mod inbox;
 pub(crate) mod scripts;
+mod sentinel;
 mod server;
+mod slots;
+mod store;
 
-pub(crate) use connection::Connection;
 pub(crate) use inbox::{Inbox, Place, Told};
 pub(crate) use scripts::{Answer, Call};
+pub(crate) use store::Store;

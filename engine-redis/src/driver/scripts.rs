@@ -58,6 +58,11 @@ impl Call {
         Self { script, place, arguments: Vec::with_capacity(9) }
     }
 
+    /// The lock.
+    pub(crate) fn place(&self) -> &str {
+        &self.place
+    }
+
     pub(crate) fn id(self, id: AcquisitionId) -> Self {
         self.arg(format_args!("{:032x}", id.as_u128()))
     }

@@ -4,12 +4,26 @@ use redis::aio::MultiplexedConnection;
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::errors;
+use crate::options::Address;
 
 /// The first version with script flags and with channels that belong to a part of a cluster.
 const NEEDED: (u32, u32) = (7, 0);
 
+/// What a server is meant to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Single,
+    /// Whichever the Sentinels say.
+    Master,
+    PartOfCluster,
+}
+
 /// Looks at the server once, when a client connects.
-pub(super) async fn check(connection: &mut MultiplexedConnection, address: &str) -> Result<()> {
+pub(super) async fn check(
+    connection: &mut MultiplexedConnection,
+    address: &Address,
+    kind: Kind,
+) -> Result<()> {
     let said: Result<String, _> = redis::cmd("INFO").query_async(connection).await;
     let said = match said {
         Ok(said) => said,
@@ -19,17 +33,12 @@ pub(super) async fn check(connection: &mut MultiplexedConnection, address: &str)
     };
     let field = |name: &str| said.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     check_version(field("redis_version"), address)?;
-    if field("role") == Some("slave") {
-        return Err(wrong(address, "is a replica, which takes no locks: name the one that it follows"));
-    }
-    if field("cluster_enabled") == Some("1") {
-        return Err(wrong(address, "is part of a cluster; this URL is for a single server"));
-    }
+    check_role(field("role") == Some("slave"), field("cluster_enabled") == Some("1"), kind, address)?;
     if let Some(policy) = field("maxmemory_policy").filter(|policy| *policy != "noeviction")
         && field("maxmemory") != Some("0")
     {
         tracing::warn!(
-            server = address,
+            server = %address,
             policy,
             "the server throws away keys when its memory is full, locks among them: set maxmemory-policy to noeviction"
         );
@@ -37,7 +46,27 @@ pub(super) async fn check(connection: &mut MultiplexedConnection, address: &str)
     Ok(())
 }
 
-fn check_version(version: Option<&str>, address: &str) -> Result<()> {
+fn check_role(is_replica: bool, is_part: bool, kind: Kind, address: &Address) -> Result<()> {
+    match (kind, is_replica, is_part) {
+        (Kind::PartOfCluster, _, true) | (Kind::Single | Kind::Master, false, false) => Ok(()),
+        (Kind::PartOfCluster, _, false) => Err(wrong(
+            address,
+            "is not part of a cluster: its URL begins with redis://, not redis+cluster://",
+        )),
+        (Kind::Single | Kind::Master, _, true) => {
+            Err(wrong(address, "is part of a cluster: its URL begins with redis+cluster://"))
+        }
+        (Kind::Single, true, _) => {
+            Err(wrong(address, "is a replica, which takes no locks: name the one that it follows"))
+        }
+        (Kind::Master, true, _) => {
+            let message = format!("the server at {address} is a replica: another one is about to take over");
+            Err(Error::new(ErrorKind::Unavailable, message).with_engine(crate::NAME))
+        }
+    }
+}
+
+fn check_version(version: Option<&str>, address: &Address) -> Result<()> {
     let Some(version) = version else { return Ok(()) };
     let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
     let found = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
@@ -47,7 +76,7 @@ fn check_version(version: Option<&str>, address: &str) -> Result<()> {
     Err(wrong(address, &format!("is version {version}; {}.{} or later is needed", NEEDED.0, NEEDED.1)))
 }
 
-fn wrong(address: &str, what: &str) -> Error {
+fn wrong(address: &Address, what: &str) -> Error {
     Error::new(ErrorKind::Config, format!("the server at {address} {what}")).with_engine(crate::NAME)
 }
 
@@ -57,12 +86,11 @@ mod tests {
 
     #[test]
     fn an_old_server_is_told_which_version_is_needed() {
+        let here = Address::new("here", 1);
         for old in ["6.2.14", "5.0", "nonsense"] {
-            let error = check_version(Some(old), "here:1").unwrap_err();
+            let error = check_version(Some(old), &here).unwrap_err();
             assert!(error.to_string().contains("7.0 or later"), "{error}");
         }
-        assert!(
-            check_version(Some("7.0.15"), "here:1").is_ok() && check_version(Some("10.0"), "here:1").is_ok()
-        );
+        assert!(check_version(Some("7.0.15"), &here).is_ok() && check_version(Some("10.0"), &here).is_ok());
     }
 }

@@ -2,7 +2,7 @@
 
 use ylock_core::{Error, ErrorKind, Result};
 
-use super::{RedisOptions, Waiting};
+use super::{RedisOptions, Topology, Waiting};
 
 impl RedisOptions {
     /// Checks that every value is within its limits.
@@ -10,9 +10,7 @@ impl RedisOptions {
     /// # Errors
     /// [`Config`](ErrorKind::Config) that names the option and the limit.
     pub fn check(&self) -> Result<()> {
-        if self.host.is_empty() {
-            return Err(invalid("no host is given: redis://host:port/database"));
-        }
+        self.check_servers()?;
         if self.database < 0 {
             return Err(invalid(format!("{} is not the number of a database", self.database)));
         }
@@ -26,6 +24,24 @@ impl RedisOptions {
         }
         self.check_timeouts()?;
         self.check_waiting()
+    }
+
+    fn check_servers(&self) -> Result<()> {
+        if self.addresses.is_empty() || self.addresses.iter().any(|address| address.host.is_empty()) {
+            return Err(invalid("no host is given: redis://host:port/database"));
+        }
+        match &self.topology {
+            Topology::Sentinel { service } if service.is_empty() => Err(invalid(
+                "no service is given: redis+sentinel://host1,host2/service, with the name that the Sentinels know the master by",
+            )),
+            Topology::Cluster if self.database != 0 => {
+                Err(invalid("a cluster has one database, 0: redis+cluster://host1,host2"))
+            }
+            Topology::Single | Topology::Cluster if self.sentinel_login.is_some() => Err(invalid(
+                "a login to Sentinels is given, but no Sentinels: redis+sentinel://host1,host2/service",
+            )),
+            _ => Ok(()),
+        }
     }
 
     fn check_timeouts(&self) -> Result<()> {

@@ -1,18 +1,21 @@
-//! Where the server is, how to log in, and how waiters learn of their turn.
+//! Where the servers are, how to log in, and how waiters learn of their turn.
 
-#[cfg(feature = "tls")]
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ylock_core::Result;
 use ylock_core::url::Secret;
 
+mod address;
 mod check;
 mod url;
 
-/// The port of a host that names none.
+pub(crate) use address::{Address, Topology};
+
+/// The port of a server that names none.
 pub const DEFAULT_PORT: u16 = 6379;
+/// The port of a Sentinel that names none.
+pub const DEFAULT_SENTINEL_PORT: u16 = 26_379;
 
 /// How a waiter learns that its turn has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,15 +34,16 @@ pub enum Waiting {
     },
 }
 
-/// How to reach a server and how to use it.
+/// How to reach the servers and how to use them.
 ///
 /// Redis 7.0 or later, or Valkey. Nothing is checked before [`check`](Self::check), which connecting does first.
 #[derive(Clone, Debug)]
 pub struct RedisOptions {
-    host: String,
-    port: u16,
+    addresses: Vec<Address>,
+    topology: Topology,
     database: i64,
     login: Option<Login>,
+    sentinel_login: Option<Login>,
     tls: bool,
     authority: Option<PathBuf>,
     lease: Duration,
@@ -60,11 +64,32 @@ pub(crate) struct Login {
 impl RedisOptions {
     /// Options with every default, for this server.
     pub fn new(host: impl Into<String>, port: u16) -> Self {
+        Self::with_addresses(vec![Address::new(host, port)], Topology::Single)
+    }
+
+    /// Options with every default, for the master that these Sentinels know under the name of a service.
+    ///
+    /// When another server takes over, so do the clients. What it does not have of the last writes is lost: locks that were granted
+    /// in them are granted again. So there are no tokens.
+    pub fn sentinel(hosts: impl IntoIterator<Item = (String, u16)>, service: impl Into<String>) -> Self {
+        Self::with_addresses(addresses(hosts), Topology::Sentinel { service: service.into() })
+    }
+
+    /// Options with every default, for a Redis Cluster; any of its servers will do, and several are better than one.
+    ///
+    /// When a replica takes over, what it does not have of the last writes is lost: locks that were granted in them are granted
+    /// again. So there are no tokens.
+    pub fn cluster(hosts: impl IntoIterator<Item = (String, u16)>) -> Self {
+        Self::with_addresses(addresses(hosts), Topology::Cluster)
+    }
+
+    fn with_addresses(addresses: Vec<Address>, topology: Topology) -> Self {
         Self {
-            host: host.into(),
-            port,
+            addresses,
+            topology,
             database: 0,
             login: None,
+            sentinel_login: None,
             tls: false,
             authority: None,
             lease: ylock_core::Options::default().lease(),
@@ -75,7 +100,7 @@ impl RedisOptions {
         }
     }
 
-    /// The number of the database; 0 by default. Clients exclude each other within one only.
+    /// The number of the database; 0 by default, and always in a cluster. Clients exclude each other within one only.
     #[must_use]
     pub fn with_database(mut self, database: i64) -> Self {
         self.database = database;
@@ -86,6 +111,13 @@ impl RedisOptions {
     #[must_use]
     pub fn with_login(mut self, user: Option<String>, password: Secret) -> Self {
         self.login = Some(Login { user, password });
+        self
+    }
+
+    /// Logs in to the Sentinels; without this nobody does.
+    #[must_use]
+    pub fn with_sentinel_login(mut self, user: Option<String>, password: Secret) -> Self {
+        self.sentinel_login = Some(Login { user, password });
         self
     }
 
@@ -120,7 +152,7 @@ impl RedisOptions {
         self
     }
 
-    /// How long connecting may take in all; 10 s by default.
+    /// How long connecting to one server may take; 10 s by default.
     #[must_use]
     pub fn with_connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
@@ -146,7 +178,9 @@ impl RedisOptions {
         self
     }
 
-    /// Options from `redis://user:password@host:port/database?option=value`; `rediss` for TLS.
+    /// Options from `redis://user:password@host:port/database?option=value`,
+    /// `redis+sentinel://user:password@host1,host2:port/service/database` or `redis+cluster://user:password@host1,host2:port`;
+    /// `rediss` for TLS.
     ///
     /// `ylock_options` are those that the same URL gave for every engine; their lease bounds the request timeout.
     ///
@@ -181,14 +215,12 @@ impl RedisOptions {
         self.min_replicas
     }
 
-    /// The server, for messages: without the login.
-    pub(crate) fn address(&self) -> String {
-        let Self { host, port, .. } = self;
-        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+    pub(crate) fn addresses(&self) -> &[Address] {
+        &self.addresses
     }
 
-    pub(crate) fn host(&self) -> (&str, u16) {
-        (&self.host, self.port)
+    pub(crate) fn topology(&self) -> &Topology {
+        &self.topology
     }
 
     pub(crate) fn database(&self) -> i64 {
@@ -199,7 +231,10 @@ impl RedisOptions {
         self.login.as_ref()
     }
 
-    #[cfg(feature = "tls")]
+    pub(crate) fn sentinel_login(&self) -> Option<&Login> {
+        self.sentinel_login.as_ref()
+    }
+
     pub(crate) fn authority(&self) -> Option<&Path> {
         self.authority.as_deref()
     }
@@ -207,4 +242,8 @@ impl RedisOptions {
     pub(crate) fn tls(&self) -> bool {
         self.tls
     }
+}
+
+fn addresses(hosts: impl IntoIterator<Item = (String, u16)>) -> Vec<Address> {
+    hosts.into_iter().map(|(host, port)| Address::new(host, port)).collect()
 }

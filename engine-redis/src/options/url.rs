@@ -1,27 +1,32 @@
-//! The options of a `redis://` or `rediss://` URL.
+//! The options of a `redis://`, `redis+sentinel://` or `redis+cluster://` URL, each also with `rediss`.
 
 use std::time::Duration;
 
 use ylock_core::options::{duration, number};
-use ylock_core::url::{EngineUrl, unknown_option};
+use ylock_core::url::{EngineUrl, Host, Secret, unknown_option};
 use ylock_core::{Options, Result};
 
 use super::check::invalid;
-use super::{DEFAULT_PORT, Login, RedisOptions, Waiting};
+use super::{DEFAULT_PORT, DEFAULT_SENTINEL_PORT, Login, RedisOptions, Waiting};
 
 /// The options that a `redis://` URL may carry beside those of every engine.
-const NAMES: [&str; 7] =
-    ["connect_timeout", "min_replicas", "notify", "poll", "poll_longest", "request_timeout", "tls_ca"];
+const NAMES: [&str; 9] = [
+    "connect_timeout",
+    "min_replicas",
+    "notify",
+    "poll",
+    "poll_longest",
+    "request_timeout",
+    "sentinel_password",
+    "sentinel_user",
+    "tls_ca",
+];
 
 pub(super) fn read(url: &EngineUrl, common: &Options) -> Result<RedisOptions> {
-    let [host] = &url.hosts[..] else {
-        return Err(invalid("one host: redis://host:port/database"));
-    };
-    let mut options = RedisOptions::new(&host.name, host.port.unwrap_or(DEFAULT_PORT))
-        .with_lease(common.lease())
-        .with_tls(url.scheme == "rediss")
-        .with_database(database(&url.path)?);
+    let mut options = servers(url)?.with_lease(common.lease()).with_tls(url.scheme.starts_with("rediss"));
     options.login = login(url)?;
+    let mut sentinel_user = None;
+    let mut sentinel_password = None;
     let mut poll = None;
     let mut longest = None;
     let mut told = None;
@@ -30,6 +35,8 @@ pub(super) fn read(url: &EngineUrl, common: &Options) -> Result<RedisOptions> {
             "connect_timeout" => options.connect_timeout = duration(name, value)?,
             "min_replicas" => options.min_replicas = number(name, value)?,
             "request_timeout" => options.request_timeout = Some(duration(name, value)?),
+            "sentinel_password" => sentinel_password = Some(Secret::new(value)),
+            "sentinel_user" => sentinel_user = Some(value.clone()),
             "tls_ca" => options.authority = Some(value.into()),
             "notify" => told = Some(switch(name, value)?),
             "poll" => poll = Some(duration(name, value)?),
@@ -42,8 +49,44 @@ pub(super) fn read(url: &EngineUrl, common: &Options) -> Result<RedisOptions> {
         }
     }
     options.waiting = waiting(told, poll, longest)?;
+    options.sentinel_login = sentinel_login(sentinel_user, sentinel_password)?;
     options.check()?;
     Ok(options)
+}
+
+fn servers(url: &EngineUrl) -> Result<RedisOptions> {
+    let hosts = |default: u16| {
+        let with_port = move |host: &Host| (host.name.clone(), host.port.unwrap_or(default));
+        url.hosts.iter().map(with_port)
+    };
+    match url.scheme.split_once('+').map(|(_, kind)| kind) {
+        None => {
+            let [host] = &url.hosts[..] else {
+                return Err(invalid(
+                    "one host: redis://host:port/database. Several are named in redis+sentinel:// and redis+cluster://",
+                ));
+            };
+            let options = RedisOptions::new(&host.name, host.port.unwrap_or(DEFAULT_PORT));
+            Ok(options.with_database(database(&url.path)?))
+        }
+        Some("sentinel") => {
+            let (service, number) = url.path.split_once('/').unwrap_or((&url.path, ""));
+            let options = RedisOptions::sentinel(hosts(DEFAULT_SENTINEL_PORT), service);
+            Ok(options.with_database(database(number)?))
+        }
+        Some("cluster") => Ok(RedisOptions::cluster(hosts(DEFAULT_PORT)).with_database(database(&url.path)?)),
+        Some(kind) => Err(invalid(format!(
+            "{kind:?} is no kind of Redis: redis+sentinel:// and redis+cluster:// are known"
+        ))),
+    }
+}
+
+fn sentinel_login(user: Option<String>, password: Option<Secret>) -> Result<Option<Login>> {
+    match (user, password) {
+        (None, None) => Ok(None),
+        (user, Some(password)) => Ok(Some(Login { user, password })),
+        (Some(_), None) => Err(invalid("sentinel_user has no sentinel_password")),
+    }
 }
 
 fn waiting(told: Option<bool>, poll: Option<Duration>, longest: Option<Duration>) -> Result<Waiting> {
@@ -69,7 +112,8 @@ fn database(path: &str) -> Result<i64> {
     if path.is_empty() {
         return Ok(0);
     }
-    path.parse().map_err(|_| invalid(format!("the path is the number of a database, not {path:?}")))
+    path.parse()
+        .map_err(|_| invalid(format!("the path ends with the number of a database, not with {path:?}")))
 }
 
 /// As Redis has it: a password alone is the default user's.

@@ -77,7 +77,8 @@ local function finish(answer)
   write_all('HSET', values)
   write_all('HDEL', gone)
   if changed['e'] then redis.call('PEXPIREAT', key, known['e']) end
-  for _, message in ipairs(messages) do redis.call(unpack(message)) end
+  -- What is written stays written, whether it can be told or not: who is not told asks.
+  for _, message in ipairs(messages) do redis.pcall(unpack(message)) end
   return answer
 end
 

@@ -1,51 +1,114 @@
-//! The server that `cargo xtask test` starts, as the tests see it.
+//! The servers that `cargo xtask test` starts, as the tests see them.
 
 #![allow(dead_code, reason = "each test binary uses another part of it")]
 
 use std::time::Duration;
 
+use redis::aio::MultiplexedConnection;
 use ylock_engine_redis::options::Waiting;
 use ylock_engine_redis::{RedisEngine, RedisOptions};
 
 /// The lease of most tests: long enough for a busy machine, short enough to wait for.
 pub(crate) const LEASE: Duration = Duration::from_secs(2);
 
-/// Host and port of the server under test.
+/// Which servers a test is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Servers {
+    Single,
+    Sentinel,
+    Cluster,
+}
+
+impl Servers {
+    /// How to reach them.
+    pub(crate) fn options(self) -> RedisOptions {
+        let options = match self {
+            Self::Single => {
+                let (host, port) = address();
+                RedisOptions::new(host, port)
+            }
+            Self::Sentinel => {
+                let text = variable("YLOCK_TEST_REDIS_SENTINEL");
+                let (hosts, service) = text.split_once('/').expect("host:port,host:port/service");
+                RedisOptions::sentinel(addresses(hosts), service)
+            }
+            Self::Cluster => RedisOptions::cluster(addresses(&variable("YLOCK_TEST_REDIS_CLUSTER"))),
+        };
+        options.with_lease(LEASE)
+    }
+
+    /// A new client's engine.
+    pub(crate) async fn engine(self, waiting: Waiting) -> RedisEngine {
+        let options = self.options().with_waiting(waiting);
+        RedisEngine::connect(&options).await.expect("the servers under test answer")
+    }
+
+    /// Connections without ylock to all that keep locks.
+    async fn raw(self) -> Vec<MultiplexedConnection> {
+        let masters = match self {
+            Self::Single => vec![address()],
+            Self::Sentinel => vec![master().await],
+            Self::Cluster => addresses(&variable("YLOCK_TEST_REDIS_CLUSTER")),
+        };
+        let mut connections = Vec::new();
+        for master in masters {
+            connections.push(connect(master).await);
+        }
+        connections
+    }
+
+    /// How many holders, waiters and marks the locks of a group still have. The last tokens stay for a while on purpose.
+    pub(crate) async fn left_behind(self, group: &str) -> usize {
+        let pattern = format!("ylock:{{*}}:{}:{group}:*", group.len());
+        let mut left = 0;
+        for mut connection in self.raw().await {
+            let keys: Vec<String> =
+                redis::cmd("KEYS").arg(&pattern).query_async(&mut connection).await.expect("the keys");
+            for key in keys {
+                let fields: Vec<String> =
+                    redis::cmd("HKEYS").arg(key).query_async(&mut connection).await.expect("the fields");
+                left += fields.iter().filter(|field| !["t", "e"].contains(&field.as_str())).count();
+            }
+        }
+        left
+    }
+}
+
+/// Host and port of the single server.
 pub(crate) fn address() -> (String, u16) {
-    let address = std::env::var("YLOCK_TEST_REDIS")
-        .expect("YLOCK_TEST_REDIS names the server: run `cargo xtask test redis`, which starts one");
-    let (host, port) = address.rsplit_once(':').expect("host:port");
-    (host.to_owned(), port.parse().expect("a port"))
+    addresses(&variable("YLOCK_TEST_REDIS")).remove(0)
 }
 
-/// How to reach it.
-pub(crate) fn options() -> RedisOptions {
-    let (host, port) = address();
-    RedisOptions::new(host, port).with_lease(LEASE)
+/// A connection to it without ylock.
+pub(crate) async fn raw() -> MultiplexedConnection {
+    connect(address()).await
 }
 
-/// A new client's engine.
-pub(crate) async fn engine(waiting: Waiting) -> RedisEngine {
-    RedisEngine::connect(&options().with_waiting(waiting)).await.expect("the server under test answers")
-}
-
-/// A connection without ylock.
-pub(crate) async fn raw() -> redis::aio::MultiplexedConnection {
-    let client = redis::Client::open(address()).expect("an address");
+async fn connect(address: (String, u16)) -> MultiplexedConnection {
+    let client = redis::Client::open(address).expect("an address");
     client.get_multiplexed_async_connection().await.expect("the server under test answers")
 }
 
-/// How many holders, waiters and marks the locks of a group still have. The last tokens stay for a while on purpose.
-pub(crate) async fn left_behind(group: &str) -> usize {
-    let mut connection = raw().await;
-    let pattern = format!("ylock:{{*}}:{}:{group}:*", group.len());
-    let keys: Vec<String> =
-        redis::cmd("KEYS").arg(pattern).query_async(&mut connection).await.expect("the keys");
-    let mut left = 0;
-    for key in keys {
-        let fields: Vec<String> =
-            redis::cmd("HKEYS").arg(key).query_async(&mut connection).await.expect("the fields");
-        left += fields.iter().filter(|field| !["t", "e"].contains(&field.as_str())).count();
-    }
-    left
+async fn master() -> (String, u16) {
+    let text = variable("YLOCK_TEST_REDIS_SENTINEL");
+    let (hosts, service) = text.split_once('/').expect("host:port,host:port/service");
+    let mut sentinel = connect(addresses(hosts).remove(0)).await;
+    let mut question = redis::cmd("SENTINEL");
+    question.arg("GET-MASTER-ADDR-BY-NAME").arg(service);
+    let (host, port): (String, String) = question.query_async(&mut sentinel).await.expect("a master");
+    (host, port.parse().expect("a port"))
+}
+
+fn addresses(hosts: &str) -> Vec<(String, u16)> {
+    let address = |text: &str| {
+        let (host, port) = text.rsplit_once(':').expect("host:port");
+        (host.to_owned(), port.parse().expect("a port"))
+    };
+    hosts.split(',').map(address).collect()
+}
+
+fn variable(name: &str) -> String {
+    std::env::var(name).unwrap_or_else(|_| {
+        panic!("{name} names the servers: run `cargo xtask test redis`, which starts them")
+    })
 }

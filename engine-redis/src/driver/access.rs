@@ -1,0 +1,161 @@
+//! How to get into any of the servers: everything but which one it is.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::aio::{AsyncPushSender, MultiplexedConnection};
+use redis::io::tcp::TcpSettings;
+use redis::{
+    AsyncConnectionConfig, Client, ConnectionAddr, IntoConnectionInfo, ProtocolVersion, RedisConnectionInfo,
+};
+use ylock_core::environment::Environment;
+use ylock_core::{Error, ErrorKind, Result};
+
+use super::errors;
+use crate::options::{Address, Login, RedisOptions};
+
+/// See the [module](self).
+pub(super) struct Access {
+    login: Option<Login>,
+    database: i64,
+    tls: Option<Tls>,
+    connect_timeout: Duration,
+    pub(super) request_timeout: Duration,
+    pub(super) environment: Arc<dyn Environment>,
+}
+
+/// The authorities to trust, in PEM; those of the operating system if there is none.
+struct Tls {
+    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "TLS is not compiled in"))]
+    authority: Option<Vec<u8>>,
+}
+
+impl Access {
+    /// For the servers that keep the locks.
+    pub(super) fn of(options: &RedisOptions, environment: &Arc<dyn Environment>) -> Result<Arc<Self>> {
+        Self::new(options, environment, options.login().cloned(), options.database())
+    }
+
+    /// For the Sentinels.
+    pub(super) fn of_sentinels(
+        options: &RedisOptions,
+        environment: &Arc<dyn Environment>,
+    ) -> Result<Arc<Self>> {
+        Self::new(options, environment, options.sentinel_login().cloned(), 0)
+    }
+
+    fn new(
+        options: &RedisOptions,
+        environment: &Arc<dyn Environment>,
+        login: Option<Login>,
+        database: i64,
+    ) -> Result<Arc<Self>> {
+        Ok(Arc::new(Self {
+            login,
+            database,
+            tls: if options.tls() { Some(Tls { authority: authority(options)? }) } else { None },
+            connect_timeout: options.connect_timeout(),
+            request_timeout: options.request_timeout(),
+            environment: Arc::clone(environment),
+        }))
+    }
+
+    /// A connection for requests.
+    pub(super) async fn connect(&self, address: &Address) -> Result<MultiplexedConnection> {
+        self.open(address, ProtocolVersion::RESP2, self.config()).await
+    }
+
+    /// A connection for messages, of which `hear` gets each.
+    pub(super) async fn listen(
+        &self,
+        address: &Address,
+        hear: impl AsyncPushSender,
+    ) -> Result<MultiplexedConnection> {
+        self.open(address, ProtocolVersion::RESP3, self.config().set_push_sender(hear)).await
+    }
+
+    async fn open(
+        &self,
+        address: &Address,
+        protocol: ProtocolVersion,
+        config: AsyncConnectionConfig,
+    ) -> Result<MultiplexedConnection> {
+        let client = self.client(address, protocol)?;
+        tokio::select! {
+            biased;
+            opened = client.get_multiplexed_async_connection_with_config(&config) => opened.map_err(errors::classify),
+            () = self.environment.sleep(self.connect_timeout) => {
+                Err(unavailable(format!("the server at {address} cannot be reached")))
+            }
+        }
+    }
+
+    /// For a question to several servers, of which some may be gone: connecting to those would take long.
+    pub(super) async fn in_time<T>(&self, answer: impl Future<Output = Result<T>>) -> Result<T> {
+        tokio::select! {
+            biased;
+            answer = answer => answer,
+            () = self.environment.sleep(self.request_timeout) => Err(unavailable("a server did not answer")),
+        }
+    }
+
+    fn config(&self) -> AsyncConnectionConfig {
+        AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(self.connect_timeout))
+            .set_response_timeout(Some(self.request_timeout))
+    }
+
+    #[cfg(not(feature = "tls"))]
+    fn client(&self, address: &Address, protocol: ProtocolVersion) -> Result<Client> {
+        Client::open(self.info(address, protocol)?).map_err(errors::classify)
+    }
+
+    #[cfg(feature = "tls")]
+    fn client(&self, address: &Address, protocol: ProtocolVersion) -> Result<Client> {
+        let info = self.info(address, protocol)?;
+        let Some(tls) = &self.tls else { return Client::open(info).map_err(errors::classify) };
+        // The driver takes the one that the program has chosen, and would panic if nobody has. An error says that somebody has.
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        let certificates = redis::TlsCertificates { client_tls: None, root_cert: tls.authority.clone() };
+        Client::build_with_tls(info, certificates).map_err(errors::classify)
+    }
+
+    fn info(&self, address: &Address, protocol: ProtocolVersion) -> Result<redis::ConnectionInfo> {
+        let (host, port) = (address.host.clone(), address.port);
+        let address = match self.tls {
+            Some(_) => ConnectionAddr::TcpTls { host, port, insecure: false, tls_params: None },
+            None => ConnectionAddr::Tcp(host, port),
+        };
+        let mut login = RedisConnectionInfo::default().set_db(self.database).set_protocol(protocol);
+        if let Some(known) = &self.login {
+            login = login.set_password(known.password.reveal());
+            if let Some(user) = &known.user {
+                login = login.set_username(user);
+            }
+        }
+        let info = address.into_connection_info().map_err(errors::classify)?;
+        // A request must not wait for the one before it to be acknowledged; and a server that vanished is found out.
+        let tcp = TcpSettings::default().set_nodelay(true).set_user_timeout(self.request_timeout * 2);
+        Ok(info.set_redis_settings(login).set_tcp_settings(tcp))
+    }
+}
+
+fn unavailable(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Unavailable, message).with_engine(crate::NAME)
+}
+
+fn authority(options: &RedisOptions) -> Result<Option<Vec<u8>>> {
+    let Some(file) = options.authority() else { return Ok(None) };
+    let read = std::fs::read(file).map_err(|error| {
+        let message = format!("tls_ca={} cannot be read", file.display());
+        Error::new(ErrorKind::Config, message).with_engine(crate::NAME).with_source(error)
+    });
+    read.map(Some)
+}
+
+impl fmt::Debug for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Access").field("database", &self.database).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,161 @@
+//! The servers of a cluster: each keeps a part of the locks.
+//!
+//! The driver has a client for clusters, which sends a request again by itself when its outcome is unknown. Nobody could tell then
+//! that a copy of it may still arrive, and do something after all was undone. So requests go to one server at a time here.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::join_all;
+use redis::Value;
+use ylock_core::{Error, ErrorKind, Result};
+
+use super::access::Access;
+use super::connection::{Connection, Manner, Outcome, Whereabouts};
+use super::errors::Redirection;
+use super::scripts::Call;
+use super::server;
+use super::slots::{Slots, slot_of};
+use crate::options::Address;
+
+/// How often a request is sent on to another server. More would mean that the servers do not agree.
+const REDIRECTIONS: usize = 5;
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct Cluster {
+    access: Arc<Access>,
+    /// Those of the URL: where to begin, and to begin again.
+    seeds: Vec<Address>,
+    servers: Mutex<HashMap<Address, Arc<Connection>>>,
+    slots: Mutex<Slots>,
+    is_looking: AtomicBool,
+}
+
+impl Cluster {
+    /// Connects to the first that answers, and asks it for the others.
+    pub(super) async fn open(access: Arc<Access>, seeds: &[Address]) -> Result<Arc<Self>> {
+        let cluster = Arc::new(Self {
+            access,
+            seeds: seeds.to_vec(),
+            servers: Mutex::default(),
+            slots: Mutex::new(Slots::unknown()),
+            is_looking: AtomicBool::new(false),
+        });
+        let mut failure = Error::new(ErrorKind::Config, "no server is given").with_engine(crate::NAME);
+        for seed in seeds {
+            match cluster.begin_with(seed).await {
+                Ok(()) => return Ok(cluster),
+                Err(error) if error.kind() == ErrorKind::Config => return Err(error),
+                Err(error) => failure = error,
+            }
+        }
+        Err(failure)
+    }
+
+    async fn begin_with(&self, seed: &Address) -> Result<()> {
+        self.server(seed).check(server::Kind::PartOfCluster).await?;
+        let (_, slots) = self.slots_as_seen_by(seed).await?;
+        *self.slots() = slots;
+        Ok(())
+    }
+
+    pub(super) async fn call(self: &Arc<Self>, call: &Call, replicas: u32) -> Result<(Value, bool)> {
+        let slot = slot_of(call.place());
+        let mut server = self.server_of(slot)?;
+        let mut manner = Manner { replicas, asking: false };
+        for _ in 0..=REDIRECTIONS {
+            match server.call(call, manner).await {
+                Ok(Outcome::Answered(value, reached)) => return Ok((value, reached)),
+                Ok(Outcome::Elsewhere(Redirection { to, only_now })) => {
+                    server = self.server(&to);
+                    manner.asking = only_now;
+                    if !only_now {
+                        self.slots().set(slot, to);
+                    }
+                }
+                Err(error) => {
+                    if error.kind() == ErrorKind::Unavailable {
+                        self.look_again();
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Err(unavailable("the servers of the cluster send the request on and on"))
+    }
+
+    /// The server that keeps a lock.
+    pub(super) fn server_for(&self, place: &str) -> Result<Arc<Connection>> {
+        self.server_of(slot_of(place))
+    }
+
+    /// Any of them.
+    pub(super) fn any(&self) -> Result<Arc<Connection>> {
+        (0..16_384).find_map(|slot| self.server_of(slot).ok()).ok_or_else(nobody)
+    }
+
+    fn server_of(&self, slot: u16) -> Result<Arc<Connection>> {
+        let address = self.slots().get(slot).cloned();
+        address.map(|address| self.server(&address)).ok_or_else(nobody)
+    }
+
+    fn server(&self, address: &Address) -> Arc<Connection> {
+        let mut servers = self.servers();
+        let made = || Arc::new(Connection::new(&self.access, Whereabouts::Known(address.clone())));
+        Arc::clone(servers.entry(address.clone()).or_insert_with(made))
+    }
+
+    /// Somebody did not answer, so another may have taken over. Nobody waits for what comes of it.
+    pub(super) fn look_again(self: &Arc<Self>) {
+        if self.is_looking.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let cluster = Arc::clone(self);
+        self.access.environment.spawn(Box::pin(async move {
+            if let Some(slots) = cluster.ask_all().await {
+                let servers = slots.servers();
+                cluster.servers().retain(|address, _| servers.contains(address));
+                *cluster.slots() = slots;
+            }
+            cluster.is_looking.store(false, Ordering::Release);
+        }));
+    }
+
+    /// Asks all, and believes the one that knows of the latest failover: one that is cut off knows of none.
+    async fn ask_all(&self) -> Option<Slots> {
+        let mut known: HashSet<Address> = self.seeds.iter().cloned().collect();
+        known.extend(self.servers().keys().cloned());
+        let answers = known.iter().map(|address| self.access.in_time(self.slots_as_seen_by(address)));
+        let answers = join_all(answers).await.into_iter().filter_map(Result::ok);
+        answers.max_by_key(|(epoch, _)| *epoch).map(|(_, slots)| slots)
+    }
+
+    async fn slots_as_seen_by(&self, address: &Address) -> Result<(u64, Slots)> {
+        let mut both = redis::pipe();
+        both.cmd("CLUSTER").arg("INFO").cmd("CLUSTER").arg("SLOTS");
+        let (info, slots): (String, Value) = self.server(address).ask(&both).await?;
+        let epoch = info.lines().find_map(|line| line.strip_prefix("cluster_current_epoch:")?.parse().ok());
+        epoch.zip(Slots::read(&slots, address)).ok_or_else(|| {
+            let message = format!("the server at {address} answered oddly to CLUSTER INFO and CLUSTER SLOTS");
+            Error::new(ErrorKind::Unexpected, message)
+        })
+    }
+
+    fn servers(&self) -> MutexGuard<'_, HashMap<Address, Arc<Connection>>> {
+        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn slots(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn nobody() -> Error {
+    unavailable("no server of the cluster keeps this part of the locks now")
+}
+
+fn unavailable(message: &str) -> Error {
+    Error::new(ErrorKind::Unavailable, message).with_engine(crate::NAME)
+}

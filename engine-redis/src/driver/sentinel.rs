@@ -1,0 +1,128 @@
+//! Sentinels: which server is the master now.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use redis::aio::MultiplexedConnection;
+use ylock_core::{Error, ErrorKind, Result};
+
+use super::access::Access;
+use super::errors;
+use crate::options::Address;
+
+/// How often they are asked whether another server has taken over. The old master may be alive and not know it.
+pub(super) const WATCH: Duration = Duration::from_secs(1);
+
+/// See the [module](self).
+pub(super) struct Sentinels {
+    access: Arc<Access>,
+    service: String,
+    all: Vec<Sentinel>,
+}
+
+struct Sentinel {
+    address: Address,
+    connection: Mutex<Option<MultiplexedConnection>>,
+}
+
+/// What a Sentinel believes.
+struct Belief {
+    master: Address,
+    /// Larger after each failover.
+    epoch: u64,
+}
+
+impl Sentinels {
+    pub(super) fn new(access: Arc<Access>, service: &str, addresses: &[Address]) -> Arc<Self> {
+        let sentinel =
+            |address: &Address| Sentinel { address: address.clone(), connection: Mutex::default() };
+        Arc::new(Self { access, service: service.to_owned(), all: addresses.iter().map(sentinel).collect() })
+    }
+
+    /// Asks all of them, and believes the one that knows of the latest failover: one that is cut off knows of none.
+    pub(super) async fn master(&self) -> Result<Address> {
+        let answers = join_all(self.all.iter().map(|sentinel| self.access.in_time(self.ask(sentinel)))).await;
+        let mut failure = None;
+        let mut latest: Option<Belief> = None;
+        for answer in answers {
+            match answer {
+                Ok(belief) if latest.as_ref().is_none_or(|known| known.epoch < belief.epoch) => {
+                    latest = Some(belief);
+                }
+                Ok(_) => {}
+                Err(error) => failure = Some(error),
+            }
+        }
+        match (latest, failure) {
+            (Some(belief), _) => Ok(belief.master),
+            (None, Some(error)) => Err(error),
+            (None, None) => {
+                Err(Error::new(ErrorKind::Config, "no Sentinel is given").with_engine(crate::NAME))
+            }
+        }
+    }
+
+    async fn ask(&self, sentinel: &Sentinel) -> Result<Belief> {
+        let known = sentinel.lock().take();
+        let mut connection = match known {
+            Some(connection) => connection,
+            None => self.access.connect(&sentinel.address).await?,
+        };
+        let mut question = redis::cmd("SENTINEL");
+        question.arg("MASTER").arg(&self.service);
+        let answer: Vec<String> = match question.query_async(&mut connection).await {
+            Ok(answer) => answer,
+            Err(error) if error.detail().is_some_and(|text| text.contains("No such master")) => {
+                return Err(self.wrong(sentinel, "knows no service of the name"));
+            }
+            Err(error) => return Err(errors::classify(error)),
+        };
+        // Kept only now: one that answered.
+        *sentinel.lock() = Some(connection);
+        Belief::read(&answer).ok_or_else(|| self.wrong(sentinel, "says nothing that makes sense of"))
+    }
+
+    fn wrong(&self, sentinel: &Sentinel, what: &str) -> Error {
+        let message = format!("the Sentinel at {} {what} {:?}", sentinel.address, self.service);
+        Error::new(ErrorKind::Config, message).with_engine(crate::NAME)
+    }
+}
+
+impl Belief {
+    fn read(answer: &[String]) -> Option<Self> {
+        let field = |name: &str| {
+            let pair = answer.chunks_exact(2).find(|pair| pair[0] == name)?;
+            Some(pair[1].as_str())
+        };
+        let master = Address::new(field("ip")?, field("port")?.parse().ok()?);
+        Some(Self { master, epoch: field("config-epoch")?.parse().ok()? })
+    }
+}
+
+impl Sentinel {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<MultiplexedConnection>> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Sentinels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sentinels").field("service", &self.service).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_belief_is_read() {
+        let answer =
+            ["name", "locks", "ip", "10.0.0.1", "port", "6379", "config-epoch", "3"].map(str::to_owned);
+        let belief = Belief::read(&answer).unwrap();
+        assert_eq!((belief.master, belief.epoch), (Address::new("10.0.0.1", 6379), 3));
+        assert!(Belief::read(&answer[..6]).is_none());
+    }
+}

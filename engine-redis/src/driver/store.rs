@@ -1,0 +1,125 @@
+//! All servers that keep the locks, as one.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ylock_core::environment::Environment;
+use ylock_core::{Error, ErrorKind, Result};
+
+use super::access::Access;
+use super::cluster::Cluster;
+use super::connection::{Connection, Manner, Outcome, Whereabouts};
+use super::scripts::{Answer, Call};
+use super::sentinel::{Sentinels, WATCH};
+use super::server;
+use crate::options::{RedisOptions, Topology};
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(crate) struct Store {
+    servers: Servers,
+    requests: AtomicU64,
+}
+
+#[derive(Debug)]
+enum Servers {
+    One(Arc<Connection>),
+    Cluster(Arc<Cluster>),
+}
+
+impl Store {
+    /// Connects, and looks whether the servers will do.
+    pub(crate) async fn open(options: &RedisOptions, environment: &Arc<dyn Environment>) -> Result<Self> {
+        let access = Access::of(options, environment)?;
+        let servers = match options.topology() {
+            Topology::Single => {
+                let [address] = options.addresses() else {
+                    return Err(Error::new(ErrorKind::Config, "one host is needed").with_engine(crate::NAME));
+                };
+                let connection = Connection::new(&access, Whereabouts::Known(address.clone()));
+                connection.check(server::Kind::Single).await?;
+                Servers::One(Arc::new(connection))
+            }
+            Topology::Sentinel { service } => {
+                let to_sentinels = Access::of_sentinels(options, environment)?;
+                let sentinels = Sentinels::new(to_sentinels, service, options.addresses());
+                let connection = Connection::new(&access, Whereabouts::Asked(Arc::clone(&sentinels)));
+                connection.check(server::Kind::Master).await?;
+                let connection = Arc::new(connection);
+                watch(&connection, sentinels, environment);
+                Servers::One(connection)
+            }
+            Topology::Cluster => Servers::Cluster(Cluster::open(access, options.addresses()).await?),
+        };
+        Ok(Self { servers, requests: AtomicU64::new(0) })
+    }
+
+    /// How many scripts were called.
+    pub(crate) fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    /// Calls a script. An error means: *it may have happened, or still happen*.
+    pub(crate) async fn call(&self, call: Call) -> Result<Answer> {
+        self.call_replicated(call, 0).await.map(|(answer, _)| answer)
+    }
+
+    /// Calls a script that writes, and waits until so many replicas have what it wrote. Answers also whether they have it.
+    pub(crate) async fn call_replicated(&self, call: Call, replicas: u32) -> Result<(Answer, bool)> {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        let (value, reached) = match &self.servers {
+            Servers::One(connection) => {
+                match connection.call(&call, Manner { replicas, asking: false }).await? {
+                    Outcome::Answered(value, reached) => (value, reached),
+                    Outcome::Elsewhere(_) => return Err(in_a_cluster()),
+                }
+            }
+            Servers::Cluster(cluster) => cluster.call(&call, replicas).await?,
+        };
+        Ok((Answer::new(value, call.script), reached))
+    }
+
+    /// The server's clock, in microseconds since 1970; of a cluster, that of any server.
+    pub(crate) async fn server_time(&self) -> Result<i64> {
+        match &self.servers {
+            Servers::One(connection) => connection.server_time().await,
+            Servers::Cluster(cluster) => cluster.any()?.server_time().await,
+        }
+    }
+
+    /// The server that keeps a lock now.
+    pub(super) fn server_for(&self, place: &str) -> Result<Arc<Connection>> {
+        match &self.servers {
+            Servers::One(connection) => Ok(Arc::clone(connection)),
+            Servers::Cluster(cluster) => cluster.server_for(place),
+        }
+    }
+
+    /// A part of the cluster is not where it was.
+    pub(super) fn look_again(&self) {
+        if let Servers::Cluster(cluster) = &self.servers {
+            cluster.look_again();
+        }
+    }
+}
+
+/// Leaves a master that was replaced and does not know it, for as long as there is a client.
+fn watch(connection: &Arc<Connection>, sentinels: Arc<Sentinels>, environment: &Arc<dyn Environment>) {
+    let connection = Arc::downgrade(connection);
+    let time = Arc::clone(environment);
+    environment.spawn(Box::pin(async move {
+        loop {
+            time.sleep(time.jitter(WATCH)).await;
+            let master = sentinels.master().await;
+            let Some(connection) = connection.upgrade() else { return };
+            if let Ok(master) = master {
+                connection.moved_to(&master);
+            }
+        }
+    }));
+}
+
+fn in_a_cluster() -> Error {
+    let message = "the server is part of a cluster: its URL begins with redis+cluster://";
+    Error::new(ErrorKind::Config, message).with_engine(crate::NAME)
+}
