@@ -7,7 +7,7 @@ use std::{
     fs::{self, File},
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
 };
@@ -49,6 +49,7 @@ impl Daemon {
         let spawned = command.process_group(0).spawn();
         let mut child = spawned.with_context(|| format!("cannot run {}", command.get_program().display()))?;
         fs::write(&self.pid_file, format!("{}\n", child.id()))?;
+        await_arguments(&mut child)?;
         // Reaped when it ends while we still run; nobody waits for this thread.
         thread::spawn(move || child.wait());
         Ok(())
@@ -106,6 +107,15 @@ impl Daemon {
         }
         Ok(())
     }
+}
+
+/// A process that was just born has no command line for a moment, and would be taken for dead.
+fn await_arguments(child: &mut Child) -> Result<()> {
+    let command_line = PathBuf::from(format!("/proc/{}/cmdline", child.id()));
+    while fs::read(&command_line).is_ok_and(|line| line.is_empty()) && child.try_wait()?.is_none() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
 }
 
 /// Asks all to end, and kills those that have not after a while.

@@ -21,6 +21,7 @@ mod progress;
 mod redis;
 mod servers;
 mod simulate;
+mod store;
 mod tail;
 mod test;
 mod tools;
@@ -34,7 +35,6 @@ use crate::{
     cassandra::Cassandra,
     cli::{Cli, Command, Server},
     places::Places,
-    redis::Redis,
 };
 
 fn main() -> ExitCode {
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<ExitCode> {
     let places = Places::find()?;
-    let (cassandra, redis) = (Cassandra::new(&places), Redis::new(&places));
+    let (cassandra, redis) = (Cassandra::new(&places), redis::stores(&places));
     match command {
         Command::Up { servers, with_login } => {
             for server in servers {
@@ -66,8 +66,8 @@ fn run(command: Command) -> Result<ExitCode> {
             }
         }
         Command::Down => {
-            cassandra.down()?;
-            redis.down()?;
+            // All of them, whatever happens to one.
+            [cassandra.down(), redis.down()].into_iter().collect::<Result<()>>()?;
         }
         Command::Node { number, action } => cassandra.change_node(number, action)?,
         Command::Test(options) => return test::test(&places, &options),

@@ -4,7 +4,14 @@ use std::env;
 
 use anyhow::Result;
 
-use crate::{cassandra::Cassandra, cli::Server, file_lock::FileLock, places::Places, redis::Redis};
+use crate::{
+    cassandra::Cassandra,
+    cli::Server,
+    file_lock::FileLock,
+    places::Places,
+    redis,
+    store::{self, Stores},
+};
 
 /// Stops, when dropped, what neither `up` asked for nor another run uses.
 #[derive(Debug)]
@@ -12,7 +19,7 @@ pub(crate) struct Servers {
     places: Places,
     wanted: Vec<Server>,
     cassandra: Cassandra,
-    redis: Redis,
+    redis: Stores,
     usage: Option<FileLock>,
 }
 
@@ -22,9 +29,9 @@ impl Servers {
         let usage = FileLock::shared(&places.usage_lock())?;
         let servers = Self {
             places: places.clone(),
-            wanted: wanted.iter().copied().filter(|server| !is_given(*server)).collect(),
+            wanted: wanted.iter().copied().filter(is_missing).collect(),
             cassandra: Cassandra::new(places),
-            redis: Redis::new(places),
+            redis: redis::stores(places).without_given(),
             usage: Some(usage),
         };
         servers.up()?;
@@ -84,11 +91,19 @@ impl Drop for Servers {
     }
 }
 
-/// The user's own servers, named by himself: then ours are not started.
-pub(crate) fn is_given(server: Server) -> bool {
-    let variable = match server {
-        Server::Cassandra => "YLOCK_TEST_CASSANDRA",
-        Server::Redis => "YLOCK_TEST_REDIS",
-    };
-    env::var_os(variable).is_some_and(|addresses| !addresses.is_empty())
+/// Redis is several stores, and those that the user has are left out one by one.
+fn is_missing(server: &Server) -> bool {
+    *server != Server::Cassandra || !store::is_given(CASSANDRA)
 }
+
+/// Whether tests that break servers would break those of the user.
+pub(crate) fn would_break_given(wanted: &[Server]) -> bool {
+    let broken = wanted.iter().flat_map(|server| match server {
+        Server::Cassandra => &[CASSANDRA][..],
+        // Of one Redis alone such a test starts its own.
+        Server::Redis => &[redis::CLUSTER, redis::SENTINELS],
+    });
+    broken.into_iter().any(|variable| store::is_given(variable))
+}
+
+const CASSANDRA: &str = "YLOCK_TEST_CASSANDRA";

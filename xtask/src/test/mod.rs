@@ -53,7 +53,7 @@ fn servers_for(engines: &[Engine]) -> Vec<Server> {
 fn whose(wanted: &[Server]) -> ServersOf {
     if wanted.is_empty() {
         ServersOf::Nobody
-    } else if wanted.contains(&Server::Cassandra) && servers::is_given(Server::Cassandra) {
+    } else if servers::would_break_given(wanted) {
         ServersOf::User
     } else {
         ServersOf::Xtask

@@ -1,0 +1,79 @@
+//! One `redis-server`, of whatever kind.
+
+use std::{path::PathBuf, process::Command};
+
+use anyhow::{Result, bail};
+
+use super::answer::ask;
+use crate::{
+    store::{Process, until},
+    tools,
+};
+
+#[derive(Clone, Debug)]
+pub(super) struct Server {
+    process: Process,
+}
+
+impl Server {
+    pub(super) fn new(folder: PathBuf) -> Self {
+        // Its folder is an argument of every server.
+        let mark = folder.display().to_string();
+        Self { process: Process::new(folder, mark) }
+    }
+
+    pub(super) fn process(&self) -> &Process {
+        &self.process
+    }
+
+    /// With nothing on disk.
+    pub(super) fn start(&self, port: u16, more: &[&str]) -> Result<()> {
+        let mut command = Command::new(tools::redis()?);
+        command.args([
+            "--port",
+            &port.to_string(),
+            "--bind",
+            "127.0.0.1",
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+        ]);
+        // What a replica was sent would be loaded at the next start, perhaps as a master.
+        self.process.forget("dump.rdb")?;
+        command.args(["--rdb-del-sync-files", "yes"]).args(more);
+        self.run(command, port)
+    }
+
+    /// As a Sentinel, which wants a file that it may write.
+    pub(super) fn start_sentinel(&self, port: u16, configuration: &str) -> Result<()> {
+        let file = self.process.write("sentinel.conf", configuration)?;
+        let mut command = Command::new(tools::redis()?);
+        command.arg(file).arg("--sentinel");
+        self.run(command, port)
+    }
+
+    fn run(&self, mut command: Command, port: u16) -> Result<()> {
+        command.arg("--dir").arg(self.process.folder());
+        // Otherwise its command line would not show whose it is.
+        command.args(["--set-proc-title", "no"]);
+        self.process.start(&mut command, port)
+    }
+
+    pub(super) fn await_answer(&self) -> Result<()> {
+        until(std::slice::from_ref(&self.process), || self.check_answer())
+    }
+
+    pub(super) fn check_answer(&self) -> Result<()> {
+        match ask(self.process.port()?, "PING")?.text()? {
+            "PONG" => Ok(()),
+            other => bail!("it answers {other}"),
+        }
+    }
+}
+
+/// As tests read them.
+pub(super) fn addresses(servers: &[Server]) -> Result<String> {
+    let address = |server: &Server| Ok(format!("127.0.0.1:{}", server.process.port()?));
+    Ok(servers.iter().map(address).collect::<Result<Vec<_>>>()?.join(","))
+}

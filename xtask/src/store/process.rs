@@ -1,0 +1,103 @@
+//! One process of a store: its folder, its port, its log.
+
+use std::{
+    fs,
+    io::ErrorKind,
+    net::{Ipv4Addr, TcpListener},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result};
+
+use crate::daemon::{Daemon, Life};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Process {
+    folder: PathBuf,
+    mark: String,
+}
+
+impl Process {
+    /// `mark`: one whole argument of its command line, which no other process has.
+    pub(crate) fn new(folder: PathBuf, mark: String) -> Self {
+        Self { folder, mark }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(crate) fn log(&self) -> PathBuf {
+        self.folder.join("log")
+    }
+
+    pub(crate) fn daemon(&self) -> Daemon {
+        Daemon::new(self.folder.join("pid"), self.mark.clone())
+    }
+
+    pub(crate) fn life(&self) -> Life {
+        self.daemon().life()
+    }
+
+    /// Where clients reach it.
+    pub(crate) fn port(&self) -> Result<u16> {
+        let file = self.folder.join("port");
+        let port = fs::read_to_string(&file).with_context(|| format!("no {}", file.display()))?;
+        port.trim().parse().with_context(|| format!("no port in {}", file.display()))
+    }
+
+    /// Removes what it knew when it ran before.
+    pub(crate) fn forget(&self, what: &str) -> Result<()> {
+        let path = self.folder.join(what);
+        let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        match removed {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("cannot remove {}", path.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes a file into its folder, and says where it is.
+    pub(crate) fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
+        let file = self.folder.join(name);
+        fs::create_dir_all(&self.folder)?;
+        fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
+        Ok(file)
+    }
+
+    pub(crate) fn start(&self, command: &mut Command, port: u16) -> Result<()> {
+        // The end of the log is shown when it fails, and must not be that of another start.
+        self.forget("log")?;
+        self.write("port", &port.to_string())?;
+        self.daemon().start(command, &self.log())
+    }
+}
+
+/// Ports that were free just now, no two of them the same.
+pub(crate) fn free_ports<const COUNT: usize>() -> Result<[u16; COUNT]> {
+    // All are held until the last one is known.
+    let mut held = Vec::new();
+    let mut ports = [0; COUNT];
+    for port in &mut ports {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        *port = listener.local_addr()?.port();
+        held.push(listener);
+    }
+    Ok(ports)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn free_ports_differ() {
+        let ports = free_ports::<8>().unwrap();
+        assert_eq!(HashSet::from(ports).len(), ports.len());
+        assert!(!ports.contains(&0));
+    }
+}

@@ -1,0 +1,27 @@
+//! Waiting for processes.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+use super::Process;
+use crate::{interrupt, tail};
+
+/// Tries again until it works, or one of them has ended, or the patience is over.
+pub(crate) fn until(processes: &[Process], check: impl Fn() -> Result<()>) -> Result<()> {
+    let began = Instant::now();
+    while let Err(error) = check() {
+        if let Some(ended) = processes.iter().find(|process| process.life().is_over()) {
+            bail!("a process has ended; {}", tail::of_file(&ended.log()));
+        }
+        if began.elapsed() > PATIENCE {
+            let logs: Vec<_> = processes.iter().map(|process| process.log().display().to_string()).collect();
+            bail!("not ready after {} s: {error:#}; see {}", PATIENCE.as_secs(), logs.join(", "));
+        }
+        interrupt::pause(Duration::from_millis(50))?;
+    }
+    Ok(())
+}
+
+/// Generous: the machine may be compiling at the same time.
+const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,0 +1,81 @@
+//! Bringing up stores, all at the same time, so that either all of them work or none was started.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, anyhow};
+
+use super::{Store, names, stop_processes, until};
+use crate::{daemon::Life, interrupt, progress::Step};
+
+pub(super) fn start(stores: &[Box<dyn Store>]) -> Result<()> {
+    let (mut working, mut broken) = (Vec::new(), Vec::new());
+    for store in stores.iter().map(|store| &**store) {
+        if works(store)? { working.push(store) } else { broken.push(store) }
+    }
+    if !working.is_empty() {
+        eprintln!("found {} running and ready", names(&working));
+    }
+    if broken.is_empty() {
+        return Ok(());
+    }
+    broken.iter().try_for_each(|store| store.prepare())?;
+    let step = Step::begin(format!("starting {}", names(&broken)));
+    if let Err(error) = start_all(&broken) {
+        // The logs stay.
+        stop_processes(&broken)?;
+        return Err(error);
+    }
+    step.done(&format!("started {}", names(&broken)));
+    Ok(())
+}
+
+/// One whose processes all run is given time: a test may just have made it choose another master.
+fn works(store: &dyn Store) -> Result<bool> {
+    let runs = || store.processes().iter().all(|process| process.life() == Life::Running);
+    if !runs() || store.check().is_ok() {
+        return Ok(runs());
+    }
+    let step = Step::begin(format!("waiting for {}, which runs but does not work", store.name()));
+    let began = Instant::now();
+    while runs() && began.elapsed() < SETTLING {
+        interrupt::pause(Duration::from_millis(50))?;
+        match store.check() {
+            Ok(()) => return Ok(true),
+            Err(error) => step.detail(format!("{error:#}")),
+        }
+    }
+    Ok(false)
+}
+
+fn start_all(stores: &[&dyn Store]) -> Result<()> {
+    thread::scope(|scope| {
+        let threads: Vec<_> = stores.iter().map(|&store| scope.spawn(move || start_one(store))).collect();
+        // All are waited for, so that nothing is started behind the back of who cleans up.
+        let results: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
+        results.into_iter().try_for_each(|result| result.map_err(|_| anyhow!("a start panicked"))?)
+    })
+}
+
+/// From nothing, even if only one of its processes is missing: tests leave nothing there that is worth mending.
+fn start_one(store: &dyn Store) -> Result<()> {
+    let mut attempts = 0;
+    loop {
+        stop_processes(&[store])?;
+        let processes = store.processes();
+        let started = store.start().and_then(|()| until(&processes, || store.check()));
+        attempts += 1;
+        // Between asking for a free port and using it, somebody else may have taken it. Then a process ends.
+        let has_ended = processes.iter().any(|process| process.life().is_over());
+        if started.is_ok() || !has_ended || attempts == ATTEMPTS || interrupt::happened() {
+            return started.with_context(|| format!("cannot start {}", store.name()));
+        }
+    }
+}
+
+const ATTEMPTS: u32 = 3;
+
+/// After a failover Sentinels let the old master be one for about 11 s, until they tell it whom to follow.
+const SETTLING: Duration = Duration::from_secs(25);
