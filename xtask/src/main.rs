@@ -16,6 +16,7 @@ mod cli;
 mod daemon;
 mod file_lock;
 mod interrupt;
+mod jars;
 mod places;
 mod progress;
 mod redis;
