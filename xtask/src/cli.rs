@@ -68,12 +68,14 @@ pub(crate) enum Engine {
     Cassandra,
     Memory,
     Redis,
+    Zookeeper,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum Server {
     Cassandra,
     Redis,
+    Zookeeper,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]

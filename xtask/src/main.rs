@@ -16,6 +16,7 @@ mod cli;
 mod daemon;
 mod file_lock;
 mod interrupt;
+mod jars;
 mod places;
 mod progress;
 mod redis;
@@ -25,6 +26,7 @@ mod store;
 mod tail;
 mod test;
 mod tools;
+mod zookeeper;
 
 use std::process::ExitCode;
 
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<ExitCode> {
     let places = Places::find()?;
     let (cassandra, redis) = (Cassandra::new(&places), redis::stores(&places));
+    let zookeeper = zookeeper::stores(&places);
     match command {
         Command::Up { servers, with_login } => {
             for server in servers {
@@ -62,12 +65,17 @@ fn run(command: Command) -> Result<ExitCode> {
                         redis.up(true)?;
                         export(redis.environment()?);
                     }
+                    Server::Zookeeper => {
+                        zookeeper.up(true)?;
+                        export(zookeeper.environment()?);
+                        export(zookeeper::own_servers(&places)?);
+                    }
                 }
             }
         }
         Command::Down => {
             // All of them, whatever happens to one.
-            [cassandra.down(), redis.down()].into_iter().collect::<Result<()>>()?;
+            [cassandra.down(), redis.down(), zookeeper.down()].into_iter().collect::<Result<()>>()?;
         }
         Command::Node { number, action } => cassandra.change_node(number, action)?,
         Command::Test(options) => return test::test(&places, &options),
@@ -79,7 +87,7 @@ fn run(command: Command) -> Result<ExitCode> {
 }
 
 /// All else goes to stderr, so that a shell can `eval` this.
-fn export(variables: Vec<(&'static str, String)>) {
+fn export(variables: impl IntoIterator<Item = (&'static str, String)>) {
     for (name, value) in variables {
         println!("export {name}='{value}'");
     }

@@ -11,6 +11,7 @@ use crate::{
     places::Places,
     redis,
     store::{self, Stores},
+    zookeeper,
 };
 
 /// Stops, when dropped, what neither `up` asked for nor another run uses.
@@ -20,6 +21,7 @@ pub(crate) struct Servers {
     wanted: Vec<Server>,
     cassandra: Cassandra,
     redis: Stores,
+    zookeeper: Stores,
     usage: Option<FileLock>,
 }
 
@@ -32,6 +34,7 @@ impl Servers {
             wanted: wanted.iter().copied().filter(is_missing).collect(),
             cassandra: Cassandra::new(places),
             redis: redis::stores(places).without_given(),
+            zookeeper: zookeeper::stores(places).without_given(),
             usage: Some(usage),
         };
         servers.up()?;
@@ -50,10 +53,14 @@ impl Servers {
     pub(crate) fn environment(&self) -> Result<Vec<(&'static str, String)>> {
         let mut variables = Vec::new();
         for server in &self.wanted {
-            variables.extend(match server {
-                Server::Cassandra => self.cassandra.environment(true),
-                Server::Redis => self.redis.environment()?,
-            });
+            match server {
+                Server::Cassandra => variables.extend(self.cassandra.environment(true)),
+                Server::Redis => variables.extend(self.redis.environment()?),
+                Server::Zookeeper => {
+                    variables.extend(self.zookeeper.environment()?);
+                    variables.extend(zookeeper::own_servers(&self.places)?);
+                }
+            }
         }
         variables.push(("YLOCK_CACHE", self.places.root().display().to_string()));
         if let Ok(xtask) = env::current_exe() {
@@ -66,6 +73,7 @@ impl Servers {
         self.wanted.iter().try_for_each(|server| match server {
             Server::Cassandra => self.cassandra.up(true, false),
             Server::Redis => self.redis.up(false),
+            Server::Zookeeper => self.zookeeper.up(false),
         })
     }
 
@@ -73,6 +81,7 @@ impl Servers {
         self.wanted.iter().try_for_each(|server| match server {
             Server::Cassandra => self.cassandra.stop_unkept(),
             Server::Redis => self.redis.stop_unkept(),
+            Server::Zookeeper => self.zookeeper.stop_unkept(),
         })
     }
 }
@@ -91,7 +100,7 @@ impl Drop for Servers {
     }
 }
 
-/// Redis is several stores, and those that the user has are left out one by one.
+/// The others are several stores each, and those that the user has are left out one by one.
 fn is_missing(server: &Server) -> bool {
     *server != Server::Cassandra || !store::is_given(CASSANDRA)
 }
@@ -100,8 +109,10 @@ fn is_missing(server: &Server) -> bool {
 pub(crate) fn would_break_given(wanted: &[Server]) -> bool {
     let broken = wanted.iter().flat_map(|server| match server {
         Server::Cassandra => &[CASSANDRA][..],
-        // Of one Redis alone such a test starts its own.
+        // Of one Redis alone such a test starts its own,
         Server::Redis => &[redis::CLUSTER, redis::SENTINELS],
+        // and of ZooKeeper always.
+        Server::Zookeeper => &[],
     });
     broken.into_iter().any(|variable| store::is_given(variable))
 }

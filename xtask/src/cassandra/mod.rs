@@ -2,7 +2,6 @@
 
 mod answer;
 mod cql;
-mod jars;
 mod node;
 mod ready;
 mod start;

@@ -6,10 +6,10 @@ use anyhow::{Result, bail};
 
 use super::{
     answer::{Answer, ask},
-    server::{Server, addresses},
+    server::Server,
 };
 use crate::{
-    store::{Process, Store, free_ports},
+    store::{Process, Store, addresses, free_ports},
     tools,
 };
 
@@ -73,7 +73,7 @@ impl Store for Cluster {
     }
 
     fn address(&self) -> Result<String> {
-        addresses(&self.masters())
+        addresses(&self.processes())
     }
 }
 

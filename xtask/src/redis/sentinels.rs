@@ -6,10 +6,10 @@ use anyhow::{Result, bail};
 
 use super::{
     answer::{Answer, ask},
-    server::{Server, addresses},
+    server::Server,
 };
 use crate::{
-    store::{Process, Store, free_ports, until},
+    store::{Process, Store, addresses, free_ports, until},
     tools,
 };
 
@@ -97,7 +97,8 @@ impl Store for Sentinels {
     }
 
     fn address(&self) -> Result<String> {
-        Ok(format!("{}/{SERVICE}", addresses(&self.sentinels())?))
+        let sentinels = self.sentinels().map(|sentinel| sentinel.process().clone());
+        Ok(format!("{}/{SERVICE}", addresses(&sentinels)?))
     }
 }
 

@@ -71,9 +71,3 @@ impl Server {
         }
     }
 }
-
-/// As tests read them.
-pub(super) fn addresses(servers: &[Server]) -> Result<String> {
-    let address = |server: &Server| Ok(format!("127.0.0.1:{}", server.process.port()?));
-    Ok(servers.iter().map(address).collect::<Result<Vec<_>>>()?.join(","))
-}

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use super::server::{Server, addresses};
+use super::server::Server;
 use crate::{
-    store::{Process, Store, free_ports},
+    store::{Process, Store, addresses, free_ports},
     tools,
 };
 
@@ -52,6 +52,6 @@ impl Store for Single {
     }
 
     fn address(&self) -> Result<String> {
-        addresses(std::slice::from_ref(&self.server))
+        addresses(&self.processes())
     }
 }

@@ -9,7 +9,7 @@ use std::{env, fmt::Debug, fs, path::PathBuf};
 use anyhow::Result;
 
 pub(crate) use self::{
-    process::{Process, free_ports},
+    process::{Process, addresses, free_ports},
     ready::until,
 };
 use crate::{

@@ -62,7 +62,7 @@ impl Process {
     /// Writes a file into its folder, and says where it is.
     pub(crate) fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
         let file = self.folder.join(name);
-        fs::create_dir_all(&self.folder)?;
+        fs::create_dir_all(file.parent().unwrap_or(&self.folder))?;
         fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
         Ok(file)
     }
@@ -73,6 +73,12 @@ impl Process {
         self.write("port", &port.to_string())?;
         self.daemon().start(command, &self.log())
     }
+}
+
+/// As tests read them.
+pub(crate) fn addresses(processes: &[Process]) -> Result<String> {
+    let address = |process: &Process| Ok(format!("127.0.0.1:{}", process.port()?));
+    Ok(processes.iter().map(address).collect::<Result<Vec<_>>>()?.join(","))
 }
 
 /// Ports that were free just now, no two of them the same.

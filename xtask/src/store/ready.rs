@@ -10,17 +10,18 @@ use crate::{interrupt, tail};
 /// Tries again until it works, or one of them has ended, or the patience is over.
 pub(crate) fn until(processes: &[Process], check: impl Fn() -> Result<()>) -> Result<()> {
     let began = Instant::now();
-    while let Err(error) = check() {
+    loop {
+        // Looked at first: if its port was taken, somebody else may answer there.
         if let Some(ended) = processes.iter().find(|process| process.life().is_over()) {
             bail!("a process has ended; {}", tail::of_file(&ended.log()));
         }
+        let Err(error) = check() else { return Ok(()) };
         if began.elapsed() > PATIENCE {
             let logs: Vec<_> = processes.iter().map(|process| process.log().display().to_string()).collect();
             bail!("not ready after {} s: {error:#}; see {}", PATIENCE.as_secs(), logs.join(", "));
         }
         interrupt::pause(Duration::from_millis(50))?;
     }
-    Ok(())
 }
 
 /// Generous: the machine may be compiling at the same time.

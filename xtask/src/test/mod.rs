@@ -45,7 +45,11 @@ pub(crate) fn test(places: &Places, options: &Test) -> Result<ExitCode> {
 
 fn servers_for(engines: &[Engine]) -> Vec<Server> {
     let chosen = |engine: Engine| engines.is_empty() || engines.contains(&engine);
-    let all = [(Engine::Cassandra, Server::Cassandra), (Engine::Redis, Server::Redis)];
+    let all = [
+        (Engine::Cassandra, Server::Cassandra),
+        (Engine::Redis, Server::Redis),
+        (Engine::Zookeeper, Server::Zookeeper),
+    ];
     all.into_iter().filter(|(engine, _)| chosen(*engine)).map(|(_, server)| server).collect()
 }
 

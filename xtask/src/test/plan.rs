@@ -48,14 +48,15 @@ pub(crate) struct Plan {
 impl Plan {
     pub(crate) fn new(all: Vec<Package>, engines: &[Engine], servers: ServersOf) -> Self {
         let chosen = |engine| engines.is_empty() || engines.contains(&engine);
-        let (memory, cassandra, redis) =
-            (chosen(Engine::Memory), chosen(Engine::Cassandra), chosen(Engine::Redis));
-        let whole = memory && cassandra && redis;
+        let (memory, cassandra) = (chosen(Engine::Memory), chosen(Engine::Cassandra));
+        let (redis, zookeeper) = (chosen(Engine::Redis), chosen(Engine::Zookeeper));
+        let whole = memory && cassandra && redis && zookeeper;
         let is_wanted = |package: &Package| match package.name.as_str() {
             // Its tests of programs want Cassandra, those of a connect want nobody.
             "ylock" => memory || cassandra,
             "ylock-core" => memory,
             "ylock-engine-redis" => redis,
+            "ylock-engine-zookeeper" => zookeeper,
             "ylock-engine-cassandra" | "ylock-simulation" | "ylock-benchmark" => cassandra,
             _ => whole,
         };
@@ -152,6 +153,7 @@ mod tests {
             package("ylock", &["connect"]),
             package("ylock-core", &["conformance"]),
             package("ylock-engine-cassandra", &["conformance", "trouble"]),
+            package("ylock-engine-zookeeper", &["conformance"]),
         ];
         Plan::new(all, engines, servers)
     }
@@ -186,5 +188,14 @@ mod tests {
             "--all-features -p ylock -p ylock-core --lib --bins --test conformance --test connect"
         );
         assert!(passes.iter().all(|pass| !pass.libtest.contains(&"--include-ignored")));
+    }
+
+    #[test]
+    fn an_engine_brings_its_own_crate_alone() {
+        let passes = plan(&[Engine::Zookeeper], ServersOf::Xtask).passes();
+        assert_eq!(
+            passes[0].cargo.join(" "),
+            "--all-features -p ylock-engine-zookeeper --lib --bins --test conformance"
+        );
     }
 }

@@ -1,0 +1,93 @@
+//! Servers in Java: Maven artifacts and what they depend on, fetched once.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{self, Command},
+};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{child, places::Places, progress::Step, tail, tools};
+
+#[derive(Debug)]
+pub(crate) struct Jars {
+    /// For people and, in small letters, for the folder.
+    pub(crate) name: &'static str,
+    pub(crate) version: &'static str,
+    /// What Maven shall fetch; `{version}` in it is the version.
+    pub(crate) pom: &'static str,
+    /// Without the version, and without `.jar`.
+    pub(crate) server: &'static str,
+    pub(crate) megabytes: u32,
+}
+
+impl Jars {
+    /// The folder with the jars, downloaded if need be. Only one command at a time may call it.
+    pub(crate) fn get(&self, places: &Places) -> Result<PathBuf> {
+        let jars = places.root().join(format!("{}-{}", self.name.to_lowercase(), self.version));
+        if jars.exists() {
+            return Ok(jars);
+        }
+        remove_unfinished(places)?;
+        // Renamed only when complete, so what an interrupted download left is never taken for a server. The number
+        // is for the case that only we were killed: Maven may still be writing there.
+        let unfinished = places.root().join(format!("{UNFINISHED}{}", process::id()));
+        self.download(&unfinished)?;
+        fs::rename(unfinished.join("lib"), &jars)?;
+        fs::remove_dir_all(&unfinished)?;
+        Ok(jars)
+    }
+
+    fn download(&self, to: &Path) -> Result<()> {
+        let maven = tools::maven()?;
+        let (what, pom) = (format!("{} {}", self.name, self.version), to.join("pom.xml"));
+        fs::create_dir_all(to)?;
+        fs::write(&pom, self.pom.replace("{version}", self.version))?;
+        let step = Step::begin(format!("fetching {what} ({} MB, only once)", self.megabytes));
+        copy_dependencies(&maven, &pom, &step).with_context(|| format!("Maven could not fetch {what}"))?;
+        let server = to.join(format!("lib/{}-{}.jar", self.server, self.version));
+        server
+            .metadata()
+            .with_context(|| format!("Maven said nothing wrong, but {} is missing", server.display()))?;
+        step.done(&format!("fetched {what}"));
+        Ok(())
+    }
+}
+
+/// Into the folder `lib` beside the pom.
+fn copy_dependencies(maven: &Path, pom: &Path, step: &Step) -> Result<()> {
+    let mut command = Command::new(maven);
+    command.args(["-B", "-f"]).arg(pom);
+    command.args(["dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory=lib"]);
+    let mut said = Vec::new();
+    let status = child::run_into(&mut command, None, |bytes| {
+        said.extend_from_slice(bytes);
+        if let Some(file) = last_file(bytes) {
+            step.detail(file);
+        }
+    })?;
+    if !status.success() {
+        bail!("the end of what it said:\n{}", tail::of(&said));
+    }
+    Ok(())
+}
+
+fn remove_unfinished(places: &Places) -> Result<()> {
+    for entry in fs::read_dir(places.root())? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
+            fs::remove_dir_all(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Maven names each file by its address.
+fn last_file(output: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(output);
+    let word = text.split_whitespace().rfind(|word| word.ends_with(".jar"))?;
+    word.rsplit('/').next().map(str::to_owned)
+}
+
+const UNFINISHED: &str = "unfinished-";

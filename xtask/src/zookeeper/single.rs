@@ -1,0 +1,61 @@
+//! One server alone.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+
+use super::{server::Server, software};
+use crate::{
+    places::Places,
+    store::{Process, Store, addresses, free_ports},
+};
+
+#[derive(Debug)]
+pub(super) struct Single {
+    places: Places,
+    server: Server,
+}
+
+impl Single {
+    pub(super) fn new(places: &Places) -> Self {
+        Self { places: places.clone(), server: Server::new(places.root().join("zookeeper")) }
+    }
+}
+
+impl Store for Single {
+    fn name(&self) -> &'static str {
+        "ZooKeeper"
+    }
+
+    fn variable(&self) -> &'static str {
+        "YLOCK_TEST_ZOOKEEPER"
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.server.process().folder().to_owned()
+    }
+
+    fn processes(&self) -> Vec<Process> {
+        vec![self.server.process().clone()]
+    }
+
+    fn prepare(&self) -> Result<()> {
+        software(&self.places).map(drop)
+    }
+
+    fn start(&self) -> Result<()> {
+        let [port] = free_ports()?;
+        self.server.start(&software(&self.places)?, port, 1, "")
+    }
+
+    fn check(&self) -> Result<()> {
+        match self.server.mode()?.as_str() {
+            "standalone" => Ok(()),
+            other => bail!("it is a {other}"),
+        }
+    }
+
+    fn address(&self) -> Result<String> {
+        addresses(&self.processes())
+    }
+}
