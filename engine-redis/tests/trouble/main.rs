@@ -1,7 +1,11 @@
 //! What servers and connections do to locks. Each test has a server of its own, and breaks it.
 #![allow(clippy::disallowed_methods, reason = "tests of real servers wait in real time")]
 
+mod cluster;
+mod own_cluster;
+mod own_sentinels;
 mod own_server;
+mod sentinel;
 #[cfg(feature = "tls")]
 mod tls;
 
@@ -10,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use own_server::{Disk, OwnServer};
-use ylock_core::{ErrorKind, LossReason, Options, Ylock};
+use ylock_core::{ErrorKind, Guard, LossReason, Options, Ylock};
 use ylock_engine_redis::{RedisEngine, RedisOptions};
 
 const LEASE: Duration = Duration::from_secs(2);
@@ -27,6 +31,19 @@ async fn client(server: &OwnServer, lease: Duration) -> Ylock {
 
 async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(30), future).await.unwrap_or_else(|_| panic!("{what}: stuck"))
+}
+
+/// A lock that the replica has too; it takes a new one a moment to follow.
+async fn replicated(ylock: &Ylock) -> Guard {
+    within("a grant is replicated", async {
+        loop {
+            match ylock.locks("users").write("alice").await {
+                Ok(guard) => return guard,
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}"),
+            }
+        }
+    })
+    .await
 }
 
 async fn waiters(ylock: &Ylock) -> usize {

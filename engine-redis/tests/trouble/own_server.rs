@@ -29,14 +29,30 @@ impl OwnServer {
     }
 
     pub(crate) async fn start_with(disk: Disk, more: &[&str]) -> Self {
+        let more = more.iter().map(|&word| word.to_owned()).collect();
+        Self::start_in(folder(), disk, more).await
+    }
+
+    async fn start_in(folder: PathBuf, disk: Disk, more: Vec<String>) -> Self {
         let port = free_port();
-        let folder = std::env::temp_dir().join(format!("ylock-redis-{}", ylock_core::Owner::new()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let more: Vec<String> = more.iter().map(|&word| word.to_owned()).collect();
         let child = spawn(port, disk, &folder, &more);
         let server = Self { port, disk, folder, more, child };
         server.await_answer().await;
         server
+    }
+
+    /// A Sentinel of the service `locks`, whose master listens on this port.
+    pub(crate) async fn start_sentinel(master: &str) -> Self {
+        let folder = folder();
+        let file = folder.join("sentinel.conf");
+        let lines = format!(
+            "sentinel monitor locks 127.0.0.1 {master} 2\n\
+             sentinel down-after-milliseconds locks 1000\n\
+             sentinel failover-timeout locks 5000\n"
+        );
+        std::fs::write(&file, lines).unwrap();
+        let more = vec![file.display().to_string(), "--sentinel".to_owned()];
+        Self::start_in(folder, Disk::Nothing, more).await
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -64,13 +80,25 @@ impl OwnServer {
     }
 
     async fn try_command(&self, words: &[&str]) -> redis::RedisResult<()> {
+        self.ask(words).await
+    }
+
+    /// What it answers to a command.
+    pub(crate) async fn ask<T: redis::FromRedisValue>(&self, words: &[&str]) -> redis::RedisResult<T> {
         let client = redis::Client::open(("127.0.0.1", self.port))?;
         let mut connection = client.get_multiplexed_async_connection().await?;
         let mut command = redis::cmd(words[0]);
         words[1..].iter().for_each(|word| {
             command.arg(word);
         });
-        command.exec_async(&mut connection).await
+        command.query_async(&mut connection).await
+    }
+
+    /// `STOP` or `CONT`.
+    pub(crate) fn signal(&self, name: &str) {
+        let mut command = Command::new("kill");
+        let status = command.arg(format!("-{name}")).arg(self.child.id().to_string()).status().unwrap();
+        assert!(status.success(), "kill -{name}");
     }
 
     async fn await_answer(&self) {
@@ -87,9 +115,21 @@ pub(crate) fn free_port() -> u16 {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
 }
 
+fn folder() -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("ylock-redis-{}", ylock_core::Owner::new()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
 fn spawn(port: u16, disk: Disk, folder: &PathBuf, more: &[String]) -> Child {
     let append_only = if disk == Disk::AppendOnly { "yes" } else { "no" };
+    let (file, more) = match more {
+        // Redis wants the name of a file before everything else.
+        [file, more @ ..] if !file.starts_with('-') => (Some(file), more),
+        more => (None, more),
+    };
     Command::new("redis-server")
+        .args(file)
         .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""])
         .args(["--appendonly", append_only, "--appendfsync", "always"])
         .arg("--dir")

@@ -1,0 +1,143 @@
+//! Servers of a cluster die, and give parts of the locks to each other.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use ylock_core::ErrorKind;
+use ylock_engine_redis::{RedisEngine, RedisOptions};
+
+use super::own_cluster::OwnCluster;
+use super::own_server::{Disk, OwnServer};
+use super::{client_with, replicated, until, waiters, within};
+
+const LEASE: Duration = Duration::from_secs(15);
+
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn what_the_replica_has_stays_when_it_takes_over() {
+    let mut cluster = OwnCluster::start(3).await;
+    let (one, two) = (
+        client_with(cluster.options().with_lease(LEASE).with_min_replicas(1)).await,
+        client_with(cluster.options().with_lease(LEASE)).await,
+    );
+    let guard = replicated(&one).await;
+    assert_eq!(guard.token(), None, "a server that takes over could give the same again");
+    let waiting = tokio::spawn({
+        let locks = two.locks("users");
+        async move { locks.write("alice").await.unwrap() }
+    });
+    until("somebody waits", async || waiters(&one).await == 1).await;
+    let (_, master) = cluster.place_of("users").await;
+    cluster.servers[master].kill();
+    until("the waiter is in the queue of the new master", async || waiters(&one).await == 1).await;
+    assert!(guard.is_valid() && !waiting.is_finished());
+    within("given back", guard.unlock()).await.unwrap();
+    assert!(within("the next one gets in", waiting).await.unwrap().is_valid());
+}
+
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn locks_that_are_given_from_server_to_server_stay_locks() {
+    let cluster = OwnCluster::start(0).await;
+    let (stop, rounds) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let is_inside = Arc::new(AtomicBool::new(false));
+    let mut workers = Vec::new();
+    for _ in 0..4 {
+        let ylock = client_with(cluster.options().with_lease(LEASE)).await;
+        let (stop, rounds, is_inside) = (Arc::clone(&stop), Arc::clone(&rounds), Arc::clone(&is_inside));
+        workers.push(tokio::spawn(async move {
+            while !stop.load(Ordering::Relaxed) {
+                let guard = ylock.locks("users").write("alice").await.unwrap();
+                assert!(!is_inside.swap(true, Ordering::SeqCst), "two are inside");
+                tokio::task::yield_now().await;
+                is_inside.store(false, Ordering::SeqCst);
+                guard.unlock().await.unwrap();
+                rounds.fetch_add(1, Ordering::Relaxed);
+            }
+        }));
+    }
+    until("work begins", async || rounds.load(Ordering::Relaxed) > 0).await;
+    let (place, mut keeper) = cluster.place_of("users").await;
+    for _ in 0..20 {
+        let next = (keeper + 1) % 3;
+        cluster.move_slot(&place, keeper, next).await;
+        keeper = next;
+        let before = rounds.load(Ordering::Relaxed);
+        until("work goes on", async || rounds.load(Ordering::Relaxed) > before + 8).await;
+    }
+    stop.store(true, Ordering::Relaxed);
+    for worker in workers {
+        within("the worker ends", worker).await.unwrap();
+    }
+}
+
+/// The server says so in between, on the connection where others wait for messages about other locks.
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn waiters_are_told_also_after_their_part_was_given_away() {
+    let cluster = OwnCluster::start(0).await;
+    let lease = Duration::from_secs(60);
+    let (one, two) = (
+        client_with(cluster.options().with_lease(lease)).await,
+        client_with(cluster.options().with_lease(lease)).await,
+    );
+    let guard = one.locks("users").write("alice").await.unwrap();
+    let (place, keeper) = cluster.place_of("users").await;
+    let waiting = tokio::spawn({
+        let locks = two.locks("users");
+        async move { locks.write("alice").await.unwrap() }
+    });
+    until("somebody waits", async || waiters(&one).await == 1).await;
+    let target = (keeper + 1) % 3;
+    cluster.move_slot(&place, keeper, target).await;
+    let channel = channel_of(&place);
+    until("the waiter is heard at the new server", async || {
+        let question = ["PUBSUB", "SHARDCHANNELS", &channel];
+        let channels: Vec<String> = cluster.servers[target].ask(&question).await.unwrap();
+        channels.len() == 1
+    })
+    .await;
+    within("given back", guard.unlock()).await.unwrap();
+    within("the next one gets in", waiting).await.unwrap().unlock().await.unwrap();
+}
+
+/// A pattern for the channels of the lock's part.
+fn channel_of(place: &str) -> String {
+    let (start, _) = place.split_once('}').expect("a part in braces");
+    format!("{start}}}:*")
+}
+
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_killed_connection_for_messages_costs_a_second() {
+    let cluster = OwnCluster::start(0).await;
+    let lease = Duration::from_secs(60);
+    let (one, two) = (
+        client_with(cluster.options().with_lease(lease)).await,
+        client_with(cluster.options().with_lease(lease)).await,
+    );
+    let guard = one.locks("users").write("alice").await.unwrap();
+    let waiting = tokio::spawn({
+        let locks = two.locks("users");
+        async move { locks.write("alice").await.unwrap() }
+    });
+    until("somebody waits", async || waiters(&one).await == 1).await;
+    for server in &cluster.servers {
+        server.command(&["CLIENT", "KILL", "TYPE", "pubsub"]).await;
+    }
+    within("given back", guard.unlock()).await.unwrap();
+    let since = Instant::now();
+    drop(within("the next one gets in", waiting).await.unwrap());
+    assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
+}
+
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_server_that_is_not_part_of_a_cluster_is_refused() {
+    let server = OwnServer::start(Disk::Nothing).await;
+    let options = RedisOptions::cluster([("127.0.0.1".to_owned(), server.port())]);
+    let error = RedisEngine::connect(&options).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+    assert!(error.to_string().contains("is not part of a cluster"), "{error}");
+}
