@@ -84,16 +84,29 @@ impl OwnCluster {
 
     /// Gives a slot with its locks to another master, as resharding does.
     pub(crate) async fn move_slot(&self, place: &str, from: usize, to: usize) {
+        self.begin_move(place, from, to).await;
+        self.end_move(place, from, to).await;
+    }
+
+    /// The lock is there already; the others of its slot are not.
+    pub(crate) async fn begin_move(&self, place: &str, from: usize, to: usize) {
         let (source, target) = (&self.servers[from], &self.servers[to]);
-        let slot: u16 = source.ask(&["CLUSTER", "KEYSLOT", place]).await.unwrap();
-        let slot = slot.to_string();
-        let (from_id, to_id) = (self.id(from).await, self.id(to).await);
-        target.command(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &from_id]).await;
-        source.command(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &to_id]).await;
+        let slot = self.slot(place).await;
+        target.command(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &self.id(from).await]).await;
+        source.command(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &self.id(to).await]).await;
         let port = target.port().to_string();
         let moved: Value = source.ask(&["MIGRATE", "127.0.0.1", &port, place, "0", "5000"]).await.unwrap();
         assert!(matches!(moved, Value::Okay | Value::SimpleString(_)), "{moved:?}");
-        target.command(&["CLUSTER", "SETSLOT", &slot, "NODE", &to_id]).await;
-        source.command(&["CLUSTER", "SETSLOT", &slot, "NODE", &to_id]).await;
+    }
+
+    pub(crate) async fn end_move(&self, place: &str, from: usize, to: usize) {
+        let (slot, id) = (self.slot(place).await, self.id(to).await);
+        for server in [to, from] {
+            self.servers[server].command(&["CLUSTER", "SETSLOT", &slot, "NODE", &id]).await;
+        }
+    }
+
+    async fn slot(&self, place: &str) -> String {
+        self.servers[0].ask::<u16>(&["CLUSTER", "KEYSLOT", place]).await.unwrap().to_string()
     }
 }

@@ -47,12 +47,15 @@ async fn a_master_that_was_replaced_is_left() {
     let two = client_with(all.options().with_lease(LEASE)).await;
     // The one that has moved sees what the other holds.
     let guard = two.locks("users").write("alice").await.unwrap();
-    until("the old master is left", async || waiters_or_holders(&one).await == 1).await;
+    until("the old master is left", async || holders(&one).await == 1).await;
     assert!(one.locks("users").try_write("alice").await.unwrap().is_none());
+    // Nobody told it yet: it is not by an error that the client found out.
+    let role: redis::Value = all.master.ask(&["ROLE"]).await.unwrap();
+    assert!(format!("{role:?}").contains("master"), "{role:?}");
     drop(guard);
 }
 
-async fn waiters_or_holders(ylock: &ylock_core::Ylock) -> usize {
+async fn holders(ylock: &ylock_core::Ylock) -> usize {
     ylock.inspect("users", "alice").await.map_or(0, |seen| seen.holders.len())
 }
 
