@@ -181,7 +181,7 @@ impl Client {
             .arg(next.lease.as_millis())
             .arg(ticket_word(next.ticket))
             .arg(alive(next).as_millis())
-            .arg(next.owner)
+            .owner(next.owner)
             .arg(channel)
     }
 
@@ -193,7 +193,7 @@ impl Client {
                 .id(next.id)
                 .arg(mode_word(next.mode))
                 .arg(ticket_word(next.ticket))
-                .arg(next.owner)
+                .owner(next.owner)
                 .arg(channel);
         }
         let sent = self.now();

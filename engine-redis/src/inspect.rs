@@ -7,6 +7,7 @@ use ylock_core::engine::{AcquisitionId, Holder, Inspection, Waiter};
 use ylock_core::{Error, ErrorKind, Mode, Owner, Result, StoreToken};
 
 use crate::driver::Answer;
+use crate::identity;
 
 /// The whole hash.
 struct Hash {
@@ -71,7 +72,7 @@ impl Hash {
 
     fn owner(&self, id: &str) -> Result<Owner> {
         let [owner, _] = self.words(&format!("o:{id}"))?;
-        owner.parse().map_err(|_| odd(owner))
+        identity::read(owner).map(|owner| Owner::from_bytes(owner.to_be_bytes())).ok_or_else(|| odd(owner))
     }
 
     fn words<const COUNT: usize>(&self, field: &str) -> Result<[&str; COUNT]> {
@@ -82,7 +83,7 @@ impl Hash {
 }
 
 fn acquisition(word: &str) -> Result<AcquisitionId> {
-    u128::from_str_radix(word, 16).map(AcquisitionId::from_u128).map_err(|_| odd(word))
+    identity::read(word).map(AcquisitionId::from_u128).ok_or_else(|| odd(word))
 }
 
 fn number(word: &str) -> Result<i64> {

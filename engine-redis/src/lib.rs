@@ -1,4 +1,4 @@
-//! Redis engine of `ylock`: `redis://host:port/db`.
+//! Redis engine of `ylock`: `redis://host:port/database`, and the same behind Sentinels or in a cluster.
 #![doc = "\n"]
 #![doc = include_str!("../guarantees.md")]
 
@@ -8,6 +8,7 @@ pub mod scripts;
 
 mod driver;
 mod engine;
+mod identity;
 mod inspect;
 mod place;
 mod waiting;

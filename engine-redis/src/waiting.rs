@@ -113,7 +113,7 @@ impl<'a> Way<'a> {
             .arg(if *fairness == Fairness::Unfair { "unfair" } else { "fair" })
             .arg(ticket)
             .arg(alive(self.request).as_millis())
-            .arg(owner)
+            .owner(*owner)
             .arg(channel)
     }
 

@@ -14,6 +14,10 @@ use ylock_engine_redis::{RedisEngine, RedisOptions};
 const RIGHTS: &str = "resetkeys resetchannels -@all ~ylock:* &ylock:* +evalsha +eval +script|load +time +hmget +hget +hset +hdel +hkeys \
      +hgetall +pexpireat +publish +pubsub|numsub +subscribe +hello +ping +info";
 
+/// And what it asks for in a cluster.
+const RIGHTS_IN_A_CLUSTER: &str =
+    "+cluster|info +cluster|slots +asking +ssubscribe +spublish +pubsub|shardnumsub";
+
 fn name() -> String {
     ylock_core::Owner::new().to_string()
 }
@@ -75,15 +79,27 @@ async fn garbage_in_a_lock_is_an_error_and_never_acquired() {
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn a_user_with_the_rights_of_the_docs_can_do_everything() {
+    everything_as_a_user(Servers::Single, RIGHTS).await;
+}
+
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_user_with_the_rights_of_the_docs_can_do_everything_in_a_cluster() {
+    everything_as_a_user(Servers::Cluster, &format!("{RIGHTS} {RIGHTS_IN_A_CLUSTER}")).await;
+}
+
+async fn everything_as_a_user(servers: Servers, rights: &str) {
     let (user, password) = (name(), name());
-    let mut connection = server::raw().await;
-    let mut create = redis::cmd("ACL");
-    create.arg("SETUSER").arg(&user).arg("on").arg(format!(">{password}"));
-    RIGHTS.split_whitespace().for_each(|right| {
-        create.arg(right);
-    });
-    create.exec_async(&mut connection).await.unwrap();
-    let options = Servers::Single.options().with_login(Some(user.clone()), Secret::new(password));
+    let mut connections = servers.raw().await;
+    for connection in &mut connections {
+        let mut create = redis::cmd("ACL");
+        create.arg("SETUSER").arg(&user).arg("on").arg(format!(">{password}"));
+        rights.split_whitespace().for_each(|right| {
+            create.arg(right);
+        });
+        create.exec_async(connection).await.unwrap();
+    }
+    let options = servers.options().with_login(Some(user.clone()), Secret::new(password));
     let (one, two) = (client(&options).await, client(&options).await);
     let group = name();
     let guard = one.locks(&*group).write("name").await.unwrap();
@@ -100,7 +116,15 @@ async fn a_user_with_the_rights_of_the_docs_can_do_everything() {
     drop((writer, reader));
     one.close().await;
     two.close().await;
-    redis::cmd("ACL").arg("DELUSER").arg(&user).exec_async(&mut connection).await.unwrap();
+    for connection in &mut connections {
+        // A right that is missing need not be an error: without messages waiters ask by themselves.
+        let refused: Vec<Vec<redis::Value>> =
+            redis::cmd("ACL").arg("LOG").query_async(connection).await.unwrap();
+        let of_user =
+            |entry: &&Vec<redis::Value>| entry.contains(&redis::Value::BulkString(user.clone().into()));
+        assert_eq!(refused.iter().find(of_user), None);
+        redis::cmd("ACL").arg("DELUSER").arg(&user).exec_async(connection).await.unwrap();
+    }
 }
 
 #[tokio::test]

@@ -29,7 +29,7 @@ impl Raw {
 
     /// Acquires and gives back.
     pub(crate) async fn pair(&mut self, place: &str) {
-        let (id, owner) = (Owner::new().to_string(), Owner::new().to_string());
+        let [id, owner] = [identity(), identity()];
         let mut acquire = redis::cmd("EVALSHA");
         acquire.arg(&self.acquire).arg(1).arg(place).arg(&id);
         for argument in ["w", "30000", "queue", "fair", "-", "20000", &owner, "-"] {
@@ -41,4 +41,11 @@ impl Raw {
         release.arg(&self.release).arg(1).arg(place).arg(&id).arg("0");
         release.exec_async(&mut self.connection).await.expect("released");
     }
+}
+
+/// As long as those of the engine.
+fn identity() -> String {
+    let mut text = Owner::new().to_string();
+    text.truncate(22);
+    text
 }

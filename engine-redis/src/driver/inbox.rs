@@ -22,7 +22,7 @@ use super::errors;
 use super::scripts::{self, Call};
 use super::store::Store;
 use crate::options::Address;
-use crate::place;
+use crate::{identity, place};
 
 /// How often a connection is asked whether it is still there, and how long it may take to say so.
 const PROBE: Duration = Duration::from_secs(5);
@@ -315,7 +315,7 @@ impl Message {
     /// `id token contended place`; the place may contain spaces.
     fn read(text: &str) -> Option<Self> {
         let mut words = text.splitn(4, ' ');
-        let id = AcquisitionId::from_u128(u128::from_str_radix(words.next()?, 16).ok()?);
+        let id = AcquisitionId::from_u128(identity::read(words.next()?)?);
         let token = StoreToken::new(words.next()?.parse().ok()?)?;
         let contended = words.next()? == "1";
         Some(Self { id, told: Told { token, contended }, place: words.next()?.to_owned() })

@@ -4,9 +4,9 @@ use std::sync::OnceLock;
 
 use redis::{Cmd, Value};
 use ylock_core::engine::AcquisitionId;
-use ylock_core::{Error, ErrorKind, Key, Result};
+use ylock_core::{Error, ErrorKind, Key, Owner, Result};
 
-use crate::{place, scripts};
+use crate::{identity, place, scripts};
 
 /// An operation.
 pub(crate) struct Script {
@@ -64,7 +64,11 @@ impl Call {
     }
 
     pub(crate) fn id(self, id: AcquisitionId) -> Self {
-        self.arg(format_args!("{:032x}", id.as_u128()))
+        self.arg(identity::text(id.as_u128()))
+    }
+
+    pub(crate) fn owner(self, owner: Owner) -> Self {
+        self.arg(identity::text(u128::from_be_bytes(owner.to_bytes())))
     }
 
     pub(crate) fn arg(mut self, argument: impl ToString) -> Self {

@@ -44,7 +44,7 @@ impl Servers {
     }
 
     /// Connections without ylock to all that keep locks.
-    async fn raw(self) -> Vec<MultiplexedConnection> {
+    pub(crate) async fn raw(self) -> Vec<MultiplexedConnection> {
         let masters = match self {
             Self::Single => vec![address()],
             Self::Sentinel => vec![master().await],

@@ -1,0 +1,30 @@
+//! Acquisitions and owners, as the server keeps them: as short as text can be, because each lock has several.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+/// Without spaces, and never a single dash: the scripts have a meaning for that.
+pub(crate) fn text(identity: u128) -> String {
+    URL_SAFE_NO_PAD.encode(identity.to_be_bytes())
+}
+
+/// Reads what [`text`] wrote.
+pub(crate) fn read(text: &str) -> Option<u128> {
+    let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+    Some(u128::from_be_bytes(bytes.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_read() {
+        for identity in [0, 1, u128::MAX, 0xfb_ff00_0000_0000] {
+            let text = text(identity);
+            assert!(text.len() == 22 && !text.contains(' '), "{text}");
+            assert_eq!(read(&text), Some(identity));
+        }
+        assert_eq!((read("-"), read(""), read("nobody")), (None, None, None));
+    }
+}
