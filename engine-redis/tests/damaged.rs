@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use server::Servers;
 use ylock_core::url::Secret;
-use ylock_core::{ErrorKind, Key, Options, Ylock};
+use ylock_core::{ErrorKind, Guard, Key, Options, Ylock};
 use ylock_engine_redis::{RedisEngine, RedisOptions};
 
 /// The rights that `guarantees.md` asks for.
@@ -102,18 +102,13 @@ async fn everything_as_a_user(servers: Servers, rights: &str) {
     let options = servers.options().with_login(Some(user.clone()), Secret::new(password));
     let (one, two) = (client(&options).await, client(&options).await);
     let group = name();
-    let guard = one.locks(&*group).write("name").await.unwrap();
-    let waiting = tokio::spawn({
-        let locks = two.locks(&*group);
-        async move { locks.read("name").await.unwrap() }
-    });
-    while one.inspect(&*group, "name").await.unwrap().queue.is_empty() {
-        tokio::task::yield_now().await;
+    // The first time the waiter may not be listening yet when its turn comes.
+    for _ in 0..3 {
+        drop(reader_behind_writer(&one, &two, &group).await);
     }
-    let writer = guard.downgrade().await.unwrap();
-    let reader = waiting.await.unwrap();
+    let guards = reader_behind_writer(&one, &two, &group).await;
     assert_eq!(one.revoke(&*group, "name").await.unwrap(), 2);
-    drop((writer, reader));
+    drop(guards);
     one.close().await;
     two.close().await;
     for connection in &mut connections {
@@ -125,6 +120,19 @@ async fn everything_as_a_user(servers: Servers, rights: &str) {
         assert_eq!(refused.iter().find(of_user), None);
         redis::cmd("ACL").arg("DELUSER").arg(&user).exec_async(connection).await.unwrap();
     }
+}
+
+/// One writes and goes on as a reader, and so lets the other one in, who waited to read.
+async fn reader_behind_writer(one: &Ylock, two: &Ylock, group: &str) -> [Guard; 2] {
+    let guard = one.locks(group).write("name").await.unwrap();
+    let waiting = tokio::spawn({
+        let locks = two.locks(group);
+        async move { locks.read("name").await.unwrap() }
+    });
+    while one.inspect(group, "name").await.unwrap().queue.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    [guard.downgrade().await.unwrap(), waiting.await.unwrap()]
 }
 
 #[tokio::test]
