@@ -105,16 +105,9 @@ fn is_missing(server: &Server) -> bool {
     *server != Server::Cassandra || !store::is_given(CASSANDRA)
 }
 
-/// Whether tests that break servers would break those of the user.
+/// Whether tests that break servers would break those of the user. Of the other stores they start their own.
 pub(crate) fn would_break_given(wanted: &[Server]) -> bool {
-    let broken = wanted.iter().flat_map(|server| match server {
-        Server::Cassandra => &[CASSANDRA][..],
-        // Of one Redis alone such a test starts its own,
-        Server::Redis => &[redis::CLUSTER, redis::SENTINELS],
-        // and of ZooKeeper always.
-        Server::Zookeeper => &[],
-    });
-    broken.into_iter().any(|variable| store::is_given(variable))
+    wanted.contains(&Server::Cassandra) && store::is_given(CASSANDRA)
 }
 
 const CASSANDRA: &str = "YLOCK_TEST_CASSANDRA";

@@ -13,7 +13,7 @@ use crate::{
     tools,
 };
 
-pub(crate) const VARIABLE: &str = "YLOCK_TEST_REDIS_CLUSTER";
+const VARIABLE: &str = "YLOCK_TEST_REDIS_CLUSTER";
 
 #[derive(Debug)]
 pub(super) struct Cluster {

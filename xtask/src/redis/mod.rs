@@ -10,8 +10,6 @@ mod single;
 use self::{cluster::Cluster, sentinels::Sentinels, single::Single};
 use crate::{places::Places, store::Stores};
 
-pub(crate) use self::{cluster::VARIABLE as CLUSTER, sentinels::VARIABLE as SENTINELS};
-
 pub(crate) fn stores(places: &Places) -> Stores {
     let root = places.root();
     Stores::new(

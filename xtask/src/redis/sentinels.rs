@@ -13,7 +13,7 @@ use crate::{
     tools,
 };
 
-pub(crate) const VARIABLE: &str = "YLOCK_TEST_REDIS_SENTINEL";
+const VARIABLE: &str = "YLOCK_TEST_REDIS_SENTINEL";
 
 #[derive(Debug)]
 pub(super) struct Sentinels {
