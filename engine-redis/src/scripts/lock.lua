@@ -2,7 +2,7 @@
 --
 --   t            the last token
 --   h:<id>       a holder: mode, expires, lease, token, since, whether it was revoked
---   w            which holder is a writer, if one is
+--   w            1 if the holder is a writer
 --   hn           how many holders there are
 --   m, l         no holder's lease ends before m; none is longer than l
 --   a:<id>       a waiter: mode, until when it counts as alive, lease, since, ticket, the holder it stands behind, its number
@@ -111,8 +111,8 @@ local function remove_holder(id)
   del('h:' .. id)
   del('o:' .. id)
   if get('b:' .. id) then del('b:' .. id) end
-  if get('w') == id then del('w') end
   if add('hn', -1) == 0 then
+    del('w')
     del('hn')
     del('m')
     del('l')
@@ -156,14 +156,9 @@ local function reap()
   -- m never lies further ahead than a lease, unless the clock was set back.
   if first > now and first <= now + num('l') then return end
   local earliest = nil
-  local writer = get('w')
   local ids = {}
-  if writer then
-    ids[1] = writer
-  else
-    for _, field in ipairs(redis.call('HKEYS', key)) do
-      if string.sub(field, 1, 2) == 'h:' then ids[#ids + 1] = string.sub(field, 3) end
-    end
+  for _, field in ipairs(redis.call('HKEYS', key)) do
+    if string.sub(field, 1, 2) == 'h:' then ids[#ids + 1] = string.sub(field, 3) end
   end
   for _, id in ipairs(ids) do
     local held = read_holder(id)
@@ -191,7 +186,7 @@ local function enter(id, mode, lease)
   local expires = now + lease
   write_holder(id, { mode = mode, expires = expires, lease = lease, token = token, since = whole(now), revoked = '0' })
   set('t', token)
-  if mode == 'w' then set('w', id) end
+  if mode == 'w' then set('w', '1') end
   local is_alone = add('hn', 1) == 1
   set('m', whole(is_alone and expires or math.min(num('m'), expires)))
   set('l', whole(is_alone and lease or math.max(num('l'), lease)))

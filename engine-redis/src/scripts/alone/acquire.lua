@@ -11,7 +11,7 @@ do
     local held = mode .. ' ' .. expires .. ' ' .. lease .. ' ' .. token .. ' ' .. string.format('%.0f', now) .. ' 0'
     local words = { 'h:' .. id, held, 'o:' .. id, ARGV[8] .. ' ' .. ARGV[9], 't', token, 'hn', '1', 'm', expires, 'l', ARGV[3] }
     if mode == 'w' then
-      words[13], words[14] = 'w', id
+      words[13], words[14] = 'w', '1'
     end
     redis.call('HSET', key, unpack(words))
     if tonumber(seen[5] or 0) < now + lease + 30000 then
