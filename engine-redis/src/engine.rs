@@ -182,7 +182,7 @@ impl Client {
             .arg(ticket_word(next.ticket))
             .arg(alive(next).as_millis())
             .owner(next.owner)
-            .arg(channel)
+            .arg(&*channel)
     }
 
     async fn renew(&self, holding: &Holding) -> Result<Renewal> {
@@ -194,7 +194,7 @@ impl Client {
                 .arg(mode_word(next.mode))
                 .arg(ticket_word(next.ticket))
                 .owner(next.owner)
-                .arg(channel);
+                .arg(&*channel);
         }
         let sent = self.now();
         let mut answer = self.store.call(call).await?;

@@ -114,7 +114,7 @@ impl<'a> Way<'a> {
             .arg(ticket)
             .arg(alive(self.request).as_millis())
             .owner(*owner)
-            .arg(channel)
+            .arg(&*channel)
     }
 
     /// A grant that is not older than `since`: unless this process was not running for so long that it is worth nothing.
@@ -194,10 +194,10 @@ fn undone() -> Error {
     Error::new(ErrorKind::Indeterminate, "the acquisition was released while it was going on")
 }
 
-pub(crate) fn mode_word(mode: Mode) -> char {
+pub(crate) fn mode_word(mode: Mode) -> &'static str {
     match mode {
-        Mode::Read => 'r',
-        Mode::Write => 'w',
+        Mode::Read => "r",
+        Mode::Write => "w",
     }
 }
 

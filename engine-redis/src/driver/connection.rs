@@ -78,7 +78,7 @@ impl Connection {
         let mut answer = self.send(&mut live.connection, call.by_hash(), manner).await;
         if answer.as_ref().is_err_and(errors::is_no_script) {
             // A restart, or somebody emptied the cache.
-            answer = self.send(&mut live.connection, call.by_text(), manner).await;
+            answer = self.send(&mut live.connection, &call.by_text(), manner).await;
         }
         match answer {
             Ok((value, reached)) => Ok(Outcome::Answered(value, reached)),
@@ -92,7 +92,7 @@ impl Connection {
     async fn send(
         &self,
         connection: &mut MultiplexedConnection,
-        script: Cmd,
+        script: &Cmd,
         manner: Manner,
     ) -> RedisResult<(Value, bool)> {
         if manner.replicas == 0 && !manner.asking {
@@ -103,7 +103,7 @@ impl Connection {
         if manner.asking {
             together.cmd("ASKING").ignore();
         }
-        together.add_command(script);
+        together.add_command(script.clone());
         if manner.replicas > 0 {
             // On the connection that wrote, because Redis counts by connection; for half of the time of a request, so that the
             // answer comes in time.

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use redis::{Cmd, Value};
+use redis::{Arg, Cmd, ToRedisArgs, Value};
 use ylock_core::engine::AcquisitionId;
 use ylock_core::{Error, ErrorKind, Key, Owner, Result};
 
@@ -46,7 +46,8 @@ impl Script {
 pub(crate) struct Call {
     pub(super) script: &'static Script,
     place: String,
-    arguments: Vec<String>,
+    /// By the script's hash: what a server has that knows it.
+    by_hash: Cmd,
 }
 
 impl Call {
@@ -55,7 +56,10 @@ impl Call {
     }
 
     pub(super) fn at(script: &'static Script, place: String) -> Self {
-        Self { script, place, arguments: Vec::with_capacity(9) }
+        // Room for all that follows, so that it is made once.
+        let mut by_hash = Cmd::with_capacity(13, 256);
+        by_hash.arg("EVALSHA").arg(script.hash()).arg(1).arg(&place);
+        Self { script, place, by_hash }
     }
 
     /// The lock.
@@ -71,26 +75,23 @@ impl Call {
         self.arg(identity::text(u128::from_be_bytes(owner.to_bytes())))
     }
 
-    pub(crate) fn arg(mut self, argument: impl ToString) -> Self {
-        self.arguments.push(argument.to_string());
+    pub(crate) fn arg(mut self, argument: impl ToRedisArgs) -> Self {
+        self.by_hash.arg(argument);
         self
     }
 
-    /// By the script's hash: what a server has that knows it.
-    pub(super) fn by_hash(&self) -> Cmd {
-        self.command("EVALSHA", self.script.hash())
+    pub(super) fn by_hash(&self) -> &Cmd {
+        &self.by_hash
     }
 
     /// By the script's text: the server knows it then.
     pub(super) fn by_text(&self) -> Cmd {
-        self.command("EVAL", self.script.text)
-    }
-
-    fn command(&self, name: &str, script: &str) -> Cmd {
-        let mut command = redis::cmd(name);
-        command.arg(script).arg(1).arg(&self.place);
-        for argument in &self.arguments {
-            command.arg(argument);
+        let mut command = redis::cmd("EVAL");
+        command.arg(self.script.text);
+        for argument in self.by_hash.args_iter().skip(2) {
+            if let Arg::Simple(bytes) = argument {
+                command.arg(bytes);
+            }
         }
         command
     }
