@@ -8,8 +8,8 @@ use ylock_core::ErrorKind;
 use ylock_core::url::EngineUrl;
 use ylock_engine_redis::{RedisEngine, RedisOptions};
 
-use super::client_with;
 use super::own_server::{Disk, OwnServer, free_port};
+use super::{client_with, until, within};
 
 /// A folder with an authority, and a certificate for 127.0.0.1 that it vouches for.
 struct Papers(PathBuf);
@@ -48,10 +48,9 @@ fn options(url: &str) -> RedisOptions {
     RedisOptions::from_url(&url, &ylock_core::Options::default()).unwrap()
 }
 
-#[tokio::test]
-#[ignore = "needs redis: run `cargo xtask test`"]
-async fn tls_and_a_password_are_told_by_the_url() {
-    let (papers, stranger, port) = (Papers::make(), Papers::make(), free_port());
+/// A server that speaks TLS on the second port, with these papers.
+async fn server(papers: &Papers, more: &[&str]) -> (OwnServer, u16) {
+    let port = free_port();
     let words = ["--tls-port", &port.to_string(), "--tls-auth-clients", "no"].map(str::to_owned);
     let files = [
         ("--tls-cert-file", "certificate.pem"),
@@ -60,8 +59,15 @@ async fn tls_and_a_password_are_told_by_the_url() {
     ];
     let files = files.iter().flat_map(|(option, file)| [(*option).to_owned(), papers.file(file)]);
     let words: Vec<String> = words.into_iter().chain(files).collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let server = OwnServer::start_with(Disk::Nothing, &words).await;
+    let words: Vec<&str> = words.iter().map(String::as_str).chain(more.iter().copied()).collect();
+    (OwnServer::start_with(Disk::Nothing, &words).await, port)
+}
+
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn tls_and_a_password_are_told_by_the_url() {
+    let (papers, stranger) = (Papers::make(), Papers::make());
+    let (server, port) = server(&papers, &[]).await;
     server.command(&["CONFIG", "SET", "requirepass", "p@ss"]).await;
 
     let ca = papers.file("ca.pem");
@@ -79,4 +85,35 @@ async fn tls_and_a_password_are_told_by_the_url() {
         assert_eq!(error.kind(), kind, "{url}: {error}");
         assert!(!format!("{error} {error:?}").contains("p@ss"), "{error}");
     }
+}
+
+/// A cluster of one server is enough to see that all connections to it are made with TLS, also that for messages.
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn tls_in_a_cluster() {
+    let (papers, bus) = (Papers::make(), free_port().to_string());
+    let words = ["--cluster-enabled", "yes", "--cluster-port", &bus, "--tls-cluster", "yes"];
+    let (server, port) = server(&papers, &words).await;
+    server.command(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]).await;
+    until("the cluster works", async || {
+        let info: String = server.ask(&["CLUSTER", "INFO"]).await.unwrap();
+        info.contains("cluster_state:ok")
+    })
+    .await;
+    let url = format!("rediss+cluster://127.0.0.1:{port}?lease=1m&tls_ca={}", papers.file("ca.pem"));
+    let (one, two) = (client_with(options(&url)).await, client_with(options(&url)).await);
+    let guard = one.locks("users").write("alice").await.unwrap();
+    let waiting = tokio::spawn({
+        let locks = two.locks("users");
+        async move { locks.write("alice").await.unwrap() }
+    });
+    until("the waiter listens", async || {
+        let channels: Vec<String> = server.ask(&["PUBSUB", "SHARDCHANNELS"]).await.unwrap();
+        channels.len() == 1
+    })
+    .await;
+    let listeners: String = server.ask(&["CLIENT", "LIST", "TYPE", "pubsub"]).await.unwrap();
+    assert!(listeners.contains(&format!("laddr=127.0.0.1:{port} ")), "{listeners}");
+    within("given back", guard.unlock()).await.unwrap();
+    within("the next one gets in", waiting).await.unwrap().unlock().await.unwrap();
 }
