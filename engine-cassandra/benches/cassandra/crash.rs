@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use super::{client, group};
+use super::client;
+use ylock_core::testkit::measure::group;
 
 /// The first argument of the process that is killed.
 pub(crate) const ROLE: &str = "hold-until-killed";

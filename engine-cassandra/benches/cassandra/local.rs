@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use ylock_core::Owner;
 
-use super::{client, group};
+use super::client;
+use ylock_core::testkit::measure::group;
 
 const TASKS: usize = 1_000;
 const TIME: Duration = Duration::from_secs(5);
@@ -33,10 +34,10 @@ async fn hand_overs() {
         })
         .collect();
     tokio::time::sleep(Duration::from_secs(2)).await;
-    let (before, requests) = (count.load(Ordering::Relaxed), client.engine.requests());
+    let (before, requests) = (count.load(Ordering::Relaxed), client.requests());
     tokio::time::sleep(TIME).await;
     let done = count.load(Ordering::Relaxed) - before;
-    let requests = client.engine.requests() - requests;
+    let requests = client.requests() - requests;
     stop.store(true, Ordering::Relaxed);
     for task in tasks {
         task.await.expect("a task");
@@ -54,7 +55,7 @@ async fn reentry() {
     let locks = client.ylock.locks(group()).owned_by(&owner);
     let lock = locks.lock("name");
     let outer = lock.write().await.expect("granted");
-    let requests = client.engine.requests();
+    let requests = client.requests();
     for by_name in [false, true] {
         let start = Instant::now();
         for _ in 0..REENTRIES {
@@ -65,7 +66,7 @@ async fn reentry() {
         let how = if by_name { "Locks" } else { "Lock" };
         println!("reentry and its release by {how:5}: {} ns  (target 300 for the reentry)", each.as_nanos());
     }
-    println!("store requests meanwhile: {}", client.engine.requests() - requests);
+    println!("store requests meanwhile: {}", client.requests() - requests);
     drop(outer);
     client.ylock.close().await;
 }

@@ -8,7 +8,6 @@
 #![allow(missing_docs, reason = "a benchmark has no users")]
 
 mod crash;
-mod figures;
 mod hand_over;
 mod held;
 mod local;
@@ -16,10 +15,9 @@ mod names;
 mod starts;
 mod uncontended;
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use ylock_core::{Options, Ylock};
+use ylock_core::testkit::measure::Measured;
 use ylock_engine_cassandra::options::SchemaMode;
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
 
@@ -53,17 +51,9 @@ async fn run(arm: &str) {
     }
 }
 
-/// One client, and its engine to count requests.
-pub(crate) struct Client {
-    pub(crate) engine: Arc<CassandraEngine>,
-    pub(crate) ylock: Ylock,
-}
-
-pub(crate) async fn client(lease: Duration) -> Client {
+pub(crate) async fn client(lease: Duration) -> Measured {
     let engine = CassandraEngine::connect(&options(lease)).await.expect("the cluster answers");
-    let engine = Arc::new(engine);
-    let ylock = Ylock::over(engine.clone()).with_options(Options::default().with_lease(lease));
-    Client { engine, ylock }
+    Measured::new(engine, lease, CassandraEngine::requests)
 }
 
 const KEYSPACE: &str = "ylock_engine_bench";
@@ -73,9 +63,4 @@ pub(crate) fn options(lease: Duration) -> CassandraOptions {
         std::env::var("YLOCK_TEST_CASSANDRA").unwrap_or_else(|_| "127.0.0.1,127.0.0.2,127.0.0.3".to_owned());
     let options = CassandraOptions::new(KEYSPACE).with_schema(SchemaMode::Create).with_lease(lease);
     hosts.split(',').fold(options, |options, host| options.with_host(host, 9042))
-}
-
-/// A group that no other run has used.
-pub(crate) fn group() -> String {
-    format!("bench-{}", ylock_core::Owner::new())
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use futures_util::{StreamExt, stream};
 use scylla::client::session::Session;
 use ylock_core::environment::SystemEnvironment;
+use ylock_core::testkit::measure::group;
 use ylock_core::{Options, Ylock};
 use ylock_engine_cassandra::CassandraEngine;
 use ylock_engine_cassandra::driver::Table;
@@ -22,7 +23,7 @@ pub(crate) async fn run() {
     let table = Arc::new(Table::connect(&options, &environment).await.expect("the cluster answers"));
     let engine = CassandraEngine::over(table.clone(), environment, &options);
     let ylock = Ylock::new(engine).with_options(Options::default().with_lease(LEASE));
-    let (group, start) = (super::group(), Instant::now());
+    let (group, start) = (group(), Instant::now());
     let locks = ylock.locks(group.clone());
     let used = stream::iter(0..NAMES).map(|name| {
         let locks = locks.clone();

@@ -8,7 +8,7 @@ use ylock_core::{Options, Ylock};
 use ylock_engine_cassandra::CassandraEngine;
 use ylock_engine_cassandra::driver::Table;
 
-use super::figures::{Times, ms};
+use ylock_core::testkit::measure::{Times, group, ms};
 
 const LEASE: Duration = Duration::from_secs(5);
 const STARTS: usize = 10_000;
@@ -18,7 +18,7 @@ pub(crate) async fn run() {
     let environment = SystemEnvironment::shared();
     let table = Table::connect(&super::options(LEASE), &environment).await.expect("the cluster answers");
     let table = Arc::new(table);
-    let group = super::group();
+    let group = group();
     for first in (0..STARTS).step_by(SHOWN) {
         let mut times = Times::default();
         for _ in 0..SHOWN {

@@ -10,7 +10,7 @@ use ylock_engine_cassandra::CassandraEngine;
 use ylock_engine_cassandra::algorithm::store::{Claim, Row, Slot, State, Store, TimedClaim, Write};
 use ylock_engine_cassandra::driver::Table;
 
-use super::figures::{Times, ms, ratio};
+use ylock_core::testkit::measure::{Times, group, ms, ratio};
 
 const LEASE: Duration = Duration::from_secs(30);
 const WARM_UP: usize = 3_000;
@@ -24,8 +24,8 @@ pub(crate) async fn run() {
     let table = Arc::new(table);
     let engine = CassandraEngine::over(table.clone(), environment, &super::options(LEASE));
     let ylock = Ylock::new(engine).with_options(ylock_core::Options::default().with_lease(LEASE));
-    let locks = ylock.locks(super::group());
-    let key = Key::new(super::group(), "raw").expect("a key");
+    let locks = ylock.locks(group());
+    let key = Key::new(group(), "raw").expect("a key");
     let (mut raw, mut ours) = (Times::default(), Times::default());
     for round in 0..(WARM_UP + PAIRS) / TURN {
         let (one, other) = (raw_turn(&table, &key).await, our_turn(&locks).await);

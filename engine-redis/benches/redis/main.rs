@@ -7,17 +7,15 @@
 )]
 #![allow(missing_docs, reason = "a benchmark has no users")]
 
-mod figures;
 mod hand_over;
 mod held;
 mod raw;
 mod stress;
 mod uncontended;
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use ylock_core::{Options, Ylock};
+use ylock_core::testkit::measure::Measured;
 use ylock_engine_redis::{RedisEngine, RedisOptions};
 
 const ARMS: [&str; 5] = ["uncontended", "own-names", "hand-over", "held", "stress"];
@@ -25,10 +23,10 @@ const ARMS: [&str; 5] = ["uncontended", "own-names", "hand-over", "held", "stres
 fn main() {
     let arms: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
-    if let [role, group, name] = arms.as_slice()
+    if let [role, folder, name] = arms.as_slice()
         && role == stress::ROLE
     {
-        runtime.block_on(stress::work(group, name));
+        runtime.block_on(stress::work(folder, name));
         return;
     }
     let wanted = |arm: &str| arms.is_empty() || arms.iter().any(|name| name == arm);
@@ -48,16 +46,9 @@ async fn run(arm: &str) {
     }
 }
 
-/// One client, and its engine to count requests.
-pub(crate) struct Client {
-    pub(crate) engine: Arc<RedisEngine>,
-    pub(crate) ylock: Ylock,
-}
-
-pub(crate) async fn client(lease: Duration) -> Client {
-    let engine = Arc::new(RedisEngine::connect(&options(lease)).await.expect("the server answers"));
-    let ylock = Ylock::over(engine.clone()).with_options(Options::default().with_lease(lease));
-    Client { engine, ylock }
+pub(crate) async fn client(lease: Duration) -> Measured {
+    let engine = RedisEngine::connect(&options(lease)).await.expect("the server answers");
+    Measured::new(engine, lease, RedisEngine::requests)
 }
 
 pub(crate) fn address() -> (String, u16) {
@@ -69,9 +60,4 @@ pub(crate) fn address() -> (String, u16) {
 fn options(lease: Duration) -> RedisOptions {
     let (host, port) = address();
     RedisOptions::new(host, port).with_lease(lease)
-}
-
-/// A group that no other run has used.
-pub(crate) fn group() -> String {
-    format!("bench-{}", ylock_core::Owner::new())
 }

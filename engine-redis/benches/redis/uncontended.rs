@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::figures::{Times, ms};
+use super::client;
 use super::raw::Raw;
-use super::{client, group};
+use ylock_core::testkit::measure::{Times, group, ms};
 
 const TIME: Duration = Duration::from_secs(2);
 const ROUNDS: usize = 4;

@@ -40,6 +40,7 @@
 )]
 
 pub mod cases;
+pub mod measure;
 
 mod client;
 mod contender;

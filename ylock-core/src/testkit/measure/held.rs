@@ -1,0 +1,46 @@
+//! Very many locks held by one process.
+
+use std::time::{Duration, Instant};
+
+use futures_util::{StreamExt, stream};
+
+use super::{Measured, group};
+
+/// How many acquisitions are on their way at once.
+const AT_ONCE: usize = 256;
+
+/// Takes so many locks, holds them for so long, and prints what was lost and what it cost; `meanwhile` is called while they are
+/// held. Closes the client.
+pub async fn hold(client: Measured, count: usize, time: Duration, meanwhile: impl AsyncFnOnce()) {
+    let locks = client.ylock.locks(group());
+    let start = Instant::now();
+    let acquired = stream::iter(0..count).map(|name| {
+        let locks = locks.clone();
+        async move { locks.write(format!("name-{name}")).await.expect("granted") }
+    });
+    let guards: Vec<_> = acquired.buffer_unordered(AT_ONCE).collect().await;
+    println!("{count} locks acquired in {:.1} s", start.elapsed().as_secs_f64());
+    let (cpu, requests, start) = (cpu_seconds(), client.requests(), Instant::now());
+    tokio::time::sleep(time).await;
+    let passed = start.elapsed().as_secs_f64();
+    let lost = guards.iter().filter(|guard| !guard.is_valid()).count();
+    println!(
+        "held for {passed:.0} s: {lost} lost  (target 0), CPU of this process {:.1} % of one core, {:.0} requests/s",
+        (cpu_seconds() - cpu) / passed * 100.0,
+        (client.requests() - requests) as f64 / passed
+    );
+    meanwhile().await;
+    let start = Instant::now();
+    drop(guards);
+    client.ylock.close().await;
+    println!("given back and closed in {:.1} s", start.elapsed().as_secs_f64());
+}
+
+/// User and system time of this process so far.
+fn cpu_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after_name = stat.rsplit(')').next().unwrap_or_default();
+    let ticks: f64 =
+        after_name.split_whitespace().skip(11).take(2).filter_map(|n| n.parse::<f64>().ok()).sum();
+    ticks / 100.0
+}

@@ -1,0 +1,52 @@
+//! What the benchmarks of all engines measure in the same way: hand-overs, held locks, and processes that are killed.
+
+mod hand_over;
+mod held;
+pub mod stress;
+mod times;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use hand_over::{HandOvers, contend};
+pub use held::hold;
+pub use times::{Times, ms, ratio};
+
+use crate::engine::Engine;
+use crate::{Options, Ylock};
+
+/// A client, and how many requests its engine has sent.
+pub struct Measured {
+    /// What a user has.
+    pub ylock: Ylock,
+    requests: Box<dyn Fn() -> u64 + Send + Sync>,
+}
+
+impl Measured {
+    /// A client over an engine that counts its requests.
+    pub fn new<E: Engine>(engine: E, lease: Duration, requests: fn(&E) -> u64) -> Self {
+        let engine = Arc::new(engine);
+        let ylock = Ylock::over(Arc::clone(&engine) as Arc<dyn Engine>);
+        Self {
+            ylock: ylock.with_options(Options::default().with_lease(lease)),
+            requests: Box::new(move || requests(&engine)),
+        }
+    }
+
+    /// So far.
+    pub fn requests(&self) -> u64 {
+        (self.requests)()
+    }
+}
+
+impl fmt::Debug for Measured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Measured").field("requests", &self.requests()).finish_non_exhaustive()
+    }
+}
+
+/// The name of a group that nobody else uses.
+pub fn group() -> String {
+    format!("bench-{}", crate::Owner::new())
+}

@@ -1,0 +1,46 @@
+//! Durations, and how they are shown.
+
+use std::time::Duration;
+
+/// Durations of one kind.
+#[derive(Debug, Default)]
+pub struct Times(Vec<Duration>);
+
+impl Times {
+    /// One more.
+    pub fn push(&mut self, time: Duration) {
+        self.0.push(time);
+    }
+
+    /// All of the others too.
+    pub fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The time that this part of all does not exceed; zero if there are none.
+    pub fn quantile(&mut self, part: f64) -> Duration {
+        self.0.sort_unstable();
+        let last = self.0.len().saturating_sub(1);
+        self.0.get((part * last as f64).round() as usize).copied().unwrap_or_default()
+    }
+}
+
+/// Milliseconds.
+pub fn ms(time: Duration) -> String {
+    format!("{:.3} ms", time.as_secs_f64() * 1e3)
+}
+
+/// How many times the other.
+pub fn ratio(one: Duration, other: Duration) -> f64 {
+    one.as_secs_f64() / other.as_secs_f64()
+}
