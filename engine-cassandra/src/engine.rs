@@ -10,7 +10,7 @@ use ylock_core::engine::{
     Waiter,
 };
 use ylock_core::environment::{Environment, SystemEnvironment};
-use ylock_core::{Error, ErrorKind, Guarantees, Key, Result};
+use ylock_core::{Guarantees, Key, Result};
 
 use crate::NAME;
 use crate::algorithm::clock::{GlobalTime, HybridClock, Stamps, TimeCell};
@@ -116,17 +116,6 @@ impl CassandraEngine {
             _ => Ok(()),
         }
     }
-
-    fn check(&self, request: &Request) -> Result<()> {
-        if request.lease > self.request_timeout.saturating_mul(3) {
-            return Ok(());
-        }
-        let message = format!(
-            "a lease of {:?} is too short for a request timeout of {:?}: it must be more than three times as long",
-            request.lease, self.request_timeout
-        );
-        Err(Error::new(ErrorKind::Config, message).with_engine(NAME).with_key(&request.key))
-    }
 }
 
 #[async_trait]
@@ -151,7 +140,7 @@ impl Engine for CassandraEngine {
     }
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
-        self.check(request)?;
+        request.check_lease(self.request_timeout).map_err(|error| error.with_engine(NAME))?;
         self.ask_for_the_time().await?;
         let seat = self.seat(&request.key);
         match (self.protocol, request.patience) {

@@ -93,17 +93,6 @@ impl RedisEngine {
     pub fn requests(&self) -> u64 {
         self.client.store.requests()
     }
-
-    fn check(&self, request: &Request) -> Result<()> {
-        if request.lease > self.request_timeout.saturating_mul(3) {
-            return Ok(());
-        }
-        let message = format!(
-            "a lease of {:?} is too short for a request timeout of {:?}: it must be more than three times as long",
-            request.lease, self.request_timeout
-        );
-        Err(Error::new(ErrorKind::Config, message).with_key(&request.key))
-    }
 }
 
 impl Client {
@@ -256,7 +245,7 @@ impl Engine for RedisEngine {
     }
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
-        self.check(request)?;
+        request.check_lease(self.request_timeout).map_err(|error| error.with_engine(NAME))?;
         self.client.keep_the_time();
         Way::new(&self.client, request).go().await.map_err(|error| error.with_key(&request.key))
     }

@@ -213,6 +213,24 @@ pub fn number<N: FromStr>(name: &str, value: &str) -> Result<N> {
     value.parse().map_err(|_| invalid(format!("option {name}={value}: not a whole number within its limits")))
 }
 
+/// Checks the timeouts of an engine against the lease that its grants will have: a renewal that gets no answer must leave time for
+/// another one.
+///
+/// # Errors
+/// [`Config`](ErrorKind::Config) that says what is too long or too short.
+pub fn check_timeouts(lease: Duration, request_timeout: Duration, connect_timeout: Duration) -> Result<()> {
+    if request_timeout.is_zero() || connect_timeout.is_zero() {
+        return Err(invalid("request_timeout and connect_timeout must be longer than zero".to_owned()));
+    }
+    if request_timeout >= lease / 3 {
+        return Err(invalid(format!(
+            "request_timeout is {request_timeout:?}, but must be shorter than a third of the lease, which is {lease:?}: \
+             a renewal that gets no answer must leave time for another one"
+        )));
+    }
+    Ok(())
+}
+
 fn invalid(message: String) -> Error {
     Error::new(ErrorKind::Config, message)
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ylock_core::options::check_timeouts;
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::{CassandraOptions, Consistency};
@@ -19,7 +20,8 @@ impl CassandraOptions {
     pub fn check(&self) -> Result<()> {
         self.check_place()?;
         self.check_names()?;
-        self.check_timeouts()?;
+        check_timeouts(self.lease, self.request_timeout(), self.connect_timeout)
+            .map_err(|error| error.with_engine(crate::NAME))?;
         check_seconds("token_ttl", self.token_ttl)?;
         // Without any grace Cassandra keeps no hints: a node that blinked would miss writes for good.
         check_seconds("gc_grace", self.gc_grace)?;
@@ -54,20 +56,6 @@ impl CassandraOptions {
             }
             _ => Ok(()),
         }
-    }
-
-    fn check_timeouts(&self) -> Result<()> {
-        let (timeout, lease) = (self.request_timeout(), self.lease);
-        if timeout.is_zero() || self.connect_timeout.is_zero() {
-            return Err(invalid("request_timeout and connect_timeout must be longer than zero"));
-        }
-        if timeout >= lease / 3 {
-            return Err(invalid(format!(
-                "request_timeout is {timeout:?}, but must be shorter than a third of the lease, which is {lease:?}: \
-                 a renewal that gets no answer must leave time for another one"
-            )));
-        }
-        Ok(())
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the options must fulfil, whether they come from a URL or from code.
 
+use ylock_core::options::check_timeouts;
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::{RedisOptions, Topology, Waiting};
@@ -22,7 +23,8 @@ impl RedisOptions {
         if self.authority.is_some() && !self.tls {
             return Err(invalid("tls_ca needs TLS: rediss://host:port/database"));
         }
-        self.check_timeouts()?;
+        check_timeouts(self.lease, self.request_timeout(), self.connect_timeout)
+            .map_err(|error| error.with_engine(crate::NAME))?;
         self.check_waiting()
     }
 
@@ -42,20 +44,6 @@ impl RedisOptions {
             )),
             _ => Ok(()),
         }
-    }
-
-    fn check_timeouts(&self) -> Result<()> {
-        let (timeout, lease) = (self.request_timeout(), self.lease);
-        if timeout.is_zero() || self.connect_timeout.is_zero() {
-            return Err(invalid("request_timeout and connect_timeout must be longer than zero"));
-        }
-        if timeout >= lease / 3 {
-            return Err(invalid(format!(
-                "request_timeout is {timeout:?}, but must be shorter than a third of the lease, which is {lease:?}: \
-                 a renewal that gets no answer must leave time for another one"
-            )));
-        }
-        Ok(())
     }
 
     fn check_waiting(&self) -> Result<()> {
