@@ -26,10 +26,10 @@ pub(crate) const ARMS: [&str; 7] = ["uncontended", "hand-over", "local", "crash"
 fn main() {
     let arms: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
-    if let [role, group, lease] = arms.as_slice()
+    if let [role, group] = arms.as_slice()
         && role == crash::ROLE
     {
-        runtime.block_on(crash::hold_until_killed(group, lease));
+        runtime.block_on(crash::hold_until_killed(group));
         return;
     }
     let wanted = |arm: &str| arms.is_empty() || arms.iter().any(|name| name == arm);

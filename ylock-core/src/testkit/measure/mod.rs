@@ -1,5 +1,6 @@
 //! What the benchmarks of all engines measure in the same way: hand-overs, held locks, and processes that are killed.
 
+pub mod crash;
 mod hand_over;
 mod held;
 pub mod stress;
