@@ -1,6 +1,8 @@
 //! What servers and connections do to locks. Each test has a server of its own, and breaks it.
 #![allow(clippy::disallowed_methods, reason = "tests of real servers wait in real time")]
 
+#[cfg(target_os = "linux")]
+mod clock;
 mod cluster;
 mod own_cluster;
 mod own_sentinels;
