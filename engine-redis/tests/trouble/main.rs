@@ -7,6 +7,8 @@ mod cluster;
 mod own_cluster;
 mod own_sentinels;
 mod own_server;
+#[cfg(unix)]
+mod paused;
 mod sentinel;
 #[cfg(feature = "tls")]
 mod tls;
