@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use tokio::task::JoinHandle;
 use ylock_core::engine::{Engine, Grant, LossReason};
-use ylock_core::{Fairness, Mode, Options, Unlocked, Ylock};
+use ylock_core::{Fairness, Guard, Mode, Options, Unlocked, Ylock};
 use ylock_engine_redis::RedisEngine;
 use ylock_engine_redis::options::Waiting;
 
@@ -76,6 +77,30 @@ async fn a_step_forwards_by_less_than_half_of_a_lease_loses_neither_a_hold_nor_a
     token = second.token();
     assert_eq!(within("given back", second.unlock()).await.unwrap(), Unlocked::Released);
     assert!(within("the third gets in", third).await.unwrap().token() > token);
+}
+
+/// In any order: the server takes all of them for dead, until they ask.
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_step_forwards_beyond_the_lease_forgets_nobody() {
+    let mut set = SetServer::start().await;
+    let mut clients = Vec::new();
+    for _ in 0..3 {
+        clients.push(client(&set.server, LEASE).await);
+    }
+    for step in [LEASE, HOUR] {
+        let (guard, second) = one_holds_and_another_waits(&clients[0], &clients[1]).await;
+        let third = joins(&clients[2], 1).await;
+        set.forwards(step).await;
+        let takes_turn = async |waiting: JoinHandle<Guard>| {
+            let guard = within("it gets in", waiting).await.unwrap();
+            let token = guard.token();
+            within("given back", guard.unlock()).await.unwrap();
+            token
+        };
+        let (second, third) = tokio::join!(takes_turn(second), takes_turn(third));
+        assert!(second != third && second.min(third) > guard.token());
+    }
 }
 
 #[tokio::test]
