@@ -1,5 +1,9 @@
 //! A server whose clock can be set, and what becomes of locks then.
 
+#[path = "../../model/chance.rs"]
+mod chance;
+mod counter;
+mod random;
 mod steps;
 
 use std::fs::File;
