@@ -13,6 +13,7 @@ mod sentinel;
 #[cfg(feature = "tls")]
 mod tls;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -163,6 +164,26 @@ async fn a_lost_message_costs_a_second() {
     let since = std::time::Instant::now();
     drop(within("the next one gets in", waiting).await.unwrap());
     assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
+}
+
+/// A waiter asks while its turn comes: the answer can be faster than the message, which then finds somebody who holds already.
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_message_that_comes_after_the_answer_takes_nothing_away() {
+    let server = OwnServer::start(Disk::Nothing).await;
+    let ylock = client(&server, LEASE).await;
+    let guard = within("it gets in", ylock.locks("users").write("alice")).await.unwrap();
+    let keys: Vec<String> = server.ask(&["KEYS", "ylock:*:users:alice"]).await.unwrap();
+    let hash: HashMap<String, String> = server.ask(&["HGETALL", &keys[0]]).await.unwrap();
+    let (id, token) = (&hash["w"], &hash["t"]);
+    let (_, channel) = hash[&format!("o:{id}")].split_once(' ').unwrap();
+    let (channel, message) = (format!("ylock:{channel}"), format!("{id} {token} 0 {}", keys[0]));
+    let heard: i64 = server.ask(&["PUBLISH", &channel, &message]).await.unwrap();
+    assert_eq!(heard, 1, "the client hears it");
+    // It has been renewed since, or its renewal was refused.
+    tokio::time::sleep(LEASE).await;
+    assert!(guard.is_valid());
+    within("given back", guard.unlock()).await.unwrap();
 }
 
 #[tokio::test]
