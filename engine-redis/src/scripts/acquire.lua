@@ -14,7 +14,6 @@ if waits then
   waits.alive, waits.behind = now + alive, '-'
   write_waiter(id, waits)
   set('o:' .. id, owner .. ' ' .. channel)
-  ticket = tonumber(waits.ticket)
   outlive(lease)
 end
 settle(id)
@@ -36,4 +35,4 @@ if patience == 'try' then
   leave(id)
   return finish({ 'busy' })
 end
-return finish({ 'queued', whole(ticket), whole(math.max(num('m') - now, 0)), get('t') or '0' })
+return finish({ 'queued', read_waiter(id).ticket, whole(math.max(num('m') - now, 0)), get('t') or '0' })

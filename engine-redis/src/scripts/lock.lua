@@ -23,6 +23,9 @@ local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
+-- Whether somebody's time lies further ahead than anybody writes it: then the clock was set back. See `follow_clock`.
+local was_set_back = false
+
 -- The hash outlives everybody in it by this, so that the last token is remembered and nothing stays for ever.
 local RETENTION = 60000
 
@@ -124,7 +127,10 @@ local function read_waiter(id)
   if not text then return nil end
   local word = words(text)
   local lease = tonumber(word[3])
-  local alive = math.min(tonumber(word[2]), now + lease)
+  local alive = tonumber(word[2])
+  if alive > now + lease then
+    was_set_back, alive = true, now + lease
+  end
   return { mode = word[1], alive = alive, lease = lease, since = word[4], ticket = word[5], behind = word[6],
     number = word[7] }
 end
@@ -153,8 +159,8 @@ end
 local function reap()
   local first = num('m')
   if num('hn') == 0 then return end
-  -- m never lies further ahead than a lease, unless the clock was set back.
-  if first > now and first <= now + num('l') then return end
+  if first > now + num('l') then was_set_back = true end
+  if first > now and not was_set_back then return end
   local earliest = nil
   local ids = {}
   for _, field in ipairs(redis.call('HKEYS', key)) do
@@ -194,15 +200,46 @@ local function enter(id, mode, lease)
   return token
 end
 
+-- Who is at a place: nobody if it was left.
+local function who_is_at(field)
+  local word = words(get(field))
+  local waits = read_waiter(word[1])
+  if waits and waits.number ~= word[3] then waits = nil end
+  return word[1], waits
+end
+
+local function ticket_at(place) return tonumber(words(get('q:' .. whole(place)))[2]) end
+
+-- After the clock was set back: nobody may be alive for longer, and nobody's ticket be larger, than it could be if it had been
+-- written now. Otherwise the dead would keep their places until the clock shows that time again, and whoever comes meanwhile
+-- would go before those who wait. `reap` does the same for holders.
+local function follow_clock()
+  if not was_set_back then return end
+  was_set_back = false
+  for place = num('f'), num('n') - 1 do
+    local field = 'q:' .. whole(place)
+    local word, _, waits = words(get(field)), who_is_at(field)
+    local ticket = whole(math.min(tonumber(word[2]), micros))
+    set(field, word[1] .. ' ' .. ticket .. ' ' .. word[3])
+    if waits then
+      waits.ticket = ticket
+      write_waiter(word[1], waits)
+    end
+  end
+end
+
 -- Takes a place behind all tickets that are not larger. Those that the server gives out are the largest but for clients'
 -- guesses of its time, so the walk is short.
 local function join(id, mode, lease, ticket, alive, owner, channel, behind)
   local first, place = num('f'), num('n')
+  -- A guess of the server's time may be wrong, but not ahead of it.
+  ticket = math.min(ticket, micros)
+  was_set_back = was_set_back or (place > first and ticket_at(place - 1) > micros)
+  follow_clock()
   set('n', whole(place + 1))
   while place > first do
-    local before = get('q:' .. whole(place - 1))
-    if tonumber(words(before)[2]) <= ticket then break end
-    set('q:' .. whole(place), before)
+    if ticket_at(place - 1) <= ticket then break end
+    set('q:' .. whole(place), get('q:' .. whole(place - 1)))
     place = place - 1
   end
   local number = whole(add('j', 1))
@@ -225,14 +262,6 @@ local function tell(id, mode, token)
   local text = id .. ' ' .. token .. ' ' .. is_contended(mode, id) .. ' ' .. key
   messages[#messages + 1] = { sharded and 'SPUBLISH' or 'PUBLISH', channel, text }
   return 'told'
-end
-
--- Who is at a place: nobody if it was left.
-local function who_is_at(field)
-  local word = words(get(field))
-  local waits = read_waiter(word[1])
-  if waits and waits.number ~= word[3] then waits = nil end
-  return word[1], waits
 end
 
 -- Lets in whoever may: the first in the queue, and readers behind a reader. `own` is asking, and needs no message.
@@ -277,6 +306,7 @@ local function settle(own)
     end
   else
     set('f', whole(first))
+    follow_clock()
   end
 end
 

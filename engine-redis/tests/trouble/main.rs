@@ -1,19 +1,25 @@
 //! What servers and connections do to locks. Each test has a server of its own, and breaks it.
 #![allow(clippy::disallowed_methods, reason = "tests of real servers wait in real time")]
 
+#[cfg(target_os = "linux")]
+mod clock;
 mod cluster;
 mod own_cluster;
 mod own_sentinels;
 mod own_server;
+#[cfg(unix)]
+mod paused;
 mod sentinel;
 #[cfg(feature = "tls")]
 mod tls;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use own_server::{Disk, OwnServer};
+use tokio::task::JoinHandle;
 use ylock_core::{ErrorKind, Guard, LossReason, Options, Ylock};
 use ylock_engine_redis::{RedisEngine, RedisOptions};
 
@@ -59,6 +65,19 @@ async fn until(what: &str, condition: impl AsyncFn() -> bool) {
     .await;
 }
 
+/// Waits for the lock behind so many others, and has its place when this returns.
+async fn joins(ylock: &Ylock, before: usize) -> JoinHandle<Guard> {
+    let locks = ylock.locks("users");
+    let waiting = tokio::spawn(async move { locks.write("alice").await.unwrap() });
+    until("it waits", async || waiters(ylock).await == before + 1).await;
+    waiting
+}
+
+async fn one_holds_and_another_waits(one: &Ylock, another: &Ylock) -> (Guard, JoinHandle<Guard>) {
+    let guard = within("it gets in", one.locks("users").write("alice")).await.unwrap();
+    (guard, joins(another, 0).await)
+}
+
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn a_restart_without_data_is_told_and_tokens_grow() {
@@ -79,12 +98,7 @@ async fn a_restart_with_an_append_only_file_keeps_locks_and_queue() {
     let mut server = OwnServer::start(Disk::AppendOnly).await;
     let lease = Duration::from_secs(10);
     let (one, two) = (client(&server, lease).await, client(&server, lease).await);
-    let guard = one.locks("users").write("alice").await.unwrap();
-    let waiting = tokio::spawn({
-        let locks = two.locks("users");
-        async move { locks.write("alice").await.unwrap() }
-    });
-    until("somebody waits", async || waiters(&one).await == 1).await;
+    let (guard, waiting) = one_holds_and_another_waits(&one, &two).await;
     server.kill();
     server.start_again().await;
     until("the server is back", async || waiters(&one).await == 1).await;
@@ -128,12 +142,7 @@ async fn a_killed_connection_costs_neither_a_hold_nor_a_place() {
     let lease = Duration::from_secs(10);
     let (one, two) = (client(&server, lease).await, client(&server, lease).await);
     for kind in ["normal", "pubsub"] {
-        let guard = one.locks("users").write("alice").await.unwrap();
-        let waiting = tokio::spawn({
-            let locks = two.locks("users");
-            async move { locks.write("alice").await.unwrap() }
-        });
-        until("somebody waits", async || waiters(&one).await == 1).await;
+        let (guard, waiting) = one_holds_and_another_waits(&one, &two).await;
         server.command(&["CLIENT", "KILL", "TYPE", kind]).await;
         until("the connection is back", async || waiters(&one).await == 1).await;
         assert!(guard.is_valid() && !waiting.is_finished());
@@ -149,17 +158,32 @@ async fn a_lost_message_costs_a_second() {
     let server = OwnServer::start(Disk::Nothing).await;
     let lease = Duration::from_secs(30);
     let (one, two) = (client(&server, lease).await, client(&server, lease).await);
-    let guard = one.locks("users").write("alice").await.unwrap();
-    let waiting = tokio::spawn({
-        let locks = two.locks("users");
-        async move { locks.write("alice").await.unwrap() }
-    });
-    until("somebody waits", async || waiters(&one).await == 1).await;
+    let (guard, waiting) = one_holds_and_another_waits(&one, &two).await;
     server.command(&["CLIENT", "KILL", "TYPE", "pubsub"]).await;
     within("given back", guard.unlock()).await.unwrap();
     let since = std::time::Instant::now();
     drop(within("the next one gets in", waiting).await.unwrap());
     assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
+}
+
+/// A waiter asks while its turn comes: the answer can be faster than the message, which then finds somebody who holds already.
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_message_that_comes_after_the_answer_takes_nothing_away() {
+    let server = OwnServer::start(Disk::Nothing).await;
+    let ylock = client(&server, LEASE).await;
+    let guard = within("it gets in", ylock.locks("users").write("alice")).await.unwrap();
+    let keys: Vec<String> = server.ask(&["KEYS", "ylock:*:users:alice"]).await.unwrap();
+    let hash: HashMap<String, String> = server.ask(&["HGETALL", &keys[0]]).await.unwrap();
+    let (id, token) = (&hash["w"], &hash["t"]);
+    let (_, channel) = hash[&format!("o:{id}")].split_once(' ').unwrap();
+    let (channel, message) = (format!("ylock:{channel}"), format!("{id} {token} 0 {}", keys[0]));
+    let heard: i64 = server.ask(&["PUBLISH", &channel, &message]).await.unwrap();
+    assert_eq!(heard, 1, "the client hears it");
+    // It has been renewed since, or its renewal was refused.
+    tokio::time::sleep(LEASE).await;
+    assert!(guard.is_valid());
+    within("given back", guard.unlock()).await.unwrap();
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! A Redis server that belongs to one test.
 
 use std::net::{Ipv4Addr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -17,9 +17,9 @@ pub(crate) enum Disk {
 
 pub(crate) struct OwnServer {
     port: u16,
-    disk: Disk,
     folder: PathBuf,
-    more: Vec<String>,
+    /// How it is started, again and again.
+    program: Command,
     child: Child,
 }
 
@@ -29,14 +29,20 @@ impl OwnServer {
     }
 
     pub(crate) async fn start_with(disk: Disk, more: &[&str]) -> Self {
-        let more = more.iter().map(|&word| word.to_owned()).collect();
-        Self::start_in(folder(), disk, more).await
+        Self::start_in(folder(), disk, more, &[]).await
     }
 
-    async fn start_in(folder: PathBuf, disk: Disk, more: Vec<String>) -> Self {
+    #[cfg(target_os = "linux")]
+    pub(crate) async fn start_with_variables(variables: &[(&str, &Path)]) -> Self {
+        Self::start_in(folder(), Disk::Nothing, &[], variables).await
+    }
+
+    async fn start_in(folder: PathBuf, disk: Disk, more: &[&str], variables: &[(&str, &Path)]) -> Self {
         let port = free_port();
-        let child = spawn(port, disk, &folder, &more);
-        let server = Self { port, disk, folder, more, child };
+        let mut program = program(port, disk, &folder, more);
+        program.envs(variables.iter().copied());
+        let child = spawn(&mut program);
+        let server = Self { port, folder, program, child };
         server.await_answer().await;
         server
     }
@@ -51,8 +57,8 @@ impl OwnServer {
              sentinel failover-timeout locks 5000\n"
         );
         std::fs::write(&file, lines).unwrap();
-        let more = vec![file.display().to_string(), "--sentinel".to_owned()];
-        Self::start_in(folder, Disk::Nothing, more).await
+        let file = file.display().to_string();
+        Self::start_in(folder, Disk::Nothing, &[&file, "--sentinel"], &[]).await
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -71,7 +77,7 @@ impl OwnServer {
 
     /// On its old port, with what is on its disk.
     pub(crate) async fn start_again(&mut self) {
-        self.child = spawn(self.port, self.disk, &self.folder, &self.more);
+        self.child = spawn(&mut self.program);
         self.await_answer().await;
     }
 
@@ -96,9 +102,7 @@ impl OwnServer {
 
     /// `STOP` or `CONT`.
     pub(crate) fn signal(&self, name: &str) {
-        let mut command = Command::new("kill");
-        let status = command.arg(format!("-{name}")).arg(self.child.id().to_string()).status().unwrap();
-        assert!(status.success(), "kill -{name}");
+        signal(self.child.id(), name);
     }
 
     async fn await_answer(&self) {
@@ -121,14 +125,15 @@ fn folder() -> PathBuf {
     folder
 }
 
-fn spawn(port: u16, disk: Disk, folder: &PathBuf, more: &[String]) -> Child {
+fn program(port: u16, disk: Disk, folder: &Path, more: &[&str]) -> Command {
     let append_only = if disk == Disk::AppendOnly { "yes" } else { "no" };
     let (file, more) = match more {
         // Redis wants the name of a file before everything else.
         [file, more @ ..] if !file.starts_with('-') => (Some(file), more),
         more => (None, more),
     };
-    Command::new("redis-server")
+    let mut program = Command::new("redis-server");
+    program
         .args(file)
         .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""])
         .args(["--appendonly", append_only, "--appendfsync", "always"])
@@ -136,9 +141,18 @@ fn spawn(port: u16, disk: Disk, folder: &PathBuf, more: &[String]) -> Child {
         .arg(folder)
         .args(more)
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("redis-server is installed: `cargo xtask up redis` sees to that")
+        .stderr(Stdio::null());
+    program
+}
+
+fn spawn(program: &mut Command) -> Child {
+    program.spawn().expect("redis-server is installed: `cargo xtask up redis` sees to that")
+}
+
+/// `STOP` or `CONT` for a process.
+pub(crate) fn signal(process: u32, name: &str) {
+    let status = Command::new("kill").arg(format!("-{name}")).arg(process.to_string()).status().unwrap();
+    assert!(status.success(), "kill -{name}");
 }
 
 impl Drop for OwnServer {

@@ -1,0 +1,104 @@
+//! A number that is right only if those who count take turns, and when each of them had its turn.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use ylock_core::Token;
+
+/// See the [module](self).
+#[derive(Debug, Default)]
+pub(super) struct Counter(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    value: u64,
+    written: u64,
+    refused: u64,
+    /// The largest token that was seen.
+    highest: Option<Token>,
+    turns: Vec<Turn>,
+}
+
+/// Not for longer than its holder has found itself valid: it may have noticed late that it was not.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    from: Instant,
+    to: Instant,
+    token: Token,
+}
+
+impl Counter {
+    /// Counts under a lock as long as it is valid, but not for longer than `longest`.
+    pub(super) async fn take_turn(&self, token: Token, longest: Duration, is_valid: impl Fn() -> bool) {
+        let from = Instant::now();
+        let mut turn = Turn { from, to: from, token };
+        loop {
+            let read = self.read(token);
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            let now = Instant::now();
+            if !is_valid() {
+                break;
+            }
+            turn.to = now;
+            self.write(token, read + 1);
+            if from.elapsed() >= longest {
+                break;
+            }
+        }
+        self.lock().turns.push(turn);
+    }
+
+    fn read(&self, token: Token) -> u64 {
+        let mut state = self.lock();
+        state.highest = state.highest.max(Some(token));
+        state.value
+    }
+
+    fn write(&self, token: Token, value: u64) {
+        let mut state = self.lock();
+        if state.highest > Some(token) {
+            state.refused += 1;
+            return;
+        }
+        state.value = value;
+        state.written += 1;
+    }
+
+    /// What came of it.
+    pub(super) fn report(&self) -> Report {
+        let state = self.lock();
+        let mut turns = state.turns.clone();
+        turns.sort_by_key(|turn| turn.from);
+        let mut report = Report {
+            turns: turns.len(),
+            overlaps: 0,
+            out_of_order: 0,
+            written: state.written,
+            refused: state.refused,
+            lost: state.written - state.value,
+        };
+        for pair in turns.windows(2) {
+            report.overlaps += usize::from(pair[1].from < pair[0].to);
+            report.out_of_order += usize::from(pair[1].token <= pair[0].token);
+        }
+        report
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How often what happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Report {
+    pub(super) turns: usize,
+    /// Somebody's turn began before the last one's was over.
+    pub(super) overlaps: usize,
+    /// Somebody's token was not larger than the last one's.
+    pub(super) out_of_order: usize,
+    pub(super) written: u64,
+    /// Because of a token that was not the largest any more.
+    pub(super) refused: u64,
+    pub(super) lost: u64,
+}

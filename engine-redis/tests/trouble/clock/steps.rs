@@ -1,0 +1,189 @@
+//! What is promised when the server's clock is set, forwards and backwards.
+
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinHandle;
+use ylock_core::engine::{Engine, Grant, LossReason};
+use ylock_core::{Fairness, Guard, Mode, Options, Unlocked, Ylock};
+use ylock_engine_redis::RedisEngine;
+use ylock_engine_redis::options::Waiting;
+
+use super::super::own_server::OwnServer;
+use super::super::{client, joins, one_holds_and_another_waits, until, waiters, within};
+use super::{HOUR, SetServer, request};
+
+/// Long enough for a busy machine to renew in time, and short enough to wait for.
+const LEASE: Duration = Duration::from_secs(3);
+
+async fn engine(server: &OwnServer, waiting: Waiting) -> RedisEngine {
+    let options = server.options().with_lease(LEASE).with_waiting(waiting);
+    RedisEngine::connect(&options).await.expect("the server answers")
+}
+
+/// A grant that nobody renews or gives back.
+async fn dead_holder(server: &OwnServer, mode: Mode) -> Grant {
+    let engine = engine(server, Waiting::Told).await;
+    within("it gets in", engine.acquire(&request(&engine, mode, LEASE))).await.unwrap().expect("granted")
+}
+
+/// A place in the queue that nobody keeps or leaves.
+async fn dead_waiter(server: &OwnServer, watch: &Ylock, waiting: Waiting) {
+    let before = waiters(watch).await;
+    let engine = engine(server, waiting).await;
+    let task = tokio::spawn(async move { engine.acquire(&request(&engine, Mode::Write, LEASE)).await });
+    until("it waits", async || waiters(watch).await == before + 1).await;
+    task.abort();
+    assert!(task.await.unwrap_err().is_cancelled());
+}
+
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_step_forwards_beyond_the_lease_frees_the_lock_and_the_holder_is_told() {
+    let mut set = SetServer::start().await;
+    let (one, two) = (client(&set.server, LEASE).await, client(&set.server, LEASE).await);
+    let three = client(&set.server, LEASE).await;
+    // After an hour the server has forgotten the whole lock.
+    for step in [LEASE + Duration::from_secs(1), HOUR] {
+        let guard = within("it gets in", one.locks("users").write("alice")).await.unwrap();
+        set.forwards(step).await;
+        let next = two.locks("users").try_write("alice").await.unwrap().expect("it is free at once");
+        assert!(next.token() > guard.token());
+        // Not `Lapsed`: its renewal was refused, before the lease ended by its own clock.
+        assert_eq!(within("the holder is told", guard.lost()).await, LossReason::Gone);
+        assert_eq!(within("given back", guard.unlock()).await.unwrap(), Unlocked::WasLost);
+        assert!(next.is_valid() && three.locks("users").try_write("alice").await.unwrap().is_none());
+        assert_eq!(within("given back", next.unlock()).await.unwrap(), Unlocked::Released);
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_step_forwards_by_less_than_half_of_a_lease_loses_neither_a_hold_nor_a_place() {
+    let (mut set, lease) = (SetServer::start().await, Duration::from_secs(6));
+    let mut clients = Vec::new();
+    for _ in 0..3 {
+        clients.push(client(&set.server, lease).await);
+    }
+    let (guard, second) = one_holds_and_another_waits(&clients[0], &clients[1]).await;
+    let third = joins(&clients[2], 1).await;
+    set.forwards(lease * 2 / 5).await;
+    // Each has asked and renewed since.
+    tokio::time::sleep(lease).await;
+    assert!(guard.is_valid() && !second.is_finished() && waiters(&clients[0]).await == 2);
+    let mut token = guard.token();
+    assert_eq!(within("given back", guard.unlock()).await.unwrap(), Unlocked::Released);
+    let second = within("the second gets in", second).await.unwrap();
+    assert!(second.token() > token && !third.is_finished());
+    token = second.token();
+    assert_eq!(within("given back", second.unlock()).await.unwrap(), Unlocked::Released);
+    assert!(within("the third gets in", third).await.unwrap().token() > token);
+}
+
+/// In any order: the server takes all of them for dead, until they ask.
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_step_forwards_beyond_the_lease_forgets_nobody() {
+    let mut set = SetServer::start().await;
+    let mut clients = Vec::new();
+    for _ in 0..3 {
+        clients.push(client(&set.server, LEASE).await);
+    }
+    for step in [LEASE, HOUR] {
+        let (guard, second) = one_holds_and_another_waits(&clients[0], &clients[1]).await;
+        let third = joins(&clients[2], 1).await;
+        set.forwards(step).await;
+        let takes_turn = async |waiting: JoinHandle<Guard>| {
+            let guard = within("it gets in", waiting).await.unwrap();
+            let token = guard.token();
+            within("given back", guard.unlock()).await.unwrap();
+            token
+        };
+        let (second, third) = tokio::join!(takes_turn(second), takes_turn(third));
+        assert!(second != third && second.min(third) > guard.token());
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_step_backwards_prolongs_no_lease() {
+    let mut set = SetServer::start().await;
+    let (next, options) = (client(&set.server, LEASE).await, Options::default().with_lease(LEASE));
+    for modes in [&[Mode::Write][..], &[Mode::Read, Mode::Read]] {
+        let mut last = None;
+        for mode in modes {
+            last = Some((Instant::now(), dead_holder(&set.server, *mode).await.token));
+        }
+        let (granted, token) = last.expect("somebody holds");
+        set.backwards(HOUR).await;
+        let since = Instant::now();
+        let guard = within("the next one gets in", next.locks("users").write("alice")).await.unwrap();
+        assert!(granted.elapsed() >= LEASE - options.margin(), "it got in beside {modes:?}");
+        assert!(since.elapsed() < LEASE * 2, "{modes:?} stayed for {:?}", since.elapsed());
+        assert!(guard.token() > token.map(Into::into));
+        within("given back", guard.unlock()).await.unwrap();
+    }
+}
+
+/// Those who would be told are passed over when their turn comes. Those who ask by themselves would keep all others out; and
+/// whoever only tries is sent away as long as anybody waits.
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_step_backwards_keeps_no_dead_waiter() {
+    let mut set = SetServer::start().await;
+    let (one, two) = (client(&set.server, LEASE).await, client(&set.server, LEASE).await);
+    let poll = Waiting::Poll { first: Duration::from_millis(5), longest: Duration::from_millis(40) };
+    for (waiting, tries) in [(Waiting::Told, false), (Waiting::Told, true), (poll, false), (poll, true)] {
+        let guard = within("it gets in", one.locks("users").write("alice")).await.unwrap();
+        for _ in 0..3 {
+            dead_waiter(&set.server, &one, waiting).await;
+        }
+        set.backwards(HOUR).await;
+        let (since, locks) = (Instant::now(), two.locks("users"));
+        within("given back", guard.unlock()).await.unwrap();
+        if tries {
+            until("nobody waits", async || locks.try_write("alice").await.unwrap().is_some()).await;
+        } else {
+            drop(within("the next one gets in", locks.write("alice")).await.unwrap());
+        }
+        assert!(since.elapsed() < LEASE * 2, "{waiting:?}: they stayed for {:?}", since.elapsed());
+    }
+}
+
+/// Places come from the server's clock; with `strict` from what clients think that it shows, which is wrong for some of them after
+/// the step. After a small one nothing but the places shows that there was one: so the holder has used some of its lease before.
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_step_backwards_changes_neither_the_order_nor_that_tokens_grow() {
+    let mut set = SetServer::start().await;
+    let small = LEASE / 6;
+    for (fairness, step) in
+        [(Fairness::Fair, HOUR), (Fairness::Fair, small), (Fairness::Strict, HOUR), (Fairness::Strict, small)]
+    {
+        let options = Options::default().with_lease(LEASE).with_fairness(fairness);
+        let mut clients = Vec::new();
+        for _ in 0..4 {
+            clients.push(client(&set.server, LEASE).await.with_options(options.clone()));
+        }
+        let guard = within("it gets in", clients[0].locks("users").write("alice")).await.unwrap();
+        tokio::time::sleep(small * 3 / 2).await;
+        let first = joins(&clients[1], 0).await;
+        set.backwards(step).await;
+        clients.push(client(&set.server, LEASE).await.with_options(options.clone()));
+        let mut waiting = vec![first];
+        for client in &clients[2..] {
+            waiting.push(joins(client, waiting.len()).await);
+        }
+        // Whoever was there before has asked and renewed since.
+        tokio::time::sleep(LEASE).await;
+        assert!(guard.is_valid() && waiters(&clients[0]).await == waiting.len());
+        let mut inside = guard;
+        while !waiting.is_empty() {
+            let token = inside.token();
+            within("given back", inside.unlock()).await.unwrap();
+            inside = within("the first gets in", waiting.remove(0)).await.unwrap();
+            assert!(inside.token() > token, "{fairness:?} {step:?}");
+            assert!(waiting.iter().all(|waiting| !waiting.is_finished()), "{fairness:?} {step:?}");
+        }
+        within("given back", inside.unlock()).await.unwrap();
+    }
+}
