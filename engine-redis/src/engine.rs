@@ -159,6 +159,7 @@ impl Client {
         }
         let was_there = self.store.call(call).await?.number::<u8>()? == 1;
         self.doubts.end(id);
+        self.inbox.forget(id);
         self.expected().remove(&id);
         Ok(if was_there { Release::Released } else { Release::WasGone })
     }

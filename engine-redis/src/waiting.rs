@@ -83,6 +83,9 @@ impl<'a> Way<'a> {
                 }
             };
             let Some((told, since)) = told else { continue };
+            if let Some(place) = &self.place {
+                place.enter();
+            }
             if let Some(grant) = self.grant(told, since).await? {
                 return Ok(Some(grant));
             }

@@ -5,7 +5,7 @@
 //! for it from time to time. So a connection that broke is made again by the next waiter that asks.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -44,12 +44,20 @@ pub(crate) struct Inbox {
     by_part: bool,
     store: Arc<Store>,
     environment: Arc<dyn Environment>,
-    waiters: Mutex<HashMap<AcquisitionId, Arc<Waiter>>>,
+    known: Mutex<Known>,
     lines: Mutex<Lines>,
     /// Only one makes a connection or subscribes; the others wait for what comes of it.
     subscribing: AsyncMutex<()>,
     next_number: AtomicU64,
     is_closed: AtomicBool,
+}
+
+/// The acquisitions of this client that a message may be about.
+#[derive(Default)]
+struct Known {
+    waiting: HashMap<AcquisitionId, Arc<Waiter>>,
+    /// From the grant until it is known to be given back. A waiter may learn of its grant by asking, and the message comes later.
+    inside: HashSet<AcquisitionId>,
 }
 
 #[derive(Default)]
@@ -95,7 +103,7 @@ impl Inbox {
             by_part,
             store: Arc::clone(store),
             environment: Arc::clone(environment),
-            waiters: Mutex::default(),
+            known: Mutex::default(),
             lines: Mutex::default(),
             subscribing: AsyncMutex::new(()),
             next_number: AtomicU64::new(0),
@@ -114,7 +122,7 @@ impl Inbox {
     /// Takes a place, or the one that was kept for this acquisition. To be called before the server hears of it: the message may
     /// come before the answer.
     pub(crate) fn place(self: &Arc<Self>, id: AcquisitionId) -> Place {
-        let waiter = Arc::clone(self.waiters().entry(id).or_default());
+        let waiter = Arc::clone(self.known().waiting.entry(id).or_default());
         Place { inbox: Arc::clone(self), id, waiter }
     }
 
@@ -246,9 +254,14 @@ impl Inbox {
         }
     }
 
-    /// Passes a message on. Answers it if nobody waits for it.
+    /// Passes a message on. Answers it if nobody waits for it, and nobody has what it is about.
     fn deliver(&self, message: Message) -> Option<Message> {
-        let waiter = self.waiters().get(&message.id).cloned();
+        let known = self.known();
+        if known.inside.contains(&message.id) {
+            return None;
+        }
+        let waiter = known.waiting.get(&message.id).cloned();
+        drop(known);
         let Some(waiter) = waiter else { return Some(message) };
         *waiter.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(message.told);
         waiter.wake.notify_one();
@@ -257,11 +270,16 @@ impl Inbox {
 
     /// Messages may have been missed: everybody asks.
     fn wake_all(&self) {
-        self.waiters().values().for_each(|waiter| waiter.wake.notify_one());
+        self.known().waiting.values().for_each(|waiter| waiter.wake.notify_one());
     }
 
-    fn waiters(&self) -> MutexGuard<'_, HashMap<AcquisitionId, Arc<Waiter>>> {
-        self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
+    /// A grant was given back.
+    pub(crate) fn forget(&self, id: AcquisitionId) {
+        self.known().inside.remove(&id);
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lines(&self) -> MutexGuard<'_, Lines> {
@@ -291,6 +309,11 @@ async fn probe(inbox: Weak<Inbox>, number: u64) {
 }
 
 impl Place {
+    /// It was let in, however it learnt that. To be called while it still has the place: at no time may nobody know of it.
+    pub(crate) fn enter(&self) {
+        self.inbox.known().inside.insert(self.id);
+    }
+
     /// Waits until there is something new: a grant, or a reason to ask.
     pub(crate) async fn news(&self) -> Option<Told> {
         self.waiter.wake.notified().await;
@@ -300,7 +323,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.inbox.waiters().remove(&self.id);
+        self.inbox.known().waiting.remove(&self.id);
     }
 }
 
@@ -324,7 +347,7 @@ impl Message {
 
 impl fmt::Debug for Inbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Inbox").field("waiters", &self.waiters().len()).finish_non_exhaustive()
+        f.debug_struct("Inbox").field("waiters", &self.known().waiting.len()).finish_non_exhaustive()
     }
 }
 

@@ -175,7 +175,8 @@ async fn a_message_that_comes_after_the_answer_takes_nothing_away() {
     let guard = within("it gets in", ylock.locks("users").write("alice")).await.unwrap();
     let keys: Vec<String> = server.ask(&["KEYS", "ylock:*:users:alice"]).await.unwrap();
     let hash: HashMap<String, String> = server.ask(&["HGETALL", &keys[0]]).await.unwrap();
-    let (id, token) = (&hash["w"], &hash["t"]);
+    let id = hash.keys().find_map(|field| field.strip_prefix("h:")).unwrap();
+    let token = &hash["t"];
     let (_, channel) = hash[&format!("o:{id}")].split_once(' ').unwrap();
     let (channel, message) = (format!("ylock:{channel}"), format!("{id} {token} 0 {}", keys[0]));
     let heard: i64 = server.ask(&["PUBLISH", &channel, &message]).await.unwrap();
