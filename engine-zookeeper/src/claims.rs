@@ -1,0 +1,255 @@
+//! What this client has in the store under one session, or may have: one claim per acquisition, from before its first request is
+//! sent until its node is known to be gone.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio::sync::Notify;
+use ylock_core::engine::{AcquisitionId, Request};
+use ylock_core::environment::Moment;
+use ylock_core::{Error, ErrorKind, Fairness, Key, Result, StoreToken};
+
+use crate::driver::{Made, Session, Told};
+use crate::node::{Content, Name, Tag};
+use crate::place::Place;
+
+/// The most bytes of paths that one session may have. The server writes all of them into one record when the session ends, and cannot
+/// start again if it is longer than about 2 MiB (`jute.maxbuffer`, twice).
+const MOST_BYTES: usize = 1 << 20;
+
+/// See the [module](self).
+#[derive(Default)]
+pub(crate) struct Claims {
+    inner: Mutex<Inner>,
+    /// Rung when the first claim is made, and when the session is given up.
+    pub(crate) wake: Notify,
+}
+
+#[derive(Default)]
+struct Inner {
+    claims: HashMap<AcquisitionId, Claim>,
+    bytes: usize,
+    /// Locks whose node may be empty now.
+    litter: HashSet<Place>,
+    /// Somebody looks after `litter`.
+    swept: bool,
+}
+
+/// One acquisition.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    pub(crate) tag: Tag,
+    pub(crate) key: Key,
+    pub(crate) place: Place,
+    pub(crate) content: Content,
+    pub(crate) stand: Stand,
+    lease: Duration,
+    /// When its caller last showed that it runs, or since when the lease of its grant counts.
+    pub(crate) shown: Moment,
+    /// Nobody else was there at the last look.
+    pub(crate) alone: bool,
+    /// Who stands behind this grant, of the same client.
+    pub(crate) next: Option<AcquisitionId>,
+    /// Fires when somebody changes or removes the own node.
+    pub(crate) own: Watch,
+    /// Fires when somebody comes or leaves.
+    pub(crate) others: Watch,
+    /// What the last look at the others showed.
+    pub(crate) contended: bool,
+}
+
+/// What is known of a claim's node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stand {
+    /// A request that makes, renames or moves it was sent, and not answered.
+    Unknown,
+    /// It is there, as far as is known.
+    At(Name),
+    /// It is being removed, and nothing else may be done with it.
+    Leaving,
+}
+
+/// What came of beginning a claim.
+pub(crate) enum Begun {
+    /// It is new: nothing was sent yet.
+    New,
+    Old(Stand),
+}
+
+impl Claims {
+    /// Makes a claim for a request, unless there is one. Its stand is `Unknown`: the caller sends the request without waiting for anything
+    /// in between, so that whoever finds the claim and asks the server finds the request before its question.
+    pub(crate) fn begin(&self, session: &Session, request: &Request) -> Result<Begun> {
+        let now = session.now();
+        let mut inner = self.lock();
+        if let Some(claim) = inner.claims.get_mut(&request.id) {
+            claim.shown = now.max(claim.shown);
+            return Ok(Begun::Old(claim.stand));
+        }
+        let claim = Claim::new(session, request, now);
+        let bytes = claim.bytes();
+        if inner.bytes + bytes > MOST_BYTES {
+            return Err(too_many().with_key(&request.key));
+        }
+        inner.bytes += bytes;
+        inner.claims.insert(request.id, claim);
+        drop(inner);
+        self.wake.notify_one();
+        Ok(Begun::New)
+    }
+
+    /// Looks at a claim, or changes it. `None` if there is none.
+    pub(crate) fn with<T>(&self, id: AcquisitionId, work: impl FnOnce(&mut Claim) -> T) -> Option<T> {
+        self.lock().claims.get_mut(&id).map(work)
+    }
+
+    /// The node was made. `false` if the claim has been given up meanwhile, or is being: whoever does that removes the node.
+    pub(crate) fn made(&self, id: AcquisitionId, made: &Made, alone: bool) -> bool {
+        let known = self.with(id, |claim| {
+            if claim.stand == Stand::Leaving {
+                return false;
+            }
+            (claim.stand, claim.tag, claim.alone) = (Stand::At(made.name), made.name.tag, alone);
+            true
+        });
+        known.unwrap_or(false)
+    }
+
+    /// Nothing came of its requests. One that is being removed is left to whoever does that: until then the same acquisition must not
+    /// make another node, because all that it has are removed.
+    pub(crate) fn end_unknown(&self, id: AcquisitionId) {
+        let unknown = self.with(id, |claim| claim.stand == Stand::Unknown);
+        if unknown == Some(true) {
+            self.end(id);
+        }
+    }
+
+    /// Nothing is left of it in the store.
+    pub(crate) fn end(&self, id: AcquisitionId) {
+        let mut inner = self.lock();
+        if let Some(claim) = inner.claims.remove(&id) {
+            inner.bytes = inner.bytes.saturating_sub(claim.bytes());
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().claims.is_empty()
+    }
+
+    /// Whether nothing is left to be removed.
+    pub(crate) fn is_clean(&self) -> bool {
+        let inner = self.lock();
+        inner.litter.is_empty() && inner.claims.values().all(|claim| claim.stand != Stand::Leaving)
+    }
+
+    /// Those whose lease has ended because nobody showed that they are still wanted.
+    pub(crate) fn lapsed(&self, now: Moment) -> Vec<(Key, AcquisitionId)> {
+        let inner = self.lock();
+        let lapsed = inner.claims.iter().filter(|(_, claim)| claim.stand != Stand::Leaving && claim.ends() <= now);
+        lapsed.map(|(id, claim)| (claim.key.clone(), *id)).collect()
+    }
+
+    /// When the next lease ends.
+    pub(crate) fn next_end(&self) -> Option<Moment> {
+        let inner = self.lock();
+        inner.claims.values().filter(|claim| claim.stand != Stand::Leaving).map(Claim::ends).min()
+    }
+
+    /// Notes that a lock's node may be empty. Answers whether somebody must be started to look after that.
+    pub(crate) fn litter(&self, place: &Place) -> bool {
+        let mut inner = self.lock();
+        inner.litter.insert(place.clone());
+        !std::mem::replace(&mut inner.swept, true)
+    }
+
+    /// What to look at. Nothing: whoever looks is done.
+    pub(crate) fn sweep(&self) -> Vec<Place> {
+        let mut inner = self.lock();
+        let litter: Vec<_> = inner.litter.drain().collect();
+        inner.swept = !litter.is_empty();
+        litter
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Claim {
+    fn new(session: &Session, request: &Request, now: Moment) -> Self {
+        let strict = request.fairness == Fairness::Strict;
+        let ticket = request.ticket.filter(|_| strict).map(|ticket| ticket.get());
+        let since = session.environment.wall_micros();
+        Self {
+            tag: Tag { mode: request.mode, id: request.id, session: session.number, ticket },
+            key: request.key.clone(),
+            place: Place::of(&session.base, &request.key),
+            content: Content { owner: request.owner, since, token: None, revoked: false },
+            stand: Stand::Unknown,
+            lease: request.lease.min(session.longest_lease()),
+            shown: now,
+            alone: false,
+            next: None,
+            own: Watch::default(),
+            others: Watch::default(),
+            contended: false,
+        }
+    }
+
+    fn ends(&self) -> Moment {
+        self.shown.plus(self.lease)
+    }
+
+    /// What it adds to the record of the session's end.
+    fn bytes(&self) -> usize {
+        const LENGTH_AND_PLACE: usize = 4 + 1 + 10;
+        self.place.lock.len() + self.tag.prefix().len() + LENGTH_AND_PLACE
+    }
+
+    /// Its token, once it is known.
+    pub(crate) fn token(&self) -> Option<StoreToken> {
+        self.content.token
+    }
+}
+
+/// Something that fires once.
+#[derive(Default)]
+pub(crate) struct Watch(Option<Pin<Box<dyn Future<Output = ()> + Send>>>);
+
+impl Watch {
+    pub(crate) fn on(told: Told) -> Self {
+        Self(Some(Box::pin(async move { drop(told.changed().await) })))
+    }
+
+    /// Whether it is set and has not fired. What fired before the answer to a heartbeat has been heard when that answer is: the
+    /// server and the driver keep the order of what they send and receive.
+    pub(crate) fn is_quiet(&mut self) -> bool {
+        let Some(told) = &mut self.0 else { return false };
+        if told.now_or_never().is_some() {
+            self.0 = None;
+        }
+        self.0.is_some()
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Watch").field(&self.0.is_some()).finish()
+    }
+}
+
+impl fmt::Debug for Claims {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Claims").field(&self.lock().claims.len()).finish()
+    }
+}
+
+fn too_many() -> Error {
+    let message = "this client holds so many locks that the server could not end its session: use several clients";
+    Error::new(ErrorKind::Unavailable, message)
+}
