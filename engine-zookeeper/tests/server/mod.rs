@@ -10,9 +10,11 @@ use ylock_core::url::Host;
 use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
 use zookeeper_client::Client;
 
-/// The lease of most tests: long enough for a busy machine, short enough to wait for. The servers must allow a session of six fifths
-/// of it.
+/// The lease of most tests: long enough for a busy machine, short enough to wait for.
 pub(crate) const LEASE: Duration = Duration::from_secs(3);
+/// Longer than needed for that, because no lease can be longer than five sixths of it, and some are asked to be. The servers must
+/// allow it.
+pub(crate) const SESSION: Duration = Duration::from_millis(7_200);
 /// Below which the locks of the tests are: short, because a client may have many.
 pub(crate) const BASE: &str = "/ylock-test";
 
@@ -43,7 +45,7 @@ pub(crate) fn host(server: &str) -> Host {
 
 /// How to reach them.
 pub(crate) fn options(hosts: Vec<Host>) -> ZookeeperOptions {
-    ZookeeperOptions::new(hosts).with_base(BASE).with_lease(LEASE)
+    ZookeeperOptions::new(hosts).with_base(BASE).with_lease(LEASE).with_session(SESSION)
 }
 
 /// A new client's engine.
