@@ -33,6 +33,7 @@ pub(crate) struct Claims {
 #[derive(Default)]
 struct Inner {
     claims: HashMap<AcquisitionId, Claim>,
+    begun: u64,
     bytes: usize,
     /// Locks whose node may be empty now.
     litter: HashSet<Place>,
@@ -43,6 +44,9 @@ struct Inner {
 /// One acquisition.
 #[derive(Debug)]
 pub(crate) struct Claim {
+    /// Which claim it is: the same acquisition may begin another one when it has ended, and what is still to be said of the first
+    /// must not be taken for the second.
+    pub(crate) number: u64,
     pub(crate) tag: Tag,
     pub(crate) key: Key,
     pub(crate) place: Place,
@@ -76,8 +80,8 @@ pub(crate) enum Stand {
 
 /// What came of beginning a claim.
 pub(crate) enum Begun {
-    /// It is new: nothing was sent yet.
-    New,
+    /// It is new, has this number, and nothing was sent yet.
+    New(u64),
     Old(Stand),
 }
 
@@ -91,7 +95,9 @@ impl Claims {
             claim.shown = now.max(claim.shown);
             return Ok(Begun::Old(claim.stand));
         }
-        let claim = Claim::new(session, request, now);
+        inner.begun += 1;
+        let number = inner.begun;
+        let claim = Claim::new(session, request, number, now);
         let bytes = claim.bytes();
         if inner.bytes + bytes > MOST_BYTES {
             return Err(too_many().with_key(&request.key));
@@ -100,7 +106,7 @@ impl Claims {
         inner.claims.insert(request.id, claim);
         drop(inner);
         self.wake.notify_one();
-        Ok(Begun::New)
+        Ok(Begun::New(number))
     }
 
     /// Looks at a claim, or changes it. `None` if there is none.
@@ -109,12 +115,13 @@ impl Claims {
     }
 
     /// The node was made. `false` if the claim has been given up meanwhile, or is being: whoever does that removes the node.
-    pub(crate) fn made(&self, id: AcquisitionId, made: &Made, alone: bool) -> bool {
-        let known = self.with(id, |claim| {
-            if claim.stand == Stand::Leaving {
+    pub(crate) fn made(&self, number: u64, made: &Made, alone: bool) -> bool {
+        let known = self.with(made.name.tag.id, |claim| {
+            if claim.number != number || claim.stand == Stand::Leaving {
                 return false;
             }
             (claim.stand, claim.tag, claim.alone) = (Stand::At(made.name), made.name.tag, alone);
+            claim.content.token = made.token;
             true
         });
         known.unwrap_or(false)
@@ -122,19 +129,16 @@ impl Claims {
 
     /// Nothing came of its requests. One that is being removed is left to whoever does that: until then the same acquisition must not
     /// make another node, because all that it has are removed.
-    pub(crate) fn end_unknown(&self, id: AcquisitionId) {
-        let unknown = self.with(id, |claim| claim.stand == Stand::Unknown);
-        if unknown == Some(true) {
-            self.end(id);
+    pub(crate) fn end_unknown(&self, id: AcquisitionId, number: u64) {
+        let mut inner = self.lock();
+        if inner.claims.get(&id).is_some_and(|claim| claim.is_unknown(number)) {
+            inner.remove(id);
         }
     }
 
     /// Nothing is left of it in the store.
     pub(crate) fn end(&self, id: AcquisitionId) {
-        let mut inner = self.lock();
-        if let Some(claim) = inner.claims.remove(&id) {
-            inner.bytes = inner.bytes.saturating_sub(claim.bytes());
-        }
+        self.lock().remove(id);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -180,12 +184,21 @@ impl Claims {
     }
 }
 
+impl Inner {
+    fn remove(&mut self, id: AcquisitionId) {
+        if let Some(claim) = self.claims.remove(&id) {
+            self.bytes = self.bytes.saturating_sub(claim.bytes());
+        }
+    }
+}
+
 impl Claim {
-    fn new(session: &Session, request: &Request, now: Moment) -> Self {
+    fn new(session: &Session, request: &Request, number: u64, now: Moment) -> Self {
         let strict = request.fairness == Fairness::Strict;
         let ticket = request.ticket.filter(|_| strict).map(|ticket| ticket.get());
         let since = session.environment.wall_micros();
         Self {
+            number,
             tag: Tag { mode: request.mode, id: request.id, session: session.number, ticket },
             key: request.key.clone(),
             place: Place::of(&session.base, &request.key),
@@ -209,6 +222,11 @@ impl Claim {
     fn bytes(&self) -> usize {
         const LENGTH_AND_PLACE: usize = 4 + 1 + 10;
         self.place.lock.len() + self.tag.prefix().len() + LENGTH_AND_PLACE
+    }
+
+    /// Whether it is this claim, and nobody knows what it has.
+    pub(crate) fn is_unknown(&self, number: u64) -> bool {
+        self.number == number && self.stand == Stand::Unknown
     }
 
     /// Its token, once it is known.
@@ -251,5 +269,5 @@ impl fmt::Debug for Claims {
 
 fn too_many() -> Error {
     let message = "this client holds so many locks that the server could not end its session: use several clients";
-    Error::new(ErrorKind::Unavailable, message)
+    Error::new(ErrorKind::Unsupported, message)
 }

@@ -122,20 +122,20 @@ impl Removal {
 
     /// Gives its place up and takes one at the end for `next`, in one transaction.
     async fn hand_on(&self, name: Name, next: &Request) -> Result<bool> {
-        if !matches!(self.session.claims.begin(&self.session, next)?, Begun::New) {
+        let Begun::New(number) = self.session.claims.begin(&self.session, next)? else {
             // It stands there already.
             return self.remove_own(name).await;
-        }
+        };
         let claim = self.session.claims.with(next.id, |claim| (claim.tag, claim.content.write()));
         let Some((tag, content)) = claim else { return self.remove_own(name).await };
         match self.session.replace(&self.place, &name, &tag, &content).await {
             Ok(made) => {
-                self.session.claims.made(next.id, &made, false);
+                self.session.claims.made(number, &made, false);
                 Ok(true)
             }
             Err(fault) => {
                 if had_no_effect(&fault) {
-                    self.session.claims.end_unknown(next.id);
+                    self.session.claims.end_unknown(next.id, number);
                 }
                 none_if_gone(fault)
             }

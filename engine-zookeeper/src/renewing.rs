@@ -8,12 +8,12 @@ use ylock_core::environment::Moment;
 use ylock_core::{Error, ErrorKind, Mode};
 
 use crate::claims::{Begun, Claim, Stand, Watch};
-use crate::driver::{Fault, Session, to_error};
+use crate::driver::{Fault, Session, had_no_effect, to_error};
 use crate::judge;
 use crate::leaving;
 use crate::node::{Content, Name};
 use crate::place::Place;
-use crate::waiting::{find, make, names};
+use crate::waiting::{find, names};
 
 /// What a renewal needs to know of a claim.
 struct Held {
@@ -133,18 +133,30 @@ async fn stand_behind(session: &Arc<Session>, held: &Held, holding: &Holding) ->
 
 async fn announce(session: &Arc<Session>, place: &Place, next: &Request) -> Result<()> {
     match session.claims.begin(session, next)? {
-        Begun::New => match make(session, place, next.id).await.map_err(to_error)? {
-            Some((made, alone)) => {
-                session.claims.made(next.id, &made, alone);
-                Ok(())
-            }
-            None => Err(left_meanwhile()),
-        },
+        Begun::New(number) => join(session, place, next.id, number).await,
         Begun::Old(Stand::Unknown) => match find(session, place, next.id).await? {
             Some(_) => Ok(()),
             None => Err(left_meanwhile()),
         },
         Begun::Old(_) => Ok(()),
+    }
+}
+
+/// The lock's node is there: the grant's own is in it.
+async fn join(session: &Session, place: &Place, id: AcquisitionId, number: u64) -> Result<()> {
+    let claim = session.claims.with(id, |claim| (claim.tag, claim.content.write()));
+    let Some((tag, content)) = claim else { return Err(left_meanwhile()) };
+    match session.join(place, &tag, &content).await {
+        Ok(made) => {
+            session.claims.made(number, &made, false);
+            Ok(())
+        }
+        Err(fault) => {
+            if had_no_effect(&fault) {
+                session.claims.end_unknown(id, number);
+            }
+            Err(to_error(fault))
+        }
     }
 }
 

@@ -93,7 +93,7 @@ impl<'a> Way<'a> {
             self.looked = true;
         }
         match session.claims.begin(session, self.request)? {
-            Begun::New => self.enter_queue(session, &place).await,
+            Begun::New(number) => self.enter_queue(session, &place, number).await,
             Begun::Old(Stand::At(name)) => self.look(session, &place, name, None).await,
             Begun::Old(Stand::Unknown) => {
                 find(session, &place, id).await?;
@@ -105,19 +105,19 @@ impl<'a> Way<'a> {
     }
 
     /// Makes a node. Nothing may be awaited before the first request, see [`Claims::begin`](crate::claims::Claims::begin).
-    async fn enter_queue(&self, session: &Arc<Session>, place: &Place) -> Result<Step> {
+    async fn enter_queue(&self, session: &Arc<Session>, place: &Place, number: u64) -> Result<Step> {
         let id = self.request.id;
-        let made = match make(session, place, id).await {
+        let made = match make(session, place, id, number).await {
             Ok(made) => made,
             Err(fault) => {
                 if had_no_effect(&fault) {
-                    session.claims.end_unknown(id);
+                    session.claims.end_unknown(id, number);
                 }
                 return Err(to_error(fault));
             }
         };
         let Some((made, alone)) = made else { return Ok(AT_ONCE) };
-        if !session.claims.made(id, &made, alone) {
+        if !session.claims.made(number, &made, alone) {
             return Ok(Step::Again(SHORT_PAUSE));
         }
         match made.token {
@@ -230,12 +230,12 @@ impl<'a> Way<'a> {
             }
             claim.stand = Stand::Unknown;
             claim.content.token = None;
-            Some(claim.content.write())
+            Some((claim.number, claim.content.write()))
         });
-        let Some(content) = content.flatten() else { return Ok(Step::Again(SHORT_PAUSE)) };
+        let Some((number, content)) = content.flatten() else { return Ok(Step::Again(SHORT_PAUSE)) };
         match session.replace(place, &own, &own.tag, &content).await {
             Ok(made) => {
-                session.claims.made(own.tag.id, &made, false);
+                session.claims.made(number, &made, false);
                 Ok(AT_ONCE)
             }
             Err(Fault::NoNode) => self.vanished(session, own).await,
@@ -264,7 +264,12 @@ impl<'a> Way<'a> {
 /// Makes the node of a claim. Answers also whether it is alone in its lock; `None` if the lock's node came or went in between.
 ///
 /// The first try makes both nodes, because an idle lock has none: then nobody else can be there, and there is nothing to look at.
-pub(crate) async fn make(session: &Session, place: &Place, id: AcquisitionId) -> Result<Option<(Made, bool)>, Fault> {
+async fn make(
+    session: &Session,
+    place: &Place,
+    id: AcquisitionId,
+    number: u64,
+) -> Result<Option<(Made, bool)>, Fault> {
     let claim = session.claims.with(id, |claim| (claim.tag, claim.content.write(), place::exact(&claim.key)));
     let Some((tag, content, key)) = claim else { return Ok(None) };
     let fault = match session.make_both(place, &key, &tag, &content).await {
@@ -273,7 +278,7 @@ pub(crate) async fn make(session: &Session, place: &Place, id: AcquisitionId) ->
     };
     match fault {
         // Somebody may have begun to remove it since, and must not overlook what is sent now.
-        Fault::NodeExists if session.claims.with(id, |claim| claim.stand == Stand::Unknown) != Some(true) => {}
+        Fault::NodeExists if session.claims.with(id, |claim| claim.is_unknown(number)) != Some(true) => {}
         Fault::NodeExists => match session.join(place, &tag, &content).await {
             Ok(made) => return Ok(Some((made, false))),
             Err(Fault::NoNode) => {}
@@ -283,28 +288,23 @@ pub(crate) async fn make(session: &Session, place: &Place, id: AcquisitionId) ->
         fault => return Err(fault),
     }
     // Every request was answered, and nothing was made.
-    session.claims.end_unknown(id);
+    session.claims.end_unknown(id, number);
     Ok(None)
 }
 
 /// Finds out what became of a request that was not answered.
 pub(crate) async fn find(session: &Session, place: &Place, id: AcquisitionId) -> Result<Option<Name>> {
+    let Some(number) = session.claims.with(id, |claim| claim.number) else { return Ok(None) };
     let all = names(&session.list_now(place).await.map_err(to_error)?)?;
     let found = session.claims.with(id, |claim| {
-        if claim.stand != Stand::Unknown {
-            return None;
-        }
-        let found = judge::find(&all, &claim.tag)?;
+        let found = judge::find(&all, &claim.tag).filter(|_| claim.is_unknown(number))?;
         (claim.stand, claim.tag, claim.alone) = (Stand::At(found), found.tag, all.len() == 1);
         Some(found)
     });
-    match found {
-        Some(None) => {
-            session.claims.end_unknown(id);
-            Ok(None)
-        }
-        found => Ok(found.flatten()),
+    if found.flatten().is_none() {
+        session.claims.end_unknown(id, number);
     }
+    Ok(found.flatten())
 }
 
 pub(crate) fn names(all: &[String]) -> Result<Vec<Name>> {

@@ -43,7 +43,7 @@ fn meaning(fault: &Fault) -> (ErrorKind, &'static str) {
         Fault::AuthFailed => (ErrorKind::Config, "the login was refused"),
         Fault::Unimplemented => (ErrorKind::Config, "the server is too old: ZooKeeper 3.5.3 or later"),
         Fault::BadArguments(_) => (ErrorKind::Config, "the driver refused an option"),
-        Fault::QuotaExceeded => (ErrorKind::Unavailable, "the quota of the server is used up"),
+        Fault::QuotaExceeded => (ErrorKind::Config, "the quota of the server is used up"),
         Fault::SessionExpired | Fault::ClientClosed => (ErrorKind::Unavailable, "the session has ended"),
         Fault::NoNode | Fault::NodeExists | Fault::NotEmpty | Fault::BadVersion | Fault::NoChildrenForEphemerals => {
             (ErrorKind::Unexpected, "what is stored for the lock is not what this version makes, or others change it")

@@ -117,6 +117,10 @@ impl Session {
 
     /// Makes a node and those above it, unless they are there.
     pub(crate) async fn make(&self, path: &str) -> Result<(), Fault> {
+        // Whoever may not make it may still use it.
+        if self.count(path).await?.is_some() {
+            return Ok(());
+        }
         self.write(self.client.mkdir(path, &self.with(CreateMode::Persistent))).await
     }
 

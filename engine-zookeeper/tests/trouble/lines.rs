@@ -3,11 +3,11 @@
 use std::time::Duration;
 use std::time::Instant;
 
-use ylock_core::{ErrorKind, LossReason};
+use ylock_core::{ErrorKind, Fairness, LossReason, Options};
 
 use super::own_server::OwnServer;
 use super::server::proxy::{Line, Proxy};
-use super::{LEASE, SESSION, client, contenders, queue_up, thief, until, waiters, within};
+use super::{LEASE, LOCK, SESSION, client, contenders, queue_up, thief, until, waiters, within};
 
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
@@ -68,7 +68,7 @@ async fn a_line_that_is_cut_for_more_than_the_session_is_told_before_somebody_el
         assert!(next.is_valid() && !again.is_finished());
         drop(next);
         drop(within("it gets in again", again).await.unwrap());
-        until("nothing is left", async || contenders(&[server.host()], "/ylock/24/users:alice").await.is_empty()).await;
+        until("nothing is left", async || contenders(&[server.host()], LOCK).await.is_empty()).await;
     }
 }
 
@@ -119,28 +119,51 @@ async fn a_node_whose_answer_got_lost_is_found_again_and_never_doubled() {
     let proxy = Proxy::before(&[server.host()]).await;
     let (here, there) = (client(proxy.hosts()).await, client(vec![server.host()]).await);
     // So that the nodes above are there: the answer about those must not be the one that gets lost.
-    drop(there.locks("users").write("alice").await.unwrap());
-    for round in 0..4 {
-        let held = if round % 2 == 0 { None } else { Some(there.locks("users").write("alice").await.unwrap()) };
-        let before = usize::from(held.is_some());
+    there.locks("users").write("alice").await.unwrap().unlock().await.unwrap();
+    let hosts = [server.host()];
+    for _ in 0..3 {
         proxy.set(Line::Deaf);
         let locks = here.locks("users");
         let waiting = tokio::spawn(async move { locks.write("alice").await.unwrap() });
-        let hosts = [server.host()];
-        until("its node is there", async || {
-            contenders(&hosts, "/ylock/24/users:alice").await.len() > before
-        })
-        .await;
+        until("its node is there", async || contenders(&hosts, LOCK).await.len() == 1).await;
         proxy.set(Line::Cut);
+        let known = contenders(&hosts, LOCK).await;
         proxy.set(Line::Open);
-        let known: Vec<_> = contenders(&hosts, "/ylock/24/users:alice").await;
-        drop(held);
         let guard = within("it gets in", waiting).await.unwrap();
-        let now = contenders(&hosts, "/ylock/24/users:alice").await;
-        assert_eq!(now.len(), 1, "{now:?}");
-        assert!(known.contains(&now[0]), "the same node");
+        assert_eq!(contenders(&hosts, LOCK).await, known, "the same node and no other");
         within("given back", guard.unlock()).await.unwrap();
-        assert!(contenders(&hosts, "/ylock/24/users:alice").await.is_empty());
+        assert!(contenders(&hosts, LOCK).await.is_empty());
+    }
+}
+
+/// The place that the next one of a client took when the one before it left.
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn a_place_whose_answer_got_lost_is_found_again_and_never_doubled() {
+    let server = OwnServer::start().await;
+    let proxy = Proxy::before(&[server.host()]).await;
+    let here = client(proxy.hosts()).await;
+    let strict = Options::default().with_lease(LEASE).with_fairness(Fairness::Strict);
+    let lock = here.lock("users", "alice").with_options(strict);
+    let hosts = [server.host()];
+    let mut guard = lock.write().await.unwrap();
+    for _ in 0..3 {
+        let waiting = tokio::spawn({
+            let lock = lock.clone();
+            async move { lock.write().await.unwrap() }
+        });
+        until("it waits", async || waiters(&here).await == 1).await;
+        let before = contenders(&hosts, LOCK).await;
+        proxy.set(Line::Deaf);
+        let token = guard.token();
+        drop(guard);
+        until("its node is there", async || contenders(&hosts, LOCK).await != before).await;
+        proxy.set(Line::Cut);
+        let known = contenders(&hosts, LOCK).await;
+        proxy.set(Line::Open);
+        guard = within("it gets in", waiting).await.unwrap();
+        assert_eq!((contenders(&hosts, LOCK).await, known.len()), (known, 1), "the same node and no other");
+        assert!(guard.token() > token);
     }
 }
 
@@ -156,12 +179,12 @@ async fn what_was_made_for_a_caller_who_has_gone_is_removed() {
     let locks = here.locks("users");
     let waiting = tokio::spawn(async move { locks.write("alice").await });
     let hosts = [server.host()];
-    until("its node is there", async || contenders(&hosts, "/ylock/24/users:alice").await.len() == 1).await;
+    until("its node is there", async || contenders(&hosts, LOCK).await.len() == 1).await;
     waiting.abort();
     proxy.set(Line::Cut);
     proxy.set(Line::Open);
     let since = Instant::now();
-    until("it is removed", async || contenders(&hosts, "/ylock/24/users:alice").await.is_empty()).await;
+    until("it is removed", async || contenders(&hosts, LOCK).await.is_empty()).await;
     assert!(since.elapsed() < SESSION, "not only with its session: {:?}", since.elapsed());
 }
 

@@ -22,6 +22,9 @@ use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
 const LEASE: Duration = Duration::from_secs(3);
 const SESSION: Duration = Duration::from_millis(3_600);
 
+/// Where the lock of most tests is.
+const LOCK: &str = "/ylock/24/users:alice";
+
 fn options(hosts: Vec<Host>) -> ZookeeperOptions {
     ZookeeperOptions::new(hosts).with_lease(LEASE)
 }

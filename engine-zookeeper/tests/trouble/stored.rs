@@ -9,9 +9,8 @@ use ylock_engine_zookeeper::options::Access;
 use zookeeper_client::{Acls, CreateMode};
 
 use super::own_server::OwnServer;
-use super::{client, client_with, contenders, options, queue_up, server, within};
-
-const LOCK: &str = "/ylock/24/users:alice";
+use super::server::proxy::{Line, Proxy};
+use super::{LOCK, client, client_with, contenders, options, queue_up, server, within};
 
 /// It may be of a later version, and stand for somebody who is inside.
 #[tokio::test]
@@ -116,8 +115,8 @@ async fn a_client_cannot_have_more_than_its_server_can_end_and_the_server_starts
     let mut server = OwnServer::start().await;
     // A long path, so that fewer locks are enough.
     let base = format!("/{}", "x".repeat(199));
-    let options = options(vec![server.host()]).with_lease(Duration::from_secs(60)).with_base(base);
-    let ylock = client_with(options).await;
+    let proxy = Proxy::before(&[server.host()]).await;
+    let ylock = client_with(options(proxy.hosts()).with_base(&base)).await;
     let name = |number: usize| format!("{number:05}{}", "x".repeat(30));
     let locks = ylock.locks("g");
     let mut tasks = Vec::new();
@@ -138,14 +137,20 @@ async fn a_client_cannot_have_more_than_its_server_can_end_and_the_server_starts
     for task in tasks {
         let (guards, error) = tokio::time::timeout(Duration::from_secs(100), task).await.unwrap().unwrap();
         let error = error.expect("too many");
-        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
         assert!(error.to_string().contains("so many locks"), "{error}");
         held.extend(guards);
     }
     assert!(held.len() > 3_000, "{}", held.len());
     // Not given back one by one: the session ends with all of them.
-    held.into_iter().for_each(std::mem::forget);
     let other = client(vec![server.host()]).await;
+    let raw = server::raw(&[server.host()]).await;
+    assert!(raw.count_descendants_number(&base).await.unwrap() >= 2 * held.len());
+    proxy.set(Line::Cut);
+    super::until("the session ends", async || {
+        raw.count_descendants_number(&base).await.is_ok_and(|count| count <= 300 + held.len())
+    })
+    .await;
     server.kill();
     server.start_again().await;
     super::until("it serves again", async || other.inspect("users", "alice").await.is_ok()).await;
