@@ -154,7 +154,8 @@ impl Claims {
     /// Those whose lease has ended because nobody showed that they are still wanted.
     pub(crate) fn lapsed(&self, now: Moment) -> Vec<(Key, AcquisitionId)> {
         let inner = self.lock();
-        let lapsed = inner.claims.iter().filter(|(_, claim)| claim.stand != Stand::Leaving && claim.ends() <= now);
+        let lapsed =
+            inner.claims.iter().filter(|(_, claim)| claim.stand != Stand::Leaving && claim.ends() <= now);
         lapsed.map(|(id, claim)| (claim.key.clone(), *id)).collect()
     }
 
@@ -268,6 +269,7 @@ impl fmt::Debug for Claims {
 }
 
 fn too_many() -> Error {
-    let message = "this client holds so many locks that the server could not end its session: use several clients";
+    let message =
+        "this client holds so many locks that the server could not end its session: use several clients";
     Error::new(ErrorKind::Unsupported, message)
 }

@@ -92,7 +92,9 @@ impl Engine for ZookeeperEngine {
             Ok(sent) => {
                 join_all(holdings.iter().map(|holding| renewing::renew(&session, holding, sent))).await
             }
-            Err(_) if session.is_over() => holdings.iter().map(|_| Ok(Renewal::Lost(LossReason::Gone))).collect(),
+            Err(_) if session.is_over() => {
+                holdings.iter().map(|_| Ok(Renewal::Lost(LossReason::Gone))).collect()
+            }
             Err(fault) => vec![Err(to_error(fault)); holdings.len()],
         }
     }

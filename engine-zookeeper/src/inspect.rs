@@ -54,10 +54,16 @@ pub(crate) async fn revoke(session: &Session, key: &Key, id: AcquisitionId) -> R
             Err(fault) => return Err(to_error(fault)),
         }
     }
-    Err(Error::new(ErrorKind::Unavailable, "others kept changing the lock").with_engine(crate::NAME).with_key(key))
+    Err(Error::new(ErrorKind::Unavailable, "others kept changing the lock")
+        .with_engine(crate::NAME)
+        .with_key(key))
 }
 
-async fn content(session: &Session, place: &Place, name: &Name) -> Result<Option<(Content, Option<StoreToken>)>> {
+async fn content(
+    session: &Session,
+    place: &Place,
+    name: &Name,
+) -> Result<Option<(Content, Option<StoreToken>)>> {
     match session.read(&place.child(&name.to_string())).await {
         Ok((content, _, token)) => Ok(Some((Content::read(&content)?, token))),
         Err(Fault::NoNode) => Ok(None),

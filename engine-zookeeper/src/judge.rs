@@ -125,7 +125,9 @@ mod tests {
         assert_eq!(judge(&all, &all[3]), Verdict::Waits(all[2]));
         assert_eq!(judge(&all, &all[5]), Verdict::Waits(all[4]));
         assert_eq!(judge(&all[..2], &all[1]), ALONE);
-        assert!(is_free(&all[..2], Mode::Read) && !is_free(&all[..2], Mode::Write) && !is_free(&all, Mode::Read));
+        assert!(
+            is_free(&all[..2], Mode::Read) && !is_free(&all[..2], Mode::Write) && !is_free(&all, Mode::Read)
+        );
         let holding: Vec<_> = all.iter().map(|name| holds(&all, name)).collect();
         assert_eq!(holding, [true, true, false, false, false, false]);
     }
@@ -163,7 +165,10 @@ mod tests {
         assert_eq!(judge(&[late, early], &early), Verdict::Waits(late));
         assert_eq!(judge(&[strict(1, 1, 30), early], &strict(1, 1, 30)), CONTENDED);
         assert_eq!(judge(&[late, name(Mode::Write, 2, 2)], &late), CONTENDED);
-        assert_eq!(judge(&[name(Mode::Write, 3, 0), late, early], &late), Verdict::Waits(name(Mode::Write, 3, 0)));
+        assert_eq!(
+            judge(&[name(Mode::Write, 3, 0), late, early], &late),
+            Verdict::Waits(name(Mode::Write, 3, 0))
+        );
     }
 
     #[test]

@@ -53,7 +53,8 @@ pub(crate) async fn release(
                 let stand = found.map(|(stand, _)| stand);
                 let alone = found.is_some_and(|(_, alone)| alone);
                 let next = next.cloned();
-                let removal = Removal { session: Arc::clone(session), place, id, stand, alone, next, unsure: false };
+                let removal =
+                    Removal { session: Arc::clone(session), place, id, stand, alone, next, unsure: false };
                 return removal.in_background().await;
             }
         }
@@ -188,7 +189,8 @@ fn none_if_gone(fault: Fault) -> Result<bool> {
 }
 
 fn gone() -> Error {
-    Error::new(ErrorKind::Unavailable, "the session has ended, and what it had ends with it").with_engine(crate::NAME)
+    Error::new(ErrorKind::Unavailable, "the session has ended, and what it had ends with it")
+        .with_engine(crate::NAME)
 }
 
 /// Beats for a session as long as it has claims, and gives up those that nobody wants any more.

@@ -122,7 +122,9 @@ mod tests {
 
     #[test]
     fn a_name_survives_being_written() {
-        for (ticket, place) in [(None, 0), (Some(0), 7), (Some(1_700_000_000_000_000), i32::MAX), (Some(-1), 12)] {
+        for (ticket, place) in
+            [(None, 0), (Some(0), 7), (Some(1_700_000_000_000_000), i32::MAX), (Some(-1), 12)]
+        {
             let tag = Tag { mode: Mode::Read, id: AcquisitionId::from_u128(77), session: 255, ticket };
             let name = Name { tag, place };
             assert_eq!(Name::read(&name.to_string()).unwrap(), name);

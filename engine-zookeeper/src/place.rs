@@ -81,7 +81,23 @@ mod tests {
 
     #[test]
     fn odd_names_stay_apart_and_are_allowed() {
-        let odd = ["a:b", "a%3Ab", "a", ":b", ".", "..", "/", "a/b", "\0", "%00", "zookeeper", "é", "e\u{301}", "#1", "\u{f8ff}"];
+        let odd = [
+            "a:b",
+            "a%3Ab",
+            "a",
+            ":b",
+            ".",
+            "..",
+            "/",
+            "a/b",
+            "\0",
+            "%00",
+            "zookeeper",
+            "é",
+            "e\u{301}",
+            "#1",
+            "\u{f8ff}",
+        ];
         let mut places = std::collections::HashSet::new();
         for group in odd {
             for name in odd {

@@ -61,7 +61,9 @@ impl<'a> Way<'a> {
             match step {
                 Ok((_, Step::Granted(grant))) => return Ok(Some(grant)),
                 Ok((_, Step::Busy)) => return Ok(None),
-                Ok((session, Step::Again(pause))) if !pause.is_zero() => session.environment.sleep(pause).await,
+                Ok((session, Step::Again(pause))) if !pause.is_zero() => {
+                    session.environment.sleep(pause).await
+                }
                 Ok((_, Step::Again(_))) => {}
                 Err(error) => self.bear(error).await?,
             }
@@ -146,7 +148,9 @@ impl<'a> Way<'a> {
             claim.content.token = token.or(claim.content.token);
         });
         match (judge(&all, &own), token) {
-            (Verdict::Enters { contended }, Some(token)) => self.granted(session, own, token, contended).await,
+            (Verdict::Enters { contended }, Some(token)) => {
+                self.granted(session, own, token, contended).await
+            }
             (Verdict::Enters { .. } | Verdict::Gone, _) => self.vanished(session, own).await,
             (Verdict::WornOut, _) => {
                 leaving::leave(session, &self.request.key, own.tag.id).await?;

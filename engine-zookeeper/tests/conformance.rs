@@ -1,5 +1,8 @@
 //! The ZooKeeper engine, on one server and on an ensemble, asked by the suite that every engine answers.
-#![allow(clippy::disallowed_methods, reason = "a test stands outside: it looks at real time and starts tasks of its own")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a test stands outside: it looks at real time and starts tasks of its own"
+)]
 
 mod server;
 

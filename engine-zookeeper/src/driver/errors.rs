@@ -45,9 +45,14 @@ fn meaning(fault: &Fault) -> (ErrorKind, &'static str) {
         Fault::BadArguments(_) => (ErrorKind::Config, "the driver refused an option"),
         Fault::QuotaExceeded => (ErrorKind::Config, "the quota of the server is used up"),
         Fault::SessionExpired | Fault::ClientClosed => (ErrorKind::Unavailable, "the session has ended"),
-        Fault::NoNode | Fault::NodeExists | Fault::NotEmpty | Fault::BadVersion | Fault::NoChildrenForEphemerals => {
-            (ErrorKind::Unexpected, "what is stored for the lock is not what this version makes, or others change it")
-        }
+        Fault::NoNode
+        | Fault::NodeExists
+        | Fault::NotEmpty
+        | Fault::BadVersion
+        | Fault::NoChildrenForEphemerals => (
+            ErrorKind::Unexpected,
+            "what is stored for the lock is not what this version makes, or others change it",
+        ),
         _ => (ErrorKind::Unavailable, "the server did not answer"),
     }
 }

@@ -9,7 +9,8 @@ use std::time::Duration;
 use ylock_core::StoreToken;
 use ylock_core::environment::{Environment, Moment};
 use zookeeper_client::{
-    Acls, Client, CreateMode, CreateOptions, MultiWriteError, MultiWriteResult, MultiWriter, OneshotWatcher, Stat,
+    Acls, Client, CreateMode, CreateOptions, MultiWriteError, MultiWriteResult, MultiWriter, OneshotWatcher,
+    Stat,
 };
 
 use super::errors::{Fault, ends_session};
@@ -107,11 +108,18 @@ impl Session {
     }
 
     async fn check(&self) -> Result<(), Fault> {
-        let mut writer = self.client.new_multi_writer();
-        writer.add_check_version(&self.base, -1)?;
-        match self.multi(writer).await {
-            Err(MultiWriteError::OperationFailed { source: Fault::NoNode, .. }) => self.make(&self.base).await,
-            result => result.map(drop).map_err(Fault::from),
+        let once = || async {
+            let mut writer = self.client.new_multi_writer();
+            writer.add_check_version(&self.base, -1)?;
+            self.multi(writer).await.map(drop).map_err(Fault::from)
+        };
+        match once().await {
+            // Somebody removed everything. Only a write that was done is a heartbeat.
+            Err(Fault::NoNode) => {
+                self.make(&self.base).await?;
+                once().await
+            }
+            result => result,
         }
     }
 
@@ -125,10 +133,20 @@ impl Session {
     }
 
     /// Makes the node of a lock and a contender in it, in one transaction: the contender is alone then. `NodeExists` if there is one.
-    pub(crate) async fn make_both(&self, place: &Place, key: &[u8], tag: &Tag, content: &[u8]) -> Result<Made, Fault> {
+    pub(crate) async fn make_both(
+        &self,
+        place: &Place,
+        key: &[u8],
+        tag: &Tag,
+        content: &[u8],
+    ) -> Result<Made, Fault> {
         let mut writer = self.client.new_multi_writer();
         writer.add_create(&place.lock, key, &self.with(CreateMode::Container))?;
-        writer.add_create(&place.child(&tag.prefix()), content, &self.with(CreateMode::EphemeralSequential))?;
+        writer.add_create(
+            &place.child(&tag.prefix()),
+            content,
+            &self.with(CreateMode::EphemeralSequential),
+        )?;
         let results = self.multi(writer).await.map_err(Fault::from)?;
         let mut made = made(tag, &results)?;
         // Servers before 3.8.2 do not tell it of the contender, but of the node that they made in the same transaction.
@@ -145,16 +163,32 @@ impl Session {
     }
 
     /// Makes a contender and removes another one of this client, in one transaction.
-    pub(crate) async fn replace(&self, place: &Place, old: &Name, tag: &Tag, content: &[u8]) -> Result<Made, Fault> {
+    pub(crate) async fn replace(
+        &self,
+        place: &Place,
+        old: &Name,
+        tag: &Tag,
+        content: &[u8],
+    ) -> Result<Made, Fault> {
         let mut writer = self.client.new_multi_writer();
-        writer.add_create(&place.child(&tag.prefix()), content, &self.with(CreateMode::EphemeralSequential))?;
+        writer.add_create(
+            &place.child(&tag.prefix()),
+            content,
+            &self.with(CreateMode::EphemeralSequential),
+        )?;
         writer.add_delete(&place.child(&old.to_string()), None)?;
         let results = self.multi(writer).await.map_err(Fault::from)?;
         made(tag, &results)
     }
 
     /// Gives a contender another name and content at the same place, in one transaction.
-    pub(crate) async fn rename(&self, place: &Place, old: &Name, new: &Name, content: &[u8]) -> Result<(), Fault> {
+    pub(crate) async fn rename(
+        &self,
+        place: &Place,
+        old: &Name,
+        new: &Name,
+        content: &[u8],
+    ) -> Result<(), Fault> {
         let mut writer = self.client.new_multi_writer();
         writer.add_create(&place.child(&new.to_string()), content, &self.with(CreateMode::Ephemeral))?;
         writer.add_delete(&place.child(&old.to_string()), None)?;
@@ -297,6 +331,9 @@ fn token_of(stat: &Stat) -> Option<StoreToken> {
 
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session").field("number", &self.number).field("claims", &self.claims).finish_non_exhaustive()
+        f.debug_struct("Session")
+            .field("number", &self.number)
+            .field("claims", &self.claims)
+            .finish_non_exhaustive()
     }
 }

@@ -37,7 +37,8 @@ impl ZookeeperOptions {
     fn check_base(&self) -> Result<()> {
         let base = &self.base;
         let bad = |part: &str| {
-            let odd = |c: char| c.is_control() || matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..='\u{ffff}');
+            let odd =
+                |c: char| c.is_control() || matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..='\u{ffff}');
             part.is_empty() || part == "." || part == ".." || part.contains(odd)
         };
         let parts = base.strip_prefix('/').map(|rest| rest.split('/'));

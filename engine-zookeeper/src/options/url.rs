@@ -78,7 +78,9 @@ mod tests {
 
     #[test]
     fn a_url_says_everything() {
-        let read = options("zookeeper://me:p%40ss@a,b:2182,[::1]/apps/locks?session=15s&lease=9s&acl=creator").unwrap();
+        let read =
+            options("zookeeper://me:p%40ss@a,b:2182,[::1]/apps/locks?session=15s&lease=9s&acl=creator")
+                .unwrap();
         assert_eq!(read.cluster(), "a:2181,b:2182,[::1]:2181");
         assert_eq!((read.base(), read.access()), ("/apps/locks", Access::Creator));
         assert_eq!((read.session(), read.lease()), (Duration::from_secs(15), Duration::from_secs(9)));

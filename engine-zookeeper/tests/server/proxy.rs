@@ -60,7 +60,8 @@ async fn serve(listener: TcpListener, server: Host, line: watch::Receiver<Line>)
         tokio::spawn(async move {
             let Ok(server) = TcpStream::connect(address).await else { return };
             drop((client.set_nodelay(true), server.set_nodelay(true)));
-            let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());
+            let ((from_client, to_client), (from_server, to_server)) =
+                (client.into_split(), server.into_split());
             let up = carry(from_client, to_server, line.clone(), &[Line::Dead]);
             let down = carry(from_server, to_client, line.clone(), &[Line::Dead, Line::Deaf]);
             tokio::select! {

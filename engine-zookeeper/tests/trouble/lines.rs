@@ -46,7 +46,10 @@ async fn a_line_that_is_cut_for_more_than_the_session_is_told_before_somebody_el
         let proxy = Proxy::before(&[server.host()]).await;
         let (here, there) = (client(proxy.hosts()).await, client(vec![server.host()]).await);
         let guard = here.locks("users").write("alice").await.unwrap();
-        let others = [here.locks("users").write("carol").await.unwrap(), here.locks("users").read("dave").await.unwrap()];
+        let others = [
+            here.locks("users").write("carol").await.unwrap(),
+            here.locks("users").read("dave").await.unwrap(),
+        ];
         let token = guard.token();
         let waiting = queue_up(&there, &there).await;
         proxy.set(line);

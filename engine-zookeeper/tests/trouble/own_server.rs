@@ -43,8 +43,13 @@ impl OwnServer {
         }
         let mut config = format!("dataDir={}/data\n", folder.display());
         let more = more.replace("{folder}", &folder.display().to_string());
-        write!(config, "clientPort={port}\nclientPortAddress={ip}\ntickTime={TICK}\nmaxSessionTimeout=600000\n").unwrap();
-        write!(config, "admin.enableServer=false\n4lw.commands.whitelist=srvr\nmaxClientCnxns=0\n{more}\n").unwrap();
+        write!(
+            config,
+            "clientPort={port}\nclientPortAddress={ip}\ntickTime={TICK}\nmaxSessionTimeout=600000\n"
+        )
+        .unwrap();
+        write!(config, "admin.enableServer=false\n4lw.commands.whitelist=srvr\nmaxClientCnxns=0\n{more}\n")
+            .unwrap();
         std::fs::write(folder.join("zoo.cfg"), config).unwrap();
         let java_options: Vec<_> = java_options.iter().map(|&word| word.to_owned()).collect();
         let child = spawn(&folder, &java_options);
@@ -154,7 +159,8 @@ pub(crate) fn free_port(ip: &str) -> u16 {
 
 fn spawn(folder: &Path, java_options: &[String]) -> Child {
     let variable = |name: &str| {
-        std::env::var(name).unwrap_or_else(|_| panic!("{name}: run `cargo xtask test zookeeper`, which sets it"))
+        std::env::var(name)
+            .unwrap_or_else(|_| panic!("{name}: run `cargo xtask test zookeeper`, which sets it"))
     };
     Command::new(variable("YLOCK_TEST_JAVA"))
         .args(["-Xmx64m", "-XX:+UseSerialGC"])

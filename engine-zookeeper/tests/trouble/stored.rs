@@ -70,7 +70,10 @@ async fn everything_that_was_deleted_by_hand_is_made_again() {
     let ylock = client_with(options(vec![server.host()]).with_base("/some/where")).await;
     drop(ylock.locks("users").write("alice").await.unwrap());
     let raw = server::raw(&[server.host()]).await;
-    super::until("the lock's node is gone", async || raw.count_descendants_number("/some/where").await == Ok(1)).await;
+    super::until("the lock's node is gone", async || {
+        raw.count_descendants_number("/some/where").await == Ok(1)
+    })
+    .await;
     for path in ["/some/where/24", "/some/where", "/some"] {
         raw.delete(path, None).await.unwrap();
     }

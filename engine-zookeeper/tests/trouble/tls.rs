@@ -61,7 +61,9 @@ async fn tls_and_a_login_are_told_by_the_url() {
     );
     let _server = OwnServer::start_with(&more).await;
     let url = |ca: &str| {
-        format!("zookeeper://me:p%40ss@127.0.0.1:{port}/locks?connect_timeout=3s&tls=on&acl=creator&tls_ca={ca}")
+        format!(
+            "zookeeper://me:p%40ss@127.0.0.1:{port}/locks?connect_timeout=3s&tls=on&acl=creator&tls_ca={ca}"
+        )
     };
     let ylock = client_with(options(&url(&papers.file("ca.pem")))).await;
     assert!(ylock.locks("users").write("alice").await.unwrap().is_valid());
