@@ -1,6 +1,7 @@
 //! What servers, lines and administrators do to locks. Each test has servers of its own, and breaks them.
 #![allow(clippy::disallowed_methods, reason = "tests of real servers wait in real time")]
 
+mod chaos;
 mod ensemble;
 mod lines;
 mod own_server;
