@@ -3,24 +3,25 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures_util::FutureExt;
 use tokio::sync::Notify;
 use ylock_core::engine::{AcquisitionId, Request};
 use ylock_core::environment::Moment;
 use ylock_core::{Error, ErrorKind, Fairness, Key, Result, StoreToken};
 
-use crate::driver::{Made, Session, Told};
+use crate::driver::{Made, Session};
 use crate::node::{Content, Name, Tag};
 use crate::place::Place;
+use crate::watch::Watch;
 
 /// The most bytes of paths that one session may have. The server writes all of them into one record when the session ends, and cannot
 /// start again if it is longer than about 2 MiB (`jute.maxbuffer`, twice).
 const MOST_BYTES: usize = 1 << 20;
+
+/// How many busy locks are remembered.
+const MOST_BUSY: usize = 1_000;
 
 /// See the [module](self).
 #[derive(Default)]
@@ -39,6 +40,8 @@ struct Inner {
     litter: HashSet<Place>,
     /// Somebody looks after `litter`.
     swept: bool,
+    /// Locks whose node was there when it was last heard of. A guess, which saves a request when it is right.
+    busy: HashSet<Place>,
 }
 
 /// One acquisition.
@@ -165,6 +168,24 @@ impl Claims {
         inner.claims.values().filter(|claim| claim.stand != Stand::Leaving).map(Claim::ends).min()
     }
 
+    /// Whether a lock's node is probably there.
+    pub(crate) fn is_busy(&self, place: &Place) -> bool {
+        self.lock().busy.contains(place)
+    }
+
+    /// Remembers whether a lock's node is there.
+    pub(crate) fn note_busy(&self, place: &Place, busy: bool) {
+        let mut inner = self.lock();
+        if !busy {
+            inner.busy.remove(place);
+            return;
+        }
+        if inner.busy.len() >= MOST_BUSY {
+            inner.busy.clear();
+        }
+        inner.busy.insert(place.clone());
+    }
+
     /// Notes that a lock's node may be empty. Answers whether somebody must be started to look after that.
     pub(crate) fn litter(&self, place: &Place) -> bool {
         let mut inner = self.lock();
@@ -233,32 +254,6 @@ impl Claim {
     /// Its token, once it is known.
     pub(crate) fn token(&self) -> Option<StoreToken> {
         self.content.token
-    }
-}
-
-/// Something that fires once.
-#[derive(Default)]
-pub(crate) struct Watch(Option<Pin<Box<dyn Future<Output = ()> + Send>>>);
-
-impl Watch {
-    pub(crate) fn on(told: Told) -> Self {
-        Self(Some(Box::pin(async move { drop(told.changed().await) })))
-    }
-
-    /// Whether it is set and has not fired. What fired before the answer to a heartbeat has been heard when that answer is: the
-    /// server and the driver keep the order of what they send and receive.
-    pub(crate) fn is_quiet(&mut self) -> bool {
-        let Some(told) = &mut self.0 else { return false };
-        if told.now_or_never().is_some() {
-            self.0 = None;
-        }
-        self.0.is_some()
-    }
-}
-
-impl fmt::Debug for Watch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Watch").field(&self.0.is_some()).finish()
     }
 }
 

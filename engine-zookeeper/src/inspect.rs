@@ -6,9 +6,9 @@ use ylock_core::{Error, ErrorKind, Key, Result, StoreToken};
 
 use crate::driver::{Fault, Session, to_error};
 use crate::judge;
+use crate::making::names;
 use crate::node::{Content, Name};
 use crate::place::Place;
-use crate::waiting::names;
 
 /// How often a change of the content is tried that meets another one.
 const ATTEMPTS: u32 = 8;

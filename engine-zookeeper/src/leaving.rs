@@ -1,10 +1,9 @@
 //! The way out, to its end: what this client has in the store and does not want any more is removed in the background, until it is known
 //! to be gone or the session has ended, whoever still waits for it.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use tokio::sync::oneshot;
 use ylock_core::engine::{AcquisitionId, Release, Request};
 use ylock_core::{Error, ErrorKind, Key, Result};
@@ -13,18 +12,11 @@ use crate::claims::{Begun, Stand};
 use crate::driver::{Fault, Session, had_no_effect, to_error};
 use crate::node::Name;
 use crate::place::Place;
+use crate::sweeping::sweep_later;
 
 /// The first pause before a removal is tried again; doubled from then on.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// Heartbeats per session.
-const BEATS: u32 = 6;
-/// The longest sleep while there is something to look after: timers may stand still while the machine is suspended.
-const LONGEST_SLEEP: Duration = Duration::from_secs(1);
-/// How long a lock's node may stay when nobody is in it.
-const SWEEP_PAUSE: Duration = Duration::from_millis(300);
-/// How many are looked at together.
-const SWEEP_BATCH: usize = 64;
 
 /// Removes what an acquisition has in the store, or may have. Goes on if this future is dropped.
 pub(crate) async fn leave(session: &Arc<Session>, key: &Key, id: AcquisitionId) -> Result<Release> {
@@ -148,7 +140,10 @@ impl Removal {
             return self.remove_own(name).await;
         }
         match self.session.remove_both(&self.place, &name).await {
-            Ok(()) => Ok(true),
+            Ok(()) => {
+                self.session.claims.note_busy(&self.place, false);
+                Ok(true)
+            }
             Err(Fault::NotEmpty) => self.remove_own(name).await,
             Err(fault) => none_if_gone(fault),
         }
@@ -191,77 +186,4 @@ fn none_if_gone(fault: Fault) -> Result<bool> {
 fn gone() -> Error {
     Error::new(ErrorKind::Unavailable, "the session has ended, and what it had ends with it")
         .with_engine(crate::NAME)
-}
-
-/// Beats for a session as long as it has claims, and gives up those that nobody wants any more.
-pub(crate) fn look_after(session: &Arc<Session>) {
-    let environment = Arc::clone(&session.environment);
-    environment.spawn(Box::pin(pulse(Arc::downgrade(session))));
-}
-
-async fn pulse(weak: Weak<Session>) {
-    while let Some(session) = weak.upgrade().filter(|session| !session.is_over()) {
-        if session.claims.is_empty() {
-            session.claims.wake.notified().await;
-            continue;
-        }
-        let pause = next_look(&session);
-        let environment = Arc::clone(&session.environment);
-        drop(session);
-        environment.sleep(pause).await;
-        let Some(session) = weak.upgrade() else { return };
-        give_up_lapsed(&session);
-        if session.now().since(session.confirmed()) >= session.timeout() / BEATS
-            && session.beat().await.is_err()
-            && session.now().since(session.confirmed()) >= session.timeout() * 3 / 2
-        {
-            // The servers have ended it if they were there, and the driver has not noticed.
-            session.end();
-        }
-    }
-}
-
-fn next_look(session: &Session) -> Duration {
-    let now = session.now();
-    let beat = session.confirmed().plus(session.timeout() / BEATS).since(now);
-    let end = session.claims.next_end().map_or(beat, |end| end.since(now));
-    beat.min(end).clamp(Duration::from_millis(5), LONGEST_SLEEP)
-}
-
-/// Its caller does not run any more, or not enough: its lease is over. While this process lives its session would keep the place.
-fn give_up_lapsed(session: &Arc<Session>) {
-    for (key, id) in session.claims.lapsed(session.now()) {
-        let session = Arc::clone(session);
-        let environment = Arc::clone(&session.environment);
-        environment.spawn(Box::pin(async move { drop(leave(&session, &key, id).await) }));
-    }
-}
-
-/// Sees to it that a lock's node does not stay when nobody is in it. Should this process die first, the server removes it: it is a
-/// container.
-fn sweep_later(session: &Arc<Session>, place: &Place) {
-    if session.claims.litter(place) {
-        let environment = Arc::clone(&session.environment);
-        environment.spawn(Box::pin(sweep(Arc::clone(session))));
-    }
-}
-
-async fn sweep(session: Arc<Session>) {
-    loop {
-        session.environment.sleep(SWEEP_PAUSE).await;
-        let litter = session.claims.sweep();
-        if litter.is_empty() {
-            return;
-        }
-        for batch in litter.chunks(SWEEP_BATCH) {
-            join_all(batch.iter().map(|place| remove_if_empty(&session, place))).await;
-        }
-    }
-}
-
-/// Who comes in between keeps it: a node with children is not removed. What fails is left to the server.
-async fn remove_if_empty(session: &Session, place: &Place) {
-    if matches!(session.count(&place.lock).await, Ok(Some(0))) {
-        drop(session.remove(&place.lock).await);
-    }
 }

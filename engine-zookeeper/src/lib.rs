@@ -10,10 +10,14 @@ mod engine;
 mod inspect;
 mod judge;
 mod leaving;
+mod making;
 mod node;
 mod place;
+mod pulse;
 mod renewing;
+mod sweeping;
 mod waiting;
+mod watch;
 
 pub use engine::ZookeeperEngine;
 pub use options::ZookeeperOptions;

@@ -7,13 +7,14 @@ use ylock_core::engine::{AcquisitionId, Holding, LossReason, Release, Renewal, R
 use ylock_core::environment::Moment;
 use ylock_core::{Error, ErrorKind, Mode};
 
-use crate::claims::{Begun, Claim, Stand, Watch};
+use crate::claims::{Begun, Claim, Stand};
 use crate::driver::{Fault, Session, had_no_effect, to_error};
 use crate::judge;
 use crate::leaving;
+use crate::making::{find, names};
 use crate::node::{Content, Name};
 use crate::place::Place;
-use crate::waiting::{find, names};
+use crate::watch::Watch;
 
 /// What a renewal needs to know of a claim.
 struct Held {

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ylock_core::engine::{AcquisitionId, Grant, Patience, Request, valid_until};
+use ylock_core::engine::{Grant, Patience, Request, valid_until};
 use ylock_core::environment::Moment;
 use ylock_core::{Error, ErrorKind, Result, StoreToken};
 
 use crate::claims::{Begun, Stand};
-use crate::driver::{Connection, Fault, Made, Session, had_no_effect, to_error};
+use crate::driver::{Connection, Fault, Session, had_no_effect, to_error};
 use crate::judge::{self, Verdict, judge};
 use crate::leaving;
+use crate::making::{find, make, names};
 use crate::node::Name;
-use crate::place::{self, Place};
+use crate::place::Place;
 
 /// A waiter shows so often per lease that it runs. Otherwise its place is given up.
 const SIGNS_PER_LEASE: u32 = 4;
@@ -20,6 +21,9 @@ const SIGNS_PER_LEASE: u32 = 4;
 const SIGNS_PER_LOOK: u32 = 8;
 /// Before it asks again what is changing at the moment.
 const SHORT_PAUSE: Duration = Duration::from_millis(20);
+
+/// How long a contender stays away from a lock whose counter has run out. When all are away it begins anew.
+const WORN_OUT_PAUSE: Duration = Duration::from_secs(1);
 
 /// One acquisition on its way in.
 pub(crate) struct Way<'a> {
@@ -154,7 +158,7 @@ impl<'a> Way<'a> {
             (Verdict::Enters { .. } | Verdict::Gone, _) => self.vanished(session, own).await,
             (Verdict::WornOut, _) => {
                 leaving::leave(session, &self.request.key, own.tag.id).await?;
-                Ok(Step::Again(SHORT_PAUSE))
+                Ok(Step::Again(session.environment.jitter(WORN_OUT_PAUSE)))
             }
             _ if self.request.patience == Patience::Try => {
                 leaving::leave(session, &self.request.key, own.tag.id).await?;
@@ -263,54 +267,4 @@ impl<'a> Way<'a> {
         environment.sleep(environment.jitter(self.request.lease.min(Duration::from_secs(10)) / 50)).await;
         Ok(())
     }
-}
-
-/// Makes the node of a claim. Answers also whether it is alone in its lock; `None` if the lock's node came or went in between.
-///
-/// The first try makes both nodes, because an idle lock has none: then nobody else can be there, and there is nothing to look at.
-async fn make(
-    session: &Session,
-    place: &Place,
-    id: AcquisitionId,
-    number: u64,
-) -> Result<Option<(Made, bool)>, Fault> {
-    let claim = session.claims.with(id, |claim| (claim.tag, claim.content.write(), place::exact(&claim.key)));
-    let Some((tag, content, key)) = claim else { return Ok(None) };
-    let fault = match session.make_both(place, &key, &tag, &content).await {
-        Ok(made) => return Ok(Some((made, true))),
-        Err(fault) => fault,
-    };
-    match fault {
-        // Somebody may have begun to remove it since, and must not overlook what is sent now.
-        Fault::NodeExists if session.claims.with(id, |claim| claim.is_unknown(number)) != Some(true) => {}
-        Fault::NodeExists => match session.join(place, &tag, &content).await {
-            Ok(made) => return Ok(Some((made, false))),
-            Err(Fault::NoNode) => {}
-            Err(fault) => return Err(fault),
-        },
-        Fault::NoNode => session.make(&place.bucket).await?,
-        fault => return Err(fault),
-    }
-    // Every request was answered, and nothing was made.
-    session.claims.end_unknown(id, number);
-    Ok(None)
-}
-
-/// Finds out what became of a request that was not answered.
-pub(crate) async fn find(session: &Session, place: &Place, id: AcquisitionId) -> Result<Option<Name>> {
-    let Some(number) = session.claims.with(id, |claim| claim.number) else { return Ok(None) };
-    let all = names(&session.list_now(place).await.map_err(to_error)?)?;
-    let found = session.claims.with(id, |claim| {
-        let found = judge::find(&all, &claim.tag).filter(|_| claim.is_unknown(number))?;
-        (claim.stand, claim.tag, claim.alone) = (Stand::At(found), found.tag, all.len() == 1);
-        Some(found)
-    });
-    if found.flatten().is_none() {
-        session.claims.end_unknown(id, number);
-    }
-    Ok(found.flatten())
-}
-
-pub(crate) fn names(all: &[String]) -> Result<Vec<Name>> {
-    all.iter().map(|name| Name::read(name)).collect()
 }

@@ -10,8 +10,8 @@ use zookeeper_client::{Client, Connector};
 
 use super::errors::{Fault, to_error};
 use super::session::Session;
-use crate::leaving;
 use crate::options::ZookeeperOptions;
+use crate::pulse;
 
 /// See the [module](self).
 pub(crate) struct Connection {
@@ -81,7 +81,7 @@ impl Connection {
         let session = Arc::new(session);
         state.current = Some(Arc::clone(&session));
         drop(state);
-        leaving::look_after(&session);
+        pulse::look_after(&session);
         Ok(session)
     }
 

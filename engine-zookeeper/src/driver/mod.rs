@@ -3,8 +3,10 @@
 mod connection;
 mod errors;
 mod heart;
+mod requests;
 mod session;
 
 pub(crate) use connection::Connection;
 pub(crate) use errors::{Fault, had_no_effect, to_error};
-pub(crate) use session::{Made, Session, Told};
+pub(crate) use requests::{Made, Told};
+pub(crate) use session::Session;
