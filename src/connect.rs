@@ -4,16 +4,15 @@ use ylock_core::url::{EngineUrl, unknown_option};
 use ylock_core::{Error, ErrorKind, Options, Result, Ylock};
 
 /// The engines that are compiled in, by their URL schemes.
-const ENGINES: &[&str] = match (cfg!(feature = "cassandra"), cfg!(feature = "redis")) {
-    (true, true) => &["memory", "cassandra", "redis"],
-    (true, false) => &["memory", "cassandra"],
-    (false, true) => &["memory", "redis"],
-    (false, false) => &["memory"],
-};
+const ENGINES: [(&str, bool); 4] = [
+    ("memory", true),
+    ("cassandra", cfg!(feature = "cassandra")),
+    ("redis", cfg!(feature = "redis")),
+    ("zookeeper", cfg!(feature = "zookeeper")),
+];
 /// Schemes of engines, and the Cargo features that switch them on.
-const FEATURES: [(&str, &str); 3] = [("cassandra", "cassandra"), ("redis", "redis"), ("rediss", "redis-tls")];
-/// Schemes of engines to come.
-const NOT_YET: [&str; 1] = ["zookeeper"];
+const FEATURES: [(&str, &str); 4] =
+    [("cassandra", "cassandra"), ("redis", "redis"), ("rediss", "redis-tls"), ("zookeeper", "zookeeper")];
 
 /// Connects to the store that `url` names.
 ///
@@ -22,6 +21,7 @@ const NOT_YET: [&str; 1] = ["zookeeper"];
 /// - `redis://user:password@host:port/database`, with the Cargo feature `redis`; `rediss://` for TLS, with `redis-tls`.
 /// - `redis+sentinel://user:password@host1,host2:port/service/database`: the master that the Sentinels know by the name of the
 ///   service; and `redis+cluster://user:password@host1,host2:port`. The same features, and `rediss+…` for TLS.
+/// - `zookeeper://user:password@host1,host2:port/path`, with the Cargo feature `zookeeper`.
 ///
 /// The options `lease`, `fairness`, `hand_over`, `hand_over_time` and `wait` may follow after `?` with every engine; they
 /// become the [`Options`] of the client. An engine has options of its own beside them. Letters that have a meaning
@@ -44,14 +44,18 @@ pub async fn connect(url: &str) -> Result<Ylock> {
         "memory" => in_memory(&url)?,
         "cassandra" => cassandra(&url, &options).await?,
         "redis" | "rediss" => redis(&url, &options).await?,
+        "zookeeper" => zookeeper(&url, &options).await?,
         _ => return Err(no_such_engine(&url.scheme)),
     };
     Ok(client.with_options(options))
 }
 
-/// What follows a plus is for the engine: what the servers are together.
+/// With Redis, what follows a plus says what the servers are together.
 fn engine_of(scheme: &str) -> &str {
-    scheme.split_once('+').map_or(scheme, |(engine, _)| engine)
+    match scheme.split_once('+') {
+        Some((engine @ ("redis" | "rediss"), _)) => engine,
+        _ => scheme,
+    }
 }
 
 /// The options that mean the same with every engine. The others are left to the engine.
@@ -103,15 +107,26 @@ async fn redis(url: &EngineUrl, _options: &Options) -> Result<Ylock> {
     Err(no_such_engine(&url.scheme))
 }
 
+#[cfg(feature = "zookeeper")]
+async fn zookeeper(url: &EngineUrl, options: &Options) -> Result<Ylock> {
+    use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
+    let engine = ZookeeperEngine::connect(&ZookeeperOptions::from_url(url, options)?).await?;
+    Ok(Ylock::new(engine))
+}
+
+#[cfg(not(feature = "zookeeper"))]
+#[allow(clippy::unused_async, reason = "the same signature with and without the feature")]
+async fn zookeeper(url: &EngineUrl, _options: &Options) -> Result<Ylock> {
+    Err(no_such_engine(&url.scheme))
+}
+
 fn no_such_engine(scheme: &str) -> Error {
-    let there = ENGINES.iter().map(|name| format!("{name}://")).collect::<Vec<_>>().join(" and ");
+    let there = ENGINES.iter().filter(|(_, compiled_in)| *compiled_in);
+    let there = there.map(|(name, _)| format!("{name}://")).collect::<Vec<_>>().join(" and ");
     if let Some((_, feature)) = FEATURES.iter().find(|(known, _)| *known == engine_of(scheme)) {
         return wrong(format!(
             "{scheme}:// is not compiled in: switch on the Cargo feature {feature:?} of ylock"
         ));
-    }
-    if NOT_YET.contains(&scheme) {
-        return wrong(format!("{scheme}:// is not part of this version yet; compiled in: {there}"));
     }
     let hint = nearest(scheme).map(|near| format!("; did you mean {near}://?")).unwrap_or_default();
     wrong(format!("no engine has the scheme {scheme:?}{hint} (compiled in: {there})"))
@@ -121,7 +136,7 @@ fn no_such_engine(scheme: &str) -> Error {
 fn nearest(scheme: &str) -> Option<&'static str> {
     let scheme = scheme.to_lowercase();
     let likeness = |name: &str| strsim::jaro_winkler(&scheme, name);
-    let names = ENGINES.iter().copied().chain(FEATURES.map(|(scheme, _)| scheme)).chain(NOT_YET);
+    let names = ENGINES.map(|(name, _)| name).into_iter().chain(FEATURES.map(|(scheme, _)| scheme));
     names.max_by(|a, b| likeness(a).total_cmp(&likeness(b))).filter(|near| likeness(near) > 0.8)
 }
 

@@ -46,6 +46,13 @@ pub mod redis {
     pub use ylock_engine_redis::{RedisEngine, RedisOptions};
 }
 
+/// Locks on Apache ZooKeeper.
+#[cfg(feature = "zookeeper")]
+pub mod zookeeper {
+    pub use ylock_engine_zookeeper::options::{Access, DEFAULT_BASE, DEFAULT_PORT};
+    pub use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
+}
+
 /// The URLs that [`connect`] reads, for a program that keeps its settings elsewhere.
 pub mod url {
     pub use ylock_core::url::{EngineUrl, Host, Secret};

@@ -51,10 +51,18 @@ async fn an_unknown_engine_names_the_near_one_and_those_compiled_in() {
     assert!(!complaint("postgres://h").await.contains("did you mean"));
 }
 
+#[cfg(not(feature = "zookeeper"))]
 #[tokio::test]
-async fn an_engine_of_the_future_says_so() {
+async fn zookeeper_that_is_not_compiled_in_names_its_feature() {
     let complaint = complaint("zookeeper://localhost").await;
-    assert!(complaint.contains("not part of this version yet"), "{complaint}");
+    assert!(complaint.contains("switch on the Cargo feature \"zookeeper\""), "{complaint}");
+}
+
+#[cfg(feature = "zookeeper")]
+#[tokio::test]
+async fn zookeeper_says_what_is_wrong() {
+    assert!(complaint("zookeeper://localhost?sesion=1s").await.contains("did you mean \"session\"?"));
+    assert!(complaint("zookeeper://localhost?acl=creator").await.contains("needs a login"));
 }
 
 #[cfg(not(feature = "cassandra"))]
@@ -80,6 +88,7 @@ async fn redis_that_is_not_compiled_in_names_its_features() {
 async fn urls_of_several_redis_servers_say_what_is_missing_or_too_much() {
     for (url, part) in [
         ("redis://here,there", "Several are named in redis+sentinel:// and redis+cluster://"),
+        ("zookeeper+ring://here", "no engine has the scheme \"zookeeper+ring\""),
         ("redis+ring://here", "\"ring\" is no kind of Redis"),
         ("redis+sentinel://here,there", "no service is given"),
         (
@@ -129,6 +138,7 @@ async fn options_outside_their_limits_are_refused_at_once() {
 async fn no_error_shows_a_secret() {
     for url in [
         "redis://me:hunter2@localhost,here",
+        "zookeeper://me:hunter2@localhost/locks?leese=1s",
         "redis://me:hunter2@localhost/hunter3",
         "redis+hunter4://me:hunter2@localhost",
         "redis+cluster://me:hunter2@localhost,here/1",

@@ -121,7 +121,7 @@ pub struct Grant {
     pub mode: Mode,
     /// The owner that the store shows.
     pub owner: Owner,
-    /// From the request.
+    /// From the request, or shorter where the store cannot keep a grant for so long.
     pub lease: Duration,
     /// Larger than that of every earlier conflicting grant, or nothing if the engine cannot promise that.
     pub token: Option<StoreToken>,

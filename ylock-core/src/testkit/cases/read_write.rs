@@ -118,6 +118,8 @@ pub async fn a_reader_does_not_join_its_client_past_a_writer_of_another(stage: S
         drop(here.try_acquire(Mode::Read).await.expect("no writer waits"));
         drop(here.read().await);
         let writer = there.queue_up(Mode::Write).await;
+        // Its own client shows it before the store does.
+        writer.seen_by(&here).await;
         assert!(here.try_acquire(Mode::Read).await.is_none(), "a try overtook a writer that waits");
         drop(reader);
         drop(writer.guard().await);

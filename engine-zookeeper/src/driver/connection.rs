@@ -1,0 +1,161 @@
+//! The session of this client: made again when it has ended.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Mutex as AsyncMutex;
+use ylock_core::environment::Environment;
+use ylock_core::{Error, ErrorKind, Result};
+use zookeeper_client::{Client, Connector};
+
+use super::errors::{Fault, to_error};
+use super::session::Session;
+use crate::options::ZookeeperOptions;
+use crate::pulse;
+
+/// See the [module](self).
+pub(crate) struct Connection {
+    options: ZookeeperOptions,
+    environment: Arc<dyn Environment>,
+    state: Mutex<State>,
+    /// Only one connects at a time; the others wait for what comes of it.
+    connecting: AsyncMutex<()>,
+}
+
+#[derive(Default)]
+struct State {
+    current: Option<Arc<Session>>,
+    sessions: u64,
+    closed: bool,
+}
+
+impl Connection {
+    pub(crate) async fn open(options: &ZookeeperOptions, environment: &Arc<dyn Environment>) -> Result<Self> {
+        let connection = Self {
+            options: options.clone(),
+            environment: Arc::clone(environment),
+            state: Mutex::default(),
+            connecting: AsyncMutex::new(()),
+        };
+        let session = connection.session().await?;
+        session.make(&session.base).await.map_err(to_error)?;
+        Ok(connection)
+    }
+
+    pub(crate) fn environment(&self) -> &dyn Environment {
+        &*self.environment
+    }
+
+    /// The session, unless it has ended.
+    pub(crate) fn current(&self) -> Option<Arc<Session>> {
+        self.state().current.clone().filter(|session| !session.is_over())
+    }
+
+    /// The session, or a new one if it has ended.
+    pub(crate) async fn session(&self) -> Result<Arc<Session>> {
+        if let Some(session) = self.current() {
+            return Ok(session);
+        }
+        let _only_one = self.connecting.lock().await;
+        if let Some(session) = self.current() {
+            return Ok(session);
+        }
+        if self.state().closed {
+            return Err(closed());
+        }
+        let client = tokio::select! {
+            biased;
+            client = self.connect() => client?,
+            () = self.environment.sleep(self.options.connect_timeout()) => return Err(self.nobody(None)),
+        };
+        self.begin(client)
+    }
+
+    fn begin(&self, client: Client) -> Result<Arc<Session>> {
+        let mut state = self.state();
+        if state.closed {
+            return Err(closed());
+        }
+        state.sessions += 1;
+        let session = Session::new(client, state.sessions, Arc::clone(&self.environment), &self.options);
+        let session = Arc::new(session);
+        state.current = Some(Arc::clone(&session));
+        drop(state);
+        pulse::look_after(&session);
+        Ok(session)
+    }
+
+    async fn connect(&self) -> Result<Client> {
+        loop {
+            match self.connector()?.connect(&self.options.cluster()).await {
+                Ok(client) => return Ok(client),
+                // It gives up after the time of a session, which may be short.
+                Err(Fault::Timeout | Fault::ConnectionLoss | Fault::NoHosts) => {}
+                Err(fault @ (Fault::AuthFailed | Fault::BadArguments(_))) => return Err(to_error(fault)),
+                Err(fault) => return Err(self.nobody(Some(fault))),
+            }
+            self.environment.sleep(self.environment.jitter(self.options.connect_timeout() / 50)).await;
+        }
+    }
+
+    /// One that can only read is of no use, and the driver passes over servers that offer no other.
+    fn connector(&self) -> Result<Connector> {
+        let mut connector = Client::connector().with_session_timeout(self.options.session());
+        if let Some(login) = self.options.login() {
+            let words = format!("{}:{}", login.user, login.password.reveal());
+            connector = connector.with_auth("digest", words.as_bytes());
+        }
+        #[cfg(feature = "tls")]
+        if self.options.tls() {
+            connector = connector.with_tls(self.tls()?);
+        }
+        Ok(connector)
+    }
+
+    #[cfg(feature = "tls")]
+    fn tls(&self) -> Result<zookeeper_client::TlsOptions> {
+        let Some(file) = self.options.authority() else {
+            return Err(Error::new(ErrorKind::Config, "tls=on needs tls_ca").with_engine(crate::NAME));
+        };
+        let wrong = |error: &dyn fmt::Display| {
+            let message = format!("tls_ca={} cannot be used: {error}", file.display());
+            Error::new(ErrorKind::Config, message).with_engine(crate::NAME)
+        };
+        let text = std::fs::read_to_string(file).map_err(|error| wrong(&error))?;
+        zookeeper_client::TlsOptions::new().with_pem_ca(&text).map_err(|error| wrong(&error))
+    }
+
+    fn nobody(&self, fault: Option<Fault>) -> Error {
+        let message = format!("none of the servers {} makes a session", self.options.cluster());
+        let error = Error::new(ErrorKind::Unavailable, message).with_engine(crate::NAME);
+        match fault {
+            Some(fault) => error.with_source(fault),
+            None => error,
+        }
+    }
+
+    /// Ends the session. What it still has in the store goes with it.
+    pub(crate) fn close(&self) {
+        let mut state = self.state();
+        state.closed = true;
+        let session = state.current.take();
+        drop(state);
+        if let Some(session) = session {
+            session.end();
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn closed() -> Error {
+    Error::new(ErrorKind::Closed, "the client is closed").with_engine(crate::NAME)
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection").field("cluster", &self.options.cluster()).finish_non_exhaustive()
+    }
+}

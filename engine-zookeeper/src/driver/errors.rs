@@ -1,0 +1,58 @@
+//! What the driver's errors mean.
+
+use ylock_core::{Error, ErrorKind};
+
+/// What a request is answered with instead of a result.
+pub(crate) use zookeeper_client::Error as Fault;
+
+/// Whether the server has said no. After everything else nobody knows whether it happened, or still happens: the driver
+/// reports a broken connection in several ways, and keeps requests until it has another one.
+pub(crate) fn had_no_effect(fault: &Fault) -> bool {
+    matches!(
+        fault,
+        Fault::NoNode
+            | Fault::NodeExists
+            | Fault::NotEmpty
+            | Fault::NoAuth
+            | Fault::BadVersion
+            | Fault::InvalidAcl
+            | Fault::NoChildrenForEphemerals
+            | Fault::QuotaExceeded
+            | Fault::Unimplemented
+            | Fault::BadArguments(_)
+    )
+}
+
+/// Whether the session is of no use any more.
+pub(super) fn ends_session(fault: &Fault) -> bool {
+    matches!(fault, Fault::SessionExpired | Fault::ClientClosed | Fault::AuthFailed | Fault::NoHosts)
+}
+
+/// What happened, in our words, with the driver's error as its source.
+pub(crate) fn to_error(fault: Fault) -> Error {
+    let (kind, message) = meaning(&fault);
+    Error::new(kind, message).with_engine(crate::NAME).with_source(fault)
+}
+
+fn meaning(fault: &Fault) -> (ErrorKind, &'static str) {
+    match fault {
+        Fault::NoAuth | Fault::InvalidAcl => (
+            ErrorKind::Config,
+            "the login may not do this: the nodes belong to somebody else; see acl in the options of the URL",
+        ),
+        Fault::AuthFailed => (ErrorKind::Config, "the login was refused"),
+        Fault::Unimplemented => (ErrorKind::Config, "the server is too old: ZooKeeper 3.5.3 or later"),
+        Fault::BadArguments(_) => (ErrorKind::Config, "the driver refused an option"),
+        Fault::QuotaExceeded => (ErrorKind::Config, "the quota of the server is used up"),
+        Fault::SessionExpired | Fault::ClientClosed => (ErrorKind::Unavailable, "the session has ended"),
+        Fault::NoNode
+        | Fault::NodeExists
+        | Fault::NotEmpty
+        | Fault::BadVersion
+        | Fault::NoChildrenForEphemerals => (
+            ErrorKind::Unexpected,
+            "what is stored for the lock is not what this version makes, or others change it",
+        ),
+        _ => (ErrorKind::Unavailable, "the server did not answer"),
+    }
+}

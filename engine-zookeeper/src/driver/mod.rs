@@ -1,0 +1,12 @@
+//! The only part that knows the driver.
+
+mod connection;
+mod errors;
+mod heart;
+mod requests;
+mod session;
+
+pub(crate) use connection::Connection;
+pub(crate) use errors::{Fault, had_no_effect, to_error};
+pub(crate) use requests::{Made, Told};
+pub(crate) use session::Session;

@@ -1,0 +1,181 @@
+//! What is asked of the servers. Every request may be answered late or never: then nobody knows whether it happened.
+
+use ylock_core::StoreToken;
+use zookeeper_client::{CreateMode, MultiWriteResult, OneshotWatcher, Stat};
+
+use super::errors::Fault;
+use super::session::Session;
+use crate::node::{Name, Tag};
+use crate::place::Place;
+
+/// A contender's node that was just made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Made {
+    pub(crate) name: Name,
+    /// Nothing from servers that do not tell it.
+    pub(crate) token: Option<StoreToken>,
+}
+
+/// Something that fires once, when a node changes or the session ends.
+pub(crate) type Told = OneshotWatcher;
+
+impl Session {
+    /// Makes a node and those above it, unless they are there.
+    pub(crate) async fn make(&self, path: &str) -> Result<(), Fault> {
+        // Whoever may not make it may still use it.
+        if self.count(path).await?.is_some() {
+            return Ok(());
+        }
+        self.write(self.client.mkdir(path, &self.with(CreateMode::Persistent))).await
+    }
+
+    /// Makes the node of a lock and a contender in it, in one transaction: the contender is alone then. `NodeExists` if there is one.
+    pub(crate) async fn make_both(
+        &self,
+        place: &Place,
+        key: &[u8],
+        tag: &Tag,
+        content: &[u8],
+    ) -> Result<Made, Fault> {
+        let mut writer = self.client.new_multi_writer();
+        writer.add_create(&place.lock, key, &self.with(CreateMode::Container))?;
+        writer.add_create(
+            &place.child(&tag.prefix()),
+            content,
+            &self.with(CreateMode::EphemeralSequential),
+        )?;
+        let results = self.multi(writer).await.map_err(Fault::from)?;
+        let mut made = made(tag, &results)?;
+        // Servers before 3.8.2 do not tell it of the contender, but of the node that they made in the same transaction.
+        made.token = made.token.or_else(|| results.iter().find_map(token_of_result));
+        Ok(made)
+    }
+
+    /// Makes a contender, at the end of the queue.
+    pub(crate) async fn join(&self, place: &Place, tag: &Tag, content: &[u8]) -> Result<Made, Fault> {
+        let (path, options) = (place.child(&tag.prefix()), self.with(CreateMode::EphemeralSequential));
+        let (stat, place) = self.write(self.client.create(&path, content, &options)).await?;
+        let place = i32::try_from(place.into_i64()).unwrap_or(i32::MAX);
+        Ok(Made { name: Name { tag: *tag, place }, token: token_of(&stat) })
+    }
+
+    /// Makes a contender and removes another one of this client, in one transaction.
+    pub(crate) async fn replace(
+        &self,
+        place: &Place,
+        old: &Name,
+        tag: &Tag,
+        content: &[u8],
+    ) -> Result<Made, Fault> {
+        let mut writer = self.client.new_multi_writer();
+        writer.add_create(
+            &place.child(&tag.prefix()),
+            content,
+            &self.with(CreateMode::EphemeralSequential),
+        )?;
+        writer.add_delete(&place.child(&old.to_string()), None)?;
+        let results = self.multi(writer).await.map_err(Fault::from)?;
+        made(tag, &results)
+    }
+
+    /// Gives a contender another name and content at the same place, in one transaction.
+    pub(crate) async fn rename(
+        &self,
+        place: &Place,
+        old: &Name,
+        new: &Name,
+        content: &[u8],
+    ) -> Result<(), Fault> {
+        let mut writer = self.client.new_multi_writer();
+        writer.add_create(&place.child(&new.to_string()), content, &self.with(CreateMode::Ephemeral))?;
+        writer.add_delete(&place.child(&old.to_string()), None)?;
+        self.multi(writer).await.map(drop).map_err(Fault::from)
+    }
+
+    /// Removes a contender and the node of its lock. `NotEmpty` if somebody else is there.
+    pub(crate) async fn remove_both(&self, place: &Place, name: &Name) -> Result<(), Fault> {
+        let mut writer = self.client.new_multi_writer();
+        writer.add_delete(&place.child(&name.to_string()), None)?;
+        writer.add_delete(&place.lock, None)?;
+        self.multi(writer).await.map(drop).map_err(Fault::from)
+    }
+
+    pub(crate) async fn remove(&self, path: &str) -> Result<(), Fault> {
+        self.write(self.client.delete(path, None)).await
+    }
+
+    pub(crate) async fn write_content(&self, path: &str, content: &[u8], version: i32) -> Result<(), Fault> {
+        self.write(self.client.set_data(path, content, Some(version))).await.map(drop)
+    }
+
+    /// The names of a lock's contenders; none if there is no such lock.
+    pub(crate) async fn list(&self, place: &Place) -> Result<Vec<String>, Fault> {
+        or_none(self.timed(self.client.list_children(&place.lock)).await)
+    }
+
+    /// The same, not older than this call.
+    pub(crate) async fn list_now(&self, place: &Place) -> Result<Vec<String>, Fault> {
+        // Both are sent at once. The server answers them in order, the second from what it has when it has caught up.
+        let (caught_up, list) = (self.client.sync(&place.lock), self.client.list_children(&place.lock));
+        self.timed(caught_up).await?;
+        or_none(self.timed(list).await)
+    }
+
+    /// The same, and something that fires when it changes.
+    pub(crate) async fn list_and_watch(&self, place: &Place) -> Result<(Vec<String>, Told), Fault> {
+        self.timed(self.client.list_and_watch_children(&place.lock)).await
+    }
+
+    /// The token that a contender has from the transaction that made its node. `None` if it is not there.
+    pub(crate) async fn token(&self, path: &str) -> Result<Option<StoreToken>, Fault> {
+        let stat = self.timed(self.client.check_stat(path)).await?;
+        Ok(stat.and_then(|stat| token_of(&stat)))
+    }
+
+    /// Content, version and token of a contender.
+    pub(crate) async fn read(&self, path: &str) -> Result<(Vec<u8>, i32, Option<StoreToken>), Fault> {
+        let (content, stat) = self.timed(self.client.get_data(path)).await?;
+        Ok((content, stat.version, token_of(&stat)))
+    }
+
+    /// The content of a contender, and something that fires when it changes or is gone. Leaves no watch behind if it is gone already.
+    pub(crate) async fn read_and_watch(&self, path: &str) -> Result<(Vec<u8>, Told), Fault> {
+        let (content, _, told) = self.timed(self.client.get_and_watch_data(path)).await?;
+        Ok((content, told))
+    }
+
+    /// How many children a node has. `None` if it is not there.
+    pub(crate) async fn count(&self, path: &str) -> Result<Option<i32>, Fault> {
+        Ok(self.timed(self.client.check_stat(path)).await?.map(|stat| stat.num_children))
+    }
+}
+
+fn or_none(answer: Result<Vec<String>, Fault>) -> Result<Vec<String>, Fault> {
+    match answer {
+        Err(Fault::NoNode) => Ok(Vec::new()),
+        answer => answer,
+    }
+}
+
+fn made(tag: &Tag, results: &[MultiWriteResult]) -> Result<Made, Fault> {
+    let contender = results.iter().find_map(|result| match result {
+        MultiWriteResult::Create { path, stat } => {
+            let name = path.rsplit('/').next().and_then(|name| Name::read(name).ok())?;
+            (name.tag == *tag).then_some(Made { name, token: token_of(stat) })
+        }
+        _ => None,
+    });
+    contender.ok_or_else(|| Fault::UnexpectedError("the server did not say what it made".to_owned()))
+}
+
+fn token_of_result(result: &MultiWriteResult) -> Option<StoreToken> {
+    match result {
+        MultiWriteResult::Create { stat, .. } => token_of(stat),
+        _ => None,
+    }
+}
+
+/// The number of the transaction that made the node: it grows from one transaction to the next, over all nodes and for ever.
+fn token_of(stat: &Stat) -> Option<StoreToken> {
+    u64::try_from(stat.czxid).ok().and_then(StoreToken::new)
+}

@@ -1,0 +1,168 @@
+//! One session, and everything that lives and dies with it.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use ylock_core::environment::{Environment, Moment};
+use zookeeper_client::{
+    Acls, Client, CreateMode, CreateOptions, MultiWriteError, MultiWriteResult, MultiWriter,
+};
+
+use super::errors::{Fault, ends_session};
+use super::heart::Heart;
+use crate::claims::Claims;
+use crate::options::Access;
+
+/// See the [module](self).
+pub(crate) struct Session {
+    pub(super) client: Client,
+    /// Which one of this client it is.
+    pub(crate) number: u64,
+    pub(crate) environment: Arc<dyn Environment>,
+    pub(crate) base: String,
+    /// What this client has in the store, or may have.
+    pub(crate) claims: Claims,
+    access: Access,
+    request_timeout: Duration,
+    heart: Heart,
+    over: AtomicBool,
+}
+
+impl Session {
+    pub(super) fn new(
+        client: Client,
+        number: u64,
+        environment: Arc<dyn Environment>,
+        options: &crate::ZookeeperOptions,
+    ) -> Self {
+        Self {
+            client,
+            number,
+            environment,
+            base: options.base().to_owned(),
+            claims: Claims::default(),
+            access: options.access(),
+            request_timeout: options.request_timeout(),
+            heart: Heart::default(),
+            over: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn now(&self) -> Moment {
+        self.environment.now()
+    }
+
+    /// How long the servers keep it without a sign of life.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.client.session_timeout()
+    }
+
+    /// The longest lease that can be given: nine tenths of it, the validity, are three quarters of the session.
+    pub(crate) fn longest_lease(&self) -> Duration {
+        self.timeout() * 5 / 6
+    }
+
+    /// How long one request may take.
+    pub(crate) fn request_timeout(&self) -> Duration {
+        self.request_timeout
+    }
+
+    /// Whether it has ended. What this says when nobody answers comes long after validity is over, and decides nothing but when
+    /// to make another session.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire) || self.client.state().is_terminated()
+    }
+
+    pub(crate) fn end(&self) {
+        self.over.store(true, Ordering::Release);
+        // Who looks after it lets go of it.
+        self.claims.wake.notify_one();
+    }
+
+    /// Just before the last write was sent that was confirmed: leases count from here.
+    pub(crate) fn confirmed(&self) -> Moment {
+        self.heart.confirmed()
+    }
+
+    /// See [`heart`](super::heart). Answers when it was sent.
+    pub(crate) async fn beat(&self) -> Result<Moment, Fault> {
+        self.heart.beat(|| self.now(), || self.check()).await
+    }
+
+    async fn check(&self) -> Result<(), Fault> {
+        let once = || async {
+            let mut writer = self.client.new_multi_writer();
+            writer.add_check_version(&self.base, -1)?;
+            self.multi(writer).await.map(drop).map_err(Fault::from)
+        };
+        match once().await {
+            // Somebody removed everything. Only a write that was done is a heartbeat.
+            Err(Fault::NoNode) => {
+                self.make(&self.base).await?;
+                once().await
+            }
+            result => result,
+        }
+    }
+
+    pub(super) async fn multi(
+        &self,
+        mut writer: MultiWriter<'_>,
+    ) -> Result<Vec<MultiWriteResult>, MultiWriteError> {
+        let sent = self.now();
+        let answer = tokio::select! {
+            biased;
+            answer = writer.commit() => answer,
+            () = self.environment.sleep(self.request_timeout) => Err(Fault::Timeout.into()),
+        };
+        match &answer {
+            Ok(_) => self.heart.confirm(sent),
+            Err(MultiWriteError::RequestFailed { source }) => self.look_at(source),
+            Err(_) => {}
+        }
+        answer
+    }
+
+    pub(super) async fn write<T>(&self, request: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+        let sent = self.now();
+        let answer = self.timed(request).await;
+        if answer.is_ok() {
+            self.heart.confirm(sent);
+        }
+        answer
+    }
+
+    pub(super) async fn timed<T>(&self, request: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+        let answer = tokio::select! {
+            biased;
+            answer = request => answer,
+            () = self.environment.sleep(self.request_timeout) => Err(Fault::Timeout),
+        };
+        answer.inspect_err(|fault| self.look_at(fault))
+    }
+
+    fn look_at(&self, fault: &Fault) {
+        if ends_session(fault) {
+            self.end();
+        }
+    }
+
+    pub(super) fn with(&self, mode: CreateMode) -> CreateOptions<'static> {
+        mode.with_acls(match self.access {
+            Access::Open => Acls::anyone_all(),
+            Access::Creator => Acls::creator_all(),
+        })
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("number", &self.number)
+            .field("claims", &self.claims)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,142 @@
+//! The engine: what is common to all operations, and which of them goes where.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use async_trait::async_trait;
+use futures_util::future::join_all;
+use ylock_core::engine::{
+    AcquisitionId, Engine, Grant, Holding, Inspection, LossReason, Release, Renewal, Request, Ticket,
+};
+use ylock_core::environment::{Environment, SystemEnvironment};
+use ylock_core::{Error, ErrorKind, Guarantees, Key, Result};
+
+use crate::NAME;
+use crate::driver::{Connection, Session, to_error};
+use crate::options::ZookeeperOptions;
+use crate::waiting::Way;
+use crate::{inspect, leaving, renewing};
+
+/// How often closing looks whether everything is gone.
+const CLOSE_STEPS: u32 = 20;
+
+/// Locks on a ZooKeeper ensemble: one queue of ephemeral nodes each, all of one session.
+pub struct ZookeeperEngine {
+    connection: Connection,
+    environment: Arc<dyn Environment>,
+    last_ticket: AtomicI64,
+}
+
+impl ZookeeperEngine {
+    /// Connects to an ensemble and makes a client.
+    ///
+    /// # Errors
+    /// [`Config`](ErrorKind::Config) for bad options or a login without the rights;
+    /// [`Unavailable`](ErrorKind::Unavailable) if no server makes a session.
+    pub async fn connect(options: &ZookeeperOptions) -> Result<Self> {
+        options.check()?;
+        let environment = SystemEnvironment::shared();
+        let connection = Connection::open(options, &environment).await?;
+        Ok(Self { connection, environment, last_ticket: AtomicI64::new(0) })
+    }
+
+    fn check(&self, request: &Request, session: &Session) -> Result<()> {
+        let (lease, timeout) = (request.lease.min(session.longest_lease()), session.request_timeout());
+        if lease > timeout.saturating_mul(3) {
+            return Ok(());
+        }
+        let message = format!(
+            "a lease of {lease:?} is too short for a request timeout of {timeout:?}: it must be more than three times as long"
+        );
+        Err(Error::new(ErrorKind::Config, message).with_key(&request.key))
+    }
+}
+
+#[async_trait]
+impl Engine for ZookeeperEngine {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn guarantees(&self) -> Guarantees {
+        Guarantees::ALL
+    }
+
+    fn environment(&self) -> Arc<dyn Environment> {
+        Arc::clone(&self.environment)
+    }
+
+    /// By the wall clock, and never the same twice.
+    fn ticket(&self) -> Ticket {
+        let wall = self.environment.wall_micros();
+        let later = |last: i64| Some(wall.max(last.saturating_add(1)));
+        let last = self.last_ticket.fetch_update(Ordering::Relaxed, Ordering::Relaxed, later).unwrap_or(wall);
+        Ticket::from_number(wall.max(last.saturating_add(1)))
+    }
+
+    async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
+        if let Some(session) = self.connection.current() {
+            self.check(request, &session)?;
+        }
+        let way = Way::new(&self.connection, request, self.environment.now());
+        way.go().await.map_err(|error| error.with_key(&request.key))
+    }
+
+    /// One heartbeat for all. One that fails fails for all: they have one session.
+    async fn renew(&self, holdings: &[Holding]) -> Vec<Result<Renewal>> {
+        let Some(session) = self.connection.current() else {
+            return holdings.iter().map(|_| Ok(Renewal::Lost(LossReason::Gone))).collect();
+        };
+        match session.beat().await {
+            Ok(sent) => {
+                join_all(holdings.iter().map(|holding| renewing::renew(&session, holding, sent))).await
+            }
+            Err(_) if session.is_over() => {
+                holdings.iter().map(|_| Ok(Renewal::Lost(LossReason::Gone))).collect()
+            }
+            Err(fault) => vec![Err(to_error(fault)); holdings.len()],
+        }
+    }
+
+    async fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
+        let session = self.connection.session().await?;
+        leaving::release(&session, key, id, next).await.map_err(|error| error.with_key(key))
+    }
+
+    async fn inspect(&self, key: &Key) -> Result<Inspection> {
+        let session = self.connection.session().await?;
+        inspect::inspect(&session, key).await.map_err(|error| error.with_key(key))
+    }
+
+    async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
+        let session = self.connection.session().await?;
+        inspect::revoke(&session, key, id).await.map_err(|error| error.with_key(key))
+    }
+
+    /// What is still being removed has a moment to go. The rest goes with the session.
+    async fn close(&self) -> Result<()> {
+        if let Some(session) = self.connection.current() {
+            for _ in 0..CLOSE_STEPS {
+                if session.claims.is_clean() {
+                    break;
+                }
+                self.environment.sleep(session.request_timeout() / CLOSE_STEPS).await;
+            }
+        }
+        self.connection.close();
+        Ok(())
+    }
+}
+
+impl Drop for ZookeeperEngine {
+    fn drop(&mut self) {
+        self.connection.close();
+    }
+}
+
+impl fmt::Debug for ZookeeperEngine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ZookeeperEngine").field("connection", &self.connection).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,72 @@
+//! Who holds and who waits, from the nodes of a lock; and taking a lock away.
+
+use futures_util::future::join_all;
+use ylock_core::engine::{AcquisitionId, Holder, Inspection, Waiter};
+use ylock_core::{Error, ErrorKind, Key, Result, StoreToken};
+
+use crate::driver::{Fault, Session, to_error};
+use crate::judge;
+use crate::making::names;
+use crate::node::{Content, Name};
+use crate::place::Place;
+
+/// How often a change of the content is tried that meets another one.
+const ATTEMPTS: u32 = 8;
+
+pub(crate) async fn inspect(session: &Session, key: &Key) -> Result<Inspection> {
+    let place = Place::of(&session.base, key);
+    let mut all = names(&session.list_now(&place).await.map_err(to_error)?)?;
+    all.sort_by_key(|name| name.place);
+    let contents = join_all(all.iter().map(|name| content(session, &place, name))).await;
+    let mut inspection = Inspection::default();
+    for (name, content) in all.iter().zip(contents) {
+        // One that left in between is not there.
+        let Some((content, token)) = content? else { continue };
+        let (id, mode, owner, since) = (name.tag.id, name.tag.mode, content.owner, content.since());
+        if judge::holds(&all, name) {
+            let token = content.token.or(token).map(Into::into);
+            inspection.holders.push(Holder { id, owner, mode, since, token });
+        } else {
+            inspection.queue.push(Waiter { id, owner, mode, since });
+        }
+    }
+    Ok(inspection)
+}
+
+/// Marks a grant, so that its holder finds out. Its node stays until the holder has heard of it and gives it back: before that nobody may
+/// get in.
+pub(crate) async fn revoke(session: &Session, key: &Key, id: AcquisitionId) -> Result<bool> {
+    let place = Place::of(&session.base, key);
+    for _ in 0..ATTEMPTS {
+        let all = names(&session.list_now(&place).await.map_err(to_error)?)?;
+        let holder = all.iter().find(|name| name.tag.id == id && judge::holds(&all, name));
+        let Some(holder) = holder else { return Ok(false) };
+        let path = place.child(&holder.to_string());
+        let (content, version) = match session.read(&path).await {
+            Ok((content, version, _)) => (Content::read(&content)?, version),
+            Err(Fault::NoNode) => continue,
+            Err(fault) => return Err(to_error(fault)),
+        };
+        let content = Content { revoked: true, ..content };
+        match session.write_content(&path, &content.write(), version).await {
+            Ok(()) => return Ok(true),
+            Err(Fault::NoNode | Fault::BadVersion) => {}
+            Err(fault) => return Err(to_error(fault)),
+        }
+    }
+    Err(Error::new(ErrorKind::Unavailable, "others kept changing the lock")
+        .with_engine(crate::NAME)
+        .with_key(key))
+}
+
+async fn content(
+    session: &Session,
+    place: &Place,
+    name: &Name,
+) -> Result<Option<(Content, Option<StoreToken>)>> {
+    match session.read(&place.child(&name.to_string())).await {
+        Ok((content, _, token)) => Ok(Some((Content::read(&content)?, token))),
+        Err(Fault::NoNode) => Ok(None),
+        Err(fault) => Err(to_error(fault)),
+    }
+}

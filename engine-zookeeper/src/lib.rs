@@ -1,0 +1,26 @@
+//! ZooKeeper engine of `ylock`: `zookeeper://host1,host2,host3/path`.
+#![doc = "\n"]
+#![doc = include_str!("../guarantees.md")]
+
+pub mod options;
+
+mod claims;
+mod driver;
+mod engine;
+mod inspect;
+mod judge;
+mod leaving;
+mod making;
+mod node;
+mod place;
+mod pulse;
+mod renewing;
+mod sweeping;
+mod waiting;
+mod watch;
+
+pub use engine::ZookeeperEngine;
+pub use options::ZookeeperOptions;
+
+/// The engine's name: in errors, as URL scheme and as metric label.
+pub(crate) const NAME: &str = "zookeeper";

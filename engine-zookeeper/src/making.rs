@@ -1,0 +1,72 @@
+//! Making a contender's node, and finding it again when the answer got lost.
+
+use ylock_core::Result;
+use ylock_core::engine::AcquisitionId;
+
+use crate::claims::Stand;
+use crate::driver::{Fault, Made, Session, to_error};
+use crate::judge;
+use crate::node::Name;
+use crate::place::{self, Place};
+
+/// Makes the node of a claim. Answers also whether it is alone in its lock; `None` if the lock's node came or went in between.
+///
+/// An idle lock has no node. Whoever makes it in the same transaction is alone, and has nothing to look at.
+pub(crate) async fn make(
+    session: &Session,
+    place: &Place,
+    id: AcquisitionId,
+    number: u64,
+) -> Result<Option<(Made, bool)>, Fault> {
+    let claims = &session.claims;
+    let claim = claims.with(id, |claim| (claim.tag, claim.content.write(), place::exact(&claim.key)));
+    let Some((tag, content, key)) = claim else { return Ok(None) };
+    if !claims.is_busy(place) {
+        match session.make_both(place, &key, &tag, &content).await {
+            Ok(made) => return Ok(Some((made, true))),
+            Err(Fault::NodeExists) => {}
+            Err(Fault::NoNode) => {
+                session.make(&place.bucket).await?;
+                claims.end_unknown(id, number);
+                return Ok(None);
+            }
+            Err(fault) => return Err(fault),
+        }
+        // Somebody may have begun to remove it since, and must not overlook what is sent now.
+        if claims.with(id, |claim| claim.is_unknown(number)) != Some(true) {
+            return Ok(None);
+        }
+    }
+    let joined = session.join(place, &tag, &content).await;
+    match joined {
+        Ok(made) => {
+            claims.note_busy(place, true);
+            Ok(Some((made, false)))
+        }
+        Err(Fault::NoNode) => {
+            claims.note_busy(place, false);
+            claims.end_unknown(id, number);
+            Ok(None)
+        }
+        Err(fault) => Err(fault),
+    }
+}
+
+/// Finds out what became of a request that was not answered.
+pub(crate) async fn find(session: &Session, place: &Place, id: AcquisitionId) -> Result<Option<Name>> {
+    let Some(number) = session.claims.with(id, |claim| claim.number) else { return Ok(None) };
+    let all = names(&session.list_now(place).await.map_err(to_error)?)?;
+    let found = session.claims.with(id, |claim| {
+        let found = judge::find(&all, &claim.tag).filter(|_| claim.is_unknown(number))?;
+        (claim.stand, claim.tag, claim.alone) = (Stand::At(found), found.tag, all.len() == 1);
+        Some(found)
+    });
+    if found.flatten().is_none() {
+        session.claims.end_unknown(id, number);
+    }
+    Ok(found.flatten())
+}
+
+pub(crate) fn names(all: &[String]) -> Result<Vec<Name>> {
+    all.iter().map(|name| Name::read(name)).collect()
+}

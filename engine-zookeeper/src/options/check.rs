@@ -1,0 +1,88 @@
+//! What the options must fulfil, whether they come from a URL or from code.
+
+use ylock_core::{Error, ErrorKind, Result};
+
+use super::{Access, ZookeeperOptions};
+
+/// Longer ones leave too little of what may be written about one session.
+const MAX_BASE_BYTES: usize = 200;
+
+impl ZookeeperOptions {
+    /// Checks that every value is within its limits.
+    ///
+    /// # Errors
+    /// [`Config`](ErrorKind::Config) that names the option and the limit.
+    pub fn check(&self) -> Result<()> {
+        if self.hosts.is_empty() {
+            return Err(invalid("no host is given: zookeeper://host1,host2,host3/path"));
+        }
+        self.check_hosts()?;
+        self.check_base()?;
+        self.check_tls()?;
+        if self.access == Access::Creator && self.login.is_none() {
+            return Err(invalid("acl=creator needs a login: zookeeper://user:password@host/path"));
+        }
+        self.check_times()
+    }
+
+    /// The driver has a syntax of its own for a list of servers.
+    fn check_hosts(&self) -> Result<()> {
+        let odd = |c: char| !(c.is_ascii_alphanumeric() || "-._:%".contains(c));
+        match self.hosts.iter().find(|host| host.name.is_empty() || host.name.contains(odd)) {
+            Some(host) => Err(invalid(format!("{:?} is not the name or address of a host", host.name))),
+            None => Ok(()),
+        }
+    }
+
+    fn check_base(&self) -> Result<()> {
+        let base = &self.base;
+        let bad = |part: &str| {
+            let odd =
+                |c: char| c.is_control() || matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..='\u{ffff}');
+            part.is_empty() || part == "." || part == ".." || part.contains(odd)
+        };
+        let parts = base.strip_prefix('/').map(|rest| rest.split('/'));
+        let Some(mut parts) = parts else {
+            return Err(invalid(format!("the path {base:?} of a node begins with a slash")));
+        };
+        if base.len() > MAX_BASE_BYTES {
+            return Err(invalid(format!("the path has {} bytes; the limit is {MAX_BASE_BYTES}", base.len())));
+        }
+        if parts.clone().any(bad) || parts.next() == Some("zookeeper") {
+            return Err(invalid(format!("{base:?} is not the path of a node that locks can be below")));
+        }
+        Ok(())
+    }
+
+    fn check_tls(&self) -> Result<()> {
+        if self.tls && !cfg!(feature = "tls") {
+            return Err(invalid(
+                "TLS is not compiled in: switch on the Cargo feature \"tls\" of ylock-engine-zookeeper, or \"zookeeper-tls\" of ylock",
+            ));
+        }
+        match (self.tls, &self.authority) {
+            (false, Some(_)) => Err(invalid("tls_ca needs tls=on")),
+            (true, None) => Err(invalid("tls=on needs tls_ca, the file with the authorities to trust")),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_times(&self) -> Result<()> {
+        let (timeout, lease, session) = (self.request_timeout(), self.lease, self.session());
+        if timeout.is_zero() || self.connect_timeout.is_zero() || session.is_zero() {
+            return Err(invalid("session, request_timeout and connect_timeout must be longer than zero"));
+        }
+        let lease = lease.min(session * 5 / 6);
+        if timeout >= lease / 3 {
+            return Err(invalid(format!(
+                "request_timeout is {timeout:?}, but must be shorter than a third of the lease, which is {lease:?}: \
+                 a heartbeat that gets no answer must leave time for another one"
+            )));
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn invalid(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Config, message).with_engine(crate::NAME)
+}

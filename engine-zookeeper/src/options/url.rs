@@ -1,0 +1,117 @@
+//! The options of a `zookeeper://` URL.
+
+use ylock_core::options::duration;
+use ylock_core::url::{EngineUrl, unknown_option};
+use ylock_core::{Options, Result};
+
+use super::check::invalid;
+use super::{Access, Login, ZookeeperOptions};
+
+/// The options that a `zookeeper://` URL may carry beside those of every engine.
+const NAMES: [&str; 6] = ["acl", "connect_timeout", "request_timeout", "session", "tls", "tls_ca"];
+
+pub(super) fn read(url: &EngineUrl, common: &Options) -> Result<ZookeeperOptions> {
+    let mut options = ZookeeperOptions::new(url.hosts.iter().cloned()).with_lease(common.lease());
+    if !url.path.is_empty() {
+        options = options.with_base(format!("/{}", url.path.trim_end_matches('/')));
+    }
+    options.login = login(url)?;
+    for (name, value) in &url.options {
+        match name.as_str() {
+            "acl" => options.access = access(value)?,
+            "connect_timeout" => options.connect_timeout = duration(name, value)?,
+            "request_timeout" => options.request_timeout = Some(duration(name, value)?),
+            "session" => options.session = Some(duration(name, value)?),
+            "tls" => options.tls = switch(name, value)?,
+            "tls_ca" => options.authority = Some(value.into()),
+            name if Options::NAMES.contains(&name) => {}
+            name => {
+                let known = [&Options::NAMES[..], &NAMES[..]].concat();
+                return Err(unknown_option(name, &known).with_engine(crate::NAME));
+            }
+        }
+    }
+    options.check()?;
+    Ok(options)
+}
+
+fn access(value: &str) -> Result<Access> {
+    match value {
+        "open" => Ok(Access::Open),
+        "creator" => Ok(Access::Creator),
+        _ => Err(invalid(format!("option acl is open or creator, not {value:?}"))),
+    }
+}
+
+fn switch(name: &str, value: &str) -> Result<bool> {
+    match value {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(invalid(format!("option {name} is on or off, not {value:?}"))),
+    }
+}
+
+fn login(url: &EngineUrl) -> Result<Option<Login>> {
+    match (&url.user, &url.password) {
+        (None, _) => Ok(None),
+        (Some(user), Some(password)) if !user.is_empty() => {
+            Ok(Some(Login { user: user.clone(), password: password.clone() }))
+        }
+        _ => Err(invalid("a login is a user and a password: zookeeper://user:password@host/path")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn options(url: &str) -> Result<ZookeeperOptions> {
+        let url = EngineUrl::parse(url)?;
+        let mut common = Options::default();
+        for (name, value) in &url.options {
+            common.set(name, value)?;
+        }
+        ZookeeperOptions::from_url(&url, &common)
+    }
+
+    #[test]
+    fn a_url_says_everything() {
+        let read =
+            options("zookeeper://me:p%40ss@a,b:2182,[::1]/apps/locks?session=15s&lease=9s&acl=creator")
+                .unwrap();
+        assert_eq!(read.cluster(), "a:2181,b:2182,[::1]:2181");
+        assert_eq!((read.base(), read.access()), ("/apps/locks", Access::Creator));
+        assert_eq!((read.session(), read.lease()), (Duration::from_secs(15), Duration::from_secs(9)));
+        assert_eq!(read.login().unwrap().password.reveal(), "p@ss");
+        assert!(!format!("{read:?}").contains("p@ss"));
+    }
+
+    #[test]
+    fn a_session_is_a_fifth_longer_than_the_lease() {
+        let read = options("zookeeper://a").unwrap();
+        assert_eq!((read.session(), read.base()), (Duration::from_secs(12), "/ylock"));
+    }
+
+    #[test]
+    fn bad_urls_say_what_is_bad() {
+        for (url, part) in [
+            ("zookeeper://", "no host"),
+            ("zookeeper://a?acl=creator", "needs a login"),
+            ("zookeeper://a?acl=all", "open or creator"),
+            ("zookeeper://a/zookeeper/x", "not the path"),
+            ("zookeeper://a/x//y", "not the path"),
+            ("zookeeper://a/x/../y", "not the path"),
+            ("zookeeper://a?sesion=1s", "did you mean \"session\""),
+            ("zookeeper://a?request_timeout=4s", "third of the lease"),
+            ("zookeeper://a?tls_ca=x", "tls=on"),
+            ("zookeeper://user@a", "user and a password"),
+            ("zookeeper://a%2Cb", "not the name"),
+        ] {
+            let error = options(url).unwrap_err();
+            assert_eq!(error.kind(), ylock_core::ErrorKind::Config);
+            assert!(error.to_string().contains(part), "{url}: {error}");
+        }
+    }
+}

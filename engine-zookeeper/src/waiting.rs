@@ -1,0 +1,270 @@
+//! The way in: a node at the end of the queue, a look, and a watch on the one before.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ylock_core::engine::{Grant, Patience, Request, valid_until};
+use ylock_core::environment::Moment;
+use ylock_core::{Error, ErrorKind, Result, StoreToken};
+
+use crate::claims::{Begun, Stand};
+use crate::driver::{Connection, Fault, Session, had_no_effect, to_error};
+use crate::judge::{self, Verdict, judge};
+use crate::leaving;
+use crate::making::{find, make, names};
+use crate::node::Name;
+use crate::place::Place;
+
+/// A waiter shows so often per lease that it runs. Otherwise its place is given up.
+const SIGNS_PER_LEASE: u32 = 4;
+/// It looks again by itself after so many signs: a watch that got lost costs no more than that.
+const SIGNS_PER_LOOK: u32 = 8;
+/// Before it asks again what is changing at the moment.
+const SHORT_PAUSE: Duration = Duration::from_millis(20);
+
+/// How long a contender stays away from a lock whose counter has run out. When all are away it begins anew.
+const WORN_OUT_PAUSE: Duration = Duration::from_secs(1);
+
+/// One acquisition on its way in.
+pub(crate) struct Way<'a> {
+    connection: &'a Connection,
+    request: &'a Request,
+    /// When a server last answered.
+    answered: Moment,
+    /// Looked before it made a node, as one does that only tries.
+    looked: bool,
+}
+
+/// What a step on the way came to.
+enum Step {
+    Granted(Grant),
+    Busy,
+    /// Look again, after a pause if there is one.
+    Again(Duration),
+}
+
+const AT_ONCE: Step = Step::Again(Duration::ZERO);
+
+impl<'a> Way<'a> {
+    pub(crate) fn new(connection: &'a Connection, request: &'a Request, now: Moment) -> Self {
+        Self { connection, request, answered: now, looked: false }
+    }
+
+    pub(crate) async fn go(mut self) -> Result<Option<Grant>> {
+        loop {
+            let step = match self.session().await {
+                Ok(session) => {
+                    let step = self.step(&session).await;
+                    // A heartbeat is an answer as well: somebody who waits may send nothing for long.
+                    let last = if step.is_ok() { session.now() } else { session.confirmed() };
+                    self.answered = self.answered.max(last);
+                    step.map(|step| (session, step))
+                }
+                Err(error) => Err(error),
+            };
+            match step {
+                Ok((_, Step::Granted(grant))) => return Ok(Some(grant)),
+                Ok((_, Step::Busy)) => return Ok(None),
+                Ok((session, Step::Again(pause))) if !pause.is_zero() => {
+                    session.environment.sleep(pause).await
+                }
+                Ok((_, Step::Again(_))) => {}
+                Err(error) => self.bear(error).await?,
+            }
+        }
+    }
+
+    /// The session of this client, if there is one before the servers have been silent for a lease.
+    async fn session(&self) -> Result<Arc<Session>> {
+        let environment = self.connection.environment();
+        let patience = self.request.lease.saturating_sub(environment.now().since(self.answered));
+        tokio::select! {
+            biased;
+            session = self.connection.session() => session,
+            () = environment.sleep(patience) => {
+                Err(Error::new(ErrorKind::Unavailable, "no server makes a session").with_engine(crate::NAME))
+            }
+        }
+    }
+
+    async fn step(&mut self, session: &Arc<Session>) -> Result<Step> {
+        let (key, id) = (&self.request.key, self.request.id);
+        let place = Place::of(&session.base, key);
+        if self.request.patience == Patience::Try && !self.looked {
+            // Without a node at first: one that only tries and does not get in must not be in the way of others.
+            let all = names(&session.list_now(&place).await.map_err(to_error)?)?;
+            if !judge::is_free(&all, self.request.mode) {
+                return Ok(Step::Busy);
+            }
+            self.looked = true;
+        }
+        match session.claims.begin(session, self.request)? {
+            Begun::New(number) => self.enter_queue(session, &place, number).await,
+            Begun::Old(Stand::At(name)) => self.look(session, &place, name, None).await,
+            Begun::Old(Stand::Unknown) => {
+                find(session, &place, id).await?;
+                Ok(AT_ONCE)
+            }
+            // It was not seen to run for a lease, and is being removed.
+            Begun::Old(Stand::Leaving) => Ok(Step::Again(SHORT_PAUSE)),
+        }
+    }
+
+    /// Makes a node. Nothing may be awaited before the first request, see [`Claims::begin`](crate::claims::Claims::begin).
+    async fn enter_queue(&self, session: &Arc<Session>, place: &Place, number: u64) -> Result<Step> {
+        let id = self.request.id;
+        let made = match make(session, place, id, number).await {
+            Ok(made) => made,
+            Err(fault) => {
+                if had_no_effect(&fault) {
+                    session.claims.end_unknown(id, number);
+                }
+                return Err(to_error(fault));
+            }
+        };
+        let Some((made, alone)) = made else { return Ok(AT_ONCE) };
+        if !session.claims.made(number, &made, alone) {
+            return Ok(Step::Again(SHORT_PAUSE));
+        }
+        match made.token {
+            Some(token) if alone => self.granted(session, made.name, token, false).await,
+            token => self.look(session, place, made.name, token).await,
+        }
+    }
+
+    async fn look(
+        &self,
+        session: &Arc<Session>,
+        place: &Place,
+        own: Name,
+        token: Option<StoreToken>,
+    ) -> Result<Step> {
+        let path = place.child(&own.to_string());
+        let (all, token) = match token.or_else(|| self.known_token(session)) {
+            Some(token) => (session.list(place).await, Ok(Some(token))),
+            // The token is asked for once, together with the first look.
+            None => tokio::join!(session.list(place), session.token(&path)),
+        };
+        let all = names(&all.map_err(to_error)?)?;
+        let token = token.map_err(to_error)?;
+        session.claims.with(own.tag.id, |claim| {
+            claim.alone = all.len() == 1;
+            claim.content.token = token.or(claim.content.token);
+        });
+        match (judge(&all, &own), token) {
+            (Verdict::Enters { contended }, Some(token)) => {
+                self.granted(session, own, token, contended).await
+            }
+            (Verdict::Enters { .. } | Verdict::Gone, _) => self.vanished(session, own).await,
+            (Verdict::WornOut, _) => {
+                leaving::leave(session, &self.request.key, own.tag.id).await?;
+                Ok(Step::Again(session.environment.jitter(WORN_OUT_PAUSE)))
+            }
+            _ if self.request.patience == Patience::Try => {
+                leaving::leave(session, &self.request.key, own.tag.id).await?;
+                Ok(Step::Busy)
+            }
+            (Verdict::GivesWay, _) => self.give_way(session, place, own).await,
+            (Verdict::Waits(before), _) => self.wait(session, place, &before).await,
+        }
+    }
+
+    fn known_token(&self, session: &Session) -> Option<StoreToken> {
+        session.claims.with(self.request.id, |claim| claim.token()).flatten()
+    }
+
+    /// Inside, by what the look showed. Its lease counts from the last write of this session that was confirmed.
+    async fn granted(
+        &self,
+        session: &Arc<Session>,
+        own: Name,
+        token: StoreToken,
+        contended: bool,
+    ) -> Result<Step> {
+        let (id, sent) = (own.tag.id, session.confirmed());
+        let lease = self.request.lease.min(session.longest_lease());
+        // This process was not running, or the servers were away: the session may have ended.
+        if session.now() >= valid_until(sent, lease) {
+            session.beat().await.map_err(to_error)?;
+            return Ok(AT_ONCE);
+        }
+        let still = session.claims.with(id, |claim| {
+            let still = claim.stand == Stand::At(own);
+            if still {
+                (claim.shown, claim.contended) = (sent, contended);
+                claim.content.token = Some(token);
+            }
+            still
+        });
+        if still != Some(true) {
+            return Ok(Step::Again(SHORT_PAUSE));
+        }
+        let grant = Grant { lease, ..Grant::of(self.request, Some(token), sent, contended) };
+        Ok(Step::Granted(grant))
+    }
+
+    /// Until the one before is gone. Shows meanwhile that this contender runs.
+    async fn wait(&self, session: &Arc<Session>, place: &Place, before: &Name) -> Result<Step> {
+        let told = match session.read_and_watch(&place.child(&before.to_string())).await {
+            Ok((_, told)) => told,
+            Err(Fault::NoNode) => return Ok(AT_ONCE),
+            Err(fault) => return Err(to_error(fault)),
+        };
+        let mut gone = Box::pin(told.changed());
+        let lease = self.request.lease.min(session.longest_lease());
+        for _ in 0..SIGNS_PER_LOOK {
+            tokio::select! {
+                biased;
+                _ = &mut gone => break,
+                () = session.environment.sleep(lease / SIGNS_PER_LEASE) => {}
+            }
+            let now = session.now();
+            let known = session.claims.with(self.request.id, |claim| claim.shown = now.max(claim.shown));
+            if known.is_none() || session.is_over() || now.since(session.confirmed()) >= lease {
+                break;
+            }
+        }
+        if session.now().since(session.confirmed()) >= lease {
+            session.beat().await.map_err(to_error)?;
+        }
+        Ok(AT_ONCE)
+    }
+
+    /// Goes to the end of the queue: somebody who came earlier is behind.
+    async fn give_way(&self, session: &Arc<Session>, place: &Place, own: Name) -> Result<Step> {
+        let content = session.claims.with(own.tag.id, |claim| {
+            if claim.stand != Stand::At(own) {
+                return None;
+            }
+            claim.stand = Stand::Unknown;
+            claim.content.token = None;
+            Some((claim.number, claim.content.write()))
+        });
+        let Some((number, content)) = content.flatten() else { return Ok(Step::Again(SHORT_PAUSE)) };
+        match session.replace(place, &own, &own.tag, &content).await {
+            Ok(made) => {
+                session.claims.made(number, &made, false);
+                Ok(AT_ONCE)
+            }
+            Err(Fault::NoNode) => self.vanished(session, own).await,
+            Err(fault) => Err(to_error(fault)),
+        }
+    }
+
+    /// Its node was removed by other hands, or when it was not seen to run: it queues again.
+    async fn vanished(&self, session: &Arc<Session>, own: Name) -> Result<Step> {
+        leaving::leave(session, &self.request.key, own.tag.id).await?;
+        Ok(Step::Again(SHORT_PAUSE))
+    }
+
+    /// A short outage must not throw everybody out of the queue.
+    async fn bear(&self, error: Error) -> Result<()> {
+        let environment = self.connection.environment();
+        let silent = environment.now().since(self.answered);
+        if error.kind() != ErrorKind::Unavailable || silent >= self.request.lease {
+            return Err(error);
+        }
+        environment.sleep(environment.jitter(self.request.lease.min(Duration::from_secs(10)) / 50)).await;
+        Ok(())
+    }
+}

@@ -1,0 +1,99 @@
+//! The ZooKeeper engine, on one server and on an ensemble, asked by the suite that every engine answers.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a test stands outside: it looks at real time and starts tasks of its own"
+)]
+
+mod server;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use server::Servers;
+use server::proxy::{Line, Proxy};
+use ylock_core::Guarantees;
+use ylock_core::engine::Engine;
+use ylock_core::testkit::Harness;
+
+#[derive(Debug)]
+struct Zookeeper {
+    servers: Servers,
+    /// What each engine reaches the servers through: a session outlives its client only if the client cannot say goodbye.
+    lines: Mutex<HashMap<usize, Proxy>>,
+}
+
+impl Zookeeper {
+    fn on(servers: Servers) -> Self {
+        Self { servers, lines: Mutex::default() }
+    }
+}
+
+fn address(engine: &Arc<dyn Engine>) -> usize {
+    Arc::as_ptr(engine).cast::<()>() as usize
+}
+
+#[async_trait]
+impl Harness for Zookeeper {
+    fn name(&self) -> &str {
+        match self.servers {
+            Servers::One => "zookeeper",
+            Servers::Ensemble => "zookeeper ensemble",
+        }
+    }
+
+    fn guarantees(&self) -> Guarantees {
+        Guarantees::ALL
+    }
+
+    async fn engine(&self) -> Arc<dyn Engine> {
+        let proxy = Proxy::before(&self.servers.hosts()).await;
+        let engine: Arc<dyn Engine> = Arc::new(server::engine(proxy.hosts()).await);
+        self.lines.lock().unwrap().insert(address(&engine), proxy);
+        engine
+    }
+
+    fn lease(&self) -> Duration {
+        server::LEASE
+    }
+
+    fn trip(&self) -> Duration {
+        Duration::from_millis(200)
+    }
+
+    fn notice(&self) -> Duration {
+        Duration::from_millis(200)
+    }
+
+    async fn cut_off(&self, engine: &Arc<dyn Engine>) {
+        let lines = self.lines.lock().unwrap();
+        lines.get(&address(engine)).expect("an engine of this harness").set(Line::Cut);
+    }
+
+    async fn left_behind(&self, group: &str) -> usize {
+        server::left_behind(&self.servers.hosts(), group).await.len()
+    }
+
+    fn bound(&self) -> Duration {
+        Duration::from_secs(120)
+    }
+}
+
+mod one {
+    use super::{Servers, Zookeeper};
+
+    ylock_core::conformance_tests!(
+        Zookeeper::on(Servers::One),
+        #[ignore = "needs zookeeper: run `cargo xtask test`"]
+    );
+}
+
+mod ensemble {
+    use super::{Servers, Zookeeper};
+
+    ylock_core::conformance_tests!(
+        Zookeeper::on(Servers::Ensemble),
+        #[ignore = "needs zookeeper: run `cargo xtask test`"]
+    );
+}

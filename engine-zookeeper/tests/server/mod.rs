@@ -1,0 +1,84 @@
+//! The servers that `cargo xtask test` starts, as the tests see them.
+
+#![allow(dead_code, reason = "each test binary uses another part of it")]
+
+pub(crate) mod proxy;
+
+use std::time::Duration;
+
+use ylock_core::url::Host;
+use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
+use zookeeper_client::Client;
+
+/// The lease of most tests: long enough for a busy machine, short enough to wait for.
+pub(crate) const LEASE: Duration = Duration::from_secs(3);
+/// Longer than needed for that, because no lease can be longer than five sixths of it, and some are asked to be. The servers must
+/// allow it.
+pub(crate) const SESSION: Duration = Duration::from_millis(7_200);
+/// Below which the locks of the tests are: short, because a client may have many.
+pub(crate) const BASE: &str = "/ylock-test";
+
+/// Which servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Servers {
+    One,
+    Ensemble,
+}
+
+impl Servers {
+    pub(crate) fn hosts(self) -> Vec<Host> {
+        let variable = match self {
+            Self::One => "YLOCK_TEST_ZOOKEEPER",
+            Self::Ensemble => "YLOCK_TEST_ZOOKEEPER_ENSEMBLE",
+        };
+        let servers = std::env::var(variable).unwrap_or_else(|_| {
+            panic!("{variable} names the servers: run `cargo xtask test zookeeper`, which starts them")
+        });
+        servers.split(',').map(host).collect()
+    }
+}
+
+pub(crate) fn host(server: &str) -> Host {
+    let (name, port) = server.rsplit_once(':').expect("host:port");
+    Host { name: name.to_owned(), port: Some(port.parse().expect("a port")) }
+}
+
+/// How to reach them.
+pub(crate) fn options(hosts: Vec<Host>) -> ZookeeperOptions {
+    ZookeeperOptions::new(hosts).with_base(BASE).with_lease(LEASE).with_session(SESSION)
+}
+
+/// A new client's engine.
+pub(crate) async fn engine(hosts: Vec<Host>) -> ZookeeperEngine {
+    ZookeeperEngine::connect(&options(hosts)).await.expect("the servers under test answer")
+}
+
+/// A client without ylock.
+pub(crate) async fn raw(hosts: &[Host]) -> Client {
+    let servers = hosts.iter().map(|host| format!("{}:{}", host.name, host.port.expect("a port")));
+    let servers: Vec<_> = servers.collect();
+    Client::connect(&servers.join(",")).await.expect("the servers under test answer")
+}
+
+/// The nodes of a group's locks and of their contenders, empty ones included. By what is stored in them, because long names are not
+/// written out in paths.
+pub(crate) async fn left_behind(hosts: &[Host], group: &str) -> Vec<String> {
+    let client = raw(hosts).await;
+    let prefix = format!("{}:{group}", group.len());
+    let mut left = Vec::new();
+    client.sync("/").await.expect("sync");
+    for bucket in client.list_children(BASE).await.unwrap_or_default() {
+        let bucket = format!("{BASE}/{bucket}");
+        for lock in client.list_children(&bucket).await.unwrap_or_default() {
+            let lock = format!("{bucket}/{lock}");
+            let Ok((key, _)) = client.get_data(&lock).await else { continue };
+            if !key.starts_with(prefix.as_bytes()) {
+                continue;
+            }
+            let contenders = client.list_children(&lock).await.unwrap_or_default();
+            left.extend(contenders.iter().map(|contender| format!("{lock}/{contender}")));
+            left.push(lock);
+        }
+    }
+    left
+}

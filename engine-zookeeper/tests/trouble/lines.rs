@@ -1,0 +1,244 @@
+//! Lines that are cut, and servers that are killed.
+
+use std::time::Duration;
+use std::time::Instant;
+
+use ylock_core::{ErrorKind, Fairness, LossReason, Options};
+
+use super::own_server::OwnServer;
+use super::server::proxy::{Line, Proxy};
+use super::{LEASE, LOCK, SESSION, client, contenders, queue_up, thief, until, waiters, within};
+
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn a_line_that_is_cut_for_less_than_the_session_costs_nothing() {
+    let server = OwnServer::start().await;
+    for line in [Line::Cut, Line::Dead] {
+        let proxy = Proxy::before(&[server.host()]).await;
+        let (here, there) = (client(proxy.hosts()).await, client(vec![server.host()]).await);
+        let guard = here.locks("users").write("alice").await.unwrap();
+        let bob = there.locks("users").write("bob").await.unwrap();
+        let locks = here.locks("users");
+        let waiting = tokio::spawn(async move { locks.write("bob").await.unwrap() });
+        until("it waits", async || {
+            there.inspect("users", "bob").await.is_ok_and(|seen| seen.queue.len() == 1)
+        })
+        .await;
+        let place = there.inspect("users", "bob").await.unwrap().queue[0].id;
+        proxy.set(line);
+        tokio::time::sleep(SESSION / 4).await;
+        proxy.set(Line::Cut);
+        proxy.set(Line::Open);
+        tokio::time::sleep(LEASE).await;
+        assert!(guard.is_valid(), "{line:?}");
+        assert_eq!(there.inspect("users", "bob").await.unwrap().queue[0].id, place);
+        drop(bob);
+        drop(within("the waiter gets in", waiting).await.unwrap());
+        within("given back", guard.unlock()).await.unwrap();
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn a_line_that_is_cut_for_more_than_the_session_is_told_before_somebody_else_gets_in() {
+    let server = OwnServer::start().await;
+    for line in [Line::Cut, Line::Dead, Line::Deaf] {
+        let proxy = Proxy::before(&[server.host()]).await;
+        let (here, there) = (client(proxy.hosts()).await, client(vec![server.host()]).await);
+        let guard = here.locks("users").write("alice").await.unwrap();
+        let others = [
+            here.locks("users").write("carol").await.unwrap(),
+            here.locks("users").read("dave").await.unwrap(),
+        ];
+        let token = guard.token();
+        let waiting = queue_up(&there, &there).await;
+        proxy.set(line);
+        let reason = within("the holder is told", guard.lost()).await;
+        assert!(!waiting.is_finished(), "{line:?}: another one is inside already");
+        assert_eq!(reason, LossReason::Lapsed);
+        let told = Instant::now();
+        for other in others {
+            within("all are told", other.lost()).await;
+        }
+        assert!(told.elapsed() < LEASE / 3, "{line:?}: all at once, not after {:?}", told.elapsed());
+        let next = within("the waiter gets in", waiting).await.unwrap();
+        assert!(told.elapsed() > Duration::from_millis(100), "{line:?}: only just before");
+        assert!(next.token() > token);
+        // Back again: a new session, which begins with nothing.
+        proxy.set(Line::Cut);
+        proxy.set(Line::Open);
+        let again = queue_up(&here, &there).await;
+        assert!(next.is_valid() && !again.is_finished());
+        drop(next);
+        drop(within("it gets in again", again).await.unwrap());
+        until("nothing is left", async || contenders(&[server.host()], LOCK).await.is_empty()).await;
+    }
+}
+
+/// One that waits is put back into the queue of a new session.
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn one_who_waits_queues_again_after_the_loss_of_its_session() {
+    let server = OwnServer::start().await;
+    let (own, other) = (Proxy::before(&[server.host()]).await, client(vec![server.host()]).await);
+    let (here, thief) = (client(own.hosts()).await, thief::Thief::before(&server.host()).await);
+    let robbed = client(vec![thief.host()]).await;
+    let guard = other.locks("users").write("alice").await.unwrap();
+    let waiting = [queue_up(&here, &other).await, queue_up(&robbed, &other).await];
+    let before = other.inspect("users", "alice").await.unwrap().queue[1].since;
+    thief.close_the_session().await;
+    until("it queues again", async || {
+        let queue = other.inspect("users", "alice").await.unwrap().queue;
+        queue.len() == 2 && queue[1].since > before
+    })
+    .await;
+    drop(guard);
+    for waiting in waiting {
+        drop(within("it gets in", waiting).await.unwrap());
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn a_session_that_the_administrator_closed_is_lost_at_once_for_the_next_renewal() {
+    let server = OwnServer::start().await;
+    let thief = thief::Thief::before(&server.host()).await;
+    let (here, there) = (client(vec![thief.host()]).await, client(vec![server.host()]).await);
+    let guard = here.locks("users").write("alice").await.unwrap();
+    let since = Instant::now();
+    thief.close_the_session().await;
+    let reason = within("the holder is told", guard.lost()).await;
+    assert_eq!(reason, LossReason::Gone);
+    assert!(since.elapsed() < LEASE / 2, "{:?}", since.elapsed());
+    drop(within("another one gets in", there.locks("users").write("alice")).await.unwrap());
+    drop(within("so does this one, in a new session", here.locks("users").write("alice")).await.unwrap());
+}
+
+/// The node is there and nobody knows: it is found by the identity in its name, and there is only one.
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn a_node_whose_answer_got_lost_is_found_again_and_never_doubled() {
+    let server = OwnServer::start().await;
+    let proxy = Proxy::before(&[server.host()]).await;
+    let (here, there) = (client(proxy.hosts()).await, client(vec![server.host()]).await);
+    // So that the nodes above are there: the answer about those must not be the one that gets lost.
+    there.locks("users").write("alice").await.unwrap().unlock().await.unwrap();
+    let hosts = [server.host()];
+    for _ in 0..3 {
+        proxy.set(Line::Deaf);
+        let locks = here.locks("users");
+        let waiting = tokio::spawn(async move { locks.write("alice").await.unwrap() });
+        until("its node is there", async || contenders(&hosts, LOCK).await.len() == 1).await;
+        proxy.set(Line::Cut);
+        let known = contenders(&hosts, LOCK).await;
+        proxy.set(Line::Open);
+        let guard = within("it gets in", waiting).await.unwrap();
+        assert_eq!(contenders(&hosts, LOCK).await, known, "the same node and no other");
+        within("given back", guard.unlock()).await.unwrap();
+        assert!(contenders(&hosts, LOCK).await.is_empty());
+    }
+}
+
+/// The place that the next one of a client took when the one before it left.
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn a_place_whose_answer_got_lost_is_found_again_and_never_doubled() {
+    let server = OwnServer::start().await;
+    let proxy = Proxy::before(&[server.host()]).await;
+    let here = client(proxy.hosts()).await;
+    let strict = Options::default().with_lease(LEASE).with_fairness(Fairness::Strict);
+    let lock = here.lock("users", "alice").with_options(strict);
+    let hosts = [server.host()];
+    let mut guard = lock.write().await.unwrap();
+    for _ in 0..3 {
+        let waiting = tokio::spawn({
+            let lock = lock.clone();
+            async move { lock.write().await.unwrap() }
+        });
+        until("it waits", async || waiters(&here).await == 1).await;
+        let before = contenders(&hosts, LOCK).await;
+        proxy.set(Line::Deaf);
+        let token = guard.token();
+        drop(guard);
+        until("its node is there", async || contenders(&hosts, LOCK).await != before).await;
+        proxy.set(Line::Cut);
+        let known = contenders(&hosts, LOCK).await;
+        proxy.set(Line::Open);
+        guard = within("it gets in", waiting).await.unwrap();
+        assert_eq!((contenders(&hosts, LOCK).await, known.len()), (known, 1), "the same node and no other");
+        assert!(guard.token() > token);
+    }
+}
+
+/// Its caller has gone: what was made is removed in the background, once the server can be reached again.
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn what_was_made_for_a_caller_who_has_gone_is_removed() {
+    let server = OwnServer::start().await;
+    let proxy = Proxy::before(&[server.host()]).await;
+    let here = client(proxy.hosts()).await;
+    here.locks("users").write("alice").await.unwrap().unlock().await.unwrap();
+    proxy.set(Line::Deaf);
+    let locks = here.locks("users");
+    let waiting = tokio::spawn(async move { locks.write("alice").await });
+    let hosts = [server.host()];
+    until("its node is there", async || contenders(&hosts, LOCK).await.len() == 1).await;
+    waiting.abort();
+    proxy.set(Line::Cut);
+    proxy.set(Line::Open);
+    let since = Instant::now();
+    until("it is removed", async || contenders(&hosts, LOCK).await.is_empty()).await;
+    assert!(since.elapsed() < SESSION, "not only with its session: {:?}", since.elapsed());
+}
+
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn a_release_that_was_cut_off_is_done_when_the_line_is_back() {
+    let server = OwnServer::start().await;
+    let proxy = Proxy::before(&[server.host()]).await;
+    let (here, there) = (client(proxy.hosts()).await, client(vec![server.host()]).await);
+    let guard = here.locks("users").write("alice").await.unwrap();
+    let waiting = queue_up(&there, &there).await;
+    proxy.set(Line::Dead);
+    drop(guard);
+    tokio::time::sleep(SESSION / 3).await;
+    assert!(!waiting.is_finished());
+    proxy.set(Line::Cut);
+    proxy.set(Line::Open);
+    let since = Instant::now();
+    drop(within("the next one gets in", waiting).await.unwrap());
+    assert!(since.elapsed() < SESSION / 2, "not only with the session: {:?}", since.elapsed());
+}
+
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn a_server_that_was_killed_and_comes_back_keeps_locks_and_queue() {
+    let mut server = OwnServer::start().await;
+    let hosts = vec![server.host()];
+    // A server that starts takes its time on a busy machine.
+    let long = |hosts| super::options(hosts).with_lease(Duration::from_secs(20));
+    let (one, two) = (super::client_with(long(hosts.clone())).await, super::client_with(long(hosts)).await);
+    let guard = one.locks("users").write("alice").await.unwrap();
+    let waiting = queue_up(&two, &one).await;
+    server.kill();
+    server.start_again().await;
+    until("the clients are back", async || waiters(&one).await == 1).await;
+    assert!(guard.is_valid() && !waiting.is_finished());
+    let token = guard.token();
+    within("given back", guard.unlock()).await.unwrap();
+    assert!(within("the next one gets in", waiting).await.unwrap().token() > token);
+}
+
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn a_server_that_is_gone_is_told_within_a_lease() {
+    let mut server = OwnServer::start().await;
+    let ylock = client(vec![server.host()]).await;
+    let guard = ylock.locks("users").write("alice").await.unwrap();
+    server.kill();
+    let since = Instant::now();
+    let error = within("the waiter is told", ylock.locks("users").write("bob")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    assert!(since.elapsed() < LEASE * 2, "{:?}", since.elapsed());
+    assert_eq!(within("the holder is told", guard.lost()).await, LossReason::Lapsed);
+}

@@ -1,0 +1,72 @@
+//! What servers, lines and administrators do to locks. Each test has servers of its own, and breaks them.
+#![allow(clippy::disallowed_methods, reason = "tests of real servers wait in real time")]
+
+mod chaos;
+mod ensemble;
+mod lines;
+mod own_server;
+#[path = "../server/mod.rs"]
+mod server;
+mod stored;
+mod thief;
+#[cfg(feature = "tls")]
+mod tls;
+
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use ylock_core::url::Host;
+use ylock_core::{Guard, Options, Ylock};
+use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
+
+/// With the sessions of 3.6 s that go with it.
+const LEASE: Duration = Duration::from_secs(3);
+const SESSION: Duration = Duration::from_millis(3_600);
+
+/// Where the lock of most tests is.
+const LOCK: &str = "/ylock/24/users:alice";
+
+fn options(hosts: Vec<Host>) -> ZookeeperOptions {
+    ZookeeperOptions::new(hosts).with_lease(LEASE)
+}
+
+async fn client_with(options: ZookeeperOptions) -> Ylock {
+    let lease = options.lease();
+    let engine = ZookeeperEngine::connect(&options).await.expect("the server answers");
+    Ylock::new(engine).with_options(Options::default().with_lease(lease))
+}
+
+async fn client(hosts: Vec<Host>) -> Ylock {
+    client_with(options(hosts)).await
+}
+
+async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(30), future).await.unwrap_or_else(|_| panic!("{what}: stuck"))
+}
+
+async fn until(what: &str, condition: impl AsyncFn() -> bool) {
+    within(what, async {
+        while !condition().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
+async fn waiters(ylock: &Ylock) -> usize {
+    ylock.inspect("users", "alice").await.map_or(0, |seen| seen.queue.len())
+}
+
+/// Waits for the lock in a task. Returns when the queue shows it.
+async fn queue_up(ylock: &Ylock, seen_by: &Ylock) -> JoinHandle<Guard> {
+    let before = waiters(seen_by).await;
+    let locks = ylock.locks("users");
+    let waiting = tokio::spawn(async move { locks.write("alice").await.unwrap() });
+    until("somebody waits", async || waiters(seen_by).await > before).await;
+    waiting
+}
+
+/// The paths of all contenders of one lock.
+async fn contenders(hosts: &[Host], lock: &str) -> Vec<String> {
+    server::raw(hosts).await.list_children(lock).await.unwrap_or_default()
+}

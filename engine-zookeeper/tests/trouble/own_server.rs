@@ -1,0 +1,175 @@
+//! ZooKeeper servers that belong to one test.
+
+use std::fmt::Write as _;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use ylock_core::url::Host;
+
+use super::server::host;
+
+/// Short, so that sessions end soon after their time.
+const TICK: &str = "250";
+
+/// One server, alone or of an ensemble.
+pub(crate) struct OwnServer {
+    address: String,
+    folder: PathBuf,
+    java_options: Vec<String>,
+    child: Child,
+}
+
+impl OwnServer {
+    pub(crate) async fn start() -> Self {
+        Self::start_with("").await
+    }
+
+    /// With more lines of configuration; `{folder}` stands for its folder.
+    pub(crate) async fn start_with(more: &str) -> Self {
+        let server = Self::launch("127.0.0.1", free_port("127.0.0.1"), None, more, &[]);
+        server.until_it_serves().await;
+        server
+    }
+
+    fn launch(ip: &str, port: u16, number: Option<usize>, more: &str, java_options: &[&str]) -> Self {
+        let folder = std::env::temp_dir().join(format!("ylock-zookeeper-{}", ylock_core::Owner::new()));
+        std::fs::create_dir_all(folder.join("data")).unwrap();
+        if let Some(number) = number {
+            std::fs::write(folder.join("data/myid"), number.to_string()).unwrap();
+        }
+        let mut config = format!("dataDir={}/data\n", folder.display());
+        let more = more.replace("{folder}", &folder.display().to_string());
+        write!(
+            config,
+            "clientPort={port}\nclientPortAddress={ip}\ntickTime={TICK}\nmaxSessionTimeout=600000\n"
+        )
+        .unwrap();
+        write!(config, "admin.enableServer=false\n4lw.commands.whitelist=srvr\nmaxClientCnxns=0\n{more}\n")
+            .unwrap();
+        std::fs::write(folder.join("zoo.cfg"), config).unwrap();
+        let java_options: Vec<_> = java_options.iter().map(|&word| word.to_owned()).collect();
+        let child = spawn(&folder, &java_options);
+        Self { address: format!("{ip}:{port}"), folder, java_options, child }
+    }
+
+    pub(crate) fn host(&self) -> Host {
+        host(&self.address)
+    }
+
+    /// `kill -9`.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// On its old port, with what is on its disk.
+    pub(crate) async fn start_again(&mut self) {
+        self.child = spawn(&self.folder, &self.java_options);
+        self.until_it_serves().await;
+    }
+
+    /// Stops its process, as a machine does that hangs.
+    pub(crate) fn freeze(&self) {
+        self.signal("-STOP");
+    }
+
+    pub(crate) fn thaw(&self) {
+        self.signal("-CONT");
+    }
+
+    fn signal(&self, signal: &str) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+    }
+
+    /// What it says of itself, if it answers.
+    pub(crate) async fn describe(&self) -> Option<String> {
+        let asking = async {
+            let mut stream = TcpStream::connect(&self.address).await.ok()?;
+            stream.write_all(b"srvr").await.ok()?;
+            let mut text = String::new();
+            stream.read_to_string(&mut text).await.ok()?;
+            Some(text)
+        };
+        tokio::time::timeout(Duration::from_secs(2), asking).await.ok().flatten()
+    }
+
+    pub(crate) async fn until_it_serves(&self) {
+        let serving = async {
+            while !self.describe().await.is_some_and(|text| text.contains("Mode: ")) {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), serving).await.expect("the server serves");
+    }
+}
+
+impl Drop for OwnServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Three servers, on three addresses as on three machines.
+pub(crate) struct OwnEnsemble(pub(crate) Vec<OwnServer>);
+
+impl OwnEnsemble {
+    pub(crate) async fn start(java_options: &[&str]) -> Self {
+        let ip = |number: usize| format!("127.0.0.{number}");
+        let mut peers = "initLimit=40\nsyncLimit=20\n".to_owned();
+        for number in 1..=3 {
+            let ip = ip(number);
+            writeln!(peers, "server.{number}={ip}:{}:{}", free_port(&ip), free_port(&ip)).unwrap();
+        }
+        let launch = |number: usize| {
+            OwnServer::launch(&ip(number), free_port(&ip(number)), Some(number), &peers, java_options)
+        };
+        let ensemble = Self((1..=3).map(launch).collect());
+        for server in &ensemble.0 {
+            server.until_it_serves().await;
+        }
+        ensemble
+    }
+
+    pub(crate) fn hosts(&self) -> Vec<Host> {
+        self.0.iter().map(OwnServer::host).collect()
+    }
+
+    /// Which of them leads.
+    pub(crate) async fn leader(&self) -> usize {
+        for (number, server) in self.0.iter().enumerate() {
+            if server.describe().await.is_some_and(|text| text.contains("Mode: leader")) {
+                return number;
+            }
+        }
+        panic!("nobody leads");
+    }
+}
+
+pub(crate) fn free_port(ip: &str) -> u16 {
+    let ip: Ipv4Addr = ip.parse().unwrap();
+    TcpListener::bind((ip, 0)).unwrap().local_addr().unwrap().port()
+}
+
+fn spawn(folder: &Path, java_options: &[String]) -> Child {
+    let variable = |name: &str| {
+        std::env::var(name)
+            .unwrap_or_else(|_| panic!("{name}: run `cargo xtask test zookeeper`, which sets it"))
+    };
+    Command::new(variable("YLOCK_TEST_JAVA"))
+        .args(["-Xmx64m", "-XX:+UseSerialGC"])
+        .args(java_options)
+        .args(["-cp", &format!("{}/*", variable("YLOCK_TEST_ZOOKEEPER_JARS"))])
+        .arg("org.apache.zookeeper.server.quorum.QuorumPeerMain")
+        .arg(folder.join("zoo.cfg"))
+        .stdout(std::fs::File::create(folder.join("log")).unwrap())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("java starts")
+}

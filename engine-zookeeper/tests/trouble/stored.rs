@@ -1,0 +1,160 @@
+//! What others put, change and forbid among the nodes.
+
+use std::time::Duration;
+
+use ylock_core::url::Secret;
+use ylock_core::{ErrorKind, LossReason, Unlocked};
+use ylock_engine_zookeeper::ZookeeperEngine;
+use ylock_engine_zookeeper::options::Access;
+use zookeeper_client::{Acls, CreateMode};
+
+use super::own_server::OwnServer;
+use super::server::proxy::{Line, Proxy};
+use super::{LOCK, client, client_with, contenders, options, queue_up, server, within};
+
+/// It may be of a later version, and stand for somebody who is inside.
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn a_foreign_node_in_a_lock_is_told_and_elsewhere_does_no_harm() {
+    let server = OwnServer::start().await;
+    let ylock = client(vec![server.host()]).await;
+    drop(ylock.locks("users").write("alice").await.unwrap());
+    let raw = server::raw(&[server.host()]).await;
+    let options = CreateMode::Persistent.with_acls(Acls::anyone_all());
+    raw.mkdir(&format!("{LOCK}/lock-0000000001"), &options).await.unwrap();
+    raw.mkdir("/ylock/something/else", &options).await.unwrap();
+    raw.mkdir("/ylock/24/something", &options).await.unwrap();
+    for _ in 0..2 {
+        let error = within("it is told", ylock.locks("users").write("alice")).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unexpected, "{error}");
+        assert!(error.to_string().contains("lock-0000000001"), "{error}");
+    }
+    assert_eq!(ylock.locks("users").try_write("alice").await.unwrap_err().kind(), ErrorKind::Unexpected);
+    super::until("nothing of it is left", async || contenders(&[server.host()], LOCK).await.len() == 1).await;
+    drop(within("another name", ylock.locks("users").write("bob")).await.unwrap());
+    raw.delete(&format!("{LOCK}/lock-0000000001"), None).await.unwrap();
+    drop(within("it is free", ylock.locks("users").write("alice")).await.unwrap());
+}
+
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn a_node_that_was_deleted_by_hand_is_told_at_the_next_renewal() {
+    let server = OwnServer::start().await;
+    let (one, two) = (client(vec![server.host()]).await, client(vec![server.host()]).await);
+    let raw = server::raw(&[server.host()]).await;
+    let guard = one.locks("users").write("alice").await.unwrap();
+    for child in raw.list_children(LOCK).await.unwrap() {
+        raw.delete(&format!("{LOCK}/{child}"), None).await.unwrap();
+    }
+    raw.delete(LOCK, None).await.unwrap();
+    assert_eq!(within("the holder is told", guard.lost()).await, LossReason::Gone);
+    assert_eq!(within("given back", guard.unlock()).await.unwrap(), Unlocked::WasLost);
+    let guard = within("another one gets in", two.locks("users").write("alice")).await.unwrap();
+    // Also one that waits finds out, and queues again.
+    let waiting = queue_up(&one, &two).await;
+    for child in raw.list_children(LOCK).await.unwrap() {
+        if raw.get_data(LOCK).await.is_ok() && !child.ends_with("0000000000") {
+            raw.delete(&format!("{LOCK}/{child}"), None).await.unwrap();
+        }
+    }
+    tokio::time::sleep(super::LEASE * 3).await;
+    assert!(guard.is_valid() && !waiting.is_finished());
+    drop(guard);
+    drop(within("the waiter gets in", waiting).await.unwrap());
+}
+
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn everything_that_was_deleted_by_hand_is_made_again() {
+    let server = OwnServer::start().await;
+    let ylock = client_with(options(vec![server.host()]).with_base("/some/where")).await;
+    drop(ylock.locks("users").write("alice").await.unwrap());
+    let raw = server::raw(&[server.host()]).await;
+    super::until("the lock's node is gone", async || {
+        raw.count_descendants_number("/some/where").await == Ok(1)
+    })
+    .await;
+    for path in ["/some/where/24", "/some/where", "/some"] {
+        raw.delete(path, None).await.unwrap();
+    }
+    let guard = within("it works again", ylock.locks("users").write("alice")).await.unwrap();
+    assert_eq!(raw.get_data("/some/where/24/users:alice").await.unwrap().0, b"5:usersalice");
+    tokio::time::sleep(super::LEASE).await;
+    assert!(guard.is_valid());
+}
+
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn nodes_of_the_creator_are_closed_to_others() {
+    let server = OwnServer::start().await;
+    let login = |user: &str, password: &str| {
+        options(vec![server.host()]).with_access(Access::Creator).with_login(user, Secret::new(password))
+    };
+    let ylock = client_with(login("me", "p@ss")).await;
+    let same = client_with(login("me", "p@ss")).await;
+    let guard = ylock.locks("users").write("alice").await.unwrap();
+    assert!(same.locks("users").try_write("alice").await.unwrap().is_none());
+    for options in [login("me", "wrong"), login("you", "p@ss"), options(vec![server.host()])] {
+        // The path is there, so connecting works, and only the first lock shows it.
+        let error = match ZookeeperEngine::connect(&options).await {
+            Ok(engine) => {
+                let stranger = ylock_core::Ylock::new(engine);
+                within("it is told", stranger.locks("users").write("alice")).await.unwrap_err()
+            }
+            Err(error) => error,
+        };
+        assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+        assert!(!format!("{error:?} {error}").contains("p@ss"), "{error}");
+    }
+    assert!(guard.is_valid());
+    drop(guard);
+    drop(within("the same user", same.locks("users").write("alice")).await.unwrap());
+}
+
+/// The server would not start again if the end of one session were too much for one record.
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn a_client_cannot_have_more_than_its_server_can_end_and_the_server_starts_again() {
+    let mut server = OwnServer::start().await;
+    // A long path, so that fewer locks are enough.
+    let base = format!("/{}", "x".repeat(199));
+    let proxy = Proxy::before(&[server.host()]).await;
+    let ylock = client_with(options(proxy.hosts()).with_base(&base)).await;
+    let name = |number: usize| format!("{number:05}{}", "x".repeat(30));
+    let locks = ylock.locks("g");
+    let mut tasks = Vec::new();
+    for task in 0..32 {
+        let locks = locks.clone();
+        tasks.push(tokio::spawn(async move {
+            let mut guards = Vec::new();
+            for number in (task..20_000).step_by(32) {
+                match locks.write(name(number)).await {
+                    Ok(guard) => guards.push(guard),
+                    Err(error) => return (guards, Some(error)),
+                }
+            }
+            (guards, None)
+        }));
+    }
+    let mut held = Vec::new();
+    for task in tasks {
+        let (guards, error) = tokio::time::timeout(Duration::from_secs(100), task).await.unwrap().unwrap();
+        let error = error.expect("too many");
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+        assert!(error.to_string().contains("so many locks"), "{error}");
+        held.extend(guards);
+    }
+    assert!(held.len() > 3_000, "{}", held.len());
+    // Not given back one by one: the session ends with all of them.
+    let other = client(vec![server.host()]).await;
+    let raw = server::raw(&[server.host()]).await;
+    assert!(raw.count_descendants_number(&base).await.unwrap() >= 2 * held.len());
+    proxy.set(Line::Cut);
+    super::until("the session ends", async || {
+        raw.count_descendants_number(&base).await.is_ok_and(|count| count <= 300 + held.len())
+    })
+    .await;
+    server.kill();
+    server.start_again().await;
+    super::until("it serves again", async || other.inspect("users", "alice").await.is_ok()).await;
+}

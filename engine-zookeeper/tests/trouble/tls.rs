@@ -1,0 +1,77 @@
+//! A server that wants TLS.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, KeyUsagePurpose, SanType};
+use ylock_core::ErrorKind;
+use ylock_core::url::EngineUrl;
+use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
+
+use super::client_with;
+use super::own_server::{OwnServer, free_port};
+
+/// A folder with an authority, and a certificate for 127.0.0.1 that it vouches for.
+struct Papers(PathBuf);
+
+impl Papers {
+    fn make() -> Self {
+        let folder = std::env::temp_dir().join(format!("ylock-papers-{}", ylock_core::Owner::new()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        let mut params = CertificateParams::default();
+        params.subject_alt_names = vec![SanType::IpAddress(IpAddr::V4(Ipv4Addr::LOCALHOST))];
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &authority).unwrap();
+        std::fs::write(folder.join("ca.pem"), authority.pem()).unwrap();
+        let server = format!("{}{}{}", key.serialize_pem(), certificate.pem(), authority.pem());
+        std::fs::write(folder.join("server.pem"), server).unwrap();
+        Self(folder)
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+}
+
+impl Drop for Papers {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn options(url: &str) -> ZookeeperOptions {
+    ZookeeperOptions::from_url(&EngineUrl::parse(url).unwrap(), &ylock_core::Options::default()).unwrap()
+}
+
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn tls_and_a_login_are_told_by_the_url() {
+    let (papers, stranger, port) = (Papers::make(), Papers::make(), free_port("127.0.0.1"));
+    let more = format!(
+        "secureClientPort={port}\nsecureClientPortAddress=127.0.0.1\n\
+         serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory\n\
+         ssl.keyStore.location={}\nssl.keyStore.type=PEM\nssl.trustStore.location={}\nssl.trustStore.type=PEM\n\
+         ssl.clientAuth=none",
+        papers.file("server.pem"),
+        papers.file("ca.pem")
+    );
+    let _server = OwnServer::start_with(&more).await;
+    let url = |ca: &str| {
+        format!(
+            "zookeeper://me:p%40ss@127.0.0.1:{port}/locks?connect_timeout=3s&tls=on&acl=creator&tls_ca={ca}"
+        )
+    };
+    let ylock = client_with(options(&url(&papers.file("ca.pem")))).await;
+    assert!(ylock.locks("users").write("alice").await.unwrap().is_valid());
+    for (ca, kind) in
+        [(stranger.file("ca.pem"), ErrorKind::Unavailable), ("/nowhere.pem".to_owned(), ErrorKind::Config)]
+    {
+        let error = ZookeeperEngine::connect(&options(&url(&ca))).await.unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
+        assert!(!format!("{error} {error:?}").contains("p@ss"), "{error}");
+    }
+}
