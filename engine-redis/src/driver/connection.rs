@@ -66,10 +66,12 @@ impl Connection {
         }
     }
 
-    /// Connects, and looks whether the server will do.
+    /// Connects, and looks whether the server will do. On a connection of its own: one that is too old would refuse the scripts,
+    /// and say something else.
     pub(super) async fn check(&self, kind: server::Kind) -> Result<()> {
-        let mut live = self.live().await?;
-        server::check(&mut live.connection, &live.address, kind).await
+        let address = self.where_it_is().await?;
+        let mut connection = self.access.connect(&address).await?;
+        server::check(&mut connection, &address, kind).await
     }
 
     /// Calls a script. An error means: *it may have happened, or still happen*.
@@ -162,10 +164,7 @@ impl Connection {
         if let Some(live) = self.slot().clone() {
             return Ok(live);
         }
-        let address = match &self.whereabouts {
-            Whereabouts::Known(address) => address.clone(),
-            Whereabouts::Asked(sentinels) => sentinels.master().await?,
-        };
+        let address = self.where_it_is().await?;
         let mut connection = self.access.connect(&address).await?;
         for script in scripts::ALL {
             script.load().exec_async(&mut connection).await.map_err(errors::classify)?;
@@ -173,6 +172,13 @@ impl Connection {
         let live = Live { connection, address: Arc::new(address) };
         *self.slot() = Some(live.clone());
         Ok(live)
+    }
+
+    async fn where_it_is(&self) -> Result<Address> {
+        match &self.whereabouts {
+            Whereabouts::Known(address) => Ok(address.clone()),
+            Whereabouts::Asked(sentinels) => sentinels.master().await,
+        }
     }
 
     fn failed(&self, live: &Live, error: RedisError) -> Error {
