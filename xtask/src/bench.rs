@@ -14,14 +14,20 @@ use crate::{
 pub(crate) fn bench(places: &Places, of: Bench, arguments: &[String]) -> Result<ExitCode> {
     let mut command = cargo::cargo();
     command.arg("bench");
+    let engine =
+        |name: &str| ["-p".to_owned(), format!("ylock-engine-{name}"), "--bench".to_owned(), name.to_owned()];
     let servers = match of {
         Bench::Cassandra => {
-            command.args(["-p", "ylock-engine-cassandra", "--all-features", "--bench", "cassandra"]);
+            command.args(engine("cassandra"));
             Some(Servers::start(places, &[Server::Cassandra])?)
         }
         Bench::Redis => {
-            command.args(["-p", "ylock-engine-redis", "--all-features", "--bench", "redis"]);
+            command.args(engine("redis"));
             Some(Servers::start(places, &[Server::Redis])?)
+        }
+        Bench::Zookeeper => {
+            command.args(engine("zookeeper"));
+            Some(Servers::start(places, &[Server::Zookeeper])?)
         }
         Bench::Core => {
             // By pattern: `--benches` would also run the unit tests, which do not know a benchmark's arguments.

@@ -61,7 +61,10 @@ fn no_driver_by_default() -> Result<()> {
         bail!("`{shown}` failed: {}", String::from_utf8_lossy(&output.stderr));
     }
     let tree = String::from_utf8_lossy(&output.stdout);
-    match tree.lines().find(|line| ["scylla ", "redis "].iter().any(|driver| line.starts_with(driver))) {
+    match tree
+        .lines()
+        .find(|line| ["scylla ", "redis ", "zookeeper-client "].iter().any(|driver| line.starts_with(driver)))
+    {
         Some(driver) => bail!("the default features of `ylock` bring {driver}"),
         None => Ok(()),
     }

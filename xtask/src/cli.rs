@@ -85,6 +85,7 @@ pub(crate) enum Bench {
     Redis,
     /// The old lock of the thesis against its queue lock (`-- --help` for its options)
     Thesis,
+    Zookeeper,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]

@@ -1,0 +1,27 @@
+//! How long the locks of a killed process stay closed.
+
+use std::time::Duration;
+
+use ylock_core::testkit::measure::crash;
+
+/// The first argument of the process that is killed.
+pub(crate) const ROLE: &str = "hold-until-killed";
+const SESSION: Duration = Duration::from_secs(4);
+const LEASE: Duration = Duration::from_secs(3);
+const ROUNDS: u32 = 3;
+
+pub(crate) async fn run() {
+    for round in 1..=ROUNDS {
+        let waiter = super::client_with(SESSION, LEASE).await.ylock;
+        // Somewhere between two heartbeats.
+        let time = crash::time_to_next(ROLE, waiter, Duration::from_millis(700) * round).await;
+        println!(
+            "kill -9 of the holder, session 4 s: next one in after {:.2} s  (target 4 s and a tick)",
+            time.as_secs_f64()
+        );
+    }
+}
+
+pub(crate) async fn hold_until_killed(group: &str) {
+    crash::hold_until_killed(super::client_with(SESSION, LEASE).await.ylock, group).await;
+}

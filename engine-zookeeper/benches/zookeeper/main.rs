@@ -1,0 +1,89 @@
+//! The figures of the engine, against the same requests sent by hand on one session of the same driver, in the same run.
+//!
+//! `cargo xtask bench zookeeper [-- ARM...]`; without a name all arms run.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a benchmark measures real time, and its workers are its own tasks"
+)]
+#![allow(missing_docs, reason = "a benchmark has no users")]
+
+mod crash;
+mod hand_over;
+mod held;
+mod stress;
+mod uncontended;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use ylock_core::testkit::measure::Measured;
+use ylock_core::url::Host;
+use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
+
+const ARMS: [&str; 5] = ["uncontended", "hand-over", "crash", "held", "stress"];
+const SESSION: Duration = Duration::from_secs(10);
+const LEASE: Duration = Duration::from_secs(8);
+
+fn main() {
+    let arms: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    match arms.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [crash::ROLE, group] => return runtime.block_on(crash::hold_until_killed(group)),
+        [stress::ROLE, folder, name] => return runtime.block_on(stress::work(folder, name)),
+        _ => {}
+    }
+    let wanted = |arm: &str| arms.is_empty() || arms.iter().any(|name| name == arm);
+    for arm in ARMS.into_iter().filter(|arm| wanted(arm)) {
+        println!("\n## {arm}");
+        runtime.block_on(run(arm));
+    }
+}
+
+async fn run(arm: &str) {
+    match arm {
+        "uncontended" => uncontended::run().await,
+        "hand-over" => hand_over::run().await,
+        "crash" => crash::run().await,
+        "held" => held::run().await,
+        _ => stress::run().await,
+    }
+}
+
+/// A client; what the server received since it began counts as its requests.
+pub(crate) async fn client() -> Measured {
+    client_with(SESSION, LEASE).await
+}
+
+pub(crate) async fn client_with(session: Duration, lease: Duration) -> Measured {
+    let host = address();
+    let (name, port) = host.rsplit_once(':').expect("host:port");
+    let host = Host { name: name.to_owned(), port: port.parse().ok() };
+    let options =
+        ZookeeperOptions::new(vec![host]).with_base("/ylock-bench").with_lease(lease).with_session(session);
+    let engine = ZookeeperEngine::connect(&options).await.expect("the server answers");
+    Measured::new(engine, lease, |_| received())
+}
+
+/// Of all clients together.
+fn received() -> u64 {
+    let line = ask("srvr").lines().find_map(|line| line.strip_prefix("Received: ").map(str::to_owned));
+    line.and_then(|count| count.trim().parse().ok()).expect("a count")
+}
+
+/// What the server answers to one of its four letter words.
+pub(crate) fn ask(word: &str) -> String {
+    let mut stream = TcpStream::connect(address()).expect("the server answers");
+    stream.write_all(word.as_bytes()).expect("asked");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
+}
+
+pub(crate) fn address() -> String {
+    std::env::var("YLOCK_TEST_ZOOKEEPER").unwrap_or_else(|_| "127.0.0.1:2181".to_owned())
+}
+
+pub(crate) async fn raw() -> zookeeper_client::Client {
+    zookeeper_client::Client::connect(&address()).await.expect("the server answers")
+}
