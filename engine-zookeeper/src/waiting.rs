@@ -210,12 +210,12 @@ impl<'a> Way<'a> {
             Err(Fault::NoNode) => return Ok(AT_ONCE),
             Err(fault) => return Err(to_error(fault)),
         };
-        let mut gone = Box::pin(told.changed());
+        let mut gone = Box::pin(told.fires());
         let lease = self.request.lease.min(session.longest_lease());
         for _ in 0..SIGNS_PER_LOOK {
             tokio::select! {
                 biased;
-                _ = &mut gone => break,
+                () = &mut gone => break,
                 () = session.environment.sleep(lease / SIGNS_PER_LEASE) => {}
             }
             let now = session.now();
