@@ -139,7 +139,7 @@ impl<'a> Way<'a> {
         own: Name,
         token: Option<StoreToken>,
     ) -> Result<Step> {
-        let path = place.child(&own.to_string());
+        let (path, just_made) = (place.child(&own.to_string()), token.is_some());
         let (all, token) = match token.or_else(|| self.known_token(session)) {
             Some(token) => (session.list(place).await, Ok(Some(token))),
             // The token is asked for once, together with the first look.
@@ -147,6 +147,10 @@ impl<'a> Way<'a> {
         };
         let all = names(&all.map_err(to_error)?)?;
         let token = token.map_err(to_error)?;
+        if all.len() == 1 && just_made {
+            // Not any more: nobody was there when it came.
+            session.claims.note_busy(place, false);
+        }
         session.claims.with(own.tag.id, |claim| {
             claim.alone = all.len() == 1;
             claim.content.token = token.or(claim.content.token);
