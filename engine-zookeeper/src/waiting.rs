@@ -155,7 +155,18 @@ impl<'a> Way<'a> {
             claim.alone = all.len() == 1;
             claim.content.token = token.or(claim.content.token);
         });
-        match (judge(&all, &own), token) {
+        self.decide(session, place, own, judge(&all, &own), token).await
+    }
+
+    async fn decide(
+        &self,
+        session: &Arc<Session>,
+        place: &Place,
+        own: Name,
+        verdict: Verdict,
+        token: Option<StoreToken>,
+    ) -> Result<Step> {
+        match (verdict, token) {
             (Verdict::Enters { contended }, Some(token)) => {
                 self.granted(session, own, token, contended).await
             }
