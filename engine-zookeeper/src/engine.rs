@@ -22,6 +22,9 @@ use crate::{inspect, leaving, renewing};
 const CLOSE_STEPS: u32 = 20;
 
 /// Locks on a ZooKeeper ensemble: one queue of ephemeral nodes each, all of one session.
+///
+/// The session lives in the runtime in which it was made. When that ends, so does the session, and its locks are lost; the next use in another
+/// runtime makes a new one.
 pub struct ZookeeperEngine {
     connection: Connection,
     environment: Arc<dyn Environment>,

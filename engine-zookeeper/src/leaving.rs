@@ -136,7 +136,8 @@ impl Removal {
     }
 
     async fn remove(&self, name: Name) -> Result<bool> {
-        if !self.alone {
+        // Two who take turns are alone at each look, and not when they leave.
+        if !self.alone || self.session.claims.is_busy(&self.place) {
             return self.remove_own(name).await;
         }
         match self.session.remove_both(&self.place, &name).await {
@@ -144,7 +145,10 @@ impl Removal {
                 self.session.claims.note_busy(&self.place, false);
                 Ok(true)
             }
-            Err(Fault::NotEmpty) => self.remove_own(name).await,
+            Err(Fault::NotEmpty) => {
+                self.session.claims.note_busy(&self.place, true);
+                self.remove_own(name).await
+            }
             Err(fault) => none_if_gone(fault),
         }
     }

@@ -139,7 +139,7 @@ impl<'a> Way<'a> {
         own: Name,
         token: Option<StoreToken>,
     ) -> Result<Step> {
-        let path = place.child(&own.to_string());
+        let (path, just_made) = (place.child(&own.to_string()), token.is_some());
         let (all, token) = match token.or_else(|| self.known_token(session)) {
             Some(token) => (session.list(place).await, Ok(Some(token))),
             // The token is asked for once, together with the first look.
@@ -147,11 +147,26 @@ impl<'a> Way<'a> {
         };
         let all = names(&all.map_err(to_error)?)?;
         let token = token.map_err(to_error)?;
+        if all.len() == 1 && just_made {
+            // Not any more: nobody was there when it came.
+            session.claims.note_busy(place, false);
+        }
         session.claims.with(own.tag.id, |claim| {
             claim.alone = all.len() == 1;
             claim.content.token = token.or(claim.content.token);
         });
-        match (judge(&all, &own), token) {
+        self.decide(session, place, own, judge(&all, &own), token).await
+    }
+
+    async fn decide(
+        &self,
+        session: &Arc<Session>,
+        place: &Place,
+        own: Name,
+        verdict: Verdict,
+        token: Option<StoreToken>,
+    ) -> Result<Step> {
+        match (verdict, token) {
             (Verdict::Enters { contended }, Some(token)) => {
                 self.granted(session, own, token, contended).await
             }
@@ -210,12 +225,12 @@ impl<'a> Way<'a> {
             Err(Fault::NoNode) => return Ok(AT_ONCE),
             Err(fault) => return Err(to_error(fault)),
         };
-        let mut gone = Box::pin(told.changed());
+        let mut gone = Box::pin(told.fires());
         let lease = self.request.lease.min(session.longest_lease());
         for _ in 0..SIGNS_PER_LOOK {
             tokio::select! {
                 biased;
-                _ = &mut gone => break,
+                () = &mut gone => break,
                 () = session.environment.sleep(lease / SIGNS_PER_LEASE) => {}
             }
             let now = session.now();

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Mutex as AsyncMutex;
-use ylock_core::environment::Environment;
+use ylock_core::environment::{Environment, Moment};
 use ylock_core::{Error, ErrorKind, Result};
 use zookeeper_client::{Client, Connector};
 
@@ -63,32 +63,40 @@ impl Connection {
         if self.state().closed {
             return Err(closed());
         }
-        let client = tokio::select! {
+        let (client, sent) = tokio::select! {
             biased;
             client = self.connect() => client?,
             () = self.environment.sleep(self.options.connect_timeout()) => return Err(self.nobody(None)),
         };
-        self.begin(client)
+        self.begin(client, sent)
     }
 
-    fn begin(&self, client: Client) -> Result<Arc<Session>> {
+    fn begin(&self, client: Client, sent: Moment) -> Result<Arc<Session>> {
         let mut state = self.state();
         if state.closed {
             return Err(closed());
         }
         state.sessions += 1;
         let session = Session::new(client, state.sessions, Arc::clone(&self.environment), &self.options);
+        // A session is made by a write as well.
+        session.confirm(sent);
         let session = Arc::new(session);
         state.current = Some(Arc::clone(&session));
         drop(state);
+        let (granted, lease) = (session.timeout(), session.longest_lease());
+        if lease < self.options.lease() {
+            tracing::warn!(session = ?granted, ?lease, "the servers grant a short session; no lease is longer than this");
+        }
         pulse::look_after(&session);
         Ok(session)
     }
 
-    async fn connect(&self) -> Result<Client> {
+    /// Answers also when it was asked for.
+    async fn connect(&self) -> Result<(Client, Moment)> {
         loop {
+            let sent = self.environment.now();
             match self.connector()?.connect(&self.options.cluster()).await {
-                Ok(client) => return Ok(client),
+                Ok(client) => return Ok((client, sent)),
                 // It gives up after the time of a session, which may be short.
                 Err(Fault::Timeout | Fault::ConnectionLoss | Fault::NoHosts) => {}
                 Err(fault @ (Fault::AuthFailed | Fault::BadArguments(_))) => return Err(to_error(fault)),

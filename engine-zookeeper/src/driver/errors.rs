@@ -23,9 +23,17 @@ pub(crate) fn had_no_effect(fault: &Fault) -> bool {
     )
 }
 
-/// Whether the session is of no use any more.
+/// Whether the session is of no use any more. The driver answers something "unexpected" when the runtime is gone in which it made
+/// the session.
 pub(super) fn ends_session(fault: &Fault) -> bool {
-    matches!(fault, Fault::SessionExpired | Fault::ClientClosed | Fault::AuthFailed | Fault::NoHosts)
+    matches!(
+        fault,
+        Fault::SessionExpired
+            | Fault::ClientClosed
+            | Fault::AuthFailed
+            | Fault::NoHosts
+            | Fault::UnexpectedError(_)
+    )
 }
 
 /// What happened, in our words, with the driver's error as its source.

@@ -1,5 +1,8 @@
 //! What is asked of the servers. Every request may be answered late or never: then nobody knows whether it happened.
 
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt;
 use ylock_core::StoreToken;
 use zookeeper_client::{CreateMode, MultiWriteResult, OneshotWatcher, Stat};
 
@@ -17,7 +20,16 @@ pub(crate) struct Made {
 }
 
 /// Something that fires once, when a node changes or the session ends.
-pub(crate) type Told = OneshotWatcher;
+#[derive(Debug)]
+pub(crate) struct Told(OneshotWatcher);
+
+impl Told {
+    /// Ends when it fires.
+    pub(crate) async fn fires(self) {
+        // The driver panics when the runtime is gone in which it made the session. Then there is nothing more to wait for.
+        drop(AssertUnwindSafe(self.0.changed()).catch_unwind().await);
+    }
+}
 
 impl Session {
     /// Makes a node and those above it, unless they are there.
@@ -123,7 +135,8 @@ impl Session {
 
     /// The same, and something that fires when it changes.
     pub(crate) async fn list_and_watch(&self, place: &Place) -> Result<(Vec<String>, Told), Fault> {
-        self.timed(self.client.list_and_watch_children(&place.lock)).await
+        let (all, told) = self.timed(self.client.list_and_watch_children(&place.lock)).await?;
+        Ok((all, Told(told)))
     }
 
     /// The token that a contender has from the transaction that made its node. `None` if it is not there.
@@ -141,7 +154,7 @@ impl Session {
     /// The content of a contender, and something that fires when it changes or is gone. Leaves no watch behind if it is gone already.
     pub(crate) async fn read_and_watch(&self, path: &str) -> Result<(Vec<u8>, Told), Fault> {
         let (content, _, told) = self.timed(self.client.get_and_watch_data(path)).await?;
-        Ok((content, told))
+        Ok((content, Told(told)))
     }
 
     /// How many children a node has. `None` if it is not there.

@@ -87,6 +87,11 @@ impl Session {
         self.heart.confirmed()
     }
 
+    /// A write was confirmed that was sent then.
+    pub(super) fn confirm(&self, sent: Moment) {
+        self.heart.confirm(sent);
+    }
+
     /// See [`heart`](super::heart). Answers when it was sent.
     pub(crate) async fn beat(&self) -> Result<Moment, Fault> {
         self.heart.beat(|| self.now(), || self.check()).await

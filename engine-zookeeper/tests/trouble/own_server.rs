@@ -48,8 +48,11 @@ impl OwnServer {
             "clientPort={port}\nclientPortAddress={ip}\ntickTime={TICK}\nmaxSessionTimeout=600000\n"
         )
         .unwrap();
-        write!(config, "admin.enableServer=false\n4lw.commands.whitelist=srvr\nmaxClientCnxns=0\n{more}\n")
-            .unwrap();
+        write!(
+            config,
+            "admin.enableServer=false\n4lw.commands.whitelist=srvr,mntr\nmaxClientCnxns=0\n{more}\n"
+        )
+        .unwrap();
         std::fs::write(folder.join("zoo.cfg"), config).unwrap();
         let java_options: Vec<_> = java_options.iter().map(|&word| word.to_owned()).collect();
         let child = spawn(&folder, &java_options);
@@ -88,9 +91,20 @@ impl OwnServer {
 
     /// What it says of itself, if it answers.
     pub(crate) async fn describe(&self) -> Option<String> {
+        self.ask("srvr").await
+    }
+
+    /// One of the numbers that it counts.
+    pub(crate) async fn number(&self, name: &str) -> u64 {
+        let text = self.ask("mntr").await.expect("the server answers");
+        let line = text.lines().find_map(|line| line.strip_prefix(name)).expect("a number of this name");
+        line.trim().parse().expect("a number")
+    }
+
+    async fn ask(&self, word: &str) -> Option<String> {
         let asking = async {
             let mut stream = TcpStream::connect(&self.address).await.ok()?;
-            stream.write_all(b"srvr").await.ok()?;
+            stream.write_all(word.as_bytes()).await.ok()?;
             let mut text = String::new();
             stream.read_to_string(&mut text).await.ok()?;
             Some(text)

@@ -158,3 +158,31 @@ async fn a_client_cannot_have_more_than_its_server_can_end_and_the_server_starts
     server.start_again().await;
     super::until("it serves again", async || other.inspect("users", "alice").await.is_ok()).await;
 }
+
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn each_who_waits_has_one_watch_and_a_release_wakes_one() {
+    let server = OwnServer::start().await;
+    let calm = options(vec![server.host()]).with_lease(Duration::from_secs(60));
+    let holder = client_with(calm.clone()).await;
+    let guard = holder.locks("users").write("alice").await.unwrap();
+    let mut waiting = Vec::new();
+    for _ in 0..20 {
+        let client = client_with(calm.clone()).await;
+        waiting.push((queue_up(&client, &holder).await, client));
+    }
+    super::until("all watch", async || server.number("zk_watch_count").await == 20).await;
+    let before = server.number("zk_packets_received").await;
+    guard.unlock().await.unwrap();
+    let (first, _client) = waiting.remove(0);
+    let guard = within("the first one gets in", first).await.unwrap();
+    let asked = server.number("zk_packets_received").await - before;
+    assert!(asked < 10, "{asked} requests for one hand-over with 20 who wait");
+    assert_eq!(server.number("zk_watch_count").await, 19);
+    drop(guard);
+    for (waiting, _client) in waiting {
+        drop(within("the next one gets in", waiting).await.unwrap());
+    }
+    super::until("no watch is left", async || server.number("zk_watch_count").await == 0).await;
+    assert!(contenders(&[server.host()], LOCK).await.is_empty());
+}
