@@ -4,8 +4,9 @@
 //! nothing: a server that has lost its leader goes on answering reads for several ticks, and a leader that has lost the others, too.
 //! So a heartbeat is a write that changes nothing (a transaction with one check): its answer says that the leader had a quorum after
 //! it was sent, and that the session was alive there. The leader is told of a session's signs of life every half tick, so it has heard of this one
-//! no earlier than T/4 before (T is two ticks at least, and there is a sign of life every T/6): it keeps the session until 3/4 T after
-//! the heartbeat was sent. That is where validity ends: nine tenths of a lease of 5/6 T.
+//! no earlier than T/6 before (if T is three ticks or more; T/4 if it is two; there is a sign of life every T/6): it keeps the session
+//! until 5/6 T after the heartbeat was sent. Validity ends at 3/4 T: nine tenths of a lease of 5/6 T. The rest is for clocks that
+//! differ in speed.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
