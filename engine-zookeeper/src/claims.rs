@@ -19,6 +19,8 @@ use crate::watch::Watch;
 /// The most bytes of paths that one session may have. The server writes all of them into one record when the session ends, and cannot
 /// start again if it is longer than about 2 MiB (`jute.maxbuffer`, twice).
 const MOST_BYTES: usize = 1 << 20;
+/// After so many another session is begun. The rest is for those who join a queue behind one that has its place already.
+pub(crate) const ENOUGH_BYTES: usize = MOST_BYTES / 8 * 7;
 
 /// How many busy locks are remembered.
 const MOST_BUSY: usize = 1_000;
@@ -142,6 +144,15 @@ impl Claims {
     /// Nothing is left of it in the store.
     pub(crate) fn end(&self, id: AcquisitionId) {
         self.lock().remove(id);
+    }
+
+    pub(crate) fn has(&self, id: AcquisitionId) -> bool {
+        self.lock().claims.contains_key(&id)
+    }
+
+    /// How long the paths of all are together.
+    pub(crate) fn bytes(&self) -> usize {
+        self.lock().bytes
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -13,20 +13,21 @@ use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::{Error, ErrorKind, Guarantees, Key, Result};
 
 use crate::NAME;
-use crate::driver::{Connection, Session, to_error};
+use crate::driver::Session;
 use crate::options::ZookeeperOptions;
+use crate::sessions::Sessions;
 use crate::waiting::Way;
 use crate::{inspect, leaving, renewing};
 
 /// How often closing looks whether everything is gone.
 const CLOSE_STEPS: u32 = 20;
 
-/// Locks on a ZooKeeper ensemble: one queue of ephemeral nodes each, all of one session.
+/// Locks on a ZooKeeper ensemble: one queue of ephemeral nodes each, all of one session; of several, if there are very many.
 ///
 /// The session lives in the runtime in which it was made. When that ends, so does the session, and its locks are lost; the next use in another
 /// runtime makes a new one.
 pub struct ZookeeperEngine {
-    connection: Connection,
+    sessions: Sessions,
     environment: Arc<dyn Environment>,
     last_ticket: AtomicI64,
 }
@@ -40,8 +41,8 @@ impl ZookeeperEngine {
     pub async fn connect(options: &ZookeeperOptions) -> Result<Self> {
         options.check()?;
         let environment = SystemEnvironment::shared();
-        let connection = Connection::open(options, &environment).await?;
-        Ok(Self { connection, environment, last_ticket: AtomicI64::new(0) })
+        let sessions = Sessions::open(options, &environment).await?;
+        Ok(Self { sessions, environment, last_ticket: AtomicI64::new(0) })
     }
 
     fn check(&self, request: &Request, session: &Session) -> Result<()> {
@@ -79,47 +80,47 @@ impl Engine for ZookeeperEngine {
     }
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
-        if let Some(session) = self.connection.current() {
+        let room = self.sessions.room_for(request);
+        if let Some(session) = room.connection().current() {
             self.check(request, &session)?;
         }
-        let way = Way::new(&self.connection, request, self.environment.now());
+        let way = Way::new(room.connection(), request, self.environment.now());
         way.go().await.map_err(|error| error.with_key(&request.key))
     }
 
-    /// One heartbeat for all. One that fails fails for all: they have one session.
     async fn renew(&self, holdings: &[Holding]) -> Vec<Result<Renewal>> {
-        let Some(session) = self.connection.current() else {
-            return holdings.iter().map(|_| Ok(Renewal::Lost(LossReason::Gone))).collect();
-        };
-        match session.beat().await {
-            Ok(sent) => {
-                join_all(holdings.iter().map(|holding| renewing::renew(&session, holding, sent))).await
+        let sessions: Vec<_> =
+            holdings.iter().map(|holding| self.sessions.session_of(holding.grant.id)).collect();
+        let renewals = holdings.iter().zip(&sessions).map(|(holding, session)| async move {
+            match session {
+                Some(session) => renewing::renew(session, holding).await,
+                None => Ok(Renewal::Lost(LossReason::Gone)),
             }
-            Err(_) if session.is_over() => {
-                holdings.iter().map(|_| Ok(Renewal::Lost(LossReason::Gone))).collect()
-            }
-            Err(fault) => vec![Err(to_error(fault)); holdings.len()],
-        }
+        });
+        join_all(renewals).await
     }
 
     async fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
-        let session = self.connection.session().await?;
+        let session = match self.sessions.session_of(id) {
+            Some(session) => session,
+            None => self.sessions.any().await?,
+        };
         leaving::release(&session, key, id, next).await.map_err(|error| error.with_key(key))
     }
 
     async fn inspect(&self, key: &Key) -> Result<Inspection> {
-        let session = self.connection.session().await?;
+        let session = self.sessions.any().await?;
         inspect::inspect(&session, key).await.map_err(|error| error.with_key(key))
     }
 
     async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
-        let session = self.connection.session().await?;
+        let session = self.sessions.any().await?;
         inspect::revoke(&session, key, id).await.map_err(|error| error.with_key(key))
     }
 
     /// What is still being removed has a moment to go. The rest goes with the session.
     async fn close(&self) -> Result<()> {
-        if let Some(session) = self.connection.current() {
+        for session in self.sessions.current() {
             for _ in 0..CLOSE_STEPS {
                 if session.claims.is_clean() {
                     break;
@@ -127,19 +128,19 @@ impl Engine for ZookeeperEngine {
                 self.environment.sleep(session.request_timeout() / CLOSE_STEPS).await;
             }
         }
-        self.connection.close();
+        self.sessions.close();
         Ok(())
     }
 }
 
 impl Drop for ZookeeperEngine {
     fn drop(&mut self) {
-        self.connection.close();
+        self.sessions.close();
     }
 }
 
 impl fmt::Debug for ZookeeperEngine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ZookeeperEngine").field("connection", &self.connection).finish_non_exhaustive()
+        f.debug_struct("ZookeeperEngine").field("sessions", &self.sessions).finish_non_exhaustive()
     }
 }

@@ -15,6 +15,7 @@ mod node;
 mod place;
 mod pulse;
 mod renewing;
+mod sessions;
 mod sweeping;
 mod waiting;
 mod watch;

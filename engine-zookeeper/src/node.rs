@@ -6,6 +6,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use ylock_core::engine::AcquisitionId;
 use ylock_core::{Error, ErrorKind, Mode, Owner, Result, StoreToken};
 
+/// How long a name can be, and what goes with it.
+pub(crate) const LONGEST_NAME: usize = 100;
+
 /// The name of a contender's node, without its place: what can be known before the server has made the node, and by which it is
 /// found again if the answer got lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

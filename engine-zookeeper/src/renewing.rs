@@ -25,8 +25,13 @@ struct Held {
     next: Option<AcquisitionId>,
 }
 
-/// Renews one grant, after a heartbeat that was sent at `sent`.
-pub(crate) async fn renew(session: &Arc<Session>, holding: &Holding, sent: Moment) -> Result<Renewal> {
+/// Renews one grant. All that ask while a heartbeat is on its way share the next one.
+pub(crate) async fn renew(session: &Arc<Session>, holding: &Holding) -> Result<Renewal> {
+    let sent = match session.beat().await {
+        Ok(sent) => sent,
+        Err(_) if session.is_over() => return Ok(Renewal::Lost(LossReason::Gone)),
+        Err(fault) => return Err(to_error(fault)),
+    };
     let id = holding.grant.id;
     let Some(held) = session.claims.with(id, |claim| look_at(claim, holding)) else {
         return Ok(Renewal::Lost(LossReason::Gone));

@@ -1,6 +1,7 @@
 //! The session of this client: made again when it has ended.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Mutex as AsyncMutex;
@@ -20,26 +21,30 @@ pub(crate) struct Connection {
     state: Mutex<State>,
     /// Only one connects at a time; the others wait for what comes of it.
     connecting: AsyncMutex<()>,
+    /// Of this client, over all of its connections.
+    sessions: Arc<AtomicU64>,
 }
 
 #[derive(Default)]
 struct State {
     current: Option<Arc<Session>>,
-    sessions: u64,
     closed: bool,
 }
 
 impl Connection {
-    pub(crate) async fn open(options: &ZookeeperOptions, environment: &Arc<dyn Environment>) -> Result<Self> {
-        let connection = Self {
+    /// Without a session yet. `sessions`: how many there have been.
+    pub(crate) fn new(
+        options: &ZookeeperOptions,
+        environment: &Arc<dyn Environment>,
+        sessions: &Arc<AtomicU64>,
+    ) -> Self {
+        Self {
             options: options.clone(),
             environment: Arc::clone(environment),
             state: Mutex::default(),
             connecting: AsyncMutex::new(()),
-        };
-        let session = connection.session().await?;
-        session.make(&session.base).await.map_err(to_error)?;
-        Ok(connection)
+            sessions: Arc::clone(sessions),
+        }
     }
 
     pub(crate) fn environment(&self) -> &dyn Environment {
@@ -76,8 +81,8 @@ impl Connection {
         if state.closed {
             return Err(closed());
         }
-        state.sessions += 1;
-        let session = Session::new(client, state.sessions, Arc::clone(&self.environment), &self.options);
+        let number = self.sessions.fetch_add(1, Ordering::Relaxed) + 1;
+        let session = Session::new(client, number, Arc::clone(&self.environment), &self.options);
         // A session is made by a write as well.
         session.confirm(sent);
         let session = Arc::new(session);

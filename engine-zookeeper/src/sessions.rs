@@ -1,0 +1,144 @@
+//! All sessions of a client: one, until it has so much in the store that the server could not end it; then another one beside it.
+//!
+//! An acquisition belongs to one of them from before its first request is sent until nothing is left of it, so what is said about a
+//! session holds for each.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ylock_core::Result;
+use ylock_core::engine::{AcquisitionId, Request};
+use ylock_core::environment::Environment;
+
+use crate::claims::ENOUGH_BYTES;
+use crate::driver::{Connection, Session, to_error};
+use crate::node::LONGEST_NAME;
+use crate::options::ZookeeperOptions;
+use crate::place::Place;
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    options: ZookeeperOptions,
+    environment: Arc<dyn Environment>,
+    /// How many sessions there have been, over all members: no two nodes of a client may say the same of different sessions.
+    made: Arc<AtomicU64>,
+    first: Arc<Member>,
+    more: Mutex<More>,
+}
+
+/// Members stay, because whoever needed them will again.
+#[derive(Debug, Default)]
+struct More {
+    members: Vec<Arc<Member>>,
+    closed: bool,
+}
+
+#[derive(Debug)]
+struct Member {
+    connection: Connection,
+    /// Bytes for acquisitions that are on their way in, whether they have a claim yet or not.
+    reserved: AtomicUsize,
+}
+
+/// A part of a session's room, for as long as an acquisition is on its way in.
+#[derive(Debug)]
+pub(crate) struct Room {
+    member: Arc<Member>,
+    bytes: usize,
+}
+
+impl Sessions {
+    pub(crate) async fn open(options: &ZookeeperOptions, environment: &Arc<dyn Environment>) -> Result<Self> {
+        let made = Arc::<AtomicU64>::default();
+        let connection = Connection::new(options, environment, &made);
+        let session = connection.session().await?;
+        session.make(&session.base).await.map_err(to_error)?;
+        Ok(Self {
+            options: options.clone(),
+            environment: Arc::clone(environment),
+            made,
+            first: Member::of(connection),
+            more: Mutex::default(),
+        })
+    }
+
+    /// A part of the session that an acquisition has a claim in, or else of the first one that is not full.
+    pub(crate) fn room_for(&self, request: &Request) -> Room {
+        let bytes = Place::of(self.options.base(), &request.key).lock.len() + LONGEST_NAME;
+        // Held until the room is reserved, so that no two are given the same.
+        let mut more = self.more();
+        let all = || self.all(&more);
+        let found = all().find(|member| member.has(request.id));
+        let found = found.or_else(|| all().find(|member| member.has_room(bytes))).map(Arc::clone);
+        let member = found.unwrap_or_else(|| {
+            let member = Member::of(Connection::new(&self.options, &self.environment, &self.made));
+            if more.closed {
+                member.connection.close();
+            }
+            more.members.push(Arc::clone(&member));
+            member
+        });
+        member.reserved.fetch_add(bytes, Ordering::Relaxed);
+        Room { member, bytes }
+    }
+
+    /// The session that an acquisition has a claim in.
+    pub(crate) fn session_of(&self, id: AcquisitionId) -> Option<Arc<Session>> {
+        let more = self.more();
+        let mut sessions = self.all(&more).filter_map(|member| member.connection.current());
+        sessions.find(|session| session.claims.has(id))
+    }
+
+    /// Any session, or a new one if there is none.
+    pub(crate) async fn any(&self) -> Result<Arc<Session>> {
+        self.first.connection.session().await
+    }
+
+    /// Those that have not ended.
+    pub(crate) fn current(&self) -> Vec<Arc<Session>> {
+        self.all(&self.more()).filter_map(|member| member.connection.current()).collect()
+    }
+
+    /// Ends them all.
+    pub(crate) fn close(&self) {
+        let mut more = self.more();
+        more.closed = true;
+        self.all(&more).for_each(|member| member.connection.close());
+    }
+
+    fn all<'a>(&'a self, more: &'a More) -> impl Iterator<Item = &'a Arc<Member>> {
+        std::iter::once(&self.first).chain(&more.members)
+    }
+
+    fn more(&self) -> MutexGuard<'_, More> {
+        self.more.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Member {
+    fn of(connection: Connection) -> Arc<Self> {
+        Arc::new(Self { connection, reserved: AtomicUsize::new(0) })
+    }
+
+    fn has(&self, id: AcquisitionId) -> bool {
+        self.connection.current().is_some_and(|session| session.claims.has(id))
+    }
+
+    fn has_room(&self, bytes: usize) -> bool {
+        let used = self.connection.current().map_or(0, |session| session.claims.bytes());
+        used + self.reserved.load(Ordering::Relaxed) + bytes <= ENOUGH_BYTES
+    }
+}
+
+impl Room {
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.member.connection
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.member.reserved.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
