@@ -8,6 +8,9 @@
 //! So B enters only when A's node is gone: A gave it back, or A's session ended, and A's validity before that (see
 //! [`guarantees.md`](crate)).
 //!
+//! One that waits for a single other one, and sees how that one's node is removed, need not look again: nobody can have come before it.
+//! It has to see the removal itself, see [`Told`](crate::driver::Told).
+//!
 //! Places are only ever given up. A writer that becomes a reader keeps its place, in one transaction, and conflicts with fewer than
 //! before. With `strict`, one that could enter and sees somebody behind who came earlier makes a new node at the end
 //! and removes its old one, in one transaction: it had not entered, and everybody it conflicts with and who is now before it is seen
@@ -27,8 +30,8 @@ const LAST_PLACE: i32 = 2_000_000_000;
 pub(crate) enum Verdict {
     /// It may enter. `contended`: somebody who conflicts waits.
     Enters { contended: bool },
-    /// It waits until this one is gone.
-    Waits(Name),
+    /// It waits until this one is gone. `last`: then nobody is before it, and nobody ever will be, so it need not look again.
+    Waits { before: Name, last: bool },
     /// It could enter, but somebody came earlier.
     GivesWay,
     /// Its own node is not there.
@@ -45,9 +48,11 @@ pub(crate) fn judge(all: &[Name], own: &Name) -> Verdict {
         return Verdict::WornOut;
     }
     // Only the nearest: it wakes one when it leaves, not all. Whoever is before that one is found by the next look.
-    let before = rivals(all, own).filter(|other| other.place < own.place).max_by_key(|other| other.place);
-    if let Some(before) = before {
-        return Verdict::Waits(*before);
+    let before = || rivals(all, own).filter(|other| other.place < own.place);
+    if let Some(nearest) = before().max_by_key(|other| other.place) {
+        // With `strict` it has to look whether somebody behind came earlier.
+        let last = before().count() == 1 && own.tag.ticket.is_none();
+        return Verdict::Waits { before: *nearest, last };
     }
     match rivals(all, own).any(|other| came_before(other, own)) {
         true => Verdict::GivesWay,
@@ -98,6 +103,10 @@ mod tests {
         name
     }
 
+    fn last(before: Name) -> Verdict {
+        Verdict::Waits { before, last: true }
+    }
+
     const ALONE: Verdict = Verdict::Enters { contended: false };
     const CONTENDED: Verdict = Verdict::Enters { contended: true };
 
@@ -105,8 +114,8 @@ mod tests {
     fn a_writer_waits_for_the_one_before_it_whatever_that_does() {
         let [a, b, c] = [name(Mode::Write, 1, 3), name(Mode::Read, 2, 5), name(Mode::Write, 3, 9)];
         assert_eq!(judge(&[c, a, b], &a), CONTENDED);
-        assert_eq!(judge(&[c, a, b], &b), Verdict::Waits(a));
-        assert_eq!(judge(&[c, a, b], &c), Verdict::Waits(b));
+        assert_eq!(judge(&[c, a, b], &b), last(a));
+        assert_eq!(judge(&[c, a, b], &c), Verdict::Waits { before: b, last: false });
         assert_eq!(judge(&[c], &c), ALONE);
     }
 
@@ -122,8 +131,8 @@ mod tests {
         ];
         assert_eq!(judge(&all, &all[0]), CONTENDED);
         assert_eq!(judge(&all, &all[1]), CONTENDED);
-        assert_eq!(judge(&all, &all[3]), Verdict::Waits(all[2]));
-        assert_eq!(judge(&all, &all[5]), Verdict::Waits(all[4]));
+        assert_eq!(judge(&all, &all[3]), last(all[2]));
+        assert_eq!(judge(&all, &all[5]), Verdict::Waits { before: all[4], last: false });
         assert_eq!(judge(&all[..2], &all[1]), ALONE);
         assert!(
             is_free(&all[..2], Mode::Read) && !is_free(&all[..2], Mode::Write) && !is_free(&all, Mode::Read)
@@ -152,7 +161,7 @@ mod tests {
         let mut old = name(Mode::Write, 1, 1);
         old.tag.session = 0;
         let own = name(Mode::Write, 1, 2);
-        assert_eq!(judge(&[old, own], &own), Verdict::Waits(old));
+        assert_eq!(judge(&[old, own], &own), last(old));
         assert_eq!(judge(&[old], &own), Verdict::Gone);
         assert_eq!(find(&[old, own], &own.tag), Some(own));
         assert_eq!(find(&[old], &own.tag), None);
@@ -162,12 +171,12 @@ mod tests {
     fn a_strict_one_gives_way_only_when_it_could_enter_and_only_to_one_who_came_earlier() {
         let [late, early] = [strict(1, 1, 50), strict(2, 2, 40)];
         assert_eq!(judge(&[late, early], &late), Verdict::GivesWay);
-        assert_eq!(judge(&[late, early], &early), Verdict::Waits(late));
+        assert_eq!(judge(&[late, early], &early), Verdict::Waits { before: late, last: false });
         assert_eq!(judge(&[strict(1, 1, 30), early], &strict(1, 1, 30)), CONTENDED);
         assert_eq!(judge(&[late, name(Mode::Write, 2, 2)], &late), CONTENDED);
         assert_eq!(
             judge(&[name(Mode::Write, 3, 0), late, early], &late),
-            Verdict::Waits(name(Mode::Write, 3, 0))
+            Verdict::Waits { before: name(Mode::Write, 3, 0), last: false }
         );
     }
 

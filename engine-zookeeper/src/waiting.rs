@@ -180,7 +180,13 @@ impl<'a> Way<'a> {
                 Ok(Step::Busy)
             }
             (Verdict::GivesWay, _) => self.give_way(session, place, own).await,
-            (Verdict::Waits(before), _) => self.wait(session, place, &before).await,
+            (Verdict::Waits { before, last }, token) => {
+                match (self.wait(session, place, &before).await?, token) {
+                    // Who came meanwhile was not looked at: it is better to take too many for waiting than too few.
+                    (true, Some(token)) if last => self.granted(session, own, token, true).await,
+                    _ => Ok(AT_ONCE),
+                }
+            }
         }
     }
 
@@ -218,19 +224,23 @@ impl<'a> Way<'a> {
         Ok(Step::Granted(grant))
     }
 
-    /// Until the one before is gone. Shows meanwhile that this contender runs.
-    async fn wait(&self, session: &Arc<Session>, place: &Place, before: &Name) -> Result<Step> {
+    /// Until the one before is gone. Shows meanwhile that this contender runs. Answers whether it saw how that one left.
+    async fn wait(&self, session: &Arc<Session>, place: &Place, before: &Name) -> Result<bool> {
         let told = match session.read_and_watch(&place.child(&before.to_string())).await {
             Ok((_, told)) => told,
-            Err(Fault::NoNode) => return Ok(AT_ONCE),
+            Err(Fault::NoNode) => return Ok(false),
             Err(fault) => return Err(to_error(fault)),
         };
-        let mut gone = Box::pin(told.fires());
+        let mut fires = Box::pin(told.fires());
+        let mut left = false;
         let lease = self.request.lease.min(session.longest_lease());
         for _ in 0..SIGNS_PER_LOOK {
             tokio::select! {
                 biased;
-                () = &mut gone => break,
+                seen = &mut fires => {
+                    left = seen;
+                    break;
+                }
                 () = session.environment.sleep(lease / SIGNS_PER_LEASE) => {}
             }
             let now = session.now();
@@ -242,7 +252,7 @@ impl<'a> Way<'a> {
         if session.now().since(session.confirmed()) >= lease {
             session.beat().await.map_err(to_error)?;
         }
-        Ok(AT_ONCE)
+        Ok(left)
     }
 
     /// Goes to the end of the queue: somebody who came earlier is behind.

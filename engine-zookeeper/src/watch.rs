@@ -14,7 +14,7 @@ pub(crate) struct Watch(Option<Pin<Box<dyn Future<Output = ()> + Send>>>);
 
 impl Watch {
     pub(crate) fn on(told: Told) -> Self {
-        Self(Some(Box::pin(told.fires())))
+        Self(Some(Box::pin(told.fires().map(drop))))
     }
 
     /// Whether it is set and has not fired. What fired before the answer to a heartbeat has been heard when that answer is: the

@@ -4,7 +4,7 @@ use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
 use ylock_core::StoreToken;
-use zookeeper_client::{CreateMode, MultiWriteResult, OneshotWatcher, Stat};
+use zookeeper_client::{CreateMode, EventType, MultiWriteResult, OneshotWatcher, Stat, WatchedEvent};
 
 use super::errors::Fault;
 use super::session::Session;
@@ -24,10 +24,15 @@ pub(crate) struct Made {
 pub(crate) struct Told(OneshotWatcher);
 
 impl Told {
-    /// Ends when it fires.
-    pub(crate) async fn fires(self) {
+    /// Ends when it fires. Answers whether it was seen that the node was removed, and by nothing else than a plain removal.
+    ///
+    /// A contender that is [renamed](Session::rename) is written to first, and that is what is told then. After a change of servers
+    /// only the outcome is told: such an event has no number of a transaction, and neither has any of a server before 3.9.
+    pub(crate) async fn fires(self) -> bool {
         // The driver panics when the runtime is gone in which it made the session. Then there is nothing more to wait for.
-        drop(AssertUnwindSafe(self.0.changed()).catch_unwind().await);
+        let event = AssertUnwindSafe(self.0.changed()).catch_unwind().await;
+        let was_seen = |event: &WatchedEvent| event.zxid != WatchedEvent::NO_ZXID;
+        event.is_ok_and(|event| event.event_type == EventType::NodeDeleted && was_seen(&event))
     }
 }
 
@@ -90,7 +95,8 @@ impl Session {
         made(tag, &results)
     }
 
-    /// Gives a contender another name and content at the same place, in one transaction.
+    /// Gives a contender another name and content at the same place, in one transaction. Whoever watches it is told of the write, not
+    /// of the removal, and so does not take its place for free.
     pub(crate) async fn rename(
         &self,
         place: &Place,
@@ -99,8 +105,10 @@ impl Session {
         content: &[u8],
     ) -> Result<(), Fault> {
         let mut writer = self.client.new_multi_writer();
+        let old = place.child(&old.to_string());
+        writer.add_set_data(&old, content, None)?;
         writer.add_create(&place.child(&new.to_string()), content, &self.with(CreateMode::Ephemeral))?;
-        writer.add_delete(&place.child(&old.to_string()), None)?;
+        writer.add_delete(&old, None)?;
         self.multi(writer).await.map(drop).map_err(Fault::from)
     }
 
