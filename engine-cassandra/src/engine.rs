@@ -44,8 +44,8 @@ impl CassandraEngine {
     /// Connects to a cluster, checks or creates the schema, and makes a client.
     ///
     /// # Errors
-    /// [`Config`](ErrorKind::Config) for bad options, a failed login or a missing table;
-    /// [`Unavailable`](ErrorKind::Unavailable) if nobody answers.
+    /// [`Config`](ylock_core::ErrorKind::Config) for bad options, a failed login or a missing table;
+    /// [`Unavailable`](ylock_core::ErrorKind::Unavailable) if nobody answers.
     pub async fn connect(options: &CassandraOptions) -> Result<Self> {
         let environment = SystemEnvironment::shared();
         let table = Arc::new(Table::connect(options, &environment).await?);
