@@ -102,7 +102,9 @@ impl OwnServer {
 
     /// `STOP` or `CONT`.
     pub(crate) fn signal(&self, name: &str) {
-        signal(self.child.id(), name);
+        let pid = self.child.id().to_string();
+        let status = Command::new("kill").arg(format!("-{name}")).arg(pid).status().unwrap();
+        assert!(status.success(), "kill -{name}");
     }
 
     async fn await_answer(&self) {
@@ -147,12 +149,6 @@ fn program(port: u16, disk: Disk, folder: &Path, more: &[&str]) -> Command {
 
 fn spawn(program: &mut Command) -> Child {
     program.spawn().expect("redis-server is installed: `cargo xtask up redis` sees to that")
-}
-
-/// `STOP` or `CONT` for a process.
-pub(crate) fn signal(process: u32, name: &str) {
-    let status = Command::new("kill").arg(format!("-{name}")).arg(process.to_string()).status().unwrap();
-    assert!(status.success(), "kill -{name}");
 }
 
 impl Drop for OwnServer {

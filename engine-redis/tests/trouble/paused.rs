@@ -1,95 +1,22 @@
 //! Clients that stand still for a while, with all that they hold and wait for. They are processes of their own: each test starts
 //! itself once more.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use tokio::sync::mpsc;
-use ylock_core::Lease;
+use ylock_core::testkit::Other;
 use ylock_engine_redis::RedisOptions;
 
-use super::own_server::{Disk, OwnServer, signal};
+use super::own_server::{Disk, OwnServer};
 use super::{LEASE, client, client_with, joins, until, waiters, within};
 
-/// The variable that tells such a process which server to go to.
-const SERVER: &str = "YLOCK_TEST_PAUSED";
-/// What its lines begin with; others are those of the test harness.
-const SAYS: &str = "it says: ";
-
-/// Another process that runs the same test.
-struct Other {
-    child: Child,
-    lines: mpsc::UnboundedReceiver<String>,
-}
-
-impl Other {
-    /// `test` is the name of the test that calls this.
-    fn start(test: &str, server: &OwnServer) -> Self {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", &format!("paused::{test}"), "--include-ignored", "--nocapture"]);
-        command.env(SERVER, server.port().to_string()).stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let out = BufReader::new(child.stdout.take().unwrap());
-        let (sender, lines) = mpsc::unbounded_channel();
-        std::thread::spawn(move || {
-            for line in out.lines().map_while(Result::ok) {
-                if let Some(said) = line.strip_prefix(SAYS) {
-                    let _ = sender.send(said.to_owned());
-                }
-            }
-        });
-        Self { child, lines }
-    }
-
-    fn stop(&self) -> Instant {
-        signal(self.child.id(), "STOP");
-        Instant::now()
-    }
-
-    fn go_on(&self) {
-        signal(self.child.id(), "CONT");
-    }
-
-    /// The next thing it says, after the word that is expected.
-    async fn says(&mut self, word: &str) -> String {
-        let said = within(word, self.lines.recv()).await.unwrap_or_else(|| panic!("{word}: it has ended"));
-        said.strip_prefix(word).unwrap_or_else(|| panic!("{word}: {said}")).trim().to_owned()
-    }
-
-    async fn says_token(&mut self, word: &str) -> i64 {
-        self.says(word).await.parse().unwrap()
-    }
-}
-
-impl Drop for Other {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+fn start(test: &str, server: &OwnServer) -> Other {
+    Other::start(&format!("paused::{test}"), &server.port().to_string())
 }
 
 /// Where to go to, in the other process.
 fn server() -> Option<RedisOptions> {
-    let port = std::env::var(SERVER).ok()?;
+    let port = Other::told()?;
     Some(RedisOptions::new("127.0.0.1", port.parse().unwrap()).with_lease(LEASE))
-}
-
-fn say(what: &str) {
-    // The harness does not end its own line before.
-    println!("\n{SAYS}{what}");
-}
-
-/// Whether the lease is valid the moment after this process has stood still. A thread sees to that, before any task runs.
-fn is_valid_after_pause(lease: &Lease) -> bool {
-    let mut last = Instant::now();
-    loop {
-        std::thread::sleep(Duration::from_millis(1));
-        if last.elapsed() > LEASE {
-            return lease.is_valid();
-        }
-        last = Instant::now();
-    }
 }
 
 /// The other process: holds until it was paused, and tells what it finds then.
@@ -97,19 +24,19 @@ async fn hold(options: RedisOptions) {
     let ylock = client_with(options).await;
     let guard = within("it gets in", ylock.locks("users").write("alice")).await.unwrap();
     let lease = guard.lease();
-    let pause = tokio::task::spawn_blocking(move || is_valid_after_pause(&lease));
-    say(&format!("holds {}", guard.token().unwrap()));
-    say(&format!("valid {}", within("it is paused", pause).await.unwrap()));
-    say(&format!("lost {:?}", within("it is told", guard.lost()).await));
-    say(&format!("unlocked {:?}", within("given back", guard.unlock()).await.unwrap()));
+    let pause = tokio::task::spawn_blocking(move || Other::is_valid_after_pause(&lease, LEASE));
+    Other::say(&format!("holds {}", guard.token().unwrap()));
+    Other::say(&format!("valid {}", within("it is paused", pause).await.unwrap()));
+    Other::say(&format!("lost {:?}", within("it is told", guard.lost()).await));
+    Other::say(&format!("unlocked {:?}", within("given back", guard.unlock()).await.unwrap()));
 }
 
 /// The other process: waits, and holds for a moment.
 async fn wait(options: RedisOptions) {
     let ylock = client_with(options).await;
     let guard = within("it gets in", ylock.locks("users").write("alice")).await.unwrap();
-    say(&format!("entered {}", guard.token().unwrap()));
-    say(&format!("unlocked {:?}", within("given back", guard.unlock()).await.unwrap()));
+    Other::say(&format!("entered {}", guard.token().unwrap()));
+    Other::say(&format!("unlocked {:?}", within("given back", guard.unlock()).await.unwrap()));
 }
 
 /// However long it was until now.
@@ -125,7 +52,7 @@ async fn a_holder_that_was_paused_knows_at_once_and_disturbs_nobody() {
     }
     let server = OwnServer::start(Disk::Nothing).await;
     let (next, third) = (client(&server, LEASE).await, client(&server, LEASE).await);
-    let mut other = Other::start("a_holder_that_was_paused_knows_at_once_and_disturbs_nobody", &server);
+    let mut other = start("a_holder_that_was_paused_knows_at_once_and_disturbs_nobody", &server);
     let token = other.says_token("holds").await;
     let paused = other.stop();
     let guard = within("the next one gets in", next.locks("users").write("alice")).await.unwrap();
@@ -151,7 +78,7 @@ async fn a_waiter_that_was_paused_is_passed_over_and_gets_in_in_the_end() {
     let server = OwnServer::start(Disk::Nothing).await;
     let (one, two) = (client(&server, LEASE).await, client(&server, LEASE).await);
     let guard = within("it gets in", one.locks("users").write("alice")).await.unwrap();
-    let mut other = Other::start("a_waiter_that_was_paused_is_passed_over_and_gets_in_in_the_end", &server);
+    let mut other = start("a_waiter_that_was_paused_is_passed_over_and_gets_in_in_the_end", &server);
     until("it waits", async || waiters(&one).await == 1).await;
     other.stop();
     until("it counts as dead", async || waiters(&one).await == 0).await;
@@ -181,7 +108,7 @@ async fn a_waiter_that_is_let_in_while_it_is_paused_does_not_believe_it() {
     let server = OwnServer::start(Disk::Nothing).await;
     let (one, two) = (client(&server, LEASE).await, client(&server, LEASE).await);
     let guard = within("it gets in", one.locks("users").write("alice")).await.unwrap();
-    let mut other = Other::start("a_waiter_that_is_let_in_while_it_is_paused_does_not_believe_it", &server);
+    let mut other = start("a_waiter_that_is_let_in_while_it_is_paused_does_not_believe_it", &server);
     until("it waits", async || waiters(&one).await == 1).await;
     let paused = other.stop();
     let first = guard.owner();

@@ -11,21 +11,55 @@ use super::{SESSION, client, client_with, options, queue_up, until, waiters, wit
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn a_killed_leader_costs_neither_a_hold_nor_a_place_nor_the_order_of_tokens() {
-    let mut ensemble = OwnEnsemble::start(&[]).await;
+    let ensemble = OwnEnsemble::start(&[]).await;
+    let leader = ensemble.leader().await;
+    one_is_killed(ensemble, leader).await;
+}
+
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn a_killed_follower_costs_neither_a_hold_nor_a_place_nor_the_order_of_tokens() {
+    let ensemble = OwnEnsemble::start(&[]).await;
+    let leader = ensemble.leader().await;
+    one_is_killed(ensemble, (leader + 1) % 3).await;
+}
+
+async fn one_is_killed(mut ensemble: OwnEnsemble, victim: usize) {
     let long = options(ensemble.hosts()).with_lease(Duration::from_secs(15));
     let (one, two) = (client_with(long.clone()).await, client_with(long).await);
     let guard = one.locks("users").write("alice").await.unwrap();
     let waiting = queue_up(&two, &one).await;
-    let leader = ensemble.leader().await;
-    ensemble.0[leader].kill();
+    ensemble.0[victim].kill();
     until("the others go on", async || waiters(&one).await == 1).await;
     assert!(guard.is_valid() && !waiting.is_finished());
     let token = guard.token();
     within("given back", guard.unlock()).await.unwrap();
     let next = within("the next one gets in", waiting).await.unwrap();
     assert!(next.token() > token);
-    ensemble.0[leader].start_again().await;
+    ensemble.0[victim].start_again().await;
     within("given back", next.unlock()).await.unwrap();
+}
+
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn a_majority_that_comes_back_in_time_costs_nothing_and_later_everything_is_told() {
+    let mut ensemble = OwnEnsemble::start(&[]).await;
+    let long = options(ensemble.hosts()).with_lease(Duration::from_secs(25));
+    let (patient, hasty) = (client_with(long).await, client(ensemble.hosts()).await);
+    let guard = patient.locks("users").write("alice").await.unwrap();
+    let short = hasty.locks("users").write("bob").await.unwrap();
+    let token = guard.token();
+    ensemble.0[0].kill();
+    ensemble.0[1].kill();
+    assert_eq!(within("who has little time is told", short.lost()).await, LossReason::Lapsed);
+    let error = within("and gets nothing", hasty.locks("users").write("carol")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    ensemble.0[0].start_again().await;
+    until("the majority goes on", async || patient.inspect("users", "alice").await.is_ok()).await;
+    assert!(guard.is_valid());
+    within("given back", guard.unlock()).await.unwrap();
+    let next = within("it goes on", hasty.locks("users").write("alice")).await.unwrap();
+    assert!(next.token() > token);
 }
 
 /// It goes on answering questions for a while, and must not keep anybody in the belief that it holds a lock.

@@ -5,6 +5,7 @@ mod chaos;
 mod ensemble;
 mod lines;
 mod own_server;
+mod paused;
 mod renamed;
 mod runtimes;
 #[path = "../server/mod.rs"]

@@ -186,3 +186,51 @@ async fn each_who_waits_has_one_watch_and_a_release_wakes_one() {
     super::until("no watch is left", async || server.number("zk_watch_count").await == 0).await;
     assert!(contenders(&[server.host()], LOCK).await.is_empty());
 }
+
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn a_quota_that_is_used_up_is_told_and_what_is_held_can_be_given_back() {
+    let server = OwnServer::start_with("enforceQuota=true").await;
+    let ylock = client(vec![server.host()]).await;
+    let guard = within("it gets in", ylock.locks("users").write("alice")).await.unwrap();
+    let raw = server::raw(&[server.host()]).await;
+    let open = CreateMode::Persistent.with_acls(Acls::anyone_all());
+    raw.mkdir("/zookeeper/quota/ylock", &open).await.unwrap();
+    let (limits, nothing) = (b"count=-1,bytes=-1=;byteHardLimit=-1;countHardLimit=4", b"count=4,bytes=0");
+    raw.create("/zookeeper/quota/ylock/zookeeper_limits", limits, &open).await.unwrap();
+    raw.create("/zookeeper/quota/ylock/zookeeper_stats", nothing, &open).await.unwrap();
+    let error = within("it is told", ylock.locks("users").write("bob")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+    assert!(error.to_string().contains("quota"), "{error}");
+    assert!(guard.is_valid());
+    assert_eq!(within("given back", guard.unlock()).await.unwrap(), Unlocked::Released);
+}
+
+/// More than fits into one answer of the usual size.
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn a_lock_with_a_megabyte_of_contenders_is_a_lock() {
+    const CONTENDERS: usize = 25_000;
+    let server = OwnServer::start().await;
+    let ylock = client(vec![server.host()]).await;
+    let raw = server::raw(&[server.host()]).await;
+    let open = CreateMode::Persistent.with_acls(Acls::anyone_all());
+    let sequential = CreateMode::PersistentSequential.with_acls(Acls::anyone_all());
+    raw.mkdir(LOCK, &open).await.unwrap();
+    let content = format!("1 {} 0 0 0", ylock_core::Owner::new());
+    for first in (0..CONTENDERS).step_by(500) {
+        let prefixes: Vec<_> = (first..first + 500).map(|id| format!("{LOCK}/r-{id:032x}-1-x-")).collect();
+        let made = prefixes.iter().map(|prefix| raw.create(prefix, content.as_bytes(), &sequential));
+        futures_util::future::try_join_all(made).await.unwrap();
+    }
+    let reader = within("a reader joins them", ylock.locks("users").read("alice")).await.unwrap();
+    drop(reader);
+    assert!(within("a writer does not", ylock.locks("users").try_write("alice")).await.unwrap().is_none());
+    let names = raw.list_children(LOCK).await.unwrap();
+    assert!(names.iter().map(String::len).sum::<usize>() > 1 << 20, "a megabyte");
+    for some in names.chunks(500) {
+        let paths: Vec<_> = some.iter().map(|name| format!("{LOCK}/{name}")).collect();
+        futures_util::future::join_all(paths.iter().map(|path| raw.delete(path, None))).await;
+    }
+    drop(within("it is free", ylock.locks("users").write("alice")).await.unwrap());
+}

@@ -49,6 +49,7 @@ mod harness;
 mod list;
 mod memory;
 mod oracle;
+mod other;
 mod polls;
 mod registry;
 mod runner;
@@ -61,6 +62,7 @@ pub use faults::{Call, CountsCalls, Fault, Faulty, Life, LosesReplies, Mortal, O
 pub use harness::Harness;
 pub use memory::MemoryHarness;
 pub use oracle::{FencedRegister, Room, Stale};
+pub use other::Other;
 pub use polls::{poll_once, poll_times};
 pub use registry::{CASES, Case, Need};
 pub use runner::{conduct, play};

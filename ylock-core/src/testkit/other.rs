@@ -1,0 +1,110 @@
+//! Another process that runs the same test: for what happens to a whole process, such as a pause.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc;
+
+use crate::Lease;
+
+/// The variable that tells such a process what its test told it.
+const TOLD: &str = "YLOCK_TEST_OTHER";
+/// What its lines begin with; others are those of the test harness.
+const SAYS: &str = "it says: ";
+const BOUND: Duration = Duration::from_secs(60);
+
+/// See the [module](self). Killed when dropped.
+#[derive(Debug)]
+pub struct Other {
+    child: Child,
+    lines: mpsc::UnboundedReceiver<String>,
+}
+
+impl Other {
+    /// Runs the test of this whole name, which calls this, once more, and tells it something.
+    ///
+    /// # Panics
+    /// If that cannot be started.
+    pub fn start(test: &str, told: &str) -> Self {
+        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        command.args(["--exact", test, "--include-ignored", "--nocapture"]);
+        let mut child = command.env(TOLD, told).stdout(Stdio::piped()).spawn().expect("started");
+        let out = BufReader::new(child.stdout.take().expect("piped"));
+        let (sender, lines) = mpsc::unbounded_channel();
+        thread::spawn(move || {
+            for line in out.lines().map_while(Result::ok) {
+                if let Some(said) = line.strip_prefix(SAYS) {
+                    let _ = sender.send(said.to_owned());
+                }
+            }
+        });
+        Self { child, lines }
+    }
+
+    /// What this process was told, if it is the other one.
+    pub fn told() -> Option<String> {
+        std::env::var(TOLD).ok()
+    }
+
+    /// The other process says something.
+    pub fn say(what: &str) {
+        // The harness does not end its own line before.
+        println!("\n{SAYS}{what}");
+    }
+
+    /// Pauses it.
+    pub fn stop(&self) -> Instant {
+        self.signal("-STOP");
+        Instant::now()
+    }
+
+    /// Ends the pause.
+    pub fn go_on(&self) {
+        self.signal("-CONT");
+    }
+
+    fn signal(&self, name: &str) {
+        let status = Command::new("kill").arg(name).arg(self.child.id().to_string()).status();
+        assert!(status.is_ok_and(|status| status.success()), "kill {name}");
+    }
+
+    /// The next thing it says, after the word that is expected.
+    ///
+    /// # Panics
+    /// If it says something else, or nothing for a minute.
+    pub async fn says(&mut self, word: &str) -> String {
+        let said = tokio::time::timeout(BOUND, self.lines.recv()).await;
+        let said = said.ok().flatten().unwrap_or_else(|| panic!("{word}: it says nothing"));
+        said.strip_prefix(word).unwrap_or_else(|| panic!("{word}: {said}")).trim().to_owned()
+    }
+
+    /// The same, for a token.
+    ///
+    /// # Panics
+    /// As [`says`](Self::says), or if it is no number.
+    pub async fn says_token(&mut self, word: &str) -> i64 {
+        self.says(word).await.parse().expect("a token")
+    }
+
+    /// Whether a lease is valid the moment after this process has stood still for so long. A thread sees to that, before any task
+    /// runs.
+    pub fn is_valid_after_pause(lease: &Lease, pause: Duration) -> bool {
+        let mut last = Instant::now();
+        loop {
+            thread::sleep(Duration::from_millis(1));
+            if last.elapsed() > pause {
+                return lease.is_valid();
+            }
+            last = Instant::now();
+        }
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
