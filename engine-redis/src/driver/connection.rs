@@ -2,10 +2,12 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use redis::aio::{AsyncPushSender, MultiplexedConnection};
 use redis::{Cmd, FromRedisValue, Pipeline, RedisError, RedisResult, Value};
 use tokio::sync::Mutex as AsyncMutex;
+use ylock_core::environment::Moment;
 use ylock_core::{Error, Result};
 
 use super::access::Access;
@@ -28,9 +30,12 @@ pub(super) struct Connection {
     access: Arc<Access>,
     whereabouts: Whereabouts,
     live: Mutex<Option<Live>>,
-    /// Only one connects at a time; the others wait for what comes of it.
-    connecting: AsyncMutex<()>,
+    /// Only one connects at a time; the others wait for what comes of it. When it last failed, and how.
+    connecting: AsyncMutex<Option<(Moment, Error)>>,
 }
+
+/// After a connection could not be made nobody tries again for so long: very many may want one when a server is back.
+const PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Clone)]
 struct Live {
@@ -62,7 +67,7 @@ impl Connection {
             access: Arc::clone(access),
             whereabouts,
             live: Mutex::new(None),
-            connecting: AsyncMutex::new(()),
+            connecting: AsyncMutex::new(None),
         }
     }
 
@@ -160,10 +165,21 @@ impl Connection {
         if let Some(live) = self.slot().clone() {
             return Ok(live);
         }
-        let _only_one = self.connecting.lock().await;
+        let mut failed = self.connecting.lock().await;
         if let Some(live) = self.slot().clone() {
             return Ok(live);
         }
+        if let Some((then, error)) = &*failed
+            && self.access.environment.now().since(*then) < PAUSE
+        {
+            return Err(error.clone());
+        }
+        let connected = self.connect().await;
+        *failed = connected.as_ref().err().map(|error| (self.access.environment.now(), error.clone()));
+        connected
+    }
+
+    async fn connect(&self) -> Result<Live> {
         let address = self.where_it_is().await?;
         let mut connection = self.access.connect(&address).await?;
         for script in scripts::ALL {

@@ -258,3 +258,32 @@ async fn a_replica_and_a_node_of_a_cluster_are_refused() {
         assert!(error.to_string().contains(part), "{error}");
     }
 }
+
+/// Nobody would be there to hear so many when the server comes back.
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn very_many_waiters_do_not_storm_a_server_that_is_gone() {
+    let mut server = OwnServer::start(Disk::Nothing).await;
+    let ylock = client(&server, Duration::from_secs(10)).await;
+    server.kill();
+    let nobody = tokio::net::TcpListener::bind(("127.0.0.1", server.port())).await.unwrap();
+    let waiters: Vec<_> = (0..500)
+        .map(|name| {
+            let locks = ylock.locks("users");
+            tokio::spawn(async move { locks.write(name.to_string()).await.map(drop) })
+        })
+        .collect();
+    let (time, mut tried) = (Duration::from_secs(3), 0);
+    let counting = async {
+        while let Ok((stream, _)) = nobody.accept().await {
+            drop(stream);
+            tried += 1;
+        }
+    };
+    assert!(tokio::time::timeout(time, counting).await.is_err());
+    // One every tenth of a second, and a few that were on their way.
+    assert!((5..60).contains(&tried), "{tried} connections in {time:?}");
+    for waiter in waiters {
+        waiter.abort();
+    }
+}
