@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Mutex as AsyncMutex;
 use ylock_core::environment::{Environment, Moment};
@@ -14,13 +15,16 @@ use super::session::Session;
 use crate::options::ZookeeperOptions;
 use crate::pulse;
 
+/// Between two tries to make a session: very many may want one when the servers are back.
+const PAUSE: Duration = Duration::from_millis(100);
+
 /// See the [module](self).
 pub(crate) struct Connection {
     options: ZookeeperOptions,
     environment: Arc<dyn Environment>,
     state: Mutex<State>,
-    /// Only one connects at a time; the others wait for what comes of it.
-    connecting: AsyncMutex<()>,
+    /// Only one connects at a time; the others wait for what comes of it. When it was last tried.
+    connecting: AsyncMutex<Option<Moment>>,
     /// Of this client, over all of its connections.
     sessions: Arc<AtomicU64>,
 }
@@ -42,7 +46,7 @@ impl Connection {
             options: options.clone(),
             environment: Arc::clone(environment),
             state: Mutex::default(),
-            connecting: AsyncMutex::new(()),
+            connecting: AsyncMutex::new(None),
             sessions: Arc::clone(sessions),
         }
     }
@@ -61,13 +65,17 @@ impl Connection {
         if let Some(session) = self.current() {
             return Ok(session);
         }
-        let _only_one = self.connecting.lock().await;
+        let mut last_try = self.connecting.lock().await;
         if let Some(session) = self.current() {
             return Ok(session);
         }
         if self.state().closed {
             return Err(closed());
         }
+        if let Some(then) = *last_try {
+            self.environment.sleep(PAUSE.saturating_sub(self.environment.now().since(then))).await;
+        }
+        *last_try = Some(self.environment.now());
         let (client, sent) = tokio::select! {
             biased;
             client = self.connect() => client?,

@@ -242,3 +242,33 @@ async fn a_server_that_is_gone_is_told_within_a_lease() {
     assert!(since.elapsed() < LEASE * 2, "{:?}", since.elapsed());
     assert_eq!(within("the holder is told", guard.lost()).await, LossReason::Lapsed);
 }
+
+/// Nobody would be there to hear so many when the server comes back.
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn very_many_waiters_do_not_storm_a_server_that_is_gone() {
+    let mut server = OwnServer::start().await;
+    let ylock = client(vec![server.host()]).await;
+    let address = (server.host().name, server.host().port.unwrap());
+    server.kill();
+    let nobody = tokio::net::TcpListener::bind(address).await.unwrap();
+    let waiters: Vec<_> = (0..500)
+        .map(|name| {
+            let locks = ylock.locks("users");
+            tokio::spawn(async move { locks.write(name.to_string()).await.map(drop) })
+        })
+        .collect();
+    // Also when the session is over and another one is wanted.
+    let (time, mut tried) = (SESSION * 2, 0);
+    let counting = async {
+        while let Ok((stream, _)) = nobody.accept().await {
+            drop(stream);
+            tried += 1;
+        }
+    };
+    assert!(tokio::time::timeout(time, counting).await.is_err());
+    assert!((3..200).contains(&tried), "{tried} connections in {time:?}");
+    for waiter in waiters {
+        waiter.abort();
+    }
+}
