@@ -59,7 +59,7 @@ pub(crate) struct Test {
     #[arg(long)]
     pub(crate) deny_skips: bool,
     /// Minutes after which everything is killed
-    #[arg(long, value_name = "MINUTES", default_value = "25", value_parser = minutes)]
+    #[arg(long, value_name = "MINUTES", default_value = "40", value_parser = minutes)]
     pub(crate) timeout: Duration,
 }
 

@@ -24,7 +24,9 @@ pub(crate) struct Pass {
 pub(crate) enum What {
     Docs,
     Tests,
-    /// Tests that kill and pause servers: alone, one after the other.
+    /// Tests that start servers of their own, and kill and pause them: a few at a time, because starting takes a core.
+    OwnServers,
+    /// Tests that kill and pause servers that others use too: alone, one after the other.
     Trouble,
 }
 
@@ -33,6 +35,7 @@ impl fmt::Display for What {
         formatter.write_str(match self {
             Self::Docs => "documentation",
             Self::Tests => "tests",
+            Self::OwnServers => "tests that break servers of their own",
             Self::Trouble => "tests that break servers",
         })
     }
@@ -76,15 +79,21 @@ impl Plan {
     pub(crate) fn passes(&self) -> Vec<Pass> {
         let (trouble, tests): (Vec<_>, Vec<_>) =
             self.test_files().into_iter().partition(|name| is_trouble(name));
+        let (own_servers, tests): (Vec<_>, Vec<_>) =
+            tests.into_iter().partition(|name| has_own_servers(name));
         let mut passes = vec![
             Pass {
                 what: What::Tests,
                 cargo: self.files(&["--lib", "--bins"], &tests),
-                libtest: self.side_by_side(),
+                libtest: self.side_by_side("--test-threads=4"),
             },
             // Without `--include-ignored`, which would run examples that are marked as not to be run.
             Pass { what: What::Docs, cargo: self.selection(&["--doc"]), libtest: vec![] },
         ];
+        if !own_servers.is_empty() {
+            let libtest = self.side_by_side("--test-threads=2");
+            passes.push(Pass { what: What::OwnServers, cargo: self.files(&[], &own_servers), libtest });
+        }
         if !trouble.is_empty() {
             let mut libtest = vec!["--test-threads=1"];
             // We do not break what is not ours; these tests are then counted as skipped.
@@ -97,9 +106,9 @@ impl Plan {
     }
 
     /// Cases of servers mostly wait for leases: more of them than there are cores can wait at the same time.
-    fn side_by_side(&self) -> Vec<&'static str> {
+    fn side_by_side(&self, how_many: &'static str) -> Vec<&'static str> {
         let mut words = self.ignored();
-        words.push("--test-threads=4");
+        words.push(how_many);
         words
     }
 
@@ -137,6 +146,10 @@ fn is_trouble(name: &str) -> bool {
     name.starts_with("trouble")
 }
 
+fn has_own_servers(name: &str) -> bool {
+    name.starts_with("own_servers")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,6 +166,7 @@ mod tests {
             package("ylock", &["connect"]),
             package("ylock-core", &["conformance"]),
             package("ylock-engine-cassandra", &["conformance", "trouble"]),
+            package("ylock-engine-redis", &["conformance", "own_servers"]),
             package("ylock-engine-zookeeper", &["conformance"]),
         ];
         Plan::new(all, engines, servers)
@@ -163,21 +177,23 @@ mod tests {
         let passes = plan(&[], ServersOf::Xtask).passes();
         assert_eq!(
             passes.iter().map(|pass| pass.what).collect::<Vec<_>>(),
-            [What::Tests, What::Docs, What::Trouble]
+            [What::Tests, What::Docs, What::OwnServers, What::Trouble]
         );
         assert_eq!(
             passes[0].cargo.join(" "),
             "--all-features --workspace --lib --bins --test conformance --test connect"
         );
-        assert_eq!(passes[2].cargo.join(" "), "--all-features --workspace --test trouble");
-        assert_eq!(passes[2].libtest, ["--test-threads=1", "--include-ignored"]);
+        assert_eq!(passes[2].cargo.join(" "), "--all-features --workspace --test own_servers");
+        assert_eq!(passes[2].libtest, ["--include-ignored", "--test-threads=2"]);
+        assert_eq!(passes[3].cargo.join(" "), "--all-features --workspace --test trouble");
+        assert_eq!(passes[3].libtest, ["--test-threads=1", "--include-ignored"]);
     }
 
     #[test]
     fn servers_of_the_user_are_not_broken() {
         let passes = plan(&[], ServersOf::User).passes();
         assert_eq!(passes[0].libtest, ["--include-ignored", "--test-threads=4"]);
-        assert_eq!(passes[2].libtest, ["--test-threads=1"]);
+        assert_eq!(passes[3].libtest, ["--test-threads=1"]);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use ylock_engine_redis::RedisEngine;
 
 use super::own_server::OwnServer;
 
-const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/trouble/clock/clock.c");
+const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/own_servers/clock/clock.c");
 /// What a look at the clock may seem to take longer than it does, because the machine's own clock is kept right meanwhile.
 const TOLERANCE: i64 = 10_000;
 const HOUR: Duration = Duration::from_secs(60 * 60);
