@@ -36,7 +36,7 @@ impl Server {
         let configuration = self.process.write("zoo.cfg", &(self.configuration(port) + peers))?;
         let mut command = Command::new(&software.java.program);
         command
-            .args(["-Xmx64m", "-XX:+UseSerialGC"])
+            .args(["-Xmx256m", "-XX:+UseSerialGC"])
             .arg(format!("-Dlogback.configurationFile={}", logback.display()))
             .arg("-cp")
             .arg(format!("{}/*", software.jars.display()))
