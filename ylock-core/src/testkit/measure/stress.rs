@@ -95,14 +95,16 @@ async fn increment(folder: &Path, name: &str, lock: u64, is_valid: impl Fn() -> 
     fs::remove_file(&inside).expect("unmarked");
 }
 
-/// Says who is inside. Whoever is met there is noted.
+/// Says who is inside. Whoever is met there is noted. A mark is there with its name or not at all, also if its writer is killed.
 fn mark(folder: &Path, inside: &Path, name: &str) {
-    match File::create_new(inside) {
-        Ok(mut file) => file.write_all(name.as_bytes()).expect("marked"),
+    let own = folder.join(format!("mark-{name}"));
+    fs::write(&own, name).expect("written");
+    match fs::hard_link(&own, inside) {
+        Ok(()) => fs::remove_file(&own).expect("removed"),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             let met = fs::read_to_string(inside).unwrap_or_default();
             append(&folder.join("met"), &format!("{met}\n"));
-            fs::write(inside, name).expect("marked");
+            fs::rename(&own, inside).expect("marked");
         }
         Err(error) => panic!("{error}"),
     }
