@@ -15,7 +15,7 @@ const TOLD: &str = "YLOCK_TEST_OTHER";
 const SAYS: &str = "it says: ";
 const BOUND: Duration = Duration::from_secs(60);
 
-/// See the [module](self). Killed when dropped.
+/// Another process that runs the same test. Killed when dropped.
 #[derive(Debug)]
 pub struct Other {
     child: Child,
