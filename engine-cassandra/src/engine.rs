@@ -10,6 +10,7 @@ use ylock_core::engine::{
     Waiter,
 };
 use ylock_core::environment::{Environment, SystemEnvironment};
+use ylock_core::options::check_lease;
 use ylock_core::{Guarantees, Key, Result};
 
 use crate::NAME;
@@ -140,7 +141,8 @@ impl Engine for CassandraEngine {
     }
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
-        request.check_lease(self.request_timeout).map_err(|error| error.with_engine(NAME))?;
+        check_lease(request.lease, self.request_timeout)
+            .map_err(|error| error.with_engine(NAME).with_key(&request.key))?;
         self.ask_for_the_time().await?;
         let seat = self.seat(&request.key);
         match (self.protocol, request.patience) {

@@ -12,6 +12,7 @@ use ylock_core::engine::{
     AcquisitionId, Engine, Grant, Holding, Inspection, LossReason, Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::{Environment, Moment, SystemEnvironment};
+use ylock_core::options::check_lease;
 use ylock_core::{Error, ErrorKind, Guarantees, Key, Result};
 
 use crate::driver::{Answer, Call, Inbox, Place, Store, scripts};
@@ -246,7 +247,8 @@ impl Engine for RedisEngine {
     }
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
-        request.check_lease(self.request_timeout).map_err(|error| error.with_engine(NAME))?;
+        check_lease(request.lease, self.request_timeout)
+            .map_err(|error| error.with_engine(NAME).with_key(&request.key))?;
         self.client.keep_the_time();
         Way::new(&self.client, request).go().await.map_err(|error| error.with_key(&request.key))
     }

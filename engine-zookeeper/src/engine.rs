@@ -10,10 +10,10 @@ use ylock_core::engine::{
     AcquisitionId, Engine, Grant, Holding, Inspection, LossReason, Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::{Environment, SystemEnvironment};
-use ylock_core::{Error, ErrorKind, Guarantees, Key, Result};
+use ylock_core::options::check_lease;
+use ylock_core::{Guarantees, Key, Result};
 
 use crate::NAME;
-use crate::driver::Session;
 use crate::options::ZookeeperOptions;
 use crate::sessions::Sessions;
 use crate::waiting::Way;
@@ -36,24 +36,13 @@ impl ZookeeperEngine {
     /// Connects to an ensemble and makes a client.
     ///
     /// # Errors
-    /// [`Config`](ErrorKind::Config) for bad options or a login without the rights;
-    /// [`Unavailable`](ErrorKind::Unavailable) if no server makes a session.
+    /// [`Config`](ylock_core::ErrorKind::Config) for bad options or a login without the rights;
+    /// [`Unavailable`](ylock_core::ErrorKind::Unavailable) if no server makes a session.
     pub async fn connect(options: &ZookeeperOptions) -> Result<Self> {
         options.check()?;
         let environment = SystemEnvironment::shared();
         let sessions = Sessions::open(options, &environment).await?;
         Ok(Self { sessions, environment, last_ticket: AtomicI64::new(0) })
-    }
-
-    fn check(&self, request: &Request, session: &Session) -> Result<()> {
-        let (lease, timeout) = (request.lease.min(session.longest_lease()), session.request_timeout());
-        if lease > timeout.saturating_mul(3) {
-            return Ok(());
-        }
-        let message = format!(
-            "a lease of {lease:?} is too short for a request timeout of {timeout:?}: it must be more than three times as long"
-        );
-        Err(Error::new(ErrorKind::Config, message).with_key(&request.key))
     }
 }
 
@@ -82,7 +71,8 @@ impl Engine for ZookeeperEngine {
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
         let room = self.sessions.room_for(request);
         if let Some(session) = room.connection().current() {
-            self.check(request, &session)?;
+            check_lease(request.lease.min(session.longest_lease()), session.request_timeout())
+                .map_err(|error| error.with_engine(NAME).with_key(&request.key))?;
         }
         let way = Way::new(room.connection(), request, self.environment.now());
         way.go().await.map_err(|error| error.with_key(&request.key))

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 
 use crate::environment::{Environment, Moment};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::guarantees::Guarantees;
 use crate::key::Key;
 use crate::mode::Mode;
@@ -90,24 +90,6 @@ pub struct Request {
     pub fairness: Fairness,
     /// The place to queue at, where it was taken before ([`Engine::ticket`]); otherwise the engine takes one.
     pub ticket: Option<Ticket>,
-}
-
-impl Request {
-    /// Checks the lease against how long one request of the engine may take: a renewal that gets no answer must leave time for
-    /// another one.
-    ///
-    /// # Errors
-    /// [`Config`](ErrorKind::Config) if it is too short.
-    pub fn check_lease(&self, request_timeout: Duration) -> Result<()> {
-        if self.lease > request_timeout.saturating_mul(3) {
-            return Ok(());
-        }
-        let message = format!(
-            "a lease of {:?} is too short for a request timeout of {request_timeout:?}: it must be more than three times as long",
-            self.lease
-        );
-        Err(Error::new(ErrorKind::Config, message).with_key(&self.key))
-    }
 }
 
 /// What a store gave to one contender.

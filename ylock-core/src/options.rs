@@ -213,6 +213,37 @@ pub fn number<N: FromStr>(name: &str, value: &str) -> Result<N> {
     value.parse().map_err(|_| invalid(format!("option {name}={value}: not a whole number within its limits")))
 }
 
+/// How long one request of an engine may take if nobody says otherwise: a fifth of the lease, at most two seconds.
+pub fn default_request_timeout(lease: Duration) -> Duration {
+    (lease / 5).min(Duration::from_secs(2))
+}
+
+/// Checks the lease of a grant against how long one request of the engine may take: a renewal that gets no answer must leave time for
+/// another one.
+///
+/// # Errors
+/// [`Config`](ErrorKind::Config) if it is too short.
+pub fn check_lease(lease: Duration, request_timeout: Duration) -> Result<()> {
+    if lease > request_timeout.saturating_mul(3) {
+        return Ok(());
+    }
+    Err(invalid(format!(
+        "a lease of {lease:?} is too short for a request timeout of {request_timeout:?}: it must be more than three times as long"
+    )))
+}
+
+/// Reads an option that is `on` or `off`.
+///
+/// # Errors
+/// [`Config`](ErrorKind::Config) that names the option.
+pub fn switch(name: &str, value: &str) -> Result<bool> {
+    match value {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(invalid(format!("option {name} is on or off, not {value:?}"))),
+    }
+}
+
 /// Checks the timeouts of an engine against the lease that its grants will have: a renewal that gets no answer must leave time for
 /// another one.
 ///

@@ -88,7 +88,7 @@ impl CassandraOptions {
 
     /// See [`with_request_timeout`](Self::with_request_timeout).
     pub fn request_timeout(&self) -> Duration {
-        self.request_timeout.unwrap_or_else(|| (self.lease / 5).min(Duration::from_secs(2)))
+        self.request_timeout.unwrap_or_else(|| ylock_core::options::default_request_timeout(self.lease))
     }
 
     /// See [`with_connect_timeout`](Self::with_connect_timeout).

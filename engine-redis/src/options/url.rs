@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ylock_core::options::{duration, number};
+use ylock_core::options::{duration, number, switch};
 use ylock_core::url::{EngineUrl, Host, Secret, unknown_option};
 use ylock_core::{Options, Result};
 
@@ -38,7 +38,7 @@ pub(super) fn read(url: &EngineUrl, common: &Options) -> Result<RedisOptions> {
             "sentinel_password" => sentinel_password = Some(Secret::new(value)),
             "sentinel_user" => sentinel_user = Some(value.clone()),
             "tls_ca" => options.authority = Some(value.into()),
-            "notify" => told = Some(switch(name, value)?),
+            "notify" => told = Some(switch(name, value).map_err(|error| error.with_engine(crate::NAME))?),
             "poll" => poll = Some(duration(name, value)?),
             "poll_longest" => longest = Some(duration(name, value)?),
             name if Options::NAMES.contains(&name) => {}
@@ -97,14 +97,6 @@ fn waiting(told: Option<bool>, poll: Option<Duration>, longest: Option<Duration>
             let first = poll.unwrap_or(Duration::from_millis(20));
             Ok(Waiting::Poll { first, longest: longest.unwrap_or(first) })
         }
-    }
-}
-
-fn switch(name: &str, value: &str) -> Result<bool> {
-    match value {
-        "on" => Ok(true),
-        "off" => Ok(false),
-        _ => Err(invalid(format!("option {name} is on or off, not {value:?}"))),
     }
 }
 

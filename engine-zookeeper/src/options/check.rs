@@ -1,5 +1,6 @@
 //! What the options must fulfil, whether they come from a URL or from code.
 
+use ylock_core::options::check_timeouts;
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::{Access, ZookeeperOptions};
@@ -68,18 +69,13 @@ impl ZookeeperOptions {
     }
 
     fn check_times(&self) -> Result<()> {
-        let (timeout, lease, session) = (self.request_timeout(), self.lease, self.session());
-        if timeout.is_zero() || self.connect_timeout.is_zero() || session.is_zero() {
-            return Err(invalid("session, request_timeout and connect_timeout must be longer than zero"));
+        let session = self.session();
+        if session.is_zero() {
+            return Err(invalid("session must be longer than zero"));
         }
-        let lease = lease.min(session * 5 / 6);
-        if timeout >= lease / 3 {
-            return Err(invalid(format!(
-                "request_timeout is {timeout:?}, but must be shorter than a third of the lease, which is {lease:?}: \
-                 a heartbeat that gets no answer must leave time for another one"
-            )));
-        }
-        Ok(())
+        let lease = self.lease.min(session * 5 / 6);
+        check_timeouts(lease, self.request_timeout(), self.connect_timeout)
+            .map_err(|error| error.with_engine(crate::NAME))
     }
 }
 

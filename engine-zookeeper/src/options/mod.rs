@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ylock_core::Result;
+use ylock_core::options::default_request_timeout;
 use ylock_core::url::{Host, Secret};
 
 mod check;
@@ -161,7 +162,7 @@ impl ZookeeperOptions {
 
     /// See [`with_request_timeout`](Self::with_request_timeout).
     pub fn request_timeout(&self) -> Duration {
-        self.request_timeout.unwrap_or_else(|| (self.lease / 5).min(Duration::from_secs(2)))
+        self.request_timeout.unwrap_or_else(|| default_request_timeout(self.lease))
     }
 
     /// See [`with_connect_timeout`](Self::with_connect_timeout).

@@ -1,6 +1,6 @@
 //! The options of a `zookeeper://` URL.
 
-use ylock_core::options::duration;
+use ylock_core::options::{duration, switch};
 use ylock_core::url::{EngineUrl, unknown_option};
 use ylock_core::{Options, Result};
 
@@ -22,7 +22,7 @@ pub(super) fn read(url: &EngineUrl, common: &Options) -> Result<ZookeeperOptions
             "connect_timeout" => options.connect_timeout = duration(name, value)?,
             "request_timeout" => options.request_timeout = Some(duration(name, value)?),
             "session" => options.session = Some(duration(name, value)?),
-            "tls" => options.tls = switch(name, value)?,
+            "tls" => options.tls = switch(name, value).map_err(|error| error.with_engine(crate::NAME))?,
             "tls_ca" => options.authority = Some(value.into()),
             name if Options::NAMES.contains(&name) => {}
             name => {
@@ -40,14 +40,6 @@ fn access(value: &str) -> Result<Access> {
         "open" => Ok(Access::Open),
         "creator" => Ok(Access::Creator),
         _ => Err(invalid(format!("option acl is open or creator, not {value:?}"))),
-    }
-}
-
-fn switch(name: &str, value: &str) -> Result<bool> {
-    match value {
-        "on" => Ok(true),
-        "off" => Ok(false),
-        _ => Err(invalid(format!("option {name} is on or off, not {value:?}"))),
     }
 }
 
