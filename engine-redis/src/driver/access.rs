@@ -12,7 +12,7 @@ use redis::{
 use ylock_core::environment::Environment;
 use ylock_core::{Error, ErrorKind, Result};
 
-use super::errors;
+use super::errors::{self, unavailable};
 use crate::options::{Address, Login, RedisOptions};
 
 /// See the [module](self).
@@ -139,10 +139,6 @@ impl Access {
         let tcp = TcpSettings::default().set_nodelay(true).set_user_timeout(self.request_timeout * 2);
         Ok(info.set_redis_settings(login).set_tcp_settings(tcp))
     }
-}
-
-fn unavailable(message: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Unavailable, message).with_engine(crate::NAME)
 }
 
 fn authority(options: &RedisOptions) -> Result<Option<Vec<u8>>> {

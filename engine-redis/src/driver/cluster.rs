@@ -13,7 +13,7 @@ use ylock_core::{Error, ErrorKind, Result};
 
 use super::access::Access;
 use super::connection::{Connection, Manner, Outcome, Whereabouts};
-use super::errors::Redirection;
+use super::errors::{Redirection, unavailable};
 use super::scripts::Call;
 use super::server;
 use super::slots::{Slots, slot_of};
@@ -93,16 +93,18 @@ impl Cluster {
 
     /// Any of them.
     pub(super) fn any(&self) -> Result<Arc<Connection>> {
-        (0..16_384).find_map(|slot| self.server_of(slot).ok()).ok_or_else(nobody)
+        self.slots().any().map(|address| self.server(address)).ok_or_else(nobody)
     }
 
     fn server_of(&self, slot: u16) -> Result<Arc<Connection>> {
-        let address = self.slots().get(slot).cloned();
-        address.map(|address| self.server(&address)).ok_or_else(nobody)
+        self.slots().get(slot).map(|address| self.server(address)).ok_or_else(nobody)
     }
 
     fn server(&self, address: &Address) -> Arc<Connection> {
         let mut servers = self.servers();
+        if let Some(known) = servers.get(address) {
+            return Arc::clone(known);
+        }
         let made = || Arc::new(Connection::new(&self.access, Whereabouts::Known(address.clone())));
         Arc::clone(servers.entry(address.clone()).or_insert_with(made))
     }
@@ -154,8 +156,4 @@ impl Cluster {
 
 fn nobody() -> Error {
     unavailable("no server of the cluster keeps this part of the locks now")
-}
-
-fn unavailable(message: &str) -> Error {
-    Error::new(ErrorKind::Unavailable, message).with_engine(crate::NAME)
 }

@@ -33,6 +33,11 @@ pub(super) fn classify(error: RedisError) -> Error {
     Error::new(kind, message).with_engine(crate::NAME).with_source(error)
 }
 
+/// For now.
+pub(super) fn unavailable(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Unavailable, message).with_engine(crate::NAME)
+}
+
 /// Whether the connection is of no use any more, or leads to the wrong server.
 pub(super) fn ends_connection(error: &RedisError) -> bool {
     error.is_unrecoverable_error()

@@ -59,10 +59,9 @@ fn check_role(is_replica: bool, is_part: bool, kind: Kind, address: &Address) ->
         (Kind::Single, true, _) => {
             Err(wrong(address, "is a replica, which takes no locks: name the one that it follows"))
         }
-        (Kind::Master, true, _) => {
-            let message = format!("the server at {address} is a replica: another one is about to take over");
-            Err(Error::new(ErrorKind::Unavailable, message).with_engine(crate::NAME))
-        }
+        (Kind::Master, true, _) => Err(errors::unavailable(format!(
+            "the server at {address} is a replica: another one is about to take over"
+        ))),
     }
 }
 

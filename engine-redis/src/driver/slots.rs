@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use redis::Value;
 
 use crate::options::Address;
+use crate::place;
 
 /// Fixed by Redis.
 const SLOTS: usize = 16_384;
@@ -15,8 +16,7 @@ pub(super) struct Slots(Vec<Option<Address>>);
 
 /// The slot of a key or channel: that of the part in braces.
 pub(super) fn slot_of(key: &str) -> u16 {
-    let tag = key.split_once('{').and_then(|(_, rest)| Some(rest.split_once('}')?.0));
-    let tag = tag.filter(|tag| !tag.is_empty()).unwrap_or(key);
+    let tag = place::part_of(key).filter(|tag| !tag.is_empty()).unwrap_or(key);
     crc16::State::<crc16::XMODEM>::calculate(tag.as_bytes()) % SLOTS as u16
 }
 
@@ -39,6 +39,11 @@ impl Slots {
 
     pub(super) fn get(&self, slot: u16) -> Option<&Address> {
         self.0.get(usize::from(slot))?.as_ref()
+    }
+
+    /// Any server.
+    pub(super) fn any(&self) -> Option<&Address> {
+        self.0.iter().flatten().next()
     }
 
     pub(super) fn set(&mut self, slot: u16, address: Address) {

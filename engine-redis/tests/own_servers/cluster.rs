@@ -9,7 +9,7 @@ use ylock_engine_redis::{RedisEngine, RedisOptions};
 
 use super::own_cluster::OwnCluster;
 use super::own_server::{Disk, OwnServer};
-use super::{client_with, replicated, until, waiters, within};
+use super::{client_with, joins, replicated, until, waiters, within};
 
 const LEASE: Duration = Duration::from_secs(15);
 
@@ -23,11 +23,7 @@ async fn what_the_replica_has_stays_when_it_takes_over() {
     );
     let guard = replicated(&one).await;
     assert_eq!(guard.token(), None, "a server that takes over could give the same again");
-    let waiting = tokio::spawn({
-        let locks = two.locks("users");
-        async move { locks.write("alice").await.unwrap() }
-    });
-    until("somebody waits", async || waiters(&one).await == 1).await;
+    let waiting = joins(&two, 0).await;
     let (_, master) = cluster.place_of("users").await;
     cluster.servers[master].kill();
     until("the waiter is in the queue of the new master", async || waiters(&one).await == 1).await;
@@ -90,11 +86,7 @@ async fn waiters_are_heard_also_after_their_part_was_away() {
     );
     let guard = one.locks("users").write("alice").await.unwrap();
     let (place, keeper) = cluster.place_of("users").await;
-    let waiting = tokio::spawn({
-        let locks = two.locks("users");
-        async move { locks.write("alice").await.unwrap() }
-    });
-    until("somebody waits", async || waiters(&one).await == 1).await;
+    let waiting = joins(&two, 0).await;
     let (away, channel) = ((keeper + 1) % 3, channel_of(&place));
     for (from, to) in [(keeper, away), (away, keeper)] {
         cluster.move_slot(&place, from, to).await;
@@ -125,11 +117,7 @@ async fn a_killed_connection_for_messages_costs_a_second() {
         client_with(cluster.options().with_lease(lease)).await,
     );
     let guard = one.locks("users").write("alice").await.unwrap();
-    let waiting = tokio::spawn({
-        let locks = two.locks("users");
-        async move { locks.write("alice").await.unwrap() }
-    });
-    until("somebody waits", async || waiters(&one).await == 1).await;
+    let waiting = joins(&two, 0).await;
     for server in &cluster.servers {
         server.command(&["CLIENT", "KILL", "TYPE", "pubsub"]).await;
     }

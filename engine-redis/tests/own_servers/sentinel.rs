@@ -6,7 +6,7 @@ use ylock_core::ErrorKind;
 use ylock_engine_redis::{RedisEngine, RedisOptions};
 
 use super::own_sentinels::OwnSentinels;
-use super::{client_with, replicated, until, waiters, within};
+use super::{client_with, joins, replicated, until, waiters, within};
 
 const LEASE: Duration = Duration::from_secs(15);
 
@@ -21,11 +21,7 @@ async fn what_the_replica_has_stays_when_it_takes_over() {
     assert!(!two.guarantees().fencing);
     let guard = replicated(&one).await;
     assert_eq!(guard.token(), None, "a server that takes over could give the same again");
-    let waiting = tokio::spawn({
-        let locks = two.locks("users");
-        async move { locks.write("alice").await.unwrap() }
-    });
-    until("somebody waits", async || waiters(&one).await == 1).await;
+    let waiting = joins(&two, 0).await;
     all.master.kill();
     all.await_failover().await;
     until("the waiter is in the queue of the new master", async || waiters(&one).await == 1).await;
