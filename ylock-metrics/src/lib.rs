@@ -1,0 +1,3 @@
+//! Metrics of ylock.
+
+pub mod catalogue;
