@@ -19,15 +19,17 @@ pub use ylock_core::{MemoryEngine, MemoryStore};
 
 /// What a [`Layer`] is told.
 pub mod layer {
-    pub use ylock_core::layer::{Acquisition, End, Outcome};
+    pub use ylock_core::layer::{
+        Acquisition, ClientView, End, Event, Events, GroupUsage, Happened, Outcome, Renewed, TracingLayer,
+    };
 }
 
 /// For those who write an engine, or look at who holds a lock.
 pub mod engine {
     pub use ylock_core::StoreToken;
     pub use ylock_core::engine::{
-        AcquisitionId, Engine, Grant, Holder, Holding, Inspection, Patience, Release, Renewal, Request,
-        Ticket, Waiter,
+        AcquisitionId, Engine, Grant, Holder, Holding, Inspection, Meter, Patience, Release, Renewal,
+        Request, Requests, Ticket, Waiter,
     };
     pub use ylock_core::environment::{BoxFuture, Environment, Moment, SystemEnvironment};
 }

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
 use ylock_core::engine::{
-    AcquisitionId, Engine, Grant, Holder, Holding, Inspection, Patience, Release, Renewal, Request, Ticket,
-    Waiter,
+    AcquisitionId, Engine, Grant, Holder, Holding, Inspection, Meter, Patience, Release, Renewal, Request,
+    Ticket, Waiter,
 };
 use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::options::check_lease;
@@ -39,6 +39,8 @@ pub struct CassandraEngine {
     request_timeout: Duration,
     /// The same store as the client's, where it is the real one: for its request counter.
     table: Option<Arc<Table>>,
+    /// That of the table, where there is one.
+    meter: Meter,
 }
 
 impl CassandraEngine {
@@ -55,7 +57,7 @@ impl CassandraEngine {
             Clock::Hlc => engine,
             Clock::GlobalTime => engine.with_global_time(Arc::clone(&table) as Arc<dyn TimeCell>),
         };
-        Ok(Self { table: Some(table), ..engine })
+        Ok(Self { meter: table.meter().clone(), table: Some(table), ..engine })
     }
 
     /// A client over any store and environment; a simulation brings its own.
@@ -81,6 +83,7 @@ impl CassandraEngine {
             protocol: options.protocol(),
             request_timeout: options.request_timeout(),
             table: None,
+            meter: Meter::default(),
         }
     }
 
@@ -138,6 +141,10 @@ impl Engine for CassandraEngine {
 
     fn ticket(&self) -> Ticket {
         self.client.ticket_after(None)
+    }
+
+    fn meter(&self) -> &Meter {
+        &self.meter
     }
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {

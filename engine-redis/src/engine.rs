@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::future::join_all;
 use ylock_core::engine::{
-    AcquisitionId, Engine, Grant, Holding, Inspection, LossReason, Release, Renewal, Request, Ticket,
+    AcquisitionId, Engine, Grant, Holding, Inspection, LossReason, Meter, Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::{Environment, Moment, SystemEnvironment};
 use ylock_core::options::check_lease;
@@ -244,6 +244,10 @@ impl Engine for RedisEngine {
     fn ticket(&self) -> Ticket {
         let ahead = self.client.clock.ahead.load(Ordering::Relaxed);
         Ticket::from_number(micros(self.client.now()).saturating_add(ahead))
+    }
+
+    fn meter(&self) -> &Meter {
+        self.client.store.meter()
     }
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {

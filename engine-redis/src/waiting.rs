@@ -43,6 +43,8 @@ pub(crate) struct Way<'a> {
     /// The last token when it was last found waiting. A message about a grant with none above it is of an earlier grant, which
     /// was over by then: it was long on its way, and nothing may be built on it.
     last_token: u64,
+    /// It was found waiting at least once.
+    waited: bool,
     /// When the server last answered.
     answered: Moment,
     /// A question got no answer: it may still be on its way, whatever others were answered since.
@@ -57,7 +59,8 @@ impl<'a> Way<'a> {
             Waiting::Poll { first, .. } => (None, first),
         };
         let (ticket, answered) = (request.ticket.map(|ticket| ticket.get()), client.now());
-        Self { client, request, place, ticket, since: None, last_token: 0, answered, doubtful: false, pause }
+        let (since, last_token, waited, doubtful) = (None, 0, false, false);
+        Self { client, request, place, ticket, since, last_token, waited, answered, doubtful, pause }
     }
 
     pub(crate) async fn go(mut self) -> Result<Option<Grant>> {
@@ -70,7 +73,7 @@ impl<'a> Way<'a> {
                 Ok(Said::Undone) => return Err(undone()),
                 Ok(Said::Queued { ticket, lease_ends_in, last_token }) => {
                     (self.ticket, self.since, self.answered) = (Some(ticket), Some(sent), self.client.now());
-                    self.last_token = last_token;
+                    (self.last_token, self.waited) = (last_token, true);
                     if self.place.is_some() && self.client.listen(&self.request.key).await {
                         // Its turn may have come before it could hear of it.
                         continue;
@@ -128,7 +131,7 @@ impl<'a> Way<'a> {
             return Ok(None);
         }
         let token = self.client.fencing.then_some(told.token);
-        let grant = Grant::of(self.request, token, since, told.contended);
+        let grant = Grant::of(self.request, token, since, told.contended).after_waiting(self.waited);
         self.client.confirm(&grant).await?;
         Ok(Some(grant))
     }

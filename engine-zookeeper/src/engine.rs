@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use async_trait::async_trait;
 use futures_util::future::join_all;
 use ylock_core::engine::{
-    AcquisitionId, Engine, Grant, Holding, Inspection, LossReason, Release, Renewal, Request, Ticket,
+    AcquisitionId, Engine, Grant, Holding, Inspection, LossReason, Meter, Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::options::check_lease;
@@ -66,6 +66,10 @@ impl Engine for ZookeeperEngine {
         let later = |last: i64| Some(wall.max(last.saturating_add(1)));
         let last = self.last_ticket.fetch_update(Ordering::Relaxed, Ordering::Relaxed, later).unwrap_or(wall);
         Ticket::from_number(wall.max(last.saturating_add(1)))
+    }
+
+    fn meter(&self) -> &Meter {
+        self.sessions.meter()
     }
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {

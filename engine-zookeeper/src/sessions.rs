@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ylock_core::Result;
-use ylock_core::engine::{AcquisitionId, Request};
+use ylock_core::engine::{AcquisitionId, Meter, Request};
 use ylock_core::environment::Environment;
 
 use crate::claims::ENOUGH_BYTES;
@@ -23,6 +23,7 @@ pub(crate) struct Sessions {
     environment: Arc<dyn Environment>,
     /// How many sessions there have been, over all members: no two nodes of a client may say the same of different sessions.
     made: Arc<AtomicU64>,
+    meter: Meter,
     first: Arc<Member>,
     more: Mutex<More>,
 }
@@ -51,16 +52,22 @@ pub(crate) struct Room {
 impl Sessions {
     pub(crate) async fn open(options: &ZookeeperOptions, environment: &Arc<dyn Environment>) -> Result<Self> {
         let made = Arc::<AtomicU64>::default();
-        let connection = Connection::new(options, environment, &made);
+        let meter = Meter::default();
+        let connection = Connection::new(options, environment, &made, &meter);
         let session = connection.session().await?;
         session.make(&session.base).await.map_err(to_error)?;
         Ok(Self {
             options: options.clone(),
             environment: Arc::clone(environment),
             made,
+            meter,
             first: Member::of(connection),
             more: Mutex::default(),
         })
+    }
+
+    pub(crate) fn meter(&self) -> &Meter {
+        &self.meter
     }
 
     /// A part of the session that an acquisition has a claim in, or else of the first one that is not full.
@@ -72,7 +79,8 @@ impl Sessions {
         let found = all().find(|member| member.has(request.id));
         let found = found.or_else(|| all().find(|member| member.has_room(bytes))).map(Arc::clone);
         let member = found.unwrap_or_else(|| {
-            let member = Member::of(Connection::new(&self.options, &self.environment, &self.made));
+            let member =
+                Member::of(Connection::new(&self.options, &self.environment, &self.made, &self.meter));
             if more.closed {
                 member.connection.close();
             }

@@ -33,6 +33,8 @@ pub(crate) struct Way<'a> {
     answered: Moment,
     /// Looked before it made a node, as one does that only tries.
     looked: bool,
+    /// It was behind somebody at least once.
+    waited: bool,
 }
 
 /// What a step on the way came to.
@@ -47,7 +49,7 @@ const AT_ONCE: Step = Step::Again(Duration::ZERO);
 
 impl<'a> Way<'a> {
     pub(crate) fn new(connection: &'a Connection, request: &'a Request, now: Moment) -> Self {
-        Self { connection, request, answered: now, looked: false }
+        Self { connection, request, answered: now, looked: false, waited: false }
     }
 
     pub(crate) async fn go(mut self) -> Result<Option<Grant>> {
@@ -63,7 +65,7 @@ impl<'a> Way<'a> {
                 Err(error) => Err(error),
             };
             match step {
-                Ok((_, Step::Granted(grant))) => return Ok(Some(grant)),
+                Ok((_, Step::Granted(grant))) => return Ok(Some(grant.after_waiting(self.waited))),
                 Ok((_, Step::Busy)) => return Ok(None),
                 Ok((session, Step::Again(pause))) if !pause.is_zero() => {
                     session.environment.sleep(pause).await
@@ -111,7 +113,7 @@ impl<'a> Way<'a> {
     }
 
     /// Makes a node. Nothing may be awaited before the first request, see [`Claims::begin`](crate::claims::Claims::begin).
-    async fn enter_queue(&self, session: &Arc<Session>, place: &Place, number: u64) -> Result<Step> {
+    async fn enter_queue(&mut self, session: &Arc<Session>, place: &Place, number: u64) -> Result<Step> {
         let id = self.request.id;
         let made = match make(session, place, id, number).await {
             Ok(made) => made,
@@ -133,7 +135,7 @@ impl<'a> Way<'a> {
     }
 
     async fn look(
-        &self,
+        &mut self,
         session: &Arc<Session>,
         place: &Place,
         own: Name,
@@ -159,7 +161,7 @@ impl<'a> Way<'a> {
     }
 
     async fn decide(
-        &self,
+        &mut self,
         session: &Arc<Session>,
         place: &Place,
         own: Name,
@@ -181,6 +183,7 @@ impl<'a> Way<'a> {
             }
             (Verdict::GivesWay, _) => self.give_way(session, place, own).await,
             (Verdict::Waits { before, last }, token) => {
+                self.waited = true;
                 match (self.wait(session, place, &before).await?, token) {
                     // Who came meanwhile was not looked at: it is better to take too many for waiting than too few.
                     (true, Some(token)) if last => self.granted(session, own, token, true).await,

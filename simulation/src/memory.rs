@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use ylock_core::engine::{
-    AcquisitionId, Engine, Grant, Holding, Inspection, Release, Renewal, Request, Ticket,
+    AcquisitionId, Engine, Grant, Holding, Inspection, Meter, Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::Environment;
 use ylock_core::{Guarantees, Key, MemoryEngine, MemoryStore, Result};
@@ -84,6 +84,10 @@ impl Engine for Remote {
 
     fn ticket(&self) -> Ticket {
         self.inner.ticket()
+    }
+
+    fn meter(&self) -> &Meter {
+        self.inner.meter()
     }
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {

@@ -1,18 +1,21 @@
 //! One acquisition, from the user's call down through the layers to the keeper.
 
 use std::future::Future;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::environment::Moment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::{Guard, Unlocked, lost};
-use crate::keeper::Ask;
+use crate::keeper::{Acquired, Ask, Way};
 use crate::key::Key;
 use crate::layer::{Acquisition, Layers, Outcome};
 use crate::lease::Lease;
 use crate::locks::Locks;
 use crate::mode::{Mode, Wait};
 use crate::owner::Owner;
+
+/// What the next acquisition is called that is watched. One for the process: a layer may lie over several clients.
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// Acquires, waiting at most as long as the options say.
 pub(crate) async fn acquire_or_time_out(locks: &Locks, key: Result<Key>, mode: Mode) -> Result<Guard> {
@@ -34,10 +37,11 @@ pub(crate) async fn acquire(
     let key = key?;
     let owner = locks.owner.or_else(Owner::current);
     let ask = Ask { key, mode, owner, wait, options: &locks.options };
-    if locks.client.layers.is_empty() {
+    let layers = locks.client.layers.under(locks.client.keeper.heard_hub());
+    if layers.is_empty() {
         Ok(locks.client.keeper.acquire(ask).await?.map(Guard::new))
     } else {
-        acquire_watched(locks, ask).await
+        acquire_watched(locks, layers, ask).await
     }
 }
 
@@ -47,43 +51,55 @@ fn new_owner(locks: &Locks) -> Owner {
 }
 
 /// The same, with layers that watch.
-async fn acquire_watched(locks: &Locks, mut ask: Ask<'_>) -> Result<Option<Guard>> {
+async fn acquire_watched(locks: &Locks, layers: Layers, mut ask: Ask<'_>) -> Result<Option<Guard>> {
+    let keeper = &locks.client.keeper;
     let owner = *ask.owner.get_or_insert_with(|| new_owner(locks));
-    let acquisition = Acquisition::new(ask.key.clone(), ask.mode, owner, ask.wait);
-    locks.client.layers.acquiring(&acquisition)?;
-    let mut waiting =
-        Waiting { locks, since: locks.client.keeper.environment().now(), acquisition: Some(acquisition) };
-    let result = locks.client.keeper.acquire(ask).await;
-    let outcome = match &result {
-        Ok(Some(acquired)) => Outcome::Granted { reentrant: acquired.reentrant },
-        Ok(None) => Outcome::NotFree,
-        Err(error) => Outcome::Failed(error),
+    let acquisition = Acquisition {
+        number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
+        engine: keeper.engine().name(),
+        key: ask.key.clone(),
+        mode: ask.mode,
+        owner,
+        wait: ask.wait,
     };
-    let acquisition = waiting.end(&outcome);
-    let since = locks.client.keeper.environment().now();
-    Ok(result?.map(|acquired| {
-        let guard = Guard::new(acquired);
-        match acquisition {
-            Some(acquisition) => guard.watched(locks.client.layers.clone(), acquisition, since),
-            None => guard,
+    layers.acquiring(&acquisition)?;
+    let since = keeper.environment().now();
+    let mut waiting = Waiting { locks, layers: &layers, since, acquisition: Some(acquisition) };
+    let result = keeper.acquire(ask).await;
+    let outcome = match &result {
+        Ok(Some(acquired)) => acquired.outcome(),
+        Ok(None) => Outcome::NotFree,
+        Err(error) => Outcome::Failed(error.clone()),
+    };
+    let Some((acquisition, now)) = waiting.end(&outcome) else { return Ok(None) };
+    drop(waiting);
+    Ok(result?.map(|acquired| Guard::new(acquired).watched(layers, acquisition, now)))
+}
+
+impl Acquired {
+    fn outcome(&self) -> Outcome {
+        match self.way {
+            Way::Again => Outcome::Reentered,
+            Way::In { waited } => Outcome::Granted { waited },
         }
-    }))
+    }
 }
 
 /// Owes the layers an outcome; a caller that stops waiting drops it.
 struct Waiting<'a> {
     locks: &'a Locks,
+    layers: &'a Layers,
     since: Moment,
     acquisition: Option<Acquisition>,
 }
 
 impl Waiting<'_> {
-    fn end(&mut self, outcome: &Outcome<'_>) -> Option<Acquisition> {
+    /// Answers also when that was: a hold begins where the wait ends.
+    fn end(&mut self, outcome: &Outcome) -> Option<(Acquisition, Moment)> {
         let acquisition = self.acquisition.take()?;
-        let waited: Duration = self.locks.client.keeper.environment().now().since(self.since);
-        let layers: &Layers = &self.locks.client.layers;
-        layers.acquired(&acquisition, outcome, waited);
-        Some(acquisition)
+        let now = self.locks.client.keeper.environment().now();
+        self.layers.acquired(&acquisition, outcome, now.since(self.since));
+        Some((acquisition, now))
     }
 }
 

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::guarantees::Guarantees;
 use crate::keeper::Keeper;
 use crate::key::Key;
-use crate::layer::{Layer, Layers};
+use crate::layer::{Events, GroupUsage, Layer, Layers};
 use crate::lock::Lock;
 use crate::locks::Locks;
 use crate::memory::MemoryEngine;
@@ -51,7 +51,41 @@ impl Ylock {
     /// The same client with one more [layer](Layer), inside the earlier ones.
     #[must_use]
     pub fn with(&self, layer: impl Layer) -> Self {
+        self.with_shared(Arc::new(layer))
+    }
+
+    /// The same client with one more layer, which others may share.
+    #[must_use]
+    pub fn with_shared(&self, layer: Arc<dyn Layer>) -> Self {
+        self.keeper.watch(&layer);
         Self { layers: self.layers.with(layer), ..self.clone() }
+    }
+
+    /// What this client does from now on, through any of its clones: acquisitions with their outcome, holds that end, losses,
+    /// renewals, hand-overs.
+    ///
+    /// Reading too slowly loses the oldest events, and the stream says how many; a lock never waits for a reader. Every call makes a
+    /// stream of its own. It ends when all clones of the client are gone.
+    ///
+    /// # Examples
+    /// ```
+    /// use ylock_core::Ylock;
+    /// use ylock_core::layer::Event;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock_core::Result<()> {
+    /// let ylock = Ylock::in_memory();
+    /// let mut events = ylock.events();
+    /// ylock.locks("users").write("alice").await?.unlock().await?;
+    /// assert!(matches!(events.next().await, Some(Event::Acquired { .. })));
+    /// # Ok(()) }
+    /// ```
+    pub fn events(&self) -> Events {
+        self.keeper.events()
+    }
+
+    /// What this client holds and waits for now, by group, in the order of their names: a walk over all keys that are in use.
+    pub fn usage(&self) -> Vec<GroupUsage> {
+        self.keeper.usage()
     }
 
     /// The locks of a group: one for each user, order or file.

@@ -8,6 +8,8 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 
+pub use crate::meter::{Meter, Requests};
+
 use crate::environment::{Environment, Moment};
 use crate::error::Result;
 use crate::guarantees::Guarantees;
@@ -111,13 +113,21 @@ pub struct Grant {
     pub sent: Moment,
     /// Whether somebody who conflicts was waiting elsewhere at the last look.
     pub contended: bool,
+    /// Whether others went first. For those who watch; nothing is decided by it.
+    pub waited: bool,
 }
 
 impl Grant {
     /// What a request was given.
     pub fn of(request: &Request, token: Option<StoreToken>, sent: Moment, contended: bool) -> Self {
         let Request { id, mode, owner, lease, .. } = *request;
-        Self { key: request.key.clone(), id, mode, owner, lease, token, sent, contended }
+        Self { key: request.key.clone(), id, mode, owner, lease, token, sent, contended, waited: false }
+    }
+
+    /// The same grant, saying whether others went first.
+    #[must_use]
+    pub fn after_waiting(self, waited: bool) -> Self {
+        Self { waited, ..self }
     }
 }
 
@@ -249,6 +259,9 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
 
     /// Where this engine takes time, randomness and tasks from. Its moments are on this clock.
     fn environment(&self) -> Arc<dyn Environment>;
+
+    /// Where this engine counts its requests to the store.
+    fn meter(&self) -> &Meter;
 
     /// A place in the queue as of now.
     fn ticket(&self) -> Ticket;

@@ -37,6 +37,25 @@ pub enum ErrorKind {
     WouldDeadlock,
 }
 
+impl ErrorKind {
+    /// One word, as used in metric labels and spans.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Config => "config",
+            Self::Indeterminate => "indeterminate",
+            Self::Invalid => "invalid",
+            Self::Lost => "lost",
+            Self::Refused => "refused",
+            Self::TimedOut => "timed_out",
+            Self::Unavailable => "unavailable",
+            Self::Unexpected => "unexpected",
+            Self::Unsupported => "unsupported",
+            Self::WouldDeadlock => "would_deadlock",
+        }
+    }
+}
+
 /// An error, with its [kind](ErrorKind), and the engine, key and cause it belongs to.
 ///
 /// Contention is not an error: `try_*` and `*_within` answer `None`.

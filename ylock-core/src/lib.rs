@@ -27,6 +27,7 @@ mod lease;
 mod lock;
 mod locks;
 mod memory;
+mod meter;
 mod mode;
 mod owner;
 mod token;

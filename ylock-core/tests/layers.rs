@@ -43,10 +43,10 @@ impl Layer for Diary {
         Ok(())
     }
 
-    fn acquired(&self, acquisition: &Acquisition, outcome: &Outcome<'_>, _waited: Duration) {
+    fn acquired(&self, acquisition: &Acquisition, outcome: &Outcome, _waited: Duration) {
         let outcome = match outcome {
-            Outcome::Granted { reentrant: false } => "granted".to_owned(),
-            Outcome::Granted { reentrant: true } => "granted again".to_owned(),
+            Outcome::Granted { .. } => "granted".to_owned(),
+            Outcome::Reentered => "granted again".to_owned(),
             Outcome::NotFree => "not free".to_owned(),
             Outcome::Cancelled => "cancelled".to_owned(),
             Outcome::Failed(error) => format!("failed {:?}", error.kind()),

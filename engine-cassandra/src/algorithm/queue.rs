@@ -37,9 +37,10 @@ pub async fn get_lock(seat: &Arc<Seat>, request: &Request) -> Result<Grant> {
     if let Err(error) = join_behind_others(seat, request).await {
         patience.bear(error).await?;
     }
+    let mut waited = false;
     loop {
-        match one_round(seat, request, &mut pace).await {
-            Ok(Some(grant)) => return Ok(grant),
+        match one_round(seat, request, &mut pace, &mut waited).await {
+            Ok(Some(grant)) => return Ok(grant.after_waiting(waited)),
             Ok(None) => patience.renew(),
             Err(error) => patience.bear(error).await?,
         }
@@ -57,7 +58,12 @@ async fn join_behind_others(seat: &Arc<Seat>, request: &Request) -> Result<()> {
 }
 
 /// Steps 1 to 10: a place in the queue, one look, and what follows from it.
-async fn one_round(seat: &Arc<Seat>, request: &Request, pace: &mut Pace) -> Result<Option<Grant>> {
+async fn one_round(
+    seat: &Arc<Seat>,
+    request: &Request,
+    pace: &mut Pace,
+    waited: &mut bool,
+) -> Result<Option<Grant>> {
     // Whatever I decided last, a quorum has it before I look: the argument for safety begins here.
     let me = seat.join(request, seat.is_alone()).await?;
     let began = seat.client.now();
@@ -77,6 +83,7 @@ async fn one_round(seat: &Arc<Seat>, request: &Request, pace: &mut Pace) -> Resu
         Verdict::ClaimAbove(floor) => seat.claim(request, Some(floor)).await?,
         Verdict::Withdraw => seat.withdraw(request).await?,
         Verdict::Wait { before, .. } => {
+            *waited = true;
             wait(seat, request, pace, before, &look).await;
             if is_due(seat, request) {
                 seat.stay(request).await?;

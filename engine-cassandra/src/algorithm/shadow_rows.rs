@@ -48,11 +48,16 @@ enum Outcome {
 pub async fn get_lock(seat: &Arc<Seat>, request: &Request) -> Result<Grant> {
     let mut patience = Patience::new(seat, request);
     let mut attempt = 1;
+    let mut waited = false;
     loop {
         match try_lock(seat, request).await {
-            Ok(Outcome::Success(grant)) => return Ok(grant),
-            Ok(Outcome::AnotherThreadIsOwner) => wait_up_to(seat, ANOTHER_IS_OWNER).await,
+            Ok(Outcome::Success(grant)) => return Ok(grant.after_waiting(waited)),
+            Ok(Outcome::AnotherThreadIsOwner) => {
+                waited = true;
+                wait_up_to(seat, ANOTHER_IS_OWNER).await;
+            }
             Ok(Outcome::ConcurrentAttempt) => {
+                waited = true;
                 wait_up_to(seat, CONCURRENT_ATTEMPT.saturating_mul(attempt)).await;
                 attempt = attempt.saturating_add(1);
             }

@@ -1,11 +1,12 @@
 //! The lock table of a cluster.
 
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use scylla::client::session::Session;
-use ylock_core::engine::AcquisitionId;
+use ylock_core::engine::{AcquisitionId, Meter};
 use ylock_core::environment::Environment;
 use ylock_core::{Key, Result};
 
@@ -26,6 +27,8 @@ pub struct Table {
     session: Session,
     statements: Statements,
     name: String,
+    environment: Arc<dyn Environment>,
+    meter: Meter,
 }
 
 impl Table {
@@ -51,7 +54,19 @@ impl Table {
             .await
             .unwrap_or_else(|| Err(connect::too_slow("the schema could not be read in time", options)))?;
         let name = format!("{}.{}", options.keyspace(), options.table());
-        Ok(Self { session, statements, name })
+        Ok(Self { session, statements, name, environment: Arc::clone(environment), meter: Meter::default() })
+    }
+
+    pub(crate) fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    async fn measured<T>(
+        &self,
+        operation: &'static str,
+        request: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        self.meter.measure(&*self.environment, operation, request).await
     }
 
     /// How many requests this client has sent, those of connecting included.
@@ -81,46 +96,56 @@ impl Store for Table {
         let claim = write.claim.map(|claim| ClaimValues::new(key, slot, write.stamp, claim));
         let used = write.used.map(|used| (used.claim.mode, values::used(key, used)));
         let (session, statements) = (&self.session, &self.statements);
-        match (claim, used) {
-            (None, None) => session.execute_unpaged(&statements.row, row).await,
-            (Some(claim), None) => session.batch(&statements.claim, (row, claim)).await,
-            (None, Some((mode, used))) => session.batch(statements.used(mode), (row, used)).await,
-            (Some(claim), Some((mode, used))) => {
-                session.batch(statements.claim_and_used(mode), (row, claim, used)).await
+        let request = async {
+            match (claim, used) {
+                (None, None) => session.execute_unpaged(&statements.row, row).await,
+                (Some(claim), None) => session.batch(&statements.claim, (row, claim)).await,
+                (None, Some((mode, used))) => session.batch(statements.used(mode), (row, used)).await,
+                (Some(claim), Some((mode, used))) => {
+                    session.batch(statements.claim_and_used(mode), (row, claim, used)).await
+                }
             }
-        }
-        .about(key)?;
-        Ok(())
+            .about(key)
+        };
+        self.measured("write", request).await.map(drop)
     }
 
     async fn read(&self, key: &Key) -> Result<Partition> {
         // Unpaged: a later page would be a later read.
-        let answer = self.session.execute_unpaged(&self.statements.read, (key.group(), key.name())).await;
-        rows::partition(key, answer.about(key)?)
+        let request = async {
+            self.session.execute_unpaged(&self.statements.read, (key.group(), key.name())).await.about(key)
+        };
+        rows::partition(key, self.measured("read", request).await?)
     }
 
     async fn revoke(&self, key: &Key, slot: Slot, id: AcquisitionId, stamp: i64, ttl: u32) -> Result<()> {
         let values = values::revoke(key, slot, id, stamp, ttl);
-        self.session.execute_unpaged(&self.statements.revoke, values).await.about(key)?;
-        Ok(())
+        let request =
+            async { self.session.execute_unpaged(&self.statements.revoke, values).await.about(key) };
+        self.measured("revoke", request).await.map(drop)
     }
 
     async fn erase(&self, key: &Key, slot: Slot, stamp: i64) -> Result<()> {
         let values = values::erase(key, slot, stamp);
-        self.session.execute_unpaged(&self.statements.erase, values).await.about(key)?;
-        Ok(())
+        let request = async { self.session.execute_unpaged(&self.statements.erase, values).await.about(key) };
+        self.measured("erase", request).await.map(drop)
     }
 }
 
 #[async_trait]
 impl TimeCell for Table {
     async fn read_time(&self) -> Result<Option<i64>> {
-        let answer = self.session.execute_unpaged(&self.statements.read_time, ()).await;
-        rows::time(answer.map_err(errors::classify)?)
+        let request = async {
+            self.session.execute_unpaged(&self.statements.read_time, ()).await.map_err(errors::classify)
+        };
+        rows::time(self.measured("read_time", request).await?)
     }
 
     async fn write_time(&self, micros: i64) -> Result<()> {
-        let answer = self.session.execute_unpaged(&self.statements.write_time, (micros, micros)).await;
-        answer.map(drop).map_err(errors::classify)
+        let values = (micros, micros);
+        let request = async {
+            self.session.execute_unpaged(&self.statements.write_time, values).await.map_err(errors::classify)
+        };
+        self.measured("write_time", request).await.map(drop)
     }
 }

@@ -11,7 +11,7 @@ use crate::{identity, place, scripts};
 /// An operation.
 pub(crate) struct Script {
     text: &'static str,
-    name: &'static str,
+    pub(super) name: &'static str,
     /// What the server calls it: the SHA-1 of its text.
     hash: OnceLock<String>,
 }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use redis::Value;
+use ylock_core::engine::Meter;
 use ylock_core::environment::Environment;
 use ylock_core::{Error, ErrorKind, Result};
 
@@ -19,6 +21,8 @@ use crate::options::{RedisOptions, Topology};
 pub(crate) struct Store {
     servers: Servers,
     requests: AtomicU64,
+    environment: Arc<dyn Environment>,
+    meter: Meter,
 }
 
 #[derive(Debug)]
@@ -51,7 +55,8 @@ impl Store {
             }
             Topology::Cluster => Servers::Cluster(Cluster::open(access, options.addresses()).await?),
         };
-        Ok(Self { servers, requests: AtomicU64::new(0) })
+        let environment = Arc::clone(environment);
+        Ok(Self { servers, requests: AtomicU64::new(0), environment, meter: Meter::default() })
     }
 
     /// How many scripts were called.
@@ -67,16 +72,25 @@ impl Store {
     /// Calls a script that writes, and waits until so many replicas have what it wrote. Answers also whether they have it.
     pub(crate) async fn call_replicated(&self, call: Call, replicas: u32) -> Result<(Answer, bool)> {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        let (value, reached) = match &self.servers {
+        let request = self.send(&call, replicas);
+        let (value, reached) = self.meter.measure(&*self.environment, call.script.name, request).await?;
+        Ok((Answer::new(value, call.script), reached))
+    }
+
+    async fn send(&self, call: &Call, replicas: u32) -> Result<(Value, bool)> {
+        match &self.servers {
             Servers::One(connection) => {
-                match connection.call(&call, Manner { replicas, asking: false }).await? {
-                    Outcome::Answered(value, reached) => (value, reached),
-                    Outcome::Elsewhere(_) => return Err(in_a_cluster()),
+                match connection.call(call, Manner { replicas, asking: false }).await? {
+                    Outcome::Answered(value, reached) => Ok((value, reached)),
+                    Outcome::Elsewhere(_) => Err(in_a_cluster()),
                 }
             }
-            Servers::Cluster(cluster) => cluster.call(&call, replicas).await?,
-        };
-        Ok((Answer::new(value, call.script), reached))
+            Servers::Cluster(cluster) => cluster.call(call, replicas).await,
+        }
+    }
+
+    pub(crate) fn meter(&self) -> &Meter {
+        &self.meter
     }
 
     /// The server's clock, in microseconds since 1970; of a cluster, that of any server.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Mutex as AsyncMutex;
+use ylock_core::engine::Meter;
 use ylock_core::environment::{Environment, Moment};
 use ylock_core::{Error, ErrorKind, Result};
 use zookeeper_client::{Client, Connector};
@@ -27,6 +28,7 @@ pub(crate) struct Connection {
     connecting: AsyncMutex<Option<Moment>>,
     /// Of this client, over all of its connections.
     sessions: Arc<AtomicU64>,
+    meter: Meter,
 }
 
 #[derive(Default)]
@@ -41,6 +43,7 @@ impl Connection {
         options: &ZookeeperOptions,
         environment: &Arc<dyn Environment>,
         sessions: &Arc<AtomicU64>,
+        meter: &Meter,
     ) -> Self {
         Self {
             options: options.clone(),
@@ -48,6 +51,7 @@ impl Connection {
             state: Mutex::default(),
             connecting: AsyncMutex::new(None),
             sessions: Arc::clone(sessions),
+            meter: meter.clone(),
         }
     }
 
@@ -90,7 +94,8 @@ impl Connection {
             return Err(closed());
         }
         let number = self.sessions.fetch_add(1, Ordering::Relaxed) + 1;
-        let session = Session::new(client, number, Arc::clone(&self.environment), &self.options);
+        let (environment, meter) = (Arc::clone(&self.environment), self.meter.clone());
+        let session = Session::new(client, number, environment, meter, &self.options);
         // A session is made by a write as well.
         session.confirm(sent);
         let session = Arc::new(session);

@@ -36,6 +36,11 @@ pub(super) fn ends_session(fault: &Fault) -> bool {
     )
 }
 
+/// What kind of failure it is, for those who count. That a node is there or not there is an answer.
+pub(super) fn failure(fault: &Fault) -> Option<ErrorKind> {
+    Some(meaning(fault).0).filter(|kind| *kind != ErrorKind::Unexpected)
+}
+
 /// What happened, in our words, with the driver's error as its source.
 pub(crate) fn to_error(fault: Fault) -> Error {
     let (kind, message) = meaning(&fault);

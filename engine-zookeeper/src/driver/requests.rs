@@ -130,44 +130,44 @@ impl Session {
 
     /// The names of a lock's contenders; none if there is no such lock.
     pub(crate) async fn list(&self, place: &Place) -> Result<Vec<String>, Fault> {
-        or_none(self.timed(self.client.list_children(&place.lock)).await)
+        or_none(self.ask(self.client.list_children(&place.lock)).await)
     }
 
     /// The same, not older than this call.
     pub(crate) async fn list_now(&self, place: &Place) -> Result<Vec<String>, Fault> {
         // Both are sent at once. The server answers them in order, the second from what it has when it has caught up.
         let (caught_up, list) = (self.client.sync(&place.lock), self.client.list_children(&place.lock));
-        self.timed(caught_up).await?;
-        or_none(self.timed(list).await)
+        self.ask(caught_up).await?;
+        or_none(self.ask(list).await)
     }
 
     /// The same, and something that fires when it changes.
     pub(crate) async fn list_and_watch(&self, place: &Place) -> Result<(Vec<String>, Told), Fault> {
-        let (all, told) = self.timed(self.client.list_and_watch_children(&place.lock)).await?;
+        let (all, told) = self.ask(self.client.list_and_watch_children(&place.lock)).await?;
         Ok((all, Told(told)))
     }
 
     /// The token that a contender has from the transaction that made its node. `None` if it is not there.
     pub(crate) async fn token(&self, path: &str) -> Result<Option<StoreToken>, Fault> {
-        let stat = self.timed(self.client.check_stat(path)).await?;
+        let stat = self.ask(self.client.check_stat(path)).await?;
         Ok(stat.and_then(|stat| token_of(&stat)))
     }
 
     /// Content, version and token of a contender.
     pub(crate) async fn read(&self, path: &str) -> Result<(Vec<u8>, i32, Option<StoreToken>), Fault> {
-        let (content, stat) = self.timed(self.client.get_data(path)).await?;
+        let (content, stat) = self.ask(self.client.get_data(path)).await?;
         Ok((content, stat.version, token_of(&stat)))
     }
 
     /// The content of a contender, and something that fires when it changes or is gone. Leaves no watch behind if it is gone already.
     pub(crate) async fn read_and_watch(&self, path: &str) -> Result<(Vec<u8>, Told), Fault> {
-        let (content, _, told) = self.timed(self.client.get_and_watch_data(path)).await?;
+        let (content, _, told) = self.ask(self.client.get_and_watch_data(path)).await?;
         Ok((content, Told(told)))
     }
 
     /// How many children a node has. `None` if it is not there.
     pub(crate) async fn count(&self, path: &str) -> Result<Option<i32>, Fault> {
-        Ok(self.timed(self.client.check_stat(path)).await?.map(|stat| stat.num_children))
+        Ok(self.ask(self.client.check_stat(path)).await?.map(|stat| stat.num_children))
     }
 }
 

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use ylock_core::engine::Meter;
 use ylock_core::environment::{Environment, Moment};
 use zookeeper_client::{
     Acls, Client, CreateMode, CreateOptions, MultiWriteError, MultiWriteResult, MultiWriter,
 };
 
-use super::errors::{Fault, ends_session};
+use super::errors::{Fault, ends_session, failure};
 use super::heart::Heart;
 use crate::claims::Claims;
 use crate::options::Access;
@@ -28,6 +29,7 @@ pub(crate) struct Session {
     access: Access,
     request_timeout: Duration,
     heart: Heart,
+    meter: Meter,
     over: AtomicBool,
 }
 
@@ -36,6 +38,7 @@ impl Session {
         client: Client,
         number: u64,
         environment: Arc<dyn Environment>,
+        meter: Meter,
         options: &crate::ZookeeperOptions,
     ) -> Self {
         Self {
@@ -47,6 +50,7 @@ impl Session {
             access: options.access(),
             request_timeout: options.request_timeout(),
             heart: Heart::default(),
+            meter,
             over: AtomicBool::new(false),
         }
     }
@@ -118,11 +122,18 @@ impl Session {
         mut writer: MultiWriter<'_>,
     ) -> Result<Vec<MultiWriteResult>, MultiWriteError> {
         let sent = self.now();
-        let answer = tokio::select! {
-            biased;
-            answer = writer.commit() => answer,
-            () = self.environment.sleep(self.request_timeout) => Err(Fault::Timeout.into()),
+        let request = async {
+            tokio::select! {
+                biased;
+                answer = writer.commit() => answer,
+                () = self.environment.sleep(self.request_timeout) => Err(Fault::Timeout.into()),
+            }
         };
+        let failure = |answer: &Result<_, MultiWriteError>| match answer {
+            Err(MultiWriteError::RequestFailed { source }) => failure(source),
+            Ok(_) | Err(_) => None,
+        };
+        let answer = self.meter.measure_as(&*self.environment, "transaction", request, failure).await;
         match &answer {
             Ok(_) => self.heart.confirm(sent),
             Err(MultiWriteError::RequestFailed { source }) => self.look_at(source),
@@ -133,19 +144,31 @@ impl Session {
 
     pub(super) async fn write<T>(&self, request: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
         let sent = self.now();
-        let answer = self.timed(request).await;
+        let answer = self.timed("write", request).await;
         if answer.is_ok() {
             self.heart.confirm(sent);
         }
         answer
     }
 
-    pub(super) async fn timed<T>(&self, request: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
-        let answer = tokio::select! {
-            biased;
-            answer = request => answer,
-            () = self.environment.sleep(self.request_timeout) => Err(Fault::Timeout),
+    pub(super) async fn ask<T>(&self, request: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+        self.timed("read", request).await
+    }
+
+    async fn timed<T>(
+        &self,
+        operation: &'static str,
+        request: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, Fault> {
+        let request = async {
+            tokio::select! {
+                biased;
+                answer = request => answer,
+                () = self.environment.sleep(self.request_timeout) => Err(Fault::Timeout),
+            }
         };
+        let failure = |answer: &Result<T, Fault>| answer.as_ref().err().and_then(failure);
+        let answer = self.meter.measure_as(&*self.environment, operation, request, failure).await;
         answer.inspect_err(|fault| self.look_at(fault))
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use ylock_core::engine::{
-    AcquisitionId, Engine, Grant, Holding, Inspection, Release, Renewal, Request, Ticket,
+    AcquisitionId, Engine, Grant, Holding, Inspection, Meter, Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::Environment;
 use ylock_core::{Guarantees, Key, Result};
@@ -51,6 +51,10 @@ impl Engine for Contract {
 
     fn ticket(&self) -> Ticket {
         self.inner.ticket()
+    }
+
+    fn meter(&self) -> &Meter {
+        self.inner.meter()
     }
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {

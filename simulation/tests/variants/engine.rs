@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use ylock_core::engine::{
-    AcquisitionId, Engine, Grant, Holding, Inspection, Release, Renewal, Request, Ticket,
+    AcquisitionId, Engine, Grant, Holding, Inspection, Meter, Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::{BoxFuture, Environment, Moment};
 use ylock_core::{Guarantees, Key, Mode, Result, StoreToken};
@@ -112,6 +112,10 @@ impl Engine for Broken {
 
     fn ticket(&self) -> Ticket {
         self.inner.ticket()
+    }
+
+    fn meter(&self) -> &Meter {
+        self.inner.meter()
     }
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use ylock_core::engine::{
-    AcquisitionId, Engine, Grant, Holding, Inspection, Release, Renewal, Request, Ticket,
+    AcquisitionId, Engine, Grant, Holding, Inspection, Meter, Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::Environment;
 use ylock_core::{Guarantees, Key, Result, StoreToken};
@@ -60,6 +60,7 @@ impl Broken {
             token: StoreToken::new(StoreToken::MAX),
             sent: self.environment().now(),
             contended: false,
+            waited: false,
         }
     }
 
@@ -100,6 +101,10 @@ impl Engine for Broken {
 
     fn ticket(&self) -> Ticket {
         self.inner.ticket()
+    }
+
+    fn meter(&self) -> &Meter {
+        self.inner.meter()
     }
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ylock_core::engine::{
-    AcquisitionId, Engine, Grant, Holding, Inspection, Patience, Release, Renewal, Request, Ticket,
+    AcquisitionId, Engine, Grant, Holding, Inspection, Meter, Patience, Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::Environment;
 use ylock_core::{Guarantees, Key, Mode, Result, StoreToken};
@@ -22,6 +22,7 @@ struct Listing6 {
     clocks: Arc<Clocks>,
     slot: Slot,
     rows: Mutex<HashMap<Key, Row>>,
+    meter: Meter,
 }
 
 pub(crate) fn make(
@@ -31,7 +32,8 @@ pub(crate) fn make(
 ) -> Arc<dyn Engine> {
     let environment: Arc<dyn Environment> = Arc::clone(clocks) as _;
     let slot = Slot::from_u128(environment.random_identity());
-    Arc::new(Listing6 { store: connection, clocks: Arc::clone(clocks), slot, rows: Mutex::default() })
+    let (clocks, rows, meter) = (Arc::clone(clocks), Mutex::default(), Meter::default());
+    Arc::new(Listing6 { store: connection, clocks, slot, rows, meter })
 }
 
 impl Listing6 {
@@ -79,6 +81,7 @@ impl Listing6 {
             token: StoreToken::new(u64::try_from(self.clocks.wall_micros()).unwrap()),
             sent: self.clocks.now(),
             contended: false,
+            waited: false,
         }
     }
 }
@@ -103,6 +106,10 @@ impl Engine for Listing6 {
 
     fn ticket(&self) -> Ticket {
         Ticket::from_number(self.clocks.wall_micros())
+    }
+
+    fn meter(&self) -> &Meter {
+        &self.meter
     }
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {

@@ -7,11 +7,12 @@ use tokio::sync::oneshot;
 
 use super::Keeper;
 use super::entry::Waiter;
-use super::hold::{Acquired, Hold};
+use super::hold::{Acquired, Hold, Way};
 use super::renewal::Turn;
 use crate::error::{Error, Result};
 use crate::guard::Unlocked;
 use crate::key::Key;
+use crate::layer::Happened;
 use crate::mode::Mode;
 
 /// What somebody who waits is told.
@@ -24,10 +25,14 @@ pub(super) enum Ungranted {
 
 #[derive(Default)]
 pub(super) struct Effects {
-    grants: Vec<(oneshot::Sender<Reply>, Arc<Hold>, Mode, bool)>,
+    grants: Vec<(oneshot::Sender<Reply>, Arc<Hold>, Mode, Way)>,
     refusals: Vec<(oneshot::Sender<Reply>, Result<()>)>,
     pub(super) shown: Vec<(oneshot::Sender<Result<()>>, Result<()>)>,
     pub(super) done: Vec<(oneshot::Sender<Result<Unlocked>>, Result<Unlocked>)>,
+    /// What the layers are told. Empty if nobody watches.
+    pub(super) happened: Vec<Happened>,
+    /// Who has just come: it is granted at once if it is granted by the same change.
+    pub(super) arriving: Option<u64>,
     /// Start the entry's driver.
     pub(super) drive: bool,
     /// When to look at the grant for its renewal.
@@ -35,8 +40,13 @@ pub(super) struct Effects {
 }
 
 impl Effects {
-    pub(super) fn grant(&mut self, waiter: Waiter, hold: Arc<Hold>, reentrant: bool) {
-        self.grants.push((waiter.reply, hold, waiter.mode, reentrant));
+    /// Those of somebody's arrival.
+    pub(super) fn for_arrival(number: u64) -> Self {
+        Self { arriving: Some(number), ..Self::default() }
+    }
+
+    pub(super) fn grant(&mut self, waiter: Waiter, hold: Arc<Hold>, way: Way) {
+        self.grants.push((waiter.reply, hold, waiter.mode, way));
     }
 
     pub(super) fn fail(&mut self, waiter: Waiter, error: Error) {
@@ -53,8 +63,8 @@ impl Effects {
         if let Some(turn) = self.renew {
             keeper.schedule.push(key, turn);
         }
-        for (reply, hold, mode, reentrant) in self.grants {
-            let acquired = Acquired { hold, mode, reentrant, keeper: Arc::clone(keeper), spent: false };
+        for (reply, hold, mode, way) in self.grants {
+            let acquired = Acquired { hold, mode, way, keeper: Arc::clone(keeper), spent: false };
             // Whoever stopped waiting just now gets it back in the error, and dropping that gives it back.
             drop(reply.send(Ok(Some(acquired))));
         }
@@ -69,6 +79,10 @@ impl Effects {
         }
         if self.drive {
             keeper.drive(key);
+        }
+        // Last: a layer may be slow, and nobody should wait for it.
+        for happened in self.happened {
+            keeper.tell(&happened);
         }
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 
 use super::effects::{Effects, Reply, Ungranted};
-use super::hold::Hold;
+use super::hold::{Hold, Way};
 use super::renewal::{Turn, next_renewal};
 use super::validity::Validity;
 use crate::engine::{AcquisitionId, Engine, Grant, LossReason, Patience, Request, Ticket};
@@ -19,6 +19,7 @@ use crate::environment::{Environment, Moment};
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::Unlocked;
 use crate::key::Key;
+use crate::layer::{End, Happened};
 use crate::mode::Mode;
 use crate::options::{Fairness, Options};
 use crate::owner::Owner;
@@ -29,6 +30,8 @@ pub(super) struct Context<'a> {
     pub(super) engine: &'a Arc<dyn Engine>,
     pub(super) environment: &'a dyn Environment,
     pub(super) key: &'a Key,
+    /// Whether any layer hears what the client does by itself.
+    pub(super) watched: bool,
 }
 
 impl Context<'_> {
@@ -86,6 +89,8 @@ pub(super) struct Granted {
     written: bool,
     /// Nobody has held under it yet.
     fresh: bool,
+    /// Others went first in the store.
+    waited: bool,
     /// A local waiter that conflicts, as the store was last told to show it.
     pub(super) next: Option<Request>,
     /// When the store last told whether somebody conflicting waits elsewhere.
@@ -105,6 +110,8 @@ pub(super) struct Leaving {
     pub(super) next: Option<Request>,
     pub(super) since: Moment,
     pub(super) attempts: u32,
+    /// It was granted.
+    pub(super) held: bool,
     /// What to tell those who wait for it to be done.
     pub(super) result: Unlocked,
     pub(super) done: Vec<oneshot::Sender<Result<Unlocked>>>,
@@ -116,12 +123,25 @@ pub(super) struct Holder {
     pub(super) hold: Arc<Hold>,
     pub(super) writes: u32,
     pub(super) reads: u32,
+    /// When its first acquisition was granted. While nobody watches no clock is read for it, and it is that of the grant.
+    pub(super) since: Moment,
     task: Option<tokio::task::Id>,
 }
 
 impl Holder {
     pub(super) fn mode(&self) -> Mode {
         if self.writes > 0 { Mode::Write } else { Mode::Read }
+    }
+
+    /// What those are told who watch.
+    pub(super) fn ended(&self, context: &Context<'_>, mode: Mode, end: End) -> Happened {
+        Happened::HoldEnded {
+            key: context.key.clone(),
+            owner: self.hold.owner,
+            mode,
+            held: context.now().since(self.since),
+            end,
+        }
     }
 
     /// Counts one more acquisition of the same owner.
@@ -150,6 +170,8 @@ pub(super) struct Waiter {
     pub(super) mode: Mode,
     /// Does not stay in the store's queue.
     pub(super) tries: bool,
+    /// Somebody of this process held the lock, or waited for it, when it came.
+    pub(super) met_others: bool,
     pub(super) arrived: Moment,
     /// For `Fairness::Strict`: the place in the queue of all processes, taken on arrival.
     pub(super) ticket: Option<Ticket>,
@@ -190,7 +212,9 @@ impl Entry {
         may_be_free && self.queue.is_empty()
     }
 
-    pub(super) fn push(&mut self, waiter: Waiter) {
+    pub(super) fn push(&mut self, mut waiter: Waiter) {
+        let is_given_back = matches!(self.store, Store::Absent | Store::Releasing(_));
+        waiter.met_others = !is_given_back || !self.queue.is_empty();
         self.warn_of_own_task(&waiter);
         let unfair = waiter.options.fairness() == Fairness::Unfair;
         if unfair && waiter.mode == Mode::Read && self.is_shared() {
@@ -250,7 +274,7 @@ impl Entry {
     fn advance_granted(&mut self, context: &Context<'_>, effects: &mut Effects) {
         loop {
             if self.admits_first(context, effects) {
-                self.admit_first(effects);
+                self.admit_first(context, effects);
             } else if self.refuses_first() {
                 effects.answer(self.queue.pop_front(), Ungranted::NotFree);
             } else {
@@ -310,21 +334,26 @@ impl Entry {
     }
 
     /// Makes the first waiter a holder, and with it whoever else waits for the same owner.
-    fn admit_first(&mut self, effects: &mut Effects) {
+    fn admit_first(&mut self, context: &Context<'_>, effects: &mut Effects) {
         let Store::Granted(granted) = &mut self.store else { return };
         let Some(first) = self.queue.pop_front() else { return };
         let is_handed_over = self.holders.is_empty() && granted.grant.mode == Mode::Write;
         if !granted.fresh && (is_handed_over || granted.written) {
             granted.hand_overs += 1;
         }
+        if is_handed_over && !granted.fresh && context.watched {
+            effects.happened.push(Happened::HandedOver { key: context.key.clone() });
+        }
+        let since = if granted.fresh || !context.watched { granted.since } else { context.now() };
+        let waited = effects.arriving != Some(first.number) && (first.met_others || granted.waited);
         granted.fresh = false;
         granted.written = first.mode == Mode::Write;
         let token = granted.grant.token.map(|token| Token::local(token, granted.hand_overs));
         let hold = Arc::new(Hold::new(Arc::clone(&granted.validity), first.owner, token));
         let (writes, reads) = if first.mode == Mode::Write { (1, 0) } else { (0, 1) };
-        self.holders.push(Holder { hold: Arc::clone(&hold), writes, reads, task: first.task });
+        self.holders.push(Holder { hold: Arc::clone(&hold), writes, reads, since, task: first.task });
         let (owner, named) = (first.owner, first.named);
-        effects.grant(first, hold, false);
+        effects.grant(first, hold, Way::In { waited });
         if named {
             self.admit_same_owner(owner, effects);
         }
@@ -339,7 +368,7 @@ impl Entry {
                 return;
             };
             match holder.reenter(waiter.mode, &holder.hold.validity.key.clone()) {
-                Ok(()) => effects.grant(waiter, Arc::clone(&holder.hold), true),
+                Ok(()) => effects.grant(waiter, Arc::clone(&holder.hold), Way::Again),
                 Err(error) => effects.fail(waiter, error),
             }
         }
@@ -389,7 +418,8 @@ impl Entry {
         next: Option<Request>,
         effects: &mut Effects,
     ) {
-        let leaving = Leaving { id, next, since: context.now(), attempts: 0, result, done: Vec::new() };
+        let held = matches!(self.store, Store::Granted(_));
+        let leaving = Leaving { id, next, since: context.now(), attempts: 0, held, result, done: Vec::new() };
         self.store = Store::Releasing(leaving);
         self.ensure_driven(effects);
     }
@@ -407,7 +437,12 @@ impl Entry {
         effects
             .shown
             .extend(shown.into_iter().map(|sender| (sender, Err(error.clone().with_key(context.key)))));
-        self.holders.clear();
+        let holders = std::mem::take(&mut self.holders);
+        if context.watched {
+            effects
+                .happened
+                .extend(holders.iter().map(|holder| holder.ended(context, holder.mode(), End::Lost(reason))));
+        }
         self.leave(context, id, Unlocked::WasLost, next, effects);
     }
 
@@ -424,6 +459,7 @@ impl Entry {
         self.store = Store::Granted(Box::new(Granted {
             validity,
             since: context.now(),
+            waited: grant.waited,
             looked: grant.sent,
             grant,
             hand_overs: 0,

@@ -10,6 +10,7 @@ use super::hold::Hold;
 use crate::engine::{AcquisitionId, LossReason, Release};
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::Unlocked;
+use crate::layer::{End, Happened};
 use crate::mode::Mode;
 
 /// Who wants to know when a release is done.
@@ -29,7 +30,7 @@ impl Entry {
             effects.done.extend(done.map(|done| (done, Ok(Unlocked::WasLost))));
             return;
         }
-        if self.count_down(hold, mode) {
+        if self.count_down(context, hold, mode, effects) {
             self.advance(context, effects);
         }
         match &mut self.store {
@@ -79,7 +80,13 @@ impl Entry {
     }
 
     /// Counts one acquisition less. Answers whether that changes anything for others.
-    fn count_down(&mut self, hold: &Arc<Hold>, mode: Mode) -> bool {
+    fn count_down(
+        &mut self,
+        context: &Context<'_>,
+        hold: &Arc<Hold>,
+        mode: Mode,
+        effects: &mut Effects,
+    ) -> bool {
         let Some(position) = self.holders.iter().position(|holder| Arc::ptr_eq(&holder.hold, hold)) else {
             return false;
         };
@@ -93,7 +100,11 @@ impl Entry {
         let changes = over || holder.mode() != before;
         if over {
             hold.end();
-            self.holders.remove(position);
+            let holder = self.holders.remove(position);
+            if context.watched {
+                let ended = holder.ended(context, before, End::Released);
+                effects.happened.push(ended);
+            }
         }
         changes
     }
@@ -107,6 +118,7 @@ impl Entry {
         effects: &mut Effects,
     ) {
         let Some(leaving) = self.take_leaving(id) else { return };
+        leaving.tell(context, true, effects);
         // If the answer to an earlier attempt got lost, that attempt may be the reason why it is gone now. The grant was
         // valid when it was given back.
         let surely_lost = answer == Release::WasGone && leaving.attempts == 0;
@@ -127,6 +139,7 @@ impl Entry {
         effects: &mut Effects,
     ) {
         let Some(leaving) = self.take_leaving(id) else { return };
+        leaving.tell(context, false, effects);
         effects.done.extend(leaving.done.into_iter().map(|done| (done, Err(error.clone()))));
         // They have sent nothing yet, so nothing about them is unknown.
         let unavailable =
@@ -143,6 +156,20 @@ impl Entry {
                 self.store = other;
                 None
             }
+        }
+    }
+}
+
+impl Leaving {
+    fn tell(&self, context: &Context<'_>, confirmed: bool, effects: &mut Effects) {
+        if context.watched {
+            effects.happened.push(Happened::Left {
+                key: context.key.clone(),
+                held: self.held,
+                took: context.now().since(self.since),
+                failures: self.attempts,
+                confirmed,
+            });
         }
     }
 }

@@ -33,13 +33,25 @@ impl Hold {
     }
 }
 
+/// How somebody got in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// The owner held it already.
+    Again,
+    /// As a new holder.
+    In {
+        /// Others went first.
+        waited: bool,
+    },
+}
+
 /// One acquisition that was granted. Whoever lets go of it gives it back, so that it cannot get lost on its way
 /// to a caller that has just stopped waiting.
 #[derive(Debug)]
 pub(crate) struct Acquired {
     pub(crate) hold: Arc<Hold>,
     pub(crate) mode: Mode,
-    pub(crate) reentrant: bool,
+    pub(crate) way: Way,
     pub(crate) keeper: Arc<Keeper>,
     /// Given back by other means; dropping does nothing.
     pub(super) spent: bool,

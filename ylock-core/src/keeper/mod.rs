@@ -18,12 +18,13 @@ mod renewal;
 mod validity;
 mod view;
 mod waiting;
+mod watched;
 
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
@@ -33,13 +34,14 @@ use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::Unlocked;
 use crate::key::Key;
+use crate::layer::{ClientView, Hub, Watchers};
 use crate::mode::Mode;
 
 use driver::Driver;
 use effects::Effects;
 use entry::{Context, Entry, Store};
 use give_back::Done;
-pub(crate) use hold::{Acquired, Hold};
+pub(crate) use hold::{Acquired, Hold, Way};
 use renewal::Schedule;
 pub(crate) use waiting::Ask;
 
@@ -69,11 +71,19 @@ pub(crate) struct Keeper {
     next_number: AtomicU64,
     /// The longest lease that was ever asked for, in nanoseconds: after it the store has freed whatever was left.
     longest_lease: AtomicU64,
+    watchers: Watchers,
+    /// The client as those who watch see it.
+    view: ClientView,
+    /// Where the events go, from the first time on that somebody wants them.
+    hub: OnceLock<Arc<Hub>>,
 }
 
 impl Keeper {
     pub(crate) fn new(engine: Arc<dyn Engine>) -> Arc<Self> {
-        Arc::new(Self {
+        Arc::new_cyclic(|keeper| Self {
+            view: ClientView::new(engine.name(), keeper.clone()),
+            watchers: Watchers::default(),
+            hub: OnceLock::new(),
             environment: engine.environment(),
             engine,
             shards: (0..SHARDS).map(|_| Shard::default()).collect(),
@@ -184,7 +194,7 @@ impl Keeper {
     }
 
     fn context<'a>(&'a self, key: &'a Key) -> Context<'a> {
-        Context { engine: &self.engine, environment: &*self.environment, key }
+        Context { engine: &self.engine, environment: &*self.environment, key, watched: self.watchers.any() }
     }
 
     fn forgot_one(&self) {

@@ -14,6 +14,7 @@ use crate::engine::{AcquisitionId, Grant, Holding, LossReason, Renewal};
 use crate::environment::Moment;
 use crate::error::Result;
 use crate::key::Key;
+use crate::layer::{Happened, Renewed};
 
 /// Renewals per lease.
 const RENEWALS: u32 = 3;
@@ -84,8 +85,14 @@ pub(super) async fn look_after(keeper: Weak<Keeper>, schedule: Arc<Schedule>) {
     while let Some(keeper) = keeper.upgrade() {
         keeper.adopt_orphans();
         let environment = Arc::clone(keeper.environment());
-        let holdings: Vec<Holding> =
-            schedule.pop_due(environment.now()).into_iter().filter_map(|due| keeper.due(&due)).collect();
+        let now = environment.now();
+        let due = schedule.pop_due(now);
+        // What is due at once has no plan that it could be late for.
+        let planned = due.iter().map(|due| due.at).filter(|at| *at > Moment::ZERO).min();
+        let holdings: Vec<Holding> = due.iter().filter_map(|due| keeper.due(due)).collect();
+        if let (Some(planned), true, false) = (planned, keeper.is_watched(), holdings.is_empty()) {
+            keeper.tell(&Happened::Renewing { grants: holdings.len(), lag: now.since(planned) });
+        }
         for batch in holdings.chunks(BATCH) {
             let batch = Batch { keeper: Arc::clone(&keeper), holdings: batch.to_vec() };
             environment.spawn(Box::pin(batch.renew()));
@@ -185,6 +192,14 @@ impl Entry {
             return;
         }
         granted.renewing = false;
+        if context.watched {
+            let outcome = match &answer {
+                Ok(Renewal::Renewed { .. }) => Renewed::Renewed,
+                Ok(Renewal::Lost(reason)) => Renewed::Lost(*reason),
+                Err(error) => Renewed::Failed(error.clone()),
+            };
+            effects.happened.push(Happened::Renewed { key: context.key.clone(), outcome });
+        }
         match answer {
             Ok(Renewal::Renewed { sent, contended }) if granted.validity.extend(sent) => {
                 granted.confirm(asked, sent, contended, effects);

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use super::effects::{Effects, Reply};
 use super::entry::Waiter;
-use super::{Acquired, Hold, Keeper, closed, lock};
+use super::{Acquired, Hold, Keeper, Way, closed, lock};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::Key;
 use crate::mode::{Mode, Wait};
@@ -70,7 +70,7 @@ impl Keeper {
     }
 
     fn reentered(self: &Arc<Self>, hold: Arc<Hold>, mode: Mode) -> Acquired {
-        Acquired { hold, mode, reentrant: true, keeper: Arc::clone(self), spent: false }
+        Acquired { hold, mode, way: Way::Again, keeper: Arc::clone(self), spent: false }
     }
 
     fn queue_up(self: &Arc<Self>, ask: Ask<'_>) -> Result<Entered> {
@@ -84,7 +84,7 @@ impl Keeper {
         let number = waiter.number;
         let mut waiting =
             Waiting { keeper: Arc::clone(self), key: ask.key.clone(), number, answer, ended: true };
-        let mut effects = Effects::default();
+        let mut effects = Effects::for_arrival(number);
         let mut shard = lock(self.shard(&ask.key));
         if self.closed.load(Ordering::SeqCst) {
             return Err(closed());
@@ -119,6 +119,7 @@ impl Keeper {
             named: ask.owner.is_some(),
             mode: ask.mode,
             tries,
+            met_others: false,
             arrived: self.environment.now(),
             ticket: strict.then(|| self.engine.ticket()),
             options: Arc::clone(ask.options),

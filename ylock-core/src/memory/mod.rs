@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use tokio::sync::Notify;
 
 use crate::engine::{
-    AcquisitionId, Engine, Grant, Holder, Holding, Inspection, LossReason, Patience, Release, Renewal,
+    AcquisitionId, Engine, Grant, Holder, Holding, Inspection, LossReason, Meter, Patience, Release, Renewal,
     Request, Ticket, Waiter,
 };
 use crate::environment::{Environment, Moment, SystemEnvironment};
@@ -70,7 +70,7 @@ impl MemoryStore {
 
     /// A new client's engine over this store.
     pub fn engine(&self) -> MemoryEngine {
-        MemoryEngine { store: self.clone() }
+        MemoryEngine { store: self.clone(), meter: Meter::default() }
     }
 
     /// How many keys the store knows: those that are held or waited for.
@@ -117,6 +117,8 @@ impl fmt::Debug for MemoryStore {
 #[derive(Clone, Debug)]
 pub struct MemoryEngine {
     store: MemoryStore,
+    /// For the contract: nothing is sent anywhere.
+    meter: Meter,
 }
 
 impl MemoryEngine {
@@ -187,16 +189,22 @@ impl Engine for MemoryEngine {
         Ticket::from_number(self.store.0.last_ticket.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
+    fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
+        let mut waited = false;
         let ticket = request.ticket.unwrap_or_else(|| self.ticket());
         loop {
             match self.try_enter(request, ticket)? {
-                Attempt::Entered(grant) => return Ok(Some(grant)),
+                Attempt::Entered(grant) => return Ok(Some(grant.after_waiting(waited))),
                 Attempt::Wait { .. } if request.patience == Patience::Try => {
                     self.release(&request.key, request.id, None).await?;
                     return Ok(None);
                 }
                 Attempt::Wait { wake, pause } => {
+                    waited = true;
                     // A third of the lease at most, because the place in the queue must be renewed too.
                     let pause = self.environment().sleep(pause.min(request.lease / 3));
                     tokio::select! {

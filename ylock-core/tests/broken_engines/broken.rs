@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ylock_core::engine::{
-    AcquisitionId, Engine, Grant, Holding, Inspection, Patience, Release, Renewal, Request, Ticket,
+    AcquisitionId, Engine, Grant, Holding, Inspection, Meter, Patience, Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::Environment;
 use ylock_core::testkit::{MemoryHarness, poll_once};
@@ -49,6 +49,7 @@ impl Broken {
             token: StoreToken::new(u64::try_from(self.inner.ticket().get()).unwrap()),
             sent: self.inner.environment().now(),
             contended: false,
+            waited: false,
         }
     }
 
@@ -187,6 +188,10 @@ impl Engine for Broken {
 
     fn ticket(&self) -> Ticket {
         self.inner.ticket()
+    }
+
+    fn meter(&self) -> &Meter {
+        self.inner.meter()
     }
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {

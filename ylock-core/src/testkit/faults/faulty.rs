@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::engine::{AcquisitionId, Engine, Grant, Holding, Inspection, Release, Renewal, Request, Ticket};
+use crate::engine::{
+    AcquisitionId, Engine, Grant, Holding, Inspection, Meter, Release, Renewal, Request, Ticket,
+};
 use crate::environment::Environment;
 use crate::error::Result;
 use crate::guarantees::Guarantees;
@@ -65,6 +67,10 @@ impl<F: Fault> Engine for Faulty<F> {
 
     fn ticket(&self) -> Ticket {
         self.inner.ticket()
+    }
+
+    fn meter(&self) -> &Meter {
+        self.inner.meter()
     }
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {

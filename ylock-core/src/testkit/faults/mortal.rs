@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::engine::{AcquisitionId, Engine, Grant, Holding, Inspection, Release, Renewal, Request, Ticket};
+use crate::engine::{
+    AcquisitionId, Engine, Grant, Holding, Inspection, Meter, Release, Renewal, Request, Ticket,
+};
 use crate::environment::Environment;
 use crate::error::Result;
 use crate::guarantees::Guarantees;
@@ -44,6 +46,10 @@ impl Engine for Mortal {
 
     fn ticket(&self) -> Ticket {
         self.inner.ticket()
+    }
+
+    fn meter(&self) -> &Meter {
+        self.inner.meter()
     }
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {

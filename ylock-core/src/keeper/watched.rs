@@ -1,0 +1,90 @@
+//! What this client does by itself, told to the layers that were added to it, and what it has in use.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::entry::{Entry, Store};
+use super::{Hub, Keeper, lock};
+use crate::engine::Requests;
+use crate::environment::Moment;
+use crate::error::ErrorKind;
+use crate::layer::{Events, GroupUsage, Happened, Layer};
+
+impl Keeper {
+    /// A layer was added to a clone of the client.
+    pub(crate) fn watch(self: &Arc<Self>, layer: &Arc<dyn Layer>) {
+        let keeper: Arc<dyn Requests> = Arc::<Self>::clone(self);
+        self.engine.meter().report_to(&keeper);
+        self.watchers.add(layer, &self.view);
+    }
+
+    /// See [`Ylock::events`](crate::Ylock::events).
+    pub(crate) fn events(self: &Arc<Self>) -> Events {
+        let mut fresh = None;
+        let hub = self.hub.get_or_init(|| {
+            let hub = Arc::new(Hub::new());
+            fresh = Some(Arc::clone(&hub));
+            hub
+        });
+        let events = hub.events();
+        if let Some(hub) = fresh {
+            let hub: Arc<dyn Layer> = hub;
+            self.watch(&hub);
+        }
+        events
+    }
+
+    /// Where the events of users' acquisitions go, if somebody listens.
+    pub(crate) fn heard_hub(&self) -> Option<Arc<dyn Layer>> {
+        let hub: Arc<dyn Layer> = Arc::<Hub>::clone(self.hub.get().filter(|hub| hub.is_heard())?);
+        Some(hub)
+    }
+
+    pub(super) fn tell(&self, happened: &Happened) {
+        self.watchers.tell(&self.view, happened);
+    }
+
+    /// Whether anybody hears what is told.
+    pub(super) fn is_watched(&self) -> bool {
+        self.watchers.any()
+    }
+
+    /// See [`Ylock::usage`](crate::Ylock::usage).
+    pub(crate) fn usage(&self) -> Vec<GroupUsage> {
+        let now = self.environment.now();
+        let mut groups: HashMap<Arc<str>, GroupUsage> = HashMap::new();
+        for shard in &self.shards {
+            for (key, entry) in &*lock(shard) {
+                match groups.get_mut(key.group()) {
+                    Some(usage) => entry.add_to(usage, now),
+                    None => {
+                        let group: Arc<str> = key.group().into();
+                        entry.add_to(groups.entry(Arc::clone(&group)).or_insert(GroupUsage::of(group)), now);
+                    }
+                }
+            }
+        }
+        let mut groups: Vec<GroupUsage> = groups.into_values().collect();
+        groups.sort_unstable_by(|one, other| one.group.cmp(&other.group));
+        groups
+    }
+}
+
+impl Entry {
+    fn add_to(&self, usage: &mut GroupUsage, now: Moment) {
+        for holder in &self.holders {
+            usage.add_hold(holder.mode(), now.since(holder.since));
+        }
+        for waiter in &self.queue {
+            usage.add_waiter(waiter.mode, now.since(waiter.arrived));
+        }
+        let is_tried_again = matches!(&self.store, Store::Releasing(leaving) if leaving.attempts > 0);
+        usage.releases_pending += usize::from(is_tried_again);
+    }
+}
+
+impl Requests for Keeper {
+    fn ended(&self, operation: &'static str, took: std::time::Duration, error: Option<ErrorKind>) {
+        self.tell(&Happened::Requested { operation, took, error });
+    }
+}

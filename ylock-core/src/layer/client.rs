@@ -1,0 +1,106 @@
+//! What a layer may ask about a client.
+
+use std::fmt;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use crate::environment::Environment;
+use crate::keeper::Keeper;
+use crate::mode::Mode;
+
+/// A client as its layers see it. It does not keep the client alive.
+#[derive(Clone)]
+pub struct ClientView {
+    engine: &'static str,
+    keeper: Weak<Keeper>,
+}
+
+impl ClientView {
+    pub(crate) fn new(engine: &'static str, keeper: Weak<Keeper>) -> Self {
+        Self { engine, keeper }
+    }
+
+    /// The engine, in one word.
+    pub fn engine(&self) -> &'static str {
+        self.engine
+    }
+
+    /// What the client holds and waits for now, as [`Ylock::usage`](crate::Ylock::usage); nothing once the client is gone.
+    pub fn usage(&self) -> Option<Vec<GroupUsage>> {
+        self.keeper.upgrade().map(|keeper| keeper.usage())
+    }
+
+    /// Where the client takes time and tasks from; nothing once the client is gone.
+    pub fn environment(&self) -> Option<Arc<dyn Environment>> {
+        self.keeper.upgrade().map(|keeper| Arc::clone(keeper.environment()))
+    }
+}
+
+impl fmt::Debug for ClientView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientView").field("engine", &self.engine).finish_non_exhaustive()
+    }
+}
+
+/// What a client holds and waits for in one group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GroupUsage {
+    /// The group.
+    pub group: Arc<str>,
+    /// Owners that hold a lock as readers.
+    pub held_read: usize,
+    /// Owners that hold a lock as writers.
+    pub held_write: usize,
+    /// Acquisitions of readers that wait.
+    pub waiting_read: usize,
+    /// Acquisitions of writers that wait.
+    pub waiting_write: usize,
+    /// How long the oldest of the holds has lasted. Of those that began before the client had its first layer, at most so long.
+    pub longest_hold: Duration,
+    /// How long the oldest of those who wait has waited.
+    pub longest_wait: Duration,
+    /// Releases that the store did not confirm at the first attempt, and that are tried again.
+    pub releases_pending: usize,
+}
+
+impl GroupUsage {
+    pub(crate) fn of(group: Arc<str>) -> Self {
+        Self {
+            group,
+            held_read: 0,
+            held_write: 0,
+            waiting_read: 0,
+            waiting_write: 0,
+            longest_hold: Duration::ZERO,
+            longest_wait: Duration::ZERO,
+            releases_pending: 0,
+        }
+    }
+
+    /// Owners that hold a lock.
+    pub fn held(&self) -> usize {
+        self.held_read + self.held_write
+    }
+
+    /// Acquisitions that wait.
+    pub fn waiting(&self) -> usize {
+        self.waiting_read + self.waiting_write
+    }
+
+    pub(crate) fn add_hold(&mut self, mode: Mode, age: Duration) {
+        match mode {
+            Mode::Read => self.held_read += 1,
+            Mode::Write => self.held_write += 1,
+        }
+        self.longest_hold = self.longest_hold.max(age);
+    }
+
+    pub(crate) fn add_waiter(&mut self, mode: Mode, age: Duration) {
+        match mode {
+            Mode::Read => self.waiting_read += 1,
+            Mode::Write => self.waiting_write += 1,
+        }
+        self.longest_wait = self.longest_wait.max(age);
+    }
+}

@@ -1,0 +1,99 @@
+//! What a client does, as a stream for programs.
+
+use std::time::Duration;
+
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+use tokio::sync::broadcast::{Receiver, Sender};
+
+use super::{Acquisition, ClientView, Happened, Layer, Outcome};
+
+/// One thing that a client did.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// An acquisition has ended.
+    Acquired {
+        /// Which.
+        acquisition: Acquisition,
+        /// How.
+        outcome: Outcome,
+        /// After how long.
+        waited: Duration,
+    },
+    /// The reader was too slow, and so many events were dropped before the next one.
+    Dropped(u64),
+    /// The client did or learnt something by itself. Requests to the store are left out: there are too many.
+    Happened(Happened),
+}
+
+/// The events of a client from the moment of [`Ylock::events`](crate::Ylock::events) on.
+///
+/// The stream keeps a bounded number of events. It never slows a lock down: if it is read too slowly the oldest are dropped, and
+/// [`Event::Dropped`] says how many.
+#[derive(Debug)]
+pub struct Events(Receiver<Event>);
+
+impl Events {
+    /// How many events are kept for a reader that is slow.
+    pub const KEPT: usize = 4096;
+
+    /// The next event; nothing when the client is gone.
+    ///
+    /// # Cancel safety
+    /// No event is lost when the future is dropped.
+    pub async fn next(&mut self) -> Option<Event> {
+        match self.0.recv().await {
+            Ok(event) => Some(event),
+            Err(RecvError::Lagged(count)) => Some(Event::Dropped(count)),
+            Err(RecvError::Closed) => None,
+        }
+    }
+
+    /// The next event if there is one now.
+    pub fn try_next(&mut self) -> Option<Event> {
+        match self.0.try_recv() {
+            Ok(event) => Some(event),
+            Err(TryRecvError::Lagged(count)) => Some(Event::Dropped(count)),
+            Err(TryRecvError::Empty | TryRecvError::Closed) => None,
+        }
+    }
+}
+
+/// The layer behind the stream.
+#[derive(Debug)]
+pub(crate) struct Hub(Sender<Event>);
+
+impl Hub {
+    pub(crate) fn new() -> Self {
+        Self(Sender::new(Events::KEPT))
+    }
+
+    pub(crate) fn events(&self) -> Events {
+        Events(self.0.subscribe())
+    }
+
+    /// Whether anybody listens: otherwise there is nothing to copy.
+    pub(crate) fn is_heard(&self) -> bool {
+        self.0.receiver_count() > 0
+    }
+
+    fn send(&self, event: impl FnOnce() -> Event) {
+        if self.is_heard() {
+            // Fails only if the last one has just stopped listening.
+            drop(self.0.send(event()));
+        }
+    }
+}
+
+impl Layer for Hub {
+    fn acquired(&self, acquisition: &Acquisition, outcome: &Outcome, waited: Duration) {
+        let (acquisition, outcome) = (acquisition.clone(), outcome.clone());
+        self.send(|| Event::Acquired { acquisition, outcome, waited });
+    }
+
+    fn happened(&self, _client: &ClientView, happened: &Happened) {
+        if !matches!(happened, Happened::Requested { .. }) {
+            self.send(|| Event::Happened(happened.clone()));
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Spans and warnings for the crate `tracing`.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
+
+use tracing::{Span, field};
+
+use super::{Acquisition, ClientView, End, Layer, Outcome};
+use crate::environment::{Environment, Moment};
+use crate::error::Result;
+
+/// Acquisitions are spread over this many locks, by number.
+const SHARDS: u64 = 16;
+
+/// A span for each acquisition and for each hold, and a warning for those that take too long.
+///
+/// - `ylock.acquire` (debug) lasts from the call until it is granted or not, and has the fields `ylock.engine`, `ylock.group`,
+///   `ylock.name`, `ylock.mode`, `ylock.owner`, at its end `ylock.outcome` (`granted`, `reentered`, `not_free`, `cancelled`, `failed`)
+///   and, if it failed, `error.type`.
+/// - `ylock.hold` (debug) lasts from then until the guard is let go, and follows from the first. It has the same fields, and at its end `ylock.end`: `released`
+///   or `lost`, with `ylock.reason`.
+/// - A wait or a hold that lasts longer than its threshold is warned of while it lasts, once.
+///
+/// Both are children of the span in which the lock was asked for. That a lock was lost is always warned of, with or without this layer,
+/// at the moment when the client learns it.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// use ylock_core::Ylock;
+/// use ylock_core::layer::TracingLayer;
+///
+/// let ylock = Ylock::in_memory().with(TracingLayer::new().with_slow_hold(Duration::from_secs(5)));
+/// ```
+#[derive(Clone, Debug)]
+pub struct TracingLayer(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    slow_wait: Duration,
+    slow_hold: Duration,
+    /// The clock of all moments here: that of the first client. Moments of two clients may not be compared.
+    environment: OnceLock<Arc<dyn Environment>>,
+    shards: [Mutex<HashMap<u64, Stay>>; SHARDS as usize],
+    /// A task looks for those that take too long. It dies with its runtime, and is started anew by the next acquisition.
+    looked_after: Arc<AtomicBool>,
+}
+
+/// An acquisition that waits or is held.
+#[derive(Debug)]
+struct Stay {
+    span: Span,
+    since: Moment,
+    holds: bool,
+    warned: bool,
+}
+
+impl TracingLayer {
+    /// With warnings after a wait of 10 s and a hold of 30 s.
+    pub fn new() -> Self {
+        Self::with_thresholds(Duration::from_secs(10), Duration::from_secs(30))
+    }
+
+    /// Warns of a wait that lasts longer. Zero never warns.
+    #[must_use]
+    pub fn with_slow_wait(self, slow: Duration) -> Self {
+        Self::with_thresholds(slow, self.0.slow_hold)
+    }
+
+    /// Warns of a hold that lasts longer. Zero never warns.
+    #[must_use]
+    pub fn with_slow_hold(self, slow: Duration) -> Self {
+        Self::with_thresholds(self.0.slow_wait, slow)
+    }
+
+    fn with_thresholds(slow_wait: Duration, slow_hold: Duration) -> Self {
+        Self(Arc::new(Shared {
+            slow_wait,
+            slow_hold,
+            environment: OnceLock::new(),
+            shards: Default::default(),
+            looked_after: Arc::default(),
+        }))
+    }
+}
+
+impl Default for TracingLayer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Layer for TracingLayer {
+    fn attached(&self, client: &ClientView) {
+        if let Some(environment) = client.environment() {
+            self.0.environment.get_or_init(|| environment);
+        }
+    }
+
+    fn acquiring(&self, acquisition: &Acquisition) -> Result<()> {
+        self.0.look_after();
+        let span = tracing::debug_span!(
+            "ylock.acquire",
+            "ylock.engine" = acquisition.engine,
+            "ylock.group" = acquisition.key.group(),
+            "ylock.name" = acquisition.key.name(),
+            "ylock.mode" = %acquisition.mode,
+            "ylock.owner" = %acquisition.owner,
+            "ylock.outcome" = field::Empty,
+            "error.type" = field::Empty,
+        );
+        self.0.begin(acquisition.number, span, false);
+        Ok(())
+    }
+
+    fn acquired(&self, acquisition: &Acquisition, outcome: &Outcome, _waited: Duration) {
+        let Some(waited) = self.0.end(acquisition.number) else { return };
+        waited.span.record("ylock.outcome", word(outcome));
+        match outcome {
+            Outcome::Failed(error) => drop(waited.span.record("error.type", error.kind().as_str())),
+            Outcome::Granted { .. } | Outcome::Reentered => {
+                let span = tracing::debug_span!(
+                    "ylock.hold",
+                    "ylock.engine" = acquisition.engine,
+                    "ylock.group" = acquisition.key.group(),
+                    "ylock.name" = acquisition.key.name(),
+                    "ylock.mode" = %acquisition.mode,
+                    "ylock.owner" = %acquisition.owner,
+                    "ylock.end" = field::Empty,
+                    "ylock.reason" = field::Empty,
+                );
+                span.follows_from(&waited.span);
+                self.0.begin(acquisition.number, span, true);
+            }
+            Outcome::Cancelled | Outcome::NotFree => {}
+        }
+    }
+
+    fn ended(&self, acquisition: &Acquisition, end: End, _held: Duration) {
+        let Some(held) = self.0.end(acquisition.number) else { return };
+        match end {
+            End::Released => held.span.record("ylock.end", "released"),
+            End::Lost(reason) => {
+                held.span.record("ylock.end", "lost").record("ylock.reason", reason.as_str())
+            }
+        };
+    }
+}
+
+fn word(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Cancelled => "cancelled",
+        Outcome::Failed(_) => "failed",
+        Outcome::Granted { .. } => "granted",
+        Outcome::NotFree => "not_free",
+        Outcome::Reentered => "reentered",
+    }
+}
+
+impl Shared {
+    fn shard(&self, number: u64) -> MutexGuard<'_, HashMap<u64, Stay>> {
+        lock(&self.shards[(number % SHARDS) as usize])
+    }
+
+    fn begin(&self, number: u64, span: Span, holds: bool) {
+        let since = self.environment.get().map_or(Moment::ZERO, |environment| environment.now());
+        self.shard(number).insert(number, Stay { span, since, holds, warned: false });
+    }
+
+    fn end(&self, number: u64) -> Option<Stay> {
+        self.shard(number).remove(&number)
+    }
+
+    /// Starts the task that looks for those that take too long, unless it runs.
+    fn look_after(self: &Arc<Self>) {
+        let Some(environment) = self.environment.get().filter(|environment| environment.can_spawn()) else {
+            return;
+        };
+        let thresholds = [self.slow_wait, self.slow_hold];
+        let Some(shortest) = thresholds.into_iter().filter(|slow| !slow.is_zero()).min() else { return };
+        if self.looked_after.load(Ordering::Acquire) || self.looked_after.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let alive = Alive(Arc::clone(&self.looked_after));
+        let (shared, environment) = (Arc::downgrade(self), Arc::clone(environment));
+        let pause = (shortest / 4).clamp(Duration::from_millis(10), Duration::from_secs(1));
+        let work = look_for_slow(shared, Arc::clone(&environment), pause);
+        environment.spawn(Box::pin(async move {
+            let _alive = alive;
+            work.await;
+        }));
+    }
+
+    fn warn_of_slow(&self, now: Moment) {
+        for shard in &self.shards {
+            let mut slow = Vec::new();
+            for stay in lock(shard).values_mut().filter(|stay| !stay.warned) {
+                let threshold = if stay.holds { self.slow_hold } else { self.slow_wait };
+                let lasts = now.since(stay.since);
+                if !threshold.is_zero() && lasts >= threshold {
+                    stay.warned = true;
+                    slow.push((stay.span.clone(), stay.holds, lasts));
+                }
+            }
+            // A subscriber may do anything, also use a lock.
+            for (span, holds, lasts) in slow {
+                let _inside = span.enter();
+                let what = if holds { "a lock is held for long" } else { "a lock is waited for for long" };
+                tracing::warn!(seconds = lasts.as_secs_f64(), "{what}");
+            }
+        }
+    }
+}
+
+async fn look_for_slow(shared: Weak<Shared>, environment: Arc<dyn Environment>, pause: Duration) {
+    while let Some(shared) = shared.upgrade() {
+        shared.warn_of_slow(environment.now());
+        drop(shared);
+        environment.sleep(pause).await;
+    }
+}
+
+fn lock(shard: &Mutex<HashMap<u64, Stay>>) -> MutexGuard<'_, HashMap<u64, Stay>> {
+    shard.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Says that nobody looks any more.
+#[derive(Debug)]
+struct Alive(Arc<AtomicBool>);
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}

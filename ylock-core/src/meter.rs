@@ -1,0 +1,78 @@
+//! How engines tell how long their requests take.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+
+use crate::environment::Environment;
+use crate::error::{Error, ErrorKind, Result};
+
+/// Who is told of requests.
+pub trait Requests: Send + Sync {
+    /// A request to the store has ended.
+    fn ended(&self, operation: &'static str, took: Duration, error: Option<ErrorKind>);
+}
+
+/// Where an engine measures its requests. Clones are the same meter. While nobody listens nothing is measured.
+#[derive(Clone, Default)]
+pub struct Meter(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    /// Whether anybody ever listened: asked before each request.
+    on: AtomicBool,
+    requests: ArcSwapOption<Weak<dyn Requests>>,
+}
+
+impl Meter {
+    /// Tells `requests` from now on, and nobody else.
+    pub fn report_to(&self, requests: &Arc<dyn Requests>) {
+        self.0.requests.store(Some(Arc::new(Arc::downgrade(requests))));
+        self.0.on.store(true, Ordering::Release);
+    }
+
+    /// Sends one request to the store. `operation` is one of a few words of the engine. A request whose future is dropped is not counted.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn measure<T>(
+        &self,
+        environment: &dyn Environment,
+        operation: &'static str,
+        request: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let failure = |answer: &Result<T>| answer.as_ref().err().map(Error::kind);
+        self.measure_as(environment, operation, request, failure).await
+    }
+
+    /// The same for answers of any kind: `failure` says which of them is one.
+    pub async fn measure_as<T>(
+        &self,
+        environment: &dyn Environment,
+        operation: &'static str,
+        request: impl Future<Output = T>,
+        failure: impl FnOnce(&T) -> Option<ErrorKind>,
+    ) -> T {
+        if !self.0.on.load(Ordering::Acquire) {
+            return request.await;
+        }
+        let sent = environment.now();
+        let answer = request.await;
+        let took = environment.now().since(sent);
+        let listener = self.0.requests.load().as_ref().and_then(|requests| requests.upgrade());
+        if let Some(listener) = listener {
+            listener.ended(operation, took, failure(&answer));
+        }
+        answer
+    }
+}
+
+impl fmt::Debug for Meter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Meter").field("on", &self.0.on.load(Ordering::Relaxed)).finish()
+    }
+}
