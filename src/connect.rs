@@ -1,5 +1,6 @@
 //! From a URL to a client.
 
+use ylock_core::options::switch;
 use ylock_core::url::{EngineUrl, unknown_option};
 use ylock_core::{Error, ErrorKind, Options, Result, Ylock};
 
@@ -24,7 +25,7 @@ const FEATURES: [(&str, &str); 4] =
 /// - `zookeeper://user:password@host1,host2:port/path`, with the Cargo feature `zookeeper`.
 ///
 /// The options `lease`, `fairness`, `hand_over`, `hand_over_time` and `wait` may follow after `?` with every engine; they
-/// become the [`Options`] of the client. An engine has options of its own beside them. Letters that have a meaning
+/// become the [`Options`] of the client. With `metrics=on` and the Cargo feature `metrics` the client is measured by `MetricsLayer`. An engine has options of its own beside them. Letters that have a meaning
 /// in a URL, as `@` in a password, are written with a percent sign.
 ///
 /// # Errors
@@ -38,7 +39,8 @@ const FEATURES: [(&str, &str); 4] =
 /// # ylock.close().await; Ok(()) }
 /// ```
 pub async fn connect(url: &str) -> Result<Ylock> {
-    let url = EngineUrl::parse(url)?;
+    let mut url = EngineUrl::parse(url)?;
+    let measured = take_metrics(&mut url)?;
     let options = common_options(&url)?;
     let client = match engine_of(&url.scheme) {
         "memory" => in_memory(&url)?,
@@ -47,7 +49,28 @@ pub async fn connect(url: &str) -> Result<Ylock> {
         "zookeeper" => zookeeper(&url, &options).await?,
         _ => return Err(no_such_engine(&url.scheme)),
     };
-    Ok(client.with_options(options))
+    let client = client.with_options(options);
+    if measured { with_metrics(&client) } else { Ok(client) }
+}
+
+/// Whether the locks are to be measured. That is no option of an engine, so none is told of it.
+fn take_metrics(url: &mut EngineUrl) -> Result<bool> {
+    let mut measured = false;
+    for (name, value) in url.options.extract_if(.., |(name, _)| name == "metrics") {
+        measured = switch(&name, &value)?;
+    }
+    Ok(measured)
+}
+
+#[cfg(feature = "metrics")]
+#[allow(clippy::unnecessary_wraps, reason = "the same signature with and without the feature")]
+fn with_metrics(client: &Ylock) -> Result<Ylock> {
+    Ok(client.with(ylock_metrics::MetricsLayer::new()))
+}
+
+#[cfg(not(feature = "metrics"))]
+fn with_metrics(_: &Ylock) -> Result<Ylock> {
+    Err(wrong("metrics=on is not compiled in: switch on the Cargo feature \"metrics\" of ylock"))
 }
 
 /// With Redis, what follows a plus says what the servers are together.

@@ -55,6 +55,14 @@ pub mod zookeeper {
     pub use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
 }
 
+/// Waits, holds and losses, by the crate `metrics`.
+#[cfg(feature = "metrics")]
+pub mod metrics {
+    #[cfg(feature = "prometheus")]
+    pub use ylock_metrics::prometheus;
+    pub use ylock_metrics::{MetricsLayer, catalogue};
+}
+
 /// The URLs that [`connect`] reads, for a program that keeps its settings elsewhere.
 pub mod url {
     pub use ylock_core::url::{EngineUrl, Host, Secret};

@@ -1,3 +1,26 @@
-//! Metrics of ylock.
+//! Metrics of [ylock](https://docs.rs/ylock), through the crate [`metrics`].
+//!
+//! ```
+//! use ylock_core::Ylock;
+//! use ylock_metrics::MetricsLayer;
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock_core::Result<()> {
+//! // First a recorder, for example `ylock_metrics::prometheus::install("127.0.0.1:9000")`. Then:
+//! let ylock = Ylock::in_memory().with(MetricsLayer::new());
+//! ylock.locks("users").write("alice").await?.unlock().await?;
+//! # Ok(()) }
+//! ```
+//!
+//! # What is measured
+#![doc = include_str!("../metrics.md")]
 
 pub mod catalogue;
+mod group;
+mod groups;
+mod layer;
+#[cfg(feature = "prometheus")]
+pub mod prometheus;
+mod recorder;
+mod sampler;
+
+pub use layer::MetricsLayer;

@@ -25,6 +25,11 @@ impl ClientView {
         self.engine
     }
 
+    /// Whether this is the same client.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.keeper.ptr_eq(&other.keeper)
+    }
+
     /// What the client holds and waits for now, as [`Ylock::usage`](crate::Ylock::usage); nothing once the client is gone.
     pub fn usage(&self) -> Option<Vec<GroupUsage>> {
         self.keeper.upgrade().map(|keeper| keeper.usage())

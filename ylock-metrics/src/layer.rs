@@ -1,0 +1,241 @@
+//! The layer that measures.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use metrics::{Counter, Histogram, Recorder};
+use ylock_core::layer::{Acquisition, ClientView, Happened, Outcome};
+use ylock_core::{Layer, Result, Wait};
+
+use crate::catalogue::{CLIENTS, RENEWAL_LAG, STORE_REQUEST, STORE_REQUESTS};
+use crate::group::GroupMeters;
+use crate::groups::Groups;
+use crate::recorder::Sink;
+use crate::sampler::Sampler;
+
+/// How many groups are measured one by one, unless it is said otherwise.
+const GROUPS: usize = 200;
+
+/// Measures the locks that it lies over, and the clients that it was added to.
+///
+/// All layers made by [`new`](Self::new) are one: clients of one process add up. So are the clones of one made by [`to`](Self::to).
+/// The gauges are sampled once a second, while there is a client and a tokio runtime.
+///
+/// # Groups
+/// Series are labelled by group, never by name, owner or token. At most 200 groups are told apart
+/// ([`with_groups`](Self::with_groups)); further ones are counted as `group="other"`, and `ylock_acquisitions_in_other_total` counts
+/// how often that happened. Names of groups are cut after 128 bytes.
+///
+/// # Order
+/// The recorder comes first: a layer that has measured something before `metrics::set_global_recorder` goes on measuring into nothing.
+///
+/// # Cost
+/// Less than a microsecond per acquisition and release together, no allocation in the layer, and no lock that keys share.
+#[derive(Clone)]
+pub struct MetricsLayer(Arc<Shared>);
+
+pub(crate) struct Shared {
+    sink: Sink,
+    groups: usize,
+    engines: ArcSwap<HashMap<&'static str, Arc<EngineMeters>>>,
+    growing: Mutex<()>,
+    pub(crate) sampler: Sampler,
+}
+
+/// What is measured of one engine.
+pub(crate) struct EngineMeters {
+    pub(crate) groups: Groups,
+    pub(crate) clients: metrics::Gauge,
+    engine: &'static str,
+    sink: Sink,
+    lag: Histogram,
+    /// By operation. There are few of them, and each engine names its own.
+    requests: ArcSwap<HashMap<&'static str, Arc<RequestMeters>>>,
+}
+
+struct RequestMeters {
+    ok: Counter,
+    failed: Counter,
+    took: Histogram,
+}
+
+impl MetricsLayer {
+    /// A layer that reports to the recorder of the process.
+    pub fn new() -> Self {
+        static OF_THE_PROCESS: OnceLock<MetricsLayer> = OnceLock::new();
+        OF_THE_PROCESS.get_or_init(|| Self::over(Sink::default(), GROUPS)).clone()
+    }
+
+    /// A layer that reports to this recorder, installed or not.
+    pub fn to(recorder: Arc<dyn Recorder + Send + Sync>) -> Self {
+        Self::over(Sink::to(recorder), GROUPS)
+    }
+
+    /// A layer that tells so many groups apart, and is not one with those that have another limit.
+    #[must_use]
+    pub fn with_groups(&self, groups: usize) -> Self {
+        Self::over(self.0.sink.clone(), groups)
+    }
+
+    fn over(sink: Sink, groups: usize) -> Self {
+        Self(Arc::new(Shared {
+            sink,
+            groups,
+            engines: ArcSwap::default(),
+            growing: Mutex::new(()),
+            sampler: Sampler::default(),
+        }))
+    }
+
+    /// Looks at all clients now, instead of within a second. For programs that push their metrics before they end.
+    pub fn sample(&self) {
+        self.0.sampler.sample(&self.0);
+    }
+
+    /// Registers everything again, with the recorder that there is now.
+    #[cfg(feature = "prometheus")]
+    pub(crate) fn begin_anew(&self) {
+        self.0.engines.store(Arc::default());
+        for client in self.0.sampler.engines() {
+            drop(self.0.engine(client));
+        }
+    }
+
+    fn with_group<T>(
+        &self,
+        engine: &'static str,
+        group: &str,
+        use_them: impl FnOnce(&GroupMeters) -> T,
+    ) -> T {
+        self.0.engine(engine).groups.find(group, use_them)
+    }
+}
+
+impl Default for MetricsLayer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for MetricsLayer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MetricsLayer").field("sink", &self.0.sink).field("groups", &self.0.groups).finish()
+    }
+}
+
+impl Layer for MetricsLayer {
+    fn attached(&self, client: &ClientView) {
+        // The series of the engine are there before anything happens.
+        drop(self.0.engine(client.engine()));
+        self.0.sampler.add(client);
+        Sampler::look_after(&self.0);
+    }
+
+    fn acquiring(&self, _: &Acquisition) -> Result<()> {
+        Sampler::look_after(&self.0);
+        Ok(())
+    }
+
+    fn acquired(&self, acquisition: &Acquisition, outcome: &Outcome, waited: Duration) {
+        let (engine, group) = (self.0.engine(acquisition.engine), acquisition.key.group());
+        engine.groups.find(group, |meters| {
+            let tried = acquisition.wait == Wait::No || acquisition.wait == Wait::For(Duration::ZERO);
+            meters.acquired(acquisition.mode, outcome, tried, waited);
+        });
+    }
+
+    fn happened(&self, client: &ClientView, happened: &Happened) {
+        let engine = client.engine();
+        match happened {
+            Happened::HoldEnded { key, mode, held, end, .. } => {
+                self.with_group(engine, key.group(), |meters| meters.hold_ended(*mode, *held, *end));
+            }
+            Happened::HandedOver { key } => self.with_group(engine, key.group(), GroupMeters::handed_over),
+            Happened::Renewed { key, outcome } => {
+                self.with_group(engine, key.group(), |meters| meters.renewed(outcome));
+            }
+            Happened::Left { key, held: true, confirmed: true, took, .. } => {
+                self.with_group(engine, key.group(), |meters| meters.released(*took));
+            }
+            Happened::Renewing { lag, .. } => self.0.engine(engine).lag.record(*lag),
+            Happened::Requested { operation, took, error } => {
+                self.0.engine(engine).requested(operation, *took, error.is_some());
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Shared {
+    pub(crate) fn engine(&self, engine: &'static str) -> Arc<EngineMeters> {
+        if let Some(meters) = self.engines.load().get(engine) {
+            return Arc::clone(meters);
+        }
+        let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut engines = HashMap::clone(&self.engines.load());
+        if let Some(meters) = engines.get(engine) {
+            return Arc::clone(meters);
+        }
+        if engines.is_empty() {
+            self.sink.describe();
+        }
+        let meters = Arc::new(EngineMeters::new(&self.sink, engine, self.groups));
+        engines.insert(engine, Arc::clone(&meters));
+        self.engines.store(Arc::new(engines));
+        meters
+    }
+
+    pub(crate) fn engines(&self) -> Arc<HashMap<&'static str, Arc<EngineMeters>>> {
+        self.engines.load_full()
+    }
+}
+
+impl EngineMeters {
+    fn new(sink: &Sink, engine: &'static str, groups: usize) -> Self {
+        let version = env!("CARGO_PKG_VERSION");
+        Self {
+            groups: Groups::new(sink, engine, groups),
+            clients: sink.gauge(&CLIENTS, &[("engine", engine), ("version", version)]),
+            engine,
+            sink: sink.clone(),
+            lag: sink.histogram(&RENEWAL_LAG, &[("engine", engine)]),
+            requests: ArcSwap::default(),
+        }
+    }
+
+    fn requested(&self, operation: &'static str, took: Duration, failed: bool) {
+        let requests = self.requests.load();
+        match requests.get(operation) {
+            Some(meters) => meters.ended(took, failed),
+            None => {
+                let meters = Arc::new(RequestMeters::new(&self.sink, self.engine, operation));
+                meters.ended(took, failed);
+                self.requests.rcu(|known| {
+                    let mut known = HashMap::clone(known);
+                    known.entry(operation).or_insert_with(|| Arc::clone(&meters));
+                    known
+                });
+            }
+        }
+    }
+}
+
+impl RequestMeters {
+    fn new(sink: &Sink, engine: &'static str, operation: &'static str) -> Self {
+        let labels = [("engine", engine), ("operation", operation)];
+        let outcome = |word| sink.counter(&STORE_REQUESTS, &[labels[0], labels[1], ("outcome", word)]);
+        Self { ok: outcome("ok"), failed: outcome("failed"), took: sink.histogram(&STORE_REQUEST, &labels) }
+    }
+
+    fn ended(&self, took: Duration, failed: bool) {
+        if failed {
+            self.failed.increment(1)
+        } else {
+            self.ok.increment(1)
+        }
+        self.took.record(took);
+    }
+}

@@ -1,0 +1,104 @@
+//! The gauges: what all clients together have in use, looked at once a second.
+//!
+//! They are set, not counted up and down: an event that was missed, or a series that the recorder forgot, would leave them wrong for ever.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use ylock_core::layer::ClientView;
+
+use crate::group::Sum;
+use crate::layer::Shared;
+
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// See the [module](self).
+#[derive(Debug, Default)]
+pub(crate) struct Sampler {
+    clients: Mutex<Vec<ClientView>>,
+    /// Whether a task looks. It dies with its runtime, and is started anew by the next acquisition.
+    looked_after: Arc<AtomicBool>,
+}
+
+impl Sampler {
+    pub(crate) fn add(&self, client: &ClientView) {
+        let mut clients = self.clients();
+        if !clients.iter().any(|known| known.is_same(client)) {
+            clients.push(client.clone());
+        }
+    }
+
+    pub(crate) fn sample(&self, shared: &Shared) {
+        let mut usages = Vec::new();
+        let mut counts: HashMap<&'static str, f64> = HashMap::new();
+        self.clients().retain(|client| match client.usage() {
+            Some(usage) => {
+                usages.push((client.engine(), usage));
+                *counts.entry(client.engine()).or_default() += 1.0;
+                true
+            }
+            None => false,
+        });
+        for (engine, meters) in &*shared.engines() {
+            let mut sums: HashMap<usize, Sum> = HashMap::new();
+            let of_engine = usages.iter().filter(|(name, _)| name == engine).flat_map(|(_, usage)| usage);
+            for usage in of_engine {
+                // Several groups may share their meters.
+                let place = meters.groups.find(&usage.group, |meters| std::ptr::from_ref(meters) as usize);
+                sums.entry(place).or_default().add(usage);
+            }
+            for group in meters.groups.all() {
+                group.show(&sums.remove(&(Arc::as_ptr(&group) as usize)).unwrap_or_default());
+            }
+            meters.clients.set(counts.get(engine).copied().unwrap_or_default());
+        }
+    }
+
+    /// The engines of all clients.
+    #[cfg(feature = "prometheus")]
+    pub(crate) fn engines(&self) -> Vec<&'static str> {
+        self.clients().iter().map(ClientView::engine).collect()
+    }
+
+    /// Starts the task that looks, unless it runs.
+    pub(crate) fn look_after(shared: &Arc<Shared>) {
+        let running = &shared.sampler.looked_after;
+        if running.load(Ordering::Acquire) {
+            return;
+        }
+        let client = shared.sampler.clients().iter().find_map(ClientView::environment);
+        let Some(environment) = client.filter(|environment| environment.can_spawn()) else { return };
+        if running.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let (alive, weak) = (Alive(Arc::clone(running)), Arc::downgrade(shared));
+        let time = Arc::clone(&environment);
+        environment.spawn(Box::pin(async move {
+            let _alive = alive;
+            while let Some(shared) = weak.upgrade() {
+                shared.sampler.sample(&shared);
+                // After the last look everything is at zero, and the next client starts another task.
+                if shared.sampler.clients().is_empty() {
+                    return;
+                }
+                drop(shared);
+                time.sleep(PERIOD).await;
+            }
+        }));
+    }
+
+    fn clients(&self) -> MutexGuard<'_, Vec<ClientView>> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Says that nobody looks any more.
+struct Alive(Arc<AtomicBool>);
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
