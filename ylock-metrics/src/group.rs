@@ -16,8 +16,6 @@ use crate::recorder::Sink;
 pub(crate) struct GroupMeters {
     read: ModeMeters,
     write: ModeMeters,
-    sink: Sink,
-    engine: &'static str,
     group: String,
     release: Histogram,
     longest_hold: Gauge,
@@ -26,6 +24,7 @@ pub(crate) struct GroupMeters {
     hand_overs: Counter,
     renewals: [Counter; 3],
     losses: [Counter; 4],
+    errors: [Counter; 11],
     /// Counts acquisitions, where these are the meters of many groups.
     in_other: Option<Counter>,
 }
@@ -48,6 +47,19 @@ struct ModeMeters {
     waiting: Gauge,
 }
 
+const ERRORS: [ErrorKind; 11] = [
+    ErrorKind::Closed,
+    ErrorKind::Config,
+    ErrorKind::Indeterminate,
+    ErrorKind::Invalid,
+    ErrorKind::Lost,
+    ErrorKind::Refused,
+    ErrorKind::TimedOut,
+    ErrorKind::Unavailable,
+    ErrorKind::Unexpected,
+    ErrorKind::Unsupported,
+    ErrorKind::WouldDeadlock,
+];
 const REASONS: [LossReason; 4] =
     [LossReason::Closed, LossReason::Gone, LossReason::Lapsed, LossReason::Revoked];
 
@@ -58,8 +70,6 @@ impl GroupMeters {
         Self {
             read: ModeMeters::new(sink, engine, group, Mode::Read),
             write: ModeMeters::new(sink, engine, group, Mode::Write),
-            sink: sink.clone(),
-            engine,
             group: group.to_owned(),
             release: sink.histogram(&RELEASE, &labels),
             longest_hold: sink.gauge(&LONGEST_HOLD, &labels),
@@ -69,6 +79,7 @@ impl GroupMeters {
             renewals: ["renewed", "failed", "lost"]
                 .map(|outcome| sink.counter(&RENEWALS, &with("outcome", outcome))),
             losses: REASONS.map(|reason| sink.counter(&LOSSES, &with("reason", reason.as_str()))),
+            errors: ERRORS.map(|kind| sink.counter(&ACQUISITION_ERRORS, &with("error", kind.as_str()))),
             in_other: None,
         }
     }
@@ -102,23 +113,17 @@ impl GroupMeters {
         }
     }
 
-    /// Errors are rare: their series are made when they come.
     fn error(&self, kind: ErrorKind) {
-        let labels = [("engine", self.engine), ("group", &*self.group), ("error", kind.as_str())];
-        self.sink.counter(&ACQUISITION_ERRORS, &labels).increment(1);
+        if let Some(place) = ERRORS.iter().position(|known| *known == kind) {
+            self.errors[place].increment(1);
+        }
     }
 
     pub(crate) fn hold_ended(&self, mode: Mode, held: std::time::Duration, end: End) {
         self.mode(mode).hold.record(held);
         if let End::Lost(reason) = end {
-            let known = REASONS.iter().position(|known| *known == reason);
-            match known {
-                Some(place) => self.losses[place].increment(1),
-                None => {
-                    let labels =
-                        [("engine", self.engine), ("group", &*self.group), ("reason", reason.as_str())];
-                    self.sink.counter(&LOSSES, &labels).increment(1);
-                }
+            if let Some(place) = REASONS.iter().position(|known| *known == reason) {
+                self.losses[place].increment(1);
             }
         }
     }
