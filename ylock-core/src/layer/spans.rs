@@ -10,6 +10,8 @@ use tracing::{Span, field};
 use super::{Acquisition, ClientView, End, Layer, Outcome};
 use crate::environment::{Environment, Moment};
 use crate::error::Result;
+use crate::key::Key;
+use crate::owner::Owner;
 
 /// Acquisitions are spread over this many locks, by number.
 const SHARDS: u64 = 16;
@@ -52,6 +54,9 @@ struct Shared {
 #[derive(Debug)]
 struct Stay {
     span: Span,
+    /// Named in warnings: the span may be one that nobody wants.
+    key: Key,
+    owner: Owner,
     since: Moment,
     holds: bool,
     warned: bool,
@@ -111,7 +116,7 @@ impl Layer for TracingLayer {
             "ylock.outcome" = field::Empty,
             "error.type" = field::Empty,
         );
-        self.0.begin(acquisition.number, span, false);
+        self.0.begin(acquisition, span, false);
         Ok(())
     }
 
@@ -132,7 +137,7 @@ impl Layer for TracingLayer {
                     "ylock.reason" = field::Empty,
                 );
                 span.follows_from(&waited.span);
-                self.0.begin(acquisition.number, span, true);
+                self.0.begin(acquisition, span, true);
             }
             Outcome::Cancelled | Outcome::NotFree => {}
         }
@@ -164,9 +169,11 @@ impl Shared {
         lock(&self.shards[(number % SHARDS) as usize])
     }
 
-    fn begin(&self, number: u64, span: Span, holds: bool) {
+    fn begin(&self, acquisition: &Acquisition, span: Span, holds: bool) {
+        let Acquisition { number, ref key, owner, .. } = *acquisition;
         let since = self.environment.get().map_or(Moment::ZERO, |environment| environment.now());
-        self.shard(number).insert(number, Stay { span, since, holds, warned: false });
+        self.shard(number)
+            .insert(number, Stay { span, key: key.clone(), owner, since, holds, warned: false });
     }
 
     fn end(&self, number: u64) -> Option<Stay> {
@@ -201,14 +208,19 @@ impl Shared {
                 let lasts = now.since(stay.since);
                 if !threshold.is_zero() && lasts >= threshold {
                     stay.warned = true;
-                    slow.push((stay.span.clone(), stay.holds, lasts));
+                    slow.push((stay.span.clone(), stay.key.clone(), stay.owner, stay.holds, lasts));
                 }
             }
             // A subscriber may do anything, also use a lock.
-            for (span, holds, lasts) in slow {
+            for (span, key, owner, holds, lasts) in slow {
                 let _inside = span.enter();
-                let what = if holds { "a lock is held for long" } else { "a lock is waited for for long" };
-                tracing::warn!(seconds = lasts.as_secs_f64(), "{what}");
+                let seconds = lasts.as_secs_f64();
+                let what = if holds {
+                    "a lock has been held for long"
+                } else {
+                    "a lock has been waited for for long"
+                };
+                tracing::warn!(?key, %owner, seconds, "{what}");
             }
         }
     }
