@@ -91,6 +91,12 @@ macro_rules! __for_all_cases {
                 many_names_are_independent []
                 a_lock_is_the_same_by_either_way []
             }
+            layers {
+                a_layer_is_told_who_had_to_wait []
+                a_layer_is_told_of_the_end_of_each_hold_once []
+                a_layer_is_told_of_renewals_and_releases []
+                a_layer_is_told_of_requests_to_the_store []
+            }
             lease {
                 a_lock_is_renewed_past_five_leases []
                 read_locks_are_renewed [SharedReads]

@@ -30,7 +30,7 @@
 //! | tokens and grants survive a restart of the store | needs a server that restarts: the fault tests of each engine |
 //! | an entry of an old session is not taken for mine | only engines with sessions: their own tests |
 //! | the store is down: an error in time; the store is back: waiters go on | needs a server: the fault tests of each engine; `tests/keeper_failures.rs` has the keeper's part |
-//! | metrics: counts match, reentry counted once, a failing sink does no harm | come with the metrics layer |
+//! | metrics: counts match, reentry counted once, a failing sink does no harm | above the engines: `ylock-metrics`; `layers` has what engines tell |
 //!
 //! Not covered by semver.
 

@@ -9,6 +9,7 @@ pub mod crash;
 pub mod downgrade;
 pub mod fencing;
 pub mod keys;
+pub mod layers;
 pub mod lease;
 pub mod loss;
 pub mod order;

@@ -1,0 +1,123 @@
+//! What layers are told of a client on a real store.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::engine::LossReason;
+use crate::guard::Unlocked;
+use crate::layer::{Acquisition, ClientView, End, Happened, Layer, Outcome, Renewed};
+use crate::mode::Mode;
+use crate::testkit::{Client, Stage, eventually};
+
+/// Remembers everything.
+#[derive(Clone, Debug, Default)]
+struct Witness(Arc<Mutex<Seen>>);
+
+#[derive(Debug, Default)]
+struct Seen {
+    outcomes: Vec<Outcome>,
+    happened: Vec<Happened>,
+}
+
+impl Witness {
+    fn of(client: &Client) -> (Self, crate::Lock) {
+        let witness = Self::default();
+        let key = client.key();
+        let lock = client.with(witness.clone()).lock(key.group(), key.name());
+        (witness, lock)
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn count(&self, is_one: impl Fn(&Happened) -> bool) -> usize {
+        self.seen().happened.iter().filter(|happened| is_one(happened)).count()
+    }
+}
+
+impl Layer for Witness {
+    fn acquired(&self, _: &Acquisition, outcome: &Outcome, _: Duration) {
+        self.seen().outcomes.push(outcome.clone());
+    }
+
+    fn happened(&self, _: &ClientView, happened: &Happened) {
+        self.seen().happened.push(happened.clone());
+    }
+}
+
+/// Whoever found the lock free was granted at once, and whoever had to wait for another client waited.
+pub async fn a_layer_is_told_who_had_to_wait(stage: Stage) {
+    let (here, there) = (stage.client().await, stage.client().await);
+    let (witness, lock) = Witness::of(&there);
+    assert_eq!(lock.write().await.unwrap().unlock().await.unwrap(), Unlocked::Released);
+    let held = here.write().await;
+    let waiting = tokio::spawn(async move { lock.write().await.unwrap().unlock().await.unwrap() });
+    let queued = || async { here.look().await.queue.len() == 1 };
+    if stage.harness().guarantees().fair {
+        eventually(stage.soon(), "the other one waits", queued).await;
+    } else {
+        stage.work().await;
+    }
+    drop(held);
+    assert_eq!(waiting.await.unwrap(), Unlocked::Released);
+    let seen = witness.seen();
+    let waited = seen.outcomes.iter().map(|outcome| match outcome {
+        Outcome::Granted { waited } => *waited,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(waited.collect::<Vec<_>>(), [false, true]);
+}
+
+/// A hold ends once, a lost one with its reason, and also while its guard lives on.
+pub async fn a_layer_is_told_of_the_end_of_each_hold_once(stage: Stage) {
+    let client = stage.short_lived().await;
+    let (witness, lock) = Witness::of(&client);
+    let ends = || witness.count(|happened| matches!(happened, Happened::HoldEnded { .. }));
+    lock.write().await.unwrap().unlock().await.unwrap();
+    assert_eq!(ends(), 1);
+    let guard = lock.write().await.unwrap();
+    client.take_away().await;
+    eventually(stage.lapse(), "the holder knows", || async { guard.loss().is_some() }).await;
+    eventually(stage.soon(), "the layer is told", || async { ends() == 2 }).await;
+    drop(guard);
+    let revoked = End::Lost(LossReason::Revoked);
+    let is_loss = |happened: &Happened| matches!(happened, Happened::HoldEnded { end, mode: Mode::Write, .. } if *end == revoked);
+    assert_eq!((ends(), witness.count(is_loss)), (2, 1), "{:?}", witness.seen());
+}
+
+/// Renewals with their outcome, and releases when the store has confirmed them.
+pub async fn a_layer_is_told_of_renewals_and_releases(stage: Stage) {
+    let client = stage.short_lived().await;
+    let (witness, lock) = Witness::of(&client);
+    let guard = lock.write().await.unwrap();
+    let renewed =
+        |happened: &Happened| matches!(happened, Happened::Renewed { outcome: Renewed::Renewed, .. });
+    eventually(stage.lapse(), "it is renewed", || async { witness.count(renewed) >= 2 }).await;
+    assert!(witness.count(|happened| matches!(happened, Happened::Renewing { .. })) >= 2);
+    assert_eq!(guard.unlock().await.unwrap(), Unlocked::Released);
+    let left = |happened: &Happened| matches!(happened, Happened::Left { held: true, confirmed: true, .. });
+    assert_eq!(witness.count(left), 1);
+}
+
+/// Every request to the store is told, in one of a few words. The store in memory is asked nothing.
+pub async fn a_layer_is_told_of_requests_to_the_store(stage: Stage) {
+    let client = stage.client().await;
+    let (witness, lock) = Witness::of(&client);
+    lock.write().await.unwrap().unlock().await.unwrap();
+    let seen = witness.seen();
+    let operations: BTreeSet<&str> = seen
+        .happened
+        .iter()
+        .filter_map(|happened| match happened {
+            Happened::Requested { operation, error: None, .. } => Some(*operation),
+            Happened::Requested { .. } => panic!("{happened:?}"),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(operations.is_empty(), client.engine_name() == "memory", "{operations:?}");
+    assert!(
+        operations.iter().all(|word| word.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_'))
+    );
+}
