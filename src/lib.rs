@@ -17,12 +17,8 @@ pub use ylock_core::Layer;
 // The engine that is always there.
 pub use ylock_core::{MemoryEngine, MemoryStore};
 
-/// What a [`Layer`] is told.
-pub mod layer {
-    pub use ylock_core::layer::{
-        Acquisition, ClientView, End, Event, Events, GroupUsage, Happened, Outcome, Renewed, TracingLayer,
-    };
-}
+#[doc(inline)]
+pub use ylock_core::layer;
 
 /// For those who write an engine, or look at who holds a lock.
 pub mod engine {

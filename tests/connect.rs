@@ -172,3 +172,23 @@ async fn no_error_shows_a_secret_that_was_not_escaped() {
         assert!(!complaint.contains("hunter2"), "{url}: {complaint}");
     }
 }
+
+#[cfg(not(feature = "metrics"))]
+#[tokio::test]
+async fn metrics_that_are_not_compiled_in_name_their_feature() {
+    let complaint = complaint("memory://?metrics=on").await;
+    assert!(complaint.contains("switch on the Cargo feature \"metrics\""), "{complaint}");
+    assert!(ylock::connect("memory://?metrics=off").await.is_ok());
+}
+
+#[cfg(feature = "metrics")]
+#[tokio::test]
+async fn metrics_are_switched_on_by_the_url() {
+    for (url, measured) in
+        [("memory://?metrics=on", true), ("memory://?metrics=off", false), ("memory://", false)]
+    {
+        let ylock = ylock::connect(url).await.unwrap();
+        assert_eq!(format!("{ylock:?}").contains("MetricsLayer"), measured, "{ylock:?}");
+    }
+    assert!(complaint("memory://?metrics=perhaps").await.contains("metrics"));
+}

@@ -152,6 +152,7 @@ impl fmt::Debug for Ylock {
         f.debug_struct("Ylock")
             .field("engine", &self.engine_name())
             .field("options", &self.options)
+            .field("layers", &self.layers)
             .field("keys_in_use", &self.keys_in_use())
             .finish_non_exhaustive()
     }

@@ -121,10 +121,10 @@ impl GroupMeters {
 
     pub(crate) fn hold_ended(&self, mode: Mode, held: std::time::Duration, end: End) {
         self.mode(mode).hold.record(held);
-        if let End::Lost(reason) = end {
-            if let Some(place) = REASONS.iter().position(|known| *known == reason) {
-                self.losses[place].increment(1);
-            }
+        if let End::Lost(reason) = end
+            && let Some(place) = REASONS.iter().position(|known| *known == reason)
+        {
+            self.losses[place].increment(1);
         }
     }
 
