@@ -1,5 +1,7 @@
 //! Spans of acquisitions and holds, and warnings about those that take too long.
 
+#![allow(clippy::disallowed_methods, reason = "time is paused")]
+
 use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -79,7 +79,10 @@ async fn one_round(
             seat.remember(pace.learnt);
             return enter(seat, request, &me, &look).map(Some);
         }
-        Verdict::Claim => seat.claim(request, None).await?,
+        Verdict::Claim => {
+            *waited |= is_taken(&look, seat, request.mode);
+            seat.claim(request, None).await?;
+        }
         Verdict::ClaimAbove(floor) => seat.claim(request, Some(floor)).await?,
         Verdict::Withdraw => seat.withdraw(request).await?,
         Verdict::Wait { before, .. } => {

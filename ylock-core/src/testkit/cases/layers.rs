@@ -32,6 +32,14 @@ impl Witness {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether the last one that was granted had to wait.
+    fn last_waited(&self) -> bool {
+        match self.seen().outcomes.last() {
+            Some(Outcome::Granted { waited }) => *waited,
+            other => panic!("{other:?}"),
+        }
+    }
+
     fn count(&self, is_one: impl Fn(&Happened) -> bool) -> usize {
         self.seen().happened.iter().filter(|happened| is_one(happened)).count()
     }
@@ -52,22 +60,20 @@ pub async fn a_layer_is_told_who_had_to_wait(stage: Stage) {
     let (here, there) = (stage.client().await, stage.client().await);
     let (witness, lock) = Witness::of(&there);
     assert_eq!(lock.write().await.unwrap().unlock().await.unwrap(), Unlocked::Released);
-    let held = here.write().await;
-    let waiting = tokio::spawn(async move { lock.write().await.unwrap().unlock().await.unwrap() });
-    let queued = || async { here.look().await.queue.len() == 1 };
-    if stage.harness().guarantees().fair {
-        eventually(stage.soon(), "the other one waits", queued).await;
-    } else {
+    assert!(!witness.last_waited());
+    // The queue shows somebody before it has looked whether it is alone. On a busy machine the other one may be gone by then.
+    for _ in 0..10 {
+        let held = here.write().await;
+        let lock = lock.clone();
+        let waiting = tokio::spawn(async move { lock.write().await.unwrap().unlock().await.unwrap() });
         stage.work().await;
+        drop(held);
+        assert_eq!(waiting.await.unwrap(), Unlocked::Released);
+        if witness.last_waited() {
+            return;
+        }
     }
-    drop(held);
-    assert_eq!(waiting.await.unwrap(), Unlocked::Released);
-    let seen = witness.seen();
-    let waited = seen.outcomes.iter().map(|outcome| match outcome {
-        Outcome::Granted { waited } => *waited,
-        other => panic!("{other:?}"),
-    });
-    assert_eq!(waited.collect::<Vec<_>>(), [false, true]);
+    panic!("it waited, and the layer was told that it did not");
 }
 
 /// A hold ends once, a lost one with its reason, and also while its guard lives on.
