@@ -7,6 +7,8 @@ mod common;
 use std::time::Duration;
 
 use common::Scraped;
+use metrics_exporter_prometheus::PrometheusBuilder;
+use metrics_util::MetricKindMask;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use ylock_core::testkit::eventually;
 use ylock_core::{ErrorKind, Ylock};
@@ -73,6 +75,20 @@ async fn a_task_that_panics_while_it_holds_is_a_release() {
     assert!(task.await.is_err());
     assert_eq!(scraped.get("ylock_hold_seconds_count", &[("group", "g")]), 1.0);
     assert_eq!(scraped.get("ylock_held", &[("group", "g")]), 0.0);
+}
+
+/// Why `install` sets no idle timeout, and the documentation warns of it.
+#[tokio::test]
+async fn a_recorder_that_forgets_what_is_idle_loses_counts_for_ever() {
+    let forgets = PrometheusBuilder::new().idle_timeout(MetricKindMask::ALL, Some(Duration::from_millis(1)));
+    let (ours, forgetful) = (Scraped::new(), Scraped::over(forgets));
+    let ylock = Ylock::in_memory().with(ours.layer.clone()).with(forgetful.layer.clone());
+    let lock = ylock.lock("g", "a");
+    drop(lock.write().await.unwrap());
+    let counted = |scraped: &Scraped| scraped.find("ylock_acquisitions_total", &[("outcome", "at_once")]);
+    eventually(SOON, "it has forgotten", || async { counted(&forgetful).is_none() }).await;
+    drop(lock.write().await.unwrap());
+    assert_eq!((counted(&ours), counted(&forgetful)), (Some(2.0), None));
 }
 
 /// The recorder of a process can be installed once, so this is one test.

@@ -13,7 +13,11 @@ pub(crate) struct Scraped {
 
 impl Scraped {
     pub(crate) fn new() -> Self {
-        let recorder = prometheus::buckets(PrometheusBuilder::new()).build_recorder();
+        Self::over(PrometheusBuilder::new())
+    }
+
+    pub(crate) fn over(builder: PrometheusBuilder) -> Self {
+        let recorder = prometheus::buckets(builder).build_recorder();
         let handle = recorder.handle();
         Self { layer: MetricsLayer::to(Arc::new(recorder)), handle }
     }
