@@ -57,7 +57,7 @@ impl Plan {
         let is_wanted = |package: &Package| match package.name.as_str() {
             // Its tests of programs want Cassandra, those of a connect want nobody.
             "ylock" => memory || cassandra,
-            "ylock-core" => memory,
+            "ylock-core" | "ylock-metrics" => memory,
             "ylock-engine-redis" => redis,
             "ylock-engine-zookeeper" => zookeeper,
             "ylock-engine-cassandra" | "ylock-simulation" | "ylock-benchmark" => cassandra,
