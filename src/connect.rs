@@ -44,9 +44,21 @@ pub async fn connect(url: &str) -> Result<Ylock> {
     let options = common_options(&url)?;
     let client = match engine_of(&url.scheme) {
         "memory" => in_memory(&url)?,
-        "cassandra" => cassandra(&url, &options).await?,
-        "redis" | "rediss" => redis(&url, &options).await?,
-        "zookeeper" => zookeeper(&url, &options).await?,
+        #[cfg(feature = "cassandra")]
+        "cassandra" => {
+            use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
+            Ylock::new(CassandraEngine::connect(&CassandraOptions::from_url(&url, &options)?).await?)
+        }
+        #[cfg(feature = "redis")]
+        "redis" | "rediss" => {
+            use ylock_engine_redis::{RedisEngine, RedisOptions};
+            Ylock::new(RedisEngine::connect(&RedisOptions::from_url(&url, &options)?).await?)
+        }
+        #[cfg(feature = "zookeeper")]
+        "zookeeper" => {
+            use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
+            Ylock::new(ZookeeperEngine::connect(&ZookeeperOptions::from_url(&url, &options)?).await?)
+        }
         _ => return Err(no_such_engine(&url.scheme)),
     };
     let client = client.with_options(options);
@@ -102,45 +114,6 @@ fn in_memory(url: &EngineUrl) -> Result<Ylock> {
         Some((name, _)) => Err(unknown_option(name, &known).with_engine("memory")),
         None => Ok(Ylock::in_memory()),
     }
-}
-
-#[cfg(feature = "cassandra")]
-async fn cassandra(url: &EngineUrl, options: &Options) -> Result<Ylock> {
-    use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
-    let engine = CassandraEngine::connect(&CassandraOptions::from_url(url, options)?).await?;
-    Ok(Ylock::new(engine))
-}
-
-#[cfg(not(feature = "cassandra"))]
-#[allow(clippy::unused_async, reason = "the same signature with and without the feature")]
-async fn cassandra(url: &EngineUrl, _options: &Options) -> Result<Ylock> {
-    Err(no_such_engine(&url.scheme))
-}
-
-#[cfg(feature = "redis")]
-async fn redis(url: &EngineUrl, options: &Options) -> Result<Ylock> {
-    use ylock_engine_redis::{RedisEngine, RedisOptions};
-    let engine = RedisEngine::connect(&RedisOptions::from_url(url, options)?).await?;
-    Ok(Ylock::new(engine))
-}
-
-#[cfg(not(feature = "redis"))]
-#[allow(clippy::unused_async, reason = "the same signature with and without the feature")]
-async fn redis(url: &EngineUrl, _options: &Options) -> Result<Ylock> {
-    Err(no_such_engine(&url.scheme))
-}
-
-#[cfg(feature = "zookeeper")]
-async fn zookeeper(url: &EngineUrl, options: &Options) -> Result<Ylock> {
-    use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
-    let engine = ZookeeperEngine::connect(&ZookeeperOptions::from_url(url, options)?).await?;
-    Ok(Ylock::new(engine))
-}
-
-#[cfg(not(feature = "zookeeper"))]
-#[allow(clippy::unused_async, reason = "the same signature with and without the feature")]
-async fn zookeeper(url: &EngineUrl, _options: &Options) -> Result<Ylock> {
-    Err(no_such_engine(&url.scheme))
 }
 
 fn no_such_engine(scheme: &str) -> Error {

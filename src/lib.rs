@@ -40,14 +40,14 @@ pub mod cassandra {
 /// Locks on Redis.
 #[cfg(feature = "redis")]
 pub mod redis {
-    pub use ylock_engine_redis::options::{DEFAULT_PORT, Waiting};
+    pub use ylock_engine_redis::options::{DEFAULT_PORT, Tls, Waiting};
     pub use ylock_engine_redis::{RedisEngine, RedisOptions};
 }
 
 /// Locks on Apache ZooKeeper.
 #[cfg(feature = "zookeeper")]
 pub mod zookeeper {
-    pub use ylock_engine_zookeeper::options::{Access, DEFAULT_BASE, DEFAULT_PORT};
+    pub use ylock_engine_zookeeper::options::{Access, DEFAULT_BASE, DEFAULT_PORT, Tls};
     pub use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
 }
 

@@ -99,7 +99,7 @@ async fn everything_as_a_user(servers: Servers, rights: &str) {
         });
         create.exec_async(connection).await.unwrap();
     }
-    let options = servers.options().with_login(Some(user.clone()), Secret::new(password));
+    let options = servers.options().with_login(&user, Secret::new(password));
     let (one, two) = (client(&options).await, client(&options).await);
     let group = name();
     // The first time the waiter may not be listening yet when its turn comes.
@@ -138,7 +138,7 @@ async fn reader_behind_writer(one: &Ylock, two: &Ylock, group: &str) -> [Guard; 
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn a_wrong_password_is_told_and_not_shown() {
-    let options = Servers::Single.options().with_login(None, Secret::new("hunter2"));
+    let options = Servers::Single.options().with_login("", Secret::new("hunter2"));
     let error = RedisEngine::connect(&options).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config, "{error}");
     assert!(!format!("{error} {error:?} {options:?}").contains("hunter2"));

@@ -5,6 +5,7 @@ use std::fmt;
 use percent_encoding::percent_decode_str;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::options::Options;
 
 /// A text that is never shown: not in a log, an error or a `Debug`.
 #[derive(Clone, PartialEq, Eq)]
@@ -35,6 +36,14 @@ pub struct Host {
     pub name: String,
     /// Port, where the URL gives one.
     pub port: Option<u16>,
+}
+
+impl Host {
+    /// As drivers want it: `host:port`, with brackets where the host is an address with colons.
+    pub fn address(&self, default_port: u16) -> String {
+        let (name, port) = (&self.name, self.port.unwrap_or(default_port));
+        if name.contains(':') { format!("[{name}]:{port}") } else { format!("{name}:{port}") }
+    }
 }
 
 /// `scheme://user:password@host1,host2:port/path?option=value`, as stores with several hosts need it.
@@ -82,6 +91,24 @@ impl EngineUrl {
             path: decode(path, "the path")?,
             options: read_options(query)?,
         })
+    }
+
+    /// The value of an option, if it is given.
+    pub fn option(&self, name: &str) -> Option<&str> {
+        self.options.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Hands each option to `set` that not every engine has; it answers whether the name is one of `known`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`] for a name that nobody knows, and what `set` answers.
+    pub fn set_options(&self, known: &[&str], mut set: impl FnMut(&str, &str) -> Result<bool>) -> Result<()> {
+        for (name, value) in &self.options {
+            if !Options::NAMES.contains(&name.as_str()) && !set(name, value)? {
+                return Err(unknown_option(name, &[&Options::NAMES[..], known].concat()));
+            }
+        }
+        Ok(())
     }
 }
 

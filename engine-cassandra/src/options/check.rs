@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use ylock_core::options::check_timeouts;
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::{CassandraOptions, Consistency};
@@ -20,8 +19,7 @@ impl CassandraOptions {
     pub fn check(&self) -> Result<()> {
         self.check_place()?;
         self.check_names()?;
-        check_timeouts(self.lease, self.request_timeout(), self.connect_timeout)
-            .map_err(|error| error.with_engine(crate::NAME))?;
+        self.reach.check(self.reach.lease).map_err(|error| error.with_engine(crate::NAME))?;
         check_seconds("token_ttl", self.token_ttl)?;
         // Without any grace Cassandra keeps no hints: a node that blinked would miss writes for good.
         check_seconds("gc_grace", self.gc_grace)?;

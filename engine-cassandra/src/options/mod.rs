@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use ylock_core::Result;
-use ylock_core::url::{Host, Secret};
+use ylock_core::options::Reach;
+use ylock_core::url::Host;
 
 mod check;
 mod url;
 mod values;
 
-pub use values::{Clock, Consistency, Protocol, SchemaMode, Tls};
+pub use values::{Clock, Consistency, Protocol, SchemaMode};
+pub use ylock_core::options::Tls;
 
 /// The port of a host that names none.
 pub const DEFAULT_PORT: u16 = 9042;
@@ -22,11 +24,7 @@ pub struct CassandraOptions {
     hosts: Vec<Host>,
     keyspace: String,
     table: String,
-    login: Option<Login>,
-    tls: Tls,
-    lease: Duration,
-    request_timeout: Option<Duration>,
-    connect_timeout: Duration,
+    reach: Reach,
     consistency: Consistency,
     datacenter: Option<String>,
     replication: u32,
@@ -38,13 +36,6 @@ pub struct CassandraOptions {
     clock: Clock,
 }
 
-/// Whom to log in as.
-#[derive(Clone, Debug)]
-pub(crate) struct Login {
-    pub(crate) user: String,
-    pub(crate) password: Secret,
-}
-
 impl CassandraOptions {
     /// Options with every default, for this keyspace and no host yet.
     pub fn new(keyspace: impl Into<String>) -> Self {
@@ -52,11 +43,7 @@ impl CassandraOptions {
             hosts: Vec::new(),
             keyspace: keyspace.into(),
             table: "locks".to_owned(),
-            login: None,
-            tls: Tls::default(),
-            lease: ylock_core::Options::default().lease(),
-            request_timeout: None,
-            connect_timeout: Duration::from_secs(10),
+            reach: Reach::default(),
             consistency: Consistency::default(),
             datacenter: None,
             replication: 3,
@@ -83,42 +70,15 @@ impl CassandraOptions {
         self
     }
 
-    /// Logs in with a name and a password.
-    #[must_use]
-    pub fn with_login(mut self, user: impl Into<String>, password: Secret) -> Self {
-        self.login = Some(Login { user: user.into(), password });
-        self
-    }
-
-    /// Whether and whom to trust with TLS; off by default. A node's certificate must name its IP address.
-    #[must_use]
-    pub fn with_tls(mut self, tls: Tls) -> Self {
-        self.tls = tls;
-        self
-    }
-
-    /// The lease of the client, from which the default [request timeout](Self::with_request_timeout) comes; 10 s by default.
-    #[must_use]
-    pub fn with_lease(mut self, lease: Duration) -> Self {
-        self.lease = lease;
-        self
-    }
-
-    /// How long one request may take before its outcome counts as unknown; a fifth of the lease, at most 2 s, by default.
-    ///
-    /// Less than a third of the lease: a renewal that gets no answer must leave time for another one.
-    #[must_use]
-    pub fn with_request_timeout(mut self, timeout: Duration) -> Self {
-        self.request_timeout = Some(timeout);
-        self
-    }
-
-    /// How long reaching the first node may take in all, and how long checking the schema may take after it; 10 s by
-    /// default.
-    #[must_use]
-    pub fn with_connect_timeout(mut self, timeout: Duration) -> Self {
-        self.connect_timeout = timeout;
-        self
+    ylock_core::reach_options! {
+        reach:
+        /// Logs in with a name and a password.
+        with_login,
+        /// Whether and whom to trust with TLS; off by default. A node's certificate must name its IP address.
+        with_tls,
+        /// How long reaching the first node may take in all, and how long checking the schema may take after it; 10 s by
+        /// default.
+        with_connect_timeout,
     }
 
     /// How many replicas must answer; a quorum of all of them by default.
@@ -199,6 +159,6 @@ impl CassandraOptions {
     /// # Errors
     /// [`Config`](ylock_core::ErrorKind::Config) that names what is missing, unknown or wrong.
     pub fn from_url(url: &ylock_core::url::EngineUrl, ylock_options: &ylock_core::Options) -> Result<Self> {
-        url::read(url, ylock_options)
+        url::read(url, ylock_options).map_err(|error| error.with_engine(crate::NAME))
     }
 }

@@ -1,11 +1,8 @@
 //! The options that are one of a few words, and how each option is read back.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
-use ylock_core::url::Host;
-
-use super::{CassandraOptions, DEFAULT_PORT, Login};
+use super::{CassandraOptions, DEFAULT_PORT};
 
 /// How many replicas must confirm a write and answer a read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,19 +54,6 @@ pub enum Clock {
     GlobalTime,
 }
 
-/// Whether connections are encrypted, and who may vouch for the servers.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Tls {
-    /// Plain TCP.
-    #[default]
-    Off,
-    /// Encrypted; the authorities that the operating system trusts vouch for the servers.
-    PlatformRoots,
-    /// Encrypted; only the authorities of this PEM file vouch for the servers.
-    Authority(PathBuf),
-}
-
 impl CassandraOptions {
     /// The keyspace.
     pub fn keyspace(&self) -> &str {
@@ -79,21 +63,6 @@ impl CassandraOptions {
     /// See [`with_table`](Self::with_table).
     pub fn table(&self) -> &str {
         &self.table
-    }
-
-    /// See [`with_lease`](Self::with_lease).
-    pub fn lease(&self) -> Duration {
-        self.lease
-    }
-
-    /// See [`with_request_timeout`](Self::with_request_timeout).
-    pub fn request_timeout(&self) -> Duration {
-        self.request_timeout.unwrap_or_else(|| ylock_core::options::default_request_timeout(self.lease))
-    }
-
-    /// See [`with_connect_timeout`](Self::with_connect_timeout).
-    pub fn connect_timeout(&self) -> Duration {
-        self.connect_timeout
     }
 
     /// See [`with_consistency`](Self::with_consistency).
@@ -128,15 +97,7 @@ impl CassandraOptions {
 
     /// The nodes to begin with, as `host:port`.
     pub(crate) fn addresses(&self) -> Vec<String> {
-        self.hosts.iter().map(address).collect()
-    }
-
-    pub(crate) fn login(&self) -> Option<&Login> {
-        self.login.as_ref()
-    }
-
-    pub(crate) fn tls(&self) -> &Tls {
-        &self.tls
+        self.hosts.iter().map(|host| host.address(DEFAULT_PORT)).collect()
     }
 
     pub(crate) fn datacenter(&self) -> Option<&str> {
@@ -150,9 +111,4 @@ impl CassandraOptions {
     pub(crate) fn schema(&self) -> SchemaMode {
         self.schema
     }
-}
-
-fn address(host: &Host) -> String {
-    let port = host.port.unwrap_or(DEFAULT_PORT);
-    if host.name.contains(':') { format!("[{}]:{port}", host.name) } else { format!("{}:{port}", host.name) }
 }

@@ -10,23 +10,24 @@ use redis::{
     AsyncConnectionConfig, Client, ConnectionAddr, IntoConnectionInfo, ProtocolVersion, RedisConnectionInfo,
 };
 use ylock_core::environment::Environment;
+use ylock_core::options::{Login, Tls};
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::errors::{self, unavailable};
-use crate::options::{Address, Login, RedisOptions};
+use crate::options::{Address, RedisOptions};
 
 /// See the [module](self).
 pub(super) struct Access {
     login: Option<Login>,
     database: i64,
-    tls: Option<Tls>,
+    tls: Option<Encrypted>,
     connect_timeout: Duration,
     pub(super) request_timeout: Duration,
     pub(super) environment: Arc<dyn Environment>,
 }
 
 /// The authorities to trust, in PEM; those of the operating system if there is none.
-struct Tls {
+struct Encrypted {
     #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "TLS is not compiled in"))]
     authority: Option<Vec<u8>>,
 }
@@ -54,7 +55,7 @@ impl Access {
         Ok(Arc::new(Self {
             login,
             database,
-            tls: if options.tls() { Some(Tls { authority: authority(options)? }) } else { None },
+            tls: encrypted(options.tls())?,
             connect_timeout: options.connect_timeout(),
             request_timeout: options.request_timeout(),
             environment: Arc::clone(environment),
@@ -130,8 +131,8 @@ impl Access {
         let mut login = RedisConnectionInfo::default().set_db(self.database).set_protocol(protocol);
         if let Some(known) = &self.login {
             login = login.set_password(known.password.reveal());
-            if let Some(user) = &known.user {
-                login = login.set_username(user);
+            if !known.user.is_empty() {
+                login = login.set_username(&known.user);
             }
         }
         let info = address.into_connection_info().map_err(errors::classify)?;
@@ -141,13 +142,17 @@ impl Access {
     }
 }
 
-fn authority(options: &RedisOptions) -> Result<Option<Vec<u8>>> {
-    let Some(file) = options.authority() else { return Ok(None) };
+fn encrypted(tls: &Tls) -> Result<Option<Encrypted>> {
+    let file = match tls {
+        Tls::Off => return Ok(None),
+        Tls::Authority(file) => file,
+        Tls::PlatformRoots => return Ok(Some(Encrypted { authority: None })),
+    };
     let read = std::fs::read(file).map_err(|error| {
         let message = format!("tls_ca={} cannot be read", file.display());
         Error::new(ErrorKind::Config, message).with_engine(crate::NAME).with_source(error)
     });
-    read.map(Some)
+    Ok(Some(Encrypted { authority: Some(read?) }))
 }
 
 impl fmt::Debug for Access {

@@ -1,6 +1,6 @@
 //! What the options must fulfil, whether they come from a URL or from code.
 
-use ylock_core::options::check_timeouts;
+use ylock_core::options::Tls;
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::{RedisOptions, Topology, Waiting};
@@ -15,16 +15,12 @@ impl RedisOptions {
         if self.database < 0 {
             return Err(invalid(format!("{} is not the number of a database", self.database)));
         }
-        if self.tls && !cfg!(feature = "tls") {
+        if self.reach.tls != Tls::Off && !cfg!(feature = "tls") {
             return Err(invalid(
                 "TLS is not compiled in: switch on the Cargo feature \"tls\" of ylock-engine-redis, or \"redis-tls\" of ylock",
             ));
         }
-        if self.authority.is_some() && !self.tls {
-            return Err(invalid("tls_ca needs TLS: rediss://host:port/database"));
-        }
-        check_timeouts(self.lease, self.request_timeout(), self.connect_timeout)
-            .map_err(|error| error.with_engine(crate::NAME))?;
+        self.reach.check(self.reach.lease).map_err(|error| error.with_engine(crate::NAME))?;
         self.check_waiting()
     }
 

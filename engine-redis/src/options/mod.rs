@@ -1,10 +1,9 @@
 //! Where the servers are, how to log in, and how waiters learn of their turn.
 
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ylock_core::Result;
-use ylock_core::options::default_request_timeout;
+use ylock_core::options::{Login, Reach};
 use ylock_core::url::Secret;
 
 mod address;
@@ -12,6 +11,7 @@ mod check;
 mod url;
 
 pub(crate) use address::{Address, Topology};
+pub use ylock_core::options::Tls;
 
 /// The port of a server that names none.
 pub const DEFAULT_PORT: u16 = 6379;
@@ -43,23 +43,10 @@ pub struct RedisOptions {
     addresses: Vec<Address>,
     topology: Topology,
     database: i64,
-    login: Option<Login>,
+    reach: Reach,
     sentinel_login: Option<Login>,
-    tls: bool,
-    authority: Option<PathBuf>,
-    lease: Duration,
-    request_timeout: Option<Duration>,
-    connect_timeout: Duration,
     waiting: Waiting,
     min_replicas: u32,
-}
-
-/// Whom to log in as.
-#[derive(Clone, Debug)]
-pub(crate) struct Login {
-    /// The server's default user if there is none.
-    pub(crate) user: Option<String>,
-    pub(crate) password: Secret,
 }
 
 impl RedisOptions {
@@ -89,13 +76,8 @@ impl RedisOptions {
             addresses,
             topology,
             database: 0,
-            login: None,
+            reach: Reach::default(),
             sentinel_login: None,
-            tls: false,
-            authority: None,
-            lease: ylock_core::Options::default().lease(),
-            request_timeout: None,
-            connect_timeout: Duration::from_secs(10),
             waiting: Waiting::default(),
             min_replicas: 0,
         }
@@ -108,55 +90,20 @@ impl RedisOptions {
         self
     }
 
-    /// Logs in with a password, and a name unless it is the default user's.
-    #[must_use]
-    pub fn with_login(mut self, user: Option<String>, password: Secret) -> Self {
-        self.login = Some(Login { user, password });
-        self
+    ylock_core::reach_options! {
+        reach:
+        /// Logs in with a name and a password. An empty name is the server's default user.
+        with_login,
+        /// Whether and whom to trust with TLS; off by default. Needs the feature `tls` of this crate.
+        with_tls,
+        /// How long connecting to one server may take; 10 s by default.
+        with_connect_timeout,
     }
 
-    /// Logs in to the Sentinels; without this nobody does.
+    /// Logs in to the Sentinels; without this nobody does. An empty name is the default user.
     #[must_use]
-    pub fn with_sentinel_login(mut self, user: Option<String>, password: Secret) -> Self {
-        self.sentinel_login = Some(Login { user, password });
-        self
-    }
-
-    /// TLS; needs the feature `tls` of this crate, and a certificate that an authority vouches for which the operating system
-    /// trusts, or [this file](Self::with_authority).
-    #[must_use]
-    pub fn with_tls(mut self, tls: bool) -> Self {
-        self.tls = tls;
-        self
-    }
-
-    /// The only authorities to trust with TLS, in a PEM file, instead of those of the operating system.
-    #[must_use]
-    pub fn with_authority(mut self, file: impl Into<PathBuf>) -> Self {
-        self.authority = Some(file.into());
-        self
-    }
-
-    /// The lease of the client, from which the default [request timeout](Self::with_request_timeout) comes; 10 s by default.
-    #[must_use]
-    pub fn with_lease(mut self, lease: Duration) -> Self {
-        self.lease = lease;
-        self
-    }
-
-    /// How long one request may take before its outcome counts as unknown; a fifth of the lease, at most 2 s, by default.
-    ///
-    /// Less than a third of the lease: a renewal that gets no answer must leave time for another one.
-    #[must_use]
-    pub fn with_request_timeout(mut self, timeout: Duration) -> Self {
-        self.request_timeout = Some(timeout);
-        self
-    }
-
-    /// How long connecting to one server may take; 10 s by default.
-    #[must_use]
-    pub fn with_connect_timeout(mut self, timeout: Duration) -> Self {
-        self.connect_timeout = timeout;
+    pub fn with_sentinel_login(mut self, user: impl Into<String>, password: Secret) -> Self {
+        self.sentinel_login = Some(Login { user: user.into(), password });
         self
     }
 
@@ -188,22 +135,7 @@ impl RedisOptions {
     /// # Errors
     /// [`Config`](ylock_core::ErrorKind::Config) that names what is missing, unknown or wrong.
     pub fn from_url(url: &ylock_core::url::EngineUrl, ylock_options: &ylock_core::Options) -> Result<Self> {
-        url::read(url, ylock_options)
-    }
-
-    /// See [`with_lease`](Self::with_lease).
-    pub fn lease(&self) -> Duration {
-        self.lease
-    }
-
-    /// See [`with_request_timeout`](Self::with_request_timeout).
-    pub fn request_timeout(&self) -> Duration {
-        self.request_timeout.unwrap_or_else(|| default_request_timeout(self.lease))
-    }
-
-    /// See [`with_connect_timeout`](Self::with_connect_timeout).
-    pub fn connect_timeout(&self) -> Duration {
-        self.connect_timeout
+        url::read(url, ylock_options).map_err(|error| error.with_engine(crate::NAME))
     }
 
     /// See [`with_waiting`](Self::with_waiting).
@@ -228,20 +160,8 @@ impl RedisOptions {
         self.database
     }
 
-    pub(crate) fn login(&self) -> Option<&Login> {
-        self.login.as_ref()
-    }
-
     pub(crate) fn sentinel_login(&self) -> Option<&Login> {
         self.sentinel_login.as_ref()
-    }
-
-    pub(crate) fn authority(&self) -> Option<&Path> {
-        self.authority.as_deref()
-    }
-
-    pub(crate) fn tls(&self) -> bool {
-        self.tls
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use ylock_core::options::{duration, number, switch};
-use ylock_core::url::{EngineUrl, Host, Secret, unknown_option};
+use ylock_core::options::{Login, Reach, Tls, duration, number, switch};
+use ylock_core::url::{EngineUrl, Host, Secret};
 use ylock_core::{Options, Result};
 
 use super::check::invalid;
-use super::{DEFAULT_PORT, DEFAULT_SENTINEL_PORT, Login, RedisOptions, Waiting};
+use super::{DEFAULT_PORT, DEFAULT_SENTINEL_PORT, RedisOptions, Waiting};
 
 /// The options that a `redis://` URL may carry beside those of every engine.
 const NAMES: [&str; 9] = [
@@ -23,31 +23,28 @@ const NAMES: [&str; 9] = [
 ];
 
 pub(super) fn read(url: &EngineUrl, common: &Options) -> Result<RedisOptions> {
-    let mut options = servers(url)?.with_lease(common.lease()).with_tls(url.scheme.starts_with("rediss"));
-    options.login = login(url)?;
+    let mut options = servers(url)?;
+    let tls =
+        Tls::when(url.scheme.starts_with("rediss"), url.option("tls_ca"), "rediss://host:port/database")?;
+    options.reach = Reach { tls, ..Reach::of(url, common)? };
     let mut sentinel_user = None;
     let mut sentinel_password = None;
     let mut poll = None;
     let mut longest = None;
     let mut told = None;
-    for (name, value) in &url.options {
-        match name.as_str() {
-            "connect_timeout" => options.connect_timeout = duration(name, value)?,
+    url.set_options(&NAMES, |name, value| {
+        match name {
             "min_replicas" => options.min_replicas = number(name, value)?,
-            "request_timeout" => options.request_timeout = Some(duration(name, value)?),
             "sentinel_password" => sentinel_password = Some(Secret::new(value)),
-            "sentinel_user" => sentinel_user = Some(value.clone()),
-            "tls_ca" => options.authority = Some(value.into()),
-            "notify" => told = Some(switch(name, value).map_err(|error| error.with_engine(crate::NAME))?),
+            "sentinel_user" => sentinel_user = Some(value.to_owned()),
+            "notify" => told = Some(switch(name, value)?),
             "poll" => poll = Some(duration(name, value)?),
             "poll_longest" => longest = Some(duration(name, value)?),
-            name if Options::NAMES.contains(&name) => {}
-            name => {
-                let known = [&Options::NAMES[..], &NAMES[..]].concat();
-                return Err(unknown_option(name, &known).with_engine(crate::NAME));
-            }
+            "tls_ca" => {}
+            _ => return options.reach.set(name, value),
         }
-    }
+        Ok(true)
+    })?;
     options.waiting = waiting(told, poll, longest)?;
     options.sentinel_login = sentinel_login(sentinel_user, sentinel_password)?;
     options.check()?;
@@ -84,7 +81,7 @@ fn servers(url: &EngineUrl) -> Result<RedisOptions> {
 fn sentinel_login(user: Option<String>, password: Option<Secret>) -> Result<Option<Login>> {
     match (user, password) {
         (None, None) => Ok(None),
-        (user, Some(password)) => Ok(Some(Login { user, password })),
+        (user, Some(password)) => Ok(Some(Login { user: user.unwrap_or_default(), password })),
         (Some(_), None) => Err(invalid("sentinel_user has no sentinel_password")),
     }
 }
@@ -106,18 +103,4 @@ fn database(path: &str) -> Result<i64> {
     }
     path.parse()
         .map_err(|_| invalid(format!("the path ends with the number of a database, not with {path:?}")))
-}
-
-/// As Redis has it: a password alone is the default user's.
-fn login(url: &EngineUrl) -> Result<Option<Login>> {
-    match (&url.user, &url.password) {
-        (None, _) => Ok(None),
-        (Some(user), Some(password)) => {
-            let user = Some(user.clone()).filter(|user| !user.is_empty());
-            Ok(Some(Login { user, password: password.clone() }))
-        }
-        (Some(user), None) => Err(invalid(format!(
-            "user {user:?} has no password: redis://user:password@… or redis://:password@…"
-        ))),
-    }
 }

@@ -8,6 +8,8 @@ use std::time::Duration;
 use tokio::sync::Mutex as AsyncMutex;
 use ylock_core::engine::Meter;
 use ylock_core::environment::{Environment, Moment};
+#[cfg(feature = "tls")]
+use ylock_core::options::Tls;
 use ylock_core::{Error, ErrorKind, Result};
 use zookeeper_client::{Client, Connector};
 
@@ -132,23 +134,10 @@ impl Connection {
             connector = connector.with_auth("digest", words.as_bytes());
         }
         #[cfg(feature = "tls")]
-        if self.options.tls() {
-            connector = connector.with_tls(self.tls()?);
+        if let Tls::Authority(file) = self.options.tls() {
+            connector = connector.with_tls(tls(file)?);
         }
         Ok(connector)
-    }
-
-    #[cfg(feature = "tls")]
-    fn tls(&self) -> Result<zookeeper_client::TlsOptions> {
-        let Some(file) = self.options.authority() else {
-            return Err(Error::new(ErrorKind::Config, "tls=on needs tls_ca").with_engine(crate::NAME));
-        };
-        let wrong = |error: &dyn fmt::Display| {
-            let message = format!("tls_ca={} cannot be used: {error}", file.display());
-            Error::new(ErrorKind::Config, message).with_engine(crate::NAME)
-        };
-        let text = std::fs::read_to_string(file).map_err(|error| wrong(&error))?;
-        zookeeper_client::TlsOptions::new().with_pem_ca(&text).map_err(|error| wrong(&error))
     }
 
     fn nobody(&self, fault: Option<Fault>) -> Error {
@@ -174,6 +163,16 @@ impl Connection {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+#[cfg(feature = "tls")]
+fn tls(authority: &std::path::Path) -> Result<zookeeper_client::TlsOptions> {
+    let wrong = |error: &dyn fmt::Display| {
+        let message = format!("tls_ca={} cannot be used: {error}", authority.display());
+        Error::new(ErrorKind::Config, message).with_engine(crate::NAME)
+    };
+    let text = std::fs::read_to_string(authority).map_err(|error| wrong(&error))?;
+    zookeeper_client::TlsOptions::new().with_pem_ca(&text).map_err(|error| wrong(&error))
 }
 
 fn closed() -> Error {

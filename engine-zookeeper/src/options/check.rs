@@ -1,6 +1,6 @@
 //! What the options must fulfil, whether they come from a URL or from code.
 
-use ylock_core::options::check_timeouts;
+use ylock_core::options::Tls;
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::{Access, ZookeeperOptions};
@@ -20,8 +20,14 @@ impl ZookeeperOptions {
         self.check_hosts()?;
         self.check_base()?;
         self.check_tls()?;
-        if self.access == Access::Creator && self.login.is_none() {
-            return Err(invalid("acl=creator needs a login: zookeeper://user:password@host/path"));
+        match self.login() {
+            Some(login) if login.user.is_empty() => {
+                return Err(invalid("a login is a user and a password: zookeeper://user:password@host/path"));
+            }
+            None if self.access == Access::Creator => {
+                return Err(invalid("acl=creator needs a login: zookeeper://user:password@host/path"));
+            }
+            _ => {}
         }
         self.check_times()
     }
@@ -56,16 +62,15 @@ impl ZookeeperOptions {
     }
 
     fn check_tls(&self) -> Result<()> {
-        if self.tls && !cfg!(feature = "tls") {
+        if self.reach.tls != Tls::Off && !cfg!(feature = "tls") {
             return Err(invalid(
                 "TLS is not compiled in: switch on the Cargo feature \"tls\" of ylock-engine-zookeeper, or \"zookeeper-tls\" of ylock",
             ));
         }
-        match (self.tls, &self.authority) {
-            (false, Some(_)) => Err(invalid("tls_ca needs tls=on")),
-            (true, None) => Err(invalid("tls=on needs tls_ca, the file with the authorities to trust")),
-            _ => Ok(()),
+        if self.reach.tls == Tls::PlatformRoots {
+            return Err(invalid("tls=on needs tls_ca, the file with the authorities to trust"));
         }
+        Ok(())
     }
 
     fn check_times(&self) -> Result<()> {
@@ -73,9 +78,8 @@ impl ZookeeperOptions {
         if session.is_zero() {
             return Err(invalid("session must be longer than zero"));
         }
-        let lease = self.lease.min(session * 5 / 6);
-        check_timeouts(lease, self.request_timeout(), self.connect_timeout)
-            .map_err(|error| error.with_engine(crate::NAME))
+        let lease = self.reach.lease.min(session * 5 / 6);
+        self.reach.check(lease).map_err(|error| error.with_engine(crate::NAME))
     }
 }
 

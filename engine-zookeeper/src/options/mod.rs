@@ -1,16 +1,15 @@
 //! Where the servers are, how to log in, how long a session lives, and who may touch what it leaves there.
 
-#[cfg(feature = "tls")]
-use std::path::Path;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use ylock_core::Result;
-use ylock_core::options::default_request_timeout;
-use ylock_core::url::{Host, Secret};
+use ylock_core::options::Reach;
+use ylock_core::url::Host;
 
 mod check;
 mod url;
+
+pub use ylock_core::options::Tls;
 
 /// The port of a host that names none.
 pub const DEFAULT_PORT: u16 = 2181;
@@ -36,21 +35,9 @@ pub enum Access {
 pub struct ZookeeperOptions {
     hosts: Vec<Host>,
     base: String,
-    login: Option<Login>,
+    reach: Reach,
     access: Access,
-    tls: bool,
-    authority: Option<PathBuf>,
-    lease: Duration,
     session: Option<Duration>,
-    request_timeout: Option<Duration>,
-    connect_timeout: Duration,
-}
-
-/// Whom to log in as, with the scheme `digest`.
-#[derive(Clone, Debug)]
-pub(crate) struct Login {
-    pub(crate) user: String,
-    pub(crate) password: Secret,
 }
 
 impl ZookeeperOptions {
@@ -59,14 +46,9 @@ impl ZookeeperOptions {
         Self {
             hosts: hosts.into_iter().collect(),
             base: DEFAULT_BASE.to_owned(),
-            login: None,
+            reach: Reach::default(),
             access: Access::default(),
-            tls: false,
-            authority: None,
-            lease: ylock_core::Options::default().lease(),
             session: None,
-            request_timeout: None,
-            connect_timeout: Duration::from_secs(10),
         }
     }
 
@@ -78,11 +60,15 @@ impl ZookeeperOptions {
         self
     }
 
-    /// Logs in with the scheme `digest`.
-    #[must_use]
-    pub fn with_login(mut self, user: impl Into<String>, password: Secret) -> Self {
-        self.login = Some(Login { user: user.into(), password });
-        self
+    ylock_core::reach_options! {
+        reach:
+        /// Logs in with the scheme `digest`.
+        with_login,
+        /// Whether and whom to trust with TLS; off by default. Needs the feature `tls` of this crate. There is no
+        /// [`PlatformRoots`](Tls::PlatformRoots): the driver trusts only who is named.
+        with_tls,
+        /// How long connecting may take in all; 10 s by default.
+        with_connect_timeout,
     }
 
     /// Who may touch the nodes of this client; everybody by default.
@@ -92,51 +78,13 @@ impl ZookeeperOptions {
         self
     }
 
-    /// TLS; needs the feature `tls` of this crate, and [an authority](Self::with_authority).
-    #[must_use]
-    pub fn with_tls(mut self, tls: bool) -> Self {
-        self.tls = tls;
-        self
-    }
-
-    /// The only authorities to trust with TLS, in a PEM file.
-    #[must_use]
-    pub fn with_authority(mut self, file: impl Into<PathBuf>) -> Self {
-        self.authority = Some(file.into());
-        self
-    }
-
-    /// The lease of the client, from which the defaults of [session](Self::with_session) and
-    /// [request timeout](Self::with_request_timeout) come; 10 s by default.
-    #[must_use]
-    pub fn with_lease(mut self, lease: Duration) -> Self {
-        self.lease = lease;
-        self
-    }
-
-    /// How long the servers keep the session, and with it all locks, of a client that is gone; six fifths of the lease by default.
+    /// How long the servers keep the session, and with it all locks, of a client that is gone; six fifths of the [lease](Self::with_lease) by default.
     ///
     /// The servers have limits of their own, from 2 to 20 of their ticks (4 s to 40 s) unless they are configured otherwise, and what
     /// they grant counts. No lease is longer than five sixths of it.
     #[must_use]
     pub fn with_session(mut self, session: Duration) -> Self {
         self.session = Some(session);
-        self
-    }
-
-    /// How long one request may take before its outcome counts as unknown; a fifth of the lease, at most 2 s, by default.
-    ///
-    /// Less than a third of the lease: a heartbeat that gets no answer must leave time for another one.
-    #[must_use]
-    pub fn with_request_timeout(mut self, timeout: Duration) -> Self {
-        self.request_timeout = Some(timeout);
-        self
-    }
-
-    /// How long connecting may take in all; 10 s by default.
-    #[must_use]
-    pub fn with_connect_timeout(mut self, timeout: Duration) -> Self {
-        self.connect_timeout = timeout;
         self
     }
 
@@ -147,27 +95,12 @@ impl ZookeeperOptions {
     /// # Errors
     /// [`Config`](ylock_core::ErrorKind::Config) that names what is missing, unknown or wrong.
     pub fn from_url(url: &ylock_core::url::EngineUrl, ylock_options: &ylock_core::Options) -> Result<Self> {
-        url::read(url, ylock_options)
-    }
-
-    /// See [`with_lease`](Self::with_lease).
-    pub fn lease(&self) -> Duration {
-        self.lease
+        url::read(url, ylock_options).map_err(|error| error.with_engine(crate::NAME))
     }
 
     /// See [`with_session`](Self::with_session).
     pub fn session(&self) -> Duration {
-        self.session.unwrap_or(self.lease * 6 / 5)
-    }
-
-    /// See [`with_request_timeout`](Self::with_request_timeout).
-    pub fn request_timeout(&self) -> Duration {
-        self.request_timeout.unwrap_or_else(|| default_request_timeout(self.lease))
-    }
-
-    /// See [`with_connect_timeout`](Self::with_connect_timeout).
-    pub fn connect_timeout(&self) -> Duration {
-        self.connect_timeout
+        self.session.unwrap_or(self.reach.lease * 6 / 5)
     }
 
     /// See [`with_base`](Self::with_base).
@@ -182,29 +115,8 @@ impl ZookeeperOptions {
 
     /// The servers as the driver wants them. For messages too: it has no login in it.
     pub(crate) fn cluster(&self) -> String {
-        let scheme = if self.tls { "tcp+tls://" } else { "" };
-        let server = |host: &Host| {
-            let (name, port) = (&host.name, host.port.unwrap_or(DEFAULT_PORT));
-            if name.contains(':') {
-                format!("{scheme}[{name}]:{port}")
-            } else {
-                format!("{scheme}{name}:{port}")
-            }
-        };
-        self.hosts.iter().map(server).collect::<Vec<_>>().join(",")
-    }
-
-    pub(crate) fn login(&self) -> Option<&Login> {
-        self.login.as_ref()
-    }
-
-    #[cfg(feature = "tls")]
-    pub(crate) fn tls(&self) -> bool {
-        self.tls
-    }
-
-    #[cfg(feature = "tls")]
-    pub(crate) fn authority(&self) -> Option<&Path> {
-        self.authority.as_deref()
+        let scheme = if self.reach.tls == Tls::Off { "" } else { "tcp+tls://" };
+        let servers = self.hosts.iter().map(|host| format!("{scheme}{}", host.address(DEFAULT_PORT)));
+        servers.collect::<Vec<_>>().join(",")
     }
 }

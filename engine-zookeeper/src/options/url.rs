@@ -1,36 +1,29 @@
 //! The options of a `zookeeper://` URL.
 
-use ylock_core::options::{duration, switch};
-use ylock_core::url::{EngineUrl, unknown_option};
+use ylock_core::options::{Reach, Tls, duration};
+use ylock_core::url::EngineUrl;
 use ylock_core::{Options, Result};
 
 use super::check::invalid;
-use super::{Access, Login, ZookeeperOptions};
+use super::{Access, ZookeeperOptions};
 
 /// The options that a `zookeeper://` URL may carry beside those of every engine.
 const NAMES: [&str; 6] = ["acl", "connect_timeout", "request_timeout", "session", "tls", "tls_ca"];
 
 pub(super) fn read(url: &EngineUrl, common: &Options) -> Result<ZookeeperOptions> {
-    let mut options = ZookeeperOptions::new(url.hosts.iter().cloned()).with_lease(common.lease());
+    let mut options = ZookeeperOptions::new(url.hosts.iter().cloned());
     if !url.path.is_empty() {
         options = options.with_base(format!("/{}", url.path.trim_end_matches('/')));
     }
-    options.login = login(url)?;
-    for (name, value) in &url.options {
-        match name.as_str() {
+    options.reach = Reach { tls: Tls::of(url)?, ..Reach::of(url, common)? };
+    url.set_options(&NAMES, |name, value| {
+        match name {
             "acl" => options.access = access(value)?,
-            "connect_timeout" => options.connect_timeout = duration(name, value)?,
-            "request_timeout" => options.request_timeout = Some(duration(name, value)?),
             "session" => options.session = Some(duration(name, value)?),
-            "tls" => options.tls = switch(name, value).map_err(|error| error.with_engine(crate::NAME))?,
-            "tls_ca" => options.authority = Some(value.into()),
-            name if Options::NAMES.contains(&name) => {}
-            name => {
-                let known = [&Options::NAMES[..], &NAMES[..]].concat();
-                return Err(unknown_option(name, &known).with_engine(crate::NAME));
-            }
+            _ => return Ok(Tls::NAMES.contains(&name) || options.reach.set(name, value)?),
         }
-    }
+        Ok(true)
+    })?;
     options.check()?;
     Ok(options)
 }
@@ -40,16 +33,6 @@ fn access(value: &str) -> Result<Access> {
         "open" => Ok(Access::Open),
         "creator" => Ok(Access::Creator),
         _ => Err(invalid(format!("option acl is open or creator, not {value:?}"))),
-    }
-}
-
-fn login(url: &EngineUrl) -> Result<Option<Login>> {
-    match (&url.user, &url.password) {
-        (None, _) => Ok(None),
-        (Some(user), Some(password)) if !user.is_empty() => {
-            Ok(Some(Login { user: user.clone(), password: password.clone() }))
-        }
-        _ => Err(invalid("a login is a user and a password: zookeeper://user:password@host/path")),
     }
 }
 
@@ -99,6 +82,11 @@ mod tests {
             ("zookeeper://a?request_timeout=4s", "third of the lease"),
             ("zookeeper://a?tls_ca=x", "tls=on"),
             ("zookeeper://user@a", "user and a password"),
+            ("zookeeper://:password@a", "user and a password"),
+            #[cfg(feature = "tls")]
+            ("zookeeper://a?tls=on", "needs tls_ca"),
+            #[cfg(not(feature = "tls"))]
+            ("zookeeper://a?tls=on&tls_ca=x", "\"zookeeper-tls\" of ylock"),
             ("zookeeper://a%2Cb", "not the name"),
         ] {
             let error = options(url).unwrap_err();

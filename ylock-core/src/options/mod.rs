@@ -7,6 +7,10 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::mode::Wait;
 use crate::token::MAX_HAND_OVERS;
 
+mod reach;
+
+pub use reach::{Login, Reach, Tls};
+
 /// Who is served first when several wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -213,11 +217,6 @@ pub fn number<N: FromStr>(name: &str, value: &str) -> Result<N> {
     value.parse().map_err(|_| invalid(format!("option {name}={value}: not a whole number within its limits")))
 }
 
-/// How long one request of an engine may take if nobody says otherwise: a fifth of the lease, at most two seconds.
-pub fn default_request_timeout(lease: Duration) -> Duration {
-    (lease / 5).min(Duration::from_secs(2))
-}
-
 /// Checks the lease of a grant against how long one request of the engine may take: a renewal that gets no answer must leave time for
 /// another one.
 ///
@@ -242,24 +241,6 @@ pub fn switch(name: &str, value: &str) -> Result<bool> {
         "off" => Ok(false),
         _ => Err(invalid(format!("option {name} is on or off, not {value:?}"))),
     }
-}
-
-/// Checks the timeouts of an engine against the lease that its grants will have: a renewal that gets no answer must leave time for
-/// another one.
-///
-/// # Errors
-/// [`Config`](ErrorKind::Config) that says what is too long or too short.
-pub fn check_timeouts(lease: Duration, request_timeout: Duration, connect_timeout: Duration) -> Result<()> {
-    if request_timeout.is_zero() || connect_timeout.is_zero() {
-        return Err(invalid("request_timeout and connect_timeout must be longer than zero".to_owned()));
-    }
-    if request_timeout >= lease / 3 {
-        return Err(invalid(format!(
-            "request_timeout is {request_timeout:?}, but must be shorter than a third of the lease, which is {lease:?}: \
-             a renewal that gets no answer must leave time for another one"
-        )));
-    }
-    Ok(())
 }
 
 fn invalid(message: String) -> Error {
