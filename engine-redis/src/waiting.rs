@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ylock_core::engine::{AcquisitionId, Grant, Patience, Request, valid_until};
 use ylock_core::environment::Moment;
+use ylock_core::silence::Silence;
 use ylock_core::{Error, ErrorKind, Fairness, Mode, Result, StoreToken};
 
 use crate::driver::{Answer, Call, Place, Told, scripts};
@@ -45,8 +46,7 @@ pub(crate) struct Way<'a> {
     last_token: u64,
     /// It was found waiting at least once.
     waited: bool,
-    /// When the server last answered.
-    answered: Moment,
+    silence: Silence<'a>,
     /// A question got no answer: it may still be on its way, whatever others were answered since.
     doubtful: bool,
     pause: Duration,
@@ -58,9 +58,10 @@ impl<'a> Way<'a> {
             Waiting::Told => (Some(client.place(request.id)), longest_pause(request)),
             Waiting::Poll { first, .. } => (None, first),
         };
-        let (ticket, answered) = (request.ticket.map(|ticket| ticket.get()), client.now());
+        let ticket = request.ticket.map(|ticket| ticket.get());
+        let silence = Silence::new(&*client.environment, request.lease);
         let (since, last_token, waited, doubtful) = (None, 0, false, false);
-        Self { client, request, place, ticket, since, last_token, waited, answered, doubtful, pause }
+        Self { client, request, place, ticket, since, last_token, waited, silence, doubtful, pause }
     }
 
     pub(crate) async fn go(mut self) -> Result<Option<Grant>> {
@@ -72,8 +73,9 @@ impl<'a> Way<'a> {
                 Ok(Said::Busy) => return Ok(None),
                 Ok(Said::Undone) => return Err(undone()),
                 Ok(Said::Queued { ticket, lease_ends_in, last_token }) => {
-                    (self.ticket, self.since, self.answered) = (Some(ticket), Some(sent), self.client.now());
+                    (self.ticket, self.since) = (Some(ticket), Some(sent));
                     (self.last_token, self.waited) = (last_token, true);
+                    self.silence.end();
                     if self.place.is_some() && self.client.listen(&self.request.key).await {
                         // Its turn may have come before it could hear of it.
                         continue;
@@ -81,7 +83,7 @@ impl<'a> Way<'a> {
                     self.wait(lease_ends_in).await.map(|told| (told, sent))
                 }
                 Err(error) => {
-                    self.bear(error).await?;
+                    self.silence.bear(error).await?;
                     None
                 }
             };
@@ -154,17 +156,6 @@ impl<'a> Way<'a> {
             told = place.news() => told.filter(|told| told.token.get() > self.last_token),
             () = environment.sleep(pause) => None,
         }
-    }
-
-    /// A short outage must not throw everybody out of the queue.
-    async fn bear(&self, error: Error) -> Result<()> {
-        let silent = self.client.now().since(self.answered);
-        if error.kind() != ErrorKind::Unavailable || silent >= self.request.lease {
-            return Err(error);
-        }
-        let environment = &*self.client.environment;
-        environment.sleep(environment.jitter(self.request.lease / 50)).await;
-        Ok(())
     }
 }
 

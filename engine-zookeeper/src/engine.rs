@@ -78,7 +78,7 @@ impl Engine for ZookeeperEngine {
             check_lease(request.lease.min(session.longest_lease()), session.request_timeout())
                 .map_err(|error| error.with_engine(NAME).with_key(&request.key))?;
         }
-        let way = Way::new(room.connection(), request, self.environment.now());
+        let way = Way::new(room.connection(), request);
         way.go().await.map_err(|error| error.with_key(&request.key))
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ylock_core::engine::{Grant, Patience, Request, valid_until};
-use ylock_core::environment::Moment;
+use ylock_core::silence::Silence;
 use ylock_core::{Error, ErrorKind, Result, StoreToken};
 
 use crate::claims::{Begun, Stand};
@@ -29,8 +29,7 @@ const WORN_OUT_PAUSE: Duration = Duration::from_secs(1);
 pub(crate) struct Way<'a> {
     connection: &'a Connection,
     request: &'a Request,
-    /// When a server last answered.
-    answered: Moment,
+    silence: Silence<'a>,
     /// Looked before it made a node, as one does that only tries.
     looked: bool,
     /// It was behind somebody at least once.
@@ -48,8 +47,9 @@ enum Step {
 const AT_ONCE: Step = Step::Again(Duration::ZERO);
 
 impl<'a> Way<'a> {
-    pub(crate) fn new(connection: &'a Connection, request: &'a Request, now: Moment) -> Self {
-        Self { connection, request, answered: now, looked: false, waited: false }
+    pub(crate) fn new(connection: &'a Connection, request: &'a Request) -> Self {
+        let silence = Silence::new(connection.environment(), request.lease);
+        Self { connection, request, silence, looked: false, waited: false }
     }
 
     pub(crate) async fn go(mut self) -> Result<Option<Grant>> {
@@ -58,8 +58,7 @@ impl<'a> Way<'a> {
                 Ok(session) => {
                     let step = self.step(&session).await;
                     // A heartbeat is an answer as well: somebody who waits may send nothing for long.
-                    let last = if step.is_ok() { session.now() } else { session.confirmed() };
-                    self.answered = self.answered.max(last);
+                    self.silence.end_at(if step.is_ok() { session.now() } else { session.confirmed() });
                     step.map(|step| (session, step))
                 }
                 Err(error) => Err(error),
@@ -71,19 +70,17 @@ impl<'a> Way<'a> {
                     session.environment.sleep(pause).await
                 }
                 Ok((_, Step::Again(_))) => {}
-                Err(error) => self.bear(error).await?,
+                Err(error) => self.silence.bear(error).await?,
             }
         }
     }
 
     /// The session of this client, if there is one before the servers have been silent for a lease.
     async fn session(&self) -> Result<Arc<Session>> {
-        let environment = self.connection.environment();
-        let patience = self.request.lease.saturating_sub(environment.now().since(self.answered));
         tokio::select! {
             biased;
             session = self.connection.session() => session,
-            () = environment.sleep(patience) => {
+            () = self.connection.environment().sleep(self.silence.left()) => {
                 Err(Error::new(ErrorKind::Unavailable, "no server makes a session").with_engine(crate::NAME))
             }
         }
@@ -283,16 +280,5 @@ impl<'a> Way<'a> {
     async fn vanished(&self, session: &Arc<Session>, own: Name) -> Result<Step> {
         leaving::leave(session, &self.request.key, own.tag.id).await?;
         Ok(Step::Again(SHORT_PAUSE))
-    }
-
-    /// A short outage must not throw everybody out of the queue.
-    async fn bear(&self, error: Error) -> Result<()> {
-        let environment = self.connection.environment();
-        let silent = environment.now().since(self.answered);
-        if error.kind() != ErrorKind::Unavailable || silent >= self.request.lease {
-            return Err(error);
-        }
-        environment.sleep(environment.jitter(self.request.lease.min(Duration::from_secs(10)) / 50)).await;
-        Ok(())
     }
 }

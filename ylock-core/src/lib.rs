@@ -12,6 +12,7 @@ pub mod engine;
 pub mod environment;
 pub mod layer;
 pub mod options;
+pub mod silence;
 #[cfg(feature = "testkit")]
 pub mod testkit;
 pub mod url;

@@ -13,7 +13,6 @@ pub mod clock;
 pub mod judge;
 pub mod lease;
 mod pace;
-mod patience;
 pub mod queue;
 pub mod seat;
 pub mod shadow_rows;

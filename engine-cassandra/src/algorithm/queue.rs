@@ -19,11 +19,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ylock_core::engine::{Grant, Request, valid_until};
+use ylock_core::silence::Silence;
 use ylock_core::{Error, ErrorKind, Mode, Result};
 
 use super::judge::{Contender, Verdict, is_contended, places_of_others};
 use super::pace::{self, Pace};
-use super::patience::Patience;
 use super::seat::Seat;
 use super::store::Partition;
 
@@ -32,17 +32,17 @@ use super::store::Partition;
 /// # Errors
 /// `Unavailable` if the store has not answered for one lease; what cannot be mended by waiting, at once.
 pub async fn get_lock(seat: &Arc<Seat>, request: &Request) -> Result<Grant> {
-    let mut patience = Patience::new(seat, request);
+    let mut silence = Silence::new(&*seat.client.environment, request.lease);
     let mut pace = Pace::new(seat.learnt());
     if let Err(error) = join_behind_others(seat, request).await {
-        patience.bear(error).await?;
+        silence.bear(error).await?;
     }
     let mut waited = false;
     loop {
         match one_round(seat, request, &mut pace, &mut waited).await {
             Ok(Some(grant)) => return Ok(grant.after_waiting(waited)),
-            Ok(None) => patience.renew(),
-            Err(error) => patience.bear(error).await?,
+            Ok(None) => silence.end(),
+            Err(error) => silence.bear(error).await?,
         }
     }
 }

@@ -21,10 +21,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ylock_core::engine::{Grant, Request, valid_until};
+use ylock_core::silence::Silence;
 use ylock_core::{Mode, Result};
 
 use super::judge::{Contender, Verdict, is_contended, places_of_others};
-use super::patience::Patience;
 use super::queue::revoked;
 use super::seat::Seat;
 use super::store::Partition;
@@ -46,7 +46,7 @@ enum Outcome {
 /// # Errors
 /// `Unavailable` if the store has not answered for one lease; what cannot be mended by waiting, at once.
 pub async fn get_lock(seat: &Arc<Seat>, request: &Request) -> Result<Grant> {
-    let mut patience = Patience::new(seat, request);
+    let mut silence = Silence::new(&*seat.client.environment, request.lease);
     let mut attempt = 1;
     let mut waited = false;
     loop {
@@ -62,11 +62,11 @@ pub async fn get_lock(seat: &Arc<Seat>, request: &Request) -> Result<Grant> {
                 attempt = attempt.saturating_add(1);
             }
             Err(error) => {
-                patience.bear(error).await?;
+                silence.bear(error).await?;
                 continue;
             }
         }
-        patience.renew();
+        silence.end();
     }
 }
 
