@@ -36,9 +36,11 @@ impl Heart {
         *confirmed = sent.max(*confirmed);
     }
 
-    /// One heartbeat for all who ask while it is on its way: it begins after each of them asked.
-    pub(super) async fn beat<N, B, F>(&self, now: N, beat: B) -> Result<Moment, Fault>
+    /// One heartbeat for all who ask while it is on its way: it begins after each of them asked. None, if the last one was confirmed
+    /// and `will_do`, by when it was sent.
+    pub(super) async fn beat<W, N, B, F>(&self, will_do: W, now: N, beat: B) -> Result<Moment, Fault>
     where
+        W: FnOnce(Moment) -> bool,
         N: Fn() -> Moment,
         B: FnOnce() -> F,
         F: Future<Output = Result<(), Fault>>,
@@ -50,6 +52,11 @@ impl Heart {
         {
             return result.clone().map(|()| *sent);
         }
+        if let Some((sent, Ok(()))) = &*last
+            && will_do(*sent)
+        {
+            return Ok(*sent);
+        }
         let sent = now();
         let result = beat().await;
         if result.is_ok() {
@@ -57,5 +64,59 @@ impl Heart {
         }
         *last = Some((sent, result.clone()));
         result.map(|()| sent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    /// A heart, and a clock that goes on whenever somebody looks at it, and while a heartbeat is on its way.
+    #[derive(Default)]
+    struct Body(Heart, AtomicU64);
+
+    impl Body {
+        fn now(&self) -> Moment {
+            Moment::from_nanos(self.1.fetch_add(1, Ordering::Relaxed))
+        }
+
+        async fn beat(&self, will_do: bool, answer: Result<(), Fault>) -> (Result<Moment, Fault>, bool) {
+            let mut sent = false;
+            let beat = self.0.beat(
+                |_| will_do,
+                || self.now(),
+                || {
+                    sent = true;
+                    self.1.fetch_add(100, Ordering::Relaxed);
+                    std::future::ready(answer)
+                },
+            );
+            let moment = beat.await;
+            (moment, sent)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_heartbeat_that_will_do_counts_from_before_it_was_sent() {
+        let body = Body::default();
+        let before = body.now();
+        let (first, sent) = body.beat(false, Ok(())).await;
+        let first = first.unwrap();
+        assert!(sent && first > before && first.plus(std::time::Duration::from_nanos(100)) < body.now());
+        assert_eq!(body.beat(true, Ok(())).await, (Ok(first), false));
+        let (second, sent) = body.beat(false, Ok(())).await;
+        assert!(sent && second.unwrap() > first);
+    }
+
+    #[tokio::test]
+    async fn a_heartbeat_without_an_answer_never_will_do() {
+        let body = Body::default();
+        assert_eq!(body.beat(true, Err(Fault::Timeout)).await, (Err(Fault::Timeout), true));
+        let (moment, sent) = body.beat(true, Ok(())).await;
+        assert!(sent && moment == Ok(body.0.confirmed()));
+        assert!(body.beat(false, Err(Fault::Timeout)).await.1 && body.0.confirmed() == moment.unwrap());
+        assert!(body.beat(true, Ok(())).await.1, "the last one had no answer");
     }
 }

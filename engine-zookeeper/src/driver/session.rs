@@ -98,7 +98,12 @@ impl Session {
 
     /// See [`heart`](super::heart). Answers when it was sent.
     pub(crate) async fn beat(&self) -> Result<Moment, Fault> {
-        self.heart.beat(|| self.now(), || self.check()).await
+        self.beat_unless(|_| false).await
+    }
+
+    /// The same, unless the last one was confirmed and will do, by when it was sent.
+    pub(crate) async fn beat_unless(&self, will_do: impl FnOnce(Moment) -> bool) -> Result<Moment, Fault> {
+        self.heart.beat(will_do, || self.now(), || self.check()).await
     }
 
     async fn check(&self) -> Result<(), Fault> {

@@ -3,6 +3,7 @@
 
 mod chaos;
 mod ensemble;
+mod heartbeats;
 mod lines;
 mod own_server;
 mod paused;
