@@ -1,9 +1,10 @@
 //! A cluster that belongs to one test.
 
 use redis::Value;
+use ylock_core::testkit::own_servers::free_port;
 use ylock_engine_redis::RedisOptions;
 
-use super::own_server::{Disk, OwnServer, free_port};
+use super::own_server::{Disk, OwnServer};
 use super::until;
 
 pub(crate) struct OwnCluster {
@@ -18,7 +19,7 @@ impl OwnCluster {
     pub(crate) async fn start(replicas: usize) -> Self {
         let mut servers = Vec::new();
         for _ in 0..MASTERS + replicas {
-            let port = free_port().to_string();
+            let port = free_port("127.0.0.1").to_string();
             let words =
                 ["--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-port", &port];
             servers.push((OwnServer::start_with(Disk::Nothing, &words).await, port));

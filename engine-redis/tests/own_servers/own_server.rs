@@ -1,10 +1,10 @@
 //! A Redis server that belongs to one test.
 
-use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use ylock_core::testkit::own_servers::{self, free_port};
 use ylock_engine_redis::RedisOptions;
 
 /// What it keeps.
@@ -33,14 +33,14 @@ impl OwnServer {
     }
 
     #[cfg(target_os = "linux")]
-    pub(crate) async fn start_with_variables(variables: &[(&str, &Path)]) -> Self {
-        Self::start_in(folder(), Disk::Nothing, &[], variables).await
+    pub(crate) async fn start_by(clock: &own_servers::SetClock) -> Self {
+        Self::start_in(folder(), Disk::Nothing, &[], &clock.variables()).await
     }
 
-    async fn start_in(folder: PathBuf, disk: Disk, more: &[&str], variables: &[(&str, &Path)]) -> Self {
-        let port = free_port();
+    async fn start_in(folder: PathBuf, disk: Disk, more: &[&str], variables: &[(&str, PathBuf)]) -> Self {
+        let port = free_port("127.0.0.1");
         let mut program = program(port, disk, &folder, more);
-        program.envs(variables.iter().copied());
+        program.envs(variables.iter().cloned());
         let child = spawn(&mut program);
         let server = Self { port, folder, program, child };
         server.await_answer().await;
@@ -102,9 +102,7 @@ impl OwnServer {
 
     /// `STOP` or `CONT`.
     pub(crate) fn signal(&self, name: &str) {
-        let pid = self.child.id().to_string();
-        let status = Command::new("kill").arg(format!("-{name}")).arg(pid).status().unwrap();
-        assert!(status.success(), "kill -{name}");
+        own_servers::signal(&self.child, name);
     }
 
     async fn await_answer(&self) {
@@ -115,10 +113,6 @@ impl OwnServer {
         };
         tokio::time::timeout(Duration::from_secs(20), answering).await.expect("the server answers");
     }
-}
-
-pub(crate) fn free_port() -> u16 {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
 }
 
 fn folder() -> PathBuf {

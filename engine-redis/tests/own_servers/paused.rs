@@ -19,18 +19,6 @@ fn server() -> Option<RedisOptions> {
     Some(RedisOptions::new("127.0.0.1", port.parse().unwrap()).with_lease(LEASE))
 }
 
-/// The other process: holds until it was paused, and tells what it finds then.
-async fn hold(options: RedisOptions) {
-    let ylock = client_with(options).await;
-    let guard = within("it gets in", ylock.locks("users").write("alice")).await.unwrap();
-    let lease = guard.lease();
-    let pause = tokio::task::spawn_blocking(move || Other::is_valid_after_pause(&lease, LEASE));
-    Other::say(&format!("holds {}", guard.token().unwrap()));
-    Other::say(&format!("valid {}", within("it is paused", pause).await.unwrap()));
-    Other::say(&format!("lost {:?}", within("it is told", guard.lost()).await));
-    Other::say(&format!("unlocked {:?}", within("given back", guard.unlock()).await.unwrap()));
-}
-
 /// The other process: waits, and holds for a moment.
 async fn wait(options: RedisOptions) {
     let ylock = client_with(options).await;
@@ -48,7 +36,9 @@ async fn pause_longer_than_lease(since: Instant) {
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn a_holder_that_was_paused_knows_at_once_and_disturbs_nobody() {
     if let Some(server) = server() {
-        return hold(server).await;
+        let ylock = client_with(server).await;
+        let guard = within("it gets in", ylock.locks("users").write("alice")).await.unwrap();
+        return Other::hold_through_pause(guard, LEASE).await;
     }
     let server = OwnServer::start(Disk::Nothing).await;
     let (next, third) = (client(&server, LEASE).await, client(&server, LEASE).await);
@@ -59,10 +49,7 @@ async fn a_holder_that_was_paused_knows_at_once_and_disturbs_nobody() {
     assert!(guard.token().unwrap().get() > token);
     pause_longer_than_lease(paused).await;
     other.go_on();
-    assert_eq!(other.says("valid").await, "false");
-    let reason = other.says("lost").await;
-    assert!(["Lapsed", "Gone"].contains(&&*reason), "{reason}");
-    assert_eq!(other.says("unlocked").await, "WasLost");
+    other.knows_that_it_was_lost().await;
     // Renewed since.
     tokio::time::sleep(LEASE).await;
     assert!(guard.is_valid() && third.locks("users").try_write("alice").await.unwrap().is_none());

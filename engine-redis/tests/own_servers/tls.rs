@@ -1,47 +1,12 @@
 //! A server that wants TLS and a password.
 
-use std::net::{IpAddr, Ipv4Addr};
-use std::path::PathBuf;
-
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, KeyUsagePurpose, SanType};
 use ylock_core::ErrorKind;
+use ylock_core::testkit::own_servers::{Papers, free_port};
 use ylock_core::url::EngineUrl;
 use ylock_engine_redis::{RedisEngine, RedisOptions};
 
-use super::own_server::{Disk, OwnServer, free_port};
+use super::own_server::{Disk, OwnServer};
 use super::{client_with, until, within};
-
-/// A folder with an authority, and a certificate for 127.0.0.1 that it vouches for.
-struct Papers(PathBuf);
-
-impl Papers {
-    fn make() -> Self {
-        let folder = std::env::temp_dir().join(format!("ylock-papers-{}", ylock_core::Owner::new()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let mut params = CertificateParams::default();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-        let mut params = CertificateParams::default();
-        params.subject_alt_names = vec![SanType::IpAddress(IpAddr::V4(Ipv4Addr::LOCALHOST))];
-        let key = KeyPair::generate().unwrap();
-        let certificate = params.signed_by(&key, &authority).unwrap();
-        std::fs::write(folder.join("ca.pem"), authority.pem()).unwrap();
-        std::fs::write(folder.join("key.pem"), key.serialize_pem()).unwrap();
-        std::fs::write(folder.join("certificate.pem"), certificate.pem()).unwrap();
-        Self(folder)
-    }
-
-    fn file(&self, name: &str) -> String {
-        self.0.join(name).display().to_string()
-    }
-}
-
-impl Drop for Papers {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 fn options(url: &str) -> RedisOptions {
     let url = EngineUrl::parse(url).unwrap();
@@ -50,7 +15,7 @@ fn options(url: &str) -> RedisOptions {
 
 /// A server that speaks TLS on the second port, with these papers.
 async fn server(papers: &Papers, more: &[&str]) -> (OwnServer, u16) {
-    let port = free_port();
+    let port = free_port("127.0.0.1");
     let words = ["--tls-port", &port.to_string(), "--tls-auth-clients", "no"].map(str::to_owned);
     let files = [
         ("--tls-cert-file", "certificate.pem"),
@@ -91,7 +56,7 @@ async fn tls_and_a_password_are_told_by_the_url() {
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn tls_in_a_cluster() {
-    let (papers, bus) = (Papers::make(), free_port().to_string());
+    let (papers, bus) = (Papers::make(), free_port("127.0.0.1").to_string());
     let words = ["--cluster-enabled", "yes", "--cluster-port", &bus, "--tls-cluster", "yes"];
     let (server, port) = server(&papers, &words).await;
     server.command(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]).await;

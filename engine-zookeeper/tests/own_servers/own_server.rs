@@ -1,13 +1,13 @@
 //! ZooKeeper servers that belong to one test.
 
 use std::fmt::Write as _;
-use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use ylock_core::testkit::own_servers::{self, free_port};
 use ylock_core::url::Host;
 
 use super::server::host;
@@ -19,7 +19,8 @@ const TICK: &str = "250";
 pub(crate) struct OwnServer {
     address: String,
     folder: PathBuf,
-    java_options: Vec<String>,
+    /// How it is started, again and again.
+    program: Command,
     child: Child,
 }
 
@@ -30,12 +31,27 @@ impl OwnServer {
 
     /// With more lines of configuration; `{folder}` stands for its folder.
     pub(crate) async fn start_with(more: &str) -> Self {
-        let server = Self::launch("127.0.0.1", free_port("127.0.0.1"), None, more, &[]);
+        let server = Self::launch("127.0.0.1", None, more, &[], &[]);
         server.until_it_serves().await;
         server
     }
 
-    fn launch(ip: &str, port: u16, number: Option<usize>, more: &str, java_options: &[&str]) -> Self {
+    /// One that goes by this clock.
+    #[cfg(target_os = "linux")]
+    pub(crate) async fn start_by(clock: &own_servers::SetClock) -> Self {
+        let server = Self::launch("127.0.0.1", None, "", &[], &clock.variables());
+        server.until_it_serves().await;
+        server
+    }
+
+    fn launch(
+        ip: &str,
+        number: Option<usize>,
+        more: &str,
+        java_options: &[&str],
+        variables: &[(&str, PathBuf)],
+    ) -> Self {
+        let port = free_port(ip);
         let folder = std::env::temp_dir().join(format!("ylock-zookeeper-{}", ylock_core::Owner::new()));
         std::fs::create_dir_all(folder.join("data")).unwrap();
         if let Some(number) = number {
@@ -54,9 +70,9 @@ impl OwnServer {
         )
         .unwrap();
         std::fs::write(folder.join("zoo.cfg"), config).unwrap();
-        let java_options: Vec<_> = java_options.iter().map(|&word| word.to_owned()).collect();
-        let child = spawn(&folder, &java_options);
-        Self { address: format!("{ip}:{port}"), folder, java_options, child }
+        let mut program = program(&folder, java_options);
+        let child = spawn(program.envs(variables.iter().cloned()));
+        Self { address: format!("{ip}:{port}"), folder, program, child }
     }
 
     pub(crate) fn host(&self) -> Host {
@@ -71,22 +87,17 @@ impl OwnServer {
 
     /// On its old port, with what is on its disk.
     pub(crate) async fn start_again(&mut self) {
-        self.child = spawn(&self.folder, &self.java_options);
+        self.child = spawn(&mut self.program);
         self.until_it_serves().await;
     }
 
     /// Stops its process, as a machine does that hangs.
     pub(crate) fn freeze(&self) {
-        self.signal("-STOP");
+        own_servers::signal(&self.child, "STOP");
     }
 
     pub(crate) fn thaw(&self) {
-        self.signal("-CONT");
-    }
-
-    fn signal(&self, signal: &str) {
-        let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+        own_servers::signal(&self.child, "CONT");
     }
 
     /// What it says of itself, if it answers.
@@ -141,9 +152,7 @@ impl OwnEnsemble {
             let ip = ip(number);
             writeln!(peers, "server.{number}={ip}:{}:{}", free_port(&ip), free_port(&ip)).unwrap();
         }
-        let launch = |number: usize| {
-            OwnServer::launch(&ip(number), free_port(&ip(number)), Some(number), &peers, java_options)
-        };
+        let launch = |number: usize| OwnServer::launch(&ip(number), Some(number), &peers, java_options, &[]);
         let ensemble = Self((1..=3).map(launch).collect());
         for server in &ensemble.0 {
             server.until_it_serves().await;
@@ -166,24 +175,23 @@ impl OwnEnsemble {
     }
 }
 
-pub(crate) fn free_port(ip: &str) -> u16 {
-    let ip: Ipv4Addr = ip.parse().unwrap();
-    TcpListener::bind((ip, 0)).unwrap().local_addr().unwrap().port()
-}
-
-fn spawn(folder: &Path, java_options: &[String]) -> Child {
+fn program(folder: &Path, java_options: &[&str]) -> Command {
     let variable = |name: &str| {
         std::env::var(name)
             .unwrap_or_else(|_| panic!("{name}: run `cargo xtask test zookeeper`, which sets it"))
     };
-    Command::new(variable("YLOCK_TEST_JAVA"))
+    let mut program = Command::new(variable("YLOCK_TEST_JAVA"));
+    program
         .args(["-Xmx64m", "-XX:+UseSerialGC"])
         .args(java_options)
         .args(["-cp", &format!("{}/*", variable("YLOCK_TEST_ZOOKEEPER_JARS"))])
         .arg("org.apache.zookeeper.server.quorum.QuorumPeerMain")
         .arg(folder.join("zoo.cfg"))
         .stdout(std::fs::File::create(folder.join("log")).unwrap())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("java starts")
+        .stderr(Stdio::null());
+    program
+}
+
+fn spawn(program: &mut Command) -> Child {
+    program.spawn().expect("java starts")
 }

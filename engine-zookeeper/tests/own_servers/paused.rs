@@ -11,12 +11,7 @@ use super::{LEASE, client, queue_up, within};
 async fn hold(server: Host) {
     let ylock = client(vec![server]).await;
     let guard = within("it gets in", ylock.locks("users").write("alice")).await.unwrap();
-    let lease = guard.lease();
-    let pause = tokio::task::spawn_blocking(move || Other::is_valid_after_pause(&lease, LEASE));
-    Other::say(&format!("holds {}", guard.token().unwrap()));
-    Other::say(&format!("valid {}", within("it is paused", pause).await.unwrap()));
-    Other::say(&format!("lost {:?}", within("it is told", guard.lost()).await));
-    Other::say(&format!("unlocked {:?}", within("given back", guard.unlock()).await.unwrap()));
+    Other::hold_through_pause(guard, LEASE).await;
     let again = within("it gets in again", ylock.locks("users").write("alice")).await.unwrap();
     Other::say(&format!("again {}", again.token().unwrap()));
 }
@@ -39,10 +34,7 @@ async fn a_holder_that_was_paused_knows_at_once_and_disturbs_nobody() {
     let next_token = guard.token().unwrap().get();
     assert!(next_token > token);
     other.go_on();
-    assert_eq!(other.says("valid").await, "false");
-    let reason = other.says("lost").await;
-    assert!(["Lapsed", "Gone"].contains(&&*reason), "{reason}");
-    assert_eq!(other.says("unlocked").await, "WasLost");
+    other.knows_that_it_was_lost().await;
     // Renewed since.
     tokio::time::sleep(LEASE).await;
     assert!(guard.is_valid() && third.locks("users").try_write("alice").await.unwrap().is_none());

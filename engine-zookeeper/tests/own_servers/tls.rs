@@ -1,47 +1,12 @@
 //! A server that wants TLS.
 
-use std::net::{IpAddr, Ipv4Addr};
-use std::path::PathBuf;
-
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, KeyUsagePurpose, SanType};
 use ylock_core::ErrorKind;
+use ylock_core::testkit::own_servers::{Papers, free_port};
 use ylock_core::url::EngineUrl;
 use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
 
 use super::client_with;
-use super::own_server::{OwnServer, free_port};
-
-/// A folder with an authority, and a certificate for 127.0.0.1 that it vouches for.
-struct Papers(PathBuf);
-
-impl Papers {
-    fn make() -> Self {
-        let folder = std::env::temp_dir().join(format!("ylock-papers-{}", ylock_core::Owner::new()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let mut params = CertificateParams::default();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-        let mut params = CertificateParams::default();
-        params.subject_alt_names = vec![SanType::IpAddress(IpAddr::V4(Ipv4Addr::LOCALHOST))];
-        let key = KeyPair::generate().unwrap();
-        let certificate = params.signed_by(&key, &authority).unwrap();
-        std::fs::write(folder.join("ca.pem"), authority.pem()).unwrap();
-        let server = format!("{}{}{}", key.serialize_pem(), certificate.pem(), authority.pem());
-        std::fs::write(folder.join("server.pem"), server).unwrap();
-        Self(folder)
-    }
-
-    fn file(&self, name: &str) -> String {
-        self.0.join(name).display().to_string()
-    }
-}
-
-impl Drop for Papers {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+use super::own_server::OwnServer;
 
 fn options(url: &str) -> ZookeeperOptions {
     ZookeeperOptions::from_url(&EngineUrl::parse(url).unwrap(), &ylock_core::Options::default()).unwrap()

@@ -41,6 +41,7 @@
 
 pub mod cases;
 pub mod measure;
+pub mod own_servers;
 
 mod client;
 mod contender;

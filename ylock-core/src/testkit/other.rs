@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
-use crate::Lease;
+use super::own_servers::signal;
+use super::within;
+use crate::{Guard, Lease};
 
 /// The variable that tells such a process what its test told it.
 const TOLD: &str = "YLOCK_TEST_OTHER";
@@ -56,18 +58,13 @@ impl Other {
 
     /// Pauses it.
     pub fn stop(&self) -> Instant {
-        self.signal("-STOP");
+        signal(&self.child, "STOP");
         Instant::now()
     }
 
     /// Ends the pause.
     pub fn go_on(&self) {
-        self.signal("-CONT");
-    }
-
-    fn signal(&self, name: &str) {
-        let status = Command::new("kill").arg(name).arg(self.child.id().to_string()).status();
-        assert!(status.is_ok_and(|status| status.success()), "kill {name}");
+        signal(&self.child, "CONT");
     }
 
     /// The next thing it says, after the word that is expected.
@@ -88,9 +85,34 @@ impl Other {
         self.says(word).await.parse().expect("a token")
     }
 
-    /// Whether a lease is valid the moment after this process has stood still for so long. A thread sees to that, before any task
-    /// runs.
-    pub fn is_valid_after_pause(lease: &Lease, pause: Duration) -> bool {
+    /// Holds until this process has stood still for longer than the lease, and tells what it finds then.
+    ///
+    /// # Panics
+    /// If that does not happen within a minute, or the lock is not lost.
+    pub async fn hold_through_pause(guard: Guard, lease: Duration) {
+        let held = guard.lease();
+        let pause = tokio::task::spawn_blocking(move || Self::is_valid_after_pause(&held, lease));
+        Self::say(&format!("holds {}", guard.token().expect("a token")));
+        Self::say(&format!("valid {}", within(BOUND, "it is paused", pause).await.expect("no panic")));
+        Self::say(&format!("lost {:?}", within(BOUND, "it is told", guard.lost()).await));
+        let unlocked = within(BOUND, "given back", guard.unlock()).await.expect("an answer");
+        Self::say(&format!("unlocked {unlocked:?}"));
+    }
+
+    /// The other side of [`hold_through_pause`](Self::hold_through_pause), from the end of the pause on: it knew at once, and took
+    /// nothing away by giving back.
+    ///
+    /// # Panics
+    /// If that is not so.
+    pub async fn knows_that_it_was_lost(&mut self) {
+        assert_eq!(self.says("valid").await, "false");
+        let reason = self.says("lost").await;
+        assert!(["Lapsed", "Gone"].contains(&&*reason), "{reason}");
+        assert_eq!(self.says("unlocked").await, "WasLost");
+    }
+
+    /// A thread looks, before any task runs.
+    fn is_valid_after_pause(lease: &Lease, pause: Duration) -> bool {
         let mut last = Instant::now();
         loop {
             thread::sleep(Duration::from_millis(1));

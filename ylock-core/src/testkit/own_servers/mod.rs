@@ -1,0 +1,32 @@
+//! What tests need that start servers of their own, to break them.
+
+#[cfg(target_os = "linux")]
+mod clock;
+#[cfg(feature = "testkit-tls")]
+mod papers;
+
+use std::net::{IpAddr, TcpListener};
+use std::process::{Child, Command};
+
+#[cfg(target_os = "linux")]
+pub use clock::SetClock;
+#[cfg(feature = "testkit-tls")]
+pub use papers::Papers;
+
+/// A port of this address that nobody listens on.
+///
+/// # Panics
+/// If there is no such address, or no port left.
+pub fn free_port(ip: &str) -> u16 {
+    let ip: IpAddr = ip.parse().expect("an address");
+    TcpListener::bind((ip, 0)).and_then(|listener| listener.local_addr()).expect("a port").port()
+}
+
+/// Sends a signal to a process, such as `STOP`, after which it stands still as a machine does that hangs, or `CONT`.
+///
+/// # Panics
+/// If that is refused.
+pub fn signal(child: &Child, name: &str) {
+    let status = Command::new("kill").arg(format!("-{name}")).arg(child.id().to_string()).status();
+    assert!(status.is_ok_and(|status| status.success()), "kill -{name}");
+}
