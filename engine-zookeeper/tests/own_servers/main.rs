@@ -2,6 +2,8 @@
 #![allow(clippy::disallowed_methods, reason = "tests of real servers wait in real time")]
 
 mod chaos;
+#[cfg(target_os = "linux")]
+mod clock;
 mod ensemble;
 mod heartbeats;
 mod lines;
