@@ -17,38 +17,24 @@ mod uncontended;
 
 use std::time::Duration;
 
-use ylock_core::testkit::measure::Measured;
+use ylock_core::testkit::measure::{self, Measured};
 use ylock_engine_cassandra::options::SchemaMode;
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
 
 pub(crate) const ARMS: [&str; 7] = ["uncontended", "hand-over", "local", "crash", "held", "starts", "names"];
 
 fn main() {
-    let arms: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
-    if let [role, group] = arms.as_slice()
-        && role == crash::ROLE
-    {
-        runtime.block_on(crash::hold_until_killed(group));
-        return;
-    }
-    let wanted = |arm: &str| arms.is_empty() || arms.iter().any(|name| name == arm);
-    for arm in ARMS.into_iter().filter(|arm| wanted(arm)) {
-        println!("\n## {arm}");
-        runtime.block_on(run(arm));
-    }
-}
-
-async fn run(arm: &str) {
-    match arm {
-        "uncontended" => uncontended::run().await,
-        "hand-over" => hand_over::run().await,
-        "local" => local::run().await,
-        "crash" => crash::run().await,
-        "held" => held::run().await,
-        "starts" => starts::run().await,
-        _ => names::run().await,
-    }
+    measure::run(&ARMS, async |words| match *words {
+        ["uncontended"] => uncontended::run().await,
+        ["hand-over"] => hand_over::run().await,
+        ["local"] => local::run().await,
+        ["crash"] => crash::run().await,
+        ["held"] => held::run().await,
+        ["starts"] => starts::run().await,
+        ["names"] => names::run().await,
+        [crash::ROLE, group] => crash::hold_until_killed(group).await,
+        _ => panic!("{words:?}: the arms are {ARMS:?}"),
+    });
 }
 
 pub(crate) async fn client(lease: Duration) -> Measured {

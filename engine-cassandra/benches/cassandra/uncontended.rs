@@ -10,7 +10,7 @@ use ylock_engine_cassandra::CassandraEngine;
 use ylock_engine_cassandra::algorithm::store::{Claim, Row, Slot, State, Store, TimedClaim, Write};
 use ylock_engine_cassandra::driver::Table;
 
-use ylock_core::testkit::measure::{Times, group, ms, ratio};
+use ylock_core::testkit::measure::{Times, group, ms, pairs, ratio};
 
 const LEASE: Duration = Duration::from_secs(30);
 const WARM_UP: usize = 3_000;
@@ -28,7 +28,7 @@ pub(crate) async fn run() {
     let key = Key::new(group(), "raw").expect("a key");
     let (mut raw, mut ours) = (Times::default(), Times::default());
     for round in 0..(WARM_UP + PAIRS) / TURN {
-        let (one, other) = (raw_turn(&table, &key).await, our_turn(&locks).await);
+        let (one, other) = (raw_turn(&table, &key).await, pairs(&locks, "ours", TURN).await);
         if round >= WARM_UP / TURN {
             raw.extend(one);
             ours.extend(other);
@@ -39,17 +39,6 @@ pub(crate) async fn run() {
     }
     println!("ratio of the medians       {:.3}  (target 1.15)", ratio(ours.quantile(0.5), raw.quantile(0.5)));
     ylock.close().await;
-}
-
-async fn our_turn(locks: &ylock_core::Locks) -> Times {
-    let mut times = Times::default();
-    for _ in 0..TURN {
-        let start = Instant::now();
-        let guard = locks.write("ours").await.expect("granted");
-        guard.unlock().await.expect("released");
-        times.push(start.elapsed());
-    }
-    times
 }
 
 async fn raw_turn(table: &Table, key: &Key) -> Times {

@@ -15,35 +15,21 @@ mod uncontended;
 
 use std::time::Duration;
 
-use ylock_core::testkit::measure::Measured;
+use ylock_core::testkit::measure::{self, Measured};
 use ylock_engine_redis::{RedisEngine, RedisOptions};
 
 const ARMS: [&str; 5] = ["uncontended", "own-names", "hand-over", "held", "stress"];
 
 fn main() {
-    let arms: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
-    if let [role, folder, name] = arms.as_slice()
-        && role == stress::ROLE
-    {
-        runtime.block_on(stress::work(folder, name));
-        return;
-    }
-    let wanted = |arm: &str| arms.is_empty() || arms.iter().any(|name| name == arm);
-    for arm in ARMS.into_iter().filter(|arm| wanted(arm)) {
-        println!("\n## {arm}");
-        runtime.block_on(run(arm));
-    }
-}
-
-async fn run(arm: &str) {
-    match arm {
-        "uncontended" => uncontended::run(1).await,
-        "own-names" => uncontended::run(32).await,
-        "hand-over" => hand_over::run().await,
-        "held" => held::run().await,
-        _ => stress::run().await,
-    }
+    measure::run(&ARMS, async |words| match *words {
+        ["uncontended"] => uncontended::run(1).await,
+        ["own-names"] => uncontended::run(32).await,
+        ["hand-over"] => hand_over::run().await,
+        ["held"] => held::run().await,
+        ["stress"] => stress::run().await,
+        [stress::ROLE, folder, name] => stress::work(folder, name).await,
+        _ => panic!("{words:?}: the arms are {ARMS:?}"),
+    });
 }
 
 pub(crate) async fn client(lease: Duration) -> Measured {

@@ -17,7 +17,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use ylock_core::testkit::measure::Measured;
+use ylock_core::testkit::measure::{self, Measured};
 use ylock_core::url::Host;
 use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
 
@@ -26,28 +26,16 @@ const SESSION: Duration = Duration::from_secs(10);
 const LEASE: Duration = Duration::from_secs(8);
 
 fn main() {
-    let arms: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
-    match arms.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [crash::ROLE, group] => return runtime.block_on(crash::hold_until_killed(group)),
-        [stress::ROLE, folder, name] => return runtime.block_on(stress::work(folder, name)),
-        _ => {}
-    }
-    let wanted = |arm: &str| arms.is_empty() || arms.iter().any(|name| name == arm);
-    for arm in ARMS.into_iter().filter(|arm| wanted(arm)) {
-        println!("\n## {arm}");
-        runtime.block_on(run(arm));
-    }
-}
-
-async fn run(arm: &str) {
-    match arm {
-        "uncontended" => uncontended::run().await,
-        "hand-over" => hand_over::run().await,
-        "crash" => crash::run().await,
-        "held" => held::run().await,
-        _ => stress::run().await,
-    }
+    measure::run(&ARMS, async |words| match *words {
+        ["uncontended"] => uncontended::run().await,
+        ["hand-over"] => hand_over::run().await,
+        ["crash"] => crash::run().await,
+        ["held"] => held::run().await,
+        ["stress"] => stress::run().await,
+        [crash::ROLE, group] => crash::hold_until_killed(group).await,
+        [stress::ROLE, folder, name] => stress::work(folder, name).await,
+        _ => panic!("{words:?}: the arms are {ARMS:?}"),
+    });
 }
 
 /// A client; what the server received since it began counts as its requests.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use ylock_core::testkit::measure::{Times, group, ms, ratio};
+use ylock_core::testkit::measure::{Times, group, ms, pairs, ratio};
 use zookeeper_client::{Acls, Client, CreateMode};
 
 const WARM_UP: usize = 2_000;
@@ -17,7 +17,7 @@ pub(crate) async fn run() {
     raw.create(&parent, b"", &CreateMode::Persistent.with_acls(Acls::anyone_all())).await.expect("made");
     let (mut by_hand, mut ours) = (Times::default(), Times::default());
     for round in 0..(WARM_UP + PAIRS) / TURN {
-        let (one, other) = (turn_by_hand(&raw, &parent).await, our_turn(&locks).await);
+        let (one, other) = (turn_by_hand(&raw, &parent).await, pairs(&locks, "ours", TURN).await);
         if round >= WARM_UP / TURN {
             by_hand.extend(one);
             ours.extend(other);
@@ -30,17 +30,6 @@ pub(crate) async fn run() {
     let speed = ratio(by_hand.quantile(0.5), ours.quantile(0.5));
     println!("speed, as a part of raw  {speed:.3}  (target 0.95)");
     client.ylock.close().await;
-}
-
-async fn our_turn(locks: &ylock_core::Locks) -> Times {
-    let mut times = Times::default();
-    for _ in 0..TURN {
-        let start = Instant::now();
-        let guard = locks.write("ours").await.expect("granted");
-        guard.unlock().await.expect("released");
-        times.push(start.elapsed());
-    }
-    times
 }
 
 async fn turn_by_hand(raw: &Client, parent: &str) -> Times {

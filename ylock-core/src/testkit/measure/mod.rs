@@ -3,6 +3,8 @@
 pub mod crash;
 mod hand_over;
 mod held;
+mod pairs;
+mod program;
 pub mod stress;
 mod times;
 
@@ -12,6 +14,8 @@ use std::time::Duration;
 
 pub use hand_over::{HandOvers, contend};
 pub use held::hold;
+pub use pairs::pairs;
+pub use program::run;
 pub use times::{Times, ms, ratio};
 
 use crate::engine::Engine;
