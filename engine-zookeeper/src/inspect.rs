@@ -22,6 +22,7 @@ pub(crate) async fn inspect(session: &Session, key: &Key) -> Result<Inspection> 
     for (name, content) in all.iter().zip(contents) {
         // One that left in between is not there.
         let Some((content, token)) = content? else { continue };
+        // Since it came, also of a holder: see the guarantees.
         let (id, mode, owner, since) = (name.tag.id, name.tag.mode, content.owner, content.since());
         if judge::holds(&all, name) {
             let token = content.token.or(token).map(Into::into);

@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use own_server::{Disk, OwnServer};
 use tokio::task::JoinHandle;
+use ylock_core::testkit::own_servers::{until, within};
 use ylock_core::{ErrorKind, Guard, LossReason, Options, Ylock};
 use ylock_engine_redis::{RedisEngine, RedisOptions};
 
@@ -33,10 +34,6 @@ async fn client_with(options: RedisOptions) -> Ylock {
 
 async fn client(server: &OwnServer, lease: Duration) -> Ylock {
     client_with(server.options().with_lease(lease)).await
-}
-
-async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(30), future).await.unwrap_or_else(|_| panic!("{what}: stuck"))
 }
 
 /// A lock that the replica has too; it takes a new one a moment to follow.
@@ -54,15 +51,6 @@ async fn replicated(ylock: &Ylock) -> Guard {
 
 async fn waiters(ylock: &Ylock) -> usize {
     ylock.inspect("users", "alice").await.map_or(0, |seen| seen.queue.len())
-}
-
-async fn until(what: &str, condition: impl AsyncFn() -> bool) {
-    within(what, async {
-        while !condition().await {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
 }
 
 /// Waits for the lock behind so many others, and has its place when this returns.

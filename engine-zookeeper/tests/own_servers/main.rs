@@ -21,6 +21,7 @@ mod tls;
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
+use ylock_core::testkit::own_servers::{until, within};
 use ylock_core::url::Host;
 use ylock_core::{Guard, Options, Ylock};
 use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
@@ -44,19 +45,6 @@ async fn client_with(options: ZookeeperOptions) -> Ylock {
 
 async fn client(hosts: Vec<Host>) -> Ylock {
     client_with(options(hosts)).await
-}
-
-async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(30), future).await.unwrap_or_else(|_| panic!("{what}: stuck"))
-}
-
-async fn until(what: &str, condition: impl AsyncFn() -> bool) {
-    within(what, async {
-        while !condition().await {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
 }
 
 async fn waiters(ylock: &Ylock) -> usize {

@@ -7,11 +7,31 @@ mod papers;
 
 use std::net::{IpAddr, TcpListener};
 use std::process::{Child, Command};
+use std::time::Duration;
 
 #[cfg(target_os = "linux")]
 pub use clock::SetClock;
 #[cfg(feature = "testkit-tls")]
 pub use papers::Papers;
+
+/// How long tests wait for what servers do.
+const BOUND: Duration = Duration::from_secs(30);
+
+/// The result of the future.
+///
+/// # Panics
+/// If it takes half a minute.
+pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
+    super::within(BOUND, what, future).await
+}
+
+/// Asks again and again until the condition holds.
+///
+/// # Panics
+/// If it does not within half a minute.
+pub async fn until(what: &str, condition: impl AsyncFn() -> bool) {
+    super::eventually(BOUND, what, || condition()).await;
+}
 
 /// A port of this address that nobody listens on.
 ///
