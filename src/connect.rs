@@ -1,7 +1,7 @@
 //! From a URL to a client.
 
 use ylock_core::options::switch;
-use ylock_core::url::{EngineUrl, unknown_option};
+use ylock_core::url::EngineUrl;
 use ylock_core::{Error, ErrorKind, Options, Result, Ylock};
 
 /// The engines that are compiled in, by their URL schemes.
@@ -109,11 +109,8 @@ fn in_memory(url: &EngineUrl) -> Result<Ylock> {
             "memory:// has no user, host or path: it is a new, empty store inside this process",
         ));
     }
-    let known = Options::NAMES;
-    match url.options.iter().find(|(name, _)| !known.contains(&name.as_str())) {
-        Some((name, _)) => Err(unknown_option(name, &known).with_engine("memory")),
-        None => Ok(Ylock::in_memory()),
-    }
+    url.set_options(&[], |_, _| Ok(false)).map_err(|error| error.with_engine("memory"))?;
+    Ok(Ylock::in_memory())
 }
 
 fn no_such_engine(scheme: &str) -> Error {

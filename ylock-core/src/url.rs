@@ -186,7 +186,7 @@ fn wrong(message: &str) -> Error {
 }
 
 /// The error for an option that nobody knows; names the nearest of `known`.
-pub fn unknown_option(name: &str, known: &[&str]) -> Error {
+fn unknown_option(name: &str, known: &[&str]) -> Error {
     let mut message = format!("unknown option {name:?}");
     let near = known
         .iter()
