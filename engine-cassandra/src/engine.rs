@@ -148,8 +148,7 @@ impl Engine for CassandraEngine {
     }
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
-        check_lease(request.lease, self.request_timeout)
-            .map_err(|error| error.with_engine(NAME).with_key(&request.key))?;
+        check_lease(request.lease, self.request_timeout)?;
         self.ask_for_the_time().await?;
         let seat = self.seat(&request.key);
         match (self.protocol, request.patience) {

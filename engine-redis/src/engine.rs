@@ -251,10 +251,9 @@ impl Engine for RedisEngine {
     }
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
-        check_lease(request.lease, self.request_timeout)
-            .map_err(|error| error.with_engine(NAME).with_key(&request.key))?;
+        check_lease(request.lease, self.request_timeout)?;
         self.client.keep_the_time();
-        Way::new(&self.client, request).go().await.map_err(|error| error.with_key(&request.key))
+        Way::new(&self.client, request).go().await
     }
 
     /// One request each, all on their way at once over one connection.
@@ -268,7 +267,7 @@ impl Engine for RedisEngine {
 
     async fn inspect(&self, key: &Key) -> Result<Inspection> {
         let answer = self.client.store.call(Call::new(&scripts::INSPECT, key)).await?;
-        inspect::read(answer, self.client.fencing).map_err(|error| error.with_key(key))
+        inspect::read(answer, self.client.fencing)
     }
 
     async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {

@@ -105,7 +105,7 @@ impl Claims {
         let claim = Claim::new(session, request, number, now);
         let bytes = claim.bytes();
         if inner.bytes + bytes > MOST_BYTES {
-            return Err(too_many().with_key(&request.key));
+            return Err(too_many());
         }
         inner.bytes += bytes;
         inner.claims.insert(request.id, claim);

@@ -75,11 +75,10 @@ impl Engine for ZookeeperEngine {
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
         let room = self.sessions.room_for(request);
         if let Some(session) = room.connection().current() {
-            check_lease(request.lease.min(session.longest_lease()), session.request_timeout())
-                .map_err(|error| error.with_engine(NAME).with_key(&request.key))?;
+            check_lease(request.lease.min(session.longest_lease()), session.request_timeout())?;
         }
         let way = Way::new(room.connection(), request);
-        way.go().await.map_err(|error| error.with_key(&request.key))
+        way.go().await
     }
 
     async fn renew(&self, holdings: &[Holding]) -> Vec<Result<Renewal>> {
@@ -99,17 +98,17 @@ impl Engine for ZookeeperEngine {
             Some(session) => session,
             None => self.sessions.any().await?,
         };
-        leaving::release(&session, key, id, next).await.map_err(|error| error.with_key(key))
+        leaving::release(&session, key, id, next).await
     }
 
     async fn inspect(&self, key: &Key) -> Result<Inspection> {
         let session = self.sessions.any().await?;
-        inspect::inspect(&session, key).await.map_err(|error| error.with_key(key))
+        inspect::inspect(&session, key).await
     }
 
     async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
         let session = self.sessions.any().await?;
-        inspect::revoke(&session, key, id).await.map_err(|error| error.with_key(key))
+        inspect::revoke(&session, key, id).await
     }
 
     /// What is still being removed has a moment to go. The rest goes with the session.

@@ -55,9 +55,7 @@ pub(crate) async fn revoke(session: &Session, key: &Key, id: AcquisitionId) -> R
             Err(fault) => return Err(to_error(fault)),
         }
     }
-    Err(Error::new(ErrorKind::Unavailable, "others kept changing the lock")
-        .with_engine(crate::NAME)
-        .with_key(key))
+    Err(Error::new(ErrorKind::Unavailable, "others kept changing the lock"))
 }
 
 async fn content(

@@ -189,5 +189,4 @@ fn none_if_gone(fault: Fault) -> Result<bool> {
 
 fn gone() -> Error {
     Error::new(ErrorKind::Unavailable, "the session has ended, and what it had ends with it")
-        .with_engine(crate::NAME)
 }

@@ -206,5 +206,4 @@ async fn contended(session: &Session, place: &Place, id: AcquisitionId) -> Resul
 
 fn left_meanwhile() -> Error {
     Error::new(ErrorKind::Indeterminate, "the grant was given back while it was being renewed")
-        .with_engine(crate::NAME)
 }

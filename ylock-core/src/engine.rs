@@ -247,6 +247,7 @@ pub struct Waiter {
 ///   [`Grant::sent`] or the last [`Renewal::Renewed`], less the [margin](crate::Options::margin), has not passed.
 /// - **Unknown outcomes.** Every future may be dropped at any point, and every call may fail after it had an effect.
 ///   A later `release` with the same id undoes it for good, also if the request is still on its way.
+/// - **Errors** say what went wrong in the store. The keeper adds which engine and key that was.
 /// - **No policy.** Reentrancy, local queues, the schedule of renewals and retries of releases live above.
 /// - Not promised: that a holder has stopped when its lease is over.
 #[async_trait]

@@ -84,6 +84,10 @@ async fn an_acquisition_that_fails_tells_everybody_and_is_undone() {
         assert_eq!(first.unwrap_err().kind(), ErrorKind::Unavailable);
         assert_eq!(second.unwrap_err().kind(), ErrorKind::Unavailable);
         assert_eq!(lock.clone().try_write().await.unwrap_err().kind(), ErrorKind::Unavailable);
+        for error in [ylock.inspect("group", "name").await.err(), ylock.revoke("group", "name").await.err()] {
+            let named = error.map(|error| (error.key().unwrap().name().to_owned(), error.engine()));
+            assert!(named.is_none_or(|named| named == ("name".to_owned(), Some("memory"))));
+        }
         outage.end();
         drop(write(&ylock).await);
         eventually(LEASE, "nothing is left", || async { ylock.keys_in_use() == 0 && store.is_empty() }).await;
@@ -97,7 +101,8 @@ async fn an_indeterminate_acquisition_is_undone_by_its_identity() {
     let ylock = Ylock::over(Faulty::over(Faulty::over(over(&store), &counts), &lost));
     let error = ylock.lock("group", "name").write().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Indeterminate);
-    assert_eq!(error.key().unwrap().name(), "name");
+    // The engine named neither.
+    assert_eq!((error.key().unwrap().name(), error.engine()), ("name", Some("memory")));
     eventually(SOON, "it is undone", || async { store.is_empty() }).await;
     assert_eq!(counts.of(Call::Release), 1);
 }

@@ -94,7 +94,7 @@ async fn one_round(
         }
         // The claim is too old to rely on, or the row has expired: show it again, and look again.
         Verdict::Enter | Verdict::Gone => seat.stay(request).await?,
-        Verdict::Revoked => return Err(revoked(request)),
+        Verdict::Revoked => return Err(revoked()),
     }
     Ok(None)
 }
@@ -163,6 +163,6 @@ async fn wait(seat: &Seat, request: &Request, pace: &mut Pace, before: usize, lo
     }
 }
 
-pub(super) fn revoked(request: &Request) -> Error {
-    Error::new(ErrorKind::Lost, "the acquisition was revoked while it was waiting").with_key(&request.key)
+pub(super) fn revoked() -> Error {
+    Error::new(ErrorKind::Lost, "the acquisition was revoked while it was waiting")
 }

@@ -409,7 +409,7 @@ impl Seat {
     }
 
     fn new_claim(&self, mode: Mode, floor: Option<StoreToken>) -> Result<Claim> {
-        let token = self.client.token_after(floor).map_err(|error| error.with_key(&self.key))?;
+        let token = self.client.token_after(floor)?;
         Ok(Claim { token, mode })
     }
 
@@ -433,7 +433,7 @@ impl Written {
         let own = self.row().filter(|row| row.acquisition == request.id && row.state != State::Idle);
         own.cloned().ok_or_else(|| {
             let message = "the acquisition was released while it was going on";
-            Error::new(ErrorKind::Indeterminate, message).with_key(&request.key)
+            Error::new(ErrorKind::Indeterminate, message)
         })
     }
 

@@ -95,7 +95,7 @@ async fn try_lock(seat: &Arc<Seat>, request: &Request) -> Result<Outcome> {
     match (Contender { mode: Mode::Write, ..me }).judge(&look) {
         Verdict::Enter => seat.move_in(request, None).await?,
         Verdict::ClaimAbove(floor) => seat.move_in(request, Some(floor)).await?,
-        Verdict::Revoked => return Err(revoked(request)),
+        Verdict::Revoked => return Err(revoked()),
         _ => return give_way(seat, request).await,
     }
     // The claim's row may have expired before the main row had its cell, and somebody else may have looked in between.

@@ -10,7 +10,7 @@ use ylock_core::engine::{AcquisitionId, Meter};
 use ylock_core::environment::Environment;
 use ylock_core::{Key, Result};
 
-use super::errors::{self, AboutKey, connect};
+use super::errors::{self, connect};
 use super::statements::Statements;
 use super::values::{self, ClaimValues, RowValues};
 use super::{rows, session};
@@ -105,7 +105,7 @@ impl Store for Table {
                     session.batch(statements.claim_and_used(mode), (row, claim, used)).await
                 }
             }
-            .about(key)
+            .map_err(errors::classify)
         };
         self.measured("write", request).await.map(drop)
     }
@@ -113,21 +113,27 @@ impl Store for Table {
     async fn read(&self, key: &Key) -> Result<Partition> {
         // Unpaged: a later page would be a later read.
         let request = async {
-            self.session.execute_unpaged(&self.statements.read, (key.group(), key.name())).await.about(key)
+            self.session
+                .execute_unpaged(&self.statements.read, (key.group(), key.name()))
+                .await
+                .map_err(errors::classify)
         };
         rows::partition(key, self.measured("read", request).await?)
     }
 
     async fn revoke(&self, key: &Key, slot: Slot, id: AcquisitionId, stamp: i64, ttl: u32) -> Result<()> {
         let values = values::revoke(key, slot, id, stamp, ttl);
-        let request =
-            async { self.session.execute_unpaged(&self.statements.revoke, values).await.about(key) };
+        let request = async {
+            self.session.execute_unpaged(&self.statements.revoke, values).await.map_err(errors::classify)
+        };
         self.measured("revoke", request).await.map(drop)
     }
 
     async fn erase(&self, key: &Key, slot: Slot, stamp: i64) -> Result<()> {
         let values = values::erase(key, slot, stamp);
-        let request = async { self.session.execute_unpaged(&self.statements.erase, values).await.about(key) };
+        let request = async {
+            self.session.execute_unpaged(&self.statements.erase, values).await.map_err(errors::classify)
+        };
         self.measured("erase", request).await.map(drop)
     }
 }

@@ -57,7 +57,7 @@ impl Driver {
         self.keeper.change(&self.key, |entry, context, effects| match answer {
             Ok(Some(grant)) => entry.granted(context, grant, effects),
             Ok(None) => entry.not_free(context, request.id, effects),
-            Err(error) => entry.failed(context, request.id, &error.with_key(&request.key), effects),
+            Err(error) => entry.failed(context, request.id, &self.keeper.about(&request.key, error), effects),
         });
     }
 
@@ -89,7 +89,8 @@ impl Driver {
     }
 
     fn release_failed(&self, id: AcquisitionId, error: Error) {
-        tracing::debug!(key = ?self.key, %error, "a release failed");
+        let error = self.keeper.about(&self.key, error);
+        tracing::debug!(%error, "a release failed");
         let bound = self.keeper.longest_lease();
         self.keeper.change(&self.key, |entry, context, effects| {
             let Some((since, attempts)) = entry.leaving(id) else { return };
@@ -98,8 +99,9 @@ impl Driver {
             if context.now().since(since) >= bound && *attempts >= ATTEMPTS_PER_LEASE {
                 let message =
                     "the store did not confirm a release for one lease; it frees the lock by itself";
-                let error =
-                    Error::new(ErrorKind::Indeterminate, message).with_source(error).with_key(context.key);
+                let error = self
+                    .keeper
+                    .about(context.key, Error::new(ErrorKind::Indeterminate, message).with_source(error));
                 tracing::warn!(%error, "a release was given up");
                 entry.gave_up(context, id, &error, effects);
             }

@@ -103,6 +103,11 @@ impl Keeper {
         &self.engine
     }
 
+    /// What the engine said, with the engine and the key that it belongs to: engines need not name them.
+    pub(super) fn about(&self, key: &Key, error: Error) -> Error {
+        error.with_engine(self.engine.name()).with_key(key)
+    }
+
     pub(crate) fn environment(&self) -> &Arc<dyn Environment> {
         &self.environment
     }

@@ -24,7 +24,7 @@ struct Local {
 impl Keeper {
     /// See [`Ylock::inspect`](crate::Ylock::inspect).
     pub(crate) async fn inspect(&self, key: &Key) -> Result<Inspection> {
-        let seen = self.engine.inspect(key).await?;
+        let seen = self.engine.inspect(key).await.map_err(|error| self.about(key, error))?;
         let local = lock(self.shard(key)).get(key).map(Local::of).unwrap_or_default();
         let wall = u64::try_from(self.environment.wall_micros()).unwrap_or_default();
         Ok(local.merge(seen, UNIX_EPOCH + Duration::from_micros(wall)))
@@ -32,16 +32,21 @@ impl Keeper {
 
     /// See [`Ylock::revoke`](crate::Ylock::revoke).
     pub(crate) async fn revoke(self: &Arc<Self>, key: &Key) -> Result<usize> {
-        let mut count = 0;
-        for holder in self.engine.inspect(key).await?.holders {
-            count += usize::from(self.engine.revoke(key, holder.id).await?);
-        }
+        let count = self.revoke_all(key).await.map_err(|error| self.about(key, error))?;
         // If it is one of ours, there is no need to wait for the next renewal to find out.
         self.change(key, |entry, _, effects| {
             if let Store::Granted(granted) = &mut entry.store {
                 granted.renew_soon(effects);
             }
         });
+        Ok(count)
+    }
+
+    async fn revoke_all(&self, key: &Key) -> Result<usize> {
+        let mut count = 0;
+        for holder in self.engine.inspect(key).await?.holders {
+            count += usize::from(self.engine.revoke(key, holder.id).await?);
+        }
         Ok(count)
     }
 }

@@ -6,7 +6,7 @@ use scylla::errors::{
     ConnectionError, ConnectionPoolError, DbError, ExecutionError, MetadataError, PrepareError,
     RequestAttemptError, SchemaAgreementError,
 };
-use ylock_core::{Error, ErrorKind, Result};
+use ylock_core::{Error, ErrorKind};
 
 pub(super) mod connect;
 
@@ -126,17 +126,5 @@ fn meta(error: &MetadataError) -> Meaning {
     match error {
         MetadataError::ConnectionPoolError(error) => pool(error),
         _ => (ErrorKind::Unavailable, "the cluster did not say which nodes it has"),
-    }
-}
-
-/// An error that names its key.
-pub(super) trait AboutKey<T> {
-    /// Names the key.
-    fn about(self, key: &ylock_core::Key) -> Result<T>;
-}
-
-impl<T> AboutKey<T> for Result<T, ExecutionError> {
-    fn about(self, key: &ylock_core::Key) -> Result<T> {
-        self.map_err(|error| classify(error).with_key(key))
     }
 }
