@@ -84,13 +84,19 @@ async fn an_acquisition_that_fails_tells_everybody_and_is_undone() {
         assert_eq!(first.unwrap_err().kind(), ErrorKind::Unavailable);
         assert_eq!(second.unwrap_err().kind(), ErrorKind::Unavailable);
         assert_eq!(lock.clone().try_write().await.unwrap_err().kind(), ErrorKind::Unavailable);
-        for error in [ylock.inspect("group", "name").await.err(), ylock.revoke("group", "name").await.err()] {
-            let error = error.unwrap();
-            assert_eq!((error.key().unwrap().name(), error.engine()), ("name", Some("memory")));
-        }
         outage.end();
         drop(write(&ylock).await);
         eventually(LEASE, "nothing is left", || async { ylock.keys_in_use() == 0 && store.is_empty() }).await;
+    }
+}
+
+#[tokio::test]
+async fn errors_of_looking_and_of_taking_away_name_engine_and_key() {
+    let outage = Arc::new(Outage::of(Outage::EVERYTHING));
+    let ylock = Ylock::over(Faulty::over(over(&MemoryStore::new()), &outage));
+    for error in [ylock.inspect("group", "name").await.err(), ylock.revoke("group", "name").await.err()] {
+        let error = error.unwrap();
+        assert_eq!((error.key().unwrap().name(), error.engine()), ("name", Some("memory")));
     }
 }
 
