@@ -1,0 +1,284 @@
+//! Is locking healthy? What waits longest? Who is lost?
+
+use ylock_metrics::catalogue::{
+    ACQUISITION_ERRORS, ACQUISITIONS, CLIENTS, HELD, HOLD, LONGEST_HOLD, LONGEST_WAIT, LOSSES, OTHER, WAIT,
+    WAITING,
+};
+
+use super::{
+    Dashboard,
+    panel::{
+        Draw::{Lines, Stat, Table},
+        Panel,
+    },
+};
+use crate::{
+    query::{GRANTED, WANTED, chosen, in_range, max, part, quantile, rate, share, sum, top},
+    rules,
+};
+
+pub(super) fn dashboard() -> Dashboard {
+    Dashboard {
+        uid: super::OVERVIEW,
+        title: "ylock: overview",
+        description: "Is locking healthy? What waits longest? Who lost a lock?",
+        rows: vec![
+            ("Is locking healthy?", health()),
+            ("What waits longest?", waiting()),
+            ("Who lost a lock, and what fails?", trouble()),
+            ("Who reports?", reporting()),
+        ],
+    }
+}
+
+fn health() -> Vec<Panel> {
+    let mut panels = safety();
+    panels.extend(use_of_locks());
+    panels
+}
+
+fn safety() -> Vec<Panel> {
+    vec![
+        Panel::new(
+            Stat,
+            4,
+            "none",
+            "Locks lost",
+            "Holds that ended before they were given back, in the time that is shown. Should be 0. \
+             Otherwise look below at who lost which, and check the data that the lock protects.",
+        )
+        .ask("", sum("", &in_range(&chosen(&LOSSES, ""))))
+        .alert(rules::LOCK_LOST)
+        .from(0.5, "red"),
+        Panel::new(
+            Stat,
+            4,
+            "none",
+            "Alerts firing",
+            "Alerts of ylock that Prometheus fires now. Should be 0. Below they are named; each says \
+             what to do.",
+        )
+        .ask("", "count(ALERTS{alertname=~\"Ylock.+\", alertstate=\"firing\"}) or vector(0)".to_owned())
+        .from(0.5, "red"),
+        Panel::new(
+            Stat,
+            4,
+            "percentunit",
+            "Got the lock",
+            "Of those who were ready to wait, the part that got the lock. If it falls, look at which \
+             group times out or fails.",
+        )
+        .ask("", share("", &chosen(&ACQUISITIONS, GRANTED), &chosen(&ACQUISITIONS, WANTED)))
+        .alert(rules::ACQUISITIONS_TIME_OUT)
+        .alert(rules::ACQUISITIONS_FAIL),
+        Panel::new(
+            Stat,
+            4,
+            "s",
+            "Wait, 99 %",
+            "99 of 100 acquisitions waited no longer than this for their lock. If it grows, look at \
+             which group waits, and there whether holds are long or the store is slow.",
+        )
+        .ask("", quantile(0.99, &WAIT, "", "granted=\"yes\""))
+        .alert(rules::WAITS_SLOW)
+        .from(1.0, "orange")
+        .from(5.0, "red"),
+        Panel::new(
+            Stat,
+            4,
+            "s",
+            "Longest present wait",
+            "How long the oldest waiter has waited by now. If it only grows, somebody does not give \
+             back: look at the longest hold.",
+        )
+        .ask("", max("", &chosen(&LONGEST_WAIT, "")))
+        .alert(rules::WAITERS_STUCK)
+        .from(30.0, "orange")
+        .from(300.0, "red"),
+        Panel::new(
+            Stat,
+            4,
+            "s",
+            "Longest present hold",
+            "How long the oldest hold lasts by now. If it is longer than your work ever takes, a \
+             process hangs under the lock: `inspect` names it, `revoke` takes the lock away.",
+        )
+        .ask("", max("", &chosen(&LONGEST_HOLD, "")))
+        .alert(rules::HOLD_TOO_LONG)
+        .from(60.0, "orange")
+        .from(600.0, "red"),
+    ]
+}
+
+fn use_of_locks() -> Vec<Panel> {
+    vec![
+        Panel::new(
+            Stat,
+            8,
+            "ops",
+            "Acquisitions",
+            "Acquisitions that end, per second. Falls to 0 when nobody works, or when nobody is let in: \
+             compare with who waits.",
+        )
+        .ask("", sum("", &rate(&chosen(&ACQUISITIONS, "")))),
+        Panel::new(
+            Stat,
+            8,
+            "none",
+            "Held",
+            "Locks that are held now, counted by owner. If it only grows, guards are kept by mistake.",
+        )
+        .ask("", sum("", &chosen(&HELD, ""))),
+        Panel::new(
+            Stat,
+            8,
+            "none",
+            "Waiting",
+            "Acquisitions that wait now. If it only grows, more is wanted than the locks can give: look \
+             below at which group.",
+        )
+        .ask("", sum("", &chosen(&WAITING, "")))
+        .alert(rules::WAITERS_STUCK),
+    ]
+}
+
+fn waiting() -> Vec<Panel> {
+    let by = "engine, group";
+    let named = "{{engine}} {{group}}";
+    vec![
+        Panel::new(
+            Lines,
+            12,
+            "s",
+            "Wait by group, 99 %",
+            "What 99 of 100 waited at most, for the ten slowest groups. A group that stands out: \
+             shorten its work under the lock, or take finer names. All at once: the store.",
+        )
+        .ask(named, top(&quantile(0.99, &WAIT, by, "granted=\"yes\"")))
+        .alert(rules::WAITS_SLOW)
+        .drill_down(),
+        Panel::new(
+            Lines,
+            12,
+            "s",
+            "Longest present wait by group",
+            "How long the oldest waiter of a group has waited. A line that rises without end is a group \
+             in which nobody is let in.",
+        )
+        .ask(named, top(&max(by, &chosen(&LONGEST_WAIT, ""))))
+        .alert(rules::WAITERS_STUCK)
+        .drill_down(),
+        Panel::new(
+            Lines,
+            12,
+            "none",
+            "Time spent waiting",
+            "Seconds waited per second, which is how many wait on average. The groups at the top are \
+             where locks cost most.",
+        )
+        .ask(named, top(&sum(by, &rate(&part(&WAIT, "_sum", "")))))
+        .drill_down(),
+        Panel::new(
+            Lines,
+            12,
+            "none",
+            "Writers on average",
+            "Seconds held for writing per second. Near the number of names that are in use the group is \
+             saturated: shorter holds or finer names help, a faster store does not.",
+        )
+        .ask(named, top(&sum(by, &rate(&part(&HOLD, "_sum", "mode=\"write\"")))))
+        .drill_down(),
+    ]
+}
+
+fn trouble() -> Vec<Panel> {
+    let (lost, by) = (chosen(&LOSSES, ""), "job, instance, engine, group, reason");
+    vec![
+        Panel::new(
+            Lines,
+            12,
+            "none",
+            "Losses by group",
+            "Locks lost, by group and reason. lapsed: the holder was too slow or paused. gone: the \
+             store forgot it. revoked: somebody took it away. closed: the program closed its client.",
+        )
+        .ask(
+            "{{engine}} {{group}} {{reason}}",
+            sum("engine, group, reason", &format!("increase({lost}[$__rate_interval])")),
+        )
+        .alert(rules::LOCK_LOST)
+        .drill_down(),
+        Panel::new(
+            Table,
+            12,
+            "none",
+            "Who lost locks",
+            "Instances that lost locks in the time that is shown. One alone: look at its machine and \
+             its pauses. Many: look at the store. Empty is good.",
+        )
+        .ask_of_trouble("", format!("{} > 0", sum(by, &in_range(&lost))))
+        .alert(rules::LOCK_LOST)
+        .drill_down(),
+        Panel::new(
+            Lines,
+            12,
+            "ops",
+            "Without the lock",
+            "Acquisitions per second that timed out or failed. Time-outs: the lock is wanted more than \
+             it is free. Failures: see the kinds of errors.",
+        )
+        .ask(
+            "{{engine}} {{group}} {{outcome}}",
+            sum("engine, group, outcome", &rate(&chosen(&ACQUISITIONS, "outcome=~\"timed_out|failed\""))),
+        )
+        .alert(rules::ACQUISITIONS_TIME_OUT)
+        .alert(rules::ACQUISITIONS_FAIL)
+        .drill_down(),
+        Panel::new(
+            Lines,
+            12,
+            "ops",
+            "Errors by kind",
+            "unavailable and indeterminate: the store does not answer. would_deadlock, invalid, \
+             unsupported, config: a mistake in the program. refused: a layer did not let it pass.",
+        )
+        .ask("{{engine}} {{error}}", sum("engine, error", &rate(&chosen(&ACQUISITION_ERRORS, ""))))
+        .alert(rules::ACQUISITIONS_FAIL),
+    ]
+}
+
+fn reporting() -> Vec<Panel> {
+    vec![
+        Panel::new(
+            Table,
+            8,
+            "none",
+            "Alerts",
+            "Alerts of ylock that fire, or will if it goes on. Empty is good.",
+        )
+        .ask_of_trouble(
+            "",
+            sum("alertname, alertstate, engine, group, severity", "ALERTS{alertname=~\"Ylock.+\"}"),
+        ),
+        Panel::new(
+            Table,
+            8,
+            "none",
+            "Clients",
+            "Clients that report, by engine and version. If processes are missing, their metrics are, \
+             too. More than one version for long: a deployment that did not end.",
+        )
+        .ask("", sum("job, engine, version", &chosen(&CLIENTS, "")))
+        .alert(rules::METRICS_ABSENT),
+        Panel::new(
+            Lines,
+            8,
+            "ops",
+            "In too many groups",
+            "Acquisitions that are counted under group=\"other\". Should be 0; otherwise the program \
+             may put names into groups.",
+        )
+        .ask("{{engine}}", sum("engine", &rate(&chosen(&OTHER, ""))))
+        .alert(rules::TOO_MANY_GROUPS),
+    ]
+}
