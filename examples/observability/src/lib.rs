@@ -5,5 +5,9 @@
 
 pub mod dashboards;
 pub mod files;
+pub mod picture;
+pub mod prometheus;
 pub mod query;
 pub mod rules;
+#[cfg(feature = "workload")]
+pub mod workload;

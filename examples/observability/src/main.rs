@@ -1,9 +1,75 @@
-//! `cargo run -p ylock-observability -- files`
+//! `cargo run -p ylock-observability -- run` shows metrics; `-- files` writes dashboards and rules, `-- pictures` draws them.
 
-use std::path::Path;
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
-fn main() -> anyhow::Result<()> {
-    let n = ylock_observability::files::write(Path::new(env!("CARGO_MANIFEST_DIR")))?;
-    println!("{n} files");
+use anyhow::{Context, Result};
+use clap::{Args, Parser, Subcommand};
+use ylock_observability::{
+    dashboards, files, picture,
+    prometheus::Prometheus,
+    workload::{self, Settings},
+};
+
+/// Metrics of ylock, and what shows them.
+#[derive(Debug, Parser)]
+#[command(name = "ylock-observability")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Use locks in different ways, and tell Prometheus
+    Run(Settings),
+    /// Write the dashboards, the rules and their tests
+    Files,
+    /// Draw what the dashboards show, without a Grafana
+    Pictures(Pictures),
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    match Cli::parse().command {
+        Command::Run(settings) => workload::run(&settings, interrupted()).await,
+        Command::Files => {
+            let count = files::write(Path::new(env!("CARGO_MANIFEST_DIR")))?;
+            println!("{count} files written");
+            Ok(())
+        }
+        Command::Pictures(options) => draw(&options),
+    }
+}
+
+#[derive(Args, Debug)]
+struct Pictures {
+    /// The Prometheus that is asked
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9090")]
+    prometheus: SocketAddr,
+    /// How far they go back
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = humantime::parse_duration)]
+    last: Duration,
+    /// The folder that they are written to
+    #[arg(long, value_name = "FOLDER", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/docs"))]
+    to: PathBuf,
+}
+
+fn draw(options: &Pictures) -> Result<()> {
+    for dashboard in dashboards::all() {
+        let svg = picture::draw(&dashboard, Prometheus::at(options.prometheus), options.last)?;
+        let file = options.to.join(format!("{}.svg", dashboard.uid));
+        std::fs::write(&file, svg).with_context(|| format!("cannot write {}", file.display()))?;
+        println!("{}", file.display());
+    }
     Ok(())
+}
+
+/// Ctrl-C.
+async fn interrupted() {
+    // Where it cannot be heard of the workload ends at once, rather than never.
+    let _ = tokio::signal::ctrl_c().await;
 }

@@ -26,14 +26,20 @@ pub fn alerts_yaml() -> String {
 fn write_alert(text: &mut String, alert: &Alert) {
     let Alert { name, lasting, severity, summary, description, dashboard, why, .. } = alert;
     let expression = block(&alert.expression, 10);
-    let _ = write!(
-        text,
-        "      # {why}\n      - alert: {name}\n        expr: {expression}\n        for: {lasting}\n     \
-         labels:\n          severity: {severity}\n        annotations:\n          summary: {}\n       \
-         description: {}\n   dashboard: /d/{dashboard}\n",
-        quoted(summary),
-        quoted(description)
-    );
+    let (summary, description) = (quoted(summary), quoted(description));
+    for line in [
+        format!("      # {why}"),
+        format!("      - alert: {name}"),
+        format!("        expr: {expression}"),
+        format!("        for: {lasting}"),
+        format!("        labels: {{ severity: {severity} }}"),
+        "        annotations:".to_owned(),
+        format!("          summary: {summary}"),
+        format!("          description: {description}"),
+        format!("          dashboard: /d/{dashboard}"),
+    ] {
+        let _ = writeln!(text, "{line}");
+    }
 }
 
 /// `prometheus/tests/alerts.yml`, for `promtool test rules`.

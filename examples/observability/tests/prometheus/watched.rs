@@ -1,0 +1,99 @@
+//! The workload, watched: everything that is asked has an answer, and a lost lock is told.
+
+use std::{
+    env,
+    net::SocketAddr,
+    process::{Command, Stdio},
+};
+
+use ylock_metrics::catalogue::{self, Kind};
+use ylock_observability::{prometheus, query, rules};
+
+use crate::{
+    answers::{check_series, fires, questions, unanswered},
+    server::{Process, Server, free_address, promtool},
+};
+
+/// The stores that there are.
+fn urls() -> Vec<String> {
+    let mut urls = vec!["memory://".to_owned()];
+    for (is_compiled, variable, scheme, rest) in [
+        (cfg!(feature = "redis"), "YLOCK_TEST_REDIS", "redis", ""),
+        (cfg!(feature = "zookeeper"), "YLOCK_TEST_ZOOKEEPER", "zookeeper", ""),
+        (
+            cfg!(feature = "cassandra"),
+            "YLOCK_TEST_CASSANDRA",
+            "cassandra",
+            "/ylock_observability?schema=create",
+        ),
+    ] {
+        let given = env::var(variable).ok().filter(|address| is_compiled && !address.is_empty());
+        urls.extend(given.map(|address| format!("{scheme}://{address}{rest}")));
+    }
+    urls
+}
+
+/// Loses one lock on every store, soon.
+fn workload(listen: SocketAddr, urls: &[String]) -> Process {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ylock-observability"));
+    command.args(["run", "--listen", &listen.to_string(), "--losses", "1"]).args(urls);
+    Process::start(command.stderr(Stdio::null()))
+}
+
+#[test]
+#[ignore = "needs Prometheus"]
+fn everything_that_is_asked_has_an_answer_and_a_lost_lock_is_told() {
+    let (metrics, urls) = (free_address(), urls());
+    println!("on {}", urls.join(", "));
+    let mut server = Server::start(metrics, "10s");
+    // It begins to scrape seconds after it is ready, and what happens before is not for panels to see.
+    server.until("it looks for the workload", |prometheus| {
+        prometheus.now("up").unwrap().is_empty().then(|| "no up".to_owned())
+    });
+    let mut workload = workload(metrics, &urls);
+
+    for engine in urls.iter().filter_map(|url| url.split_once(':')).map(|(scheme, _)| scheme) {
+        server.until(&format!("the lost lock on {engine} is told"), |prometheus| {
+            workload.assert_alive();
+            (!fires(prometheus, rules::LOCK_LOST, engine)).then(|| "it does not fire".to_owned())
+        });
+        // First of all engines together, then of each: one that works may hide another one.
+        for chosen in [query::ALL, engine] {
+            let mut open = questions(chosen);
+            println!("{} questions, engine {chosen}", open.len());
+            server.until("everything has an answer", |prometheus| {
+                open = unanswered(prometheus, std::mem::take(&mut open));
+                // The engine in memory asks no store. `cargo xtask test` brings others.
+                open.retain(|question| engine != "memory" || !question.expression.contains(STORE));
+                (!open.is_empty()).then(|| format!("{open:#?}"))
+            });
+        }
+    }
+    for alert in rules::alerts() {
+        server.prometheus.now(&alert.expression).unwrap_or_else(|why| panic!("{}: {why}", alert.name));
+    }
+    check_series(server.prometheus);
+    check_scraped(&prometheus::get(metrics, "/metrics").unwrap(), urls.len() > 1);
+    server.until("the alert is over", |prometheus| {
+        let fires =
+            urls.iter().any(|url| fires(prometheus, rules::LOCK_LOST, url.split(':').next().unwrap()));
+        fires.then(|| "it still fires".to_owned())
+    });
+    workload.assert_alive();
+}
+
+/// What metrics of requests to a store begin with.
+const STORE: &str = "ylock_store_request";
+
+fn check_scraped(text: &str, has_store: bool) {
+    promtool(&["check", "metrics"], text);
+    for metric in catalogue::ALL.iter().filter(|metric| has_store || !metric.name.starts_with(STORE)) {
+        let kind = match metric.kind {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+            Kind::Histogram(_) => "histogram",
+        };
+        let told = text.contains(&format!("# TYPE {} {kind}\n", metric.name));
+        assert!(told, "{} is not told as a {kind}", metric.name);
+    }
+}
