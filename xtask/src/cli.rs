@@ -1,6 +1,6 @@
 //! The commands, as `cargo xtask help` shows them.
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -46,6 +46,8 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Show the metrics: servers, a workload on them and a Prometheus that watches it, until Ctrl-C
+    Observe(Observe),
     /// Formatting, lints for every set of features, documentation, dependencies
     Check,
 }
@@ -61,6 +63,19 @@ pub(crate) struct Test {
     /// Minutes after which everything is killed
     #[arg(long, value_name = "MINUTES", default_value = "40", value_parser = minutes)]
     pub(crate) timeout: Duration,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Observe {
+    /// Those that can be had when none is given: `memory,redis`
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub(crate) engines: Vec<Engine>,
+    /// Where the workload tells its metrics; by default a port that is free
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) metrics: Option<SocketAddr>,
+    /// Where Prometheus answers; by default a port that is free
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) prometheus: Option<SocketAddr>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]

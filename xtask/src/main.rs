@@ -17,8 +17,10 @@ mod daemon;
 mod file_lock;
 mod interrupt;
 mod jars;
+mod observe;
 mod places;
 mod progress;
+mod prometheus;
 mod redis;
 mod servers;
 mod simulate;
@@ -81,6 +83,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Test(options) => return test::test(&places, &options),
         Command::Bench { of, arguments } => return bench::bench(&places, of, &arguments),
         Command::Simulate { arguments } => return simulate::simulate(&arguments),
+        Command::Observe(options) => return observe::observe(&places, &options),
         Command::Check => return check::check(),
     }
     Ok(ExitCode::SUCCESS)

@@ -1,4 +1,4 @@
-//! Java, Maven and Redis: found, or installed when that is certainly welcome.
+//! Java, Maven, Redis and Prometheus: found, or installed when that is certainly welcome.
 
 use std::{
     env, fs,
@@ -27,6 +27,17 @@ pub(crate) fn maven() -> Result<PathBuf> {
 
 pub(crate) fn redis() -> Result<PathBuf> {
     find_or_install(find_redis, || vec!["redis-server"])
+}
+
+/// The server; `promtool` is beside it.
+pub(crate) fn prometheus() -> Result<PathBuf> {
+    if let Some(found) = find_prometheus() {
+        return Ok(found);
+    }
+    let found = find_or_install(find_prometheus, || vec!["prometheus"])?;
+    // The package also starts a service, which nobody asked for. It fails where there is none.
+    let _ = Command::new("invoke-rc.d").args(["prometheus", "stop"]).output();
+    Ok(found)
 }
 
 fn find_or_install<T>(
@@ -74,6 +85,13 @@ fn find_redis() -> Option<PathBuf> {
     candidates.find(|program| {
         Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
     })
+}
+
+/// Where it is, because tests look for `promtool` beside it.
+fn find_prometheus() -> Option<PathBuf> {
+    let folders = env::var_os("PATH")?;
+    let mut candidates = env::split_paths(&folders).map(|folder| folder.join("prometheus"));
+    candidates.find(|program| program.is_file() && program.with_file_name("promtool").is_file())
 }
 
 /// Newer Debian releases no longer have Java 17.

@@ -21,6 +21,7 @@ use crate::{
     cli::{Engine, Server, Test},
     interrupt,
     places::Places,
+    prometheus,
     servers::{self, Servers},
 };
 
@@ -74,9 +75,12 @@ fn run_all(
     reader: &mut Reader,
 ) -> Result<Vec<String>> {
     let mut servers = if wanted.is_empty() { None } else { Some(Servers::start(places, wanted)?) };
+    let prometheus = if plan.wants_prometheus() { prometheus::variable(places)? } else { None };
+    let mut more = vec![skips.variable()];
+    more.extend(prometheus);
     let mut problems = Vec::new();
     for pass in plan.passes() {
-        match one_pass(&pass, servers.as_mut(), limit, skips, reader) {
+        match one_pass(&pass, servers.as_mut(), limit, &more, reader) {
             Ok(problem) => problems.extend(problem),
             Err(error) => {
                 problems.push(format!("{error:#}"));
@@ -91,13 +95,13 @@ fn one_pass(
     pass: &Pass,
     mut servers: Option<&mut Servers>,
     limit: Instant,
-    skips: &SkipsFile,
+    more: &[(&'static str, String)],
     reader: &mut Reader,
 ) -> Result<Option<String>> {
     if let (What::Trouble, Some(servers)) = (pass.what, servers.as_mut()) {
         servers.alone()?;
     }
     let mut variables = servers.map(|servers| servers.environment()).transpose()?.unwrap_or_default();
-    variables.push(skips.variable());
+    variables.extend_from_slice(more);
     run::run(pass, &variables, limit, reader)
 }

@@ -71,6 +71,12 @@ impl Plan {
         self.packages.iter().find(|package| package.id == id).map(|package| package.name.as_str())
     }
 
+    /// Whether tests are among them that start a Prometheus.
+    pub(crate) fn wants_prometheus(&self) -> bool {
+        let has_tests = self.packages.iter().any(|package| package.name == "ylock-observability");
+        has_tests && self.servers != ServersOf::Nobody
+    }
+
     /// What one build has to make for all passes but the documentation's.
     pub(crate) fn build(&self) -> Vec<String> {
         self.selection(&["--lib", "--bins", "--tests"])
@@ -168,6 +174,7 @@ mod tests {
             package("ylock-engine-cassandra", &["conformance", "trouble"]),
             package("ylock-engine-redis", &["conformance", "own_servers"]),
             package("ylock-engine-zookeeper", &["conformance"]),
+            package("ylock-observability", &["prometheus"]),
         ];
         Plan::new(all, engines, servers)
     }
@@ -181,7 +188,7 @@ mod tests {
         );
         assert_eq!(
             passes[0].cargo.join(" "),
-            "--all-features --workspace --lib --bins --test conformance --test connect"
+            "--all-features --workspace --lib --bins --test conformance --test connect --test prometheus"
         );
         assert_eq!(passes[2].cargo.join(" "), "--all-features --workspace --test own_servers");
         assert_eq!(passes[2].libtest, ["--include-ignored", "--test-threads=2"]);
@@ -204,6 +211,12 @@ mod tests {
             "--all-features -p ylock -p ylock-core --lib --bins --test conformance --test connect"
         );
         assert!(passes.iter().all(|pass| !pass.libtest.contains(&"--include-ignored")));
+    }
+
+    #[test]
+    fn prometheus_is_wanted_for_the_whole_alone() {
+        assert!(plan(&[], ServersOf::User).wants_prometheus());
+        assert!(!plan(&[Engine::Redis], ServersOf::Xtask).wants_prometheus());
     }
 
     #[test]

@@ -1,0 +1,114 @@
+//! Prometheus: for tests, which start their own, and one that watches the workload of the example.
+
+use std::{
+    fs,
+    io::{Read, Write},
+    net::{SocketAddr, TcpStream},
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{
+    daemon,
+    file_lock::FileLock,
+    places::Places,
+    progress::Step,
+    store::{self, Process, until},
+    tools,
+};
+
+const VARIABLE: &str = "YLOCK_TEST_PROMETHEUS";
+
+/// What tests are told: which program. Nothing if the user has told them.
+pub(crate) fn variable(places: &Places) -> Result<Option<(&'static str, String)>> {
+    if store::is_given(VARIABLE) {
+        return Ok(None);
+    }
+    Ok(Some((VARIABLE, program(places)?.display().to_string())))
+}
+
+fn program(places: &Places) -> Result<PathBuf> {
+    let _alone = FileLock::exclusive(&places.change_lock())?;
+    tools::prometheus()
+}
+
+/// With the configuration of the example. Stops when dropped.
+#[derive(Debug)]
+pub(crate) struct Prometheus {
+    process: Process,
+}
+
+impl Prometheus {
+    /// Watches what answers at `metrics`.
+    pub(crate) fn start(places: &Places, at: SocketAddr, metrics: SocketAddr) -> Result<Self> {
+        let program = program(places)?;
+        let folder = places.root().join("prometheus");
+        let data = format!("--storage.tsdb.path={}", folder.join("data").display());
+        let prometheus = Self { process: Process::new(folder, data.clone()) };
+        prometheus.process.forget("data")?;
+        let configuration = prometheus.process.write("prometheus.yml", &configuration(metrics)?)?;
+        let step = Step::begin("starting Prometheus");
+        let mut command = Command::new(program);
+        command.arg(format!("--config.file={}", configuration.display())).arg(data);
+        command.arg(format!("--web.listen-address={at}"));
+        prometheus.process.start(&mut command, at.port())?;
+        until(std::slice::from_ref(&prometheus.process), || check_ready(at))?;
+        step.done("started Prometheus");
+        Ok(prometheus)
+    }
+}
+
+impl Drop for Prometheus {
+    fn drop(&mut self) {
+        if let Err(error) = daemon::stop_all(&[self.process.daemon()]) {
+            eprintln!("Prometheus may still run: {error:#}");
+        }
+    }
+}
+
+/// The folder of the example.
+pub(crate) fn example() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/observability")
+}
+
+/// That of the example, with the address of this workload, and with the rules where they are.
+fn configuration(metrics: SocketAddr) -> Result<String> {
+    let folder = example().join("prometheus").canonicalize()?;
+    let text = fs::read_to_string(folder.join("prometheus.yml"))?;
+    if !text.contains(TARGET) {
+        bail!("the example's prometheus.yml does not watch {TARGET}");
+    }
+    let rules = format!("- {}/rules/", folder.display());
+    Ok(text.replace(TARGET, &metrics.to_string()).replace("- rules/", &rules))
+}
+
+fn check_ready(at: SocketAddr) -> Result<()> {
+    let mut stream = TcpStream::connect_timeout(&at, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.write_all(b"GET /-/ready HTTP/1.0\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let status = answer.lines().next().context("it answers nothing")?;
+    if status.contains(" 200 ") { Ok(()) } else { bail!("it answers {status}") }
+}
+
+/// Where the workload answers by default.
+const TARGET: &str = "127.0.0.1:9400";
+
+const PATIENCE: Duration = Duration::from_secs(2);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_configuration_watches_this_workload_with_the_rules_of_the_example() {
+        let text = configuration(([127, 0, 0, 1], 7070).into()).unwrap();
+        assert!(text.contains("127.0.0.1:7070") && !text.contains("9400"));
+        let rules: Vec<_> = text.lines().filter_map(|line| line.trim().strip_prefix("- /")).collect();
+        assert!(!rules.is_empty() && rules.iter().all(|rule| Path::new(&format!("/{rule}")).is_file()));
+    }
+}
