@@ -11,6 +11,7 @@ use clap::{Args, Parser, Subcommand};
 use ylock_observability::{
     dashboards, files, picture,
     prometheus::Prometheus,
+    query,
     workload::{self, Settings},
 };
 
@@ -53,6 +54,9 @@ struct Pictures {
     /// How far they go back
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = humantime::parse_duration)]
     last: Duration,
+    /// The group that the dashboard of one group shows
+    #[arg(long, value_name = "GROUP", default_value = "busy")]
+    group: String,
     /// The folder that they are written to
     #[arg(long, value_name = "FOLDER", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/docs"))]
     to: PathBuf,
@@ -60,7 +64,8 @@ struct Pictures {
 
 fn draw(options: &Pictures) -> Result<()> {
     for dashboard in dashboards::all() {
-        let svg = picture::draw(&dashboard, Prometheus::at(options.prometheus), options.last)?;
+        let group = if dashboard.uid == dashboards::GROUP { &options.group } else { query::ALL };
+        let svg = picture::draw(&dashboard, group, Prometheus::at(options.prometheus), options.last)?;
         let file = options.to.join(format!("{}.svg", dashboard.uid));
         std::fs::write(&file, svg).with_context(|| format!("cannot write {}", file.display()))?;
         println!("{}", file.display());

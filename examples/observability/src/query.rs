@@ -30,9 +30,9 @@ pub fn rate(series: &str) -> String {
     format!("rate({series}[$__rate_interval])")
 }
 
-/// How many in all that the dashboard shows.
-pub fn in_range(series: &str) -> String {
-    format!("increase({series}[$__range])")
+/// How many in all that the dashboard shows. Prometheus extrapolates, and a third of a loss is none.
+pub fn in_range(by: &str, series: &str) -> String {
+    format!("round({})", sum(by, &format!("increase({series}[$__range])")))
 }
 
 /// Summed, apart by these labels; none: all together.
@@ -43,6 +43,11 @@ pub fn sum(by: &str, inner: &str) -> String {
 /// The largest, apart by these labels; none: of all.
 pub fn max(by: &str, inner: &str) -> String {
     aggregate("max", by, inner)
+}
+
+/// Only those that are not 0: series are there from the start, and hundreds of lines at 0 hide the one that is not.
+pub fn not_zero(inner: &str) -> String {
+    format!("{inner} > 0")
 }
 
 /// The ten largest.

@@ -13,7 +13,7 @@ use super::{
     },
 };
 use crate::{
-    query::{GRANTED, chosen, max, part, quantile, rate, share, sum},
+    query::{GRANTED, chosen, max, part, quantile, rate, share, sum, top},
     rules,
 };
 
@@ -56,7 +56,7 @@ fn glance() -> Vec<Panel> {
             "Renewals that fail",
             "Should be 0. A grant that is not renewed for a lease is lost.",
         )
-        .ask("", share("", &chosen(&RENEWALS, "outcome=~\"failed|lost\""), &chosen(&RENEWALS, "")))
+        .ask("", share("", &chosen(&RENEWALS, FAILED), &chosen(&RENEWALS, "")))
         .alert(rules::RENEWALS_FAIL)
         .from(0.01, "orange")
         .from(0.1, "red"),
@@ -223,7 +223,7 @@ fn giving_back() -> Vec<Panel> {
             "Should be 0. A group that stays above: the store does not take its releases, and its locks \
              stay taken until their leases end.",
         )
-        .ask("{{engine}} {{group}}", max("engine, group", &chosen(&RELEASES_PENDING, "")))
+        .ask("{{engine}} {{group}}", top(&max("engine, group", &chosen(&RELEASES_PENDING, ""))))
         .alert(rules::RELEASES_PENDING)
         .drill_down(),
         Panel::new(

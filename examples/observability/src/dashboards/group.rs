@@ -13,7 +13,7 @@ use super::{
     },
 };
 use crate::{
-    query::{GRANTED, WANTED, chosen, in_range, max, part, quantile, rate, share, sum},
+    query::{GRANTED, WANTED, chosen, in_range, max, not_zero, part, quantile, rate, share, sum},
     rules,
 };
 
@@ -45,7 +45,7 @@ fn glance() -> Vec<Panel> {
             "Holds of this group that were lost in the time that is shown. Should be 0; otherwise check \
              the data that the lock protects.",
         )
-        .ask("", sum("", &in_range(&chosen(&LOSSES, ""))))
+        .ask("", in_range("", &chosen(&LOSSES, "")))
         .alert(rules::LOCK_LOST)
         .from(0.5, "red"),
         Panel::new(Stat, 4, "ops", "Acquisitions", "Acquisitions that end, per second.")
@@ -233,7 +233,7 @@ fn outcomes() -> Vec<Panel> {
             "unavailable, indeterminate: the store. would_deadlock, invalid, unsupported, config: the \
              program. refused: a layer.",
         )
-        .ask("{{error}}", sum("error", &rate(&chosen(&ACQUISITION_ERRORS, ""))))
+        .ask_of_trouble("{{error}}", not_zero(&sum("error", &rate(&chosen(&ACQUISITION_ERRORS, "")))))
         .alert(rules::ACQUISITIONS_FAIL),
         Panel::new(
             Lines,

@@ -13,7 +13,7 @@ use super::{
     },
 };
 use crate::{
-    query::{GRANTED, WANTED, chosen, in_range, max, part, quantile, rate, share, sum, top},
+    query::{GRANTED, WANTED, chosen, in_range, max, not_zero, part, quantile, rate, share, sum, top},
     rules,
 };
 
@@ -47,7 +47,7 @@ fn safety() -> Vec<Panel> {
             "Holds that ended before they were given back, in the time that is shown. Should be 0. \
              Otherwise look below at who lost which, and check the data that the lock protects.",
         )
-        .ask("", sum("", &in_range(&chosen(&LOSSES, ""))))
+        .ask("", in_range("", &chosen(&LOSSES, "")))
         .alert(rules::LOCK_LOST)
         .from(0.5, "red"),
         Panel::new(
@@ -202,9 +202,9 @@ fn trouble() -> Vec<Panel> {
             "Locks lost, by group and reason. lapsed: the holder was too slow or paused. gone: the \
              store forgot it. revoked: somebody took it away. closed: the program closed its client.",
         )
-        .ask(
+        .ask_of_trouble(
             "{{engine}} {{group}} {{reason}}",
-            sum("engine, group, reason", &format!("increase({lost}[$__rate_interval])")),
+            not_zero(&sum("engine, group, reason", &format!("increase({lost}[$__rate_interval])"))),
         )
         .alert(rules::LOCK_LOST)
         .drill_down(),
@@ -216,7 +216,7 @@ fn trouble() -> Vec<Panel> {
             "Instances that lost locks in the time that is shown. One alone: look at its machine and \
              its pauses. Many: look at the store. Empty is good.",
         )
-        .ask_of_trouble("", format!("{} > 0", sum(by, &in_range(&lost))))
+        .ask_of_trouble("", not_zero(&in_range(by, &lost)))
         .alert(rules::LOCK_LOST)
         .drill_down(),
         Panel::new(
@@ -227,9 +227,12 @@ fn trouble() -> Vec<Panel> {
             "Acquisitions per second that timed out or failed. Time-outs: the lock is wanted more than \
              it is free. Failures: see the kinds of errors.",
         )
-        .ask(
+        .ask_of_trouble(
             "{{engine}} {{group}} {{outcome}}",
-            sum("engine, group, outcome", &rate(&chosen(&ACQUISITIONS, "outcome=~\"timed_out|failed\""))),
+            not_zero(&sum(
+                "engine, group, outcome",
+                &rate(&chosen(&ACQUISITIONS, "outcome=~\"timed_out|failed\"")),
+            )),
         )
         .alert(rules::ACQUISITIONS_TIME_OUT)
         .alert(rules::ACQUISITIONS_FAIL)
@@ -242,7 +245,10 @@ fn trouble() -> Vec<Panel> {
             "unavailable and indeterminate: the store does not answer. would_deadlock, invalid, \
              unsupported, config: a mistake in the program. refused: a layer did not let it pass.",
         )
-        .ask("{{engine}} {{error}}", sum("engine, error", &rate(&chosen(&ACQUISITION_ERRORS, ""))))
+        .ask_of_trouble(
+            "{{engine}} {{error}}",
+            not_zero(&sum("engine, error", &rate(&chosen(&ACQUISITION_ERRORS, "")))),
+        )
         .alert(rules::ACQUISITIONS_FAIL),
     ]
 }

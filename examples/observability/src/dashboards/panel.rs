@@ -24,7 +24,8 @@ pub struct Target {
     pub expression: String,
     /// What its series are called: `{{label}}`.
     pub legend: &'static str,
-    /// It answers nothing as long as all is well. The workload loses a lock, which fills it in the check.
+    /// It answers nothing as long as all is well. In the check the workload loses a lock, waits in vain and makes a mistake, which
+    /// fills all of these.
     pub empty_when_healthy: bool,
 }
 

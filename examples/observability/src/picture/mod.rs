@@ -31,11 +31,19 @@ struct Area {
     height: f64,
 }
 
-/// An SVG of one dashboard, as it looked over the last `time`.
+/// Who is asked, and about what.
+#[derive(Debug)]
+struct Asked {
+    prometheus: Prometheus,
+    group: String,
+}
+
+/// An SVG of one dashboard, as it looked over the last `time` with this group chosen.
 ///
 /// # Errors
 /// If Prometheus does not answer.
-pub fn draw(dashboard: &Dashboard, prometheus: Prometheus, time: Duration) -> Result<String> {
+pub fn draw(dashboard: &Dashboard, group: &str, prometheus: Prometheus, time: Duration) -> Result<String> {
+    let asked = Asked { prometheus, group: group.to_owned() };
     let places = dashboard.placed();
     let height = HEAD + CELL.1 * places.iter().map(|place| place.y + place.height).max().unwrap_or(0);
     let width = 24 * CELL.0;
@@ -43,20 +51,21 @@ pub fn draw(dashboard: &Dashboard, prometheus: Prometheus, time: Duration) -> Re
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"11\" \
          fill=\"#222\"><rect width=\"{width}\" height=\"{height}\" fill=\"#fff\"/>\
          <text x=\"8\" y=\"20\" font-size=\"17\" font-weight=\"bold\">{}</text>\
-         <text x=\"8\" y=\"37\" fill=\"#777\">Not Grafana: drawn by our own tool from the queries of the dashboard; the last {}.</text>\n",
+         <text x=\"8\" y=\"37\" fill=\"#777\">Not Grafana: drawn by our own tool from the queries of the dashboard; the last {}, group {}.</text>\n",
         escaped(dashboard.title),
-        humantime::format_duration(time)
+        humantime::format_duration(time),
+        if group == query::ALL { "All" } else { group }
     );
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs_f64().floor();
     let range = Range { start: now - time.as_secs_f64(), end: now, step: (time.as_secs_f64() / 48.0).ceil() };
     for place in &places {
-        draw_place(&mut svg, place, prometheus, range)?;
+        draw_place(&mut svg, place, &asked, range)?;
     }
     svg.push_str("</svg>\n");
     Ok(svg)
 }
 
-fn draw_place(svg: &mut String, place: &Place<'_>, prometheus: Prometheus, range: Range) -> Result<()> {
+fn draw_place(svg: &mut String, place: &Place<'_>, asked: &Asked, range: Range) -> Result<()> {
     let area = Area {
         x: f64::from(place.x * CELL.0),
         y: f64::from(HEAD + place.y * CELL.1),
@@ -82,27 +91,21 @@ fn draw_place(svg: &mut String, place: &Place<'_>, prometheus: Prometheus, range
         area.height - 4.0
     );
     let inner = Area { x: left, y: area.y + 24.0, width: area.width - 16.0, height: area.height - 32.0 };
-    draw_panel(svg, panel, inner, prometheus, range)
+    draw_panel(svg, panel, inner, asked, range)
 }
 
-fn draw_panel(
-    svg: &mut String,
-    panel: &Panel,
-    area: Area,
-    prometheus: Prometheus,
-    range: Range,
-) -> Result<()> {
+fn draw_panel(svg: &mut String, panel: &Panel, area: Area, asked: &Asked, range: Range) -> Result<()> {
     let mut named = Vec::new();
     for target in &panel.targets {
         let whole = format!("{}s", range.end - range.start);
-        let sent = query::as_sent(&target.expression, "20s", &whole);
-        let series = if panel.draw == Draw::Table {
-            prometheus.now(&sent)?
-        } else {
-            prometheus.range(&sent, range)?
-        };
+        let chosen = target.expression.replace("\"$group\"", &format!("\"{}\"", asked.group));
+        let sent = query::as_sent(&chosen, "20s", &whole);
+        let (is_now, prometheus) = (panel.draw == Draw::Table, asked.prometheus);
+        let series = if is_now { prometheus.now(&sent)? } else { prometheus.range(&sent, range)? };
         named.extend(series.into_iter().map(|one| (text::legend(target.legend, &one), one)));
     }
+    // There is not room for all.
+    named.sort_by(|(_, a), (_, b)| largest(b).total_cmp(&largest(a)));
     match panel.draw {
         Draw::Stat => stat(svg, panel, area, &named),
         Draw::Table => table(svg, panel, area, &named),
@@ -110,6 +113,10 @@ fn draw_panel(
         Draw::Lines | Draw::Stack => plot::lines(svg, panel, area, range, &named),
     }
     Ok(())
+}
+
+fn largest(series: &Series) -> f64 {
+    series.points.iter().map(|(_, value)| *value).filter(|value| value.is_finite()).fold(0.0, f64::max)
 }
 
 fn last(series: &Series) -> Option<f64> {

@@ -19,9 +19,9 @@ pub(super) fn lines(svg: &mut String, panel: &Panel, area: Area, range: Range, n
     let legend_lines = named.len().div_ceil(legend_columns(area)) as f64;
     let plot = Area {
         x: area.x + 44.0,
+        y: area.y + 8.0,
         width: area.width - 48.0,
-        height: area.height - 14.0 - 13.0 * legend_lines,
-        ..area
+        height: area.height - 22.0 - 13.0 * legend_lines,
     };
     let stacked = stack(panel.draw == Draw::Stack, named);
     let top = stacked.iter().flatten().map(|(_, value)| *value).filter(|v| v.is_finite()).fold(0.0, f64::max);
@@ -71,7 +71,7 @@ fn axes(svg: &mut String, panel: &Panel, plot: Area, range: Range, top: f64) {
 }
 
 fn times(svg: &mut String, plot: Area, range: Range) {
-    let (y, end) = (plot.y + plot.height + 11.0, plot.x + plot.width);
+    let (y, end) = (plot.y + plot.height + 12.0, plot.x + plot.width);
     let began = range.end - range.start;
     let _ = writeln!(
         svg,
@@ -121,7 +121,8 @@ fn legend(svg: &mut String, area: Area, plot: Area, named: &[(String, Series)]) 
 const SHADES: [&str; 6] = ["#fdd9b5", "#fdb97d", "#fd9a4e", "#ee7524", "#d04c04", "#8c2d04"];
 
 pub(super) fn heatmap(svg: &mut String, area: Area, range: Range, named: &[(String, Series)]) {
-    let plot = Area { x: area.x + 44.0, width: area.width - 48.0, height: area.height - 16.0, ..area };
+    let plot =
+        Area { x: area.x + 44.0, y: area.y + 8.0, width: area.width - 48.0, height: area.height - 24.0 };
     let rows = rows(named);
     let used: Vec<_> = rows.iter().filter(|(_, cells)| cells.values().any(|count| *count > 1e-9)).collect();
     let most = rows.iter().flat_map(|(_, cells)| cells.values()).copied().fold(0.0, f64::max);

@@ -176,7 +176,7 @@ fn renewals_fail() -> Alert {
     Alert {
         name: RENEWALS_FAIL,
         expression: format!(
-            "sum by ({by}) ({RENEWAL_RATE}{{outcome=~\"failed|lost\"}})\n\
+            "sum by ({by}) ({RENEWAL_RATE}{{outcome=\"failed\"}})\n\
              /\n\
              sum by ({by}) ({RENEWAL_RATE})\n\
              > 0.1"
@@ -187,7 +187,8 @@ fn renewals_fail() -> Alert {
         description: "A grant that is not renewed for a lease is lost. Look at the store's requests: \
             does it answer, and in time? If only some instances are concerned, look at their network.",
         dashboard: ENGINE,
-        why: "There are three renewals per lease, so that one that fails does no harm.",
+        why: "There are three renewals per lease, so that one that fails does no harm. What a renewal finds lost is told by \
+              YlockLockLost.",
     }
 }
 
