@@ -1,15 +1,15 @@
 //! The alerts. Thresholds are a start: who knows his locks sets his own.
 
-use ylock_metrics::catalogue::{
-    ACQUISITIONS, CLIENTS, LONGEST_HOLD, LOSSES, OTHER, RELEASES_PENDING as PENDING, WAITING,
-};
+mod store;
+
+use ylock_metrics::catalogue::{ACQUISITIONS, LONGEST_HOLD, LONGEST_WAIT, LOSSES, WAITING};
 
 use super::{
     Alert,
-    recording::{ACQUISITION_RATE, LAG_P99, RENEWAL_RATE, REQUEST_RATE, WAIT_P99},
+    recording::{ACQUISITION_RATE, WAIT_P99},
 };
 use crate::{
-    dashboards::{ENGINE, GROUP, OVERVIEW},
+    dashboards::GROUP,
     query::{GRANTED, WANTED},
 };
 
@@ -42,8 +42,13 @@ pub const TOO_MANY_GROUPS: &str = "YlockTooManyGroups";
 pub fn alerts() -> Vec<Alert> {
     let mut all = vec![lock_lost(), waiters_stuck(), hold_too_long()];
     all.extend([acquisitions_time_out(), acquisitions_fail(), waits_slow()]);
-    all.extend([renewals_fail(), renewals_late(), store_requests_fail(), releases_pending()]);
-    all.extend([metrics_absent(), too_many_groups()]);
+    all.extend([
+        store::renewals_fail(),
+        store::renewals_late(),
+        store::store_requests_fail(),
+        store::releases_pending(),
+    ]);
+    all.extend([store::metrics_absent(), store::too_many_groups()]);
     all
 }
 
@@ -75,23 +80,28 @@ fn lock_lost() -> Alert {
 
 fn waiters_stuck() -> Alert {
     let (by, granted) = ("job, engine, group", GRANTED);
+    let (waiting, longest, acquisitions) = (WAITING.name, LONGEST_WAIT.name, ACQUISITIONS.name);
     Alert {
         name: WAITERS_STUCK,
         expression: format!(
-            "sum by ({by}) ({}) > 0\n\
-             unless\n\
-             sum by ({by}) (increase({}{{{granted}}}[5m])) > 0",
-            WAITING.name, ACQUISITIONS.name
+            "max by ({by}) ({longest}) > 300\n\
+             or\n\
+             (\n  \
+               sum by ({by}) ({waiting}) > 0\n  \
+               unless\n  \
+               sum by ({by}) (increase({acquisitions}{{{granted}}}[5m])) > 0\n\
+             )"
         ),
-        lasting: "5m",
+        lasting: "1m",
         severity: "critical",
-        summary: "somebody waits in {{ $labels.group }} on {{ $labels.engine }}, and nobody has been \
-            let in for 5 minutes",
-        description: "Either somebody holds a lock and does not give it back, or the store does not let \
-            anybody in. Look at the longest hold of the group; `inspect` names the holder, `revoke` \
-            takes the lock away from it. Without a holder look at the store's requests.",
+        summary: "somebody waits in {{ $labels.group }} on {{ $labels.engine }} and is not let in",
+        description: "For 5 minutes one has waited, or all have. Either somebody holds a lock and does not \
+                      give it back, or the store does not let anybody in. Look at the longest hold of the \
+                      group; `inspect` names the holder, `revoke` takes the lock away from it. If no \
+                      process says that it holds, look at the store's requests.",
         dashboard: GROUP,
-        why: "All processes of a job are taken together: one may wait for another one.",
+        why: "The first half sees one stuck name among others that are not. All processes of a job are taken \
+              together: one may wait for another one.",
     }
 }
 
@@ -168,107 +178,5 @@ fn waits_slow() -> Alert {
             such waits are all right for this group, raise the threshold.",
         dashboard: GROUP,
         why: "Of those who got the lock; those who stopped waiting are in YlockAcquisitionsTimeOut.",
-    }
-}
-
-fn renewals_fail() -> Alert {
-    let by = "job, engine, group";
-    Alert {
-        name: RENEWALS_FAIL,
-        expression: format!(
-            "sum by ({by}) ({RENEWAL_RATE}{{outcome=\"failed\"}})\n\
-             /\n\
-             sum by ({by}) ({RENEWAL_RATE})\n\
-             > 0.1"
-        ),
-        lasting: "2m",
-        severity: "warning",
-        summary: "more than a tenth of the renewals in {{ $labels.group }} on {{ $labels.engine }} fail",
-        description: "A grant that is not renewed for a lease is lost. Look at the store's requests: \
-            does it answer, and in time? If only some instances are concerned, look at their network.",
-        dashboard: ENGINE,
-        why: "There are three renewals per lease, so that one that fails does no harm. What a renewal finds lost is told by \
-              YlockLockLost.",
-    }
-}
-
-fn renewals_late() -> Alert {
-    Alert {
-        name: RENEWALS_LATE,
-        expression: format!("{LAG_P99} > 1"),
-        lasting: "5m",
-        severity: "warning",
-        summary: "{{ $labels.instance }} renews its locks on {{ $labels.engine }} more than a second \
-            late",
-        description: "The process has no time for its tasks, and will lose locks when it is later by \
-            two thirds of a lease. Look for blocking calls in async tasks, too few threads or CPU \
-            shares, swapping, and pauses of the machine.",
-        dashboard: ENGINE,
-        why: "A second is a fifth of what the default lease allows.",
-    }
-}
-
-fn store_requests_fail() -> Alert {
-    let by = "job, engine, operation";
-    Alert {
-        name: STORE_REQUESTS_FAIL,
-        expression: format!(
-            "sum by ({by}) ({REQUEST_RATE}{{outcome=\"failed\"}})\n\
-             /\n\
-             sum by ({by}) ({REQUEST_RATE})\n\
-             > 0.05"
-        ),
-        lasting: "5m",
-        severity: "warning",
-        summary: "more than 5 % of the requests {{ $labels.operation }} to {{ $labels.engine }} fail",
-        description: "The store does not answer, or not in time. Look at its servers and at the network \
-            between; held locks are kept as long as one of three renewals succeeds.",
-        dashboard: ENGINE,
-        why: "By operation: a store may be able to read and not to write.",
-    }
-}
-
-fn releases_pending() -> Alert {
-    Alert {
-        name: RELEASES_PENDING,
-        expression: format!("sum by (job, engine, group) ({}) > 0", PENDING.name),
-        lasting: "5m",
-        severity: "warning",
-        summary: "locks of {{ $labels.group }} on {{ $labels.engine }} were given back, but the store \
-            has not confirmed it",
-        description: "Until it does, or their lease ends, nobody else gets in. Look at the store's \
-            requests.",
-        dashboard: ENGINE,
-        why: "The client tries for one lease; what lasts longer means that it happens again and again.",
-    }
-}
-
-fn metrics_absent() -> Alert {
-    Alert {
-        name: METRICS_ABSENT,
-        expression: format!("absent({}{{job=\"ylock\"}})", CLIENTS.name),
-        lasting: "5m",
-        severity: "warning",
-        summary: "no process of the job {{ $labels.job }} reports metrics of its locks",
-        description: "All other alerts are blind. Is the program running, has it a MetricsLayer and the \
-            endpoint of Prometheus, and does the target answer? Look at the page Targets of Prometheus. \
-            Put your own job's name into this alert.",
-        dashboard: OVERVIEW,
-        why: "Counters that nobody reports do not grow: without this, silence would look like health.",
-    }
-}
-
-fn too_many_groups() -> Alert {
-    Alert {
-        name: TOO_MANY_GROUPS,
-        expression: format!("sum by (job, engine) (increase({}[15m])) > 0", OTHER.name),
-        lasting: "15m",
-        severity: "info",
-        summary: "{{ $labels.job }} uses more groups on {{ $labels.engine }} than its metrics tell apart",
-        description: "Those beyond the bound are counted together as group=\"other\". A group is a kind \
-            of thing, like `users`, and its things are names: look whether the program puts names into \
-            groups. Otherwise raise the bound with `MetricsLayer::with_groups`.",
-        dashboard: OVERVIEW,
-        why: "Nothing is wrong with the locks.",
     }
 }

@@ -1,0 +1,110 @@
+//! What goes wrong, and who reports.
+
+use ylock_metrics::catalogue::{ACQUISITION_ERRORS, ACQUISITIONS, CLIENTS, LOSSES, OTHER};
+
+use super::super::panel::{
+    Draw::{Lines, Table},
+    Panel,
+};
+use crate::{
+    query::{chosen, in_range, not_zero, rate, sum},
+    rules,
+};
+
+pub(super) fn trouble() -> Vec<Panel> {
+    let (lost, by) = (chosen(&LOSSES, ""), "job, instance, engine, group, reason");
+    vec![
+        Panel::new(
+            Lines,
+            12,
+            "none",
+            "Losses by group",
+            "Locks lost, by group and reason. lapsed: the holder was too slow or paused. gone: the \
+             store forgot it. revoked: somebody took it away. closed: the program closed its client.",
+        )
+        .ask_of_trouble(
+            "{{engine}} {{group}} {{reason}}",
+            not_zero(&sum("engine, group, reason", &format!("increase({lost}[$__rate_interval])"))),
+        )
+        .alert(rules::LOCK_LOST)
+        .drill_down(),
+        Panel::new(
+            Table,
+            12,
+            "none",
+            "Who lost locks",
+            "Instances that lost locks in the time that is shown. One alone: look at its machine and \
+             its pauses. Many: look at the store. Empty is good.",
+        )
+        .ask_of_trouble("", not_zero(&in_range(by, &lost)))
+        .alert(rules::LOCK_LOST)
+        .drill_down(),
+        Panel::new(
+            Lines,
+            12,
+            "ops",
+            "Without the lock",
+            "Acquisitions per second that timed out or failed. Time-outs: the lock is wanted more than \
+             it is free. Failures: see the kinds of errors.",
+        )
+        .ask_of_trouble(
+            "{{engine}} {{group}} {{outcome}}",
+            not_zero(&sum(
+                "engine, group, outcome",
+                &rate(&chosen(&ACQUISITIONS, "outcome=~\"timed_out|failed\"")),
+            )),
+        )
+        .alert(rules::ACQUISITIONS_TIME_OUT)
+        .alert(rules::ACQUISITIONS_FAIL)
+        .drill_down(),
+        Panel::new(
+            Lines,
+            12,
+            "ops",
+            "Errors by kind",
+            "unavailable and indeterminate: the store does not answer. would_deadlock, invalid, \
+             unsupported, config: a mistake in the program. refused: a layer did not let it pass.",
+        )
+        .ask_of_trouble(
+            "{{engine}} {{error}}",
+            not_zero(&sum("engine, error", &rate(&chosen(&ACQUISITION_ERRORS, "")))),
+        )
+        .alert(rules::ACQUISITIONS_FAIL),
+    ]
+}
+
+pub(super) fn reporting() -> Vec<Panel> {
+    vec![
+        Panel::new(
+            Table,
+            8,
+            "none",
+            "Alerts",
+            "Alerts of ylock that fire, or will if it goes on. Empty is good.",
+        )
+        .ask_of_trouble(
+            "",
+            sum("alertname, alertstate, engine, group, severity", "ALERTS{alertname=~\"Ylock.+\"}"),
+        ),
+        Panel::new(
+            Table,
+            8,
+            "none",
+            "Clients",
+            "Clients that report, by engine and version. If processes are missing, their metrics are, \
+             too. More than one version for long: a deployment that did not end.",
+        )
+        .ask("", sum("job, engine, version", &chosen(&CLIENTS, "")))
+        .alert(rules::METRICS_ABSENT),
+        Panel::new(
+            Lines,
+            8,
+            "ops",
+            "In too many groups",
+            "Acquisitions that are counted under group=\"other\". Should be 0; otherwise the program \
+             may put names into groups.",
+        )
+        .ask("{{engine}}", sum("engine", &rate(&chosen(&OTHER, ""))))
+        .alert(rules::TOO_MANY_GROUPS),
+    ]
+}
