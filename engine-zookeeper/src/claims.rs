@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::future::Future;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use ylock_core::engine::{AcquisitionId, Request};
 use ylock_core::environment::Moment;
 use ylock_core::{Error, ErrorKind, Fairness, Key, Result, StoreToken};
 
-use crate::driver::{Made, Session};
+use crate::driver::{Made, Sent, Session};
 use crate::node::{Content, Name, Tag};
 use crate::place::Place;
 use crate::watch::Watch;
@@ -29,6 +30,8 @@ const MOST_BUSY: usize = 1_000;
 #[derive(Default)]
 pub(crate) struct Claims {
     inner: Mutex<Inner>,
+    /// Held while a request for a claim is sent, and while a claim is given up: see [`send`](Self::send).
+    order: Mutex<()>,
     /// Rung when the first claim is made, and when the session is given up.
     pub(crate) wake: Notify,
 }
@@ -91,8 +94,7 @@ pub(crate) enum Begun {
 }
 
 impl Claims {
-    /// Makes a claim for a request, unless there is one. Its stand is `Unknown`: the caller sends the request without waiting for anything
-    /// in between, so that whoever finds the claim and asks the server finds the request before its question.
+    /// Makes a claim for a request, unless there is one. Its stand is `Unknown`.
     pub(crate) fn begin(&self, session: &Session, request: &Request) -> Result<Begun> {
         let now = session.now();
         let mut inner = self.lock();
@@ -112,6 +114,26 @@ impl Claims {
         drop(inner);
         self.wake.notify_one();
         Ok(Begun::New(number))
+    }
+
+    /// Sends a request for a claim whose stand is `Unknown`. `None`, and nothing is sent, if it has been given up meanwhile.
+    ///
+    /// Whoever gives a claim up asks the server what there is of it, and removes that. What is sent after that question would stay for
+    /// ever: so nobody gives it up between the look at the claim and the sending, which happen on another thread than the giving up.
+    pub(crate) fn send<F: Future>(&self, id: AcquisitionId, number: u64, request: F) -> Option<Sent<F>> {
+        let _order = self.order();
+        let is_wanted = self.with(id, |claim| claim.is_unknown(number)) == Some(true);
+        is_wanted.then(|| Sent::now(request))
+    }
+
+    /// Gives a claim up: nothing is sent for it from now on. Answers what was known of it, and whether it was alone.
+    pub(crate) fn give_up(&self, id: AcquisitionId) -> Option<(Stand, bool)> {
+        let _order = self.order();
+        self.with(id, |claim| (std::mem::replace(&mut claim.stand, Stand::Leaving), claim.alone))
+    }
+
+    fn order(&self) -> MutexGuard<'_, ()> {
+        self.order.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks at a claim, or changes it. `None` if there is none.
@@ -278,4 +300,54 @@ fn too_many() -> Error {
     let message =
         "this client holds so many locks that the server could not end its session: use several clients";
     Error::new(ErrorKind::Unsupported, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, poll_fn};
+    use std::task::Poll;
+
+    use ylock_core::{Mode, Owner};
+
+    use super::*;
+
+    fn claimed(id: AcquisitionId) -> Claims {
+        let (claims, key) = (Claims::default(), Key::new("group", "name").unwrap());
+        let claim = Claim {
+            number: 1,
+            tag: Tag { mode: Mode::Write, id, session: 1, ticket: None },
+            place: Place::of("/ylock", &key),
+            key,
+            content: Content { owner: Owner::new(), since: 0, token: None, revoked: false },
+            stand: Stand::Unknown,
+            lease: Duration::from_secs(1),
+            shown: Moment::ZERO,
+            alone: true,
+            next: None,
+            own: Watch::default(),
+            others: Watch::default(),
+            contended: false,
+        };
+        claims.lock().claims.insert(id, claim);
+        claims
+    }
+
+    /// See [`Claims::send`]. Were it otherwise a node would be left that nobody knows of, and keep its lock as long as the session lives.
+    #[test]
+    fn a_claim_is_not_given_up_while_a_request_for_it_is_sent_and_nothing_is_sent_afterwards() {
+        let id = AcquisitionId::from_u128(7);
+        let claims = claimed(id);
+        let mut was_sent = false;
+        let request = poll_fn(|_| {
+            was_sent = true;
+            assert!(claims.order.try_lock().is_err(), "it could be given up now");
+            Poll::Ready(())
+        });
+        assert!(claims.send(id, 1, request).is_some() && was_sent);
+        assert!(claims.send(id, 2, pending::<()>()).is_none(), "it is another claim");
+        assert_eq!(claims.give_up(id), Some((Stand::Unknown, true)));
+        assert!(claims.send(id, 1, pending::<()>()).is_none());
+        claims.end(id);
+        assert!(claims.send(id, 1, pending::<()>()).is_none() && claims.give_up(id).is_none());
+    }
 }

@@ -31,12 +31,7 @@ pub(crate) async fn release(
     next: Option<&Request>,
 ) -> Result<Release> {
     loop {
-        let mine = session.claims.with(id, |claim| {
-            let (stand, alone) = (claim.stand, claim.alone);
-            claim.stand = Stand::Leaving;
-            (stand, alone)
-        });
-        match mine {
+        match session.claims.give_up(id) {
             // Somebody removes it already.
             Some((Stand::Leaving, _)) if session.is_over() => return Err(gone()),
             Some((Stand::Leaving, _)) => session.environment.sleep(FIRST_PAUSE).await,
@@ -121,7 +116,11 @@ impl Removal {
         };
         let claim = self.session.claims.with(next.id, |claim| (claim.tag, claim.content.write()));
         let Some((tag, content)) = claim else { return self.remove_own(name).await };
-        match self.session.replace(&self.place, &name, &tag, &content).await {
+        let request = self.session.replace(&self.place, &name, &tag, &content);
+        let Some(sent) = self.session.claims.send(next.id, number, request) else {
+            return self.remove_own(name).await;
+        };
+        match sent.answer().await {
             Ok(made) => {
                 self.session.claims.made(number, &made, false);
                 Ok(true)

@@ -22,7 +22,10 @@ pub(crate) async fn make(
     let claim = claims.with(id, |claim| (claim.tag, claim.content.write(), place::exact(&claim.key)));
     let Some((tag, content, key)) = claim else { return Ok(None) };
     if !claims.is_busy(place) {
-        match session.make_both(place, &key, &tag, &content).await {
+        let Some(sent) = claims.send(id, number, session.make_both(place, &key, &tag, &content)) else {
+            return Ok(None);
+        };
+        match sent.answer().await {
             Ok(made) => return Ok(Some((made, true))),
             Err(Fault::NodeExists) => {}
             Err(Fault::NoNode) => {
@@ -32,13 +35,10 @@ pub(crate) async fn make(
             }
             Err(fault) => return Err(fault),
         }
-        // Somebody may have begun to remove it since, and must not overlook what is sent now.
-        if claims.with(id, |claim| claim.is_unknown(number)) != Some(true) {
-            return Ok(None);
-        }
     }
-    let joined = session.join(place, &tag, &content).await;
-    match joined {
+    // Somebody may have begun to remove it since.
+    let Some(sent) = claims.send(id, number, session.join(place, &tag, &content)) else { return Ok(None) };
+    match sent.answer().await {
         Ok(made) => {
             claims.note_busy(place, true);
             Ok(Some((made, false)))

@@ -122,10 +122,12 @@ async fn downgrade(session: &Session, place: &Place, own: &Name, holding: &Holdi
         // The number of the new node's transaction is not the token that the holder has.
         claim.content.token = holding.grant.token;
         claim.stand = Stand::Unknown;
-        Some(claim.content.write())
+        Some((claim.number, claim.content.write()))
     });
-    let Some(content) = content.flatten() else { return Err(left_meanwhile()) };
-    session.rename(place, own, &name, &content).await.map_err(to_error)?;
+    let Some((number, content)) = content.flatten() else { return Err(left_meanwhile()) };
+    let request = session.rename(place, own, &name, &content);
+    let sent = session.claims.send(own.tag.id, number, request).ok_or_else(left_meanwhile)?;
+    sent.answer().await.map_err(to_error)?;
     session.claims.with(own.tag.id, |claim| {
         if claim.stand == Stand::Unknown {
             (claim.stand, claim.tag) = (Stand::At(name), name.tag);
@@ -170,7 +172,9 @@ async fn announce(session: &Arc<Session>, place: &Place, next: &Request) -> Resu
 async fn join(session: &Session, place: &Place, id: AcquisitionId, number: u64) -> Result<()> {
     let claim = session.claims.with(id, |claim| (claim.tag, claim.content.write()));
     let Some((tag, content)) = claim else { return Err(left_meanwhile()) };
-    match session.join(place, &tag, &content).await {
+    let request = session.join(place, &tag, &content);
+    let sent = session.claims.send(id, number, request).ok_or_else(left_meanwhile)?;
+    match sent.answer().await {
         Ok(made) => {
             session.claims.made(number, &made, false);
             Ok(())

@@ -109,7 +109,7 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// Makes a node. Nothing may be awaited before the first request, see [`Claims::begin`](crate::claims::Claims::begin).
+    /// Makes a node.
     async fn enter_queue(&mut self, session: &Arc<Session>, place: &Place, number: u64) -> Result<Step> {
         let id = self.request.id;
         let made = match make(session, place, id, number).await {
@@ -266,7 +266,11 @@ impl<'a> Way<'a> {
             Some((claim.number, claim.content.write()))
         });
         let Some((number, content)) = content.flatten() else { return Ok(Step::Again(SHORT_PAUSE)) };
-        match session.replace(place, &own, &own.tag, &content).await {
+        let request = session.replace(place, &own, &own.tag, &content);
+        let Some(sent) = session.claims.send(own.tag.id, number, request) else {
+            return Ok(Step::Again(SHORT_PAUSE));
+        };
+        match sent.answer().await {
             Ok(made) => {
                 session.claims.made(number, &made, false);
                 Ok(AT_ONCE)

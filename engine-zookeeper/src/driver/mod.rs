@@ -4,9 +4,11 @@ mod connection;
 mod errors;
 mod heart;
 mod requests;
+mod sent;
 mod session;
 
 pub(crate) use connection::Connection;
 pub(crate) use errors::{Fault, had_no_effect, to_error};
 pub(crate) use requests::{Made, Told};
+pub(crate) use sent::Sent;
 pub(crate) use session::Session;

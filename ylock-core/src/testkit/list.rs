@@ -49,6 +49,7 @@ macro_rules! __for_all_cases {
                 a_grant_repeats_its_request []
                 a_release_may_be_repeated []
                 the_release_of_something_unknown_changes_nothing []
+                a_release_that_crosses_a_renewal_leaves_nothing []
                 a_renewal_after_a_release_brings_nothing_back []
                 a_renewal_after_the_lease_is_lost []
                 many_grants_are_renewed_in_one_call []

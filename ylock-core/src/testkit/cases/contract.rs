@@ -1,13 +1,14 @@
 //! What the keeper relies on: the contract of [`Engine`], asked of the engine itself.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::engine::{AcquisitionId, Engine, Grant, Holding, Patience, Release, Renewal, Request};
 use crate::key::Key;
 use crate::mode::Mode;
 use crate::options::Fairness;
 use crate::owner::Owner;
-use crate::testkit::{Stage, poll_times, within};
+use crate::testkit::{Stage, eventually, poll_times, within};
 
 /// One contender, straight at the engine.
 struct Contestant {
@@ -94,6 +95,47 @@ pub async fn the_release_of_something_unknown_changes_nothing(stage: Stage) {
     assert!(!other.engine.revoke(&grant.key, unknown).await.unwrap());
     assert!(matches!(one.renews(&grant).await, Renewal::Renewed { .. }));
     one.releases(grant.id).await;
+}
+
+/// A release and a renewal that gives up writing, and announces somebody, cross on two threads: the release wins.
+pub async fn a_release_that_crosses_a_renewal_leaves_nothing(stage: Stage) {
+    let (mut one, other) = pair(&stage, Mode::Write).await;
+    let mut longest = Duration::ZERO;
+    for round in 0..40 {
+        let grant =
+            one.tries().await.unwrap_or_else(|| panic!("the release before round {round} left something"));
+        let (engine, key) = (Arc::clone(&one.engine), grant.key.clone());
+        let next = Request { id: AcquisitionId::new(&*engine.environment()), ..one.request.clone() };
+        let next = Some(Request { patience: Patience::Queue, ..next }).filter(|_| round % 2 == 1);
+        let shown = Grant { mode: Mode::Read, ..grant.clone() };
+        let holding = Holding { grant: shown, next: next.clone() };
+        let start = engine.environment().now();
+        let renewal = tokio::spawn(async move {
+            drop(engine.renew(&[holding]).await);
+            engine.environment().now().since(start)
+        });
+        // Now early, now late; in the first two rounds after it, to learn how long it takes.
+        let pause = longest.mul_f64(f64::from(round % 20) / 20.0);
+        while if round < 2 {
+            !renewal.is_finished()
+        } else {
+            one.engine.environment().now().since(start) < pause
+        } {
+            tokio::task::yield_now().await;
+        }
+        one.engine.release(&key, grant.id, None).await.unwrap();
+        let took = within(stage.lapse(), "a renewal is answered", renewal).await.unwrap();
+        longest = if round < 2 { longest.max(took) } else { longest };
+        if let Some(next) = next {
+            one.engine.release(&key, next.id, None).await.unwrap();
+        }
+        let gone = || async {
+            let seen = other.engine.inspect(&key).await.unwrap();
+            seen.holders.is_empty() && seen.queue.is_empty()
+        };
+        // Sooner than anything could lapse by itself.
+        eventually(stage.lease() / 2, "nothing is left", gone).await;
+    }
 }
 
 /// A renewal of something that was given back is lost, and brings nothing back.
