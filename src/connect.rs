@@ -42,22 +42,26 @@ pub async fn connect(url: &str) -> Result<Ylock> {
     let mut url = EngineUrl::parse(url)?;
     let measured = take_metrics(&mut url)?;
     let options = common_options(&url)?;
+    // In boxes: with every engine compiled in, a future that contains one of each is too deep for the compiler's default limits.
     let client = match engine_of(&url.scheme) {
         "memory" => in_memory(&url)?,
         #[cfg(feature = "cassandra")]
         "cassandra" => {
             use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
-            Ylock::new(CassandraEngine::connect(&CassandraOptions::from_url(&url, &options)?).await?)
+            let options = CassandraOptions::from_url(&url, &options)?;
+            Ylock::new(Box::pin(CassandraEngine::connect(&options)).await?)
         }
         #[cfg(feature = "redis")]
         "redis" | "rediss" => {
             use ylock_engine_redis::{RedisEngine, RedisOptions};
-            Ylock::new(RedisEngine::connect(&RedisOptions::from_url(&url, &options)?).await?)
+            let options = RedisOptions::from_url(&url, &options)?;
+            Ylock::new(Box::pin(RedisEngine::connect(&options)).await?)
         }
         #[cfg(feature = "zookeeper")]
         "zookeeper" => {
             use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
-            Ylock::new(ZookeeperEngine::connect(&ZookeeperOptions::from_url(&url, &options)?).await?)
+            let options = ZookeeperOptions::from_url(&url, &options)?;
+            Ylock::new(Box::pin(ZookeeperEngine::connect(&options)).await?)
         }
         _ => return Err(no_such_engine(&url.scheme)),
     };

@@ -20,8 +20,7 @@ impl Site {
             let store = MemoryStore::new();
             [Ylock::new(store.engine()), Ylock::new(store.engine())]
         } else {
-            // Boxed: with every driver compiled in the compiler refuses to look so deep into one future.
-            let connect = || async { Box::pin(ylock::connect(url)).await.with_context(|| shown(url)) };
+            let connect = || async { ylock::connect(url).await.with_context(|| shown(url)) };
             [connect().await?, connect().await?]
         };
         let tally = Arc::new(Tally::new(clients[0].engine_name()));
