@@ -7,6 +7,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A future that an [`Environment`] runs or returns.
@@ -78,6 +79,43 @@ impl dyn Environment {
     /// A number from zero on and below one.
     pub fn fraction(&self) -> f64 {
         (self.random() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// A task of which one runs at a time. It dies with its runtime; whoever needs it starts it anew.
+#[derive(Debug, Default)]
+pub struct Caretaker(Arc<AtomicBool>);
+
+impl Caretaker {
+    /// Whether it runs.
+    pub fn is_running(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Starts it, unless it runs.
+    pub fn start<F>(&self, environment: &dyn Environment, work: impl FnOnce() -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        if self.is_running() || self.0.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        // Made before it is spawned: where nobody can run it, it is dropped, and that must be noticed.
+        let alive = Alive(Arc::clone(&self.0));
+        let work = work();
+        environment.spawn(Box::pin(async move {
+            let _alive = alive;
+            work.await;
+        }));
+    }
+}
+
+/// Says that the task does not run any more.
+struct Alive(Arc<AtomicBool>);
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
     }
 }
 

@@ -3,10 +3,10 @@
 //! They are set, not counted up and down: an event that was missed, or a series that the recorder forgot, would leave them wrong for ever.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use ylock_core::environment::{Caretaker, Environment};
 use ylock_core::layer::ClientView;
 
 use crate::group::Sum;
@@ -19,7 +19,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 pub(crate) struct Sampler {
     clients: Mutex<Vec<ClientView>>,
     /// Whether a task looks. It dies with its runtime, and is started anew by the next acquisition.
-    looked_after: Arc<AtomicBool>,
+    looked_after: Caretaker,
 }
 
 impl Sampler {
@@ -65,28 +65,12 @@ impl Sampler {
     /// Starts the task that looks, unless it runs.
     pub(crate) fn look_after(shared: &Arc<Shared>) {
         let running = &shared.sampler.looked_after;
-        if running.load(Ordering::Acquire) {
+        if running.is_running() {
             return;
         }
         let client = shared.sampler.clients().iter().find_map(ClientView::environment);
         let Some(environment) = client.filter(|environment| environment.can_spawn()) else { return };
-        if running.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        let (alive, weak) = (Alive(Arc::clone(running)), Arc::downgrade(shared));
-        let time = Arc::clone(&environment);
-        environment.spawn(Box::pin(async move {
-            let _alive = alive;
-            while let Some(shared) = weak.upgrade() {
-                shared.sampler.sample(&shared);
-                // After the last look everything is at zero, and the next client starts another task.
-                if shared.sampler.clients().is_empty() {
-                    return;
-                }
-                drop(shared);
-                time.sleep(PERIOD).await;
-            }
-        }));
+        running.start(&*environment, || look(Arc::downgrade(shared), Arc::clone(&environment)));
     }
 
     fn clients(&self) -> MutexGuard<'_, Vec<ClientView>> {
@@ -94,11 +78,14 @@ impl Sampler {
     }
 }
 
-/// Says that nobody looks any more.
-struct Alive(Arc<AtomicBool>);
-
-impl Drop for Alive {
-    fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
+async fn look(shared: Weak<Shared>, environment: Arc<dyn Environment>) {
+    while let Some(shared) = shared.upgrade() {
+        shared.sampler.sample(&shared);
+        // After the last look everything is at zero, and the next client starts another task.
+        if shared.sampler.clients().is_empty() {
+            return;
+        }
+        drop(shared);
+        environment.sleep(PERIOD).await;
     }
 }

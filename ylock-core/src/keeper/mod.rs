@@ -30,7 +30,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 
 use crate::engine::{Engine, LossReason};
-use crate::environment::Environment;
+use crate::environment::{Caretaker, Environment};
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::Unlocked;
 use crate::key::Key;
@@ -63,7 +63,7 @@ pub(crate) struct Keeper {
     entries: AtomicUsize,
     schedule: Arc<Schedule>,
     /// Whether a task looks after renewals and orphans. It dies with its runtime, and is started anew by the next acquisition.
-    looked_after: Arc<AtomicBool>,
+    looked_after: Caretaker,
     /// Keys whose driver was dropped before it was done.
     orphans: Mutex<Vec<Key>>,
     closed: AtomicBool,
@@ -90,7 +90,7 @@ impl Keeper {
             hasher: Hasher::default(),
             entries: AtomicUsize::new(0),
             schedule: Arc::default(),
-            looked_after: Arc::default(),
+            looked_after: Caretaker::default(),
             orphans: Mutex::default(),
             closed: AtomicBool::new(false),
             drained: Notify::new(),
@@ -235,28 +235,13 @@ impl Keeper {
 
     /// Starts the task that renews, unless it runs.
     fn look_after(self: &Arc<Self>) {
-        if self.looked_after.load(Ordering::Acquire) || self.looked_after.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        let alive = Alive(Arc::clone(&self.looked_after));
-        let work = renewal::look_after(Arc::downgrade(self), Arc::clone(&self.schedule));
-        self.environment.spawn(Box::pin(async move {
-            let _alive = alive;
-            work.await;
-        }));
+        self.looked_after.start(&*self.environment, || {
+            renewal::look_after(Arc::downgrade(self), Arc::clone(&self.schedule))
+        });
     }
 
     fn longest_lease(&self) -> Duration {
         Duration::from_nanos(self.longest_lease.load(Ordering::Relaxed))
-    }
-}
-
-/// Says that nobody looks after the client any more.
-struct Alive(Arc<AtomicBool>);
-
-impl Drop for Alive {
-    fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
     }
 }
 

@@ -1,20 +1,35 @@
 //! Spans and warnings for the crate `tracing`.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use tracing::{Span, field};
 
 use super::{Acquisition, ClientView, End, Layer, Outcome};
-use crate::environment::{Environment, Moment};
+use crate::environment::{Caretaker, Environment, Moment};
 use crate::error::Result;
 use crate::key::Key;
 use crate::owner::Owner;
 
 /// Acquisitions are spread over this many locks, by number.
 const SHARDS: u64 = 16;
+
+/// A span of an acquisition, with fields that are filled later. A macro, because names of spans and fields must be known to the compiler.
+macro_rules! span {
+    ($name:literal, $acquisition:ident, $first:literal, $second:literal) => {
+        tracing::debug_span!(
+            $name,
+            "ylock.engine" = $acquisition.engine,
+            "ylock.group" = $acquisition.key.group(),
+            "ylock.name" = $acquisition.key.name(),
+            "ylock.mode" = %$acquisition.mode,
+            "ylock.owner" = %$acquisition.owner,
+            $first = field::Empty,
+            $second = field::Empty,
+        )
+    };
+}
 
 /// A span for each acquisition and for each hold, and a warning for those that take too long.
 ///
@@ -47,7 +62,7 @@ struct Shared {
     environment: OnceLock<Arc<dyn Environment>>,
     shards: [Mutex<HashMap<u64, Stay>>; SHARDS as usize],
     /// A task looks for those that take too long. It dies with its runtime, and is started anew by the next acquisition.
-    looked_after: Arc<AtomicBool>,
+    looked_after: Caretaker,
 }
 
 /// An acquisition that waits or is held.
@@ -86,7 +101,7 @@ impl TracingLayer {
             slow_hold,
             environment: OnceLock::new(),
             shards: Default::default(),
-            looked_after: Arc::default(),
+            looked_after: Caretaker::default(),
         }))
     }
 }
@@ -106,16 +121,7 @@ impl Layer for TracingLayer {
 
     fn acquiring(&self, acquisition: &Acquisition) -> Result<()> {
         self.0.look_after();
-        let span = tracing::debug_span!(
-            "ylock.acquire",
-            "ylock.engine" = acquisition.engine,
-            "ylock.group" = acquisition.key.group(),
-            "ylock.name" = acquisition.key.name(),
-            "ylock.mode" = %acquisition.mode,
-            "ylock.owner" = %acquisition.owner,
-            "ylock.outcome" = field::Empty,
-            "error.type" = field::Empty,
-        );
+        let span = span!("ylock.acquire", acquisition, "ylock.outcome", "error.type");
         self.0.begin(acquisition, span, false);
         Ok(())
     }
@@ -126,16 +132,7 @@ impl Layer for TracingLayer {
         match outcome {
             Outcome::Failed(error) => drop(waited.span.record("error.type", error.kind().as_str())),
             Outcome::Granted { .. } | Outcome::Reentered => {
-                let span = tracing::debug_span!(
-                    "ylock.hold",
-                    "ylock.engine" = acquisition.engine,
-                    "ylock.group" = acquisition.key.group(),
-                    "ylock.name" = acquisition.key.name(),
-                    "ylock.mode" = %acquisition.mode,
-                    "ylock.owner" = %acquisition.owner,
-                    "ylock.end" = field::Empty,
-                    "ylock.reason" = field::Empty,
-                );
+                let span = span!("ylock.hold", acquisition, "ylock.end", "ylock.reason");
                 span.follows_from(&waited.span);
                 self.0.begin(acquisition, span, true);
             }
@@ -187,17 +184,9 @@ impl Shared {
         };
         let thresholds = [self.slow_wait, self.slow_hold];
         let Some(shortest) = thresholds.into_iter().filter(|slow| !slow.is_zero()).min() else { return };
-        if self.looked_after.load(Ordering::Acquire) || self.looked_after.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        let alive = Alive(Arc::clone(&self.looked_after));
-        let (shared, environment) = (Arc::downgrade(self), Arc::clone(environment));
         let pause = (shortest / 4).clamp(Duration::from_millis(10), Duration::from_secs(1));
-        let work = look_for_slow(shared, Arc::clone(&environment), pause);
-        environment.spawn(Box::pin(async move {
-            let _alive = alive;
-            work.await;
-        }));
+        self.looked_after
+            .start(&**environment, || look_for_slow(Arc::downgrade(self), Arc::clone(environment), pause));
     }
 
     fn warn_of_slow(&self, now: Moment) {
@@ -236,14 +225,4 @@ async fn look_for_slow(shared: Weak<Shared>, environment: Arc<dyn Environment>, 
 
 fn lock(shard: &Mutex<HashMap<u64, Stay>>) -> MutexGuard<'_, HashMap<u64, Stay>> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Says that nobody looks any more.
-#[derive(Debug)]
-struct Alive(Arc<AtomicBool>);
-
-impl Drop for Alive {
-    fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
-    }
 }
