@@ -79,7 +79,7 @@ impl Environment for Clocks {
         self.world.spawn(self.actor, future);
     }
 
-    fn can_spawn(&self) -> bool {
+    fn enter(&self) -> bool {
         self.world.is_alive(self.actor)
     }
 }

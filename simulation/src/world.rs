@@ -147,6 +147,8 @@ impl World {
     pub fn end(&self) {
         let (events, tasks) = {
             let mut inner = self.inner();
+            // What is dropped here must not start anything again.
+            inner.actors.iter_mut().for_each(|actor| actor.is_dead = true);
             (std::mem::take(&mut inner.events), std::mem::take(&mut inner.tasks))
         };
         // Their drops may look at the world.

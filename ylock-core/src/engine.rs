@@ -143,8 +143,11 @@ pub struct Holding {
     /// The grant. Its mode is the one to show: [`Mode::Read`] also where `Write` was granted, to give up writing and go on
     /// reading.
     pub grant: Grant,
-    /// Somebody of this client who conflicts and waits behind it: shown in the queue, so that those elsewhere who
+    /// A waiter of this client that conflicts and waits behind it: announced in the queue, so that those elsewhere who
     /// come later stay behind. It stays the same from one holding to the next while it waits.
+    ///
+    /// Its place belongs to the grant. It goes when a later holding does not name it any more, when the grant is released without naming it
+    /// as `next`, is lost or lapses, and when it is released itself: an announced waiter that gave up keeps nobody out.
     pub next: Option<Request>,
 }
 
@@ -242,6 +245,9 @@ pub struct Waiter {
 /// - **One contender per key.** The caller never has two acquisitions of one key in flight or granted through one
 ///   engine object, and calls `release` for each before it starts the next. Renewals of a grant may overlap
 ///   with its release; the release wins.
+/// - **Runtimes end.** A call may be made in any runtime, and its future dropped with it. Then the same call is made again in another one:
+///   `acquire` with the same request goes on where it stood. What the engine does by itself goes through [`Environment::spawn`], and
+///   connections that died with a runtime are noticed as dead at the next request, not after a time.
 /// - **Exclusion.** While a grant with [`Mode::Write`] is valid there is no other valid grant of its key; while one with
 ///   [`Mode::Read`] is valid there is none with `Write`. Valid means: the lease, counted from
 ///   [`Grant::sent`] or the last [`Renewal::Renewed`], less the [margin](crate::Options::margin), has not passed.
@@ -270,9 +276,11 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     /// Contends for a key until it is granted; with [`Patience::Try`] answers `None` if it is not free.
     ///
     /// # Behavior
-    /// - Does not end with an error because of a short outage of the store while it waits in the queue; ends with
+    /// - Neither an outage of the store nor a pause of this process changes the kind of an answer while it is shorter than one lease of
+    ///   *running* time ([`Silence`](crate::silence::Silence)); a waiter that lost its place meanwhile joins again. It ends with
     ///   [`Unavailable`](crate::ErrorKind::Unavailable) when the store has not answered for about one lease.
     /// - A contender that stops being polled loses its place after one lease, and its claim with it.
+    /// - A revocation concerns holders: it never ends the call of a waiter.
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>>;
 
     /// Renews grants, each for another lease, and makes the store show what each [`Holding`] says. One answer
@@ -287,7 +295,15 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
 
     /// Gives back a grant, leaves the queue, or undoes an acquisition with unknown outcome.
     ///
-    /// With `next`, which the caller will `acquire` immediately afterwards, an engine may join the queue in the same trip.
+    /// With `next`, which the caller will `acquire` afterwards, an engine may join the queue in the same trip.
+    ///
+    /// # What becomes of `next`
+    /// - **Until when it is undone.** The store may have it as soon as a release that names it was sent, whatever the answer. The caller names
+    ///   the same one in every attempt. It acquires it when the release has succeeded; when it gives up, or nobody waits for it any
+    ///   more, it releases it, which undoes it for good: also against a copy of the earlier release that arrives a minute later.
+    /// - **From when its grant counts.** The store may let it in at once, and the caller may ask much later. Its grant is valid from the moment
+    ///   from which the store counts its lease, never from a later question: either that question makes the store count afresh, or
+    ///   [`Grant::sent`] is from before the first release that named it.
     ///
     /// # Behavior
     /// - Acts on this acquisition only, never on another one of the same key.

@@ -1,4 +1,5 @@
-//! How long an engine bears that its store does not answer: a short outage must not throw everybody out of the queue.
+//! How long an engine bears that its store does not answer: neither a short outage nor a pause of the process must throw waiters out of
+//! the queue.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,21 +9,29 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// However long the lease is: a store that is back should not be left alone for longer than this takes.
 const LONGEST_LEASE: Duration = Duration::from_secs(10);
-/// How often somebody asks again within a lease, more or less.
+/// How often a waiter asks again within a lease, more or less.
 const TRIES_PER_LEASE: u32 = 50;
+/// No step of a waiter, from one of its looks at the time to the next, counts for more than this part of the lease: a request takes less
+/// than that, so in a step that took longer the process was not running. While it was paused the store was not silent, nobody asked.
+const LONGEST_STEP: u32 = 3;
 
-/// Since when a store has not answered to somebody who waits; one lease is the most that is borne.
+/// For how long a store has not answered to a waiter, in *running* time of the process; one lease is the most that is borne.
 #[derive(Clone)]
 pub struct Silence<'a> {
     environment: &'a dyn Environment,
     lease: Duration,
+    /// The last answer.
     answered: Moment,
+    /// Running time between that and `counted`.
+    borne: Duration,
+    counted: Moment,
 }
 
 impl<'a> Silence<'a> {
     /// Begins now.
     pub fn new(environment: &'a dyn Environment, lease: Duration) -> Self {
-        Self { environment, lease, answered: environment.now() }
+        let now = environment.now();
+        Self { environment, lease, answered: now, borne: Duration::ZERO, counted: now }
     }
 
     /// The store has answered.
@@ -32,30 +41,124 @@ impl<'a> Silence<'a> {
 
     /// The store has answered, then or later.
     pub fn end_at(&mut self, moment: Moment) {
-        self.answered = self.answered.max(moment);
+        if moment <= self.answered {
+            return;
+        }
+        self.answered = moment;
+        self.borne = self.borne.min(self.counted.since(moment));
+        self.counted = self.counted.max(moment);
     }
 
     /// For how much longer it is borne.
     pub fn left(&self) -> Duration {
-        self.lease.saturating_sub(self.environment.now().since(self.answered))
+        self.lease.saturating_sub(self.borne + self.step())
     }
 
     /// Waits a little before the next try.
     ///
     /// # Errors
     /// The one that is to be borne, if the silence has lasted for a lease, or if waiting does not mend it.
-    pub async fn bear(&self, error: Error) -> Result<()> {
-        if error.kind() != ErrorKind::Unavailable || self.left().is_zero() {
+    pub async fn bear(&mut self, error: Error) -> Result<()> {
+        self.count();
+        let passes = matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Indeterminate);
+        if !passes || self.left().is_zero() {
             return Err(error);
         }
-        let pause = self.lease.min(LONGEST_LEASE) / TRIES_PER_LEASE;
-        self.environment.sleep(self.environment.jitter(pause)).await;
+        self.environment.sleep(self.environment.jitter(self.pause())).await;
         Ok(())
+    }
+
+    /// Ends when the silence has lasted for a lease.
+    ///
+    /// # Cancel safety
+    /// Can be dropped and called again: what was counted is kept.
+    pub async fn outlast(&mut self) {
+        while !self.left().is_zero() {
+            self.environment.sleep(self.pause().min(self.left())).await;
+            self.count();
+        }
+    }
+
+    fn pause(&self) -> Duration {
+        self.lease.min(LONGEST_LEASE) / TRIES_PER_LEASE
+    }
+
+    fn count(&mut self) {
+        self.borne += self.step();
+        self.counted = self.environment.now();
+    }
+
+    fn step(&self) -> Duration {
+        self.environment.now().since(self.counted).min(self.lease / LONGEST_STEP)
     }
 }
 
 impl fmt::Debug for Silence<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Silence").field("lease", &self.lease).field("answered", &self.answered).finish()
+        f.debug_struct("Silence").field("lease", &self.lease).field("left", &self.left()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::environment::SystemEnvironment;
+
+    const LEASE: Duration = Duration::from_secs(9);
+
+    fn away() -> Error {
+        Error::new(ErrorKind::Unavailable, "the store is away")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_outage_is_borne_for_one_lease() {
+        let environment = SystemEnvironment::on_tokio_clock();
+        let mut silence = Silence::new(&*environment, LEASE);
+        let before = environment.now();
+        while silence.bear(away()).await.is_ok() {}
+        let took = environment.now().since(before);
+        assert!(took >= LEASE && took < LEASE * 11 / 10, "{took:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pause_of_the_process_is_no_outage() {
+        let environment = SystemEnvironment::on_tokio_clock();
+        let mut silence = Silence::new(&*environment, LEASE);
+        tokio::time::advance(LEASE * 5).await;
+        silence.bear(away()).await.unwrap();
+        assert!(silence.left() > LEASE / 2, "{silence:?}");
+        tokio::time::advance(LEASE).await;
+        silence.bear(away()).await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_ends_the_silence_and_an_earlier_one_does_not() {
+        let environment = SystemEnvironment::on_tokio_clock();
+        let mut silence = Silence::new(&*environment, LEASE);
+        let before = environment.now();
+        tokio::time::advance(LEASE / 4).await;
+        silence.bear(away()).await.unwrap();
+        let borne = silence.left();
+        silence.end_at(before);
+        assert_eq!(silence.left(), borne);
+        silence.end();
+        assert_eq!(silence.left(), LEASE);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_waiting_does_not_mend_is_not_borne() {
+        let environment = SystemEnvironment::on_tokio_clock();
+        let mut silence = Silence::new(&*environment, LEASE);
+        let error = silence.bear(Error::new(ErrorKind::Config, "a wrong password")).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn outlasting_takes_one_lease_of_running_time_however_often_it_is_dropped() {
+        let environment = SystemEnvironment::on_tokio_clock();
+        let mut silence = Silence::new(&*environment, LEASE);
+        let before = environment.now();
+        while tokio::time::timeout(LEASE / 7, silence.outlast()).await.is_err() {}
+        assert!(environment.now().since(before) <= LEASE * 11 / 10);
     }
 }

@@ -69,8 +69,9 @@ impl Sampler {
             return;
         }
         let client = shared.sampler.clients().iter().find_map(ClientView::environment);
-        let Some(environment) = client.filter(|environment| environment.can_spawn()) else { return };
-        running.start(&*environment, || look(Arc::downgrade(shared), Arc::clone(&environment)));
+        let Some(environment) = client.filter(|environment| environment.enter()) else { return };
+        let (shared, time) = (Arc::downgrade(shared), Arc::clone(&environment));
+        running.start(&environment, move || Box::pin(look(Weak::clone(&shared), Arc::clone(&time))));
     }
 
     fn clients(&self) -> MutexGuard<'_, Vec<ClientView>> {

@@ -237,8 +237,8 @@ impl Environment for World {
         self.inner.spawn(future);
     }
 
-    fn can_spawn(&self) -> bool {
-        self.inner.can_spawn()
+    fn enter(&self) -> bool {
+        self.inner.enter()
     }
 }
 

@@ -191,7 +191,7 @@ impl Environment for Copied {
         self.inner.spawn(future);
     }
 
-    fn can_spawn(&self) -> bool {
-        self.inner.can_spawn()
+    fn enter(&self) -> bool {
+        self.inner.enter()
     }
 }

@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use super::Keeper;
 use crate::engine::{AcquisitionId, Request};
-use crate::environment::Moment;
 use crate::error::{Error, ErrorKind};
 use crate::key::Key;
 
-use super::entry::Step;
+use super::entry::{Entry, Leaving, Step, Store};
 
 /// The first pause before a release is tried again; doubled from then on.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
@@ -18,20 +17,27 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// A release is given up after one lease and not before so many attempts; if they hang, so many fit into it.
 const ATTEMPTS_PER_LEASE: u32 = 3;
 
-/// Runs the driver of one entry. If its task is dropped before it is done, because the runtime ends, the entry becomes an
-/// orphan, and whoever looks after the client next adopts it.
+/// Runs the driver of one entry. If its runtime ends before it is done, another one goes on elsewhere.
 pub(super) struct Driver {
     keeper: Arc<Keeper>,
     key: Key,
-    done: bool,
+    progress: Progress,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    Waits,
+    Began,
+    Done,
 }
 
 impl Driver {
     pub(super) fn new(keeper: Arc<Keeper>, key: Key) -> Self {
-        Self { keeper, key, done: false }
+        Self { keeper, key, progress: Progress::Waits }
     }
 
     pub(super) async fn run(mut self) {
+        self.progress = Progress::Began;
         loop {
             let step = self.keeper.change(&self.key, |entry, _, _| entry.step());
             match step {
@@ -45,11 +51,13 @@ impl Driver {
                         () = self.acquire(&request) => {}
                     }
                 }
-                Some(Step::Release { id, next, attempts }) => self.release(id, next.as_ref(), attempts).await,
+                Some(Step::Release { id, next, attempts, lease }) => {
+                    self.release(id, next.as_ref(), attempts, lease).await;
+                }
                 Some(Step::Nothing) | None => break,
             }
         }
-        self.done = true;
+        self.progress = Progress::Done;
     }
 
     async fn acquire(&self, request: &Request) {
@@ -61,7 +69,7 @@ impl Driver {
         });
     }
 
-    async fn release(&self, id: AcquisitionId, next: Option<&Request>, attempts: u32) {
+    async fn release(&self, id: AcquisitionId, next: Option<&Request>, attempts: u32, lease: Duration) {
         if attempts > 0 {
             let pause = FIRST_PAUSE.saturating_mul(1 << attempts.min(8)).min(LONGEST_PAUSE);
             let environment = self.keeper.environment();
@@ -74,7 +82,7 @@ impl Driver {
             biased;
             answer = self.keeper.engine().release(&self.key, id, next) => answer,
             // One attempt that hangs must not keep the key, and those who wait for it, for ever.
-            () = environment.sleep(self.keeper.longest_lease() / ATTEMPTS_PER_LEASE) => {
+            () = environment.sleep(lease / ATTEMPTS_PER_LEASE) => {
                 Err(Error::new(ErrorKind::Indeterminate, "the store did not answer a release"))
             }
         };
@@ -91,12 +99,11 @@ impl Driver {
     fn release_failed(&self, id: AcquisitionId, error: Error) {
         let error = self.keeper.about(&self.key, error);
         tracing::debug!(%error, "a release failed");
-        let bound = self.keeper.longest_lease();
         self.keeper.change(&self.key, |entry, context, effects| {
-            let Some((since, attempts)) = entry.leaving(id) else { return };
-            *attempts += 1;
+            let Some(leaving) = entry.leaving(id) else { return };
+            leaving.attempts += 1;
             // The time alone proves nothing: a process that was paused in its first attempt has not asked for a lease.
-            if context.now().since(since) >= bound && *attempts >= ATTEMPTS_PER_LEASE {
+            if context.now().since(leaving.since) >= leaving.lease && leaving.attempts >= ATTEMPTS_PER_LEASE {
                 let message =
                     "the store did not confirm a release for one lease; it frees the lock by itself";
                 let error = self
@@ -109,22 +116,34 @@ impl Driver {
     }
 }
 
-impl super::entry::Entry {
-    /// Since when this release is tried, and how often it has failed.
-    fn leaving(&mut self, id: AcquisitionId) -> Option<(Moment, &mut u32)> {
+impl Entry {
+    /// The release of this acquisition, if that is what is under way.
+    fn leaving(&mut self, id: AcquisitionId) -> Option<&mut Leaving> {
         match &mut self.store {
-            super::entry::Store::Releasing(leaving) if leaving.id == id => {
-                Some((leaving.since, &mut leaving.attempts))
-            }
+            Store::Releasing(leaving) if leaving.id == id => Some(leaving),
             _ => None,
+        }
+    }
+
+    /// A driver was dropped in the middle, because its runtime ended.
+    fn driver_dropped(&mut self) {
+        // What it was asking for may have happened.
+        if let Store::Releasing(leaving) = &mut self.store {
+            leaving.attempts += 1;
         }
     }
 }
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        if !self.done {
-            self.keeper.abandon(&self.key);
+        match self.progress {
+            Progress::Done => {}
+            Progress::Began => {
+                self.keeper.change(&self.key, |entry, _, _| entry.driver_dropped());
+                self.keeper.drive(&self.key);
+            }
+            // It is dropped unpolled only where nothing will ever run again.
+            Progress::Waits => drop(self.keeper.change(&self.key, |entry, _, _| entry.driven = false)),
         }
     }
 }

@@ -61,7 +61,7 @@ impl Effects {
     /// Does everything.
     pub(super) fn happen(self, keeper: &Arc<Keeper>, key: &Key) {
         if let Some(turn) = self.renew {
-            keeper.schedule.push(key, turn);
+            keeper.schedule.push(key, turn, keeper.len());
         }
         for (reply, hold, mode, way) in self.grants {
             let acquired = Acquired { hold, mode, way, keeper: Arc::clone(keeper), spent: false };

@@ -91,8 +91,11 @@ pub(super) struct Granted {
     fresh: bool,
     /// Others went first in the store.
     waited: bool,
-    /// A local waiter that conflicts, as the store was last told to show it.
+    /// A local waiter that conflicts, as the store shall show it.
     pub(super) next: Option<Request>,
+    /// Whether renewals name it. Not after one that failed: what the store has against the announcement must not cost the holders
+    /// their lock.
+    pub(super) announces: bool,
     /// When the store last told whether somebody conflicting waits elsewhere.
     looked: Moment,
     pub(super) renewing: bool,
@@ -107,7 +110,11 @@ pub(super) struct Granted {
 #[derive(Debug)]
 pub(super) struct Leaving {
     pub(super) id: AcquisitionId,
+    /// What follows in the same trip. The store may have it as soon as the release was sent once, whatever the answer: it stays the
+    /// same in every attempt, and is undone if the release is given up.
     pub(super) next: Option<Request>,
+    /// After it the store has freed what is not given back.
+    pub(super) lease: Duration,
     pub(super) since: Moment,
     pub(super) attempts: u32,
     /// It was granted.
@@ -183,7 +190,7 @@ pub(super) struct Waiter {
 /// What to do next in the store.
 pub(super) enum Step {
     Acquire(Request, Arc<Notify>),
-    Release { id: AcquisitionId, next: Option<Request>, attempts: u32 },
+    Release { id: AcquisitionId, next: Option<Request>, attempts: u32, lease: Duration },
     Nothing,
 }
 
@@ -410,7 +417,7 @@ impl Entry {
     }
 
     /// Begins to give back what the store has of us.
-    fn leave(
+    pub(super) fn leave(
         &mut self,
         context: &Context<'_>,
         id: AcquisitionId,
@@ -418,8 +425,9 @@ impl Entry {
         next: Option<Request>,
         effects: &mut Effects,
     ) {
-        let held = matches!(self.store, Store::Granted(_));
-        let leaving = Leaving { id, next, since: context.now(), attempts: 0, held, result, done: Vec::new() };
+        let (held, lease) = (matches!(self.store, Store::Granted(_)), self.store.lease());
+        let leaving =
+            Leaving { id, next, lease, since: context.now(), attempts: 0, held, result, done: Vec::new() };
         self.store = Store::Releasing(leaving);
         self.ensure_driven(effects);
     }
@@ -466,6 +474,7 @@ impl Entry {
             written: false,
             fresh: true,
             next: None,
+            announces: true,
             renewing: false,
             renew_again: false,
             turn: 0,
@@ -486,7 +495,7 @@ impl Entry {
         self.advance(context, effects);
     }
 
-    /// The store could not be asked, or nobody knows what it did: everybody who waits is told, and the attempt is undone.
+    /// The store could not be asked, or it is unknown what it did: the attempt is undone, and those whose patience it was are told.
     pub(super) fn failed(
         &mut self,
         context: &Context<'_>,
@@ -494,12 +503,38 @@ impl Entry {
         error: &Error,
         effects: &mut Effects,
     ) {
-        match &self.store {
-            Store::Contending(contender) if contender.request.id == id => {}
+        let lease = match &self.store {
+            Store::Contending(contender) if contender.request.id == id => contender.request.lease,
             _ => return,
+        };
+        // What is wrong with a request is the fault of the waiter that it was made for, and of no other.
+        if matches!(error.kind(), ErrorKind::Config | ErrorKind::Invalid) {
+            if let Some(first) = self.queue.pop_front() {
+                effects.fail(first, error.clone());
+            }
+        } else {
+            self.fail_those_who_waited(context, lease, error, effects);
         }
-        self.fail_all(error, effects);
         self.leave(context, id, Unlocked::Released, None, effects);
+    }
+
+    /// The store has not answered for this lease: those fail who would not wait for it longer, and the others go on.
+    pub(super) fn fail_those_who_waited(
+        &mut self,
+        context: &Context<'_>,
+        lease: Duration,
+        error: &Error,
+        effects: &mut Effects,
+    ) {
+        let now = context.now();
+        for waiter in std::mem::take(&mut self.queue) {
+            let patience = waiter.options.lease();
+            if waiter.tries || patience <= lease || now.since(waiter.arrived) >= patience {
+                effects.fail(waiter, error.clone());
+            } else {
+                self.queue.push_back(waiter);
+            }
+        }
     }
 
     pub(super) fn fail_all(&mut self, error: &Error, effects: &mut Effects) {
@@ -514,13 +549,28 @@ impl Entry {
             Store::Contending(contender) => {
                 Step::Acquire(contender.request.clone(), Arc::clone(&contender.cancel))
             }
-            Store::Releasing(leaving) => {
-                Step::Release { id: leaving.id, next: leaving.next.clone(), attempts: leaving.attempts }
-            }
+            Store::Releasing(leaving) => Step::Release {
+                id: leaving.id,
+                next: leaving.next.clone(),
+                attempts: leaving.attempts,
+                lease: leaving.lease,
+            },
             Store::Absent | Store::Granted(_) => {
                 self.driven = false;
                 Step::Nothing
             }
+        }
+    }
+}
+
+impl Store {
+    /// How long the store keeps what it has of us, if it hears nothing more.
+    pub(super) fn lease(&self) -> Duration {
+        match self {
+            Self::Absent => Duration::ZERO,
+            Self::Contending(contender) => contender.request.lease,
+            Self::Granted(granted) => granted.grant.lease,
+            Self::Releasing(leaving) => leaving.lease,
         }
     }
 }
@@ -563,7 +613,9 @@ impl Granted {
         self.looked = asked;
         self.grant.sent = sent;
         self.grant.contended = contended;
-        if self.renew_again {
+        // The next one names it again.
+        let announces = std::mem::replace(&mut self.announces, true);
+        if self.renew_again || (!announces && self.next.is_some()) {
             self.schedule(Moment::ZERO, effects);
         } else {
             self.schedule(next_renewal(&self.grant), effects);

@@ -130,7 +130,7 @@ impl Entry {
         self.advance(context, effects);
     }
 
-    /// A release was not confirmed for a whole lease: the store frees it by itself.
+    /// A release was not confirmed for a whole lease: the store frees it by itself. What it may have let in behind it is undone.
     pub(super) fn gave_up(
         &mut self,
         context: &Context<'_>,
@@ -141,11 +141,18 @@ impl Entry {
         let Some(leaving) = self.take_leaving(id) else { return };
         leaving.tell(context, false, effects);
         effects.done.extend(leaving.done.into_iter().map(|done| (done, Err(error.clone()))));
-        // They have sent nothing yet, so nothing about them is unknown.
         let unavailable =
             Error::new(ErrorKind::Unavailable, "the store does not answer").with_source(error.clone());
-        self.fail_all(&unavailable.with_key(context.key), effects);
-        self.advance(context, effects);
+        let unavailable = unavailable.with_key(context.key);
+        self.fail_those_who_waited(context, leaving.lease, &unavailable, effects);
+        match leaving.next {
+            Some(next) => {
+                let id = next.id;
+                self.store = Store::Contending(Contender { request: next, cancel: Arc::default() });
+                self.leave(context, id, Unlocked::Released, None, effects);
+            }
+            None => self.advance(context, effects),
+        }
     }
 
     /// Ends a release. The entry is `Absent` then.

@@ -24,7 +24,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
@@ -62,15 +62,11 @@ pub(crate) struct Keeper {
     /// How many entries there are in all shards.
     entries: AtomicUsize,
     schedule: Arc<Schedule>,
-    /// Whether a task looks after renewals and orphans. It dies with its runtime, and is started anew by the next acquisition.
+    /// The task that renews.
     looked_after: Caretaker,
-    /// Keys whose driver was dropped before it was done.
-    orphans: Mutex<Vec<Key>>,
     closed: AtomicBool,
     drained: Notify,
     next_number: AtomicU64,
-    /// The longest lease that was ever asked for, in nanoseconds: after it the store has freed whatever was left.
-    longest_lease: AtomicU64,
     watchers: Watchers,
     /// The client as those who watch see it.
     view: ClientView,
@@ -91,11 +87,9 @@ impl Keeper {
             entries: AtomicUsize::new(0),
             schedule: Arc::default(),
             looked_after: Caretaker::default(),
-            orphans: Mutex::default(),
             closed: AtomicBool::new(false),
             drained: Notify::new(),
             next_number: AtomicU64::new(0),
-            longest_lease: AtomicU64::new(0),
         })
     }
 
@@ -133,8 +127,10 @@ impl Keeper {
     /// Gives everything back, and waits for it.
     pub(crate) async fn close(self: &Arc<Self>) {
         let first = !self.closed.swap(true, Ordering::SeqCst);
+        let mut longest_lease = Duration::ZERO;
         for key in self.keys() {
             self.change(&key, |entry, context, effects| {
+                longest_lease = longest_lease.max(entry.store.lease());
                 entry.fail_all(&closed(), effects);
                 if matches!(entry.store, Store::Granted(_)) {
                     entry.lose(context, LossReason::Closed, effects);
@@ -143,13 +139,12 @@ impl Keeper {
                 }
             });
         }
-        self.look_after();
         tokio::select! {
             // What is over is over, also in the last moment. Neither can starve the other: each ends the wait.
             biased;
             () = self.wait_until_drained() => {}
-            // Releases give up after one lease; this bound is for those whose runtime is gone.
-            () = self.environment.sleep(self.longest_lease().saturating_mul(2)) => {}
+            // Releases give up after one lease; this bound is for those that wait for a runtime which does not run.
+            () = self.environment.sleep(longest_lease.saturating_mul(2)) => {}
         }
         if first && let Err(error) = self.engine.close().await {
             tracing::warn!(%error, "the engine was not closed cleanly");
@@ -211,37 +206,19 @@ impl Keeper {
 
     /// Starts the driver of an entry.
     fn drive(self: &Arc<Self>, key: &Key) {
-        // Made before it is spawned: where nobody can run it, it is dropped, and that must be noticed.
         let driver = Driver::new(Arc::clone(self), key.clone());
         self.environment.spawn(Box::pin(driver.run()));
     }
 
-    /// A driver was dropped before it was done.
-    fn abandon(self: &Arc<Self>, key: &Key) {
-        if let Some(entry) = lock(self.shard(key)).get_mut(key) {
-            entry.driven = false;
-        }
-        self.orphans.lock().unwrap_or_else(PoisonError::into_inner).push(key.clone());
-        self.schedule.wake.notify_one();
-    }
-
-    /// Goes on with the entries whose driver was dropped.
-    fn adopt_orphans(self: &Arc<Self>) {
-        let orphans = std::mem::take(&mut *self.orphans.lock().unwrap_or_else(PoisonError::into_inner));
-        for key in orphans {
-            self.change(&key, |entry, context, effects| entry.advance(context, effects));
-        }
-    }
-
     /// Starts the task that renews, unless it runs.
     fn look_after(self: &Arc<Self>) {
-        self.looked_after.start(&*self.environment, || {
-            renewal::look_after(Arc::downgrade(self), Arc::clone(&self.schedule))
+        if self.looked_after.is_running() {
+            return;
+        }
+        let (keeper, schedule) = (Arc::downgrade(self), Arc::clone(&self.schedule));
+        self.looked_after.start(&self.environment, move || {
+            Box::pin(renewal::look_after(Weak::clone(&keeper), Arc::clone(&schedule)))
         });
-    }
-
-    fn longest_lease(&self) -> Duration {
-        Duration::from_nanos(self.longest_lease.load(Ordering::Relaxed))
     }
 }
 

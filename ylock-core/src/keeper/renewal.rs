@@ -2,14 +2,14 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::Keeper;
 use super::effects::Effects;
-use super::entry::{Context, Entry, Store};
+use super::entry::{Context, Entry, Granted, Store};
+use super::{Keeper, lock};
 use crate::engine::{AcquisitionId, Grant, Holding, LossReason, Renewal};
 use crate::environment::Moment;
 use crate::error::Result;
@@ -18,8 +18,11 @@ use crate::layer::{Happened, Renewed};
 
 /// Renewals per lease.
 const RENEWALS: u32 = 3;
-/// After a renewal that failed, the next try comes after this part of the lease.
+/// After a renewal that failed, the next try comes this part of the lease after that one began, or at once if it took longer: a lease
+/// has room for a few requests that nobody answers, and none for pauses between them.
 const RETRY_PART: u32 = 12;
+/// So many stale moments are not worth a look at all of them.
+const STALE: usize = 256;
 /// The most grants in one call of the engine: a bound on what one slow call can delay.
 const BATCH: usize = 256;
 /// The longest sleep while something is held: timers may stand still while the machine is suspended, and the
@@ -55,18 +58,40 @@ struct Due {
 }
 
 impl Schedule {
-    pub(super) fn push(&self, key: &Key, turn: Turn) {
-        let mut heap = self.heap.lock().unwrap_or_else(PoisonError::into_inner);
+    /// `grants`: as many as there may be at most.
+    pub(super) fn push(&self, key: &Key, turn: Turn, grants: usize) {
+        let mut heap = self.heap();
         let earlier = heap.peek().is_none_or(|Reverse(first)| turn.at < first.at);
         heap.push(Reverse(Due { at: turn.at, number: turn.number, id: turn.id, key: key.clone() }));
+        let wakes = earlier || is_overgrown(heap.len(), grants);
         drop(heap);
-        if earlier {
+        if wakes {
             self.wake.notify_one();
         }
     }
 
+    /// How many moments are kept, the stale ones among them.
+    pub(super) fn len(&self) -> usize {
+        self.heap().len()
+    }
+
+    /// Forgets what is stale, if that is most of it: a lock that is given back within its lease would otherwise be kept for a third of
+    /// it, and with long leases that is for ever. Rare enough that it costs each grant no more than a look at it once or twice.
+    fn tidy(&self, grants: usize, is_current: impl Fn(&Due) -> bool) {
+        let all = {
+            let mut heap = self.heap();
+            if !is_overgrown(heap.len(), grants) {
+                return;
+            }
+            std::mem::take(&mut *heap)
+        };
+        // Outside the lock: a shard is locked for each, and somebody who has locked a shard may push.
+        let mut current: BinaryHeap<_> = all.into_iter().filter(|Reverse(due)| is_current(due)).collect();
+        self.heap().append(&mut current);
+    }
+
     fn pop_due(&self, now: Moment) -> Vec<Due> {
-        let mut heap = self.heap.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut heap = self.heap();
         let mut due = Vec::new();
         while heap.peek().is_some_and(|Reverse(first)| first.at <= now) {
             due.extend(heap.pop().map(|Reverse(first)| first));
@@ -75,17 +100,25 @@ impl Schedule {
     }
 
     fn next(&self) -> Option<Moment> {
-        let heap = self.heap.lock().unwrap_or_else(PoisonError::into_inner);
-        heap.peek().map(|Reverse(first)| first.at)
+        self.heap().peek().map(|Reverse(first)| first.at)
     }
+
+    fn heap(&self) -> MutexGuard<'_, BinaryHeap<Reverse<Due>>> {
+        self.heap.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether most of so many moments must be stale: each grant has one that is not.
+fn is_overgrown(moments: usize, grants: usize) -> bool {
+    moments > 2 * grants + STALE
 }
 
 /// Looks after all grants of a client until the client is gone.
 pub(super) async fn look_after(keeper: Weak<Keeper>, schedule: Arc<Schedule>) {
     while let Some(keeper) = keeper.upgrade() {
-        keeper.adopt_orphans();
         let environment = Arc::clone(keeper.environment());
         let now = environment.now();
+        schedule.tidy(keeper.len(), |due| keeper.is_current(due));
         let due = schedule.pop_due(now);
         // What is due at once has no plan that it could be late for.
         let planned = due.iter().map(|due| due.at).filter(|at| *at > Moment::ZERO).min();
@@ -146,14 +179,22 @@ impl Keeper {
     fn due(self: &Arc<Self>, due: &Due) -> Option<Holding> {
         self.change(&due.key, |entry, context, effects| entry.due(context, due, effects)).flatten()
     }
+
+    fn is_current(&self, due: &Due) -> bool {
+        lock(self.shard(&due.key)).get(&due.key).is_some_and(|entry| entry.current(due).is_some())
+    }
 }
 
 impl Entry {
+    /// The grant that this turn is for, unless it is stale.
+    fn current(&self, due: &Due) -> Option<&Granted> {
+        let Store::Granted(granted) = &self.store else { return None };
+        (granted.grant.id == due.id && granted.turn == due.number).then_some(&**granted)
+    }
+
     fn due(&mut self, context: &Context<'_>, due: &Due, effects: &mut Effects) -> Option<Holding> {
+        self.current(due)?;
         let Store::Granted(granted) = &mut self.store else { return None };
-        if granted.grant.id != due.id || granted.turn != due.number {
-            return None;
-        }
         if !granted.validity.is_valid() {
             self.lose(context, LossReason::Lapsed, effects);
             return None;
@@ -164,7 +205,8 @@ impl Entry {
             return None;
         }
         granted.renew_again = false;
-        let holding = Holding { grant: granted.grant.clone(), next: granted.next.clone() };
+        let next = granted.next.clone().filter(|_| granted.announces);
+        let holding = Holding { grant: granted.grant.clone(), next };
         Some(holding)
     }
 
@@ -209,7 +251,8 @@ impl Entry {
             Ok(Renewal::Lost(reason)) => self.lose(context, reason, effects),
             Err(error) => {
                 tracing::debug!(key = ?context.key, %error, "a renewal failed; it is tried again until the lease ends");
-                let retry = context.now().plus(granted.grant.lease / RETRY_PART);
+                granted.announces = false;
+                let retry = asked.plus(granted.grant.lease / RETRY_PART).max(context.now());
                 granted.schedule(retry.min(granted.validity.until()), effects);
             }
         }

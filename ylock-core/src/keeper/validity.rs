@@ -10,8 +10,10 @@ use crate::engine::{AcquisitionId, Grant, LossReason, valid_until};
 use crate::environment::{Environment, Moment};
 use crate::key::Key;
 
-/// Ended for good. No clock ever shows a moment before it, so a comparison with it always says "over".
+/// Ended for good, because the lease ran out. No clock ever shows a moment before it, so a comparison with it always says "over".
 const OVER: u64 = 0;
+/// Ended for good, because it was given back or lost. So early that a comparison with it says "over", too.
+const FINISHED: u64 = 1;
 
 /// The validity of one grant, shared by everybody who holds under it.
 #[derive(Debug)]
@@ -20,9 +22,9 @@ pub(crate) struct Validity {
     pub(crate) id: AcquisitionId,
     environment: Arc<dyn Environment>,
     lease: Duration,
-    /// Nanoseconds of the environment's clock, or [`OVER`]. Once `OVER`, never anything else: whoever sees that the
-    /// moment has passed writes `OVER` before it says so, and a renewal only ever replaces a moment that
-    /// has not passed.
+    /// Nanoseconds of the environment's clock, [`OVER`] or [`FINISHED`]. Once one of those, never a moment again: whoever sees
+    /// that the moment has passed writes `OVER` before it says so, and a renewal only ever replaces a moment
+    /// that has not passed.
     until: AtomicU64,
     lost: OnceLock<LossReason>,
     lost_signal: Notify,
@@ -49,19 +51,22 @@ impl Validity {
 
     /// How much longer the grant may be relied on; zero for good once it is zero.
     pub(crate) fn remaining(&self) -> Duration {
-        let until = self.until.load(Ordering::Acquire);
-        let now = self.environment.now();
-        let remaining = Moment::from_nanos(until).since(now);
-        // A renewal may have won the race for a moment that passed since `until` was read: look again.
-        if remaining.is_zero() && until != OVER && !self.replace(until, OVER) {
-            return self.remaining();
+        loop {
+            let until = self.until.load(Ordering::Acquire);
+            let remaining = Moment::from_nanos(until).since(self.environment.now());
+            // A renewal may have won the race for a moment that passed since `until` was read: then it is looked at again.
+            if !remaining.is_zero() || until <= FINISHED || self.replace(until, OVER) {
+                return remaining;
+            }
         }
-        remaining
     }
 
     /// When the validity ends unless it is renewed; [`Moment::ZERO`] if it has ended.
     pub(crate) fn until(&self) -> Moment {
-        Moment::from_nanos(self.until.load(Ordering::Acquire))
+        match self.until.load(Ordering::Acquire) {
+            OVER | FINISHED => Moment::ZERO,
+            until => Moment::from_nanos(until),
+        }
     }
 
     /// Prolongs the validity to one lease after `sent`. Answers `false`, and changes nothing, if it has ended: a
@@ -89,7 +94,7 @@ impl Validity {
 
     /// Ends the validity because the grant is given back.
     pub(crate) fn finish(&self) {
-        self.until.store(OVER, Ordering::Release);
+        self.until.store(FINISHED, Ordering::Release);
     }
 
     pub(crate) fn loss(&self) -> Option<LossReason> {
@@ -100,10 +105,26 @@ impl Validity {
     pub(crate) async fn lost(&self) -> LossReason {
         loop {
             let signal = self.lost_signal.notified();
+            let remaining = self.remaining();
             if let Some(reason) = self.loss() {
                 return reason;
             }
-            signal.await;
+            if remaining.is_zero() && self.until.load(Ordering::Acquire) == OVER {
+                self.lose(LossReason::Lapsed);
+                continue;
+            }
+            // Given back: only a loss that is just being written down can still ring.
+            if remaining.is_zero() {
+                signal.await;
+                continue;
+            }
+            tokio::select! {
+                // Either order is right: both lead to the same look.
+                biased;
+                () = signal => {}
+                // The end of the lease is seen without anybody's help: the task that renews may not be running.
+                () = self.environment.sleep(remaining) => {}
+            }
         }
     }
 

@@ -75,7 +75,7 @@ impl Keeper {
 
     fn queue_up(self: &Arc<Self>, ask: Ask<'_>) -> Result<Entered> {
         ask.options.check()?;
-        if !self.environment.can_spawn() {
+        if !self.environment.enter() {
             return Err(Error::new(ErrorKind::Invalid, "locks are acquired inside a tokio runtime"));
         }
         self.look_after();
@@ -109,8 +109,6 @@ impl Keeper {
     }
 
     fn waiter(&self, ask: &Ask<'_>, tries: bool) -> (Waiter, oneshot::Receiver<Reply>) {
-        let lease = u64::try_from(ask.options.lease().as_nanos()).unwrap_or(u64::MAX);
-        self.longest_lease.fetch_max(lease, Ordering::Relaxed);
         let (reply, answer) = oneshot::channel();
         let strict = ask.options.fairness() == Fairness::Strict;
         let waiter = Waiter {

@@ -179,14 +179,16 @@ impl Shared {
 
     /// Starts the task that looks for those that take too long, unless it runs.
     fn look_after(self: &Arc<Self>) {
-        let Some(environment) = self.environment.get().filter(|environment| environment.can_spawn()) else {
+        let Some(environment) = self.environment.get().filter(|environment| environment.enter()) else {
             return;
         };
         let thresholds = [self.slow_wait, self.slow_hold];
         let Some(shortest) = thresholds.into_iter().filter(|slow| !slow.is_zero()).min() else { return };
         let pause = (shortest / 4).clamp(Duration::from_millis(10), Duration::from_secs(1));
-        self.looked_after
-            .start(&**environment, || look_for_slow(Arc::downgrade(self), Arc::clone(environment), pause));
+        let (open, time) = (Arc::downgrade(self), Arc::clone(environment));
+        self.looked_after.start(environment, move || {
+            Box::pin(look_for_slow(Weak::clone(&open), Arc::clone(&time), pause))
+        });
     }
 
     fn warn_of_slow(&self, now: Moment) {

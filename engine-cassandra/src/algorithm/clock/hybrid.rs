@@ -156,7 +156,7 @@ mod tests {
 
         fn spawn(&self, _: BoxFuture) {}
 
-        fn can_spawn(&self) -> bool {
+        fn enter(&self) -> bool {
             false
         }
     }

@@ -1,0 +1,213 @@
+//! Where the background work of a client runs: in the runtimes in which the client is used, and on a thread of its own where none of
+//! them is left.
+//!
+//! A runtime that ends drops its tasks, wherever they stand, and says nothing to those who spawned them. So each task is a [`Carried`]
+//! one, whose drop notices the end: what was not polled yet is carried on to another runtime, and what was polled finds, when its own
+//! drop starts it again, that this runtime is not used any more.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::task::{Context, Poll};
+
+use arc_swap::ArcSwap;
+use tokio::runtime::{Builder, Handle, Id, RuntimeFlavor};
+use tokio::sync::oneshot;
+
+use super::BoxFuture;
+
+/// See the [module](self).
+pub(super) struct Runtimes {
+    /// Those that live, in the order in which the client came to them. Read in every acquisition, so without a lock.
+    known: ArcSwap<Vec<Arc<Known>>>,
+    /// Whether a current-thread runtime of the caller is preferred to the client's own thread. Its tasks run only while the caller is
+    /// inside `block_on`, but the thread does not know its clock, which a test may have paused.
+    prefers_callers: bool,
+    own: OnceLock<Option<OwnThread>>,
+    /// Only one starts the thread.
+    starting: Mutex<()>,
+}
+
+/// A runtime that lives.
+struct Known {
+    handle: Handle,
+    /// Dropped with this: ends the task that waits for the end of the runtime.
+    _watched: oneshot::Sender<()>,
+}
+
+/// A thread with a runtime, which ends with this.
+struct OwnThread {
+    handle: Handle,
+    _stop: oneshot::Sender<()>,
+}
+
+impl Runtimes {
+    pub(super) fn new(prefers_callers: bool) -> Self {
+        Self { known: ArcSwap::default(), prefers_callers, own: OnceLock::new(), starting: Mutex::default() }
+    }
+
+    /// Remembers the runtime of the caller. Answers whether there is one.
+    pub(super) fn enter(self: &Arc<Self>) -> bool {
+        let current = Handle::try_current();
+        if let Ok(handle) = &current
+            && !self.knows(handle.id())
+        {
+            self.remember(handle.clone());
+        }
+        current.is_ok()
+    }
+
+    /// Runs a future in the runtime of the caller, or in another one if that has ended.
+    pub(super) fn spawn(self: &Arc<Self>, future: BoxFuture) {
+        let Some(handle) = self.choose() else {
+            tracing::error!(
+                "no thread can be started for the background work of a client; some of it is dropped"
+            );
+            return;
+        };
+        let carried = Carried {
+            future: Some(future),
+            progress: Progress::Waits,
+            runtime: handle.id(),
+            runtimes: Arc::downgrade(self),
+        };
+        start(&handle, carried);
+    }
+
+    /// That of the caller; otherwise one that runs by itself; otherwise the thread of the client's own.
+    fn choose(self: &Arc<Self>) -> Option<Handle> {
+        if let Ok(current) = Handle::try_current() {
+            // One that is just ending is forgotten in the same moment.
+            self.enter();
+            if self.knows(current.id()) {
+                return Some(current);
+            }
+        }
+        let known = self.known.load();
+        let latest = |flavor: RuntimeFlavor| {
+            let found = known.iter().rev().find(|known| known.handle.runtime_flavor() == flavor);
+            found.map(|known| known.handle.clone())
+        };
+        latest(RuntimeFlavor::MultiThread)
+            .or_else(|| latest(RuntimeFlavor::CurrentThread).filter(|_| self.prefers_callers))
+            .or_else(|| self.own())
+    }
+
+    fn knows(&self, id: Id) -> bool {
+        self.known.load().iter().any(|known| known.handle.id() == id)
+    }
+
+    fn remember(self: &Arc<Self>, handle: Handle) {
+        let (watched, ended) = oneshot::channel::<()>();
+        let (id, runtimes) = (handle.id(), Arc::downgrade(self));
+        let known = Arc::new(Known { handle: handle.clone(), _watched: watched });
+        self.known.rcu(|all| {
+            all.iter().filter(|other| other.handle.id() != id).chain([&known]).cloned().collect::<Vec<_>>()
+        });
+        let watch = Watch { id, runtimes };
+        start(&handle, async move {
+            let mut watch = watch;
+            drop(ended.await);
+            // Forgotten already: by then it may be known anew, by somebody else's hand.
+            watch.runtimes = Weak::new();
+        });
+    }
+
+    fn forget(&self, id: Id) {
+        self.known.rcu(|all| all.iter().filter(|known| known.handle.id() != id).cloned().collect::<Vec<_>>());
+    }
+
+    fn own(&self) -> Option<Handle> {
+        let _only_one = self.starting.lock().unwrap_or_else(PoisonError::into_inner);
+        self.own.get_or_init(OwnThread::start).as_ref().map(|own| own.handle.clone())
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "this is the seam that everybody else uses")]
+fn start(handle: &Handle, future: impl Future<Output = ()> + Send + 'static) {
+    drop(handle.spawn(future));
+}
+
+impl OwnThread {
+    fn start() -> Option<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build().ok()?;
+        let handle = runtime.handle().clone();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let work = move || drop(runtime.block_on(stopped));
+        std::thread::Builder::new().name("ylock".to_owned()).spawn(work).ok()?;
+        Some(Self { handle, _stop: stop })
+    }
+}
+
+/// Waits for the end of a runtime: dropped with it.
+struct Watch {
+    id: Id,
+    runtimes: Weak<Runtimes>,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if let Some(runtimes) = self.runtimes.upgrade() {
+            runtimes.forget(self.id);
+        }
+    }
+}
+
+/// How far a task has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// It was never polled: it has no ties to a runtime.
+    Waits,
+    /// It is being polled; dropped like that, it has panicked.
+    Polled,
+    /// It was polled and goes on.
+    Began,
+}
+
+/// A task, and in which runtime it is.
+struct Carried {
+    /// Nothing when it is done.
+    future: Option<BoxFuture>,
+    progress: Progress,
+    runtime: Id,
+    /// Weak: a task that is left behind does not keep the client's thread alive.
+    runtimes: Weak<Runtimes>,
+}
+
+impl Future for Carried {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        self.progress = Progress::Polled;
+        let answer = self.future.as_mut().map_or(Poll::Ready(()), |future| future.as_mut().poll(context));
+        self.progress = Progress::Began;
+        if answer.is_ready() {
+            self.future = None;
+        }
+        answer
+    }
+}
+
+impl Drop for Carried {
+    fn drop(&mut self) {
+        let (Some(future), Some(runtimes)) = (self.future.take(), self.runtimes.upgrade()) else { return };
+        if self.progress == Progress::Polled {
+            return;
+        }
+        // Before the future is carried on, or its own drop starts it again: neither must come back here.
+        runtimes.forget(self.runtime);
+        if self.progress == Progress::Waits {
+            runtimes.spawn(future);
+        }
+    }
+}
+
+impl fmt::Debug for Runtimes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runtimes")
+            .field("known", &self.known.load().len())
+            .field("own_thread", &self.own.get().is_some())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,88 @@
+//! The environment of a real machine.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::runtimes::Runtimes;
+use super::{BoxFuture, Environment, Moment};
+
+/// The environment of a real machine: tokio's timers and tasks, the operating system's randomness, and, for
+/// validity, `CLOCK_BOOTTIME` where there is one.
+///
+/// Background work runs in the runtimes in which the client is used; where none of them is left, on a thread of the client's own.
+#[derive(Debug)]
+pub struct SystemEnvironment {
+    clock: ClockSource,
+    runtimes: Arc<Runtimes>,
+}
+
+/// Which clock tells the moments.
+#[derive(Debug)]
+enum ClockSource {
+    /// Counts suspend: a laptop that slept for an hour knows that its leases are gone.
+    Boot,
+    /// Tokio's own, so that a test may pause it.
+    Tokio(tokio::time::Instant),
+}
+
+impl SystemEnvironment {
+    /// For stores outside this process, whose leases run on while this machine is suspended.
+    pub fn shared() -> Arc<dyn Environment> {
+        Arc::new(Self { clock: ClockSource::Boot, runtimes: Arc::new(Runtimes::new(false)) })
+    }
+
+    /// For the in-memory engine and for tests with paused time: all moments are those of tokio's clock.
+    pub fn on_tokio_clock() -> Arc<dyn Environment> {
+        let clock = ClockSource::Tokio(tokio::time::Instant::now());
+        Arc::new(Self { clock, runtimes: Arc::new(Runtimes::new(true)) })
+    }
+}
+
+impl Environment for SystemEnvironment {
+    fn now(&self) -> Moment {
+        match &self.clock {
+            ClockSource::Boot => boot_time(),
+            ClockSource::Tokio(start) => Moment::ZERO.plus(start.elapsed()),
+        }
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "this is the seam that everybody else uses")]
+    fn wall_micros(&self) -> i64 {
+        match SystemTime::now().duration_since(UNIX_EPOCH) {
+            Ok(since) => i64::try_from(since.as_micros()).unwrap_or(i64::MAX),
+            Err(before) => -i64::try_from(before.duration().as_micros()).unwrap_or(i64::MAX),
+        }
+    }
+
+    fn random(&self) -> u64 {
+        rand::random()
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "this is the seam that everybody else uses")]
+    fn sleep(&self, duration: Duration) -> BoxFuture {
+        Box::pin(tokio::time::sleep(duration))
+    }
+
+    fn spawn(&self, future: BoxFuture) {
+        self.runtimes.spawn(future);
+    }
+
+    fn enter(&self) -> bool {
+        self.runtimes.enter()
+    }
+}
+
+#[cfg(any(target_os = "linux", target_os = "android", target_os = "fuchsia"))]
+fn boot_time() -> Moment {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    Moment((time.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64))
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android", target_os = "fuchsia")))]
+fn boot_time() -> Moment {
+    use std::sync::OnceLock;
+    use std::time::Instant;
+    static START: OnceLock<Instant> = OnceLock::new();
+    #[allow(clippy::disallowed_methods, reason = "this is the seam that everybody else uses")]
+    Moment::ZERO.plus(START.get_or_init(Instant::now).elapsed())
+}
