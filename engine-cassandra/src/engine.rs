@@ -147,6 +147,10 @@ impl Engine for CassandraEngine {
         &self.meter
     }
 
+    fn in_memory(&self) -> Vec<(&'static str, usize)> {
+        Vec::new()
+    }
+
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
         check_lease(request.lease, self.request_timeout)?;
         self.ask_for_the_time().await?;

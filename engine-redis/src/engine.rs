@@ -250,6 +250,10 @@ impl Engine for RedisEngine {
         self.client.store.meter()
     }
 
+    fn in_memory(&self) -> Vec<(&'static str, usize)> {
+        Vec::new()
+    }
+
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
         check_lease(request.lease, self.request_timeout)?;
         self.client.keep_the_time();

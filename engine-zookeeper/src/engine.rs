@@ -72,6 +72,10 @@ impl Engine for ZookeeperEngine {
         self.sessions.meter()
     }
 
+    fn in_memory(&self) -> Vec<(&'static str, usize)> {
+        Vec::new()
+    }
+
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
         let room = self.sessions.room_for(request);
         if let Some(session) = room.connection().current() {

@@ -90,6 +90,10 @@ impl Engine for Remote {
         self.inner.meter()
     }
 
+    fn in_memory(&self) -> Vec<(&'static str, usize)> {
+        self.inner.in_memory()
+    }
+
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
         self.server.travel().await;
         let granted = self.inner.acquire(request).await?;

@@ -270,6 +270,10 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     /// Where this engine counts its requests to the store.
     fn meter(&self) -> &Meter;
 
+    /// How much of what belongs to single locks this object keeps in memory, by kind: places, records, tasks under way. All of it is zero
+    /// soon after nothing is held, waited for or on its way back: for tests that look for leaks.
+    fn in_memory(&self) -> Vec<(&'static str, usize)>;
+
     /// A place in the queue as of now.
     fn ticket(&self) -> Ticket;
 

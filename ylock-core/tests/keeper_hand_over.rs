@@ -182,3 +182,43 @@ async fn a_reader_that_joins_a_former_writer_has_a_larger_token() {
     assert!(first.token() > former.token());
     assert_eq!(second.token(), first.token(), "nobody has written between the two");
 }
+
+/// A pause that a waiter asked to survive must not cost it a lock that it got from a neighbour with a short lease.
+#[tokio::test(start_paused = true)]
+async fn a_waiter_is_not_handed_a_lease_that_is_shorter_than_its_own() {
+    let ylock = Ylock::new(MemoryStore::new().engine());
+    let lock = |lease| {
+        let options = Options::default().with_lease(Duration::from_secs(lease));
+        ylock.lock("group", "name").with_options(options)
+    };
+    let first = lock(10).write().await.unwrap();
+    let (long, short) = (lock(3600), lock(5));
+    let waits = tokio::spawn(async move { long.write().await.unwrap() });
+    let behind = tokio::spawn(async move { short.write().await.unwrap() });
+    eventually(SOON, "both wait", || async { ylock.usage()[0].waiting() == 2 }).await;
+    let token = first.token();
+    drop(first);
+    let guard = waits.await.unwrap();
+    assert!(guard.remaining() > Duration::from_secs(3000), "{:?}", guard.remaining());
+    assert!(guard.token() > token);
+    drop(guard);
+    let guard = behind.await.unwrap();
+    assert!(guard.remaining() > Duration::from_secs(3000), "a longer one will do: {:?}", guard.remaining());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_does_not_share_a_lease_that_is_shorter_than_its_own() {
+    let ylock = Ylock::new(MemoryStore::new().engine());
+    let lock = |lease| {
+        let options = Options::default().with_lease(Duration::from_secs(lease));
+        ylock.lock("group", "name").with_options(options)
+    };
+    let first = lock(10).read().await.unwrap();
+    let second = lock(10).read().await.unwrap();
+    let long = lock(3600);
+    assert!(long.try_read().await.unwrap().is_none());
+    let waits = tokio::spawn(async move { long.read().await.unwrap() });
+    eventually(SOON, "it waits", || async { ylock.usage()[0].waiting() == 1 }).await;
+    drop((first, second));
+    assert!(waits.await.unwrap().remaining() > Duration::from_secs(3000));
+}

@@ -57,6 +57,10 @@ impl Engine for Contract {
         self.inner.meter()
     }
 
+    fn in_memory(&self) -> Vec<(&'static str, usize)> {
+        self.inner.in_memory()
+    }
+
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
         let before = lock(&self.open).insert(request.key.clone(), request.id);
         if before.is_some_and(|id| id != request.id) {

@@ -118,6 +118,10 @@ impl Engine for Broken {
         self.inner.meter()
     }
 
+    fn in_memory(&self) -> Vec<(&'static str, usize)> {
+        self.inner.in_memory()
+    }
+
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
         let Some(mut grant) = self.inner.acquire(request).await? else { return Ok(None) };
         match self.defect {

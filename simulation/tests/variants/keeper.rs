@@ -107,6 +107,10 @@ impl Engine for Broken {
         self.inner.meter()
     }
 
+    fn in_memory(&self) -> Vec<(&'static str, usize)> {
+        self.inner.in_memory()
+    }
+
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
         if self.happens(Defect::NeverAnswers) {
             std::future::pending::<()>().await;

@@ -112,6 +112,10 @@ impl Engine for Listing6 {
         &self.meter
     }
 
+    fn in_memory(&self) -> Vec<(&'static str, usize)> {
+        Vec::new()
+    }
+
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
         let key = &request.key;
         if request.patience == Patience::Try && in_main_row(&self.look(key).await) > 0 {

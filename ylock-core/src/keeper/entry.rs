@@ -80,6 +80,8 @@ pub(super) struct Granted {
     /// decided, because from then on the store may let readers in.
     pub(super) grant: Grant,
     pub(super) validity: Arc<Validity>,
+    /// The store may have given a shorter one; it would not give more to the next one who asks.
+    asked_lease: Duration,
     pub(super) since: Moment,
     /// How often the grant went from one local holder to the next: part of the token. At most one more than may be handed
     /// over, because a reader may join a writer that has become a reader.
@@ -319,6 +321,9 @@ impl Entry {
         if first.mode == Mode::Write && granted.grant.mode == Mode::Read {
             return false;
         }
+        if !granted.lasts_for(first) {
+            return false;
+        }
         if granted.fresh {
             return true;
         }
@@ -388,7 +393,9 @@ impl Entry {
         let writer_waits = self.queue.iter().any(|waiter| waiter.mode == Mode::Write);
         // With a local writer waiting the exclusive grant is kept for it, as long as it may still be handed over.
         let keep = writer_waits
-            && self.queue.front().is_some_and(|first| granted.may_hand_over(&first.options, context.now()));
+            && self.queue.front().is_some_and(|first| {
+                granted.lasts_for(first) && granted.may_hand_over(&first.options, context.now())
+            });
         let mut changed = false;
         if granted.grant.mode == Mode::Write && reads_only && !keep {
             granted.grant.mode = Mode::Read;
@@ -411,7 +418,9 @@ impl Entry {
         let Store::Granted(granted) = &mut self.store else { return None };
         let first = self.queue.front().filter(|first| !first.tries)?;
         match granted.next.take() {
-            Some(announced) if announced.mode == first.mode => Some(announced),
+            Some(announced) if announced.mode == first.mode && announced.lease >= first.options.lease() => {
+                Some(announced)
+            }
             _ => Some(request_for(context, first, None)),
         }
     }
@@ -456,11 +465,11 @@ impl Entry {
 
     /// The store has granted the contender's request.
     pub(super) fn granted(&mut self, context: &Context<'_>, grant: Grant, effects: &mut Effects) {
-        match &self.store {
-            Store::Contending(contender) if contender.request.id == grant.id => {}
+        let asked_lease = match &self.store {
+            Store::Contending(contender) if contender.request.id == grant.id => contender.request.lease,
             // Cancelled meanwhile: the release that is already decided undoes it.
             _ => return,
-        }
+        };
         let environment = context.engine.environment();
         let validity = Arc::new(Validity::new(&grant, environment));
         effects.renew = Some(Turn { at: next_renewal(&grant), id: grant.id, number: 0 });
@@ -470,6 +479,7 @@ impl Entry {
             waited: grant.waited,
             looked: grant.sent,
             grant,
+            asked_lease,
             hand_overs: 0,
             written: false,
             fresh: true,
@@ -576,6 +586,12 @@ impl Store {
 }
 
 impl Granted {
+    /// Whether the lease that the store was asked for is as long as this waiter wants it: a shorter one could be lost in a pause that the
+    /// waiter has asked to survive.
+    fn lasts_for(&self, waiter: &Waiter) -> bool {
+        waiter.options.lease() <= self.asked_lease
+    }
+
     /// Whether the next local waiter may have the exclusive grant without a trip to the store.
     fn may_hand_over(&self, options: &Options, now: Moment) -> bool {
         let bound = options.hand_over();

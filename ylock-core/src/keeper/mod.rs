@@ -169,6 +169,12 @@ impl Keeper {
         keys
     }
 
+    /// How many moments the schedule of renewals keeps, the stale ones among them.
+    #[cfg(any(test, feature = "testkit"))]
+    pub(crate) fn scheduled(&self) -> usize {
+        self.schedule.len()
+    }
+
     fn shard(&self, key: &Key) -> &Shard {
         let hash = self.hasher.hash_one(key) as usize;
         &self.shards[hash % self.shards.len()]

@@ -71,6 +71,7 @@ impl Schedule {
     }
 
     /// How many moments are kept, the stale ones among them.
+    #[cfg(any(test, feature = "testkit"))]
     pub(super) fn len(&self) -> usize {
         self.heap().len()
     }

@@ -104,7 +104,8 @@ impl Options {
     /// How long the store keeps a lock whose holder does not renew it any more; 10 s by default.
     ///
     /// A long lease survives longer pauses and store outages; a short one frees the locks of a crashed process
-    /// sooner. Renewals are sent three times per lease.
+    /// sooner. Renewals are sent three times per lease. A waiter that gets the lock from another task of its process, or shares it with one,
+    /// has the lease of that one, which is at least as long as its own.
     #[must_use]
     pub fn with_lease(mut self, lease: Duration) -> Self {
         self.lease = lease;

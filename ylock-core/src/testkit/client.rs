@@ -62,6 +62,14 @@ impl Client {
         }
     }
 
+    /// Acquires the lock of the stage in this mode, however long it takes; nothing if it cannot be had.
+    pub async fn acquire_whenever(&self, mode: Mode) -> Option<Guard> {
+        match mode {
+            Mode::Read => self.lock.read().await.ok(),
+            Mode::Write => self.lock.write().await.ok(),
+        }
+    }
+
     /// Tries the lock of the stage.
     #[track_caller]
     pub fn try_acquire(&self, mode: Mode) -> impl Future<Output = Option<Guard>> {
@@ -100,6 +108,11 @@ impl Client {
     /// The key of the lock of the stage.
     pub fn key(&self) -> Key {
         self.lock.key().expect("the suite uses good names").clone()
+    }
+
+    /// The engine itself, without what is between it and its client.
+    pub fn engine(&self) -> &Arc<dyn Engine> {
+        &self.engine
     }
 
     /// Whether this process runs.

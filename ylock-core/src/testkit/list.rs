@@ -34,6 +34,7 @@ macro_rules! __for_all_cases {
                 a_fast_loop_neither_hangs_nor_leaks []
                 aborted_tasks_leave_nothing []
                 guards_outlive_the_handles_of_their_client []
+                ten_thousand_acquisitions_that_went_wrong_leave_nothing []
             }
             connection {
                 a_lost_answer_to_an_acquisition_leaves_no_orphan []
@@ -56,6 +57,8 @@ macro_rules! __for_all_cases {
                 an_acquisition_dropped_after_any_poll_is_undone_by_its_release []
                 a_contender_leaves_the_queue_by_its_release [SharedReads]
                 a_revoked_grant_is_lost_at_its_renewal []
+                an_acquisition_goes_on_after_its_future_was_dropped []
+                a_revocation_that_crosses_a_downgrade_is_not_lost []
             }
             crash {
                 the_lock_of_a_dead_writer_is_free_after_its_lease []
@@ -117,6 +120,16 @@ macro_rules! __for_all_cases {
                 a_lost_lock_cannot_be_downgraded []
                 a_lock_that_was_given_back_is_not_lost []
                 run_stops_the_work_when_the_lock_is_lost []
+                a_revocation_hits_no_waiter []
+            }
+            next {
+                a_grant_that_a_release_handed_on_counts_from_when_the_store_counts []
+                what_a_release_handed_on_is_over_after_its_lease []
+                what_a_release_took_along_is_undone_by_its_own_release []
+                a_release_dropped_after_any_poll_leaves_nothing_of_what_it_took_along []
+                an_announced_waiter_that_gave_up_keeps_no_reader_out [SharedReads]
+                an_announced_waiter_goes_with_its_grant [SharedReads]
+                an_announced_waiter_goes_with_a_grant_that_lapses [SharedReads]
             }
             order {
                 a_hundred_of_one_client_are_served_in_order []
@@ -169,6 +182,13 @@ macro_rules! __for_all_cases {
                 a_write_inside_a_read_would_deadlock []
                 two_readers_that_want_to_write_do_not_deadlock [SharedReads]
                 an_owner_that_waits_for_both_modes_does_not_hang []
+            }
+            runtimes {
+                a_client_goes_on_in_another_runtime []
+                holders_outlive_the_runtime_in_which_their_client_began []
+                a_guard_outlives_all_runtimes_of_its_client []
+                waiters_of_a_runtime_that_ended_leave_the_queue []
+                a_runtime_ends_in_the_middle_of_everything []
             }
             tries {
                 a_try_on_a_free_lock_gets_it []

@@ -45,6 +45,7 @@ pub mod own_servers;
 
 mod client;
 mod contender;
+mod contestant;
 mod faults;
 mod harness;
 mod list;
@@ -59,7 +60,7 @@ mod waiting;
 
 pub use client::Client;
 pub use contender::Contender;
-pub use faults::{Call, CountsCalls, Fault, Faulty, Life, LosesReplies, Mortal, Outage, Slow};
+pub use faults::{Call, CountsCalls, Fault, Faulty, Life, LosesEvery, LosesReplies, Mortal, Outage, Slow};
 pub use harness::Harness;
 pub use memory::MemoryHarness;
 pub use oracle::{FencedRegister, Room, Stale};

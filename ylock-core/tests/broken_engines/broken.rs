@@ -1,18 +1,20 @@
 //! The in-memory engine with one mistake at a time.
 
+use std::collections::{HashMap, HashSet};
 use std::future::poll_fn;
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tokio::task::JoinHandle;
 use ylock_core::engine::{
     AcquisitionId, Engine, Grant, Holding, Inspection, Meter, Patience, Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::Environment;
 use ylock_core::testkit::{MemoryHarness, poll_once};
-use ylock_core::{Fairness, Guarantees, Key, MemoryEngine, Mode, Result, StoreToken};
+use ylock_core::{Error, ErrorKind, Fairness, Guarantees, Key, MemoryEngine, Mode, Result, StoreToken};
 
 use crate::defect::Defect;
 
@@ -20,6 +22,7 @@ use crate::defect::Defect;
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     readers: Mutex<Vec<Grant>>,
+    revocations: AtomicUsize,
 }
 
 #[derive(Debug)]
@@ -27,6 +30,11 @@ pub(crate) struct Broken {
     inner: MemoryEngine,
     defect: Defect,
     shared: Arc<Shared>,
+    /// Lives as long as the runtime in which the engine was made.
+    made_in: JoinHandle<()>,
+    handed_on: Mutex<HashMap<AcquisitionId, Grant>>,
+    taken_along: Mutex<HashSet<AcquisitionId>>,
+    refused: AtomicUsize,
 }
 
 impl Broken {
@@ -34,7 +42,15 @@ impl Broken {
         let shared = Arc::<Shared>::default();
         let harness = MemoryHarness::wrapped(move |inner| {
             let inner = if defect == Defect::LocksOnlyItsOwnClient { MemoryEngine::new() } else { inner };
-            Arc::new(Self { inner, defect, shared: Arc::clone(&shared) })
+            Arc::new(Self {
+                inner,
+                defect,
+                shared: Arc::clone(&shared),
+                made_in: tokio::spawn(std::future::pending()),
+                handed_on: Mutex::default(),
+                taken_along: Mutex::default(),
+                refused: AtomicUsize::new(0),
+            })
         });
         harness.with_bound(Duration::from_secs(20))
     }
@@ -63,6 +79,37 @@ impl Broken {
             _ => {}
         }
         request
+    }
+
+    fn is_dead(&self) -> bool {
+        self.defect == Defect::DiesWithItsRuntime && self.made_in.is_finished()
+    }
+
+    /// Like the engine, but with a look at the world each time that it goes on.
+    async fn acquire_unless<'a>(
+        &'a self,
+        request: &'a Request,
+        wrong: impl Fn() -> Option<ErrorKind> + Send + 'a,
+    ) -> Result<Option<Grant>> {
+        let mut inner = self.inner.acquire(request);
+        poll_fn(|context| {
+            let answer = inner.as_mut().poll(context);
+            let told = |kind| Poll::Ready(Err(Error::new(kind, "what a waiter should not be told")));
+            wrong().map_or(answer, told)
+        })
+        .await
+    }
+
+    /// Says so when it was not polled for a lease.
+    async fn acquire_awake(&self, request: &Request) -> Result<Option<Grant>> {
+        let environment = self.inner.environment();
+        let last = Mutex::new(environment.now());
+        self.acquire_unless(request, || {
+            let now = environment.now();
+            let slept = now.since(std::mem::replace(&mut *last.lock().unwrap(), now));
+            (slept > request.lease).then_some(ErrorKind::Unavailable)
+        })
+        .await
     }
 
     async fn enter_however_long_it_slept(&self, request: &Request) -> Result<Option<Grant>> {
@@ -101,7 +148,15 @@ impl Broken {
     }
 
     async fn renew_one(&self, holding: &Holding) -> Result<Renewal> {
+        if self.is_dead() {
+            return Err(Error::new(ErrorKind::Unavailable, "its runtime has ended"));
+        }
         let mut holding = holding.clone();
+        if self.defect == Defect::AnnouncedWaitersStay
+            && let Some(next) = holding.next.take()
+        {
+            poll_once(self.inner.acquire(&next).as_mut()).await;
+        }
         let confirmed = Renewal::Renewed { sent: self.inner.environment().now(), contended: false };
         match self.defect {
             Defect::LeaseEndsEarly => holding.grant.lease /= 2,
@@ -121,6 +176,11 @@ impl Broken {
         let answer = self.inner.renew(std::slice::from_ref(&holding)).await.remove(0)?;
         match (self.defect, answer) {
             (Defect::HidesTheLoss, Renewal::Lost(_)) => Ok(confirmed),
+            (Defect::DowngradesAwayARevocation, Renewal::Lost(_)) if holding.grant.mode == Mode::Read => {
+                self.inner.release(&holding.grant.key, holding.grant.id, None).await?;
+                let again = self.request(&holding.grant, holding.grant.id, Patience::Queue);
+                self.inner.acquire(&again).await.map(|_| confirmed)
+            }
             (Defect::RenewsWhatWasReleased, Renewal::Lost(_)) => {
                 self.write_again(&holding.grant).await.map(|()| confirmed)
             }
@@ -194,15 +254,38 @@ impl Engine for Broken {
         self.inner.meter()
     }
 
+    fn in_memory(&self) -> Vec<(&'static str, usize)> {
+        let remembers = self.defect == Defect::RemembersRefusals;
+        vec![("refusals", if remembers { self.refused.load(Ordering::SeqCst) } else { 0 })]
+    }
+
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
+        if self.is_dead() {
+            return Err(Error::new(ErrorKind::Unavailable, "its runtime has ended"));
+        }
         let sent = self.distort(request);
         let granted = match self.defect {
             Defect::NoLock => Ok(Some(self.fabricate(request))),
             Defect::EntersAfterItsPlaceLapsed => self.enter_however_long_it_slept(&sent).await,
             Defect::TriesStayInTheQueue => self.try_and_stay(&sent).await,
+            Defect::TakesSleepForAnOutage => self.acquire_awake(&sent).await,
+            Defect::RevokesWaiters => {
+                let revocations = || self.shared.revocations.load(Ordering::SeqCst);
+                let before = revocations();
+                self.acquire_unless(&sent, || (revocations() > before).then_some(ErrorKind::Lost)).await
+            }
+            Defect::CountsFromTheQuestion => {
+                let handed_on = self.handed_on.lock().unwrap().remove(&request.id);
+                match handed_on {
+                    Some(grant) => Ok(Some(Grant { sent: self.inner.environment().now(), ..grant })),
+                    None => self.inner.acquire(&sent).await,
+                }
+            }
             _ => self.inner.acquire(&sent).await,
         };
-        Ok(granted?.map(|grant| self.change(grant, request)))
+        let granted = granted?;
+        self.refused.fetch_add(usize::from(granted.is_none()), Ordering::SeqCst);
+        Ok(granted.map(|grant| self.change(grant, request)))
     }
 
     async fn renew(&self, holdings: &[Holding]) -> Vec<Result<Renewal>> {
@@ -214,6 +297,16 @@ impl Engine for Broken {
     }
 
     async fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
+        if self.is_dead() {
+            return Err(Error::new(ErrorKind::Unavailable, "its runtime has ended"));
+        }
+        if self.defect == Defect::KeepsWhatAReleaseTook {
+            let mut taken = self.taken_along.lock().unwrap();
+            taken.extend(next.map(|next| next.id));
+            if taken.contains(&id) {
+                return Ok(Release::WasGone);
+            }
+        }
         if self.defect == Defect::StaysInTheQueue && self.waits(key, id).await? {
             return Ok(Release::Released);
         }
@@ -221,7 +314,13 @@ impl Engine for Broken {
             self.inner.release(key, victim, None).await?;
         }
         let next = next.map(|next| self.distort(next));
-        self.inner.release(key, id, next.as_ref()).await
+        let released = self.inner.release(key, id, next.as_ref()).await?;
+        if let (Defect::CountsFromTheQuestion, Some(next)) = (self.defect, &next)
+            && let Some(Ok(Some(grant))) = poll_once(self.inner.acquire(next).as_mut()).await
+        {
+            self.handed_on.lock().unwrap().insert(next.id, grant);
+        }
+        Ok(released)
     }
 
     async fn inspect(&self, key: &Key) -> Result<Inspection> {
@@ -231,6 +330,10 @@ impl Engine for Broken {
     async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
         match self.defect {
             Defect::IgnoresRevocation => Ok(true),
+            Defect::RevokesWaiters => {
+                self.shared.revocations.fetch_add(1, Ordering::SeqCst);
+                self.inner.revoke(key, id).await
+            }
             _ => self.inner.revoke(key, id).await,
         }
     }

@@ -38,4 +38,20 @@ pub(crate) enum Defect {
     DowngradesInSilence,
     /// A revocation does nothing.
     IgnoresRevocation,
+    /// A release lets its next one in at once, and its grant counts from the question that learns of it.
+    CountsFromTheQuestion,
+    /// What a release took along cannot be undone.
+    KeepsWhatAReleaseTook,
+    /// An announced waiter is a waiter like any other.
+    AnnouncedWaitersStay,
+    /// A renewal that gives up writing writes over the revocation.
+    DowngradesAwayARevocation,
+    /// Whoever waits for a key is told of its revocation.
+    RevokesWaiters,
+    /// Works only as long as the runtime lives in which it was made.
+    DiesWithItsRuntime,
+    /// A sleep of the process counts as an outage of the store.
+    TakesSleepForAnOutage,
+    /// Remembers every try that it refused.
+    RemembersRefusals,
 }

@@ -125,4 +125,25 @@ noticed! {
     an_engine_that_ignores_revocation: IgnoresRevocation by
         loss::a_revoked_holder_is_told,
         contract::a_revoked_grant_is_lost_at_its_renewal;
+    an_engine_whose_handed_on_grants_count_from_the_question: CountsFromTheQuestion by
+        next::a_grant_that_a_release_handed_on_counts_from_when_the_store_counts;
+    an_engine_that_keeps_what_a_release_took_along: KeepsWhatAReleaseTook by
+        next::what_a_release_took_along_is_undone_by_its_own_release,
+        next::a_release_dropped_after_any_poll_leaves_nothing_of_what_it_took_along;
+    an_engine_whose_announced_waiters_stay: AnnouncedWaitersStay by
+        next::an_announced_waiter_that_gave_up_keeps_no_reader_out,
+        next::an_announced_waiter_goes_with_its_grant;
+    an_engine_that_downgrades_away_a_revocation: DowngradesAwayARevocation by
+        contract::a_revocation_that_crosses_a_downgrade_is_not_lost;
+    an_engine_that_revokes_waiters: RevokesWaiters by
+        loss::a_revocation_hits_no_waiter;
+    an_engine_that_dies_with_its_runtime: DiesWithItsRuntime by
+        runtimes::a_client_goes_on_in_another_runtime,
+        runtimes::holders_outlive_the_runtime_in_which_their_client_began,
+        runtimes::a_guard_outlives_all_runtimes_of_its_client,
+        runtimes::waiters_of_a_runtime_that_ended_leave_the_queue;
+    an_engine_that_takes_sleep_for_an_outage: TakesSleepForAnOutage by
+        queue::one_who_overslept_in_the_queue_does_not_get_in_beside_another;
+    an_engine_that_remembers_refusals: RemembersRefusals by
+        cleanup::ten_thousand_acquisitions_that_went_wrong_leave_nothing;
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 
 use crate::mode::Mode;
-use crate::testkit::{Contender, Stage, eventually, within};
+use crate::options::Options;
+use crate::testkit::{Client, Contender, Faulty, LosesEvery, Stage, eventually, poll_times, within};
 
 /// After everything was given back the store has nothing of the group.
 pub async fn nothing_is_left_in_the_store(stage: Stage) {
@@ -86,4 +87,83 @@ pub async fn guards_outlive_the_handles_of_their_client(stage: Stage) {
     assert!(guard.is_valid() && there.try_acquire(Mode::Write).await.is_none(), "it is still renewed");
     drop(guard);
     drop(there.write().await);
+}
+
+/// So many at once go wrong.
+const WRONG_AT_ONCE: usize = 32;
+/// So many tasks more or less are those of connections.
+const TASKS: usize = 8;
+
+/// Acquisitions that are dropped, refused, too late, revoked, or whose answers get lost leave nothing: neither in the client, which has no
+/// lease that would end it, nor in the store.
+pub async fn ten_thousand_acquisitions_that_went_wrong_leave_nothing(stage: Stage) {
+    let there = stage.client().await;
+    let others = there.locks(stage.group());
+    let held = join_all((0..8).map(|number| others.write(held_name(number)))).await;
+    let faults = Arc::new(LosesEvery::nth(11));
+    let options = Options::default().with_lease(stage.long_lease());
+    let here = stage.client_over(options, |engine| Faulty::over(engine, &faults)).await;
+    drop(here.lock.write().await);
+    let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let tasks_before = tasks();
+    let each = stage.harness().many() / WRONG_AT_ONCE;
+    let work = (0..WRONG_AT_ONCE).map(|task| {
+        let (here, there) = (here.clone(), there.clone());
+        tokio::spawn(async move {
+            for number in task * each..(task + 1) * each {
+                goes_wrong(&here, &there, number).await;
+            }
+        })
+    });
+    for task in work.collect::<Vec<_>>() {
+        within(stage.harness().bound(), "all have gone wrong", task).await.unwrap();
+    }
+    eventually(stage.soon(), "the keys are forgotten", || async { here.keys_in_use() == 0 }).await;
+    drop(held);
+    for client in [&here, &there] {
+        let in_memory = || client.engine().in_memory();
+        let empty = || async { in_memory().iter().all(|(_, count)| *count == 0) };
+        within(stage.soon() * 2, "the engine forgets all of it", async {
+            while !empty().await {
+                tokio::time::sleep(stage.harness().trip()).await;
+            }
+        })
+        .await;
+        assert!(client.keeper.scheduled() < stage.harness().many() / 10, "{}", client.keeper.scheduled());
+    }
+    eventually(stage.soon(), "no task is left", || async { tasks() <= tasks_before + TASKS }).await;
+    let empty = || async { stage.harness().left_behind(&stage.group()).await == 0 };
+    eventually(stage.soon(), "the store has nothing of this group", empty).await;
+}
+
+fn held_name(number: usize) -> String {
+    format!("held {}", number % 8)
+}
+
+async fn goes_wrong(here: &Client, there: &Client, number: usize) {
+    let locks = here.locks(here.stage().group());
+    let (name, held) = (format!("name {number}"), held_name(number));
+    let polls = 1 + number / 8 % 6;
+    match number % 8 {
+        0 => drop(poll_times(polls, locks.write(name)).await),
+        1 => drop(poll_times(polls, locks.read(held)).await),
+        2 => drop(poll_times(polls, locks.write(held)).await),
+        3 => drop(locks.try_write(held).await),
+        4 => drop(locks.write_within(held, here.stage().harness().trip() / 20).await),
+        5 => {
+            if let Ok(guard) = locks.write(name).await {
+                drop(poll_times(polls, guard.downgrade()).await);
+            }
+        }
+        6 => {
+            if let Ok(guard) = locks.read(name).await {
+                drop(poll_times(polls, guard.unlock()).await);
+            }
+        }
+        _ => {
+            let guard = locks.write(name.as_str()).await;
+            drop(there.revoke(here.stage().group(), name).await);
+            drop(guard);
+        }
+    }
 }

@@ -3,62 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::{AcquisitionId, Engine, Grant, Holding, Patience, Release, Renewal, Request};
+use crate::engine::{AcquisitionId, Grant, Holding, LossReason, Patience, Release, Renewal, Request};
 use crate::key::Key;
 use crate::mode::Mode;
-use crate::options::Fairness;
-use crate::owner::Owner;
+use crate::testkit::contestant::{Contestant, pair};
 use crate::testkit::{Stage, eventually, poll_times, within};
-
-/// One contender, straight at the engine.
-struct Contestant {
-    engine: Arc<dyn Engine>,
-    request: Request,
-    stage: Stage,
-}
-
-impl Contestant {
-    async fn new(stage: &Stage, mode: Mode, patience: Patience) -> Self {
-        let engine = stage.harness().engine().await;
-        let request = Request {
-            key: Key::new(stage.group(), "the lock").unwrap(),
-            id: AcquisitionId::new(&*engine.environment()),
-            mode,
-            owner: Owner::new(),
-            lease: stage.lease(),
-            patience,
-            fairness: Fairness::Fair,
-            ticket: None,
-        };
-        Self { engine, request, stage: stage.clone() }
-    }
-
-    /// Tries, with a new identity.
-    async fn tries(&mut self) -> Option<Grant> {
-        self.request.id = AcquisitionId::new(&*self.engine.environment());
-        self.acquires().await
-    }
-
-    async fn acquires(&self) -> Option<Grant> {
-        let acquired = self.engine.acquire(&self.request);
-        within(self.stage.lapse(), "the engine answers", acquired).await.unwrap()
-    }
-
-    async fn renews(&self, grant: &Grant) -> Renewal {
-        let holding = Holding { grant: grant.clone(), next: None };
-        let mut answers = self.engine.renew(&[holding]).await;
-        assert_eq!(answers.len(), 1, "one answer per holding");
-        answers.remove(0).unwrap()
-    }
-
-    async fn releases(&self, id: AcquisitionId) -> Release {
-        self.engine.release(&self.request.key, id, None).await.unwrap()
-    }
-}
-
-async fn pair(stage: &Stage, mode: Mode) -> (Contestant, Contestant) {
-    (Contestant::new(stage, mode, Patience::Try).await, Contestant::new(stage, mode, Patience::Try).await)
-}
 
 /// A grant says what was asked for.
 pub async fn a_grant_repeats_its_request(stage: Stage) {
@@ -225,10 +174,54 @@ pub async fn a_revoked_grant_is_lost_at_its_renewal(stage: Stage) {
     assert!(other.engine.revoke(&grant.key, grant.id).await.unwrap());
     assert!(other.tries().await.is_none(), "the holder does not know it yet");
     let lost = one.renews(&grant).await;
-    assert_eq!(lost, Renewal::Lost(crate::engine::LossReason::Revoked));
+    assert_eq!(lost, Renewal::Lost(LossReason::Revoked));
     assert!(other.tries().await.is_none(), "it was told, and may be about to stop its work");
     one.releases(grant.id).await;
     let held = other.tries().await.expect("it was given back");
     assert!(!one.engine.revoke(&grant.key, grant.id).await.unwrap());
     other.releases(held.id).await;
+}
+
+/// An acquisition whose future was dropped, with its runtime, is made again and goes on where it stood.
+pub async fn an_acquisition_goes_on_after_its_future_was_dropped(stage: Stage) {
+    for polls in 1.. {
+        let mut holder = Contestant::new(&stage, Mode::Write, Patience::Try).await;
+        let first = Contestant::new(&stage, Mode::Write, Patience::Queue).await;
+        let grant = holder.tries().await.expect("it is free");
+        let cut = poll_times(polls, first.engine.acquire(&first.request));
+        let is_over = tokio::time::timeout(stage.lease() / 4, cut).await.is_err();
+        let again = tokio::spawn(async move { (first.acquires().await, first) });
+        holder.renews(&grant).await;
+        holder.releases(grant.id).await;
+        let (granted, first) = within(stage.lapse(), "it goes on", again).await.unwrap();
+        assert_eq!(granted.expect("nobody else wants it").id, first.request.id);
+        assert_eq!(first.releases(first.request.id).await, Release::Released);
+        let held = holder.tries().await.expect("nothing is left of it");
+        holder.releases(held.id).await;
+        // It was in the queue, and waited for its turn.
+        if is_over {
+            break;
+        }
+    }
+}
+
+/// A revocation and a renewal that gives up writing cross: the revocation stays.
+pub async fn a_revocation_that_crosses_a_downgrade_is_not_lost(stage: Stage) {
+    let (mut one, other) = pair(&stage, Mode::Write).await;
+    for round in 0..40 {
+        let grant = one.tries().await.unwrap_or_else(|| panic!("round {round}: it is not free"));
+        let holding = Holding { grant: Grant { mode: Mode::Read, ..grant.clone() }, next: None };
+        let (engine, shown) = (Arc::clone(&one.engine), holding.clone());
+        let downgrade = tokio::spawn(async move { engine.renew(&[shown]).await.remove(0) });
+        for _ in 0..round % 8 {
+            tokio::task::yield_now().await;
+        }
+        let revoked = other.engine.revoke(&grant.key, grant.id).await.unwrap();
+        let first = within(stage.lapse(), "a renewal is answered", downgrade).await.unwrap();
+        assert!(revoked, "round {round}: it held the lock");
+        let is_told = |answer| matches!(answer, Ok(Renewal::Lost(LossReason::Revoked)));
+        let is_lost = is_told(first) || is_told(one.engine.renew(&[holding]).await.remove(0));
+        assert!(is_lost, "round {round}: the revocation is forgotten");
+        one.releases(grant.id).await;
+    }
 }

@@ -2,15 +2,16 @@
 
 use std::future::pending;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use futures_util::future::join_all;
+use tokio::task::JoinHandle;
 
 use crate::engine::LossReason;
 use crate::error::ErrorKind;
 use crate::guard::Unlocked;
 use crate::mode::Mode;
-use crate::testkit::{Contender, Stage, eventually, within};
+use crate::testkit::{Client, Contender, Stage, eventually, within};
 
 /// Everybody who asks is told of the loss, once and for all, with the same reason.
 pub async fn a_revoked_holder_is_told(stage: Stage) {
@@ -149,4 +150,36 @@ pub async fn run_stops_the_work_when_the_lock_is_lost(stage: Stage) {
     assert_eq!((error.kind(), error.key()), (ErrorKind::Lost, Some(&here.key())));
     assert!(stopped.load(Ordering::SeqCst), "the work's future was dropped");
     drop(waiting.outcome().await.unwrap());
+}
+
+/// Those who wait are not hit by the revocations of holders before them, also in the moment in which they get in.
+pub async fn a_revocation_hits_no_waiter(stage: Stage) {
+    let clients = stage.clients(3).await;
+    let (turns, work) = (Arc::new(AtomicUsize::new(0)), stage.harness().trip() / 8);
+    let visits = |client: &Client, number: usize| {
+        let (lock, turns) = (client.lock.clone(), Arc::clone(&turns));
+        tokio::spawn(async move {
+            for _ in 0..10 {
+                let guard = if number.is_multiple_of(3) { lock.read().await } else { lock.write().await };
+                let guard = guard.unwrap_or_else(|error| panic!("a waiter was told: {error}"));
+                // Long enough for a revocation to find it inside.
+                drop(tokio::time::timeout(work, guard.lost()).await);
+                drop(guard);
+                turns.fetch_add(1, Ordering::Relaxed);
+            }
+        })
+    };
+    let tasks: Vec<_> = (0..6).map(|number| visits(&clients[number % 2], number)).collect();
+    let all_done = || tasks.iter().all(JoinHandle::is_finished);
+    within(stage.harness().bound() / 2, "all have had their turns", async {
+        while !all_done() {
+            clients[2].take_away().await;
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    for task in tasks {
+        task.await.unwrap();
+    }
+    assert_eq!(turns.load(Ordering::Relaxed), 60);
 }

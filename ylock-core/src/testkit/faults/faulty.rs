@@ -73,6 +73,10 @@ impl<F: Fault> Engine for Faulty<F> {
         self.inner.meter()
     }
 
+    fn in_memory(&self) -> Vec<(&'static str, usize)> {
+        self.inner.in_memory()
+    }
+
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
         self.fault.before(Call::Acquire).await?;
         let result = self.inner.acquire(request).await;

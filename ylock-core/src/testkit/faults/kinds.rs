@@ -83,6 +83,34 @@ impl Fault for LosesReplies {
     }
 }
 
+/// A connection that breaks again and again, after the store has done what it was told.
+#[derive(Debug)]
+pub struct LosesEvery {
+    period: usize,
+    calls: AtomicUsize,
+}
+
+impl LosesEvery {
+    /// Answers each `period`th call, of whatever kind, with [`ErrorKind::Indeterminate`].
+    pub fn nth(period: usize) -> Self {
+        Self { period, calls: AtomicUsize::new(0) }
+    }
+}
+
+#[async_trait]
+impl Fault for LosesEvery {
+    async fn before(&self, _call: Call) -> Result<()> {
+        Ok(())
+    }
+
+    async fn after(&self, call: Call) -> Result<()> {
+        if (self.calls.fetch_add(1, Ordering::SeqCst) + 1).is_multiple_of(self.period) {
+            return Err(Error::new(ErrorKind::Indeterminate, format!("the answer to {call:?} got lost")));
+        }
+        Ok(())
+    }
+}
+
 /// A store that does not accept some calls for a while, or for ever.
 #[derive(Debug)]
 pub struct Outage {

@@ -6,6 +6,6 @@ mod life;
 mod mortal;
 
 pub use faulty::{Call, Fault, Faulty};
-pub use kinds::{CountsCalls, LosesReplies, Outage, Slow};
+pub use kinds::{CountsCalls, LosesEvery, LosesReplies, Outage, Slow};
 pub use life::Life;
 pub use mortal::Mortal;

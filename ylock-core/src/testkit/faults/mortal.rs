@@ -52,6 +52,10 @@ impl Engine for Mortal {
         self.inner.meter()
     }
 
+    fn in_memory(&self) -> Vec<(&'static str, usize)> {
+        self.inner.in_memory()
+    }
+
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
         self.life.live(self.inner.acquire(request)).await
     }

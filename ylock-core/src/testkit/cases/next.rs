@@ -1,0 +1,163 @@
+//! The request that another one carries along: behind a release, and behind a grant that is renewed.
+
+use std::sync::Arc;
+
+use crate::engine::{AcquisitionId, Grant, Holding, Patience, Release, Renewal, Request, valid_until};
+use crate::environment::Moment;
+use crate::mode::Mode;
+use crate::testkit::contestant::{Contestant, pair};
+use crate::testkit::{Stage, eventually, poll_times, within};
+
+/// A request of the same client that follows one that holds.
+fn following(one: &Contestant, mode: Mode) -> Request {
+    let id = AcquisitionId::new(&*one.engine.environment());
+    Request { id, mode, patience: Patience::Queue, ..one.request.clone() }
+}
+
+/// When somebody of another client gets in who waits from now on; it holds then.
+async fn next_of_another_client(stage: &Stage) -> (tokio::task::JoinHandle<Moment>, Contestant) {
+    let late = Contestant::new(stage, Mode::Write, Patience::Queue).await;
+    let (engine, request) = (Arc::clone(&late.engine), late.request.clone());
+    let waits = tokio::spawn(async move {
+        engine.acquire(&request).await.unwrap().expect("it waits");
+        engine.environment().now()
+    });
+    let queued = || async {
+        let seen = late.engine.inspect(&late.request.key).await.unwrap();
+        seen.queue.iter().any(|waiter| waiter.id == late.request.id)
+    };
+    eventually(stage.soon(), "it is in the queue", queued).await;
+    (waits, late)
+}
+
+/// A release lets the next one of its client in, which asks only much later: it is never believed for longer than the store keeps it.
+pub async fn a_grant_that_a_release_handed_on_counts_from_when_the_store_counts(stage: Stage) {
+    for pause in [0.3, 0.6, 0.8] {
+        let (mut one, _) = pair(&stage, Mode::Write).await;
+        let grant = one.tries().await.expect("it is free");
+        let next = following(&one, Mode::Write);
+        one.engine.release(&grant.key, grant.id, Some(&next)).await.unwrap();
+        let (waits, late) = next_of_another_client(&stage).await;
+        stage.leases(pause).await;
+        let granted = within(stage.lapse(), "the engine answers", one.engine.acquire(&next)).await;
+        let granted = granted.unwrap().expect("it waits for it");
+        assert_eq!(granted.id, next.id);
+        let until = valid_until(granted.sent, granted.lease);
+        let entered = if one.engine.environment().now() < until {
+            // It neither renews nor gives back, as a process that is paused or gone.
+            within(stage.lapse() * 2, "the other one gets in", waits).await.unwrap()
+        } else {
+            waits.abort();
+            until
+        };
+        assert!(entered >= until, "after {pause} of a lease: two holders for {:?}", until.since(entered));
+        one.releases(next.id).await;
+        late.releases(late.request.id).await;
+    }
+}
+
+/// The same, for somebody who never comes: the lock is free after one lease.
+pub async fn what_a_release_handed_on_is_over_after_its_lease(stage: Stage) {
+    let (mut one, mut other) = pair(&stage, Mode::Write).await;
+    let grant = one.tries().await.expect("it is free");
+    let next = following(&one, Mode::Write);
+    one.engine.release(&grant.key, grant.id, Some(&next)).await.unwrap();
+    stage.leases(1.5).await;
+    let held = other.tries().await.expect("who never came does not keep it");
+    other.releases(held.id).await;
+    one.releases(next.id).await;
+}
+
+/// What a release took along is undone by a release of its own, whoever else was let in meanwhile.
+pub async fn what_a_release_took_along_is_undone_by_its_own_release(stage: Stage) {
+    let (mut one, mut other) = pair(&stage, Mode::Write).await;
+    for _ in 0..10 {
+        let grant = one.tries().await.expect("it is free");
+        let next = following(&one, Mode::Write);
+        one.engine.release(&grant.key, grant.id, Some(&next)).await.unwrap();
+        one.releases(next.id).await;
+        let held = other.tries().await.expect("it was undone");
+        assert!(one.tries().await.is_none());
+        other.releases(held.id).await;
+    }
+}
+
+/// A release that takes a request along is dropped after any poll. Released one by one, nothing is left of the two.
+pub async fn a_release_dropped_after_any_poll_leaves_nothing_of_what_it_took_along(stage: Stage) {
+    let (mut one, mut other) = pair(&stage, Mode::Write).await;
+    for polls in 1.. {
+        let grant = one.tries().await.expect("it is free");
+        let next = following(&one, Mode::Write);
+        let cut = poll_times(polls, one.engine.release(&grant.key, grant.id, Some(&next)));
+        let cut = within(stage.lapse(), "the engine goes on", cut).await;
+        one.releases(grant.id).await;
+        one.releases(next.id).await;
+        let held = other.tries().await.expect("nothing is left");
+        other.releases(held.id).await;
+        let seen = other.engine.inspect(&grant.key).await.unwrap();
+        assert!(seen.holders.is_empty() && seen.queue.is_empty(), "after {polls} polls: {seen:?}");
+        if cut.is_some() {
+            break;
+        }
+    }
+}
+
+/// A reader whose client announces a writer behind it.
+async fn announcing(stage: &Stage) -> (Contestant, Grant, Request) {
+    let mut one = Contestant::new(stage, Mode::Read, Patience::Try).await;
+    one.request.lease = stage.long_lease();
+    let grant = one.tries().await.expect("it is free");
+    let next = following(&one, Mode::Write);
+    shows(&one, &grant, Some(&next)).await;
+    (one, grant, next)
+}
+
+async fn shows(one: &Contestant, grant: &Grant, next: Option<&Request>) {
+    let holding = Holding { grant: grant.clone(), next: next.cloned() };
+    let answer = one.engine.renew(&[holding]).await.remove(0).unwrap();
+    assert!(matches!(answer, Renewal::Renewed { .. }));
+}
+
+/// A writer is announced behind readers, and gives up: readers of other clients get in again.
+pub async fn an_announced_waiter_that_gave_up_keeps_no_reader_out(stage: Stage) {
+    for is_released in [false, true] {
+        let (one, grant, next) = announcing(&stage).await;
+        if is_released {
+            one.releases(next.id).await;
+        } else {
+            shows(&one, &grant, None).await;
+        }
+        let reader = Contestant::new(&stage, Mode::Read, Patience::Queue).await;
+        let held = within(stage.soon(), "a reader gets in", reader.engine.acquire(&reader.request)).await;
+        assert!(held.unwrap().is_some());
+        reader.releases(reader.request.id).await;
+        one.releases(grant.id).await;
+        one.releases(next.id).await;
+    }
+}
+
+/// A writer is announced behind a grant that is given back without it: nobody waits for it.
+pub async fn an_announced_waiter_goes_with_its_grant(stage: Stage) {
+    let (one, grant, next) = announcing(&stage).await;
+    assert_eq!(one.releases(grant.id).await, Release::Released);
+    let mut writer = Contestant::new(&stage, Mode::Write, Patience::Queue).await;
+    writer.request.id = AcquisitionId::new(&*writer.engine.environment());
+    let held = within(stage.soon(), "a writer gets in", writer.engine.acquire(&writer.request)).await;
+    assert!(held.unwrap().is_some());
+    writer.releases(writer.request.id).await;
+    one.releases(next.id).await;
+}
+
+/// A writer is announced behind a grant that is not renewed any more: both are gone after its lease.
+pub async fn an_announced_waiter_goes_with_a_grant_that_lapses(stage: Stage) {
+    let mut one = Contestant::new(&stage, Mode::Read, Patience::Try).await;
+    let grant = one.tries().await.expect("it is free");
+    let next = following(&one, Mode::Write);
+    shows(&one, &grant, Some(&next)).await;
+    let writer = Contestant::new(&stage, Mode::Write, Patience::Queue).await;
+    let held = within(stage.lapse(), "a writer gets in", writer.engine.acquire(&writer.request)).await;
+    assert!(held.unwrap().is_some());
+    writer.releases(writer.request.id).await;
+    one.releases(grant.id).await;
+    one.releases(next.id).await;
+}
