@@ -7,15 +7,20 @@
 mod server;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use server::Servers;
 use server::proxy::{Line, Proxy};
+use tokio::runtime::{Builder, Runtime};
 use ylock_core::Guarantees;
 use ylock_core::engine::Engine;
 use ylock_core::testkit::Harness;
+
+/// What stands for the network outlives the runtimes of the clients.
+static NETWORK: LazyLock<Runtime> =
+    LazyLock::new(|| Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap());
 
 #[derive(Debug)]
 struct Zookeeper {
@@ -48,7 +53,8 @@ impl Harness for Zookeeper {
     }
 
     async fn engine(&self) -> Arc<dyn Engine> {
-        let proxy = Proxy::before(&self.servers.hosts()).await;
+        let hosts = self.servers.hosts();
+        let proxy = NETWORK.spawn(async move { Proxy::before(&hosts).await }).await.unwrap();
         let engine: Arc<dyn Engine> = Arc::new(server::engine(proxy.hosts()).await);
         self.lines.lock().unwrap().insert(address(&engine), proxy);
         engine
