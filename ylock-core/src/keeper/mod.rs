@@ -252,7 +252,7 @@ impl Acquired {
         self.keeper.give_back(&self.hold, self.mode, Some(done));
         async move {
             answer.await.unwrap_or_else(|_| {
-                let message = "the runtime ended before the store confirmed the release";
+                let message = "the client ended before the store confirmed the release";
                 Err(Error::new(ErrorKind::Indeterminate, message))
             })
         }

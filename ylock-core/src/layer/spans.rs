@@ -61,7 +61,7 @@ struct Shared {
     /// The clock of all moments here: that of the first client. Moments of two clients may not be compared.
     environment: OnceLock<Arc<dyn Environment>>,
     shards: [Mutex<HashMap<u64, Stay>>; SHARDS as usize],
-    /// A task looks for those that take too long. It dies with its runtime, and is started anew by the next acquisition.
+    /// A task looks for those that take too long.
     looked_after: Caretaker,
 }
 
