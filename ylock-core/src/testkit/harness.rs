@@ -54,6 +54,11 @@ pub trait Harness: fmt::Debug + Send + Sync + 'static {
         500
     }
 
+    /// How long a lock is held that is held for long: longer than anything that the engine keeps for a minute.
+    fn long_hold(&self) -> Duration {
+        Duration::from_secs(75)
+    }
+
     /// After this long a case is stuck.
     fn bound(&self) -> Duration {
         Duration::from_secs(60)

@@ -110,6 +110,7 @@ macro_rules! __for_all_cases {
                 a_lock_is_over_without_any_word_from_the_store []
                 a_holder_that_overslept_disturbs_nobody []
                 local_waiters_survive_the_loss_of_the_lock_before_them []
+                a_lock_is_held_for_longer_than_a_minute []
             }
             loss {
                 a_revoked_holder_is_told []

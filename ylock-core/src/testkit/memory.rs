@@ -75,6 +75,10 @@ impl Harness for MemoryHarness {
         self.store.len()
     }
 
+    fn long_hold(&self) -> Duration {
+        Duration::from_secs(3)
+    }
+
     fn bound(&self) -> Duration {
         self.bound
     }

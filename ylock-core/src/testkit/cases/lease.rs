@@ -142,3 +142,24 @@ pub async fn local_waiters_survive_the_loss_of_the_lock_before_them(stage: Stage
     assert!(next.is_valid());
     assert_eq!(next.unlock().await.unwrap(), Unlocked::Released);
 }
+
+/// A lock that is held and waited for for long, with a short lease, stays what it is.
+pub async fn a_lock_is_held_for_longer_than_a_minute(stage: Stage) {
+    let (here, there, other) =
+        (stage.short_lived().await, stage.short_lived().await, stage.short_lived().await);
+    let guard = here.write().await;
+    let (locks, group) = (here.locks(stage.group()), stage.group());
+    let shared = locks.read("shared").await.unwrap();
+    let waiting = there.queue_up(Mode::Write).await;
+    tokio::time::sleep(stage.harness().long_hold()).await;
+    assert!(guard.is_valid() && shared.is_valid(), "{:?}, {:?}", guard.loss(), shared.loss());
+    assert!(!waiting.is_done() && other.try_acquire(Mode::Read).await.is_none());
+    assert!(other.lock(group, "shared").try_write().await.unwrap().is_none());
+    let seen = other.look().await;
+    assert_eq!((seen.holders.len(), seen.queue.len()), (1, 1), "{seen:?}");
+    let before = guard.token();
+    assert_eq!(guard.unlock().await.unwrap(), Unlocked::Released);
+    let next = waiting.guard().await;
+    assert!(next.token() > before || before.is_none());
+    assert_eq!(shared.unlock().await.unwrap(), Unlocked::Released);
+}
