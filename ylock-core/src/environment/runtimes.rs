@@ -49,13 +49,11 @@ impl Runtimes {
 
     /// Remembers the runtime of the caller. Answers whether there is one.
     pub(super) fn enter(self: &Arc<Self>) -> bool {
-        let current = Handle::try_current();
-        if let Ok(handle) = &current
-            && !self.knows(handle.id())
-        {
-            self.remember(handle.clone());
+        let Ok(current) = Handle::try_current() else { return false };
+        if !self.knows(current.id()) {
+            self.remember(current);
         }
-        current.is_ok()
+        true
     }
 
     /// Runs a future in the runtime of the caller, or in another one if that has ended.
@@ -78,8 +76,11 @@ impl Runtimes {
     /// That of the caller; otherwise one that runs by itself; otherwise the thread of the client's own.
     fn choose(self: &Arc<Self>) -> Option<Handle> {
         if let Ok(current) = Handle::try_current() {
+            if self.knows(current.id()) {
+                return Some(current);
+            }
             // One that is just ending is forgotten in the same moment.
-            self.enter();
+            self.remember(current.clone());
             if self.knows(current.id()) {
                 return Some(current);
             }
@@ -191,10 +192,10 @@ impl Future for Carried {
 
 impl Drop for Carried {
     fn drop(&mut self) {
-        let (Some(future), Some(runtimes)) = (self.future.take(), self.runtimes.upgrade()) else { return };
-        if self.progress == Progress::Polled {
+        let Some(future) = self.future.take() else { return };
+        let Some(runtimes) = self.runtimes.upgrade().filter(|_| self.progress != Progress::Polled) else {
             return;
-        }
+        };
         // Before the future is carried on, or its own drop starts it again: neither must come back here.
         runtimes.forget(self.runtime);
         if self.progress == Progress::Waits {
