@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
 use ylock_core::engine::Engine;
-use ylock_core::testkit::{Call, CountsCalls, Faulty, LosesReplies, Outage, Slow, eventually, poll_once};
+use ylock_core::testkit::{
+    Call, CountsCalls, Fault, Faulty, LosesReplies, Outage, Slow, eventually, poll_once,
+};
 use ylock_core::{ErrorKind, Guard, LossReason, MemoryStore, Ylock};
 
 const SOON: Duration = Duration::from_secs(5);
@@ -148,4 +150,42 @@ async fn a_pause_does_not_give_up_a_release() {
     sleep(Duration::from_millis(20)).await;
     tokio::time::advance(LEASE * 2).await;
     assert!(timeout(SOON, &mut unlocked).await.expect("given back soon").is_ok());
+}
+
+/// An engine that is wrong: one of its calls panics, every time.
+#[derive(Debug)]
+struct Panics(Call, CountsCalls);
+
+#[async_trait::async_trait]
+impl Fault for Panics {
+    async fn before(&self, call: Call) -> ylock_core::Result<()> {
+        self.1.before(call).await?;
+        if call == self.0 {
+            std::panic::resume_unwind(Box::new("an engine that is wrong"));
+        }
+        Ok(())
+    }
+
+    async fn after(&self, _call: Call) -> ylock_core::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_engine_that_panics_is_told_as_an_error_and_not_asked_again_without_end() {
+    for call in [Call::Acquire, Call::Renew, Call::Release] {
+        let panics = Arc::new(Panics(call, CountsCalls::default()));
+        let ylock = Ylock::over(Faulty::over(over(&MemoryStore::new()), &panics));
+        let done = timeout(LEASE * 3, async {
+            let guard = ylock.lock("group", "name").write().await?;
+            if call == Call::Renew {
+                assert_eq!(guard.lost().await, LossReason::Lapsed);
+            }
+            guard.unlock().await
+        });
+        let done = done.await.unwrap_or_else(|_| panic!("{call:?}: it hangs"));
+        assert_eq!(done.is_err(), call != Call::Renew, "{call:?}: {done:?}");
+        eventually(LEASE * 2, "nothing is in use", || async { ylock.keys_in_use() == 0 }).await;
+        assert!(panics.1.of(call) <= 20, "{call:?}: {}", panics.1.of(call));
+    }
 }

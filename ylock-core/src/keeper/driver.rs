@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Keeper;
+use super::{Keeper, caught};
 use crate::engine::{AcquisitionId, Request};
 use crate::error::{Error, ErrorKind};
 use crate::key::Key;
@@ -61,7 +61,7 @@ impl Driver {
     }
 
     async fn acquire(&self, request: &Request) {
-        let answer = self.keeper.engine().acquire(request).await;
+        let answer = caught(self.keeper.engine().acquire(request)).await;
         self.keeper.change(&self.key, |entry, context, effects| match answer {
             Ok(Some(grant)) => entry.granted(context, grant, effects),
             Ok(None) => entry.not_free(context, request.id, effects),
@@ -80,7 +80,7 @@ impl Driver {
             // An answer that comes in the last moment is one, also after a pause of the process that was longer than the
             // time. An engine that does not answer is not ready, so the end of the time is always seen.
             biased;
-            answer = self.keeper.engine().release(&self.key, id, next) => answer,
+            answer = caught(self.keeper.engine().release(&self.key, id, next)) => answer,
             // One attempt that hangs must not keep the key, and those who wait for it, for ever.
             () = environment.sleep(lease / ATTEMPTS_PER_LEASE) => {
                 Err(Error::new(ErrorKind::Indeterminate, "the store did not answer a release"))

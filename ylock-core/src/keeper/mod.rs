@@ -23,10 +23,12 @@ mod watched;
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::BuildHasher;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use tokio::sync::{Notify, oneshot};
 
 use crate::engine::{Engine, LossReason};
@@ -270,6 +272,13 @@ impl Acquired {
         self.mode = Mode::Read;
         Ok(answer)
     }
+}
+
+/// The answer of a call to the engine. One that panics has failed; were it taken for the end of the runtime, the same call would be made
+/// again at once, without end.
+async fn caught<T>(call: impl Future<Output = Result<T>>) -> Result<T> {
+    let panicked = |_| Err(Error::new(ErrorKind::Unexpected, "the engine panicked"));
+    AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(panicked)
 }
 
 fn lock(shard: &Shard) -> MutexGuard<'_, Entries> {

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 use super::effects::Effects;
 use super::entry::{Context, Entry, Granted, Store};
-use super::{Keeper, lock};
+use super::{Keeper, caught, lock};
 use crate::engine::{AcquisitionId, Grant, Holding, LossReason, Renewal};
 use crate::environment::Moment;
 use crate::error::Result;
@@ -156,7 +156,8 @@ struct Batch {
 impl Batch {
     async fn renew(mut self) {
         let asked = self.keeper.environment().now();
-        let answers = self.keeper.engine().renew(&self.holdings).await;
+        let answers = caught(async { Ok(self.keeper.engine().renew(&self.holdings).await) }).await;
+        let answers = answers.unwrap_or_else(|error| vec![Err(error); self.holdings.len()]);
         for (holding, answer) in std::mem::take(&mut self.holdings).iter().zip(answers) {
             self.keeper.change(&holding.grant.key, |entry, context, effects| {
                 entry.renewed(context, holding.grant.id, asked, answer, effects);
