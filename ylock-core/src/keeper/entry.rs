@@ -635,6 +635,9 @@ impl Granted {
             self.schedule(Moment::ZERO, effects);
         } else {
             self.schedule(next_renewal(&self.grant), effects);
+        }
+        // The mode is shown, whatever becomes of the announcement.
+        if !self.renew_again {
             effects.shown.extend(self.shown.drain(..).map(|shown| (shown, Ok(()))));
         }
     }

@@ -1,0 +1,119 @@
+//! Locks and waiters with different leases, and requests that are wrong: nobody suffers from those of others.
+
+#![allow(clippy::disallowed_methods, reason = "a test stands outside: it looks at time")]
+
+mod support;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use support::{Asked, Notes};
+use tokio::time::{Instant, sleep, timeout};
+use ylock_core::testkit::{Call, Faulty, Outage, eventually, poll_once};
+use ylock_core::{Error, ErrorKind, Fairness, Guard, LossReason, MemoryStore, Mode, Options, Ylock};
+
+const SOON: Duration = Duration::from_secs(1);
+const LEASE: Duration = Duration::from_secs(10);
+const DAY: Duration = Duration::from_secs(24 * 3600);
+/// A lease, and the pause before the attempt that finds that it is over.
+const ABOUT_A_LEASE: Duration = Duration::from_secs(12);
+
+fn lasting(lease: Duration) -> Options {
+    Options::default().with_lease(lease)
+}
+
+/// A client that has used a lease of a day once, and whose store does not accept releases from now on.
+async fn after_a_long_lease() -> (Ylock, Guard) {
+    let outage = Arc::new(Outage::of(&[Call::Release, Call::Close]));
+    outage.end();
+    let ylock = Ylock::over(Faulty::over(Arc::new(MemoryStore::new().engine()), &outage));
+    let long = ylock.lock("group", "long").with_options(lasting(DAY));
+    long.write().await.unwrap().unlock().await.unwrap();
+    let guard = ylock.lock("group", "name").write().await.unwrap();
+    outage.begin();
+    (ylock, guard)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unlock_takes_as_long_as_the_lease_of_its_own_lock_at_most() {
+    let (ylock, guard) = after_a_long_lease().await;
+    let start = Instant::now();
+    guard.unlock().await.unwrap_err();
+    assert!((LEASE..ABOUT_A_LEASE).contains(&start.elapsed()), "{:?}", start.elapsed());
+    assert_eq!(ylock.keys_in_use(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn closing_takes_as_long_as_the_leases_in_use_at_most() {
+    let (ylock, guard) = after_a_long_lease().await;
+    let start = Instant::now();
+    ylock.close().await;
+    assert!(start.elapsed() < ABOUT_A_LEASE, "{:?}", start.elapsed());
+    assert_eq!(guard.loss(), Some(LossReason::Closed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_the_engine_refuses_fails_whoever_made_it_and_nobody_else() {
+    for kind in [ErrorKind::Config, ErrorKind::Invalid] {
+        let store = MemoryStore::new();
+        let notes = Notes::over(store.engine(), move |asked| match asked {
+            Asked::Acquire(request) if request.lease == DAY => Err(Error::new(kind, "too long a lease")),
+            _ => Ok(()),
+        });
+        let ylock = Ylock::over(notes);
+        // Strict: each of them asks for itself.
+        let strict = |lease| lasting(lease).with_fairness(Fairness::Strict);
+        let good = ylock.lock("group", "name").with_options(strict(LEASE));
+        let bad = ylock.lock("group", "name").with_options(strict(DAY));
+        let visit = async || drop(good.write().await.unwrap());
+        let look = async || drop(good.read().await.unwrap());
+        let all = async { tokio::join!(bad.write(), visit(), bad.read(), look(), visit()) };
+        let (first, (), third, (), ()) = timeout(LEASE * 2, all).await.expect("nobody hangs");
+        assert_eq!(first.unwrap_err().kind(), kind);
+        assert_eq!(third.err().map(|error| error.kind()), Some(kind));
+        assert_eq!(bad.try_write().await.unwrap_err().kind(), kind);
+        eventually(SOON, "nothing is left", || async { ylock.keys_in_use() == 0 && store.is_empty() }).await;
+    }
+}
+
+/// A client whose engine does not take the announcement of a waiter.
+fn without_announcements(kind: ErrorKind) -> (Arc<Notes>, Ylock) {
+    let notes = Notes::over(MemoryStore::new().engine(), move |asked| match asked {
+        Asked::Renew(holding) if holding.next.is_some() => Err(Error::new(kind, "not this waiter")),
+        _ => Ok(()),
+    });
+    (notes.clone(), Ylock::over(notes))
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_announcement_that_fails_costs_the_readers_nothing() {
+    for kind in [ErrorKind::Config, ErrorKind::Unavailable] {
+        let (notes, ylock) = without_announcements(kind);
+        let lock = ylock.lock("group", "name");
+        let readers = [lock.read().await.unwrap(), lock.read().await.unwrap()];
+        let mut writer = Box::pin(lock.write());
+        assert!(poll_once(writer.as_mut()).await.is_none());
+        for _ in 0..5 {
+            sleep(LEASE).await;
+            assert!(readers.iter().all(|reader| reader.is_valid()));
+        }
+        let asked = notes.renewals();
+        let (named, unnamed): (Vec<_>, Vec<_>) = asked.iter().partition(|holding| holding.next.is_some());
+        assert!(named.len() >= 5 && unnamed.len() >= 10, "{} {}", named.len(), unnamed.len());
+        drop(readers);
+        assert!(timeout(SOON, writer).await.expect("granted soon").unwrap().is_valid());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_announcement_that_fails_does_not_keep_a_writer_from_becoming_a_reader() {
+    let (notes, ylock) = without_announcements(ErrorKind::Config);
+    let lock = ylock.lock("group", "name");
+    let guard = lock.write().await.unwrap();
+    let mut writer = Box::pin(lock.write());
+    assert!(poll_once(writer.as_mut()).await.is_none());
+    let reader = timeout(LEASE, guard.downgrade()).await.expect("it does not hang").unwrap();
+    assert_eq!(notes.renewals().last().unwrap().grant.mode, Mode::Read);
+    drop(reader);
+    drop(timeout(SOON, writer).await.expect("granted soon").unwrap());
+}

@@ -1,0 +1,131 @@
+//! An engine that notes what it is asked, and may be told to refuse it.
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use ylock_core::engine::{
+    AcquisitionId, Engine, Grant, Holding, Inspection, Meter, Release, Renewal, Request, Ticket,
+};
+use ylock_core::environment::Environment;
+use ylock_core::{Guarantees, Key, Result};
+
+/// What the engine was asked.
+#[derive(Clone, Debug)]
+pub(crate) enum Asked {
+    Acquire(Request),
+    Renew(Holding),
+    Release(AcquisitionId, Option<Request>),
+}
+
+/// An error is answered instead of asking the store.
+type Judge = dyn Fn(&Asked) -> Result<()> + Send + Sync;
+
+/// An engine over another one, with notes.
+pub(crate) struct Notes {
+    inner: Arc<dyn Engine>,
+    all: Mutex<Vec<Asked>>,
+    judge: Box<Judge>,
+}
+
+impl Notes {
+    /// Refuses what `judge` answers an error to.
+    pub(crate) fn over(
+        inner: impl Engine,
+        judge: impl Fn(&Asked) -> Result<()> + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        Arc::new(Self { inner: Arc::new(inner), all: Mutex::default(), judge: Box::new(judge) })
+    }
+
+    /// Those releases that were asked for: which acquisition, and which follows.
+    pub(crate) fn releases(&self) -> Vec<(AcquisitionId, Option<AcquisitionId>)> {
+        let all = self.all.lock().unwrap();
+        let releases = all.iter().filter_map(|asked| match asked {
+            Asked::Release(id, next) => Some((*id, next.as_ref().map(|next| next.id))),
+            _ => None,
+        });
+        releases.collect()
+    }
+
+    /// Those renewals that were asked for.
+    pub(crate) fn renewals(&self) -> Vec<Holding> {
+        let all = self.all.lock().unwrap();
+        let renewals = all.iter().filter_map(|asked| match asked {
+            Asked::Renew(holding) => Some(holding.clone()),
+            _ => None,
+        });
+        renewals.collect()
+    }
+
+    fn ask(&self, asked: Asked) -> Result<()> {
+        let answer = (self.judge)(&asked);
+        self.all.lock().unwrap().push(asked);
+        answer
+    }
+}
+
+#[async_trait]
+impl Engine for Notes {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn guarantees(&self) -> Guarantees {
+        self.inner.guarantees()
+    }
+
+    fn environment(&self) -> Arc<dyn Environment> {
+        self.inner.environment()
+    }
+
+    fn ticket(&self) -> Ticket {
+        self.inner.ticket()
+    }
+
+    fn meter(&self) -> &Meter {
+        self.inner.meter()
+    }
+
+    fn in_memory(&self) -> Vec<(&'static str, usize)> {
+        self.inner.in_memory()
+    }
+
+    async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
+        self.ask(Asked::Acquire(request.clone()))?;
+        self.inner.acquire(request).await
+    }
+
+    async fn renew(&self, holdings: &[Holding]) -> Vec<Result<Renewal>> {
+        let mut answers = Vec::new();
+        for holding in holdings {
+            match self.ask(Asked::Renew(holding.clone())) {
+                Ok(()) => answers.extend(self.inner.renew(std::slice::from_ref(holding)).await),
+                Err(error) => answers.push(Err(error)),
+            }
+        }
+        answers
+    }
+
+    async fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
+        self.ask(Asked::Release(id, next.cloned()))?;
+        self.inner.release(key, id, next).await
+    }
+
+    async fn inspect(&self, key: &Key) -> Result<Inspection> {
+        self.inner.inspect(key).await
+    }
+
+    async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
+        self.inner.revoke(key, id).await
+    }
+
+    async fn close(&self) -> Result<()> {
+        self.inner.close().await
+    }
+}
+
+impl fmt::Debug for Notes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Notes").field("inner", &self.inner).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,60 @@
+//! An environment whose clock can be put forward, and whose background work can be switched off.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use ylock_core::environment::{BoxFuture, Environment, Moment, SystemEnvironment};
+
+/// Tokio's clock, put forward by hand. Its timers count tokio's time only: a jump is what a machine sees that was suspended.
+#[derive(Debug)]
+pub(crate) struct Warped {
+    inner: Arc<dyn Environment>,
+    ahead: AtomicU64,
+    idle: AtomicBool,
+}
+
+impl Warped {
+    pub(crate) fn new() -> Arc<Self> {
+        let inner = SystemEnvironment::on_tokio_clock();
+        Arc::new(Self { inner, ahead: AtomicU64::new(0), idle: AtomicBool::new(false) })
+    }
+
+    /// Time passes, and no timer notices.
+    pub(crate) fn jump(&self, time: Duration) {
+        self.ahead.fetch_add(u64::try_from(time.as_nanos()).unwrap(), Ordering::SeqCst);
+    }
+
+    /// From now on no task is started: they are dropped, as on a machine that has no thread for them.
+    pub(crate) fn drop_tasks(&self) {
+        self.idle.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Environment for Warped {
+    fn now(&self) -> Moment {
+        self.inner.now().plus(Duration::from_nanos(self.ahead.load(Ordering::SeqCst)))
+    }
+
+    fn wall_micros(&self) -> i64 {
+        self.inner.wall_micros()
+    }
+
+    fn random(&self) -> u64 {
+        self.inner.random()
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture {
+        self.inner.sleep(duration)
+    }
+
+    fn spawn(&self, future: BoxFuture) {
+        if !self.idle.load(Ordering::SeqCst) {
+            self.inner.spawn(future);
+        }
+    }
+
+    fn enter(&self) -> bool {
+        self.inner.enter()
+    }
+}
