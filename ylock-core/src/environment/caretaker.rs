@@ -85,3 +85,101 @@ impl fmt::Debug for Shift {
         f.debug_struct("Shift").field("running", &self.running).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::mpsc::{Receiver, channel};
+    use std::time::Duration;
+
+    use tokio::runtime::{Builder, Runtime};
+
+    use super::*;
+    use crate::environment::SystemEnvironment;
+
+    const SOON: Duration = Duration::from_secs(10);
+
+    fn runtime(name: &str) -> Runtime {
+        Builder::new_multi_thread().worker_threads(1).thread_name(name).enable_all().build().unwrap()
+    }
+
+    /// Work that never ends. It tells on which thread it begins.
+    fn endless() -> (impl Fn() -> BoxFuture + Send + Sync + 'static, Receiver<String>) {
+        let (sender, receiver) = channel();
+        let make = move || -> BoxFuture {
+            sender.send(std::thread::current().name().unwrap_or_default().to_owned()).unwrap();
+            Box::pin(std::future::pending())
+        };
+        (make, receiver)
+    }
+
+    #[test]
+    fn work_begins_afresh_in_another_runtime_and_at_last_on_a_thread_of_the_clients_own() {
+        let (environment, caretaker) = (SystemEnvironment::shared(), Caretaker::default());
+        let (first, second) = (runtime("first"), runtime("second"));
+        let (make, begins) = endless();
+        first.block_on(async { caretaker.start(&environment, make) });
+        assert_eq!(begins.recv_timeout(SOON).unwrap(), "first");
+        second.block_on(async { assert!(environment.enter()) });
+        drop(first);
+        assert_eq!(begins.recv_timeout(SOON).unwrap(), "second");
+        drop(second);
+        assert_eq!(begins.recv_timeout(SOON).unwrap(), "ylock");
+        assert!(caretaker.is_running());
+        drop(environment);
+        assert!(begins.recv_timeout(SOON).is_err(), "begun again although the client is gone");
+        assert!(!caretaker.is_running());
+    }
+
+    #[test]
+    fn work_that_runs_is_not_started_twice() {
+        let (environment, caretaker, runtime) =
+            (SystemEnvironment::shared(), Caretaker::default(), runtime("only"));
+        let (make, begins) = endless();
+        let make = Arc::new(make);
+        runtime.block_on(async {
+            for _ in 0..3 {
+                let make = Arc::clone(&make);
+                caretaker.start(&environment, move || make());
+            }
+        });
+        begins.recv_timeout(SOON).unwrap();
+        drop(runtime);
+        assert_eq!(begins.recv_timeout(SOON).unwrap(), "ylock");
+        assert!(begins.try_recv().is_err());
+    }
+
+    #[tokio::test]
+    async fn work_that_panics_is_over_and_may_be_started_again() {
+        let (environment, caretaker) = (SystemEnvironment::shared(), Caretaker::default());
+        let begun = Arc::new(AtomicUsize::new(0));
+        for times in 1..=3 {
+            let counted = Arc::clone(&begun);
+            caretaker.start(&environment, move || {
+                counted.fetch_add(1, Ordering::SeqCst);
+                Box::pin(async { std::panic::resume_unwind(Box::new("work that is wrong")) })
+            });
+            for _ in 0..100 {
+                tokio::task::yield_now().await;
+            }
+            assert_eq!((begun.load(Ordering::SeqCst), caretaker.is_running()), (times, false));
+        }
+    }
+
+    #[tokio::test]
+    async fn work_that_has_ended_may_be_started_again() {
+        let (environment, caretaker) = (SystemEnvironment::shared(), Caretaker::default());
+        let begun = Arc::new(AtomicUsize::new(0));
+        for times in 1..=3 {
+            let counted = Arc::clone(&begun);
+            caretaker.start(&environment, move || {
+                counted.fetch_add(1, Ordering::SeqCst);
+                Box::pin(async {})
+            });
+            while caretaker.is_running() {
+                tokio::task::yield_now().await;
+            }
+            assert_eq!(begun.load(Ordering::SeqCst), times);
+        }
+    }
+}

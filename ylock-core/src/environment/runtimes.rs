@@ -212,3 +212,6 @@ impl fmt::Debug for Runtimes {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

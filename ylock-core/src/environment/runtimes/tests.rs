@@ -1,0 +1,241 @@
+use std::cell::RefCell;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+
+use super::*;
+
+const SOON: Duration = Duration::from_secs(10);
+
+fn current_thread() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+fn multi_thread() -> Runtime {
+    Builder::new_multi_thread().worker_threads(1).thread_name("of the caller").enable_all().build().unwrap()
+}
+
+fn runtimes() -> Arc<Runtimes> {
+    Arc::new(Runtimes::new(false))
+}
+
+fn entered(runtimes: &Arc<Runtimes>, runtime: &Runtime) {
+    let _inside = runtime.enter();
+    assert!(runtimes.enter());
+}
+
+fn count(runtimes: &Runtimes) -> usize {
+    runtimes.known.load().len()
+}
+
+/// Lets the tasks of a runtime of one thread run.
+async fn all_run() {
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// A future that tells on which thread it runs.
+fn tells_its_thread() -> (BoxFuture, Receiver<Option<String>>) {
+    let (sender, receiver) = channel();
+    let name = || std::thread::current().name().map(str::to_owned);
+    (Box::pin(async move { drop(sender.send(name())) }), receiver)
+}
+
+/// A future that is dropped, but never ends. Says when it was polled first, and hangs up when it is dropped.
+fn never_ends() -> (BoxFuture, Receiver<()>) {
+    let (sender, receiver) = channel();
+    let future = async move {
+        let _ = sender.send(());
+        std::future::pending::<()>().await;
+        drop(sender);
+    };
+    (Box::pin(future), receiver)
+}
+
+#[test]
+fn a_task_that_was_not_polled_is_carried_on_to_a_runtime_that_lives() {
+    let (runtimes, ends, lives) = (runtimes(), current_thread(), multi_thread());
+    entered(&runtimes, &lives);
+    let (future, told) = tells_its_thread();
+    {
+        let _inside = ends.enter();
+        runtimes.spawn(future);
+    }
+    assert!(told.try_recv().is_err(), "its runtime does not run");
+    drop(ends);
+    assert_eq!(told.recv_timeout(SOON).unwrap().as_deref(), Some("of the caller"));
+}
+
+#[test]
+fn a_task_that_was_not_polled_goes_on_on_a_thread_of_the_clients_own_if_no_runtime_is_left() {
+    let (runtimes, ends) = (runtimes(), current_thread());
+    let (future, told) = tells_its_thread();
+    {
+        let _inside = ends.enter();
+        runtimes.spawn(future);
+    }
+    drop(ends);
+    assert_eq!(told.recv_timeout(SOON).unwrap().as_deref(), Some("ylock"));
+}
+
+#[test]
+fn a_task_that_was_polled_is_dropped_with_its_runtime() {
+    let (runtimes, ends, lives) = (runtimes(), multi_thread(), multi_thread());
+    entered(&runtimes, &lives);
+    let (future, polled) = never_ends();
+    {
+        let _inside = ends.enter();
+        runtimes.spawn(future);
+    }
+    polled.recv_timeout(SOON).unwrap();
+    drop(ends);
+    assert!(polled.recv_timeout(SOON).is_err(), "polled again, elsewhere");
+}
+
+/// A caller that is not inside `block_on` may never be so again.
+#[test]
+fn a_current_thread_runtime_of_the_caller_is_not_relied_on_from_outside_unless_its_clock_matters() {
+    for prefers_callers in [false, true] {
+        let (runtimes, callers) = (Arc::new(Runtimes::new(prefers_callers)), current_thread());
+        entered(&runtimes, &callers);
+        let (future, told) = tells_its_thread();
+        runtimes.spawn(future);
+        if prefers_callers {
+            callers.block_on(all_run());
+        }
+        let thread = told.recv_timeout(SOON).unwrap();
+        assert_eq!(thread.as_deref() == Some("ylock"), !prefers_callers, "{thread:?}");
+    }
+}
+
+thread_local! {
+    /// Hangs up when the thread ends.
+    static THREAD: RefCell<Option<Sender<()>>> = const { RefCell::new(None) };
+}
+
+#[test]
+fn the_thread_of_the_clients_own_ends_with_the_client_and_what_runs_on_it_too() {
+    let runtimes = runtimes();
+    let (sender, thread) = channel();
+    let notes = async move { THREAD.with(|kept| *kept.borrow_mut() = Some(sender)) };
+    runtimes.spawn(Box::pin(notes));
+    let (future, polled) = never_ends();
+    runtimes.spawn(future);
+    polled.recv_timeout(SOON).unwrap();
+    assert!(thread.try_recv().is_err());
+    drop(runtimes);
+    let hung_up = |end| matches!(end, Err(std::sync::mpsc::RecvTimeoutError::Disconnected));
+    assert!(hung_up(polled.recv_timeout(SOON)), "the task is left");
+    assert!(hung_up(thread.recv_timeout(SOON)), "the thread is left");
+}
+
+#[test]
+fn a_task_that_panics_does_not_cost_its_runtime_the_trust_in_it() {
+    let (runtimes, runtime) = (runtimes(), current_thread());
+    let polls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&polls);
+    runtime.block_on(async {
+        runtimes.spawn(Box::pin(async move {
+            counted.fetch_add(1, Ordering::SeqCst);
+            std::panic::resume_unwind(Box::new("a task that is wrong"));
+        }));
+        while Arc::strong_count(&polls) > 1 {
+            tokio::task::yield_now().await;
+        }
+    });
+    assert_eq!((polls.load(Ordering::SeqCst), count(&runtimes)), (1, 1));
+}
+
+#[test]
+fn a_thousand_runtimes_that_have_ended_leave_nothing() {
+    let runtimes = runtimes();
+    for number in 0..1_000 {
+        let runtime = if number % 100 == 0 { multi_thread() } else { current_thread() };
+        entered(&runtimes, &runtime);
+        assert_eq!(count(&runtimes), 1);
+        drop(runtime);
+        assert_eq!(count(&runtimes), 0);
+    }
+}
+
+/// Does something when it is dropped.
+struct AtLast<F: FnMut()>(F);
+
+impl<F: FnMut()> Drop for AtLast<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+#[test]
+fn a_runtime_that_shuts_down_is_not_remembered_by_those_who_enter_then_and_runs_nothing_of_theirs() {
+    for runtime in [current_thread(), multi_thread()] {
+        let (runtimes, id) = (runtimes(), runtime.handle().id());
+        entered(&runtimes, &runtime);
+        let (future, told) = tells_its_thread();
+        let (mut future, enters) = (Some(future), Arc::clone(&runtimes));
+        let last = AtLast(move || {
+            assert!(enters.enter());
+            enters.spawn(future.take().unwrap());
+        });
+        let (polled, begun) = channel();
+        let holds = async move {
+            polled.send(()).unwrap();
+            std::future::pending::<()>().await;
+            drop(last);
+        };
+        drop(runtime.spawn(holds));
+        runtime.block_on(all_run());
+        begun.recv_timeout(SOON).unwrap();
+        drop(runtime);
+        assert_eq!(told.recv_timeout(SOON).unwrap().as_deref(), Some("ylock"));
+        assert!(!runtimes.knows(id));
+    }
+}
+
+#[test]
+fn runtimes_that_come_and_go_at_once_are_all_remembered_and_all_forgotten() {
+    const RUNTIMES: usize = 4;
+    for _ in 0..100 {
+        let (runtimes, barrier) = (runtimes(), Barrier::new(RUNTIMES));
+        std::thread::scope(|scope| {
+            for _ in 0..RUNTIMES {
+                scope.spawn(|| {
+                    let runtime = current_thread();
+                    barrier.wait();
+                    entered(&runtimes, &runtime);
+                    barrier.wait();
+                    assert_eq!(count(&runtimes), RUNTIMES);
+                    barrier.wait();
+                    drop(runtime);
+                });
+            }
+        });
+        assert_eq!(count(&runtimes), 0);
+    }
+}
+
+#[test]
+fn a_runtime_that_is_entered_by_several_threads_at_once_is_remembered_once_until_it_ends() {
+    const THREADS: usize = 4;
+    for _ in 0..100 {
+        let (runtimes, runtime, barrier) = (runtimes(), current_thread(), Barrier::new(THREADS));
+        std::thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| {
+                    barrier.wait();
+                    entered(&runtimes, &runtime);
+                });
+            }
+        });
+        // The tasks that watch for its end have heard that there were several.
+        runtime.block_on(all_run());
+        assert_eq!(count(&runtimes), 1);
+        drop(runtime);
+        assert_eq!(count(&runtimes), 0);
+    }
+}
