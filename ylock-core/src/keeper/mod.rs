@@ -288,3 +288,6 @@ fn lock(shard: &Shard) -> MutexGuard<'_, Entries> {
 fn closed() -> Error {
     Error::new(ErrorKind::Closed, "the client is closed")
 }
+
+#[cfg(test)]
+mod tests;

@@ -136,3 +136,6 @@ impl Validity {
         self.until.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 }
+
+#[cfg(test)]
+mod tests;

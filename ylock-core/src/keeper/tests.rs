@@ -1,0 +1,39 @@
+use std::time::Duration;
+
+use crate::client::Ylock;
+use crate::options::Options;
+
+/// More than the moments that are not worth tidying up, and those that come while the task that does it waits for its turn.
+const FEW: usize = 1_000;
+
+/// With a lease of a day each lock would be scheduled for eight hours after it was given back.
+#[tokio::test]
+async fn a_hundred_thousand_locks_with_long_leases_do_not_stay_in_the_schedule() {
+    let ylock = Ylock::in_memory().with_options(Options::default().with_lease(Options::MAX_LEASE));
+    let locks = ylock.locks("group");
+    let mut most = 0;
+    for number in 0..100_000 {
+        drop(locks.write(format!("{}", number % 1_000)).await.unwrap());
+        most = most.max(ylock.keeper.scheduled());
+    }
+    assert!(most < FEW, "{most}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_held_is_renewed_however_often_the_schedule_is_tidied_up() {
+    let ylock = Ylock::in_memory();
+    let lease = ylock.default_options().lease();
+    let long = ylock.locks("long").with_options(Options::default().with_lease(Options::MAX_LEASE));
+    let mut held = Vec::new();
+    for number in 0..2_000 {
+        held.push(ylock.lock("held", format!("{number}")).write().await.unwrap());
+        for other in 0..10 {
+            drop(long.write(format!("{other}")).await.unwrap());
+        }
+        tokio::time::advance(Duration::from_millis(1)).await;
+    }
+    tokio::time::sleep(lease * 3).await;
+    assert!(held.iter().all(|guard| guard.is_valid()));
+    drop(held);
+    assert!(ylock.keeper.scheduled() < 2 * 2_000 + FEW, "{}", ylock.keeper.scheduled());
+}
