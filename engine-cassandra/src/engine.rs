@@ -6,18 +6,19 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
 use ylock_core::engine::{
-    AcquisitionId, Engine, Grant, Holder, Holding, Inspection, Meter, Patience, Release, Renewal, Request,
-    Ticket, Waiter,
+    AcquisitionId, Engine, Grant, Holder, Holding, Inspection, LossReason, Meter, Patience, Release, Renewal,
+    Request, Ticket, Waiter,
 };
 use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::options::check_lease;
+use ylock_core::silence::Silence;
 use ylock_core::{Guarantees, Key, Result};
 
 use crate::NAME;
 use crate::algorithm::clock::{GlobalTime, HybridClock, Stamps, TimeCell};
 use crate::algorithm::judge::Place;
 use crate::algorithm::seat::{Client, Seat};
-use crate::algorithm::store::{Partition, Slot, State, Store};
+use crate::algorithm::store::{Partition, Slot, Store};
 use crate::algorithm::{lease, queue, shadow_rows};
 use crate::driver::Table;
 use crate::options::{CassandraOptions, Clock, Protocol};
@@ -34,7 +35,7 @@ const REVOKE_LEASES: u32 = 2;
 #[derive(Debug)]
 pub struct CassandraEngine {
     client: Arc<Client>,
-    seats: Seats,
+    seats: Arc<Seats>,
     protocol: Protocol,
     request_timeout: Duration,
     /// The same store as the client's, where it is the real one: for its request counter.
@@ -79,7 +80,7 @@ impl CassandraEngine {
         };
         Self {
             client: Arc::new(client),
-            seats: Seats::default(),
+            seats: Arc::default(),
             protocol: options.protocol(),
             request_timeout: options.request_timeout(),
             table: None,
@@ -113,12 +114,22 @@ impl CassandraEngine {
     }
 
     /// A place in the queue needs the time as it is now. Where the store does not answer, what was known last has to do.
-    async fn ask_for_the_time(&self) -> Result<()> {
+    async fn ask_for_the_time(&self, lease: Duration) -> Result<()> {
         let Some(time) = &self.client.global_time else { return Ok(()) };
-        match time.current().await {
-            Err(error) if time.latest() == 0 => Err(error),
-            _ => Ok(()),
+        let silence = Silence::new(&*self.client.environment, lease);
+        loop {
+            match time.current().await {
+                Err(error) if time.latest() == 0 => silence.bear(error).await?,
+                _ => return Ok(()),
+            }
         }
+    }
+
+    /// How many things this client keeps in memory, by kind: none of them for long when it holds nothing and waits for nothing.
+    #[doc(hidden)]
+    pub fn in_memory(&self) -> Vec<(&'static str, usize)> {
+        let (seats, left) = self.seats.count();
+        vec![("seats", seats), ("seats that were left", left)]
     }
 }
 
@@ -153,32 +164,43 @@ impl Engine for CassandraEngine {
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
         check_lease(request.lease, self.request_timeout)?;
-        self.ask_for_the_time().await?;
+        self.ask_for_the_time(request.lease).await?;
         let seat = self.seat(&request.key);
-        match (self.protocol, request.patience) {
+        let answer = match (self.protocol, request.patience) {
             (Protocol::Queue, Patience::Queue) => queue::get_lock(&seat, request).await.map(Some),
             (Protocol::Queue, Patience::Try) => {
                 queue::try_get_lock(&seat, request, self.request_timeout).await
             }
             (Protocol::ShadowRows, Patience::Queue) => shadow_rows::get_lock(&seat, request).await.map(Some),
             (Protocol::ShadowRows, Patience::Try) => shadow_rows::try_get_lock(&seat, request).await,
+        };
+        // No release follows an attempt that was refused.
+        if matches!(answer, Ok(None)) {
+            self.seats.left(&request.key, &self.client.environment);
         }
+        answer
     }
 
     async fn renew(&self, holdings: &[Holding]) -> Vec<Result<Renewal>> {
         let seated: Vec<_> =
-            holdings.iter().map(|holding| (self.seat(&holding.grant.key), holding.clone())).collect();
-        let renewals =
-            seated.into_iter().map(|(seat, holding)| async move { lease::renew(&seat, &holding).await });
+            holdings.iter().map(|holding| (self.seats.find(&holding.grant.key), holding.clone())).collect();
+        let renewals = seated.into_iter().map(|(seat, holding)| async move {
+            match seat {
+                Some(seat) => lease::renew(&seat, &holding).await,
+                // Given back, and so long ago that nothing of it is left.
+                None => Ok(Renewal::Lost(LossReason::Gone)),
+            }
+        });
         stream::iter(renewals).buffered(CONCURRENT).collect().await
     }
 
     async fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
-        let seat = self.seat(key);
+        let Some(seat) = self.seats.find(key) else { return Ok(Release::WasGone) };
+        // Whatever becomes of this attempt, also if it is dropped: what it has decided must arrive, and the seat must go.
+        let _left = Left { seats: &self.seats, key, environment: &self.client.environment };
         // Without a queue there is nothing to join beforehand.
         let next = next.filter(|_| self.protocol == Protocol::Queue);
         let was_there = seat.leave(id, next).await?;
-        self.seats.left(&seat);
         Ok(if was_there { Release::Released } else { Release::WasGone })
     }
 
@@ -188,8 +210,9 @@ impl Engine for CassandraEngine {
 
     async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
         let look = self.client.store.read(key).await?;
-        let found = look.rows.iter().find_map(|seen| {
-            let row = seen.row.as_ref().filter(|row| row.acquisition == id && row.state != State::Idle)?;
+        let is_holder = inspect(&look).holders.iter().any(|holder| holder.id == id);
+        let found = look.rows.iter().filter(|_| is_holder).find_map(|seen| {
+            let row = seen.row.as_ref().filter(|row| row.acquisition == id)?;
             Some((seen.slot, row.lease, seen.claim?))
         });
         let Some((slot, lease, claim)) = found else { return Ok(false) };
@@ -206,6 +229,19 @@ impl Engine for CassandraEngine {
         let erased = stream::iter(erasures).buffer_unordered(CONCURRENT);
         let results: Vec<Result<()>> = erased.collect().await;
         results.into_iter().collect()
+    }
+}
+
+/// Says that a seat was left, when it is dropped.
+struct Left<'a> {
+    seats: &'a Arc<Seats>,
+    key: &'a Key,
+    environment: &'a Arc<dyn Environment>,
+}
+
+impl Drop for Left<'_> {
+    fn drop(&mut self) {
+        self.seats.left(self.key, self.environment);
     }
 }
 

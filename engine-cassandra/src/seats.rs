@@ -1,71 +1,169 @@
 //! The seats of a client: one per key that it has used lately.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
+use futures_util::future::select;
+use futures_util::{StreamExt, stream};
+use tokio::sync::Notify;
 use ylock_core::Key;
-use ylock_core::environment::Moment;
+use ylock_core::environment::{Caretaker, Environment, Moment};
 
 use crate::algorithm::seat::{Client, Seat};
 
-/// How many old seats are looked at per use: more than one, so that they become fewer when the load does.
-const SWEEP: usize = 4;
+/// How many writes in doubt are sent again at once.
+const CONCURRENT: usize = 64;
+/// How often a seat is looked at that cannot be forgotten yet.
+const AGAIN: Duration = Duration::from_secs(1);
+/// The same, after the store has not answered for it.
+const AFTER_FAILURE: Duration = Duration::from_secs(5);
 
 /// A seat is kept until its idle row has expired in the store: until then closing must remove that row, and what was seen of
-/// others is worth remembering.
+/// others is worth remembering. And it is kept as long as anything of it is in doubt: what was left without an
+/// acknowledgement is sent again until there is one.
 #[derive(Debug, Default)]
-pub(crate) struct Seats(Mutex<Inner>);
+pub(crate) struct Seats {
+    inner: Mutex<Inner>,
+    /// Rung when a seat is left, and when nobody uses the seats any more.
+    bell: Arc<Notify>,
+    caretaker: Caretaker,
+}
 
 #[derive(Debug, Default)]
 struct Inner {
-    seats: HashMap<Key, Arc<Seat>>,
-    /// Seats that were left, with the moment at which their row has expired.
-    left: VecDeque<(Moment, Key)>,
+    seats: HashMap<Key, Kept>,
+    /// When to look at which seat that was left: one entry for each of them.
+    left: BinaryHeap<Reverse<(Moment, Key)>>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    seat: Arc<Seat>,
+    /// It has an entry in the list of those that were left.
+    is_listed: bool,
 }
 
 impl Seats {
-    /// The seat at a key.
+    /// The seat at a key, made if there is none.
     pub(crate) fn at(&self, key: &Key, client: &Arc<Client>) -> Arc<Seat> {
         let mut inner = self.lock();
-        inner.sweep(client.now());
-        let seat = inner.seats.entry(key.clone());
-        Arc::clone(seat.or_insert_with(|| Arc::new(Seat::new(key.clone(), Arc::clone(client)))))
+        let kept = inner.seats.entry(key.clone()).or_insert_with(|| Kept {
+            seat: Arc::new(Seat::new(key.clone(), Arc::clone(client))),
+            is_listed: false,
+        });
+        Arc::clone(&kept.seat)
     }
 
-    /// A seat was left.
-    pub(crate) fn left(&self, seat: &Seat) {
-        let expired = seat.expired_at();
-        self.lock().left.push_back((expired, seat.key.clone()));
+    /// The seat at a key, if there is one.
+    pub(crate) fn find(&self, key: &Key) -> Option<Arc<Seat>> {
+        self.lock().seats.get(key).map(|kept| Arc::clone(&kept.seat))
+    }
+
+    /// A seat was left, or whoever wanted to leave it was dropped: from now on it is looked after.
+    pub(crate) fn left(self: &Arc<Self>, key: &Key, environment: &Arc<dyn Environment>) {
+        let is_first = self.lock().list(key, environment.now());
+        if is_first {
+            self.bell.notify_one();
+        }
+        let (seats, bell, clock) = (Arc::downgrade(self), Arc::clone(&self.bell), Arc::clone(environment));
+        self.caretaker.start(&**environment, || look_after(seats, bell, clock));
     }
 
     /// All seats, to remove their rows. Sorted: in which order requests go out must not be left to the map's random seed.
     pub(crate) fn take(&self) -> Vec<Arc<Seat>> {
         let mut inner = self.lock();
         inner.left.clear();
-        let mut seats: Vec<_> = inner.seats.drain().map(|(_, seat)| seat).collect();
+        let mut seats: Vec<_> = inner.seats.drain().map(|(_, kept)| kept.seat).collect();
         seats.sort_unstable_by(|one, other| one.key.cmp(&other.key));
         seats
     }
 
+    /// How many seats there are, and how many of them were left.
+    pub(crate) fn count(&self) -> (usize, usize) {
+        let inner = self.lock();
+        (inner.seats.len(), inner.left.len())
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Seats {
+    fn drop(&mut self) {
+        self.bell.notify_one();
     }
 }
 
 impl Inner {
-    /// Forgets some seats whose rows have expired. One that was used again meanwhile has a later entry in the list.
-    fn sweep(&mut self, now: Moment) {
-        for _ in 0..SWEEP {
-            let Some((_, key)) = self.left.front().filter(|(expired, _)| *expired <= now) else { return };
-            if self.seats.get(key).is_some_and(|seat| is_unused(seat) && seat.expired_at() <= now) {
-                self.seats.remove(key);
-            }
-            self.left.pop_front();
+    /// Puts a seat on the list. Answers whether it is the first that is to be looked at.
+    fn list(&mut self, key: &Key, now: Moment) -> bool {
+        let Some(kept) = self.seats.get_mut(key) else { return false };
+        if std::mem::replace(&mut kept.is_listed, true) {
+            return false;
         }
+        let due = due(&kept.seat, now);
+        let is_first = self.next().is_none_or(|next| due < next);
+        self.left.push(Reverse((due, key.clone())));
+        is_first
+    }
+
+    /// Forgets the seats of which nothing is left. Answers those of which something is in doubt.
+    fn sweep(&mut self, now: Moment) -> Vec<Arc<Seat>> {
+        let mut in_doubt = Vec::new();
+        while self.next().is_some_and(|due| due <= now) {
+            let Some(Reverse((_, key))) = self.left.pop() else { break };
+            let Some(kept) = self.seats.get_mut(&key) else { continue };
+            kept.is_listed = false;
+            // In use again: whoever uses it says when it is left.
+            if !kept.seat.is_left() {
+                continue;
+            }
+            // Somebody may have it in hand: were it made anew, two of them would write one row.
+            let is_in_hand = Arc::strong_count(&kept.seat) > 1;
+            if !is_in_hand && kept.seat.is_settled() && kept.seat.expired_at() <= now {
+                self.seats.remove(&key);
+                continue;
+            }
+            if !is_in_hand && !kept.seat.is_settled() {
+                in_doubt.push(Arc::clone(&kept.seat));
+            }
+            self.list(&key, now);
+        }
+        in_doubt
+    }
+
+    fn next(&self) -> Option<Moment> {
+        self.left.peek().map(|Reverse((due, _))| *due)
     }
 }
 
-/// Whether nobody has the seat in hand: then it can be made anew without two of them writing one row.
-fn is_unused(seat: &Arc<Seat>) -> bool {
-    Arc::strong_count(seat) == 1 && seat.is_idle()
+/// When to look at a seat that was left.
+fn due(seat: &Seat, now: Moment) -> Moment {
+    let soon = now.plus(AGAIN);
+    if seat.is_settled() { soon.max(seat.expired_at()) } else { soon }
+}
+
+/// Looks after the seats that were left, as long as there are any: sends again what is in doubt, and forgets the others in time.
+async fn look_after(seats: Weak<Seats>, bell: Arc<Notify>, environment: Arc<dyn Environment>) {
+    while let Some(all) = seats.upgrade() {
+        let in_doubt = all.lock().sweep(environment.now());
+        let settling = in_doubt.into_iter().map(|seat| async move { seat.settle().await.is_ok() });
+        let settling = stream::iter(settling).buffer_unordered(CONCURRENT);
+        let is_answered = settling.fold(true, |all, one| async move { all && one }).await;
+        let next = all.lock().next();
+        drop(all);
+        if !is_answered {
+            environment.sleep(AFTER_FAILURE).await;
+            continue;
+        }
+        let rung = pin!(bell.notified());
+        match next {
+            Some(due) => drop(select(rung, environment.sleep(due.since(environment.now()))).await),
+            None => rung.await,
+        }
+    }
 }

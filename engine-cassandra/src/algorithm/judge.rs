@@ -49,7 +49,7 @@ pub enum Verdict {
     },
     /// The row does not show what I wrote: its lease has ended. Join again.
     Gone,
-    /// Somebody wants this acquisition to end.
+    /// This acquisition was asked to give up what it does not have yet.
     Revoked,
 }
 

@@ -46,10 +46,11 @@ pub async fn renew(seat: &Arc<Seat>, holding: &Holding) -> Result<Renewal> {
 /// Why this grant is lost, by what the partition shows.
 fn loss(look: &Partition, seat: &Seat, grant: &Grant) -> Option<LossReason> {
     let own = look.rows.iter().find(|seen| seen.slot == seat.client.slot);
-    if own.is_some_and(|own| own.revoked == Some(grant.id)) {
+    let id = seat.shown_as(grant.id);
+    if own.is_some_and(|own| own.revoked == Some(id)) {
         return Some(LossReason::Revoked);
     }
-    let shown = own.and_then(|own| own.row.as_ref()).is_some_and(|row| row.acquisition == grant.id);
+    let shown = own.and_then(|own| own.row.as_ref()).is_some_and(|row| row.acquisition == id);
     (!shown || is_taken(look, seat, grant)).then_some(LossReason::Gone)
 }
 

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use ylock_core::engine::{Grant, Request, valid_until};
 use ylock_core::silence::Silence;
-use ylock_core::{Error, ErrorKind, Mode, Result};
+use ylock_core::{Mode, Result};
 
 use super::judge::{Contender, Verdict, is_contended, places_of_others};
 use super::pace::{self, Pace};
@@ -94,7 +94,8 @@ async fn one_round(
         }
         // The claim is too old to rely on, or the row has expired: show it again, and look again.
         Verdict::Enter | Verdict::Gone => seat.stay(request).await?,
-        Verdict::Revoked => return Err(revoked()),
+        // Meant for a holder, and this one has not entered.
+        Verdict::Revoked => seat.shed(request).await?,
     }
     Ok(None)
 }
@@ -116,6 +117,7 @@ pub async fn try_get_lock(seat: &Arc<Seat>, request: &Request, longest: Duration
             Verdict::Enter if is_in_time(seat, request) => return enter(seat, request, &me, &look).map(Some),
             Verdict::Enter => seat.stay(request).await?,
             Verdict::ClaimAbove(floor) => seat.claim(request, Some(floor)).await?,
+            Verdict::Revoked => seat.shed(request).await?,
             // Step 10: somebody who came later has claimed too, and will give way.
             Verdict::Wait { before: 0, held: false } if seat.client.now().since(began) < longest => {}
             // Steps 12 and 13: not first.
@@ -161,8 +163,4 @@ async fn wait(seat: &Seat, request: &Request, pace: &mut Pace, before: usize, lo
     if !pause.is_zero() {
         environment.sleep(pause).await;
     }
-}
-
-pub(super) fn revoked() -> Error {
-    Error::new(ErrorKind::Lost, "the acquisition was revoked while it was waiting")
 }

@@ -25,7 +25,6 @@ use ylock_core::silence::Silence;
 use ylock_core::{Mode, Result};
 
 use super::judge::{Contender, Verdict, is_contended, places_of_others};
-use super::queue::revoked;
 use super::seat::Seat;
 use super::store::Partition;
 
@@ -95,7 +94,10 @@ async fn try_lock(seat: &Arc<Seat>, request: &Request) -> Result<Outcome> {
     match (Contender { mode: Mode::Write, ..me }).judge(&look) {
         Verdict::Enter => seat.move_in(request, None).await?,
         Verdict::ClaimAbove(floor) => seat.move_in(request, Some(floor)).await?,
-        Verdict::Revoked => return Err(revoked()),
+        Verdict::Revoked => {
+            seat.shed(request).await?;
+            return give_way(seat, request).await;
+        }
         _ => return give_way(seat, request).await,
     }
     // The claim's row may have expired before the main row had its cell, and somebody else may have looked in between.

@@ -1,19 +1,20 @@
 //! A store of one replica in memory: last write wins per cell, with TTL, and with writes that fail, arrive late or both.
 
-#![allow(dead_code, reason = "each test binary uses another part of it")]
-
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use ylock_core::engine::AcquisitionId;
-use ylock_core::environment::{BoxFuture, Environment, Moment, SystemEnvironment};
+use ylock_core::environment::{Environment, Moment};
 use ylock_core::{Error, ErrorKind, Key, Mode, Options, Result, StoreToken, Ylock};
 use ylock_engine_cassandra::algorithm::store::{Claim, Partition, Row, SeenRow, Slot, Store, Write};
+use ylock_engine_cassandra::options::Protocol;
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
+
+pub(crate) use crate::world::World;
 
 pub(crate) const LEASE: Duration = Duration::from_secs(10);
 
@@ -39,6 +40,9 @@ pub(crate) struct Fake {
     plan: Mutex<Plan>,
     late: Mutex<Vec<(Key, Slot, Write)>>,
     slow_reads: Mutex<Vec<Duration>>,
+    is_away: AtomicBool,
+    stamps: Mutex<BTreeSet<(Slot, i64)>>,
+    repeated: Mutex<Vec<i64>>,
     pub(crate) writes: AtomicU64,
 }
 
@@ -81,6 +85,9 @@ impl Fake {
             plan: Mutex::new(Box::new(|_, _| Fate::Arrives)),
             late: Mutex::default(),
             slow_reads: Mutex::default(),
+            is_away: AtomicBool::new(false),
+            stamps: Mutex::default(),
+            repeated: Mutex::default(),
             writes: AtomicU64::new(0),
         })
     }
@@ -93,6 +100,32 @@ impl Fake {
     /// Answers the next read after this long, with what there is then.
     pub(crate) fn slow_read(&self, time: Duration) {
         self.slow_reads.lock().unwrap().push(time);
+    }
+
+    /// Answers nobody from now on, or everybody again.
+    pub(crate) fn is_away(&self, is_away: bool) {
+        self.is_away.store(is_away, Ordering::Relaxed);
+    }
+
+    /// The timestamps that came more than once.
+    pub(crate) fn repeated(&self) -> Vec<i64> {
+        self.repeated.lock().unwrap().clone()
+    }
+
+    /// Asks a row to give up an acquisition, whoever may have a reason to.
+    pub(crate) fn ask_to_give_up(&self, key: &Key, slot: Slot, id: AcquisitionId, stamp: i64, ttl: u32) {
+        let expires = self.environment.now().plus(Duration::from_secs(u64::from(ttl)));
+        let mut keys = self.keys.lock().unwrap();
+        let own = keys.entry(key.clone()).or_default().slots.entry(slot).or_default();
+        put(&mut own.revoked, Cell { stamp, value: id, expires });
+    }
+
+    async fn answer(&self, after: Duration) -> Result<()> {
+        self.environment.sleep(after).await;
+        match self.is_away.load(Ordering::Relaxed) {
+            true => Err(Error::new(ErrorKind::Unavailable, "no answer")),
+            false => Ok(()),
+        }
     }
 
     /// The rows of a lock expire, by the clock of a server that is ahead. The token cells live longer.
@@ -156,7 +189,10 @@ impl fmt::Debug for Fake {
 #[async_trait]
 impl Store for Fake {
     async fn write(&self, key: &Key, slot: Slot, write: &Write) -> Result<()> {
-        self.environment.sleep(Duration::from_millis(1)).await;
+        if !self.stamps.lock().unwrap().insert((slot, write.stamp)) {
+            self.repeated.lock().unwrap().push(write.stamp);
+        }
+        self.answer(Duration::from_millis(1)).await?;
         self.writes.fetch_add(1, Ordering::Relaxed);
         let fate = (self.plan.lock().unwrap())(slot, write);
         match fate {
@@ -175,15 +211,12 @@ impl Store for Fake {
 
     async fn read(&self, key: &Key) -> Result<Partition> {
         let slow = self.slow_reads.lock().unwrap().pop();
-        self.environment.sleep(slow.unwrap_or(Duration::from_millis(1))).await;
+        self.answer(slow.unwrap_or(Duration::from_millis(1))).await?;
         Ok(self.seen(key))
     }
 
     async fn revoke(&self, key: &Key, slot: Slot, id: AcquisitionId, stamp: i64, ttl: u32) -> Result<()> {
-        let expires = self.environment.now().plus(Duration::from_secs(u64::from(ttl)));
-        let mut keys = self.keys.lock().unwrap();
-        let own = keys.entry(key.clone()).or_default().slots.entry(slot).or_default();
-        put(&mut own.revoked, Cell { stamp, value: id, expires });
+        self.ask_to_give_up(key, slot, id, stamp, ttl);
         Ok(())
     }
 
@@ -195,55 +228,12 @@ impl Store for Fake {
     }
 }
 
-/// Tokio's clock for moments, and a wall clock that can be set.
-#[derive(Debug)]
-pub(crate) struct World {
-    inner: Arc<dyn Environment>,
-    wall: AtomicI64,
-    start: Moment,
-}
-
-impl World {
-    pub(crate) fn new() -> Arc<Self> {
-        let inner = SystemEnvironment::on_tokio_clock();
-        Arc::new(Self { start: inner.now(), inner, wall: AtomicI64::new(1_000_000_000_000_000) })
-    }
-
-    /// Steps the wall clock, forwards or back.
-    pub(crate) fn step(&self, micros: i64) {
-        self.wall.fetch_add(micros, Ordering::Relaxed);
-    }
-}
-
-impl Environment for World {
-    fn now(&self) -> Moment {
-        self.inner.now()
-    }
-
-    fn wall_micros(&self) -> i64 {
-        let running = self.inner.now().since(self.start).as_micros();
-        self.wall.load(Ordering::Relaxed) + i64::try_from(running).unwrap()
-    }
-
-    fn random(&self) -> u64 {
-        self.inner.random()
-    }
-
-    fn sleep(&self, duration: Duration) -> BoxFuture {
-        self.inner.sleep(duration)
-    }
-
-    fn spawn(&self, future: BoxFuture) {
-        self.inner.spawn(future);
-    }
-
-    fn enter(&self) -> bool {
-        self.inner.enter()
-    }
-}
-
 pub(crate) fn engine(fake: &Arc<Fake>, world: &Arc<World>) -> CassandraEngine {
-    let options = CassandraOptions::new("fake").with_lease(LEASE);
+    engine_of(fake, world, Protocol::Queue)
+}
+
+pub(crate) fn engine_of(fake: &Arc<Fake>, world: &Arc<World>, protocol: Protocol) -> CassandraEngine {
+    let options = CassandraOptions::new("fake").with_lease(LEASE).with_protocol(protocol);
     CassandraEngine::over(
         Arc::clone(fake) as Arc<dyn Store>,
         Arc::clone(world) as Arc<dyn Environment>,

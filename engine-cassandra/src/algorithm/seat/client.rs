@@ -1,0 +1,82 @@
+//! What all seats of one client share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ylock_core::engine::Ticket;
+use ylock_core::environment::{Environment, Moment};
+use ylock_core::{Error, ErrorKind, Result, StoreToken};
+
+use crate::algorithm::clock::{GlobalTime, HybridClock, Stamps};
+use crate::algorithm::store::{Slot, Store};
+
+/// What all seats of one client share.
+#[derive(Debug)]
+pub struct Client {
+    /// The client's row in every partition.
+    pub slot: Slot,
+    /// Cassandra.
+    pub store: Arc<dyn Store>,
+    /// Time, randomness and tasks.
+    pub environment: Arc<dyn Environment>,
+    /// Tokens, and tickets unless there is a global time.
+    pub clock: HybridClock,
+    /// The thesis's time service, if the options want tickets from it.
+    pub global_time: Option<Arc<GlobalTime>>,
+    /// Write timestamps.
+    pub stamps: Stamps,
+    /// By how much the clocks of two servers may differ: rows live longer by this.
+    pub max_clock_skew: Duration,
+    /// How long a token outlives its grant, in seconds.
+    pub token_ttl: u32,
+}
+
+impl Client {
+    /// How long a row of this lease lives, in whole seconds. Servers count whole seconds, so up to one is lost, and they
+    /// count on clocks that differ.
+    pub fn row_ttl(&self, lease: Duration) -> u32 {
+        let exact = lease.as_secs_f64().ceil() + 1.0 + self.max_clock_skew.as_secs_f64().ceil();
+        exact as u32
+    }
+
+    /// A place in the queue, behind `largest` if that is known.
+    pub(crate) fn ticket_after(&self, largest: Option<Ticket>) -> Ticket {
+        if let Some(time) = &self.global_time {
+            // As the thesis has it: two may have the same, and then the slot decides.
+            return Ticket::from_number(time.latest());
+        }
+        let tick = self.clock.tick(&*self.environment);
+        Ticket::from_number(largest.map_or(tick, |largest| tick.max(largest.get().saturating_add(1))))
+    }
+
+    /// A token larger than `largest`.
+    pub(super) fn token_after(&self, largest: Option<StoreToken>) -> Result<StoreToken> {
+        let lead = largest.map_or(0, StoreToken::get).saturating_sub(self.wall());
+        if Duration::from_micros(lead) > Duration::from_secs(u64::from(self.token_ttl)) / 2 {
+            return Err(too_far_ahead(Duration::from_micros(lead)));
+        }
+        let tick = u64::try_from(self.clock.tick(&*self.environment)).unwrap_or(1);
+        let next = largest.map_or(tick, |largest| tick.max(largest.get() + 1));
+        StoreToken::new(next)
+            .ok_or_else(|| Error::new(ErrorKind::Unexpected, "a token at this key is the largest there is"))
+    }
+
+    fn wall(&self) -> u64 {
+        u64::try_from(self.environment.wall_micros()).unwrap_or(0)
+    }
+
+    pub(crate) fn now(&self) -> Moment {
+        self.environment.now()
+    }
+}
+
+/// A name whose tokens are forgotten starts anew from the clocks: a token that is still ahead of them then would be larger than
+/// those that follow it. Half of the time is left to find that out.
+fn too_far_ahead(lead: Duration) -> Error {
+    let message = format!(
+        "the last token of this lock is {lead:?} ahead of this machine's clock, more than half of token_ttl: either this \
+         clock is slow, or somebody's clock was fast when it took the token. Set the clocks right; or connect with a \
+         longer token_ttl"
+    );
+    Error::new(ErrorKind::Unexpected, message)
+}

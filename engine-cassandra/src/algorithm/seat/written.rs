@@ -1,0 +1,182 @@
+//! What one client's row at one key shall say, and what is known to have arrived. It decides, and sends nothing.
+//!
+//! **A timestamp is sent once.** A write whose outcome is unknown is sent again under a new one. Two copies of one timestamp would
+//! end at different times, because each coordinator counts the TTL from when it takes its copy: a replica that has only
+//! the first copy answers, once that has ended, a tombstone, and at equal timestamps a tombstone beats a cell that is alive. The
+//! row would be gone although a quorum had acknowledged the second copy, from which its holder counts.
+
+use ylock_core::engine::{AcquisitionId, Request};
+use ylock_core::environment::Moment;
+use ylock_core::{Error, ErrorKind, Result, StoreToken};
+
+use super::client::Client;
+use crate::algorithm::store::{Claim, Row, State, TimedClaim, Write};
+
+/// See the [module](self).
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    last: Option<Write>,
+    delivery: Delivery,
+    /// Just before the attempt was sent with which `last` was acknowledged.
+    sent: Moment,
+    /// A grant has been entered with the claim that the row shows, and has not been left.
+    inside: bool,
+    /// The token that a grant of this seat used last.
+    used: Option<Claim>,
+    /// `used`, as long as no write is acknowledged that saved it in the last holders' cells. Part of every write from the one
+    /// that leaves on, because that one may never arrive.
+    unsaved: Option<Claim>,
+    /// The largest token that was ever seen or claimed here. Those of one row grow, because they are timestamps of its revocations.
+    largest_token: Option<StoreToken>,
+    /// An acquisition that was revoked before it had entered, and the name under which the row shows it since.
+    renamed: Option<(AcquisitionId, AcquisitionId)>,
+    /// What was left by a write of which its caller has not yet heard that it arrived.
+    pub(super) leaving: Option<AcquisitionId>,
+}
+
+/// How far the last write has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Delivery {
+    /// Its timestamp has never been sent.
+    #[default]
+    Decided,
+    /// It was sent, and nobody knows what became of it.
+    InDoubt,
+    /// A quorum has it.
+    Acknowledged,
+}
+
+impl Written {
+    pub(super) fn row(&self) -> Option<&Row> {
+        self.last.as_ref().map(|last| &last.row)
+    }
+
+    /// The token cell, as it was last written.
+    pub(super) fn claim(&self) -> Option<Claim> {
+        self.last.as_ref()?.claim.map(|timed| timed.claim)
+    }
+
+    pub(super) fn row_ttl(&self) -> u32 {
+        self.last.as_ref().map_or(0, |last| last.row_ttl)
+    }
+
+    pub(super) fn sent(&self) -> Moment {
+        self.sent
+    }
+
+    pub(super) fn is_acknowledged(&self) -> bool {
+        self.delivery == Delivery::Acknowledged
+    }
+
+    /// Whether nothing of this seat takes part, or is about to.
+    pub(super) fn is_left(&self) -> bool {
+        self.row().is_none_or(|row| row.state == State::Idle)
+    }
+
+    pub(super) fn has_unsaved_token(&self) -> bool {
+        self.unsaved.is_some()
+    }
+
+    /// A look shows this token.
+    pub(super) fn take_note(&mut self, token: Option<StoreToken>) {
+        self.largest_token = self.largest_token.max(token);
+    }
+
+    /// The name under which the row shows an acquisition.
+    pub(super) fn shown_as(&self, id: AcquisitionId) -> AcquisitionId {
+        self.renamed.filter(|(own, _)| *own == id).map_or(id, |(_, shown)| shown)
+    }
+
+    /// From now on the row shows this acquisition under another name.
+    pub(super) fn rename(&mut self, id: AcquisitionId, shown: AcquisitionId) {
+        self.renamed = Some((id, shown));
+    }
+
+    /// The row, if this acquisition takes part with it.
+    pub(super) fn row_of(&self, id: AcquisitionId) -> Option<&Row> {
+        let shown = self.shown_as(id);
+        self.row().filter(|row| row.acquisition == shown && row.state != State::Idle)
+    }
+
+    /// The row, if it is this request's.
+    pub(super) fn own_row(&self, request: &Request) -> Result<Row> {
+        self.row_of(request.id).cloned().ok_or_else(|| {
+            let message = "the acquisition was released while it was going on";
+            Error::new(ErrorKind::Indeterminate, message)
+        })
+    }
+
+    /// A grant is entered with the claim that the row shows.
+    pub(super) fn enter(&mut self) {
+        let claim = self.claim();
+        (self.inside, self.used, self.unsaved) = (true, claim, claim);
+    }
+
+    /// It is left again, or is about to be.
+    pub(super) fn exit(&mut self) {
+        self.inside = false;
+    }
+
+    /// Decides a write. It says everything that the row shall say, so that it does not matter whether the one before it
+    /// arrives. A claim gets a token above `floor`.
+    pub(super) fn overwrite(&mut self, client: &Client, row: Row, floor: Option<StoreToken>) -> Result<()> {
+        let row_ttl = client.row_ttl(row.lease);
+        let claim = self.claim_for(client, &row, floor)?;
+        let ttl = if is_claimed(row.state) { client.token_ttl } else { row_ttl };
+        let save = self.unsaved.filter(|_| !self.inside);
+        self.last = Some(Write {
+            stamp: client.stamps.next(&*client.environment),
+            row,
+            row_ttl,
+            claim: claim.map(|claim| TimedClaim { claim, ttl: ttl.max(row_ttl) }),
+            used: save.map(|claim| TimedClaim { claim, ttl: client.token_ttl }),
+        });
+        self.delivery = Delivery::Decided;
+        Ok(())
+    }
+
+    /// What the token cell shall say.
+    fn claim_for(&mut self, client: &Client, row: &Row, floor: Option<StoreToken>) -> Result<Option<Claim>> {
+        let claimed = is_claimed(row.state);
+        let same =
+            self.row().is_some_and(|last| last.acquisition == row.acquisition && is_claimed(last.state));
+        match self.claim() {
+            // A claim goes on with its token, unless that is too small.
+            Some(claim) if claimed && same && floor.is_none() => Ok(Some(claim)),
+            _ if claimed => {
+                let token = client.token_after(self.largest_token.max(floor))?;
+                self.largest_token = Some(token);
+                Ok(Some(Claim { token, mode: row.mode }))
+            }
+            // Without a claim the cell goes back to a token that was used: else somebody who only came and went would push the
+            // first waiter into another round.
+            Some(_) => Ok(Some(self.used.unwrap_or(Claim { token: StoreToken::LOWEST, mode: row.mode }))),
+            None => Ok(None),
+        }
+    }
+
+    /// What is to be sent now: what was decided last, unless a quorum has it; under a new timestamp if it was sent before.
+    pub(super) fn attempt(&mut self, client: &Client) -> Option<Write> {
+        let last = self.last.as_mut().filter(|_| self.delivery != Delivery::Acknowledged)?;
+        if self.delivery == Delivery::InDoubt {
+            last.stamp = client.stamps.next(&*client.environment);
+        }
+        self.delivery = Delivery::InDoubt;
+        Some(last.clone())
+    }
+
+    /// A quorum has this attempt, which was sent then. That is the last one only if its timestamp says so: an earlier one may be
+    /// superseded by what is still on its way.
+    pub(super) fn acknowledge(&mut self, attempt: &Write, sent: Moment) {
+        if attempt.used.map(|used| used.claim) == self.unsaved {
+            self.unsaved = None;
+        }
+        if self.last.as_ref().is_some_and(|last| last.stamp == attempt.stamp) {
+            (self.delivery, self.sent) = (Delivery::Acknowledged, sent);
+        }
+    }
+}
+
+fn is_claimed(state: State) -> bool {
+    matches!(state, State::Claimed | State::Held)
+}

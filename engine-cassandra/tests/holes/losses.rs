@@ -1,0 +1,165 @@
+//! Holders that lose what they hold.
+
+use std::time::Duration;
+
+use ylock_core::engine::{Engine, Holding, Release, Renewal};
+use ylock_core::environment::Environment;
+use ylock_core::{LossReason, Unlocked};
+use ylock_engine_cassandra::algorithm::store::State;
+
+use crate::fake::{Fate, LEASE, client};
+use crate::stage::{Stage, bounded};
+
+/// Hole 13: a holder that could not renew in time is told, and does not write itself back.
+#[tokio::test(start_paused = true)]
+async fn a_holder_without_renewals_is_lost_before_its_row_is() {
+    bounded(async {
+        let stage = Stage::new();
+        let guard = stage.locks().write("alice").await.unwrap();
+        stage.fake.plan(|_, write| if write.row.state == State::Held { Fate::IsLate } else { Fate::Arrives });
+        assert_eq!(guard.lost().await, LossReason::Lapsed);
+        assert!(!guard.is_valid());
+        let other = stage.locks().write("alice").await.unwrap();
+        assert!(stage.fake.deliver() > 0);
+        assert!(!stage.states().contains(&State::Held) || other.is_valid());
+        assert_eq!(guard.unlock().await.unwrap(), Unlocked::WasLost);
+        assert!(other.is_valid());
+    })
+    .await;
+}
+
+/// Hole 21 and the release that names the key only: an old guard's release does not touch the new grant.
+#[tokio::test(start_paused = true)]
+async fn the_release_of_a_lost_lock_leaves_the_next_one_alone() {
+    bounded(async {
+        let stage = Stage::new();
+        let ylock = client(&stage.fake, &stage.world);
+        let locks = ylock.locks("users");
+        let old = locks.write("alice").await.unwrap();
+        assert_eq!(ylock.revoke("users", "alice").await.unwrap(), 1);
+        assert_eq!(old.lost().await, LossReason::Revoked);
+        let new = locks.write("alice").await.unwrap();
+        assert!(new.token() > old.token());
+        assert_eq!(old.unlock().await.unwrap(), Unlocked::WasLost);
+        assert!(new.is_valid());
+        assert!(stage.locks().try_write("alice").await.unwrap().is_none());
+    })
+    .await;
+}
+
+/// Hole 13, the other half: a renewal that was sent in time and heard too late. The row may have been gone in between, and
+/// somebody else inside.
+#[tokio::test(start_paused = true)]
+async fn a_renewal_that_is_heard_too_late_is_a_loss() {
+    bounded(async {
+        let stage = Stage::new();
+        let (engine, request) = stage.contestant();
+        let grant = engine.acquire(&request).await.unwrap().unwrap();
+        stage.fake.plan(|_, write| match write.row.state {
+            State::Held => Fate::IsHeardAfter(LEASE),
+            _ => Fate::Arrives,
+        });
+        let renewed = engine.renew(&[Holding { grant, next: None }]).await.remove(0).unwrap();
+        assert!(matches!(renewed, Renewal::Lost(LossReason::Lapsed)), "{renewed:?}");
+        engine.release(&stage.key, request.id, None).await.unwrap();
+        assert_eq!(stage.states(), [State::Idle], "it does not stand in the way");
+    })
+    .await;
+}
+
+/// Whoever loses a lock is told before anybody else can get in: a renewal that finds out writes nothing.
+#[tokio::test(start_paused = true)]
+async fn a_lost_lock_is_not_given_away_before_its_holder_knows() {
+    bounded(async {
+        let stage = Stage::new();
+        let (engine, request) = stage.contestant();
+        let grant = engine.acquire(&request).await.unwrap().unwrap();
+        assert!(engine.revoke(&stage.key, request.id).await.unwrap());
+        let renewed = engine.renew(&[Holding { grant, next: None }]).await.remove(0).unwrap();
+        assert!(matches!(renewed, Renewal::Lost(LossReason::Revoked)), "{renewed:?}");
+        assert_eq!(stage.states(), [State::Claimed]);
+    })
+    .await;
+}
+
+/// By the clock of a server that is too far ahead: somebody else may have come, and may have left already.
+#[tokio::test(start_paused = true)]
+async fn a_holder_whose_row_is_gone_has_lost_and_does_not_write_itself_back() {
+    bounded(async {
+        let stage = Stage::new();
+        let (engine, request) = stage.contestant();
+        let grant = engine.acquire(&request).await.unwrap().unwrap();
+        stage.fake.expire(&stage.key);
+        let renewed = engine.renew(&[Holding { grant, next: None }]).await.remove(0).unwrap();
+        assert_eq!(renewed, Renewal::Lost(LossReason::Gone));
+        assert_eq!(stage.states(), []);
+    })
+    .await;
+}
+
+/// The same, and a renewal that was late has brought the row back beside somebody else's.
+#[tokio::test(start_paused = true)]
+async fn a_holder_that_sees_a_later_one_inside_has_lost() {
+    bounded(async {
+        let stage = Stage::new();
+        let (engine, request) = stage.contestant();
+        let grant = engine.acquire(&request).await.unwrap().unwrap();
+        stage.fake.plan(|_, _| Fate::IsLate);
+        engine.renew(&[Holding { grant: grant.clone(), next: None }]).await.remove(0).unwrap_err();
+        stage.fake.expire(&stage.key);
+        stage.fake.plan(|_, _| Fate::Arrives);
+        let (other, request) = stage.contestant();
+        let later = other.acquire(&request).await.unwrap().unwrap();
+        other.renew(&[Holding { grant: later.clone(), next: None }]).await.remove(0).unwrap();
+        assert_eq!(stage.fake.deliver(), 1);
+        assert_eq!(stage.states(), [State::Held, State::Held]);
+        let renewed = engine.renew(&[Holding { grant, next: None }]).await.remove(0).unwrap();
+        assert_eq!(renewed, Renewal::Lost(LossReason::Gone));
+        let renewed = other.renew(&[Holding { grant: later, next: None }]).await.remove(0).unwrap();
+        assert!(matches!(renewed, Renewal::Renewed { .. }), "the later one holds on: {renewed:?}");
+    })
+    .await;
+}
+
+/// The servers count from when they get it, so the holder counts from before it sends it.
+#[tokio::test(start_paused = true)]
+async fn a_lease_counts_from_before_its_write_was_sent() {
+    bounded(async {
+        let stage = Stage::new();
+        let (engine, request) = stage.contestant();
+        stage.fake.plan(|_, _| Fate::IsHeardAfter(LEASE / 4));
+        let began = stage.world.now();
+        let grant = engine.acquire(&request).await.unwrap().unwrap();
+        assert!(grant.sent.since(began) < LEASE / 10, "granted after {:?}", grant.sent.since(began));
+        let began = stage.world.now();
+        match engine.renew(&[Holding { grant, next: None }]).await.remove(0).unwrap() {
+            Renewal::Renewed { sent, .. } => assert!(sent.since(began) < LEASE / 10),
+            lost @ Renewal::Lost(_) => panic!("{lost:?}"),
+        }
+    })
+    .await;
+}
+
+/// They may overlap, and the release wins.
+#[tokio::test(start_paused = true)]
+async fn a_renewal_does_not_bring_back_what_a_release_has_ended() {
+    bounded(async {
+        let stage = Stage::new();
+        let (engine, request) = stage.contestant();
+        let grant = engine.acquire(&request).await.unwrap().unwrap();
+        stage.fake.slow_read(LEASE / 10);
+        let holdings = [Holding { grant, next: None }];
+        let renewing = async {
+            // The release happens while the renewal looks, and the look shows what was there before.
+            engine.renew(&holdings).await.remove(0).unwrap()
+        };
+        let releasing = async {
+            tokio::time::sleep(LEASE / 10 - Duration::from_millis(2)).await;
+            engine.release(&stage.key, request.id, None).await.unwrap()
+        };
+        let (renewed, released) = tokio::join!(renewing, releasing);
+        assert_eq!((renewed, released), (Renewal::Lost(LossReason::Gone), Release::Released));
+        assert_eq!(stage.states(), [State::Idle]);
+    })
+    .await;
+}

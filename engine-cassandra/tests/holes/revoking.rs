@@ -1,0 +1,161 @@
+//! A revocation is for holders: whoever waits goes on waiting, and keeps what it is given.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ylock_core::engine::{AcquisitionId, Engine, Grant, Holding, Patience, Renewal, Request};
+use ylock_core::{ErrorKind, LossReason};
+use ylock_engine_cassandra::CassandraEngine;
+use ylock_engine_cassandra::algorithm::store::{Slot, State, Write};
+use ylock_engine_cassandra::options::Protocol;
+
+use crate::fake::{self, Fate, LEASE};
+use crate::stage::{Stage, bounded, until};
+
+async fn renew(engine: &CassandraEngine, grant: &Grant) -> Renewal {
+    engine.renew(&[Holding { grant: grant.clone(), next: None }]).await.remove(0).unwrap()
+}
+
+/// The only holder that a look shows, as whoever wants to revoke it finds it.
+async fn holder(engine: &CassandraEngine, stage: &Stage) -> AcquisitionId {
+    let seen = engine.inspect(&stage.key).await.unwrap();
+    let [holder] = &seen.holders[..] else { panic!("not one holder: {seen:?}") };
+    holder.id
+}
+
+/// The first in line has claimed while the holder is still inside.
+#[tokio::test(start_paused = true)]
+async fn a_claim_behind_a_holder_is_no_holder() {
+    bounded(async {
+        let stage = Stage::new();
+        let (engine, held) = stage.contestant();
+        engine.acquire(&held).await.unwrap().unwrap();
+        let (waiting, request) = stage.contestant();
+        let waiter = tokio::spawn({
+            let request = request.clone();
+            async move { waiting.acquire(&request).await.unwrap().unwrap() }
+        });
+        stage.until(State::Claimed, 2).await;
+        let seen = engine.inspect(&stage.key).await.unwrap();
+        assert_eq!((seen.holders.len(), seen.queue.len()), (1, 1), "{seen:?}");
+        assert_eq!(seen.holders[0].id, held.id);
+        assert!(!engine.revoke(&stage.key, request.id).await.unwrap(), "it holds nothing");
+        engine.release(&stage.key, held.id, None).await.unwrap();
+        waiter.await.unwrap();
+    })
+    .await;
+}
+
+/// Asks the first claim that is written to give up, before it has looked: as one does who took it for a holder's.
+fn revoke_the_first_claim(stage: &Stage) -> Arc<AtomicBool> {
+    let (fake, key, done) = (Arc::clone(&stage.fake), stage.key.clone(), Arc::new(AtomicBool::new(false)));
+    let is_done = Arc::clone(&done);
+    stage.fake.plan(move |slot: Slot, write: &Write| {
+        if write.row.state == State::Claimed && !is_done.swap(true, Ordering::Relaxed) {
+            let stamp = i64::try_from(write.claim.unwrap().claim.token.get()).unwrap();
+            fake.ask_to_give_up(&key, slot, write.row.acquisition, stamp, 600);
+        }
+        Fate::Arrives
+    });
+    done
+}
+
+/// It enters, its renewals do not find the revocation that was not meant for it, and one that is meant for it hits.
+async fn a_revoked_claim_enters(engine: CassandraEngine, stage: &Stage, request: Request) {
+    let done = revoke_the_first_claim(stage);
+    let grant = engine.acquire(&request).await.unwrap().expect("nobody else is there");
+    assert!(done.load(Ordering::Relaxed));
+    assert!(matches!(renew(&engine, &grant).await, Renewal::Renewed { .. }));
+    let shown = holder(&engine, stage).await;
+    assert!(engine.revoke(&stage.key, shown).await.unwrap());
+    assert_eq!(renew(&engine, &grant).await, Renewal::Lost(LossReason::Revoked));
+    engine.release(&stage.key, request.id, None).await.unwrap();
+    assert_eq!(stage.states(), [State::Idle]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_is_revoked_before_it_enters_enters_all_the_same() {
+    bounded(async {
+        let stage = Stage::new();
+        let (engine, request) = stage.contestant();
+        a_revoked_claim_enters(engine, &stage, request).await;
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_try_that_is_revoked_before_it_enters_enters_all_the_same() {
+    bounded(async {
+        let stage = Stage::new();
+        let (engine, request) = stage.contestant();
+        a_revoked_claim_enters(engine, &stage, Request { patience: Patience::Try, ..request }).await;
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_of_the_old_lock_that_is_revoked_before_it_enters_enters_all_the_same() {
+    bounded(async {
+        let stage = Stage::new();
+        let (_, request) = stage.contestant();
+        let engine = fake::engine_of(&stage.fake, &stage.world, Protocol::ShadowRows);
+        a_revoked_claim_enters(engine, &stage, request).await;
+    })
+    .await;
+}
+
+/// Its place is the one that it had.
+#[tokio::test(start_paused = true)]
+async fn a_waiter_that_is_revoked_keeps_its_place() {
+    bounded(async {
+        let stage = Stage::new();
+        let (engine, held) = stage.contestant();
+        engine.acquire(&held).await.unwrap().unwrap();
+        let (waiting, request) = stage.contestant();
+        let waiter = tokio::spawn(async move { waiting.acquire(&request).await });
+        stage.until(State::Claimed, 2).await;
+        let rows = stage.fake.seen(&stage.key).rows;
+        let claim = rows.iter().find(|seen| seen.row.as_ref().is_some_and(|row| row.acquisition != held.id));
+        let (slot, row) = claim.map(|seen| (seen.slot, seen.row.clone().unwrap())).unwrap();
+        let stamp = i64::try_from(claim.unwrap().claim.unwrap().token.get()).unwrap();
+        stage.fake.ask_to_give_up(&stage.key, slot, row.acquisition, stamp, 600);
+        let same_place = || {
+            stage.rows().iter().any(|seen| seen.ticket == row.ticket && seen.acquisition != row.acquisition)
+        };
+        until("it shows itself under another name", same_place).await;
+        assert!(!waiter.is_finished(), "it waits");
+        engine.release(&stage.key, held.id, None).await.unwrap();
+        waiter.await.unwrap().unwrap().unwrap();
+    })
+    .await;
+}
+
+/// Whoever revokes what is held tells the holder, and only the holder: those of its client who wait go on.
+#[tokio::test(start_paused = true)]
+async fn those_who_wait_beside_a_revoked_holder_go_on_waiting() {
+    bounded(async {
+        let stage = Stage::new();
+        let ylock = fake::client(&stage.fake, &stage.world);
+        let holder = ylock.locks("users").write("alice").await.unwrap();
+        let other = stage.locks();
+        let waiters: Vec<_> = (0..10)
+            .map(|_| {
+                let other = other.clone();
+                tokio::spawn(async move { other.write("alice").await.map(drop) })
+            })
+            .collect();
+        stage.until(State::Claimed, 1).await;
+        for _ in 0..20 {
+            ylock.revoke("users", "alice").await.unwrap();
+            tokio::time::sleep(LEASE / 10).await;
+        }
+        assert_eq!(holder.lost().await, LossReason::Revoked);
+        drop(holder);
+        for waiter in waiters {
+            let answer = waiter.await.unwrap();
+            assert!(!answer.as_ref().is_err_and(|error| error.kind() == ErrorKind::Lost), "{answer:?}");
+            answer.unwrap();
+        }
+    })
+    .await;
+}

@@ -1,0 +1,83 @@
+//! Tokens that are never out of sight.
+
+use ylock_core::ErrorKind;
+use ylock_core::engine::Engine;
+use ylock_engine_cassandra::algorithm::store::State;
+
+use crate::fake::Fate;
+use crate::stage::{Stage, bounded};
+
+/// In microseconds.
+const DAY: i64 = 24 * 60 * 60 * 1_000_000;
+
+/// Tokens grow also when the clock of the next holder is an hour behind.
+#[tokio::test(start_paused = true)]
+async fn tokens_grow_over_clocks_that_disagree() {
+    bounded(async {
+        let stage = Stage::new();
+        let mut last = None;
+        for _ in 0..20 {
+            let guard = stage.locks().write("alice").await.unwrap();
+            assert!(guard.token() > last, "{:?} after {last:?}", guard.token());
+            last = guard.token();
+            guard.unlock().await.unwrap();
+            stage.world.step(-3_600_000_000);
+        }
+    })
+    .await;
+}
+
+/// A name that is forgotten starts anew from the clocks: a token far ahead of them would then be larger than its successors.
+#[tokio::test(start_paused = true)]
+async fn a_token_far_ahead_of_the_clock_is_an_error() {
+    bounded(async {
+        let stage = Stage::new();
+        stage.locks().write("alice").await.unwrap().unlock().await.unwrap();
+        // Three and a half days are half of the default.
+        stage.world.step(-3 * DAY);
+        stage.locks().write("alice").await.unwrap().unlock().await.unwrap();
+        stage.world.step(-DAY);
+        let error = stage.locks().write("alice").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unexpected);
+        assert!(error.to_string().contains("ahead of this machine's clock"), "{error}");
+    })
+    .await;
+}
+
+/// The token of a grant is in the store before anybody can need it: in the holder's row, and after the release in the
+/// last holder's cell, also when the release had to be sent several times.
+#[tokio::test(start_paused = true)]
+async fn a_used_token_is_never_out_of_sight() {
+    bounded(async {
+        let stage = Stage::new();
+        let mut releases = 0;
+        stage.fake.plan(move |_, write| {
+            releases += u32::from(write.row.state == State::Idle);
+            if write.row.state == State::Idle && releases < 4 { Fate::ArrivesUnheard } else { Fate::Arrives }
+        });
+        let guard = stage.locks().write("alice").await.unwrap();
+        let token = guard.token().unwrap();
+        let claim = stage.fake.seen(&stage.key).rows[0].claim.unwrap();
+        assert_eq!(ylock_core::Token::from(claim.token), token);
+        guard.unlock().await.unwrap();
+        assert_eq!(stage.fake.seen(&stage.key).last_write, Some(claim.token));
+    })
+    .await;
+}
+
+/// A release that never arrived is superseded by the next acquisition of the same client. Its token goes with that.
+#[tokio::test(start_paused = true)]
+async fn a_token_whose_release_got_lost_is_saved_by_the_next_write() {
+    bounded(async {
+        let stage = Stage::new();
+        let (engine, request) = stage.contestant();
+        let first = engine.acquire(&request).await.unwrap().unwrap();
+        stage.fake.plan(|_, write| if write.used.is_some() { Fate::IsLate } else { Fate::Arrives });
+        engine.release(&stage.key, request.id, None).await.unwrap_err();
+        assert_eq!(stage.fake.seen(&stage.key).last_write, None, "the release is late");
+        stage.fake.plan(|_, _| Fate::Arrives);
+        engine.acquire(&stage.again(&request)).await.unwrap().unwrap();
+        assert_eq!(stage.fake.seen(&stage.key).last_write, first.token);
+    })
+    .await;
+}

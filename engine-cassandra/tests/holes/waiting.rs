@@ -1,0 +1,257 @@
+//! Those who wait, and how they enter.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use ylock_core::engine::Engine;
+use ylock_core::environment::Environment;
+use ylock_core::{ErrorKind, Mode};
+use ylock_engine_cassandra::algorithm::store::State;
+
+use crate::fake::{Fate, LEASE, World, client};
+use crate::stage::{Stage, bounded, until};
+
+/// Hole 2: the thesis renews only after success, so whoever waits for longer than the TTL falls out of the queue.
+#[tokio::test(start_paused = true)]
+async fn a_waiter_outlives_many_leases() {
+    bounded(async {
+        let stage = Stage::new();
+        let holder = stage.locks().write("alice").await.unwrap();
+        let waiter = tokio::spawn({
+            let locks = stage.locks();
+            async move { locks.write("alice").await.unwrap() }
+        });
+        // More often than a waiter looks, so that no gap in its presence is missed.
+        for _ in 0..2_000 {
+            tokio::time::sleep(LEASE / 200).await;
+            assert_eq!(stage.states().iter().filter(|state| **state != State::Idle).count(), 2);
+        }
+        drop(holder);
+        assert!(waiter.await.unwrap().is_valid());
+    })
+    .await;
+}
+
+/// The first look shows somebody who waits and whose clock is ahead: the own place is given up for one behind it.
+#[tokio::test(start_paused = true)]
+async fn a_slow_clock_does_not_overtake() {
+    bounded(async {
+        let stage = Stage::new();
+        let fast = World::new();
+        fast.step(10_000_000);
+        let holder = stage.locks().write("alice").await.unwrap();
+        let queue_up =
+            |locks: ylock_core::Locks| tokio::spawn(async move { locks.write("alice").await.unwrap() });
+        let first = queue_up(client(&stage.fake, &fast).locks("users"));
+        until("the first one waits", || stage.states().len() == 2).await;
+        let second = queue_up(stage.locks());
+        until("the second one waits", || stage.states().contains(&State::Waiting)).await;
+        holder.unlock().await.unwrap();
+        let inside = first.await.unwrap();
+        assert!(!second.is_finished());
+        drop(inside);
+        assert!(second.await.unwrap().is_valid());
+    })
+    .await;
+}
+
+/// A reader elsewhere that comes after a writer waiting behind its own client's readers stays behind it.
+#[tokio::test(start_paused = true)]
+async fn a_writer_behind_its_own_readers_is_seen_elsewhere() {
+    bounded(async {
+        let stage = Stage::new();
+        let (here, there) = (stage.locks(), stage.locks());
+        let reader = here.read("alice").await.unwrap();
+        let writer = tokio::spawn({
+            let here = here.clone();
+            async move { here.write("alice").await.unwrap() }
+        });
+        until("the row shows who waits behind it", || {
+            let seen = stage.fake.seen(&stage.key);
+            seen.rows.iter().any(|seen| seen.row.as_ref().is_some_and(|row| row.next.is_some()))
+        })
+        .await;
+        assert!(there.try_read("alice").await.unwrap().is_none());
+        assert!(!writer.is_finished());
+        drop(reader);
+        assert_eq!(writer.await.unwrap().mode(), Mode::Write);
+    })
+    .await;
+}
+
+/// A withdrawal that is still on its way would take the claim away from under a holder that entered meanwhile.
+#[tokio::test(start_paused = true)]
+async fn nobody_enters_over_its_own_late_withdrawal() {
+    bounded(async {
+        let stage = Stage::new();
+        let late = Arc::new(AtomicBool::new(true));
+        // From the first waiting row on that follows a claim, withdrawals of the second client are late.
+        let mut claimed = std::collections::HashSet::new();
+        let is_late = late.clone();
+        stage.fake.plan(move |slot, write| match write.row.state {
+            State::Claimed => {
+                claimed.insert(slot);
+                Fate::Arrives
+            }
+            State::Waiting if claimed.contains(&slot) && is_late.load(Ordering::Relaxed) => Fate::IsLate,
+            _ => Fate::Arrives,
+        });
+        let first = stage.locks().write("alice").await.unwrap();
+        let second = tokio::spawn({
+            let locks = stage.locks();
+            async move { locks.write("alice").await.unwrap() }
+        });
+        // The second one claims, sees the first one's claim, and withdraws; then the first one leaves.
+        stage.until(State::Claimed, 2).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        first.unlock().await.unwrap();
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let entered_early = second.is_finished();
+        late.store(false, Ordering::Relaxed);
+        let guard = second.await.unwrap();
+        stage.fake.deliver();
+        assert!(!entered_early, "entered while its withdrawal was on its way");
+        assert!(
+            stage.states().contains(&State::Claimed) || stage.states().contains(&State::Held),
+            "{:?}",
+            stage.states()
+        );
+        assert!(stage.locks().try_write("alice").await.unwrap().is_none());
+        drop(guard);
+    })
+    .await;
+}
+
+/// A look that took so long that the claim may have expired since lets nobody in: the claim is shown again first.
+#[tokio::test(start_paused = true)]
+async fn nobody_enters_with_a_look_that_is_too_old() {
+    bounded(async {
+        let stage = Stage::new();
+        let (engine, request) = stage.contestant();
+        stage.fake.slow_read(LEASE);
+        let grant = engine.acquire(&request).await.unwrap().unwrap();
+        assert!(stage.world.now().since(grant.sent) < LEASE / 2, "valid when it is granted");
+    })
+    .await;
+}
+
+/// "Exactly one" was not enough: nobody else in the main row does not mean that I am.
+#[tokio::test(start_paused = true)]
+async fn nobody_enters_whose_claim_is_not_there() {
+    bounded(async {
+        let stage = Stage::new();
+        let (engine, request) = stage.contestant();
+        stage.fake.slow_read(Duration::from_secs(1));
+        let acquiring = tokio::spawn(async move { engine.acquire(&request).await.unwrap().unwrap() });
+        stage.until(State::Claimed, 1).await;
+        stage.fake.expire(&stage.key);
+        acquiring.await.unwrap();
+        assert_eq!(stage.states(), [State::Claimed], "the claim was shown again before it was relied on");
+        assert!(stage.locks().try_write("alice").await.unwrap().is_none());
+    })
+    .await;
+}
+
+/// A newcomer that claims and withdraws leaves no token behind that the first waiter would have to exceed.
+#[tokio::test(start_paused = true)]
+async fn a_withdrawn_token_pushes_nobody_into_another_round() {
+    bounded(async {
+        let stage = Stage::new();
+        let (holder, held) = stage.contestant();
+        let last = holder.acquire(&held).await.unwrap().unwrap().token;
+        for _ in 0..3 {
+            let (engine, request) = stage.contestant();
+            let waiting = tokio::spawn(async move { engine.acquire(&request).await });
+            let waits = stage.states().len();
+            until("it has claimed or withdrawn, and waits", || stage.states().len() > waits).await;
+            tokio::time::sleep(LEASE / 10).await;
+            waiting.abort();
+        }
+        let seen = stage.fake.seen(&stage.key);
+        let waiting =
+            seen.rows.iter().filter(|seen| seen.row.as_ref().is_some_and(|row| row.state == State::Waiting));
+        let tokens: Vec<_> = waiting.filter_map(|seen| seen.claim).map(|claim| Some(claim.token)).collect();
+        assert_eq!(tokens.len(), 3, "all have claimed and withdrawn: {seen:?}");
+        assert!(tokens.iter().all(|token| *token < last), "{seen:?}");
+    })
+    .await;
+}
+
+/// A lease that leaves no time for a second request is refused, not granted and lost.
+#[tokio::test(start_paused = true)]
+async fn a_lease_shorter_than_three_requests_is_refused() {
+    bounded(async {
+        let stage = Stage::new();
+        let options = ylock_core::Options::default().with_lease(Duration::from_secs(2));
+        let error = stage.locks().with_options(options).write("alice").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config);
+        assert!(error.to_string().contains("request timeout"), "{error}");
+    })
+    .await;
+}
+
+/// However many there are, as long as the store answers in between.
+#[tokio::test(start_paused = true)]
+async fn a_waiter_bears_every_outage_that_is_shorter_than_a_lease() {
+    bounded(async {
+        let stage = Stage::new();
+        // A lease that outlives the outages, and what they do to its renewals.
+        let options = ylock_core::Options::default().with_lease(LEASE * 20);
+        let holder = stage.locks().with_options(options).write("alice").await.unwrap();
+        let (engine, request) = stage.contestant();
+        let waiter = tokio::spawn(async move { engine.acquire(&request).await });
+        stage.until(State::Claimed, 2).await;
+        for _ in 0..4 {
+            stage.fake.is_away(true);
+            tokio::time::sleep(LEASE * 7 / 10).await;
+            stage.fake.is_away(false);
+            tokio::time::sleep(LEASE / 2).await;
+        }
+        assert!(!waiter.is_finished());
+        holder.unlock().await.unwrap();
+        waiter.await.unwrap().unwrap().unwrap();
+    })
+    .await;
+}
+
+/// One lease without any answer is the most.
+#[tokio::test(start_paused = true)]
+async fn a_waiter_whose_store_is_away_for_a_lease_is_told() {
+    bounded(async {
+        let stage = Stage::new();
+        let (engine, request) = stage.contestant();
+        stage.fake.is_away(true);
+        let began = stage.world.now();
+        let error = engine.acquire(&request).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        let borne = stage.world.now().since(began);
+        assert!(borne >= LEASE && borne < LEASE * 3 / 2, "{borne:?}");
+    })
+    .await;
+}
+
+/// A pause is not longer than half a second, however long the holder was inside.
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_long_hold_is_found_within_a_pause() {
+    bounded(async {
+        let stage = Stage::new();
+        let holder = stage.locks().write("alice").await.unwrap();
+        let (engine, request) = stage.contestant();
+        let waiter = tokio::spawn(async move { engine.acquire(&request).await.unwrap().unwrap() });
+        for round in 1..=20 {
+            // At another moment of the waiter's pauses each time.
+            tokio::time::sleep(LEASE * 3 + Duration::from_millis(37 * round)).await;
+            assert!(!waiter.is_finished());
+            if round == 20 {
+                break;
+            }
+        }
+        holder.unlock().await.unwrap();
+        let left = stage.world.now();
+        waiter.await.unwrap();
+        let found = stage.world.now().since(left);
+        assert!(found < Duration::from_millis(520), "{found:?}");
+    })
+    .await;
+}
