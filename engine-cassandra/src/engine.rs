@@ -116,20 +116,13 @@ impl CassandraEngine {
     /// A place in the queue needs the time as it is now. Where the store does not answer, what was known last has to do.
     async fn ask_for_the_time(&self, lease: Duration) -> Result<()> {
         let Some(time) = &self.client.global_time else { return Ok(()) };
-        let silence = Silence::new(&*self.client.environment, lease);
+        let mut silence = Silence::new(&*self.client.environment, lease);
         loop {
             match time.current().await {
                 Err(error) if time.latest() == 0 => silence.bear(error).await?,
                 _ => return Ok(()),
             }
         }
-    }
-
-    /// How many things this client keeps in memory, by kind: none of them for long when it holds nothing and waits for nothing.
-    #[doc(hidden)]
-    pub fn in_memory(&self) -> Vec<(&'static str, usize)> {
-        let (seats, left) = self.seats.count();
-        vec![("seats", seats), ("seats that were left", left)]
     }
 }
 
@@ -159,7 +152,8 @@ impl Engine for CassandraEngine {
     }
 
     fn in_memory(&self) -> Vec<(&'static str, usize)> {
-        Vec::new()
+        let (seats, left) = self.seats.count();
+        vec![("seats", seats), ("seats that were left", left)]
     }
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {

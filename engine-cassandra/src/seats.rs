@@ -10,19 +10,21 @@ use futures_util::future::select;
 use futures_util::{StreamExt, stream};
 use tokio::sync::Notify;
 use ylock_core::Key;
-use ylock_core::environment::{Caretaker, Environment, Moment};
+use ylock_core::environment::{BoxFuture, Caretaker, Environment, Moment};
 
 use crate::algorithm::seat::{Client, Seat};
 
 /// How many writes in doubt are sent again at once.
 const CONCURRENT: usize = 64;
+/// The longest that a seat is kept. Of a lock with a longer lease the idle row stays in the store, until it expires by itself.
+const LONGEST: Duration = Duration::from_secs(20);
 /// How often a seat is looked at that cannot be forgotten yet.
 const AGAIN: Duration = Duration::from_secs(1);
 /// The same, after the store has not answered for it.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
 
-/// A seat is kept until its idle row has expired in the store: until then closing must remove that row, and what was seen of
-/// others is worth remembering. And it is kept as long as anything of it is in doubt: what was left without an
+/// A seat is kept for a while, at most until its idle row has expired in the store: until then closing can remove that row, and what
+/// was seen of others is worth remembering. And it is kept as long as anything of it is in doubt: what was left without an
 /// acknowledgement is sent again until there is one.
 #[derive(Debug, Default)]
 pub(crate) struct Seats {
@@ -44,6 +46,8 @@ struct Kept {
     seat: Arc<Seat>,
     /// It has an entry in the list of those that were left.
     is_listed: bool,
+    /// It was left at this moment.
+    since: Moment,
 }
 
 impl Seats {
@@ -53,6 +57,7 @@ impl Seats {
         let kept = inner.seats.entry(key.clone()).or_insert_with(|| Kept {
             seat: Arc::new(Seat::new(key.clone(), Arc::clone(client))),
             is_listed: false,
+            since: Moment::ZERO,
         });
         Arc::clone(&kept.seat)
     }
@@ -68,8 +73,12 @@ impl Seats {
         if is_first {
             self.bell.notify_one();
         }
-        let (seats, bell, clock) = (Arc::downgrade(self), Arc::clone(&self.bell), Arc::clone(environment));
-        self.caretaker.start(&**environment, || look_after(seats, bell, clock));
+        let (seats, bell, clock) =
+            (Arc::downgrade(self), Arc::clone(&self.bell), Arc::downgrade(environment));
+        let work = move || -> BoxFuture {
+            Box::pin(look_after(Weak::clone(&seats), Arc::clone(&bell), Weak::clone(&clock)))
+        };
+        self.caretaker.start(environment, work);
     }
 
     /// All seats, to remove their rows. Sorted: in which order requests go out must not be left to the map's random seed.
@@ -102,10 +111,11 @@ impl Inner {
     /// Puts a seat on the list. Answers whether it is the first that is to be looked at.
     fn list(&mut self, key: &Key, now: Moment) -> bool {
         let Some(kept) = self.seats.get_mut(key) else { return false };
+        kept.since = now;
         if std::mem::replace(&mut kept.is_listed, true) {
             return false;
         }
-        let due = due(&kept.seat, now);
+        let due = kept.due(now);
         let is_first = self.next().is_none_or(|next| due < next);
         self.left.push(Reverse((due, key.clone())));
         is_first
@@ -117,21 +127,22 @@ impl Inner {
         while self.next().is_some_and(|due| due <= now) {
             let Some(Reverse((_, key))) = self.left.pop() else { break };
             let Some(kept) = self.seats.get_mut(&key) else { continue };
-            kept.is_listed = false;
             // In use again: whoever uses it says when it is left.
             if !kept.seat.is_left() {
+                kept.is_listed = false;
                 continue;
             }
             // Somebody may have it in hand: were it made anew, two of them would write one row.
             let is_in_hand = Arc::strong_count(&kept.seat) > 1;
-            if !is_in_hand && kept.seat.is_settled() && kept.seat.expired_at() <= now {
+            if !is_in_hand && kept.may_go(now) {
                 self.seats.remove(&key);
                 continue;
             }
+            let due = kept.due(now);
             if !is_in_hand && !kept.seat.is_settled() {
                 in_doubt.push(Arc::clone(&kept.seat));
             }
-            self.list(&key, now);
+            self.left.push(Reverse((due, key)));
         }
         in_doubt
     }
@@ -141,29 +152,41 @@ impl Inner {
     }
 }
 
-/// When to look at a seat that was left.
-fn due(seat: &Seat, now: Moment) -> Moment {
-    let soon = now.plus(AGAIN);
-    if seat.is_settled() { soon.max(seat.expired_at()) } else { soon }
+impl Kept {
+    /// Until when it is kept if nothing of it is in doubt.
+    fn until(&self) -> Moment {
+        self.seat.expired_at().min(self.since.plus(LONGEST))
+    }
+
+    fn may_go(&self, now: Moment) -> bool {
+        self.seat.is_settled() && self.until() <= now
+    }
+
+    /// When to look at it again.
+    fn due(&self, now: Moment) -> Moment {
+        let soon = now.plus(AGAIN);
+        if self.seat.is_settled() { soon.max(self.until()) } else { soon }
+    }
 }
 
 /// Looks after the seats that were left, as long as there are any: sends again what is in doubt, and forgets the others in time.
-async fn look_after(seats: Weak<Seats>, bell: Arc<Notify>, environment: Arc<dyn Environment>) {
-    while let Some(all) = seats.upgrade() {
-        let in_doubt = all.lock().sweep(environment.now());
+async fn look_after(seats: Weak<Seats>, bell: Arc<Notify>, environment: Weak<dyn Environment>) {
+    while let (Some(all), Some(clock)) = (seats.upgrade(), environment.upgrade()) {
+        let in_doubt = all.lock().sweep(clock.now());
         let settling = in_doubt.into_iter().map(|seat| async move { seat.settle().await.is_ok() });
         let settling = stream::iter(settling).buffer_unordered(CONCURRENT);
         let is_answered = settling.fold(true, |all, one| async move { all && one }).await;
         let next = all.lock().next();
-        drop(all);
-        if !is_answered {
-            environment.sleep(AFTER_FAILURE).await;
-            continue;
-        }
-        let rung = pin!(bell.notified());
-        match next {
-            Some(due) => drop(select(rung, environment.sleep(due.since(environment.now()))).await),
-            None => rung.await,
+        let pause = next.map(|due| {
+            let least = if is_answered { Duration::ZERO } else { AFTER_FAILURE };
+            clock.sleep(due.since(clock.now()).max(least))
+        });
+        // Neither is kept alive by whoever looks after them.
+        drop((all, clock));
+        match pause {
+            Some(pause) if is_answered => drop(select(pin!(bell.notified()), pause).await),
+            Some(pause) => pause.await,
+            None => bell.notified().await,
         }
     }
 }

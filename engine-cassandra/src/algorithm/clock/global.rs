@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ylock_core::Result;
-use ylock_core::environment::Environment;
+use ylock_core::environment::{BoxFuture, Caretaker, Environment};
 
 /// How often each client tries to move the cell on; the thesis's figure.
 const PERIOD: Duration = Duration::from_millis(500);
@@ -36,12 +36,13 @@ pub struct GlobalTime {
     environment: Arc<dyn Environment>,
     /// The largest time that was read or written; never decreases.
     latest: AtomicI64,
+    caretaker: Caretaker,
 }
 
 impl GlobalTime {
     /// The time of this cell, which somebody must [keep going](Self::keep_going).
     pub fn new(cell: Arc<dyn TimeCell>, environment: Arc<dyn Environment>) -> Arc<Self> {
-        Arc::new(Self { cell, environment, latest: AtomicI64::new(0) })
+        Arc::new(Self { cell, environment, latest: AtomicI64::new(0), caretaker: Caretaker::default() })
     }
 
     /// Listing 8, `TryUpdateGlobalTime`.
@@ -79,8 +80,9 @@ impl GlobalTime {
 
     /// Moves the cell on, again and again, as long as anybody else has this object.
     pub fn keep_going(self: &Arc<Self>) {
-        let (time, environment) = (Arc::downgrade(self), Arc::clone(&self.environment));
-        self.environment.spawn(Box::pin(keep_going(time, environment)));
+        let time = Arc::downgrade(self);
+        let work = move || -> BoxFuture { Box::pin(keep_going(Weak::clone(&time))) };
+        self.caretaker.start(&self.environment, work);
     }
 
     fn note(&self, time: Option<i64>) {
@@ -90,11 +92,12 @@ impl GlobalTime {
     }
 }
 
-async fn keep_going(time: Weak<GlobalTime>, environment: Arc<dyn Environment>) {
+async fn keep_going(time: Weak<GlobalTime>) {
     while let Some(time) = time.upgrade() {
         // What fails is tried again in half a second.
         drop(time.try_update().await);
+        let pause = time.environment.sleep(PERIOD);
         drop(time);
-        environment.sleep(PERIOD).await;
+        pause.await;
     }
 }
