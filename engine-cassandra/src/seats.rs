@@ -16,15 +16,15 @@ use crate::algorithm::seat::{Client, Seat};
 
 /// How many writes in doubt are sent again at once.
 const CONCURRENT: usize = 64;
-/// The longest that a seat is kept. Of a lock with a longer lease the idle row stays in the store, until it expires by itself.
-const LONGEST: Duration = Duration::from_secs(20);
+/// How long a seat is kept that was left.
+const KEPT: Duration = Duration::from_secs(20);
 /// How often a seat is looked at that cannot be forgotten yet.
 const AGAIN: Duration = Duration::from_secs(1);
 /// The same, after the store has not answered for it.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
 
-/// A seat is kept for a while, at most until its idle row has expired in the store: until then closing can remove that row, and what
-/// was seen of others is worth remembering. And it is kept as long as anything of it is in doubt: what was left without an
+/// A seat that was left is kept for a while: what was seen of others is worth remembering, so that the next place is behind them, and
+/// closing can remove the idle row, if the lease is not so long that it outlives the seat and goes by itself. And it is kept as long as anything of it is in doubt: what was left without an
 /// acknowledgement is sent again until there is one.
 #[derive(Debug, Default)]
 pub(crate) struct Seats {
@@ -155,7 +155,7 @@ impl Inner {
 impl Kept {
     /// Until when it is kept if nothing of it is in doubt.
     fn until(&self) -> Moment {
-        self.seat.expired_at().min(self.since.plus(LONGEST))
+        self.since.plus(KEPT)
     }
 
     fn may_go(&self, now: Moment) -> bool {

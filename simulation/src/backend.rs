@@ -11,7 +11,6 @@ use crate::clocks::Clocks;
 use crate::faults::Fault;
 use crate::memory::Server;
 use crate::places::Places;
-use crate::run::REQUEST_TIMEOUT;
 use crate::setting::Setting;
 use crate::store::{Cluster, Connection};
 use crate::world::World;
@@ -54,7 +53,7 @@ impl Backend {
     ) -> Arc<dyn Engine> {
         let engine = match self {
             Self::Cluster(cluster) => {
-                let connection = Connection::new(world, cluster, clocks, REQUEST_TIMEOUT);
+                let connection = Connection::new(world, cluster, clocks, setting.request_timeout());
                 let connection = match places {
                     Some(places) => connection.watched_by(places),
                     None => connection,

@@ -24,8 +24,10 @@ pub struct Stage {
     pub places: Arc<Places>,
     /// The locks.
     pub keys: Vec<Key>,
-    /// The lease of every request.
+    /// The usual lease.
     pub lease: Duration,
+    /// All of them, the usual one first.
+    pub leases: Vec<Duration>,
     /// Whether a renewal is believed although the lease had lapsed before.
     pub trusting: bool,
     /// Nobody begins anything new.
@@ -127,6 +129,12 @@ impl Client {
         self.give_back(&request).await;
     }
 
+    fn lease(&mut self) -> Duration {
+        let leases = &self.stage.leases;
+        // Where there is no choice nothing is drawn: so a seed that was found stays what it was.
+        if leases.len() == 1 { leases[0] } else { leases[self.chance.below(leases.len() as u64) as usize] }
+    }
+
     fn request(&mut self) -> Request {
         let modes = [Mode::Read, Mode::Write, Mode::Write];
         let fairness = [Fairness::Fair, Fairness::Fair, Fairness::Strict, Fairness::Unfair];
@@ -135,7 +143,7 @@ impl Client {
             id: AcquisitionId::new(&*self.clocks),
             mode: modes[self.chance.below(3) as usize],
             owner: Owner::from_bytes(u128::from(self.chance.number()).to_be_bytes()),
-            lease: self.stage.lease,
+            lease: self.lease(),
             patience: if self.chance.happens(0.2) { Patience::Try } else { Patience::Queue },
             fairness: fairness[self.chance.below(4) as usize],
             ticket: None,
@@ -157,7 +165,7 @@ impl Client {
         let read = self.stage.oracle.read(&grant.key, token);
         let renewals = self.chance.below(8);
         for _ in 0..renewals {
-            self.clocks.sleep(self.stage.lease / 3).await;
+            self.clocks.sleep(grant.lease / 3).await;
             if grant.mode == Mode::Write && self.chance.happens(0.05) {
                 // Before the store hears of it: from then on nobody knows whether readers may come in.
                 grant.mode = Mode::Read;
@@ -168,7 +176,7 @@ impl Client {
                 break;
             }
         }
-        self.rest(self.stage.lease / 3).await;
+        self.rest(grant.lease / 3).await;
         if let (Some(read), Mode::Write) = (read, grant.mode) {
             self.stage.oracle.write(&grant.key, token, read);
         }
@@ -191,7 +199,7 @@ impl Client {
     /// Until it is confirmed, or the store has forgotten it by itself.
     async fn give_back(&self, request: &Request) {
         let began = self.clocks.now();
-        while self.clocks.now().since(began) < self.stage.lease * 4 {
+        while self.clocks.now().since(began) < request.lease * 4 {
             if self.engine.release(&request.key, request.id, None).await.is_ok() {
                 return;
             }

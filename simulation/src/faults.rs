@@ -34,6 +34,9 @@ pub enum Fault {
     Drift,
     /// Clocks of nodes that differ, by less than `max_clock_skew`
     Skew,
+    /// A node that has forgotten what it acknowledged in the last ten seconds when it comes back, always the same one: more than the
+    /// engine promises to bear, so only where it is asked for
+    Forget,
 }
 
 /// What goes wrong in one run.
@@ -42,11 +45,20 @@ pub struct Plan {
     chosen: Vec<Fault>,
 }
 
+impl Fault {
+    /// Everything that the engine promises to bear.
+    pub fn borne() -> Vec<Self> {
+        Self::value_variants().iter().copied().filter(|fault| *fault != Self::Forget).collect()
+    }
+}
+
 impl Plan {
     /// Chooses among what is allowed.
     pub fn new(allowed: &[Fault], chance: &mut Chance) -> Self {
         // One number per kind, whether it is allowed or not: so the rest of the run stays as similar as possible.
-        let chosen = Fault::value_variants().iter().filter(|_| chance.happens(0.5)).copied();
+        let borne = Fault::borne().into_iter().filter(|_| chance.happens(0.5));
+        // This one is not left to chance: whoever asks for it wants to see it.
+        let chosen = borne.chain([Fault::Forget]);
         Self { chosen: chosen.filter(|fault| allowed.contains(fault)).collect() }
     }
 
@@ -70,8 +82,9 @@ impl Plan {
     }
 
     /// What the clocks of the nodes are wrong by: any two differ by less than two seconds.
-    pub fn node_clocks(&self, chance: &mut Chance) -> [i64; 3] {
-        [(); 3].map(|()| if self.has(Fault::Skew) { chance.around_zero(990_000) } else { 0 })
+    pub fn node_clocks(&self, nodes: usize, chance: &mut Chance) -> Vec<i64> {
+        let mut clock = || if self.has(Fault::Skew) { chance.around_zero(990_000) } else { 0 };
+        (0..nodes).map(|_| clock()).collect()
     }
 
     /// How fast a client's clock runs, and what its wall clock is wrong by.

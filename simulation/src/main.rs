@@ -24,7 +24,7 @@ struct Arguments {
     /// The first seed
     #[arg(long, default_value_t = 0)]
     from: u64,
-    /// Only these kinds of trouble; all when none is given
+    /// Only these kinds of trouble; all that the engine bears when none is given
     #[arg(long = "fault", value_enum)]
     faults: Vec<Fault>,
     /// Run the lock that the queue lock replaces
@@ -33,6 +33,12 @@ struct Arguments {
     /// Take places in the queue from the thesis's time service
     #[arg(long)]
     global_time: bool,
+    /// How many nodes the cluster has
+    #[arg(long, default_value_t = 3)]
+    replicas: usize,
+    /// The leases of requests below the keeper, in milliseconds; the first one above it
+    #[arg(long = "lease", default_values_t = [5_000])]
+    leases: Vec<u64>,
     /// Show the whole trace, also of a seed that does not fail
     #[arg(long)]
     trace: bool,
@@ -40,8 +46,7 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let allowed =
-        if arguments.faults.is_empty() { Fault::value_variants().to_vec() } else { arguments.faults.clone() };
+    let allowed = if arguments.faults.is_empty() { Fault::borne() } else { arguments.faults.clone() };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let (next, failed) = (AtomicU64::new(0), Mutex::new(BTreeMap::new()));
     let (entries, nanos) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -57,6 +62,8 @@ fn main() -> ExitCode {
                     allowed: allowed.clone(),
                     lines: arguments.trace,
                     protocol: if arguments.shadow_rows { Protocol::ShadowRows } else { Protocol::Queue },
+                    replicas: arguments.replicas,
+                    leases: arguments.leases.iter().copied().map(Duration::from_millis).collect(),
                     clock: if arguments.global_time { Clock::GlobalTime } else { Clock::Hlc },
                     ..Setting::default()
                 };

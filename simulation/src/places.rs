@@ -36,6 +36,8 @@ struct Inner {
 #[derive(Debug, Default)]
 struct Row {
     acquisition: Option<AcquisitionId>,
+    /// Its place. Whoever is shown under another name keeps it: that is no new one.
+    ticket: Option<i64>,
     /// It takes part: its looks are those that places are taken from.
     takes_part: bool,
     /// The last place that a quorum has, and until when it is there for sure.
@@ -112,7 +114,8 @@ impl Places {
         let now = self.world.now();
         let mut inner = lock(&self.inner);
         let row = inner.row(key, actor);
-        let is_new = row.acquisition.replace(write.row.acquisition) != Some(write.row.acquisition);
+        let is_other = row.acquisition.replace(write.row.acquisition) != Some(write.row.acquisition);
+        let is_new = row.ticket.replace(write.row.ticket.get()) != Some(write.row.ticket.get()) && is_other;
         row.takes_part = write.row.state != State::Idle;
         let floor = row.floor.filter(|floor| is_new && floor.until > now);
         if let Some(floor) = &mut row.floor {

@@ -23,17 +23,17 @@ use crate::setting::{Outcome, Setting};
 use crate::store::Cluster;
 use crate::world::{World, lock};
 
-const LEASE: Duration = Duration::from_secs(5);
-pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often one process may connect anew, and once more.
 const CONNECTIONS: usize = 3;
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+/// The node that forgets, if one does.
+const FORGETFUL: usize = 0;
 const TROUBLE: Duration = Duration::from_secs(60);
 /// After the trouble everybody who waits must have got in: at most a few leases for each, one after the other.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// The longest that anything lives that was sent: the slowest message, then lease, rounding and clock skew, and what clocks may be
-/// wrong by.
-const FORGOTTEN: Duration = Duration::from_secs(2 * 21 + 5 + 1 + 2 + 3);
+/// The longest that anything lives that was sent, but for the lease: the slowest message, then rounding and clock skew, and what clocks
+/// may be wrong by.
+const FORGOTTEN: Duration = Duration::from_secs(2 * 21 + 1 + 2 + 3);
 
 /// Runs one seed.
 pub fn run(seed: u64, setting: &Setting<'_>) -> Outcome {
@@ -71,11 +71,11 @@ impl<'a> Scene<'a> {
         let world = World::new(setting.lines);
         world.note(|| format!("seed {seed}: {plan:?}"));
         let weather = plan.weather(&mut chance);
-        let (node_clocks, fate) = (plan.node_clocks(&mut chance), chance.fork());
+        let (node_clocks, fate) = (plan.node_clocks(setting.replicas, &mut chance), chance.fork());
         let backend = match setting.of {
             Subject::KeeperOverMemory => Backend::Memory(Server::new(&world, fate)),
             Subject::Engine | Subject::KeeperOverCassandra => {
-                Backend::Cluster(Cluster::new(&world, weather, node_clocks, fate))
+                Backend::Cluster(Cluster::new(&world, weather, &node_clocks, fate))
             }
         };
         let keys = (0..=chance.below(2))
@@ -85,10 +85,16 @@ impl<'a> Scene<'a> {
         // A clock that steps is more than the largest lead away from others, and the old algorithm has no queue.
         let is_ordered = setting.protocol == Protocol::Queue && setting.clock == Clock::Hlc;
         let stage = Arc::new(Stage {
-            places: Places::new(&world, &oracle, LEASE, is_ordered && !plan.has(Fault::Step)),
+            places: Places::new(
+                &world,
+                &oracle,
+                setting.shortest_lease(),
+                is_ordered && !plan.has(Fault::Step),
+            ),
             oracle,
             keys,
-            lease: LEASE,
+            lease: setting.leases[0],
+            leases: setting.leases.clone(),
             trusting: setting.trusting,
             is_over: AtomicBool::new(false),
             is_calm: AtomicBool::new(false),
@@ -96,8 +102,8 @@ impl<'a> Scene<'a> {
         });
         let options = CassandraOptions::new("simulated")
             .with_host("simulated", 9042)
-            .with_lease(LEASE)
-            .with_request_timeout(REQUEST_TIMEOUT)
+            .with_lease(setting.leases[0])
+            .with_request_timeout(setting.request_timeout())
             .with_protocol(setting.protocol)
             .with_clock(setting.clock);
         let (chance, processes) = (chance.into(), std::sync::Mutex::default());
@@ -113,7 +119,8 @@ impl<'a> Scene<'a> {
         self.world.note(|| "the trouble is over".to_owned());
         self.stage.is_over.store(true, Ordering::Relaxed);
         let stage = Arc::clone(&self.stage);
-        self.world.after(LONGEST_PAUSE + LEASE * 2, move || stage.is_calm.store(true, Ordering::Relaxed));
+        let calm = LONGEST_PAUSE + self.setting.longest_lease() * 2;
+        self.world.after(calm, move || stage.is_calm.store(true, Ordering::Relaxed));
         let until = self.later(PATIENCE);
         if !self.world.run(until, || self.stage.busy.load(Ordering::Relaxed) == 0) {
             let busy = self.stage.busy.load(Ordering::Relaxed);
@@ -174,11 +181,11 @@ impl<'a> Scene<'a> {
         let kind = kinds[self.chance(|chance| chance.below(kinds.len() as u64)) as usize];
         let (whom, time) =
             self.chance(|chance| (chance.number() as usize, chance.between(Duration::ZERO, LONGEST_PAUSE)));
+        if kind == Down {
+            return self.node_fails(whom % self.setting.replicas, time);
+        }
         if !self.plan.has(kind) {
             return;
-        }
-        if kind == Down {
-            return self.node_fails(whom % 3, time);
         }
         let (actor, clocks) = {
             let processes = lock(&self.processes);
@@ -201,9 +208,17 @@ impl<'a> Scene<'a> {
         }
     }
 
+    /// A node is down for a while. One that forgets fails also where no other does.
     fn node_fails(&self, number: usize, time: Duration) {
         let Backend::Cluster(cluster) = &self.backend else { return };
-        cluster.stop(number);
+        let number = if self.plan.has(Fault::Down) { number } else { FORGETFUL };
+        if number == FORGETFUL && self.plan.has(Fault::Forget) {
+            cluster.crash(number);
+        } else if self.plan.has(Fault::Down) {
+            cluster.stop(number);
+        } else {
+            return;
+        }
         let cluster = Arc::clone(cluster);
         self.world.after(time, move || cluster.start(number));
     }
@@ -225,7 +240,7 @@ impl<'a> Scene<'a> {
         if !self.world.run(self.later(PATIENCE), || open.load(Ordering::Relaxed) == 0) {
             return self.stage.oracle.complain("a client cannot be closed".to_owned());
         }
-        self.world.run(self.later(FORGOTTEN), || false);
+        self.world.run(self.later(FORGOTTEN + self.setting.longest_lease()), || false);
         for left in self.backend.left(&self.stage.keys) {
             self.stage.oracle.complain(format!("left in the store: {left}"));
         }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::ValueEnum;
 use ylock_core::engine::Engine;
 use ylock_core::environment::Environment;
 use ylock_engine_cassandra::algorithm::store::Store;
@@ -36,6 +35,10 @@ pub struct Setting<'a> {
     pub protocol: Protocol,
     /// Where they take their places from.
     pub clock: Clock,
+    /// How many nodes the cluster has; each is a replica of everything.
+    pub replicas: usize,
+    /// The leases that requests have below the keeper; above it all have the first one.
+    pub leases: Vec<Duration>,
     /// How a client of the cluster is made.
     pub make: &'a MakeEngine,
     /// What a client's engine is put into.
@@ -63,14 +66,31 @@ impl Default for Setting<'_> {
     fn default() -> Self {
         Self {
             of: Subject::default(),
-            allowed: Fault::value_variants().to_vec(),
+            allowed: Fault::borne(),
             lines: false,
             trusting: false,
             protocol: Protocol::Queue,
             clock: Clock::Hlc,
+            replicas: 3,
+            leases: vec![Duration::from_secs(5)],
             make: &real_engine,
             wrap: &|engine| engine,
         }
+    }
+}
+
+impl Setting<'_> {
+    pub(crate) fn shortest_lease(&self) -> Duration {
+        self.leases.iter().copied().min().unwrap_or_default()
+    }
+
+    pub(crate) fn longest_lease(&self) -> Duration {
+        self.leases.iter().copied().max().unwrap_or_default()
+    }
+
+    /// How long a request may take: so that the shortest lease has time for a few of them.
+    pub(crate) fn request_timeout(&self) -> Duration {
+        (self.shortest_lease() / 5).min(Duration::from_secs(1))
     }
 }
 

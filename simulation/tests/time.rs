@@ -41,7 +41,7 @@ impl Stage {
             hints: true,
             read_repair: true,
         };
-        let cluster = Cluster::new(&world, weather, [0; 3], Chance::new(1));
+        let cluster = Cluster::new(&world, weather, &[0; 3], Chance::new(1));
         Self { world, cluster }
     }
 

@@ -40,7 +40,7 @@ async fn a_try_that_is_refused_leaves_no_seat() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_seat_is_kept_until_its_row_has_expired_and_no_longer() {
+async fn a_seat_is_kept_while_closing_can_remove_its_row_and_not_for_ever() {
     bounded(async {
         let stage = Stage::new();
         let (engine, request) = stage.contestant();

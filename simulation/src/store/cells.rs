@@ -7,6 +7,9 @@ use std::sync::Arc;
 use ylock_core::StoreToken;
 use ylock_engine_cassandra::algorithm::store::Slot;
 
+/// For how many seconds a replica keeps a tombstone: as the schema has it.
+const GC_GRACE: i64 = 20;
+
 /// The name of a cell in one partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Name {
@@ -46,15 +49,62 @@ pub(super) enum Value {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cell {
     pub(super) stamp: i64,
-    /// The second from which on it does not live any more, by whoever's clock reads it.
-    pub(super) expires: i64,
+    pub(super) life: Life,
     pub(super) value: Value,
 }
 
+/// How long a cell lives. Seconds of whoever's clock counts them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Life {
+    /// Without a TTL.
+    Unbounded,
+    /// Written in this second, and alive until that one.
+    Expiring { written: i64, until: i64 },
+    /// Deleted in this second; or expired, and then it counts as deleted when it was written.
+    Tombstone { deleted: i64 },
+}
+
+impl Life {
+    /// The life of what is written in this second, with a TTL.
+    pub(super) fn of(second: i64, ttl: u32) -> Self {
+        Self::Expiring { written: second, until: second + i64::from(ttl) }
+    }
+
+    fn is_over(self, second: i64) -> bool {
+        match self {
+            Self::Unbounded => false,
+            Self::Expiring { until, .. } => until <= second,
+            Self::Tombstone { .. } => true,
+        }
+    }
+
+    /// As `Cells.resolveRegular` of Cassandra 5.0: a tombstone beats a cell that expires, and that one a cell that does not. Of two
+    /// that expire, or two tombstones, the later end wins.
+    fn rank(self) -> (u8, i64) {
+        match self {
+            Self::Unbounded => (0, 0),
+            Self::Expiring { until, .. } => (1, until),
+            Self::Tombstone { deleted } => (2, deleted),
+        }
+    }
+}
+
 impl Cell {
-    /// The larger timestamp wins; then the one that lives longer; then the larger value.
+    /// The larger timestamp wins; then whichever has the stronger life; then the larger value.
     fn beats(&self, other: &Self) -> bool {
-        (self.stamp, self.expires, self.value) > (other.stamp, other.expires, other.value)
+        (self.stamp, self.life.rank(), self.value) > (other.stamp, other.life.rank(), other.value)
+    }
+
+    /// What a replica makes of it in this second: as `AbstractCell.purge`, a cell that has ended becomes a tombstone, and nothing when
+    /// that is older than `gc_grace`. It counts from when the cell was *written*.
+    fn aged(self, second: i64) -> Option<Self> {
+        let ended = match self.life {
+            Life::Expiring { written, until } if until <= second => written,
+            Life::Tombstone { deleted } => deleted,
+            _ => return Some(self),
+        };
+        let tombstone = Self { life: Life::Tombstone { deleted: ended }, ..self };
+        (ended >= second - GC_GRACE).then_some(tombstone)
     }
 }
 
@@ -80,6 +130,20 @@ impl Cells {
             Name::Of(slot, column) => &mut Arc::make_mut(self.rows.entry(slot).or_default())[column as usize],
         };
         reconcile(known, Some(cell));
+    }
+
+    /// As a replica has it when it has read, or compacted, in this second.
+    pub(super) fn aged(&self, second: i64) -> Self {
+        let age = |cell: Option<Cell>| cell.and_then(|cell| cell.aged(second));
+        let rows = self.rows.iter().filter_map(|(slot, columns)| {
+            // What a deletion hides goes with it, and does not come back when the deletion is forgotten.
+            let deleted = columns[Column::Deleted as usize].map(|deleted| deleted.stamp);
+            let mut aged = columns.map(|cell| age(cell.filter(|cell| Some(cell.stamp) > deleted)));
+            aged[Column::Deleted as usize] = age(columns[Column::Deleted as usize]);
+            let columns = if aged == **columns { Arc::clone(columns) } else { Arc::new(aged) };
+            aged.iter().any(Option::is_some).then_some((*slot, columns))
+        });
+        Self { last_write: age(self.last_write), last_read: age(self.last_read), rows: rows.collect() }
     }
 
     /// What is in either.
@@ -110,7 +174,7 @@ impl Cells {
             }
         };
         let cell = cell?;
-        let lives = cell.expires > second && deleted.is_none_or(|deleted| cell.stamp > deleted.stamp);
+        let lives = !cell.life.is_over(second) && deleted.is_none_or(|deleted| cell.stamp > deleted.stamp);
         lives.then_some(cell.value)
     }
 }

@@ -12,9 +12,6 @@ use super::replica::Replica;
 use crate::chance::Chance;
 use crate::world::{World, lock};
 
-const REPLICAS: usize = 3;
-const QUORUM: usize = 2;
-
 /// How messages fare.
 #[derive(Clone, Debug)]
 pub struct Weather {
@@ -54,17 +51,12 @@ pub(super) type Reply<T> = Box<dyn FnOnce(T) + Send>;
 pub(super) type Make = Box<dyn FnOnce(i64) -> Cells + Send>;
 
 impl Cluster {
-    /// Nodes whose clocks are wrong by so many microseconds.
-    pub fn new(
-        world: &Arc<World>,
-        weather: Weather,
-        clock_offsets: [i64; REPLICAS],
-        chance: Chance,
-    ) -> Arc<Self> {
+    /// So many nodes, all of them replicas of everything, whose clocks are wrong by so many microseconds.
+    pub fn new(world: &Arc<World>, weather: Weather, clock_offsets: &[i64], chance: Chance) -> Arc<Self> {
         Arc::new(Self {
             world: Arc::clone(world),
             weather: Mutex::new(weather),
-            replicas: Mutex::new(clock_offsets.into_iter().map(Replica::new).collect()),
+            replicas: Mutex::new(clock_offsets.iter().copied().map(Replica::new).collect()),
             chance: Mutex::new(chance),
         })
     }
@@ -72,13 +64,28 @@ impl Cluster {
     /// Nothing goes wrong any more, and every node is up.
     pub fn calm_down(self: &Arc<Self>) {
         lock(&self.weather).calm_down();
-        (0..REPLICAS).for_each(|number| self.start(number));
+        (0..self.replicas()).for_each(|number| self.start(number));
     }
 
     /// Stops a node; what it has stays on its disk.
     pub fn stop(&self, number: usize) {
         lock(&self.replicas)[number].is_up = false;
         self.world.note(|| format!("node {number} is down"));
+    }
+
+    /// The same, and it has forgotten what its commit log had not yet on the disk.
+    pub fn crash(&self, number: usize) {
+        self.stop(number);
+        lock(&self.replicas)[number].forget();
+        self.world.note(|| format!("node {number} has forgotten what it acknowledged last"));
+    }
+
+    fn replicas(&self) -> usize {
+        lock(&self.replicas).len()
+    }
+
+    fn quorum(&self) -> usize {
+        self.replicas() / 2 + 1
     }
 
     /// Starts it again; the others then give it what they kept for it.
@@ -128,13 +135,14 @@ impl Cluster {
             make(replicas[coordinator].second(self.world.now()))
         };
         let acknowledged = Arc::new(Mutex::new((0, Some(reply))));
-        for number in 0..REPLICAS {
+        let quorum = self.quorum();
+        for number in 0..self.replicas() {
             let (cluster, key, cells) = (Arc::clone(self), key.clone(), cells.clone());
             let acknowledged = Arc::clone(&acknowledged);
             self.deliver(coordinator, number, key.clone(), cells.clone(), move || {
                 if cluster.apply(number, &key, &cells) {
                     let back = Arc::clone(&cluster);
-                    cluster.send(move || back.count(&acknowledged, QUORUM));
+                    cluster.send(move || back.count(&acknowledged, quorum));
                 }
             });
         }
@@ -178,7 +186,7 @@ impl Cluster {
     fn apply(&self, number: usize, key: &Key, cells: &Cells) -> bool {
         let replica = &mut lock(&self.replicas)[number];
         if replica.is_up {
-            replica.apply(key, cells);
+            replica.apply(key, cells, self.world.now());
         }
         replica.is_up
     }
@@ -213,21 +221,22 @@ impl Cluster {
             }
             replicas[coordinator].second(self.world.now())
         };
-        let asked = self.two_to_ask();
+        let asked = self.quorum_to_ask();
         let answers = Arc::new(Mutex::new((Vec::new(), Some(reply))));
         for number in asked {
             let (cluster, key, answers) = (Arc::clone(self), key.clone(), Arc::clone(&answers));
             self.send(move || {
-                let Some(cells) = cluster.answer(number, &key) else { return };
+                let Some(cells) = cluster.answer(number, &key, second) else { return };
                 let back = Arc::clone(&cluster);
                 cluster.send(move || back.collect(&key, second, &answers, number, cells));
             });
         }
     }
 
-    fn answer(&self, number: usize, key: &Key) -> Option<Cells> {
+    /// A replica's answer: in the second that the coordinator says.
+    fn answer(&self, number: usize, key: &Key, second: i64) -> Option<Cells> {
         let replicas = lock(&self.replicas);
-        replicas[number].is_up.then(|| replicas[number].read(key))
+        replicas[number].is_up.then(|| replicas[number].read(key).aged(second))
     }
 
     /// One more answer of a replica; with a quorum of them the client gets what they know together.
@@ -235,7 +244,7 @@ impl Cluster {
         let (answers, reply) = {
             let mut answers = lock(answers);
             answers.0.push((number, cells));
-            if answers.0.len() < QUORUM {
+            if answers.0.len() < self.quorum() {
                 return;
             }
             (std::mem::take(&mut answers.0), answers.1.take())
@@ -286,16 +295,17 @@ impl Cluster {
     }
 
     fn any(&self) -> usize {
-        lock(&self.chance).below(REPLICAS as u64) as usize
+        let replicas = self.replicas() as u64;
+        lock(&self.chance).below(replicas) as usize
     }
 
-    /// Two nodes, of those that are up if there are two.
-    fn two_to_ask(&self) -> Vec<usize> {
-        let first = self.any();
+    /// As many nodes as are asked, of those that are up if there are so many.
+    fn quorum_to_ask(&self) -> Vec<usize> {
+        let (first, quorum) = (self.any(), self.quorum());
         let replicas = lock(&self.replicas);
-        let mut order: Vec<_> = (0..REPLICAS).map(|step| (first + step) % REPLICAS).collect();
+        let mut order: Vec<_> = (0..replicas.len()).map(|step| (first + step) % replicas.len()).collect();
         order.sort_by_key(|&number| !replicas[number].is_up);
-        order.truncate(QUORUM);
+        order.truncate(quorum);
         order
     }
 }

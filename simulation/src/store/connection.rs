@@ -119,7 +119,7 @@ impl Store for Connection {
         if let Some(places) = &self.places {
             places.erases(self.clocks.actor(), key);
         }
-        let make = Box::new(move |_| mutation::of_erase(slot, stamp));
+        let make = Box::new(move |second| mutation::of_erase(slot, stamp, second));
         self.ask(|reply| self.cluster.write(key.clone(), make, reply)).await
     }
 }

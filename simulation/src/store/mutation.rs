@@ -8,34 +8,31 @@ use ylock_engine_cassandra::algorithm::store::{
     Claim, Next, Partition, Row, SeenRow, Slot, State, TimedClaim, Write,
 };
 
-use super::cells::{Cell, Cells, Column, Name, Value};
-
-/// For a deletion, which does not expire within a run.
-const NEVER: i64 = i64::MAX;
+use super::cells::{Cell, Cells, Column, Life, Name, Value};
 
 /// The cells of one overwrite, taken by a coordinator whose clock shows `second`.
 pub(super) fn of_write(slot: Slot, write: &Write, second: i64) -> Cells {
     let mut cells = Cells::default();
-    let expires = second + i64::from(write.row_ttl);
+    let life = Life::of(second, write.row_ttl);
     for (column, value) in row_values(&write.row) {
-        cells.put(Name::Of(slot, column), Cell { stamp: write.stamp, expires, value });
+        cells.put(Name::Of(slot, column), Cell { stamp: write.stamp, life, value });
     }
     if let Some(TimedClaim { claim, ttl }) = write.claim {
-        let cell = |value| Cell { stamp: write.stamp, expires: second + i64::from(ttl), value };
+        let cell = |value| Cell { stamp: write.stamp, life: Life::of(second, ttl), value };
         cells.put(Name::Of(slot, Column::ClaimToken), cell(Value::Token(claim.token)));
         cells.put(Name::Of(slot, Column::ClaimMode), cell(Value::Text(mode_text(claim.mode))));
     }
     if let Some(TimedClaim { claim, ttl }) = write.used {
         let name = if claim.mode == Mode::Write { Name::LastWrite } else { Name::LastRead };
         let stamp = i64::try_from(claim.token.get()).unwrap_or(i64::MAX);
-        cells.put(name, Cell { stamp, expires: second + i64::from(ttl), value: Value::Token(claim.token) });
+        cells.put(name, Cell { stamp, life: Life::of(second, ttl), value: Value::Token(claim.token) });
     }
     cells
 }
 
 pub(super) fn of_revoke(slot: Slot, id: AcquisitionId, stamp: i64, ttl: u32, second: i64) -> Cells {
     let mut cells = Cells::default();
-    let cell = Cell { stamp, expires: second + i64::from(ttl), value: Value::Identity(id.as_u128()) };
+    let cell = Cell { stamp, life: Life::of(second, ttl), value: Value::Identity(id.as_u128()) };
     cells.put(Name::Of(slot, Column::Revoked), cell);
     cells
 }
@@ -44,15 +41,18 @@ pub(super) fn of_revoke(slot: Slot, id: AcquisitionId, stamp: i64, ttl: u32, sec
 pub(super) fn of_time(micros: i64) -> Cells {
     let mut cells = Cells::default();
     if let Some(token) = u64::try_from(micros).ok().and_then(StoreToken::new) {
-        let cell = Cell { stamp: micros, expires: NEVER, value: Value::Token(token) };
+        let cell = Cell { stamp: micros, life: Life::Unbounded, value: Value::Token(token) };
         cells.put(Name::LastWrite, cell);
     }
     cells
 }
 
-pub(super) fn of_erase(slot: Slot, stamp: i64) -> Cells {
+pub(super) fn of_erase(slot: Slot, stamp: i64, second: i64) -> Cells {
     let mut cells = Cells::default();
-    cells.put(Name::Of(slot, Column::Deleted), Cell { stamp, expires: NEVER, value: Value::Number(0) });
+    cells.put(
+        Name::Of(slot, Column::Deleted),
+        Cell { stamp, life: Life::Tombstone { deleted: second }, value: Value::Number(0) },
+    );
     cells
 }
 

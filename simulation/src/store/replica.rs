@@ -7,19 +7,26 @@ use ylock_core::Key;
 use super::cells::Cells;
 use crate::clocks::START;
 
+/// How often the commit log is written to the disk, in nanoseconds: Cassandra's default of `commitlog_sync: periodic`.
+const SYNC_PERIOD: u64 = 10_000_000_000;
+
+type Data = BTreeMap<(String, String), Cells>;
+
 #[derive(Debug)]
 pub(super) struct Replica {
     pub(super) is_up: bool,
     /// What its clock is wrong by, in microseconds.
     clock_offset: i64,
-    data: BTreeMap<(String, String), Cells>,
+    data: Data,
+    /// What its commit log has on the disk, and since when.
+    durable: (u64, Data),
     /// What is kept for nodes that were down: for whom, of which lock, and what.
     pub(super) hints: Vec<(usize, Key, Cells)>,
 }
 
 impl Replica {
     pub(super) fn new(clock_offset: i64) -> Self {
-        Self { is_up: true, clock_offset, data: BTreeMap::new(), hints: Vec::new() }
+        Self { is_up: true, clock_offset, data: Data::new(), durable: (0, Data::new()), hints: Vec::new() }
     }
 
     /// Its wall clock, in whole seconds.
@@ -27,9 +34,20 @@ impl Replica {
         (START + i64::try_from(now / 1_000).unwrap_or(i64::MAX) + self.clock_offset).div_euclid(1_000_000)
     }
 
-    pub(super) fn apply(&mut self, key: &Key, cells: &Cells) {
-        let place = (key.group().to_owned(), key.name().to_owned());
-        self.data.entry(place).or_default().merge(cells);
+    /// Takes a write, and compacts what it has of this lock: what has ended becomes a tombstone, and old tombstones go.
+    pub(super) fn apply(&mut self, key: &Key, cells: &Cells, now: u64) {
+        if now / SYNC_PERIOD > self.durable.0 {
+            self.durable = (now / SYNC_PERIOD, self.data.clone());
+        }
+        let second = self.second(now);
+        let known = self.data.entry((key.group().to_owned(), key.name().to_owned())).or_default();
+        known.merge(cells);
+        *known = known.aged(second);
+    }
+
+    /// Has only what was on its disk.
+    pub(super) fn forget(&mut self) {
+        self.data = self.durable.1.clone();
     }
 
     pub(super) fn read(&self, key: &Key) -> Cells {

@@ -9,7 +9,6 @@ mod store;
 
 use std::sync::Arc;
 
-use clap::ValueEnum;
 use ylock_core::engine::Engine;
 use ylock_engine_cassandra::CassandraOptions;
 use ylock_simulation::clocks::Clocks;
@@ -44,7 +43,7 @@ fn must_break_above(
 fn must_find(variant: &str, wrong: &str, setting: Setting<'_>) {
     // A clock that stood still excuses whatever its owner believes, but no lost update: the token is for that.
     let allows = |fault: &Fault| *fault != Fault::StandStill || wrong == LOST_UPDATE;
-    let allowed: Vec<_> = Fault::value_variants().iter().copied().filter(allows).collect();
+    let allowed: Vec<_> = Fault::borne().into_iter().filter(allows).collect();
     let setting = Setting { allowed, ..setting };
     let found = (0..SEEDS).find_map(|seed| {
         let found = run(seed, &setting).wrong.into_iter().find(|what| what.contains(wrong))?;

@@ -213,7 +213,7 @@ impl Seat {
     }
 
     /// When the servers have forgotten what was written last, if it was not rewritten.
-    pub(crate) fn expired_at(&self) -> Moment {
+    fn expired_at(&self) -> Moment {
         let written = &self.inner().written;
         written.sent().plus(Duration::from_secs(u64::from(written.row_ttl())) + self.client.max_clock_skew)
     }
