@@ -91,7 +91,7 @@ pub struct Claim {
 /// One overwrite of a client's own row: one mutation, one trip.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Write {
-    /// The write timestamp of the row's own cells; larger than that of every earlier write of this client.
+    /// The write timestamp of the row's own cells; larger than that of every earlier write of this client, and never sent twice.
     pub stamp: i64,
     /// The whole new row.
     pub row: Row,
@@ -142,8 +142,12 @@ pub struct SeenRow {
 /// # Contract
 /// - `write` and the others answer `Ok` only when a quorum has it; any error means *it may still happen, also later*.
 /// - A `read` that starts after a `write` was answered `Ok` shows that write or one with a larger stamp, as long as
-///   its TTL lasts.
-/// - The same write may be sent any number of times.
+///   its TTL lasts, counted from when `write` was called.
+/// - That is so only for a stamp that is given to `write` *once*: of two calls with one stamp the first copy may end while the second
+///   one should live, and what has ended wins. The caller sends a write in doubt again under a new stamp. Copies that the
+///   network makes of one call are harmless: their end was computed once.
+/// - Of cells that are written more than once under one stamp, the last tokens and revocations, the same holds: their TTL
+///   counts from the first time.
 /// - A row that cannot be understood is an [`Unexpected`](ylock_core::ErrorKind::Unexpected) error of `read`, never left out.
 #[async_trait]
 pub trait Store: fmt::Debug + Send + Sync + 'static {

@@ -44,6 +44,7 @@ pub(crate) struct Fake {
     stamps: Mutex<BTreeSet<(Slot, i64)>>,
     repeated: Mutex<Vec<i64>>,
     pub(crate) writes: AtomicU64,
+    pub(crate) reads: AtomicU64,
 }
 
 #[derive(Default)]
@@ -89,6 +90,7 @@ impl Fake {
             stamps: Mutex::default(),
             repeated: Mutex::default(),
             writes: AtomicU64::new(0),
+            reads: AtomicU64::new(0),
         })
     }
 
@@ -210,6 +212,7 @@ impl Store for Fake {
     }
 
     async fn read(&self, key: &Key) -> Result<Partition> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
         let slow = self.slow_reads.lock().unwrap().pop();
         self.answer(slow.unwrap_or(Duration::from_millis(1))).await?;
         Ok(self.seen(key))

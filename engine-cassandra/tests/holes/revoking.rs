@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ylock_core::engine::{AcquisitionId, Engine, Grant, Holding, Patience, Renewal, Request};
+use ylock_core::environment::Environment;
 use ylock_core::{ErrorKind, LossReason};
 use ylock_engine_cassandra::CassandraEngine;
 use ylock_engine_cassandra::algorithm::store::{Slot, State, Write};
@@ -63,7 +64,9 @@ fn revoke_the_first_claim(stage: &Stage) -> Arc<AtomicBool> {
 /// It enters, its renewals do not find the revocation that was not meant for it, and one that is meant for it hits.
 async fn a_revoked_claim_enters(engine: CassandraEngine, stage: &Stage, request: Request) {
     let done = revoke_the_first_claim(stage);
+    let began = stage.world.now();
     let grant = engine.acquire(&request).await.unwrap().expect("nobody else is there");
+    assert!(stage.world.now().since(began) < LEASE, "it does not wait until the revocation is forgotten");
     assert!(done.load(Ordering::Relaxed));
     assert!(matches!(renew(&engine, &grant).await, Renewal::Renewed { .. }));
     let shown = holder(&engine, stage).await;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ylock_core::engine::Engine;
+use ylock_core::engine::{Engine, Request};
 use ylock_core::environment::Environment;
 use ylock_core::{ErrorKind, Mode};
 use ylock_engine_cassandra::algorithm::store::State;
@@ -252,6 +252,29 @@ async fn the_end_of_a_long_hold_is_found_within_a_pause() {
         waiter.await.unwrap();
         let found = stage.world.now().since(left);
         assert!(found < Duration::from_millis(520), "{found:?}");
+    })
+    .await;
+}
+
+/// Three times in a lease it shows itself again, and it looks about every half a second: not as rarely as its row just lives, and not all
+/// the time once that is late.
+#[tokio::test(start_paused = true)]
+async fn a_waiter_shows_itself_three_times_in_a_lease_and_does_not_look_all_the_time() {
+    bounded(async {
+        let stage = Stage::new();
+        let (holder, held) = stage.contestant();
+        holder.acquire(&Request { lease: LEASE * 100, ..held }).await.unwrap().unwrap();
+        let (engine, request) = stage.contestant();
+        let waiter = tokio::spawn(async move { engine.acquire(&request).await });
+        // Until its pauses have grown to half a second.
+        tokio::time::sleep(LEASE).await;
+        let count = || [&stage.fake.writes, &stage.fake.reads].map(|count| count.load(Ordering::Relaxed));
+        let before = count();
+        tokio::time::sleep(LEASE * 10).await;
+        let [writes, reads] = [0, 1].map(|index| count()[index] - before[index]);
+        assert!((29..=35).contains(&writes), "{writes} writes in ten leases");
+        assert!(reads < 10 * 30, "{reads} looks in ten leases");
+        waiter.abort();
     })
     .await;
 }

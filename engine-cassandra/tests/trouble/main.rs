@@ -6,6 +6,7 @@
 #[path = "../cluster/mod.rs"]
 mod cluster;
 mod nodes;
+mod timestamps;
 mod traffic;
 
 use std::time::{Duration, Instant};

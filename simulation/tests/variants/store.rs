@@ -1,6 +1,6 @@
 //! Mistakes that can be made between the algorithm and the store.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -28,6 +28,8 @@ pub(crate) enum Defect {
     TtlIsLease,
     /// A heartbeat of the waiting row, decided before the claim, gets its timestamp after it.
     LateHeartbeat,
+    /// A write in doubt is sent again with the timestamp that it had.
+    OneStampForTwoAttempts,
     /// Places in the queue by the own clock, whatever was seen.
     OwnTimeOnly,
 }
@@ -38,15 +40,27 @@ pub(crate) struct Broken {
     clocks: Arc<Clocks>,
     defect: Defect,
     last: Mutex<HashMap<Key, (Slot, Write)>>,
+    /// Where nobody knows what became of the last write.
+    in_doubt: Mutex<HashSet<Key>>,
 }
 
 impl Broken {
     pub(crate) fn new(inner: Arc<Connection>, clocks: &Arc<Clocks>, defect: Defect) -> Self {
-        Self { inner, clocks: Arc::clone(clocks), defect, last: Mutex::default() }
+        Self { inner, clocks: Arc::clone(clocks), defect, last: Mutex::default(), in_doubt: Mutex::default() }
     }
 
     fn last(&self, key: &Key) -> Option<(Slot, Write)> {
         self.last.lock().unwrap().get(key).filter(|(_, write)| write.row.state != State::Idle).cloned()
+    }
+
+    /// The timestamp of the last write, if that is in doubt and says the same.
+    fn stamp_of_the_first(&self, key: &Key, write: &Write) -> i64 {
+        let last = self.last.lock().unwrap().get(key).cloned();
+        let is_same = |last: &Write| Write { stamp: last.stamp, ..write.clone() } == *last;
+        match last {
+            Some((_, last)) if self.in_doubt.lock().unwrap().contains(key) && is_same(&last) => last.stamp,
+            _ => write.stamp,
+        }
     }
 
     /// The place by the own clock: the one that this acquisition has already, or a new one.
@@ -97,8 +111,15 @@ impl Store for Broken {
             Defect::OwnTimeOnly => write.row.ticket = self.own_time(key, &write),
             _ => {}
         }
+        if self.defect == Defect::OneStampForTwoAttempts {
+            write.stamp = self.stamp_of_the_first(key, &write);
+        }
         let before = self.last.lock().unwrap().insert(key.clone(), (slot, write.clone()));
+        self.in_doubt.lock().unwrap().insert(key.clone());
         let outcome = self.inner.write(key, slot, &write).await;
+        if outcome.is_ok() {
+            self.in_doubt.lock().unwrap().remove(key);
+        }
         match self.defect {
             Defect::ForgetsDoubt | Defect::CountsOnly | Defect::TrustsItselfInDoubt => return Ok(()),
             Defect::LateHeartbeat if write.row.state == State::Claimed => {
