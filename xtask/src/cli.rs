@@ -107,6 +107,10 @@ pub(crate) enum Bench {
 pub(crate) enum NodeAction {
     /// SIGCONT: it goes on, with all that it missed
     Cont,
+    /// It takes clients and hears nothing of its peers, nor they of it
+    Cut,
+    /// What `cut` did is undone
+    Join,
     /// SIGKILL
     Kill,
     /// On its data, and wait as `wait` does

@@ -2,6 +2,7 @@
 
 mod answer;
 mod cql;
+mod deaf;
 mod node;
 mod ready;
 mod start;
@@ -81,6 +82,8 @@ impl Cassandra {
         let daemon = node.daemon();
         match action {
             NodeAction::Cont => daemon.signal(Signal::CONT)?,
+            NodeAction::Cut => deaf::cut(&node, &software(&self.places)?)?,
+            NodeAction::Join => deaf::join(&node, &software(&self.places)?)?,
             NodeAction::Kill => daemon.kill()?,
             NodeAction::Start => return self.start_again(&node),
             NodeAction::Stop => daemon.signal(Signal::STOP)?,

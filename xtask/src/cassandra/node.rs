@@ -67,6 +67,15 @@ impl Node {
         Daemon::new(self.dir.join("pid"), format!("-Dcassandra.storagedir={}", self.dir.display()))
     }
 
+    /// Where the tools of operators find it; on the machine's own address, whatever the node's is.
+    pub(crate) fn jmx_port(&self) -> u16 {
+        JMX_PORT + u16::from(self.number)
+    }
+
+    pub(crate) fn conf(&self) -> PathBuf {
+        self.dir.join("conf")
+    }
+
     pub(crate) fn life(&self) -> Life {
         self.daemon().life()
     }
@@ -124,7 +133,7 @@ impl Node {
             .arg(format!("-Dlogback.configurationFile={}", conf.join("logback.xml").display()))
             .arg(format!("-Dcassandra.storagedir={}", self.dir.display()))
             .arg(format!("-Dcassandra.logdir={}", self.dir.display()))
-            .arg(format!("-Dcassandra.jmx.local.port={}", JMX_PORT + u16::from(self.number)))
+            .arg(format!("-Dcassandra.jmx.local.port={}", self.jmx_port()))
             .arg("-cp")
             .arg(format!("{}:{}/*", conf.display(), software.jars.display()))
             .arg("org.apache.cassandra.service.CassandraDaemon");
@@ -134,7 +143,7 @@ impl Node {
     /// Fails when somebody else has its ports.
     pub(crate) fn check_ports(&self) -> Result<()> {
         self.daemon().await_gone()?;
-        let jmx = (Ipv4Addr::LOCALHOST, JMX_PORT + u16::from(self.number));
+        let jmx = (Ipv4Addr::LOCALHOST, self.jmx_port());
         for (address, port) in [(self.address(), CQL_PORT), (self.address(), STORAGE_PORT), jmx] {
             if let Err(error) = TcpListener::bind((address, port)) {
                 bail!(

@@ -1,0 +1,57 @@
+//! A node that is cut off from its peers but not from clients, without the rights that a packet filter needs.
+//!
+//! Cassandra takes each message of a peer from its connection into a queue of its stage. A stage without a thread leaves it there:
+//! what comes from peers lies unread, requests as well as answers, while the threads that serve clients and gossip go on. So
+//! nobody is told that the node is of no use: its peers and the driver take it for well.
+
+use std::{process::Command, thread};
+
+use anyhow::{Context, Result, bail};
+
+use super::node::{Node, Software};
+
+pub(super) fn cut(node: &Node, software: &Software) -> Result<()> {
+    set(node, software, &STAGES.map(|(stage, _)| (stage, 0)))
+}
+
+pub(super) fn join(node: &Node, software: &Software) -> Result<()> {
+    set(node, software, &STAGES)
+}
+
+/// All at once: each takes a Java machine of its own.
+fn set(node: &Node, software: &Software, stages: &[(&str, u32)]) -> Result<()> {
+    let set = |&(stage, threads): &(&str, u32)| {
+        nodetool(node, software, &["setconcurrency", stage, &threads.to_string()])
+    };
+    let said = thread::scope(|scope| {
+        let all: Vec<_> = stages.iter().map(|stage| scope.spawn(move || set(stage))).collect();
+        all.into_iter().map(|one| one.join().expect("no panic")).collect::<Result<String>>()
+    })?;
+    // Of one stage Cassandra says that it failed, after it has done it: so what counts is what it says when it is asked.
+    let found = nodetool(node, software, &["getconcurrency"])?;
+    for (stage, threads) in stages {
+        let threads = threads.to_string();
+        let is_set = |line: &str| line.starts_with(stage) && line.split_whitespace().last() == Some(&threads);
+        if !found.lines().any(is_set) {
+            bail!("{stage} has not {threads} threads: {said}{found}");
+        }
+    }
+    Ok(())
+}
+
+/// What it says, in whatever way.
+fn nodetool(node: &Node, software: &Software, arguments: &[&str]) -> Result<String> {
+    let output = Command::new(&software.java.program)
+        .arg(format!("@{}", node.conf().join("jvm.options").display()))
+        .arg(format!("-Dlogback.configurationFile={}", node.conf().join("logback.xml").display()))
+        .arg("-cp")
+        .arg(format!("{}/*", software.jars.display()))
+        .args(["org.apache.cassandra.tools.NodeTool", "-h", "127.0.0.1", "-p", &node.jmx_port().to_string()])
+        .args(arguments)
+        .output()
+        .context("nodetool")?;
+    Ok(String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+}
+
+/// What peers ask of a node, and what they answer, with the threads of `assets/cassandra.yaml`.
+const STAGES: [(&str, u32); 3] = [("RequestResponseStage", 2), ("ReadStage", 16), ("MutationStage", 16)];
