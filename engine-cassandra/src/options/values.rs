@@ -95,6 +95,12 @@ impl CassandraOptions {
         self.clock
     }
 
+    /// How long a row of this client's lease lives, in whole seconds.
+    pub(crate) fn row_seconds(&self) -> u32 {
+        let exact = self.reach.lease.as_secs_f64().ceil() + 1.0 + self.max_clock_skew.as_secs_f64().ceil();
+        exact as u32
+    }
+
     /// The nodes to begin with, as `host:port`.
     pub(crate) fn addresses(&self) -> Vec<String> {
         self.hosts.iter().map(|host| host.address(DEFAULT_PORT)).collect()

@@ -10,8 +10,8 @@ use super::text::{COLUMNS, Column};
 use crate::driver::errors;
 use crate::options::CassandraOptions;
 
-const KEYSPACE: &str = "SELECT keyspace_name AS name FROM system_schema.keyspaces WHERE keyspace_name = ?";
-const TABLE: &str = "SELECT read_repair FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?";
+const KEYSPACE: &str = "SELECT durable_writes FROM system_schema.keyspaces WHERE keyspace_name = ?";
+const TABLE: &str = "SELECT read_repair, gc_grace_seconds FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?";
 const TABLE_COLUMNS: &str = "SELECT column_name AS name, kind, type FROM system_schema.columns WHERE keyspace_name = ? AND table_name = ?";
 
 /// What there is.
@@ -27,14 +27,14 @@ pub(super) enum Found {
 }
 
 #[derive(DeserializeRow)]
-struct NameRow {
-    #[allow(dead_code, reason = "only whether there is one")]
-    name: String,
+struct KeyspaceRow {
+    durable_writes: bool,
 }
 
 #[derive(DeserializeRow)]
 struct TableRow {
     read_repair: String,
+    gc_grace_seconds: i32,
 }
 
 #[derive(DeserializeRow)]
@@ -48,8 +48,13 @@ struct ColumnRow {
 /// Reads the schema and compares it with what is needed.
 pub(super) async fn look(session: &Session, options: &CassandraOptions) -> Result<Found> {
     let (keyspace, table) = (options.keyspace(), options.table());
-    if rows::<NameRow>(session, KEYSPACE, &[keyspace]).await?.is_empty() {
+    let keyspaces = rows::<KeyspaceRow>(session, KEYSPACE, &[keyspace]).await?;
+    let Some(found) = keyspaces.first() else {
         return Ok(Found::NoKeyspace);
+    };
+    // Of an empty keyspace too: it would get a table that cannot be used.
+    if !found.durable_writes {
+        return Ok(Found::Wrong(forgetful(keyspace)));
     }
     let tables = rows::<TableRow>(session, TABLE, &[keyspace, table]).await?;
     let Some(row) = tables.first() else {
@@ -57,7 +62,10 @@ pub(super) async fn look(session: &Session, options: &CassandraOptions) -> Resul
     };
     let columns = rows::<ColumnRow>(session, TABLE_COLUMNS, &[keyspace, table]).await?;
     Ok(match faults(row, &columns) {
-        faults if faults.is_empty() => Found::Fits,
+        faults if faults.is_empty() => {
+            warn_of_short_grace(row, options);
+            Found::Fits
+        }
         faults => Found::Wrong(wrong(options, &faults)),
     })
 }
@@ -84,7 +92,25 @@ fn faults(table: &TableRow, columns: &[ColumnRow]) -> Vec<String> {
     if table.read_repair != "BLOCKING" {
         faults.push(format!("option read_repair is '{}', not 'BLOCKING'", table.read_repair));
     }
+    // Then Cassandra keeps no hints, and a node that blinked misses writes until it is read or repaired.
+    if table.gc_grace_seconds < 1 {
+        faults.push("option gc_grace_seconds is 0".to_owned());
+    }
     faults
+}
+
+/// Somebody may wait for what a node shows that has missed a release; nobody gets in by it.
+fn warn_of_short_grace(table: &TableRow, options: &CassandraOptions) {
+    let (grace, row) = (table.gc_grace_seconds, options.row_seconds());
+    if u32::try_from(grace).unwrap_or(0) < row {
+        tracing::warn!(
+            table = options.table(),
+            gc_grace_seconds = grace,
+            row_seconds = row,
+            "gc_grace_seconds is shorter than a row of this client's lease lives: a node that was down may show a lock as held that \
+             was given back, until its row ends"
+        );
+    }
 }
 
 fn fault(needed: &Column, columns: &[ColumnRow]) -> Option<String> {
@@ -96,6 +122,15 @@ fn fault(needed: &Column, columns: &[ColumnRow]) -> Option<String> {
         }
         Some(_) => None,
     }
+}
+
+/// A replica that starts again would have forgotten what it has acknowledged, and two holders be possible.
+fn forgetful(keyspace: &str) -> Error {
+    let message = format!(
+        "keyspace {keyspace} has durable_writes = false: a node that restarts forgets who holds which lock; run\nALTER KEYSPACE \
+         \"{keyspace}\" WITH durable_writes = true;\n"
+    );
+    Error::new(ErrorKind::Config, message).with_engine(crate::NAME)
 }
 
 fn wrong(options: &CassandraOptions, faults: &[String]) -> Error {

@@ -50,6 +50,9 @@ const TABLE_OPTIONS: &[&str] = &[
     "comment = 'ylock: one partition per lock, one row per client'",
     // Quorum reads that follow each other must not go back in time.
     "read_repair = 'BLOCKING'",
+    // A coordinator that waits for a replica that hangs asks another one soon: not after what was usual lately, which is seconds where
+    // the table is new, or a replica has been hanging.
+    "speculative_retry = 'MIN(99PERCENTILE,50ms)'",
     // Nothing is thrown away in memory, only when files are merged. Without writes nothing is flushed.
     "memtable_flush_period_in_ms = 60000",
     // Two files are enough to merge, and a file is merged with itself when a tenth of it has ended: by default that takes a day.

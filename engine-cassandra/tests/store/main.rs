@@ -6,6 +6,7 @@ mod cluster;
 mod connecting;
 mod damaged;
 mod expiry;
+mod log;
 mod login;
 mod order;
 mod roundtrip;

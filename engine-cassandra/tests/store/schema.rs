@@ -1,4 +1,5 @@
 use std::future::Future;
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use ylock_core::{Error, ErrorKind};
@@ -7,6 +8,7 @@ use ylock_engine_cassandra::driver::Table;
 use ylock_engine_cassandra::options::SchemaMode;
 
 use super::cluster::*;
+use super::log::logged;
 
 /// Gives the test a keyspace of its own and drops it afterwards.
 async fn with_keyspace<F: Future<Output = ()>>(test: impl FnOnce(String, Table) -> F) {
@@ -14,7 +16,7 @@ async fn with_keyspace<F: Future<Output = ()>>(test: impl FnOnce(String, Table) 
     let table = connect(&options()).await.unwrap();
     let cleaner = connect(&options()).await.unwrap();
     test(keyspace.clone(), table).await;
-    run(cleaner.session(), &format!("DROP KEYSPACE IF EXISTS {keyspace}")).await;
+    run(&cleaner.session(), &format!("DROP KEYSPACE IF EXISTS {keyspace}")).await;
 }
 
 async fn refused(keyspace: &str) -> Error {
@@ -32,7 +34,7 @@ async fn a_missing_schema_is_printed_and_works_as_printed() {
         let start = text.find("CREATE KEYSPACE").expect("the keyspace is printed");
         let end = text.rfind(";\n").expect("every statement ends");
         for cql in text[start..end].split(";\n") {
-            run(table.session(), cql).await;
+            run(&table.session(), cql).await;
         }
         connect(&options_for(&keyspace)).await.unwrap();
     })
@@ -71,9 +73,9 @@ async fn what_does_not_fit_is_named() {
     with_keyspace(async |keyspace: String, table: Table| {
         connect(&options_for(&keyspace).with_schema(SchemaMode::Create)).await.unwrap();
         let session = table.session();
-        run(session, &format!("ALTER TABLE {keyspace}.locks WITH read_repair = 'NONE'")).await;
-        run(session, &format!("ALTER TABLE {keyspace}.locks DROP ticket")).await;
-        run(session, &format!("ALTER TABLE {keyspace}.locks ADD spare text")).await;
+        run(&session, &format!("ALTER TABLE {keyspace}.locks WITH read_repair = 'NONE'")).await;
+        run(&session, &format!("ALTER TABLE {keyspace}.locks DROP ticket")).await;
+        run(&session, &format!("ALTER TABLE {keyspace}.locks ADD spare text")).await;
         session.await_schema_agreement().await.unwrap();
         let text = refused(&keyspace).await.to_string();
         assert!(text.contains("column ticket (bigint, regular) is missing"), "{text}");
@@ -85,13 +87,58 @@ async fn what_does_not_fit_is_named() {
 
 #[tokio::test]
 #[ignore = "needs cassandra: run `cargo xtask test`"]
+async fn a_keyspace_that_forgets_what_it_acknowledged_is_refused() {
+    with_keyspace(async |keyspace: String, table: Table| {
+        let options = options_for(&keyspace).with_schema(SchemaMode::Create);
+        connect(&options).await.unwrap();
+        let session = table.session();
+        run(&session, &format!("ALTER KEYSPACE {keyspace} WITH durable_writes = false")).await;
+        for schema in [SchemaMode::Check, SchemaMode::Create] {
+            let error = connect(&options_for(&keyspace).with_schema(schema)).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+            let text = error.to_string();
+            // What it says is what helps.
+            let mend = text.lines().find(|line| line.starts_with("ALTER KEYSPACE")).expect("a statement");
+            assert!(mend.contains("durable_writes = true"), "{text}");
+        }
+        let text = refused(&keyspace).await.to_string();
+        let mend = text.lines().find(|line| line.starts_with("ALTER KEYSPACE")).expect("a statement");
+        run(&session, mend.trim_end_matches(';')).await;
+        session.await_schema_agreement().await.unwrap();
+        connect(&options).await.unwrap();
+    })
+    .await;
+}
+
+#[tokio::test]
+#[ignore = "needs cassandra: run `cargo xtask test`"]
+async fn a_table_without_any_grace_is_refused_and_one_with_little_is_warned_of() {
+    with_keyspace(async |keyspace: String, table: Table| {
+        let options = options_for(&keyspace).with_schema(SchemaMode::Create);
+        // A row of a lease of 10 s lives for 13 s.
+        let warned = |text: &str| text.contains("gc_grace_seconds is shorter than a row");
+        let (client, text) = logged(connect(&options.clone().with_gc_grace(Duration::from_secs(13)))).await;
+        client.unwrap();
+        assert!(!warned(&text), "{text}");
+        let (client, text) = logged(connect(&options.clone().with_lease(Duration::from_secs(11)))).await;
+        client.unwrap();
+        assert!(warned(&text), "{text}");
+        run(&table.session(), &format!("ALTER TABLE {keyspace}.locks WITH gc_grace_seconds = 0")).await;
+        table.session().await_schema_agreement().await.unwrap();
+        assert!(refused(&keyspace).await.to_string().contains("gc_grace_seconds is 0"));
+    })
+    .await;
+}
+
+#[tokio::test]
+#[ignore = "needs cassandra: run `cargo xtask test`"]
 async fn a_table_of_somebody_else_is_refused() {
     with_keyspace(async |keyspace: String, table: Table| {
         let session = table.session();
         let replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
-        run(session, &format!("CREATE KEYSPACE {keyspace} WITH replication = {replication}")).await;
+        run(&session, &format!("CREATE KEYSPACE {keyspace} WITH replication = {replication}")).await;
         run(
-            session,
+            &session,
             &format!(
                 "CREATE TABLE {keyspace}.locks (lock_group int, day int, PRIMARY KEY (lock_group, day))"
             ),
@@ -116,7 +163,7 @@ async fn a_table_of_somebody_else_is_refused() {
 async fn a_table_that_is_dropped_under_a_client_is_a_config_error() {
     with_keyspace(async |keyspace: String, table: Table| {
         let client = connect(&options_for(&keyspace).with_schema(SchemaMode::Create)).await.unwrap();
-        run(table.session(), &format!("DROP TABLE {keyspace}.locks")).await;
+        run(&table.session(), &format!("DROP TABLE {keyspace}.locks")).await;
         let error = client.read(&key("x")).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Config, "{error}");
         connect(&options_for(&keyspace).with_schema(SchemaMode::Create)).await.unwrap();
