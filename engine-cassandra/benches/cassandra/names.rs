@@ -34,7 +34,7 @@ pub(crate) async fn run() {
     println!("{NAMES} names used once in {:.0} s", start.elapsed().as_secs_f64());
     let start = Instant::now();
     loop {
-        let (live, disk) = (live(table.session()).await, disk(table.session()).await);
+        let (live, disk) = (live(&table.session()).await, disk(&table.session()).await);
         println!(
             "{:4.0} s later: {live:6} live partitions, {disk:.1} MiB on disk",
             start.elapsed().as_secs_f64()

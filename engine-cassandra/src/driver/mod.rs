@@ -1,6 +1,10 @@
 //! The [`Store`](crate::algorithm::store::Store) over a real cluster: the only part that knows the driver.
 
+mod balancing;
+mod connected;
 pub(crate) mod errors;
+mod hedges;
+mod nodes;
 mod rows;
 mod session;
 mod statements;

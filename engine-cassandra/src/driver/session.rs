@@ -7,25 +7,40 @@ use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use scylla::client::SelfIdentity;
-use scylla::client::execution_profile::{ExecutionProfile, ExecutionProfileHandle};
+use scylla::client::execution_profile::{ExecutionProfile, ExecutionProfileBuilder, ExecutionProfileHandle};
 use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
-use scylla::policies::load_balancing::{DefaultPolicy, LoadBalancingPolicy};
+use scylla::policies::load_balancing::LoadBalancingPolicy;
 use scylla::policies::retry::FallthroughRetryPolicy;
+use scylla::policies::speculative_execution::SimpleSpeculativeExecutionPolicy;
 use scylla::statement::{Consistency as DriverConsistency, SerialConsistency};
 use ylock_core::Result;
 use ylock_core::environment::Environment;
 
+use super::balancing::Balancing;
 use super::errors::connect;
+use super::nodes::Nodes;
 use super::tls;
 use crate::options::{CassandraOptions, Consistency};
 
 /// A node that is only busy must not be taken for dead.
 const SHORTEST_PROBE: Duration = Duration::from_millis(500);
 
+/// The part of the request timeout after which a node that has not answered is doubted.
+const PATIENCE_PART: u32 = 8;
+
+/// What is known of the nodes before anything was asked.
+pub(super) fn nodes(options: &CassandraOptions, environment: &Arc<dyn Environment>) -> Arc<Nodes> {
+    Arc::new(Nodes::new(Arc::clone(environment), options.request_timeout() / PATIENCE_PART))
+}
+
 /// Connects to the cluster.
-pub(super) async fn open(options: &CassandraOptions, environment: &dyn Environment) -> Result<Session> {
-    let builder = builder(options)?;
+pub(super) async fn open(
+    options: &CassandraOptions,
+    nodes: &Arc<Nodes>,
+    environment: &dyn Environment,
+) -> Result<Session> {
+    let builder = builder(options, nodes)?;
     match within(environment, options.connect_timeout(), builder.build()).await {
         Some(outcome) => outcome.map_err(|error| connect::failed(error, options)),
         None => Err(connect::too_slow("nobody answered in time", options)),
@@ -44,7 +59,7 @@ pub(super) async fn within<T>(
     }
 }
 
-fn builder(options: &CassandraOptions) -> Result<SessionBuilder> {
+fn builder(options: &CassandraOptions, nodes: &Arc<Nodes>) -> Result<SessionBuilder> {
     let addresses = options.addresses();
     // The addresses are tried one after the other: one that swallows packets must not use up the time of all.
     let share = options.connect_timeout() / u32::try_from(addresses.len() + 1).unwrap_or(u32::MAX);
@@ -67,15 +82,38 @@ fn builder(options: &CassandraOptions) -> Result<SessionBuilder> {
         .write_coalescing(false)
         .driver_config_reporting(false)
         .custom_identity(SelfIdentity::new().with_application_name("ylock"))
-        .default_execution_profile_handle(profile(options));
+        .default_execution_profile_handle(of_writes(options, nodes));
     if let Some(login) = options.login() {
         builder = builder.user(&login.user, login.password.reveal());
     }
     Ok(builder)
 }
 
-/// How every request is sent.
-fn profile(options: &CassandraOptions) -> ExecutionProfileHandle {
+/// How reads are sent: to a second node where the first one does not answer.
+///
+/// That is safe: each copy begins after whatever its caller has waited for. It is what keeps a node that hangs from costing
+/// anybody more than a moment, and what finds out that it hangs before a write goes there.
+pub(super) fn of_reads(options: &CassandraOptions, nodes: &Arc<Nodes>) -> ExecutionProfileHandle {
+    let hedge = SimpleSpeculativeExecutionPolicy { max_retry_count: 1, retry_interval: nodes.patience() };
+    profile(options, Balancing::of_reads(options, nodes))
+        .speculative_execution_policy(Some(Arc::new(hedge)))
+        .build()
+        .into_handle_with_label("ylock reads".to_owned())
+}
+
+/// How all else is sent: once.
+///
+/// Not even a second copy side by side: the row ends at a time that its coordinator computes when the write arrives. A copy that
+/// was answered by one node, and lies in another one that hangs, would arrive whenever that one goes on, and end later than
+/// anybody counts on. The algorithm sends again by itself, under a new timestamp.
+fn of_writes(options: &CassandraOptions, nodes: &Arc<Nodes>) -> ExecutionProfileHandle {
+    profile(options, Balancing::of_writes(options, nodes))
+        .speculative_execution_policy(None)
+        .build()
+        .into_handle_with_label("ylock".to_owned())
+}
+
+fn profile(options: &CassandraOptions, balancing: Arc<dyn LoadBalancingPolicy>) -> ExecutionProfileBuilder {
     let (consistency, serial) = match options.consistency() {
         Consistency::Quorum => (DriverConsistency::Quorum, SerialConsistency::Serial),
         Consistency::LocalQuorum => (DriverConsistency::LocalQuorum, SerialConsistency::LocalSerial),
@@ -84,22 +122,8 @@ fn profile(options: &CassandraOptions) -> ExecutionProfileHandle {
         .consistency(consistency)
         .serial_consistency(Some(serial))
         .request_timeout(Some(options.request_timeout()))
-        .load_balancing_policy(balancing(options))
+        .load_balancing_policy(balancing)
         // The algorithm sends again by itself, and counts what it sends; a driver that tried on its own would let
         // it believe that time is left which is not.
         .retry_policy(Arc::new(FallthroughRetryPolicy::new()))
-        .speculative_execution_policy(None)
-        .build()
-        .into_handle_with_label("ylock".to_owned())
-}
-
-/// A replica of the key first, so that the coordinator's own answer counts; of the named data centre if there is one.
-fn balancing(options: &CassandraOptions) -> Arc<dyn LoadBalancingPolicy> {
-    let builder = DefaultPolicy::builder().token_aware(true);
-    let Some(datacenter) = options.datacenter() else {
-        return builder.build();
-    };
-    // A local quorum of another data centre would not be a quorum of this one.
-    let elsewhere = options.consistency() == Consistency::Quorum;
-    builder.prefer_datacenter(datacenter.to_owned()).permit_dc_failover(elsewhere).build()
 }

@@ -1,13 +1,25 @@
 //! The statements, prepared once per client.
 
+use std::sync::Arc;
+
+use scylla::client::execution_profile::ExecutionProfileHandle;
 use scylla::client::session::Session;
+use scylla::observability::history::HistoryListener;
 use scylla::statement::Statement;
 use scylla::statement::batch::{Batch, BatchType};
 use scylla::statement::prepared::PreparedStatement;
 use ylock_core::{Mode, Result};
 
 use super::errors;
+use super::hedges::Hedges;
 use crate::options::CassandraOptions;
+
+/// How reads are sent.
+#[derive(Debug)]
+pub(super) struct Reads {
+    pub(super) profile: ExecutionProfileHandle,
+    pub(super) hedges: Arc<Hedges>,
+}
 
 /// Everything that is ever sent for a lock.
 ///
@@ -33,17 +45,21 @@ struct ByMode {
 }
 
 impl Statements {
-    pub(super) async fn prepare(session: &Session, options: &CassandraOptions) -> Result<Self> {
+    pub(super) async fn prepare(
+        session: &Session,
+        options: &CassandraOptions,
+        reads: &Reads,
+    ) -> Result<Self> {
         let table = format!("\"{}\".\"{}\"", options.keyspace(), options.table());
         let row = prepare(session, &row_cql(&table)).await?;
         let claim = prepare(session, &update(&table, "claim_token = ?, claim_mode = ?")).await?;
         let last_read = prepare(session, &update_static(&table, "last_read_token")).await?;
         let last_write = prepare(session, &update_static(&table, "last_write_token")).await?;
         Ok(Self {
-            read: prepare_read(session, &table).await?,
+            read: prepare_read(session, &read_cql(&table), reads).await?,
             revoke: prepare(session, &update(&table, "revoked = ?")).await?,
             erase: prepare(session, &erase_cql(&table)).await?,
-            read_time: prepare(session, &read_time_cql(&table)).await?,
+            read_time: prepare_read(session, &read_time_cql(&table), reads).await?,
             write_time: prepare(session, &write_time_cql(&table)).await?,
             claim: batch(&[&row, &claim]),
             used: ByMode { read: batch(&[&row, &last_read]), write: batch(&[&row, &last_write]) },
@@ -79,20 +95,21 @@ impl ByMode {
 /// where the partition is.
 fn batch(statements: &[&PreparedStatement]) -> Batch {
     let statements = statements.iter().map(|&statement| statement.clone().into()).collect();
-    let mut batch = Batch::new_with_statements(BatchType::Unlogged, statements);
-    batch.set_is_idempotent(true);
-    batch
+    Batch::new_with_statements(BatchType::Unlogged, statements)
 }
 
+/// A statement that the driver sends once, whatever happens: to it no write is idempotent. A copy has the same timestamp, but ends
+/// at another time.
 async fn prepare(session: &Session, cql: &str) -> Result<PreparedStatement> {
-    let mut statement = Statement::new(cql);
-    // The stamp is part of the statement, so whatever is sent twice is the same write.
-    statement.set_is_idempotent(true);
-    session.prepare(statement).await.map_err(errors::prepare)
+    session.prepare(Statement::new(cql)).await.map_err(errors::prepare)
 }
 
-async fn prepare_read(session: &Session, table: &str) -> Result<PreparedStatement> {
-    let mut read = prepare(session, &read_cql(table)).await?;
+async fn prepare_read(session: &Session, cql: &str, reads: &Reads) -> Result<PreparedStatement> {
+    let mut read = prepare(session, cql).await?;
+    // What lets the driver send it to a second node.
+    read.set_is_idempotent(true);
+    read.set_execution_profile_handle(Some(reads.profile.clone()));
+    read.set_history_listener(Arc::clone(&reads.hedges) as Arc<dyn HistoryListener>);
     // The columns are named, and Cassandra never changes the type of one; so they need not come with every answer.
     read.set_use_cached_result_metadata(true);
     Ok(read)

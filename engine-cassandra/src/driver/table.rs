@@ -10,22 +10,21 @@ use ylock_core::engine::{AcquisitionId, Meter};
 use ylock_core::environment::Environment;
 use ylock_core::{Key, Result};
 
-use super::errors::{self, connect};
-use super::statements::Statements;
+use super::connected::Connection;
 use super::values::{self, ClaimValues, RowValues};
-use super::{rows, session};
+use super::{errors, rows};
 use crate::algorithm::clock::TimeCell;
 use crate::algorithm::store::{Partition, Slot, Store, Write};
-use crate::options::{CassandraOptions, SchemaMode};
-use crate::schema;
+use crate::options::CassandraOptions;
 
 /// The lock table of a cluster, over one driver session.
 ///
-/// Every call is one request to the cluster, sent once: nothing is retried, nothing is sent twice in parallel. Dropping
-/// it closes the connections.
+/// Nothing is retried. A write is sent once; a read goes to a second node too, where the first one does not answer.
+///
+/// The session lives in the runtime in which it was made. When that has ended, the next request makes a new one, in the runtime
+/// that it runs in itself. Dropping the table closes the connections.
 pub struct Table {
-    session: Session,
-    statements: Statements,
+    connection: Connection,
     name: String,
     environment: Arc<dyn Environment>,
     meter: Meter,
@@ -40,21 +39,9 @@ impl Table {
     ///   [connect timeout](CassandraOptions::with_connect_timeout), or, where a schema was to be created, a minute.
     pub async fn connect(options: &CassandraOptions, environment: &Arc<dyn Environment>) -> Result<Self> {
         options.check()?;
-        let session = session::open(options, &**environment).await?;
-        let limit = match options.schema() {
-            SchemaMode::Check => options.connect_timeout(),
-            SchemaMode::Create => schema::CREATE_TIME,
-        };
-        // A prepared statement waits for every node without a limit of its own.
-        let setting_up = async {
-            schema::ensure(&session, options, environment).await?;
-            Statements::prepare(&session, options).await
-        };
-        let statements = session::within(&**environment, limit, setting_up)
-            .await
-            .unwrap_or_else(|| Err(connect::too_slow("the schema could not be read in time", options)))?;
+        let connection = Connection::open(options, environment).await?;
         let name = format!("{}.{}", options.keyspace(), options.table());
-        Ok(Self { session, statements, name, environment: Arc::clone(environment), meter: Meter::default() })
+        Ok(Self { connection, name, environment: Arc::clone(environment), meter: Meter::default() })
     }
 
     pub(crate) fn meter(&self) -> &Meter {
@@ -69,17 +56,20 @@ impl Table {
         self.meter.measure(&*self.environment, operation, request).await
     }
 
-    /// How many requests this client has sent, those of connecting included.
+    /// How many requests this client has sent, those of connecting included. A read counts once, also where it was
+    /// [sent to a second node](Self::hedged).
     pub fn requests(&self) -> u64 {
-        let metrics = self.session.get_metrics();
-        metrics.get_requests_unpaged_num()
-            + metrics.get_requests_manually_paged_num()
-            + metrics.get_requests_automatically_paged_num()
+        self.connection.requests()
+    }
+
+    /// How many reads were sent to a second node because the first one did not answer at once.
+    pub fn hedged(&self) -> u64 {
+        self.connection.hedged()
     }
 
     /// The driver's session, for measurements that send statements of their own.
-    pub fn session(&self) -> &Session {
-        &self.session
+    pub fn session(&self) -> Arc<Session> {
+        Arc::clone(&self.connection.last().session)
     }
 }
 
@@ -95,8 +85,9 @@ impl Store for Table {
         let row = RowValues::new(key, slot, write);
         let claim = write.claim.map(|claim| ClaimValues::new(key, slot, write.stamp, claim));
         let used = write.used.map(|used| (used.claim.mode, values::used(key, used)));
-        let (session, statements) = (&self.session, &self.statements);
         let request = async {
+            let connected = self.connection.get().await?;
+            let (session, statements) = (&connected.session, &connected.statements);
             match (claim, used) {
                 (None, None) => session.execute_unpaged(&statements.row, row).await,
                 (Some(claim), None) => session.batch(&statements.claim, (row, claim)).await,
@@ -113,10 +104,10 @@ impl Store for Table {
     async fn read(&self, key: &Key) -> Result<Partition> {
         // Unpaged: a later page would be a later read.
         let request = async {
-            self.session
-                .execute_unpaged(&self.statements.read, (key.group(), key.name()))
-                .await
-                .map_err(errors::classify)
+            let connected = self.connection.get().await?;
+            let read = &connected.statements.read;
+            let values = (key.group(), key.name());
+            connected.session.execute_unpaged(read, values).await.map_err(errors::classify)
         };
         rows::partition(key, self.measured("read", request).await?)
     }
@@ -124,7 +115,9 @@ impl Store for Table {
     async fn revoke(&self, key: &Key, slot: Slot, id: AcquisitionId, stamp: i64, ttl: u32) -> Result<()> {
         let values = values::revoke(key, slot, id, stamp, ttl);
         let request = async {
-            self.session.execute_unpaged(&self.statements.revoke, values).await.map_err(errors::classify)
+            let connected = self.connection.get().await?;
+            let revoke = &connected.statements.revoke;
+            connected.session.execute_unpaged(revoke, values).await.map_err(errors::classify)
         };
         self.measured("revoke", request).await.map(drop)
     }
@@ -132,7 +125,9 @@ impl Store for Table {
     async fn erase(&self, key: &Key, slot: Slot, stamp: i64) -> Result<()> {
         let values = values::erase(key, slot, stamp);
         let request = async {
-            self.session.execute_unpaged(&self.statements.erase, values).await.map_err(errors::classify)
+            let connected = self.connection.get().await?;
+            let erase = &connected.statements.erase;
+            connected.session.execute_unpaged(erase, values).await.map_err(errors::classify)
         };
         self.measured("erase", request).await.map(drop)
     }
@@ -142,7 +137,9 @@ impl Store for Table {
 impl TimeCell for Table {
     async fn read_time(&self) -> Result<Option<i64>> {
         let request = async {
-            self.session.execute_unpaged(&self.statements.read_time, ()).await.map_err(errors::classify)
+            let connected = self.connection.get().await?;
+            let read = &connected.statements.read_time;
+            connected.session.execute_unpaged(read, ()).await.map_err(errors::classify)
         };
         rows::time(self.measured("read_time", request).await?)
     }
@@ -150,7 +147,9 @@ impl TimeCell for Table {
     async fn write_time(&self, micros: i64) -> Result<()> {
         let values = (micros, micros);
         let request = async {
-            self.session.execute_unpaged(&self.statements.write_time, values).await.map_err(errors::classify)
+            let connected = self.connection.get().await?;
+            let write = &connected.statements.write_time;
+            connected.session.execute_unpaged(write, values).await.map_err(errors::classify)
         };
         self.measured("write_time", request).await.map(drop)
     }

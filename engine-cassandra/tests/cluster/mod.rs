@@ -16,7 +16,8 @@ pub(crate) fn options() -> CassandraOptions {
     options_with(LEASE)
 }
 
-fn options_with(lease: Duration) -> CassandraOptions {
+/// The same, with this lease.
+pub(crate) fn options_with(lease: Duration) -> CassandraOptions {
     let hosts = std::env::var("YLOCK_TEST_CASSANDRA")
         .expect("YLOCK_TEST_CASSANDRA names the nodes: run `cargo xtask test cassandra`, which starts some");
     let options =

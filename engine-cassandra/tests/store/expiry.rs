@@ -99,7 +99,7 @@ async fn names_that_are_used_once_vanish() {
         }
     })
     .await;
-    run(bench.table.session(), &format!("DROP TABLE {KEYSPACE}.{name}")).await;
+    run(&bench.table.session(), &format!("DROP TABLE {KEYSPACE}.{name}")).await;
 }
 
 /// Claims, enters and releases a name, as a client with the shortest TTLs does.

@@ -5,6 +5,7 @@
 
 #[path = "../cluster/mod.rs"]
 mod cluster;
+mod holds;
 mod nodes;
 mod timestamps;
 mod traffic;
@@ -14,6 +15,7 @@ use std::time::{Duration, Instant};
 use ylock_core::testkit::{eventually, within};
 use ylock_core::{ErrorKind, Unlocked};
 
+use holds::Holds;
 use nodes::{Broken, How};
 use traffic::Traffic;
 
@@ -62,6 +64,32 @@ async fn one_node_fails(how: How) {
         assert_eq!(guard.unlock().await.unwrap(), Unlocked::Released);
     }
     holder.close().await;
+}
+
+/// How long the node is cut off: several leases.
+const CUT: Duration = Duration::from_secs(30);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a cassandra that may be broken: run `cargo xtask test`"]
+async fn a_node_that_hears_nothing_of_its_peers_costs_no_lock() {
+    let default = Holds::take(50, None).await;
+    let impatient = Holds::take(50, Some(Duration::from_secs(1))).await;
+    let traffic = Traffic::start(LEASE).await;
+    traffic.until_more().await;
+
+    let broken = Broken::one(3, How::Cut).await;
+    // Not shorter, whatever traffic does: what is asked is whether all renewals of this time get through.
+    tokio::time::sleep(CUT).await;
+    let lost = [&default, &impatient].map(|holds| (holds.lost(), holds.count()));
+    println!("lost with the default request timeout and with 1 s: {lost:?}");
+    traffic.until_more().await;
+
+    broken.mend().await;
+    traffic.until_more().await;
+    assert!(traffic.stop().await > 0);
+    assert_eq!(lost.map(|(lost, _)| lost), [0, 0], "two nodes of three are well");
+    default.give_back().await;
+    impatient.give_back().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -9,6 +9,8 @@ pub(crate) enum How {
     Killed,
     /// `SIGSTOP`: its connections stay open, and nobody answers.
     Stopped,
+    /// It answers clients and is seen by its peers, but hears nothing that they say: as a coordinator it reaches no majority.
+    Cut,
 }
 
 /// Nodes that are broken. Dropping it mends them, so that a test that fails does not spoil the next one.
@@ -31,6 +33,7 @@ impl Broken {
         let action = match how {
             How::Killed => "kill",
             How::Stopped => "stop",
+            How::Cut => "cut",
         };
         let broken = Self { nodes, how };
         let nodes = broken.nodes.clone();
@@ -53,6 +56,10 @@ impl Drop for Broken {
                 How::Killed => xtask(node, "start"),
                 How::Stopped => {
                     xtask(node, "cont");
+                    xtask(node, "wait");
+                }
+                How::Cut => {
+                    xtask(node, "join");
                     xtask(node, "wait");
                 }
             }

@@ -1,0 +1,88 @@
+//! Which node a request goes to.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use scylla::cluster::{ClusterState, NodeRef};
+use scylla::errors::RequestAttemptError;
+use scylla::policies::load_balancing::{DefaultPolicy, FallbackPlan, LoadBalancingPolicy, RoutingInfo};
+use scylla::routing::Shard;
+
+use super::nodes::{self, Nodes};
+use crate::options::{CassandraOptions, Consistency};
+
+/// The driver's own choice, but nodes that have not answered lately come last.
+#[derive(Debug)]
+pub(super) struct Balancing {
+    inner: Arc<dyn LoadBalancingPolicy>,
+    nodes: Arc<Nodes>,
+    /// Whether these requests try a node again that is doubted. Only reads do: they are sent to another node too when it
+    /// does not answer, so that nobody has to wait for it.
+    probes: bool,
+}
+
+type Target<'a> = (NodeRef<'a>, Option<Shard>);
+
+impl Balancing {
+    pub(super) fn of_reads(options: &CassandraOptions, nodes: &Arc<Nodes>) -> Arc<dyn LoadBalancingPolicy> {
+        Arc::new(Self { inner: preferring_replicas(options), nodes: Arc::clone(nodes), probes: true })
+    }
+
+    pub(super) fn of_writes(options: &CassandraOptions, nodes: &Arc<Nodes>) -> Arc<dyn LoadBalancingPolicy> {
+        Arc::new(Self { inner: preferring_replicas(options), nodes: Arc::clone(nodes), probes: false })
+    }
+
+    fn is_avoided(&self, target: &Target<'_>) -> bool {
+        let node = target.0.host_id;
+        if self.probes { self.nodes.is_doubted_by_a_probe(node) } else { self.nodes.is_doubted(node) }
+    }
+}
+
+impl LoadBalancingPolicy for Balancing {
+    fn pick<'a>(&'a self, request: &'a RoutingInfo, cluster: &'a ClusterState) -> Option<Target<'a>> {
+        let preferred = self.inner.pick(request, cluster)?;
+        let picked = if self.is_avoided(&preferred) {
+            let others = self.nodes.order(self.inner.fallback(request, cluster), |(node, _)| node.host_id);
+            others.into_iter().next().unwrap_or(preferred)
+        } else {
+            preferred
+        };
+        self.nodes.asked(picked.0.host_id);
+        Some(picked)
+    }
+
+    fn fallback<'a>(&'a self, request: &'a RoutingInfo, cluster: &'a ClusterState) -> FallbackPlan<'a> {
+        let plan = self.nodes.order(self.inner.fallback(request, cluster), |(node, _)| node.host_id);
+        // The driver takes the next one when it is about to send to it.
+        Box::new(plan.into_iter().inspect(|(node, _)| self.nodes.asked(node.host_id)))
+    }
+
+    fn on_request_success(&self, _: &RoutingInfo, _: Duration, node: NodeRef<'_>) {
+        self.nodes.answered(node.host_id, false);
+    }
+
+    fn on_request_failure(
+        &self,
+        _: &RoutingInfo,
+        _: Duration,
+        node: NodeRef<'_>,
+        error: &RequestAttemptError,
+    ) {
+        self.nodes.answered(node.host_id, nodes::is_refusal(error));
+    }
+
+    fn name(&self) -> String {
+        "ylock".to_owned()
+    }
+}
+
+/// A replica of the key first, so that the coordinator's own answer counts; of the named data centre if there is one.
+fn preferring_replicas(options: &CassandraOptions) -> Arc<dyn LoadBalancingPolicy> {
+    let builder = DefaultPolicy::builder().token_aware(true);
+    let Some(datacenter) = options.datacenter() else {
+        return builder.build();
+    };
+    // A local quorum of another data centre would not be a quorum of this one.
+    let elsewhere = options.consistency() == Consistency::Quorum;
+    builder.prefer_datacenter(datacenter.to_owned()).permit_dc_failover(elsewhere).build()
+}

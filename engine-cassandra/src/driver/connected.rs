@@ -1,0 +1,167 @@
+//! The session of a client, made anew when the runtime has ended that it lived in.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use scylla::client::session::Session;
+use tokio::sync::{Mutex, oneshot};
+use ylock_core::Result;
+use ylock_core::environment::Environment;
+
+use super::errors::connect;
+use super::hedges::Hedges;
+use super::nodes::Nodes;
+use super::session;
+use super::statements::{Reads, Statements};
+use crate::options::{CassandraOptions, SchemaMode};
+use crate::schema;
+
+/// A session, and what was prepared with it.
+pub(super) struct Connected {
+    pub(super) session: Arc<Session>,
+    pub(super) statements: Statements,
+    /// Its other end is kept by a task of the runtime in which the driver's own tasks live, and is dropped with them. When
+    /// this is dropped, that task ends.
+    runtime: oneshot::Sender<Infallible>,
+}
+
+/// The present session, and how to make the next one.
+#[derive(Debug)]
+pub(super) struct Connection {
+    how: How,
+    present: RwLock<Arc<Connected>>,
+    /// Whoever makes the next session. If its runtime ends in the middle, the next one begins anew.
+    making: Mutex<()>,
+    /// Requests of earlier sessions.
+    requests: AtomicU64,
+}
+
+/// What every session of a client is made with.
+#[derive(Debug)]
+struct How {
+    options: CassandraOptions,
+    environment: Arc<dyn Environment>,
+    nodes: Arc<Nodes>,
+    hedges: Arc<Hedges>,
+}
+
+impl Connection {
+    /// Connects for the first time, and sees to the schema.
+    pub(super) async fn open(options: &CassandraOptions, environment: &Arc<dyn Environment>) -> Result<Self> {
+        let how = How {
+            options: options.clone(),
+            environment: Arc::clone(environment),
+            nodes: session::nodes(options, environment),
+            hedges: Arc::default(),
+        };
+        let present = how.connect(true).await?;
+        Ok(Self {
+            how,
+            present: RwLock::new(Arc::new(present)),
+            making: Mutex::default(),
+            requests: AtomicU64::new(0),
+        })
+    }
+
+    /// A session whose runtime runs.
+    pub(super) async fn get(&self) -> Result<Arc<Connected>> {
+        let present = self.last();
+        if present.is_alive() {
+            return Ok(present);
+        }
+        // Behind a pointer: what is rare shall not make every request larger.
+        let make: Pin<Box<dyn Future<Output = _> + Send + '_>> = Box::pin(self.make());
+        make.await
+    }
+
+    /// The session that was made last, whether it is alive or not.
+    pub(super) fn last(&self) -> Arc<Connected> {
+        Arc::clone(&self.present.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// How many requests were sent, by the driver's own counters, copies of reads left out.
+    pub(super) fn requests(&self) -> u64 {
+        let all = self.requests.load(Ordering::Relaxed) + self.last().requests();
+        all.saturating_sub(self.hedged())
+    }
+
+    /// How many copies of reads were sent, by what the driver says.
+    pub(super) fn hedged(&self) -> u64 {
+        self.how.hedges.count()
+    }
+
+    async fn make(&self) -> Result<Arc<Connected>> {
+        let _making = self.making.lock().await;
+        let present = self.last();
+        if present.is_alive() {
+            return Ok(present);
+        }
+        tracing::debug!("the runtime of the connections has ended; connecting in this one");
+        let made = Arc::new(self.how.connect(false).await?);
+        self.requests.fetch_add(present.requests(), Ordering::Relaxed);
+        *self.present.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&made);
+        Ok(made)
+    }
+}
+
+impl How {
+    /// A session in this runtime; the first one sees to the schema.
+    async fn connect(&self, first: bool) -> Result<Connected> {
+        let Self { options, environment, .. } = self;
+        let runtime = watch_runtime(&**environment).await;
+        let session = session::open(options, &self.nodes, &**environment).await?;
+        let limit = match options.schema() {
+            SchemaMode::Create if first => schema::CREATE_TIME,
+            _ => options.connect_timeout(),
+        };
+        let reads =
+            Reads { profile: session::of_reads(options, &self.nodes), hedges: Arc::clone(&self.hedges) };
+        // A prepared statement waits for every node without a limit of its own.
+        let setting_up = async {
+            if first {
+                schema::ensure(&session, options, environment).await?;
+            }
+            Statements::prepare(&session, options, &reads).await
+        };
+        let statements = session::within(&**environment, limit, setting_up)
+            .await
+            .unwrap_or_else(|| Err(connect::too_slow("the schema could not be read in time", options)))?;
+        Ok(Connected { session: Arc::new(session), statements, runtime })
+    }
+}
+
+/// Something that is closed when the runtime has ended that runs this.
+async fn watch_runtime(environment: &dyn Environment) -> oneshot::Sender<Infallible> {
+    let (runtime, gone) = oneshot::channel();
+    let (started, has_started) = oneshot::channel();
+    environment.spawn(Box::pin(async move {
+        let _ = started.send(());
+        let _ = gone.await;
+    }));
+    // A task that has begun stays where it is.
+    let _ = has_started.await;
+    runtime
+}
+
+impl fmt::Debug for Connected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connected").field("is_alive", &self.is_alive()).finish_non_exhaustive()
+    }
+}
+
+impl Connected {
+    fn is_alive(&self) -> bool {
+        !self.runtime.is_closed()
+    }
+
+    fn requests(&self) -> u64 {
+        let metrics = self.session.get_metrics();
+        metrics.get_requests_unpaged_num()
+            + metrics.get_requests_manually_paged_num()
+            + metrics.get_requests_automatically_paged_num()
+    }
+}
