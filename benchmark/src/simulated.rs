@@ -73,7 +73,7 @@ impl Scene {
             hints: true,
             read_repair: true,
         };
-        let cluster = Cluster::new(&world, weather, [0; 3], chance.fork());
+        let cluster = Cluster::new(&world, weather, &[0; 3], chance.fork());
         Self { world, cluster, chance, actors: Vec::new() }
     }
 
