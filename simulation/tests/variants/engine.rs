@@ -8,7 +8,7 @@ use ylock_core::engine::{
     AcquisitionId, Engine, Grant, Holding, Inspection, Meter, Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::{BoxFuture, Environment, Moment};
-use ylock_core::{Error, ErrorKind, Guarantees, Key, Mode, Result, StoreToken};
+use ylock_core::{Guarantees, Key, Mode, Result, StoreToken};
 use ylock_engine_cassandra::algorithm::store::{Claim, Row, Slot, State, Store, TimedClaim, Write};
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
 use ylock_simulation::clocks::Clocks;
@@ -24,11 +24,6 @@ pub(crate) enum Defect {
     RenewsLate,
     /// The token is one more than that of the last holder, read after entry.
     TokenAfterEntry,
-    /// A write in doubt is sent again with the timestamp that it had. No renewal gets through, so that claims are relied on for
-    /// as long as their leases allow.
-    OneStampForTwoAttempts,
-    /// No mistake: no renewal gets through.
-    RenewsNothing,
     /// A renewal that finds out about a loss clears the row before it says so.
     GivesAwayBeforeTelling,
 }
@@ -49,11 +44,6 @@ pub(crate) fn broken_engine(
             Defect::RenewsLate => {
                 Arc::new(BrokenStore::new(Arc::clone(&connection), clocks, StoreDefect::TrustsItself))
             }
-            Defect::OneStampForTwoAttempts => Arc::new(BrokenStore::new(
-                Arc::clone(&connection),
-                clocks,
-                StoreDefect::OneStampForTwoAttempts,
-            )),
             _ => Arc::clone(&connection) as _,
         };
         let inner = CassandraEngine::over(store, Arc::clone(clocks) as _, options);
@@ -88,9 +78,6 @@ impl Broken {
     }
 
     async fn renew_one(&self, holding: &Holding) -> Result<Renewal> {
-        if matches!(self.defect, Defect::OneStampForTwoAttempts | Defect::RenewsNothing) {
-            return Err(Error::new(ErrorKind::Unavailable, "no renewal gets through"));
-        }
         let mut holding = holding.clone();
         if self.defect == Defect::RenewsLate {
             holding.grant.sent = self.clocks.now();

@@ -2,6 +2,7 @@
 //!
 //! `cargo test -p ylock-simulation --release --test variants -- --nocapture` prints after how many seeds.
 
+mod attempts;
 mod engine;
 mod keeper;
 mod listing6;
@@ -75,7 +76,6 @@ broken! {
     the_main_row_is_counted_not_compared: broken_store(S::CountsOnly), "two valid holders";
     the_own_row_is_not_looked_at_again: broken_store(S::TrustsItselfInDoubt), "two valid holders";
     two_writes_have_one_timestamp: broken_store(S::OneStampForTwo), "";
-    two_attempts_have_one_timestamp: broken_engine(E::OneStampForTwoAttempts), "two valid holders";
     a_write_in_doubt_is_forgotten: broken_store(S::ForgetsDoubt), "two valid holders";
     the_ttl_is_the_lease: broken_store(S::TtlIsLease), "two valid holders";
     a_heartbeat_is_stamped_after_the_claim: broken_store(S::LateHeartbeat), "two valid holders";
@@ -110,14 +110,4 @@ broken_below_the_keeper! {
     the_keeper_gets_no_answer: KeeperOverMemory K::NeverAnswers, "still wait";
     the_keeper_counts_from_the_answer_of_a_cluster: KeeperOverCassandra K::ValidFromAnswer, "two valid holders";
     the_keeper_is_not_told_of_a_loss_by_a_cluster: KeeperOverCassandra K::HidesTheLoss, "two valid holders";
-}
-
-/// The seeds that find out about one timestamp for two attempts find nothing where each has its own.
-#[test]
-fn no_renewals_and_a_timestamp_for_each_attempt_break_nothing() {
-    let make = broken_engine(E::RenewsNothing);
-    for seed in 0..1_000 {
-        let setting = Setting { make: &make, ..Setting::default() };
-        assert_eq!(run(seed, &setting).wrong, [""; 0], "seed {seed}");
-    }
 }
