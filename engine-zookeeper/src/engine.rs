@@ -14,6 +14,7 @@ use ylock_core::options::check_lease;
 use ylock_core::{Guarantees, Key, Result};
 
 use crate::NAME;
+use crate::driver::Session;
 use crate::options::ZookeeperOptions;
 use crate::sessions::Sessions;
 use crate::waiting::Way;
@@ -24,8 +25,8 @@ const CLOSE_STEPS: u32 = 20;
 
 /// Locks on a ZooKeeper ensemble: one queue of ephemeral nodes each, all of one session; of several, if there are very many.
 ///
-/// The session lives in the runtime in which it was made. When that ends, so does the session, and its locks are lost; the next use in another
-/// runtime makes a new one.
+/// The connection of a session lives in the runtime in which it was made. When that ends, the session goes on over another connection, in
+/// whatever runtime the client is used in.
 pub struct ZookeeperEngine {
     sessions: Sessions,
     environment: Arc<dyn Environment>,
@@ -72,10 +73,6 @@ impl Engine for ZookeeperEngine {
         self.sessions.meter()
     }
 
-    fn in_memory(&self) -> Vec<(&'static str, usize)> {
-        Vec::new()
-    }
-
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
         let room = self.sessions.room_for(request);
         if let Some(session) = room.connection().current() {
@@ -115,11 +112,25 @@ impl Engine for ZookeeperEngine {
         inspect::revoke(&session, key, id).await
     }
 
+    fn in_memory(&self) -> Vec<(&'static str, usize)> {
+        let sessions = self.sessions.current();
+        let sum = |count: fn(&Session) -> usize| sessions.iter().map(|session| count(session)).sum();
+        vec![
+            ("claims", sum(|session| session.claims.count().0)),
+            ("removals", sum(|session| session.claims.count().1)),
+            ("announced", sum(|session| session.claims.announced())),
+            ("bytes", sum(|session| session.claims.bytes())),
+            ("litter", sum(|session| session.garden.litter())),
+            ("reserved bytes", self.sessions.reserved()),
+            ("sessions that have ended", self.sessions.remnants()),
+        ]
+    }
+
     /// What is still being removed has a moment to go. The rest goes with the session.
     async fn close(&self) -> Result<()> {
         for session in self.sessions.current() {
             for _ in 0..CLOSE_STEPS {
-                if session.claims.is_clean() {
+                if session.is_clean() {
                     break;
                 }
                 self.environment.sleep(session.request_timeout() / CLOSE_STEPS).await;

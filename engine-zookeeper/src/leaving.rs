@@ -1,22 +1,28 @@
-//! The way out, to its end: what this client has in the store and does not want any more is removed in the background, until it is known
-//! to be gone or the session has ended, whoever still waits for it.
+//! The way out: what this client has in the store and does not want any more is removed, until it is known to be gone or the session has
+//! ended.
+//!
+//! Who gives something back removes it in its own task, so that this costs no more than the request. If that is dropped before the end, in
+//! whatever line, the [gardener](crate::garden) goes on: a claim that is not wanted is everybody's to remove, and doing it twice does no
+//! harm.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
 use ylock_core::engine::{AcquisitionId, Release, Request};
-use ylock_core::{Error, ErrorKind, Key, Result};
+use ylock_core::{ErrorKind, Key, Result};
 
-use crate::claims::{Begun, Stand};
+use crate::claim::Node;
+use crate::claims::{Begun, GivenUp};
 use crate::driver::{Fault, Session, had_no_effect, to_error};
 use crate::node::Name;
 use crate::place::Place;
-use crate::sweeping::sweep_later;
 
 /// The first pause before a removal is tried again; doubled from then on.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// So many requests one attempt makes at most, one after the other. After their time the gardener does it, whatever the one does that
+/// began it: it may not be running any more.
+pub(crate) const STEPS: u32 = 4;
 
 /// Removes what an acquisition has in the store, or may have. Goes on if this future is dropped.
 pub(crate) async fn leave(session: &Arc<Session>, key: &Key, id: AcquisitionId) -> Result<Release> {
@@ -28,89 +34,94 @@ pub(crate) async fn release(
     session: &Arc<Session>,
     key: &Key,
     id: AcquisitionId,
-    next: Option<&Request>,
+    mut next: Option<&Request>,
 ) -> Result<Release> {
+    let mut leaver = Leaver { session, id, number: None };
+    let (stays, mut attempts) = (next.map(|next| next.id), 0);
     loop {
-        match session.claims.give_up(id) {
-            // Somebody removes it already.
-            Some((Stand::Leaving, _)) if session.is_over() => return Err(gone()),
-            Some((Stand::Leaving, _)) => session.environment.sleep(FIRST_PAUSE).await,
-            found => {
-                let place = Place::of(&session.base, key);
-                let stand = found.map(|(stand, _)| stand);
-                let alone = found.is_some_and(|(_, alone)| alone);
-                let next = next.cloned();
-                let removal =
-                    Removal { session: Arc::clone(session), place, id, stand, alone, next, unsure: false };
-                return removal.in_background().await;
+        let found = session.claims.give_up(id, stays, session.due());
+        leaver.number = found.as_ref().map(|found| found.number);
+        attempts = found.as_ref().map_or(attempts, |found| found.attempts);
+        let place = found.as_ref().map_or_else(|| Place::of(&session.base, key), |found| found.place.clone());
+        let removal = Removal { session, place, id, known: found };
+        match removal.run(next.take()).await {
+            Ok(was_there) => {
+                leaver.number = None;
+                // An attempt before this one was not answered, and may be why nothing is there any more.
+                let released = was_there || attempts > 0;
+                return Ok(if released { Release::Released } else { Release::WasGone });
             }
+            Err(error) if session.is_over() => return Err(error),
+            // It will not get better by itself: it is for the caller to tell what is wrong.
+            Err(error) if error.kind() == ErrorKind::Config => return Err(error),
+            // Its caller may have gone: a place for somebody who does not come would be in the way.
+            Err(_) => session.environment.sleep(session.environment.jitter(pause(attempts))).await,
+        }
+        attempts += 1;
+    }
+}
+
+/// One attempt for one that nobody waits for.
+pub(crate) async fn remove(session: &Arc<Session>, found: GivenUp) {
+    let (id, number, attempts) = (found.id, found.number, found.attempts);
+    let mut leaver = Leaver { session, id, number: Some(number) };
+    let removal = Removal { session, place: found.place.clone(), id, known: Some(found) };
+    if let Err(error) = removal.run(None).await {
+        tracing::debug!(%error, "what is not wanted any more could not be removed yet");
+        let pause = session.environment.jitter(pause(attempts));
+        session.claims.postpone(id, number, session.now().plus(pause));
+    }
+    leaver.number = None;
+}
+
+fn pause(attempts: u32) -> Duration {
+    FIRST_PAUSE.saturating_mul(1 << attempts.min(8)).min(LONGEST_PAUSE)
+}
+
+/// Somebody who removes a claim. Dropped before the end, the claim is the gardener's.
+struct Leaver<'a> {
+    session: &'a Arc<Session>,
+    id: AcquisitionId,
+    /// Nothing if there is no such claim.
+    number: Option<u64>,
+}
+
+impl Drop for Leaver<'_> {
+    fn drop(&mut self) {
+        if let Some(number) = self.number {
+            self.session.claims.postpone(self.id, number, self.session.now());
         }
     }
 }
 
-/// One acquisition on its way out.
-struct Removal {
-    session: Arc<Session>,
+/// One attempt to remove an acquisition.
+struct Removal<'a> {
+    session: &'a Arc<Session>,
     place: Place,
     id: AcquisitionId,
     /// Nothing if this session has no claim of it: an earlier one may have left a node.
-    stand: Option<Stand>,
-    alone: bool,
-    next: Option<Request>,
-    /// A request was not answered, and may be why nothing is there any more.
-    unsure: bool,
+    known: Option<GivenUp>,
 }
 
-impl Removal {
-    async fn in_background(self) -> Result<Release> {
-        let (done, answer) = oneshot::channel();
-        let environment = Arc::clone(&self.session.environment);
-        environment.spawn(Box::pin(async move { drop(done.send(self.run().await)) }));
-        answer.await.unwrap_or_else(|_| Err(gone()))
-    }
-
-    async fn run(mut self) -> Result<Release> {
-        let mut pause = FIRST_PAUSE;
-        loop {
-            match self.once().await {
-                Ok(was_there) => {
-                    self.session.claims.end(self.id);
-                    let released = was_there || self.unsure;
-                    return Ok(if released { Release::Released } else { Release::WasGone });
-                }
-                Err(error) if self.session.is_over() => return Err(error),
-                // It will not get better by itself: it is for the caller to tell what is wrong, and to try again.
-                Err(error) if error.kind() == ErrorKind::Config => {
-                    self.session.claims.with(self.id, |claim| claim.stand = Stand::Unknown);
-                    return Err(error);
-                }
-                Err(_) => {
-                    self.unsure = true;
-                    // Its caller may have gone: a place for somebody who does not come would be in the way.
-                    self.next = None;
-                    self.session.environment.sleep(self.session.environment.jitter(pause)).await;
-                    pause = (pause * 2).min(LONGEST_PAUSE);
-                }
-            }
-        }
-    }
-
+impl Removal<'_> {
     /// Answers whether there was something to remove.
-    async fn once(&mut self) -> Result<bool> {
-        let known = match self.stand {
-            Some(Stand::At(name)) if !self.unsure => Some(name),
-            _ => None,
+    async fn run(&self, next: Option<&Request>) -> Result<bool> {
+        self.session.attach().await?;
+        let node = self.known.as_ref().map_or(Node::Unknown, |known| known.node);
+        let was_there = match (node, next) {
+            (Node::At(name), Some(next)) => self.hand_on(name, next).await?,
+            (Node::At(name), None) => self.remove(name).await?,
+            (Node::Unknown, _) => self.search_and_remove().await?,
         };
-        match (known, self.next.take()) {
-            (Some(name), Some(next)) => self.hand_on(name, &next).await,
-            (Some(name), None) => self.remove(name).await,
-            (None, _) => self.search_and_remove().await,
+        if let Some(known) = &self.known {
+            self.session.claims.end(known.id, known.number);
         }
+        Ok(was_there)
     }
 
     /// Gives its place up and takes one at the end for `next`, in one transaction.
     async fn hand_on(&self, name: Name, next: &Request) -> Result<bool> {
-        let Begun::New(number) = self.session.claims.begin(&self.session, next)? else {
+        let Begun::New(number) = self.session.claims.begin(self.session, next)? else {
             // It stands there already.
             return self.remove_own(name).await;
         };
@@ -136,16 +147,17 @@ impl Removal {
 
     async fn remove(&self, name: Name) -> Result<bool> {
         // Two who take turns are alone at each look, and not when they leave.
-        if !self.alone || self.session.claims.is_busy(&self.place) {
+        let alone = self.known.as_ref().is_some_and(|known| known.alone);
+        if !alone || self.session.garden.is_busy(&self.place) {
             return self.remove_own(name).await;
         }
         match self.session.remove_both(&self.place, &name).await {
             Ok(()) => {
-                self.session.claims.note_busy(&self.place, false);
+                self.session.garden.note_busy(&self.place, false);
                 Ok(true)
             }
             Err(Fault::NotEmpty) => {
-                self.session.claims.note_busy(&self.place, true);
+                self.session.garden.note_busy(&self.place, true);
                 self.remove_own(name).await
             }
             Err(fault) => none_if_gone(fault),
@@ -154,7 +166,7 @@ impl Removal {
 
     async fn remove_own(&self, name: Name) -> Result<bool> {
         let removed = self.session.remove(&self.place.child(&name.to_string())).await;
-        sweep_later(&self.session, &self.place);
+        self.session.litter(&self.place);
         match removed {
             Ok(()) => Ok(true),
             Err(fault) => none_if_gone(fault),
@@ -172,8 +184,8 @@ impl Removal {
         for name in mine {
             was_there |= self.remove_own(name).await?;
         }
-        if !was_there && self.stand.is_some() {
-            sweep_later(&self.session, &self.place);
+        if !was_there && self.known.is_some() {
+            self.session.litter(&self.place);
         }
         Ok(was_there)
     }
@@ -184,8 +196,4 @@ fn none_if_gone(fault: Fault) -> Result<bool> {
         Fault::NoNode => Ok(false),
         fault => Err(to_error(fault)),
     }
-}
-
-fn gone() -> Error {
-    Error::new(ErrorKind::Unavailable, "the session has ended, and what it had ends with it")
 }

@@ -4,9 +4,12 @@
 
 pub mod options;
 
+mod announcing;
+mod claim;
 mod claims;
 mod driver;
 mod engine;
+mod garden;
 mod inspect;
 mod judge;
 mod leaving;
@@ -16,7 +19,6 @@ mod place;
 mod pulse;
 mod renewing;
 mod sessions;
-mod sweeping;
 mod waiting;
 mod watch;
 

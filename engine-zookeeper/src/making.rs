@@ -3,7 +3,6 @@
 use ylock_core::Result;
 use ylock_core::engine::AcquisitionId;
 
-use crate::claims::Stand;
 use crate::driver::{Fault, Made, Session, to_error};
 use crate::judge;
 use crate::node::Name;
@@ -21,7 +20,7 @@ pub(crate) async fn make(
     let claims = &session.claims;
     let claim = claims.with(id, |claim| (claim.tag, claim.content.write(), place::exact(&claim.key)));
     let Some((tag, content, key)) = claim else { return Ok(None) };
-    if !claims.is_busy(place) {
+    if !session.garden.is_busy(place) {
         let Some(sent) = claims.send(id, number, session.make_both(place, &key, &tag, &content)) else {
             return Ok(None);
         };
@@ -40,11 +39,11 @@ pub(crate) async fn make(
     let Some(sent) = claims.send(id, number, session.join(place, &tag, &content)) else { return Ok(None) };
     match sent.answer().await {
         Ok(made) => {
-            claims.note_busy(place, true);
+            session.garden.note_busy(place, true);
             Ok(Some((made, false)))
         }
         Err(Fault::NoNode) => {
-            claims.note_busy(place, false);
+            session.garden.note_busy(place, false);
             claims.end_unknown(id, number);
             Ok(None)
         }
@@ -57,8 +56,9 @@ pub(crate) async fn find(session: &Session, place: &Place, id: AcquisitionId) ->
     let Some(number) = session.claims.with(id, |claim| claim.number) else { return Ok(None) };
     let all = names(&session.list_now(place).await.map_err(to_error)?)?;
     let found = session.claims.with(id, |claim| {
-        let found = judge::find(&all, &claim.tag).filter(|_| claim.is_unknown(number))?;
-        (claim.stand, claim.tag, claim.alone) = (Stand::At(found), found.tag, all.len() == 1);
+        let found = judge::find(&all, &claim.tag).filter(|_| claim.is_open(number))?;
+        claim.settle(found);
+        claim.alone = all.len() == 1;
         Some(found)
     });
     if found.flatten().is_none() {

@@ -3,39 +3,58 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use tokio::sync::Notify;
+
 use crate::driver::Session;
-use crate::leaving::leave;
+use crate::garden;
 
 /// Heartbeats per session.
 const BEATS: u32 = 6;
 /// The longest sleep while there is something to look after: timers may stand still while the machine is suspended.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-/// Beats for a session as long as it has claims, and gives up those that nobody wants any more.
+/// Beats for a session as long as it has claims, and gives up those that nobody wants any more. In whatever runtime there is.
 pub(crate) fn look_after(session: &Arc<Session>) {
-    let environment = Arc::clone(&session.environment);
-    environment.spawn(Box::pin(pulse(Arc::downgrade(session))));
+    let (weak, wake) = (Arc::downgrade(session), Arc::clone(&session.claims.wake));
+    session.pulse.start(&session.environment, move || Box::pin(pulse(Weak::clone(&weak), Arc::clone(&wake))));
+    let (weak, work) = (Arc::downgrade(session), Arc::clone(&session.claims.work));
+    session
+        .gardener
+        .start(&session.environment, move || Box::pin(garden::tend(Weak::clone(&weak), Arc::clone(&work))));
 }
 
-async fn pulse(weak: Weak<Session>) {
+async fn pulse(weak: Weak<Session>, wake: Arc<Notify>) {
     while let Some(session) = weak.upgrade().filter(|session| !session.is_over()) {
         if session.claims.is_empty() {
-            session.claims.wake.notified().await;
+            let over = session.until_over();
+            drop(session);
+            tokio::select! {
+                () = wake.notified() => {}
+                () = over => {}
+            }
             continue;
         }
-        let pause = next_look(&session);
+        session.claims.give_up_lapsed(session.now());
+        let attached = session.attach().await.is_ok();
+        beat(&session).await;
+        let (pause, dead) = (next_look(&session), session.until_dead());
         let environment = Arc::clone(&session.environment);
         drop(session);
-        environment.sleep(pause).await;
-        let Some(session) = weak.upgrade() else { return };
-        give_up_lapsed(&session);
-        if session.now().since(session.confirmed()) >= session.timeout() / BEATS
-            && session.beat().await.is_err()
-            && session.now().since(session.confirmed()) >= session.timeout() * 3 / 2
-        {
-            // The servers have ended it if they were there, and the driver has not noticed.
-            session.end();
+        tokio::select! {
+            // The runtime of its connection has ended: the session must not wait for its next heartbeat to go on.
+            () = dead, if attached => {}
+            () = environment.sleep(pause) => {}
         }
+    }
+}
+
+async fn beat(session: &Session) {
+    if session.now().since(session.confirmed()) >= session.timeout() / BEATS
+        && session.beat().await.is_err()
+        && session.now().since(session.confirmed()) >= session.timeout() * 3 / 2
+    {
+        // The servers have ended it if they were there, and the driver has not noticed.
+        session.end();
     }
 }
 
@@ -44,13 +63,4 @@ fn next_look(session: &Session) -> Duration {
     let beat = session.confirmed().plus(session.timeout() / BEATS).since(now);
     let end = session.claims.next_end().map_or(beat, |end| end.since(now));
     beat.min(end).clamp(Duration::from_millis(5), LONGEST_SLEEP)
-}
-
-/// Its caller does not run any more, or not enough: its lease is over. While this process lives its session would keep the place.
-fn give_up_lapsed(session: &Arc<Session>) {
-    for (key, id) in session.claims.lapsed(session.now()) {
-        let session = Arc::clone(session);
-        let environment = Arc::clone(&session.environment);
-        environment.spawn(Box::pin(async move { drop(leave(&session, &key, id).await) }));
-    }
 }

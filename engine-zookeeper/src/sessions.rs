@@ -103,6 +103,16 @@ impl Sessions {
         self.first.connection.session().await
     }
 
+    /// How many sessions have ended of which something is left in this process.
+    pub(crate) fn remnants(&self) -> usize {
+        self.all(&self.more()).map(|member| member.connection.remnants()).sum()
+    }
+
+    /// How many bytes are reserved for acquisitions that are on their way in.
+    pub(crate) fn reserved(&self) -> usize {
+        self.all(&self.more()).map(|member| member.reserved.load(Ordering::Relaxed)).sum()
+    }
+
     /// Those that have not ended.
     pub(crate) fn current(&self) -> Vec<Arc<Session>> {
         self.all(&self.more()).filter_map(|member| member.connection.current()).collect()

@@ -7,7 +7,8 @@ use ylock_core::engine::{Grant, Patience, Request, valid_until};
 use ylock_core::silence::Silence;
 use ylock_core::{Error, ErrorKind, Result, StoreToken};
 
-use crate::claims::{Begun, Stand};
+use crate::claim::Node;
+use crate::claims::Begun;
 use crate::driver::{Connection, Fault, Session, had_no_effect, to_error};
 use crate::judge::{self, Verdict, judge};
 use crate::leaving;
@@ -76,11 +77,11 @@ impl<'a> Way<'a> {
     }
 
     /// The session of this client, if there is one before the servers have been silent for a lease.
-    async fn session(&self) -> Result<Arc<Session>> {
+    async fn session(&mut self) -> Result<Arc<Session>> {
         tokio::select! {
             biased;
             session = self.connection.session() => session,
-            () = self.connection.environment().sleep(self.silence.left()) => {
+            () = self.silence.outlast() => {
                 Err(Error::new(ErrorKind::Unavailable, "no server makes a session").with_engine(crate::NAME))
             }
         }
@@ -99,13 +100,16 @@ impl<'a> Way<'a> {
         }
         match session.claims.begin(session, self.request)? {
             Begun::New(number) => self.enter_queue(session, &place, number).await,
-            Begun::Old(Stand::At(name)) => self.look(session, &place, name, None).await,
-            Begun::Old(Stand::Unknown) => {
+            Begun::Old(Node::At(name)) => self.look(session, &place, name, None).await,
+            Begun::Old(Node::Unknown) => {
                 find(session, &place, id).await?;
                 Ok(AT_ONCE)
             }
-            // It was not seen to run for a lease, and is being removed.
-            Begun::Old(Stand::Leaving) => Ok(Step::Again(SHORT_PAUSE)),
+            // It was not seen to run for a lease. When that place is gone it takes another one.
+            Begun::Leaving => {
+                leaving::leave(session, &self.request.key, id).await?;
+                Ok(AT_ONCE)
+            }
         }
     }
 
@@ -148,7 +152,7 @@ impl<'a> Way<'a> {
         let token = token.map_err(to_error)?;
         if all.len() == 1 && just_made {
             // Not any more: nobody was there when it came.
-            session.claims.note_busy(place, false);
+            session.garden.note_busy(place, false);
         }
         session.claims.with(own.tag.id, |claim| {
             claim.alone = all.len() == 1;
@@ -202,22 +206,14 @@ impl<'a> Way<'a> {
         token: StoreToken,
         contended: bool,
     ) -> Result<Step> {
-        let (id, sent) = (own.tag.id, session.confirmed());
+        let sent = session.confirmed();
         let lease = self.request.lease.min(session.longest_lease());
         // This process was not running, or the servers were away: the session may have ended.
         if session.now() >= valid_until(sent, lease) {
             session.beat().await.map_err(to_error)?;
             return Ok(AT_ONCE);
         }
-        let still = session.claims.with(id, |claim| {
-            let still = claim.stand == Stand::At(own);
-            if still {
-                (claim.shown, claim.contended) = (sent, contended);
-                claim.content.token = Some(token);
-            }
-            still
-        });
-        if still != Some(true) {
+        if !session.claims.enter(own, token, sent, contended) {
             return Ok(Step::Again(SHORT_PAUSE));
         }
         let grant = Grant { lease, ..Grant::of(self.request, Some(token), sent, contended) };
@@ -257,15 +253,8 @@ impl<'a> Way<'a> {
 
     /// Goes to the end of the queue: somebody who came earlier is behind.
     async fn give_way(&self, session: &Arc<Session>, place: &Place, own: Name) -> Result<Step> {
-        let content = session.claims.with(own.tag.id, |claim| {
-            if claim.stand != Stand::At(own) {
-                return None;
-            }
-            claim.stand = Stand::Unknown;
-            claim.content.token = None;
-            Some((claim.number, claim.content.write()))
-        });
-        let Some((number, content)) = content.flatten() else { return Ok(Step::Again(SHORT_PAUSE)) };
+        let departed = session.claims.depart(own, |content| content.token = None);
+        let Some((number, content, _)) = departed else { return Ok(Step::Again(SHORT_PAUSE)) };
         let request = session.replace(place, &own, &own.tag, &content);
         let Some(sent) = session.claims.send(own.tag.id, number, request) else {
             return Ok(Step::Again(SHORT_PAUSE));

@@ -23,17 +23,10 @@ pub(crate) fn had_no_effect(fault: &Fault) -> bool {
     )
 }
 
-/// Whether the session is of no use any more. The driver answers something "unexpected" when the runtime is gone in which it made
-/// the session.
+/// Whether the session is of no use any more. Not after something "unexpected", which the driver answers when the runtime of its
+/// connection has ended: the session goes on over [another one](super::line).
 pub(super) fn ends_session(fault: &Fault) -> bool {
-    matches!(
-        fault,
-        Fault::SessionExpired
-            | Fault::ClientClosed
-            | Fault::AuthFailed
-            | Fault::NoHosts
-            | Fault::UnexpectedError(_)
-    )
+    matches!(fault, Fault::SessionExpired | Fault::ClientClosed | Fault::AuthFailed | Fault::NoHosts)
 }
 
 /// What kind of failure it is, for those who count. That a node is there or not there is an answer.

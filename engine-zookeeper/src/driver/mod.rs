@@ -1,8 +1,11 @@
 //! The only part that knows the driver.
 
 mod connection;
+mod dialer;
 mod errors;
 mod heart;
+mod line;
+mod operator;
 mod requests;
 mod sent;
 mod session;

@@ -43,7 +43,8 @@ impl Session {
         if self.count(path).await?.is_some() {
             return Ok(());
         }
-        self.write(self.client.mkdir(path, &self.with(CreateMode::Persistent))).await
+        let client = self.client()?;
+        self.write(client.mkdir(path, &self.with(CreateMode::Persistent))).await
     }
 
     /// Makes the node of a lock and a contender in it, in one transaction: the contender is alone then. `NodeExists` if there is one.
@@ -54,7 +55,8 @@ impl Session {
         tag: &Tag,
         content: &[u8],
     ) -> Result<Made, Fault> {
-        let mut writer = self.client.new_multi_writer();
+        let client = self.client()?;
+        let mut writer = client.new_multi_writer();
         writer.add_create(&place.lock, key, &self.with(CreateMode::Container))?;
         writer.add_create(
             &place.child(&tag.prefix()),
@@ -71,7 +73,8 @@ impl Session {
     /// Makes a contender, at the end of the queue.
     pub(crate) async fn join(&self, place: &Place, tag: &Tag, content: &[u8]) -> Result<Made, Fault> {
         let (path, options) = (place.child(&tag.prefix()), self.with(CreateMode::EphemeralSequential));
-        let (stat, place) = self.write(self.client.create(&path, content, &options)).await?;
+        let client = self.client()?;
+        let (stat, place) = self.write(client.create(&path, content, &options)).await?;
         let place = i32::try_from(place.into_i64()).unwrap_or(i32::MAX);
         Ok(Made { name: Name { tag: *tag, place }, token: token_of(&stat) })
     }
@@ -84,7 +87,8 @@ impl Session {
         tag: &Tag,
         content: &[u8],
     ) -> Result<Made, Fault> {
-        let mut writer = self.client.new_multi_writer();
+        let client = self.client()?;
+        let mut writer = client.new_multi_writer();
         writer.add_create(
             &place.child(&tag.prefix()),
             content,
@@ -97,16 +101,19 @@ impl Session {
 
     /// Gives a contender another name and content at the same place, in one transaction. Whoever watches it is told of the write, not
     /// of the removal, and so does not take its place for free.
+    ///
+    /// `BadVersion` if somebody has written to it, such as one who takes the lock away: that must not be lost with the old node.
     pub(crate) async fn rename(
         &self,
         place: &Place,
-        old: &Name,
+        (old, version): (&Name, i32),
         new: &Name,
         content: &[u8],
     ) -> Result<(), Fault> {
-        let mut writer = self.client.new_multi_writer();
+        let client = self.client()?;
+        let mut writer = client.new_multi_writer();
         let old = place.child(&old.to_string());
-        writer.add_set_data(&old, content, None)?;
+        writer.add_set_data(&old, content, Some(version))?;
         writer.add_create(&place.child(&new.to_string()), content, &self.with(CreateMode::Ephemeral))?;
         writer.add_delete(&old, None)?;
         self.multi(writer).await.map(drop).map_err(Fault::from)
@@ -114,60 +121,70 @@ impl Session {
 
     /// Removes a contender and the node of its lock. `NotEmpty` if somebody else is there.
     pub(crate) async fn remove_both(&self, place: &Place, name: &Name) -> Result<(), Fault> {
-        let mut writer = self.client.new_multi_writer();
+        let client = self.client()?;
+        let mut writer = client.new_multi_writer();
         writer.add_delete(&place.child(&name.to_string()), None)?;
         writer.add_delete(&place.lock, None)?;
         self.multi(writer).await.map(drop).map_err(Fault::from)
     }
 
     pub(crate) async fn remove(&self, path: &str) -> Result<(), Fault> {
-        self.write(self.client.delete(path, None)).await
+        let client = self.client()?;
+        self.write(client.delete(path, None)).await
     }
 
     pub(crate) async fn write_content(&self, path: &str, content: &[u8], version: i32) -> Result<(), Fault> {
-        self.write(self.client.set_data(path, content, Some(version))).await.map(drop)
+        let client = self.client()?;
+        self.write(client.set_data(path, content, Some(version))).await.map(drop)
     }
 
     /// The names of a lock's contenders; none if there is no such lock.
     pub(crate) async fn list(&self, place: &Place) -> Result<Vec<String>, Fault> {
-        or_none(self.ask(self.client.list_children(&place.lock)).await)
+        let client = self.client()?;
+        or_none(self.ask(client.list_children(&place.lock)).await)
     }
 
     /// The same, not older than this call.
     pub(crate) async fn list_now(&self, place: &Place) -> Result<Vec<String>, Fault> {
         // Both are sent at once. The server answers them in order, the second from what it has when it has caught up.
-        let (caught_up, list) = (self.client.sync(&place.lock), self.client.list_children(&place.lock));
+        let client = self.client()?;
+        let (caught_up, list) = (client.sync(&place.lock), client.list_children(&place.lock));
         self.ask(caught_up).await?;
         or_none(self.ask(list).await)
     }
 
     /// The same, and something that fires when it changes.
     pub(crate) async fn list_and_watch(&self, place: &Place) -> Result<(Vec<String>, Told), Fault> {
-        let (all, told) = self.ask(self.client.list_and_watch_children(&place.lock)).await?;
+        let client = self.client()?;
+        let (all, told) = self.ask(client.list_and_watch_children(&place.lock)).await?;
         Ok((all, Told(told)))
     }
 
     /// The token that a contender has from the transaction that made its node. `None` if it is not there.
     pub(crate) async fn token(&self, path: &str) -> Result<Option<StoreToken>, Fault> {
-        let stat = self.ask(self.client.check_stat(path)).await?;
+        let client = self.client()?;
+        let stat = self.ask(client.check_stat(path)).await?;
         Ok(stat.and_then(|stat| token_of(&stat)))
     }
 
     /// Content, version and token of a contender.
     pub(crate) async fn read(&self, path: &str) -> Result<(Vec<u8>, i32, Option<StoreToken>), Fault> {
-        let (content, stat) = self.ask(self.client.get_data(path)).await?;
+        let client = self.client()?;
+        let (content, stat) = self.ask(client.get_data(path)).await?;
         Ok((content, stat.version, token_of(&stat)))
     }
 
     /// The content of a contender, and something that fires when it changes or is gone. Leaves no watch behind if it is gone already.
     pub(crate) async fn read_and_watch(&self, path: &str) -> Result<(Vec<u8>, Told), Fault> {
-        let (content, _, told) = self.ask(self.client.get_and_watch_data(path)).await?;
+        let client = self.client()?;
+        let (content, _, told) = self.ask(client.get_and_watch_data(path)).await?;
         Ok((content, Told(told)))
     }
 
     /// How many children a node has. `None` if it is not there.
     pub(crate) async fn count(&self, path: &str) -> Result<Option<i32>, Fault> {
-        Ok(self.ask(self.client.check_stat(path)).await?.map(|stat| stat.num_children))
+        let client = self.client()?;
+        Ok(self.ask(client.check_stat(path)).await?.map(|stat| stat.num_children))
     }
 }
 

@@ -6,53 +6,90 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use ylock_core::Result as Answer;
 use ylock_core::engine::Meter;
-use ylock_core::environment::{Environment, Moment};
+use ylock_core::environment::{Caretaker, Environment, Moment};
 use zookeeper_client::{
     Acls, Client, CreateMode, CreateOptions, MultiWriteError, MultiWriteResult, MultiWriter,
 };
 
-use super::errors::{Fault, ends_session, failure};
+use super::dialer::Dialer;
+use super::errors::{Fault, ends_session, failure, to_error};
 use super::heart::Heart;
+use super::line::Line;
 use crate::claims::Claims;
+use crate::garden::Garden;
 use crate::options::Access;
 
 /// See the [module](self).
 pub(crate) struct Session {
-    pub(super) client: Client,
+    line: Arc<Line>,
     /// Which one of this client it is.
     pub(crate) number: u64,
     pub(crate) environment: Arc<dyn Environment>,
     pub(crate) base: String,
     /// What this client has in the store, or may have.
     pub(crate) claims: Claims,
+    /// What is known of the nodes of locks.
+    pub(crate) garden: Garden,
+    pub(crate) pulse: Caretaker,
+    pub(crate) gardener: Caretaker,
     access: Access,
     request_timeout: Duration,
     heart: Heart,
     meter: Meter,
     over: AtomicBool,
+    _alive: Arc<()>,
 }
 
 impl Session {
-    pub(super) fn new(
-        client: Client,
-        number: u64,
-        environment: Arc<dyn Environment>,
-        meter: Meter,
-        options: &crate::ZookeeperOptions,
-    ) -> Self {
+    pub(super) fn new(line: Arc<Line>, number: u64, dialer: &Dialer, meter: &Meter, alive: &Arc<()>) -> Self {
+        let heart = Heart::default();
+        // A session is made by a write as well.
+        heart.confirm(line.asked());
         Self {
-            client,
+            line,
             number,
-            environment,
-            base: options.base().to_owned(),
+            environment: Arc::clone(&dialer.environment),
+            base: dialer.options.base().to_owned(),
             claims: Claims::default(),
-            access: options.access(),
-            request_timeout: options.request_timeout(),
-            heart: Heart::default(),
-            meter,
+            garden: Garden::default(),
+            pulse: Caretaker::default(),
+            gardener: Caretaker::default(),
+            access: dialer.options.access(),
+            request_timeout: dialer.options.request_timeout(),
+            heart,
+            meter: meter.clone(),
             over: AtomicBool::new(false),
+            _alive: Arc::clone(alive),
         }
+    }
+
+    /// Sees to it that there is a connection: the runtime in which the last one was made may have ended.
+    pub(crate) async fn attach(&self) -> Answer<()> {
+        if self.line.client().is_some() {
+            return Ok(());
+        }
+        tokio::select! {
+            biased;
+            attached = self.line.attach() => attached,
+            () = self.environment.sleep(self.request_timeout) => Err(to_error(Fault::Timeout)),
+        }
+    }
+
+    /// The driver. Not to be waited for: what is sent for a claim is sent in the step that looks at the claim.
+    pub(super) fn client(&self) -> Result<Arc<Client>, Fault> {
+        self.line.client().ok_or(Fault::ConnectionLoss)
+    }
+
+    /// Ends when there is no connection any more, or the session has ended.
+    pub(crate) fn until_dead(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.line.until_dead()
+    }
+
+    /// Ends when the session has ended.
+    pub(crate) fn until_over(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.line.until_over()
     }
 
     pub(crate) fn now(&self) -> Moment {
@@ -61,7 +98,7 @@ impl Session {
 
     /// How long the servers keep it without a sign of life.
     pub(crate) fn timeout(&self) -> Duration {
-        self.client.session_timeout()
+        self.line.timeout()
     }
 
     /// The longest lease that can be given: nine tenths of it, the validity, are three quarters of the session.
@@ -77,23 +114,25 @@ impl Session {
     /// Whether it has ended. What this says when nobody answers comes long after validity is over, and decides nothing but when
     /// to make another session.
     pub(crate) fn is_over(&self) -> bool {
-        self.over.load(Ordering::Acquire) || self.client.state().is_terminated()
+        self.over.load(Ordering::Acquire) || self.line.is_over()
     }
 
+    /// Nobody uses it any more. What may still be relied on of it is not taken away: the servers hear of it when they would have ended it
+    /// by themselves.
     pub(crate) fn end(&self) {
         self.over.store(true, Ordering::Release);
-        // Who looks after it lets go of it.
-        self.claims.wake.notify_one();
+        self.line.end(self.confirmed().plus(self.timeout()));
+    }
+
+    /// Ends it now, with all that it has in the store.
+    pub(crate) fn close(&self) {
+        self.over.store(true, Ordering::Release);
+        self.line.end(Moment::ZERO);
     }
 
     /// Just before the last write was sent that was confirmed: leases count from here.
     pub(crate) fn confirmed(&self) -> Moment {
         self.heart.confirmed()
-    }
-
-    /// A write was confirmed that was sent then.
-    pub(super) fn confirm(&self, sent: Moment) {
-        self.heart.confirm(sent);
     }
 
     /// See [`heart`](super::heart). Answers when it was sent.
@@ -108,7 +147,8 @@ impl Session {
 
     async fn check(&self) -> Result<(), Fault> {
         let once = || async {
-            let mut writer = self.client.new_multi_writer();
+            let client = self.client()?;
+            let mut writer = client.new_multi_writer();
             writer.add_check_version(&self.base, -1)?;
             self.multi(writer).await.map(drop).map_err(Fault::from)
         };

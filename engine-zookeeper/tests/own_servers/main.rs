@@ -1,15 +1,20 @@
 //! What servers, lines and administrators do to locks. Each test has servers of its own, and breaks them.
 #![allow(clippy::disallowed_methods, reason = "tests of real servers wait in real time")]
 
+mod announced;
 mod chaos;
 #[cfg(target_os = "linux")]
 mod clock;
 mod ensemble;
+mod grants;
 mod heartbeats;
+mod idle;
+mod late;
 mod lines;
 mod own_server;
 mod paused;
 mod renamed;
+mod revoked;
 mod runtimes;
 #[path = "../server/mod.rs"]
 mod server;

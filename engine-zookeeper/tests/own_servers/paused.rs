@@ -5,7 +5,7 @@ use ylock_core::url::Host;
 
 use super::own_server::OwnServer;
 use super::server::host;
-use super::{LEASE, client, queue_up, within};
+use super::{LEASE, SESSION, client, queue_up, until, waiters, within};
 
 /// The other process: holds until it was paused, and tells what it finds then.
 async fn hold(server: Host) {
@@ -40,4 +40,38 @@ async fn a_holder_that_was_paused_knows_at_once_and_disturbs_nobody() {
     assert!(guard.is_valid() && third.locks("users").try_write("alice").await.unwrap().is_none());
     within("given back", guard.unlock()).await.unwrap();
     assert!(other.says_token("again").await > next_token);
+}
+
+/// The other process: waits while it is paused.
+async fn wait(server: Host) {
+    let ylock = client(vec![server]).await;
+    let result = ylock.locks("users").write("alice").await;
+    match result {
+        Ok(guard) => Other::say(&format!("inside {}", guard.token().unwrap())),
+        Err(error) => Other::say(&format!("failed {error}")),
+    }
+}
+
+/// Its session is over by then, and its place with it.
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn a_waiter_that_was_paused_for_longer_than_its_session_queues_again() {
+    if let Some(server) = Other::told() {
+        return wait(host(&server)).await;
+    }
+    let server = OwnServer::start().await;
+    let one = client(vec![server.host()]).await;
+    let guard = one.locks("users").write("alice").await.unwrap();
+    let address = format!("127.0.0.1:{}", server.host().port.unwrap());
+    let test = "paused::a_waiter_that_was_paused_for_longer_than_its_session_queues_again";
+    let mut other = Other::start(test, &address);
+    until("it waits", async || waiters(&one).await == 1).await;
+    other.stop();
+    until("its session is over", async || waiters(&one).await == 0).await;
+    tokio::time::sleep(SESSION / 2).await;
+    other.go_on();
+    until("it waits again", async || waiters(&one).await == 1).await;
+    let token = guard.token().unwrap().get();
+    drop(guard);
+    assert!(other.says_token("inside").await > token);
 }

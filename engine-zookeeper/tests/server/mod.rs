@@ -82,3 +82,13 @@ pub(crate) async fn left_behind(hosts: &[Host], group: &str) -> Vec<String> {
     }
     left
 }
+
+/// The nodes of all locks below a base.
+pub(crate) async fn left_in(hosts: &[Host], base: &str) -> Vec<String> {
+    let client = raw(hosts).await;
+    let mut left = Vec::new();
+    for bucket in client.list_children(base).await.unwrap_or_default() {
+        left.extend(client.list_children(&format!("{base}/{bucket}")).await.unwrap_or_default());
+    }
+    left
+}

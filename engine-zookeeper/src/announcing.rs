@@ -1,0 +1,51 @@
+//! The place of somebody of this client who waits behind a grant: shown in the queue, so that those elsewhere who come later stay behind.
+//! It belongs to the grant and goes with it, see [`Claims::begin_behind`](crate::claims::Claims::begin_behind).
+
+use std::sync::Arc;
+
+use ylock_core::Result;
+use ylock_core::engine::{AcquisitionId, Holding, Request};
+
+use crate::claim::Node;
+use crate::claims::Begun;
+use crate::driver::{Session, had_no_effect, to_error};
+use crate::making::find;
+use crate::place::Place;
+
+/// Makes the store show who waits behind a grant, and nobody who does not any more. It is a matter of order only: the next renewal
+/// tries again, and none fails because of it.
+pub(crate) async fn show(session: &Arc<Session>, place: &Place, holding: &Holding) {
+    session.claims.withdraw(holding.grant.id, holding.next.as_ref().map(|next| next.id));
+    let Some(next) = &holding.next else { return };
+    if let Err(error) = announce(session, place, holding.grant.id, next).await {
+        tracing::debug!(%error, "a waiter could not be shown behind the one who holds the lock");
+    }
+}
+
+async fn announce(session: &Arc<Session>, place: &Place, grant: AcquisitionId, next: &Request) -> Result<()> {
+    match session.claims.begin_behind(session, grant, next)? {
+        Some(Begun::New(number)) => join(session, place, next.id, number).await,
+        Some(Begun::Old(Node::Unknown)) => find(session, place, next.id).await.map(drop),
+        Some(Begun::Old(Node::At(_)) | Begun::Leaving) | None => Ok(()),
+    }
+}
+
+/// The lock's node is there: the grant's own is in it.
+async fn join(session: &Session, place: &Place, id: AcquisitionId, number: u64) -> Result<()> {
+    let claim = session.claims.with(id, |claim| (claim.tag, claim.content.write()));
+    let Some((tag, content)) = claim else { return Ok(()) };
+    let request = session.join(place, &tag, &content);
+    let Some(sent) = session.claims.send(id, number, request) else { return Ok(()) };
+    match sent.answer().await {
+        Ok(made) => {
+            session.claims.made(number, &made, false);
+            Ok(())
+        }
+        Err(fault) => {
+            if had_no_effect(&fault) {
+                session.claims.end_unknown(id, number);
+            }
+            Err(to_error(fault))
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! How claims end: given up by those who have them, or by others because nobody showed them for a lease, and removed.
+
+use ylock_core::engine::AcquisitionId;
+use ylock_core::environment::Moment;
+
+use super::{Claims, GivenUp};
+
+impl Claims {
+    /// Nobody but this one stands behind a grant any more.
+    pub(crate) fn withdraw(&self, grant: AcquisitionId, stays: Option<AcquisitionId>) {
+        let mut inner = self.lock();
+        if inner.claims.get(&grant).is_some_and(|claim| claim.next == stays) {
+            return;
+        }
+        let is_left = inner.leave_behind(grant, None);
+        drop(inner);
+        self.ring(is_left);
+    }
+
+    /// Nothing came of its requests. One that is being removed is left to whoever does that: until then the same acquisition must not
+    /// make another node, because all that it has are removed.
+    pub(crate) fn end_unknown(&self, id: AcquisitionId, number: u64) {
+        let mut inner = self.lock();
+        let ends = inner.claims.get(&id).is_some_and(|claim| claim.is_open(number));
+        let is_left = ends && inner.remove(id);
+        drop(inner);
+        self.ring(is_left);
+    }
+
+    /// Gives a claim up: nothing is sent for it from now on. What stands behind it goes as well, unless it is to `stay`. The gardener
+    /// removes it from `due` on, unless it is gone by then.
+    pub(crate) fn give_up(
+        &self,
+        id: AcquisitionId,
+        stay: Option<AcquisitionId>,
+        due: Moment,
+    ) -> Option<GivenUp> {
+        let _order = self.order();
+        let mut inner = self.lock();
+        self.ring(inner.leave_behind(id, stay));
+        inner.give_up(id, due)
+    }
+
+    /// Gives up those whose lease has ended because nobody showed that they are still wanted. The gardener removes them.
+    pub(crate) fn give_up_lapsed(&self, now: Moment) {
+        let _order = self.order();
+        let mut inner = self.lock();
+        let lapsed = inner.lapsing().filter(|(_, claim)| claim.ends() <= now);
+        let lapsed: Vec<_> = lapsed.map(|(id, _)| *id).collect();
+        for id in &lapsed {
+            inner.leave_behind(*id, None);
+            inner.leave(*id);
+        }
+        self.ring(!lapsed.is_empty());
+    }
+
+    /// Those whose removal is due. Whoever asks has the time until `next` for it.
+    pub(crate) fn due(&self, now: Moment, most: usize, next: Moment) -> Vec<GivenUp> {
+        let _order = self.order();
+        let mut inner = self.lock();
+        let due = inner.claims.iter().filter(|(_, claim)| claim.leaving.is_some_and(|it| it.due <= now));
+        let due: Vec<_> = due.map(|(id, _)| *id).take(most).collect();
+        due.into_iter().filter_map(|id| inner.give_up(id, next)).collect()
+    }
+
+    /// When the next removal is due.
+    pub(crate) fn next_due(&self) -> Option<Moment> {
+        self.lock().claims.values().filter_map(|claim| claim.leaving.map(|it| it.due)).min()
+    }
+
+    /// A removal was not finished. It is due then.
+    pub(crate) fn postpone(&self, id: AcquisitionId, number: u64, due: Moment) {
+        self.with(id, |claim| {
+            if let (true, Some(leaving)) = (claim.number == number, &mut claim.leaving) {
+                leaving.due = due;
+            }
+        });
+        self.work.notify_one();
+    }
+
+    /// Nothing is left of it in the store.
+    pub(crate) fn end(&self, id: AcquisitionId, number: u64) {
+        let mut inner = self.lock();
+        let ends = inner.claims.get(&id).is_some_and(|claim| claim.number == number);
+        let is_left = ends && inner.remove(id);
+        drop(inner);
+        self.ring(is_left);
+    }
+
+    /// Tells the gardener that there is something to remove.
+    fn ring(&self, is_left: bool) {
+        if is_left {
+            self.work.notify_one();
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The collection itself: what holds while it is locked.
+
+use std::collections::{HashMap, HashSet};
+
+use ylock_core::engine::{AcquisitionId, Request};
+use ylock_core::environment::Moment;
+use ylock_core::{Error, ErrorKind, Result};
+
+use super::{Begun, GivenUp, MOST_BYTES};
+use crate::claim::{Claim, Leaving, Node};
+use crate::driver::Session;
+
+#[derive(Default)]
+pub(super) struct Inner {
+    pub(super) claims: HashMap<AcquisitionId, Claim>,
+    begun: u64,
+    pub(super) bytes: usize,
+    /// Those who stand behind a grant of this client: their places end with that.
+    pub(super) announced: HashSet<AcquisitionId>,
+}
+
+impl Inner {
+    pub(super) fn begin(&mut self, session: &Session, request: &Request) -> Result<Begun> {
+        if let Some(claim) = self.claims.get_mut(&request.id) {
+            if !claim.is_wanted() {
+                return Ok(Begun::Leaving);
+            }
+            claim.shown = session.now().max(claim.shown);
+            return Ok(Begun::Old(claim.node));
+        }
+        self.begun += 1;
+        let claim = Claim::new(session, request, self.begun);
+        let bytes = claim.bytes();
+        if self.bytes + bytes > MOST_BYTES {
+            return Err(too_many());
+        }
+        self.bytes += bytes;
+        self.claims.insert(request.id, claim);
+        Ok(Begun::New(self.begun))
+    }
+
+    /// Those that end by themselves: not those that do with another one, and not those that are being removed.
+    pub(super) fn lapsing(&self) -> impl Iterator<Item = (&AcquisitionId, &Claim)> {
+        let ends_alone =
+            |(id, claim): &(&AcquisitionId, &Claim)| claim.is_wanted() && !self.announced.contains(id);
+        self.claims.iter().filter(ends_alone)
+    }
+
+    /// Says that a claim is not wanted any more, and is to be removed now. `false` if there is none, or that was said before.
+    pub(super) fn leave(&mut self, id: AcquisitionId) -> bool {
+        let claim = self.claims.get_mut(&id).filter(|claim| claim.is_wanted());
+        claim.map(|claim| claim.leaving = Some(Leaving { due: Moment::ZERO, attempts: 0 })).is_some()
+    }
+
+    /// The same, for the one that stands behind a grant: the place is the grant's, unless its caller has come meanwhile.
+    pub(super) fn leave_behind(&mut self, grant: AcquisitionId, stays: Option<AcquisitionId>) -> bool {
+        let behind = self.claims.get_mut(&grant).and_then(|claim| claim.next.take());
+        let announced = behind.filter(|behind| self.announced.remove(behind));
+        announced.is_some_and(|behind| Some(behind) != stays && self.leave(behind))
+    }
+
+    pub(super) fn give_up(&mut self, id: AcquisitionId, due: Moment) -> Option<GivenUp> {
+        let claim = self.claims.get_mut(&id)?;
+        let attempts = claim.leaving.map_or(0, |leaving| leaving.attempts);
+        claim.leaving = Some(Leaving { due, attempts: attempts + 1 });
+        let node = std::mem::replace(&mut claim.node, Node::Unknown);
+        let place = claim.place.clone();
+        Some(GivenUp { id, number: claim.number, place, node, alone: claim.alone, attempts })
+    }
+
+    /// Answers whether another one is to be removed with it.
+    pub(super) fn remove(&mut self, id: AcquisitionId) -> bool {
+        let is_left = self.leave_behind(id, None);
+        self.announced.remove(&id);
+        if let Some(claim) = self.claims.remove(&id) {
+            self.bytes = self.bytes.saturating_sub(claim.bytes());
+        }
+        is_left
+    }
+}
+
+fn too_many() -> Error {
+    let message =
+        "this client holds so many locks that the server could not end its session: use several clients";
+    Error::new(ErrorKind::Unsupported, message)
+}

@@ -1,0 +1,219 @@
+//! What this client has in the store under one session, or may have: one [claim](crate::claim) per acquisition, from before its first
+//! request is sent until its node is known to be gone.
+
+mod going;
+mod inner;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+use ylock_core::engine::{AcquisitionId, Request};
+use ylock_core::environment::Moment;
+use ylock_core::{Result, StoreToken};
+
+use self::inner::Inner;
+use crate::claim::{Claim, Node};
+use crate::driver::{Made, Sent, Session};
+use crate::node::{Content, Name};
+use crate::place::Place;
+use crate::watch::Watch;
+
+/// The most bytes of paths that one session may have. The server writes all of them into one record when the session ends, and cannot
+/// start again if it is longer than about 2 MiB (`jute.maxbuffer`, twice).
+const MOST_BYTES: usize = 1 << 20;
+/// After so many another session is begun. The rest is for those who join a queue behind one that has its place already.
+pub(crate) const ENOUGH_BYTES: usize = MOST_BYTES / 8 * 7;
+
+/// See the [module](self).
+#[derive(Default)]
+pub(crate) struct Claims {
+    inner: Mutex<Inner>,
+    /// Held while a request for a claim is sent, and while a claim is given up: see [`send`](Self::send).
+    order: Mutex<()>,
+    /// Rung when a claim is made.
+    pub(crate) wake: Arc<Notify>,
+    /// Rung when there is something to remove.
+    pub(crate) work: Arc<Notify>,
+}
+
+/// What came of beginning a claim.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Begun {
+    /// It is new, has this number, and nothing was sent yet.
+    New(u64),
+    Old(Node),
+    /// It is being removed.
+    Leaving,
+}
+
+/// A claim that is to be removed.
+#[derive(Debug)]
+pub(crate) struct GivenUp {
+    pub(crate) id: AcquisitionId,
+    pub(crate) number: u64,
+    pub(crate) place: Place,
+    /// What was known of its node.
+    pub(crate) node: Node,
+    pub(crate) alone: bool,
+    /// How often its removal was begun before.
+    pub(crate) attempts: u32,
+}
+
+impl Claims {
+    /// Makes a claim for a request, unless there is one.
+    pub(crate) fn begin(&self, session: &Session, request: &Request) -> Result<Begun> {
+        let mut inner = self.lock();
+        // Its caller has come: from now on it is the caller's, as any other.
+        inner.announced.remove(&request.id);
+        let begun = inner.begin(session, request)?;
+        drop(inner);
+        if matches!(begun, Begun::New(_)) {
+            self.wake.notify_one();
+        }
+        Ok(begun)
+    }
+
+    /// The same, for one that stands behind a grant of this client. `None` if that is not wanted any more. In one step with the look at
+    /// the grant: whoever gives that up gives up all that stands behind it.
+    pub(crate) fn begin_behind(
+        &self,
+        session: &Session,
+        grant: AcquisitionId,
+        next: &Request,
+    ) -> Result<Option<Begun>> {
+        let mut inner = self.lock();
+        if !inner.claims.get(&grant).is_some_and(Claim::is_wanted) {
+            return Ok(None);
+        }
+        let begun = inner.begin(session, next)?;
+        if let Some(claim) = inner.claims.get_mut(&grant) {
+            claim.next = Some(next.id);
+        }
+        if matches!(begun, Begun::New(_)) {
+            inner.announced.insert(next.id);
+        }
+        Ok(Some(begun))
+    }
+
+    /// Sends a request for a claim. `None`, and nothing is sent, if it has been given up meanwhile, or others have found out what it has.
+    ///
+    /// Whoever gives a claim up asks the server what there is of it, and removes that. What is sent after that question would stay for
+    /// ever: so nobody gives it up between the look at the claim and the sending, which happen on another thread than the giving up.
+    pub(crate) fn send<F: Future>(&self, id: AcquisitionId, number: u64, request: F) -> Option<Sent<F>> {
+        let _order = self.order();
+        let is_open = self.with(id, |claim| claim.is_open(number)) == Some(true);
+        is_open.then(|| Sent::now(request))
+    }
+
+    /// The node of a claim is about to be replaced. Answers what its next one shall have in it; `None` if it does not stand there.
+    pub(crate) fn depart(&self, own: Name, change: impl FnOnce(&mut Content)) -> Option<(u64, Vec<u8>, i32)> {
+        let departed = self.with(own.tag.id, |claim| {
+            if !claim.stands_at(own) {
+                return None;
+            }
+            claim.node = Node::Unknown;
+            change(&mut claim.content);
+            Some((claim.number, claim.content.write(), claim.version))
+        });
+        departed.flatten()
+    }
+
+    /// It has this node at its old place.
+    pub(crate) fn replaced(&self, number: u64, name: Name) {
+        self.with(name.tag.id, |claim| {
+            if claim.is_open(number) {
+                claim.settle(name);
+            }
+            (claim.own, claim.others) = (Watch::default(), Watch::default());
+        });
+    }
+
+    /// It still stands there: the server refused to replace it.
+    pub(crate) fn stays(&self, number: u64, own: Name, version: i32) {
+        self.with(own.tag.id, |claim| {
+            if claim.is_open(number) {
+                (claim.node, claim.version) = (Node::At(own), version);
+            }
+        });
+    }
+
+    /// The node was made. `false` if the claim has been given up meanwhile: whoever does that removes the node.
+    pub(crate) fn made(&self, number: u64, made: &Made, alone: bool) -> bool {
+        let known = self.with(made.name.tag.id, |claim| {
+            if !claim.is_open(number) {
+                return false;
+            }
+            claim.settle(made.name);
+            claim.alone = alone;
+            claim.content.token = made.token;
+            true
+        });
+        known == Some(true)
+    }
+
+    /// It was let in. `false` if it does not stand there any more. In one step with the look at it: a claim whose lease has ended is
+    /// given up by others, and must not be from now on.
+    pub(crate) fn enter(&self, own: Name, token: StoreToken, sent: Moment, contended: bool) -> bool {
+        let entered = self.with(own.tag.id, |claim| {
+            if !claim.stands_at(own) {
+                return false;
+            }
+            (claim.shown, claim.contended) = (sent, contended);
+            claim.content.token = Some(token);
+            true
+        });
+        entered == Some(true)
+    }
+
+    /// Looks at a claim, or changes it. `None` if there is none.
+    pub(crate) fn with<T>(&self, id: AcquisitionId, work: impl FnOnce(&mut Claim) -> T) -> Option<T> {
+        self.lock().claims.get_mut(&id).map(work)
+    }
+
+    pub(crate) fn has(&self, id: AcquisitionId) -> bool {
+        self.lock().claims.contains_key(&id)
+    }
+
+    /// How long the paths of all are together.
+    pub(crate) fn bytes(&self) -> usize {
+        self.lock().bytes
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().claims.is_empty()
+    }
+
+    /// How many there are, and how many of them are being removed.
+    pub(crate) fn count(&self) -> (usize, usize) {
+        let inner = self.lock();
+        (inner.claims.len(), inner.claims.values().filter(|claim| !claim.is_wanted()).count())
+    }
+
+    /// How many stand behind a grant.
+    pub(crate) fn announced(&self) -> usize {
+        self.lock().announced.len()
+    }
+
+    /// When the next lease ends.
+    pub(crate) fn next_end(&self) -> Option<Moment> {
+        self.lock().lapsing().map(|(_, claim)| claim.ends()).min()
+    }
+
+    fn order(&self) -> MutexGuard<'_, ()> {
+        self.order.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Claims {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Claims").field(&self.lock().claims.len()).finish()
+    }
+}

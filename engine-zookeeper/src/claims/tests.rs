@@ -1,0 +1,176 @@
+//! What must hold between those who look at a claim, change it and give it up on different threads.
+
+use std::future::{pending, poll_fn};
+use std::task::Poll;
+use std::time::Duration;
+
+use ylock_core::{Key, Mode, Owner};
+
+use super::*;
+use crate::claim::Leaving;
+use crate::node::Tag;
+use crate::watch::Watch;
+
+/// Soon, as the clock of these tests goes.
+fn later() -> Moment {
+    Moment::from_nanos(1_000_000)
+}
+
+fn id(number: u128) -> AcquisitionId {
+    AcquisitionId::from_u128(number)
+}
+
+/// Claims of which nobody knows anything yet, each with its number.
+fn claimed(all: &[(AcquisitionId, u64)]) -> Claims {
+    let claims = Claims::default();
+    for (id, number) in all {
+        claims.lock().claims.insert(*id, claim(*id, *number));
+    }
+    claims
+}
+
+fn claim(id: AcquisitionId, number: u64) -> Claim {
+    let key = Key::new("group", "name").unwrap();
+    Claim {
+        number,
+        tag: Tag { mode: Mode::Write, id, session: 1, ticket: None },
+        place: Place::of("/ylock", &key),
+        key,
+        content: Content { owner: Owner::new(), since: 0, token: None, revoked: false },
+        version: 0,
+        node: Node::Unknown,
+        leaving: None,
+        lease: Duration::from_secs(1),
+        shown: Moment::ZERO,
+        alone: true,
+        next: None,
+        own: Watch::default(),
+        others: Watch::default(),
+        contended: false,
+    }
+}
+
+fn name(id: AcquisitionId) -> Name {
+    Name { tag: claim(id, 1).tag, place: 3 }
+}
+
+fn made(id: AcquisitionId) -> Made {
+    Made { name: name(id), token: StoreToken::new(9) }
+}
+
+fn node(claims: &Claims, id: AcquisitionId) -> Option<Node> {
+    claims.with(id, |claim| claim.node)
+}
+
+/// See [`Claims::send`]. Were it otherwise a node would be left that nobody knows of, and keep its lock as long as the session lives.
+#[test]
+fn a_claim_is_not_given_up_while_a_request_for_it_is_sent_and_nothing_is_sent_afterwards() {
+    let (id, claims) = (id(7), claimed(&[(id(7), 1)]));
+    let mut was_sent = false;
+    let request = poll_fn(|_| {
+        was_sent = true;
+        assert!(claims.order.try_lock().is_err(), "it could be given up now");
+        Poll::Ready(())
+    });
+    assert!(claims.send(id, 1, request).is_some() && was_sent);
+    assert!(claims.send(id, 2, pending::<()>()).is_none(), "it is another claim");
+    assert_eq!(claims.give_up(id, None, later()).unwrap().node, Node::Unknown);
+    assert!(claims.send(id, 1, pending::<()>()).is_none());
+    claims.end(id, 1);
+    assert!(claims.send(id, 1, pending::<()>()).is_none() && claims.give_up(id, None, later()).is_none());
+}
+
+/// The answer to a request of the first claim comes when the same acquisition has begun another one.
+#[test]
+fn an_answer_for_an_earlier_claim_is_not_taken_for_this_one() {
+    let (id, claims) = (id(7), claimed(&[(id(7), 2)]));
+    assert!(!claims.made(1, &made(id), true));
+    claims.replaced(1, name(id));
+    claims.stays(1, name(id), 4);
+    assert_eq!(node(&claims, id), Some(Node::Unknown));
+    claims.end_unknown(id, 1);
+    claims.end(id, 1);
+    assert!(claims.has(id), "it has ended with the earlier one");
+    assert!(claims.made(2, &made(id), true));
+    assert_eq!(node(&claims, id), Some(Node::At(name(id))));
+}
+
+/// Whoever removes it would not know of the node that is made by whoever comes next.
+#[test]
+fn a_claim_that_is_being_removed_is_left_to_whoever_removes_it() {
+    let (id, claims) = (id(7), claimed(&[(id(7), 1)]));
+    let removal = claims.give_up(id, None, later()).unwrap();
+    assert!(!claims.made(1, &made(id), true), "the answer comes too late to get in");
+    claims.end_unknown(id, 1);
+    assert!(claims.has(id), "the same acquisition could make another node");
+    assert!(!claims.enter(name(id), made(id).token.unwrap(), later(), false));
+    assert!(claims.depart(name(id), |_| {}).is_none());
+    claims.end(id, removal.number);
+    assert!(!claims.has(id));
+}
+
+/// As one whose lease has ended by the look of others, who then remove it: in the same step, or it gets in and is removed all the same.
+#[test]
+fn a_claim_whose_lease_has_ended_does_not_get_in() {
+    let (id, claims) = (id(7), claimed(&[(id(7), 1)]));
+    assert!(claims.made(1, &made(id), true));
+    claims.give_up_lapsed(Moment::ZERO.plus(Duration::from_millis(999)));
+    assert!(claims.enter(name(id), made(id).token.unwrap(), Moment::ZERO, false));
+    claims.give_up_lapsed(Moment::ZERO.plus(Duration::from_secs(1)));
+    assert!(!claims.enter(name(id), made(id).token.unwrap(), later(), false));
+    assert_eq!(claims.due(Moment::ZERO, 9, later()).len(), 1, "the gardener removes it");
+}
+
+/// It was dropped in the middle, or does not run. Both may remove it: that does no harm.
+#[test]
+fn a_removal_that_was_dropped_is_due_for_the_gardener_at_once_and_one_that_does_not_run_later() {
+    let (id, claims) = (id(7), claimed(&[(id(7), 1)]));
+    let removal = claims.give_up(id, None, later()).unwrap();
+    assert!(claims.due(Moment::ZERO, 9, later()).is_empty());
+    claims.postpone(id, removal.number, Moment::ZERO);
+    let again = claims.due(Moment::ZERO, 9, later());
+    assert_eq!((again.len(), again[0].attempts), (1, 1));
+    assert!(claims.due(Moment::ZERO, 9, later()).is_empty(), "one at a time");
+    assert_eq!(claims.due(later(), 9, later()).len(), 1);
+}
+
+/// A reader with a writer behind it.
+fn announced() -> (AcquisitionId, AcquisitionId, Claims) {
+    let (grant, next) = (id(7), id(8));
+    let claims = claimed(&[(grant, 1), (next, 2)]);
+    claims.with(grant, |claim| claim.next = Some(next));
+    claims.lock().announced.insert(next);
+    (grant, next, claims)
+}
+
+fn is_leaving(claims: &Claims, id: AcquisitionId) -> bool {
+    claims.with(id, |claim| claim.leaving) == Some(Some(Leaving { due: Moment::ZERO, attempts: 0 }))
+}
+
+#[test]
+fn a_place_behind_a_grant_goes_with_it_however_that_goes() {
+    let (grant, next, claims) = announced();
+    claims.give_up(grant, None, later());
+    assert!(is_leaving(&claims, next));
+    let (grant, next, claims) = announced();
+    claims.end_unknown(grant, 1);
+    assert!(is_leaving(&claims, next));
+    let (_, next, claims) = announced();
+    claims.give_up_lapsed(Moment::ZERO.plus(Duration::from_secs(1)));
+    assert!(is_leaving(&claims, next));
+    let (grant, next, claims) = announced();
+    claims.withdraw(grant, None);
+    assert!(is_leaving(&claims, next) && claims.announced() == 0);
+}
+
+#[test]
+fn a_place_behind_a_grant_stays_when_its_caller_comes_or_is_named() {
+    let (grant, next, claims) = announced();
+    claims.withdraw(grant, Some(next));
+    claims.give_up(grant, Some(next), later());
+    assert!(!is_leaving(&claims, next) && claims.announced() == 0);
+    let (grant, next, claims) = announced();
+    claims.with(grant, |claim| claim.shown = later());
+    claims.give_up_lapsed(Moment::ZERO.plus(Duration::from_secs(1)));
+    assert!(!is_leaving(&claims, next), "its lease is the grant's");
+}

@@ -1,0 +1,124 @@
+//! Connecting: a new session, or one that goes on over another connection.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ylock_core::environment::{Environment, Moment};
+#[cfg(feature = "tls")]
+use ylock_core::options::Tls;
+use ylock_core::{Error, ErrorKind, Result};
+use zookeeper_client::{Client, Connector, SessionInfo};
+
+use super::errors::{Fault, to_error};
+use crate::options::ZookeeperOptions;
+
+/// See the [module](self).
+pub(crate) struct Dialer {
+    pub(super) options: ZookeeperOptions,
+    pub(super) environment: Arc<dyn Environment>,
+}
+
+/// What it takes to go on with a session.
+#[derive(Clone, Debug)]
+pub(super) struct Known {
+    pub(super) session: SessionInfo,
+    /// How long the servers keep it without a sign of life.
+    pub(super) timeout: Duration,
+    /// Just before it was asked for.
+    pub(super) asked: Moment,
+}
+
+/// Why there is no connection.
+#[derive(Clone, Debug)]
+pub(super) enum Refusal {
+    /// The servers do not have the session any more.
+    Ended,
+    Failed(Error),
+}
+
+impl Dialer {
+    /// Begins a session.
+    pub(super) async fn begin(&self) -> Result<(Client, Known)> {
+        loop {
+            let asked = self.environment.now();
+            let connector = self.connector()?.with_session_timeout(self.options.session());
+            match connector.connect(&self.options.cluster()).await {
+                Ok(client) => {
+                    let known =
+                        Known { session: client.session().clone(), timeout: client.session_timeout(), asked };
+                    return Ok((client, known));
+                }
+                // It gives up after the time of a session, which may be short.
+                Err(Fault::Timeout | Fault::ConnectionLoss | Fault::NoHosts) => {}
+                Err(fault @ (Fault::AuthFailed | Fault::BadArguments(_))) => return Err(to_error(fault)),
+                Err(fault) => return Err(self.nobody(Some(fault))),
+            }
+            self.environment.sleep(self.environment.jitter(self.options.connect_timeout() / 50)).await;
+        }
+    }
+
+    /// Goes on with a session. The servers take it from its old connection, and refuse what still comes from there.
+    pub(super) async fn go_on(&self, known: &Known) -> Result<Client, Refusal> {
+        let connector = self.connector().map_err(Refusal::Failed)?;
+        let connector = connector.with_session_timeout(known.timeout).with_session(known.session.clone());
+        match connector.connect(&self.options.cluster()).await {
+            Ok(client) => Ok(client),
+            // It tries for longer than the servers keep a session that they do not hear of.
+            Err(Fault::SessionExpired | Fault::SessionMoved | Fault::Timeout) => Err(Refusal::Ended),
+            Err(fault) => Err(Refusal::Failed(to_error(fault))),
+        }
+    }
+
+    /// The driver does not tell the server how far the old connection of its session had come. The one that answers now may be behind
+    /// that, and must catch up before it is asked what there is: otherwise it would not show what this session has made.
+    pub(super) async fn catch_up(&self, client: &Client) -> Result<(), Refusal> {
+        while let Err(fault) = client.sync("/").await {
+            if client.state().is_terminated() {
+                return Err(Refusal::Ended);
+            }
+            tracing::debug!(%fault, "the server of a session has not caught up yet");
+            self.environment.sleep(self.environment.jitter(self.options.request_timeout() / 50)).await;
+        }
+        Ok(())
+    }
+
+    /// One that can only read is of no use, and the driver passes over servers that offer no other.
+    fn connector(&self) -> Result<Connector> {
+        let mut connector = Client::connector();
+        if let Some(login) = self.options.login() {
+            let words = format!("{}:{}", login.user, login.password.reveal());
+            connector = connector.with_auth("digest", words.as_bytes());
+        }
+        #[cfg(feature = "tls")]
+        if let Tls::Authority(file) = self.options.tls() {
+            connector = connector.with_tls(tls(file)?);
+        }
+        Ok(connector)
+    }
+
+    pub(super) fn nobody(&self, fault: Option<Fault>) -> Error {
+        let message = format!("none of the servers {} makes a session", self.options.cluster());
+        let error = Error::new(ErrorKind::Unavailable, message).with_engine(crate::NAME);
+        match fault {
+            Some(fault) => error.with_source(fault),
+            None => error,
+        }
+    }
+}
+
+#[cfg(feature = "tls")]
+fn tls(authority: &std::path::Path) -> Result<zookeeper_client::TlsOptions> {
+    let wrong = |error: &dyn fmt::Display| {
+        let message = format!("tls_ca={} cannot be used: {error}", authority.display());
+        Error::new(ErrorKind::Config, message).with_engine(crate::NAME)
+    };
+    let text = std::fs::read_to_string(authority).map_err(|error| wrong(&error))?;
+    zookeeper_client::TlsOptions::new().with_pem_ca(&text).map_err(|error| wrong(&error))
+}
+
+impl fmt::Debug for Dialer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dialer").field("cluster", &self.options.cluster()).finish_non_exhaustive()
+    }
+}

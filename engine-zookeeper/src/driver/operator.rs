@@ -1,0 +1,145 @@
+//! The task beside the driver of a session.
+
+use std::sync::{Arc, Weak};
+
+use tokio::sync::watch;
+use ylock_core::environment::Moment;
+use zookeeper_client::{Client, StateWatcher};
+
+use super::dialer::{Dialer, Known, Refusal};
+use super::line::{Line, State};
+
+/// How often the end of a session is tried to be told to the servers, from one runtime after the other.
+pub(super) const FAREWELLS: u32 = 3;
+
+/// Connects, and stays beside the driver until the session has ended. Dropped with its runtime, and the driver with it.
+pub(super) struct Operator {
+    dialer: Arc<Dialer>,
+    line: Weak<Line>,
+    /// Nothing for one that only tells the servers that the session is over.
+    seen: Option<watch::Receiver<State>>,
+    known: Option<Known>,
+    client: Option<Arc<Client>>,
+    farewells: u32,
+    done: bool,
+}
+
+impl Operator {
+    pub(super) fn start(
+        dialer: &Arc<Dialer>,
+        line: Weak<Line>,
+        seen: Option<watch::Receiver<State>>,
+        known: Option<&Known>,
+        farewells: u32,
+    ) {
+        let (dialer, known) = (Arc::clone(dialer), known.cloned());
+        let operator = Self { dialer, line, seen, known, client: None, farewells, done: false };
+        // The driver starts its task where this runs, so both end together.
+        let environment = Arc::clone(&operator.dialer.environment);
+        environment.spawn(Box::pin(operator.run()));
+    }
+
+    async fn run(mut self) {
+        match self.connect().await {
+            Ok(client) => self.stay(client).await,
+            Err(refusal) => self.fail(refusal),
+        }
+        self.done = true;
+    }
+
+    async fn connect(&mut self) -> Result<Arc<Client>, Refusal> {
+        let dialer = Arc::clone(&self.dialer);
+        let goes_on = self.known.is_some() && self.line.strong_count() > 0;
+        let client = match &self.known {
+            Some(known) => dialer.go_on(known).await?,
+            None => {
+                let (client, known) = tokio::select! {
+                    biased;
+                    _ = until_over(&mut self.seen) => return Err(Refusal::Ended),
+                    answer = dialer.begin() => answer.map_err(Refusal::Failed)?,
+                };
+                self.known = Some(known);
+                client
+            }
+        };
+        let client = Arc::new(client);
+        // From here on its drop is ours to decide.
+        self.client = Some(Arc::clone(&client));
+        if goes_on {
+            dialer.catch_up(&client).await?;
+        }
+        Ok(client)
+    }
+
+    fn fail(&mut self, refusal: Refusal) {
+        let Some(line) = self.line.upgrade() else { return };
+        match refusal {
+            Refusal::Ended => line.end(Moment::ZERO),
+            Refusal::Failed(error) => line.change(|| State::Dead(Some(error))),
+        }
+    }
+
+    async fn stay(&mut self, client: Arc<Client>) {
+        let mut session = client.state_watcher();
+        if let (Some(line), Some(known)) = (self.line.upgrade(), &self.known) {
+            line.is_live(&client, known);
+        }
+        drop(client);
+        let environment = Arc::clone(&self.dialer.environment);
+        let over = async {
+            let then = until_over(&mut self.seen).await;
+            environment.sleep(then.since(environment.now())).await;
+        };
+        tokio::select! {
+            biased;
+            () = until_ended(&mut session) => {}
+            () = over => {}
+        }
+        if let Some(line) = self.line.upgrade() {
+            line.end(Moment::ZERO);
+        }
+        // When nobody has the driver any more it closes the session.
+        self.client = None;
+        until_ended(&mut session).await;
+    }
+
+    /// Whether the servers are to be told that the session is over.
+    fn is_farewell(&self) -> bool {
+        match self.seen.as_ref().map(|seen| seen.borrow().clone()) {
+            Some(State::Over(then)) => then <= self.dialer.environment.now(),
+            Some(_) => self.line.strong_count() == 0,
+            None => true,
+        }
+    }
+}
+
+async fn until_over(seen: &mut Option<watch::Receiver<State>>) -> Moment {
+    let Some(seen) = seen else { return Moment::ZERO };
+    match seen.wait_for(|state| matches!(state, State::Over(_))).await.as_deref() {
+        Ok(State::Over(then)) => *then,
+        // Nobody has the line any more.
+        _ => Moment::ZERO,
+    }
+}
+
+async fn until_ended(session: &mut StateWatcher) {
+    // The last state is told once.
+    while !session.peek_state().is_terminated() {
+        session.changed().await;
+    }
+}
+
+impl Drop for Operator {
+    fn drop(&mut self) {
+        if self.done {
+            return;
+        }
+        if let Some(line) = self.line.upgrade() {
+            line.died(self.client.take());
+        }
+        // The driver may not have told the servers that the session is over, and what it has would stay until its end.
+        if let (true, Some(known), 1..) = (self.is_farewell(), &self.known, self.farewells) {
+            Self::start(&self.dialer, Weak::new(), None, Some(known), self.farewells - 1);
+        }
+    }
+}

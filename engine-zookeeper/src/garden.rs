@@ -1,0 +1,165 @@
+//! The gardener of a session: removes what is not wanted any more and nobody removes, and the nodes of locks that nobody is in.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::sync::Notify;
+use ylock_core::environment::Moment;
+
+use crate::driver::Session;
+use crate::leaving;
+use crate::place::Place;
+
+/// How long a lock's node may stay when nobody is in it.
+const SWEEP_PAUSE: Duration = Duration::from_millis(300);
+/// How many are looked at together.
+const BATCH: usize = 64;
+/// How many busy locks are remembered.
+const MOST_BUSY: usize = 1_000;
+/// The longest sleep while there is something to do: timers may stand still while the machine is suspended.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+/// Between two looks at what is due.
+const SHORTEST_SLEEP: Duration = Duration::from_millis(5);
+
+/// What is known of the nodes of locks.
+#[derive(Debug, Default)]
+pub(crate) struct Garden(Mutex<Locks>);
+
+#[derive(Debug, Default)]
+struct Locks {
+    /// Those whose node may be empty now, and when that is looked at.
+    litter: HashSet<Place>,
+    sweep: Option<Moment>,
+    /// Those whose node was there when it was last heard of. A guess, which saves a request when it is right.
+    busy: HashSet<Place>,
+}
+
+impl Garden {
+    /// Whether a lock's node is probably there.
+    pub(crate) fn is_busy(&self, place: &Place) -> bool {
+        self.lock().busy.contains(place)
+    }
+
+    /// Remembers whether a lock's node is there.
+    pub(crate) fn note_busy(&self, place: &Place, busy: bool) {
+        let mut locks = self.lock();
+        if !busy {
+            locks.busy.remove(place);
+            return;
+        }
+        if locks.busy.len() >= MOST_BUSY {
+            locks.busy.clear();
+        }
+        locks.busy.insert(place.clone());
+    }
+
+    /// How many nodes may be empty.
+    pub(crate) fn litter(&self) -> usize {
+        self.lock().litter.len()
+    }
+
+    /// Answers whether it is the first one.
+    fn note_litter(&self, place: &Place, then: Moment) -> bool {
+        let mut locks = self.lock();
+        locks.litter.insert(place.clone());
+        let is_first = locks.sweep.is_none();
+        locks.sweep.get_or_insert(then);
+        is_first
+    }
+
+    fn next_sweep(&self) -> Option<Moment> {
+        self.lock().sweep
+    }
+
+    /// Some of those to look at, if it is time.
+    fn sweep(&self, now: Moment) -> Vec<Place> {
+        let mut locks = self.lock();
+        if locks.sweep.is_none_or(|then| then > now) {
+            return Vec::new();
+        }
+        let some: Vec<_> = locks.litter.iter().take(BATCH).cloned().collect();
+        for place in &some {
+            locks.litter.remove(place);
+        }
+        locks.sweep = locks.sweep.filter(|_| !locks.litter.is_empty());
+        some
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Locks> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Session {
+    /// Sees to it that a lock's node does not stay when nobody is in it. Should this process die first, the server removes it: it is a
+    /// container.
+    pub(crate) fn litter(&self, place: &Place) {
+        if self.garden.note_litter(place, self.now().plus(SWEEP_PAUSE)) {
+            self.claims.work.notify_one();
+        }
+    }
+
+    /// Whether nothing is left to be removed.
+    pub(crate) fn is_clean(&self) -> bool {
+        self.garden.litter() == 0 && self.claims.count().1 == 0
+    }
+
+    /// When the gardener sees to what somebody begins to remove now.
+    pub(crate) fn due(&self) -> Moment {
+        self.now().plus(self.request_timeout() * leaving::STEPS)
+    }
+}
+
+/// Looks after a session until it has ended.
+pub(crate) async fn tend(weak: Weak<Session>, work: Arc<Notify>) {
+    while let Some(session) = weak.upgrade().filter(|session| !session.is_over()) {
+        let began = session.now();
+        remove_due(&session).await;
+        sweep(&session).await;
+        let next = [session.claims.next_due(), session.garden.next_sweep()].into_iter().flatten().min();
+        let pause = next.map(|next| next.since(began).clamp(SHORTEST_SLEEP, LONGEST_SLEEP));
+        let (environment, over) = (Arc::clone(&session.environment), session.until_over());
+        drop(session);
+        let sleep = async {
+            match pause {
+                Some(pause) => environment.sleep(pause).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = work.notified() => {}
+            () = sleep => {}
+            () = over => {}
+        }
+    }
+}
+
+async fn remove_due(session: &Arc<Session>) {
+    loop {
+        let due = session.claims.due(session.now(), BATCH, session.due());
+        if due.is_empty() || session.is_over() {
+            return;
+        }
+        join_all(due.into_iter().map(|found| leaving::remove(session, found))).await;
+    }
+}
+
+async fn sweep(session: &Session) {
+    loop {
+        let some = session.garden.sweep(session.now());
+        if some.is_empty() || session.attach().await.is_err() {
+            return;
+        }
+        join_all(some.iter().map(|place| remove_if_empty(session, place))).await;
+    }
+}
+
+/// Who comes in between keeps it: a node with children is not removed. What fails is left to the server.
+async fn remove_if_empty(session: &Session, place: &Place) {
+    if matches!(session.count(&place.lock).await, Ok(Some(0))) {
+        session.garden.note_busy(place, false);
+        drop(session.remove(&place.lock).await);
+    }
+}

@@ -1,0 +1,117 @@
+//! What a grant may be relied on for, asked of the engine itself.
+
+use std::time::Duration;
+
+use ylock_core::Fairness;
+use ylock_core::engine::{AcquisitionId, Engine, Patience, Request, valid_until};
+use ylock_core::{Key, LossReason, Mode, Owner};
+use ylock_engine_zookeeper::ZookeeperEngine;
+
+use super::own_server::OwnServer;
+use super::server::proxy::{Line, Proxy};
+use super::{LEASE, LOCK, SESSION, client, contenders, options, until, waiters, within};
+
+fn request(engine: &ZookeeperEngine, lease: Duration) -> Request {
+    Request {
+        key: Key::new("users", "alice").unwrap(),
+        id: AcquisitionId::new(&*engine.environment()),
+        mode: Mode::Write,
+        owner: Owner::new(),
+        lease,
+        patience: Patience::Queue,
+        fairness: Fairness::Fair,
+        ticket: None,
+    }
+}
+
+/// What is left of the session is for clocks that differ, and for the servers to hear of its signs of life.
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn no_lease_is_longer_than_five_sixths_of_the_session() {
+    let server = OwnServer::start().await;
+    let engine = ZookeeperEngine::connect(&options(vec![server.host()])).await.unwrap();
+    for lease in [SESSION, SESSION * 10] {
+        let request = request(&engine, lease);
+        let grant = within("granted", engine.acquire(&request)).await.unwrap().unwrap();
+        assert_eq!(grant.lease, SESSION * 5 / 6);
+        engine.release(&grant.key, grant.id, None).await.unwrap();
+    }
+    engine.close().await.unwrap();
+}
+
+/// A server that has lost its leader goes on answering reads. Here it does so alone, and answers the driver's own signs of life.
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn only_a_write_is_a_heartbeat() {
+    let server = OwnServer::start().await;
+    let proxy = Proxy::before(&[server.host()]).await;
+    let here = client(proxy.hosts()).await;
+    let guard = here.locks("users").write("alice").await.unwrap();
+    let since = std::time::Instant::now();
+    proxy.set(Line::Beatless);
+    let looks = async {
+        loop {
+            here.inspect("users", "alice").await.unwrap();
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let reason = tokio::select! {
+        reason = within("the holder is told", guard.lost()) => reason,
+        () = looks => unreachable!(),
+    };
+    assert_eq!(reason, LossReason::Lapsed);
+    assert!(since.elapsed() < SESSION, "{:?}", since.elapsed());
+}
+
+/// Its session was confirmed last too long ago: the lease that would begin then is over.
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn who_is_let_in_without_a_heartbeat_waits_for_one() {
+    let server = OwnServer::start().await;
+    let proxy = Proxy::before(&[server.host()]).await;
+    let there = client(vec![server.host()]).await;
+    let engine = ZookeeperEngine::connect(&options(proxy.hosts())).await.unwrap();
+    let guard = there.locks("users").write("alice").await.unwrap();
+    let request = request(&engine, LEASE);
+    let waits = engine.acquire(&request);
+    tokio::pin!(waits);
+    let queued = until("it waits", async || waiters(&there).await == 1);
+    tokio::select! {
+        _ = &mut waits => panic!("somebody is inside"),
+        () = queued => {}
+    }
+    proxy.set(Line::Beatless);
+    let a_while = tokio::time::timeout(SESSION * 17 / 20, &mut waits).await;
+    assert!(a_while.is_err());
+    guard.unlock().await.unwrap();
+    let a_moment = tokio::time::timeout(SESSION / 6, &mut waits).await;
+    assert!(a_moment.is_err(), "it believes to be inside: {a_moment:?}");
+    proxy.set(Line::Open);
+    let grant = within("it gets in", waits).await.unwrap().unwrap();
+    assert!(engine.environment().now() < valid_until(grant.sent, grant.lease));
+    engine.release(&grant.key, grant.id, None).await.unwrap();
+}
+
+/// The same request is asked for again, in whatever runtime: it goes on where it stood.
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn an_acquisition_that_is_asked_for_again_has_its_old_place() {
+    let server = OwnServer::start().await;
+    let there = client(vec![server.host()]).await;
+    let engine = ZookeeperEngine::connect(&options(vec![server.host()])).await.unwrap();
+    let guard = there.locks("users").write("alice").await.unwrap();
+    let request = request(&engine, LEASE);
+    let mut places = Vec::new();
+    for _ in 0..3 {
+        let queued = until("it waits", async || waiters(&there).await == 1);
+        tokio::select! {
+            _ = engine.acquire(&request) => panic!("somebody is inside"),
+            () = queued => {}
+        }
+        places.push(contenders(&[server.host()], LOCK).await.len());
+    }
+    assert_eq!(places, [2; 3]);
+    drop(guard);
+    let grant = within("it gets in", engine.acquire(&request)).await.unwrap().unwrap();
+    engine.release(&grant.key, grant.id, None).await.unwrap();
+}

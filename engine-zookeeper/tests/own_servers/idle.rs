@@ -1,0 +1,37 @@
+//! Clients that nobody uses for a while.
+
+use ylock_core::engine::Engine;
+use ylock_core::{Options, Ylock};
+use ylock_engine_zookeeper::ZookeeperEngine;
+
+use super::own_server::OwnServer;
+use super::thief::Thief;
+use super::{LEASE, options, until, within};
+
+/// The servers end it while it has nothing there, so no heartbeat finds out.
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn sessions_that_ended_idle_leave_nothing() {
+    let server = OwnServer::start().await;
+    let thief = Thief::before(&server.host()).await;
+    let engine = ZookeeperEngine::connect(&options(vec![thief.host()])).await.unwrap();
+    let engine = std::sync::Arc::new(engine);
+    let ylock =
+        Ylock::over(std::sync::Arc::clone(&engine) as _).with_options(Options::default().with_lease(LEASE));
+    let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let mut before = usize::MAX;
+    for round in 0..5 {
+        let guard = within("it gets in", ylock.locks("users").write("alice")).await.unwrap();
+        guard.unlock().await.unwrap();
+        until("nothing is left in memory", async || engine.in_memory().iter().all(|(_, count)| *count == 0))
+            .await;
+        until("no task is left of the session before", async || tasks() <= before).await;
+        // What is started once is there after the first round.
+        tokio::time::sleep(LEASE / 10).await;
+        if round == 1 {
+            before = tasks();
+        }
+        thief.close_the_session().await;
+        until("the client has found out", async || server.number("zk_global_sessions").await == 0).await;
+    }
+}
