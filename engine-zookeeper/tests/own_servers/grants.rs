@@ -4,12 +4,16 @@ use std::time::Duration;
 
 use ylock_core::Fairness;
 use ylock_core::engine::{AcquisitionId, Engine, Patience, Request, valid_until};
+use ylock_core::testkit::poll_times;
 use ylock_core::{Key, LossReason, Mode, Owner};
 use ylock_engine_zookeeper::ZookeeperEngine;
 
 use super::own_server::OwnServer;
 use super::server::proxy::{Line, Proxy};
 use super::{LEASE, LOCK, SESSION, client, contenders, options, until, waiters, within};
+
+/// Far less than what the gardener leaves to those who remove something themselves.
+const SOON: Duration = Duration::from_secs(5);
 
 fn request(engine: &ZookeeperEngine, lease: Duration) -> Request {
     Request {
@@ -83,6 +87,8 @@ async fn who_is_let_in_without_a_heartbeat_waits_for_one() {
     proxy.set(Line::Beatless);
     let a_while = tokio::time::timeout(SESSION * 17 / 20, &mut waits).await;
     assert!(a_while.is_err());
+    // Reads are answered, and prove nothing.
+    engine.inspect(&request.key).await.unwrap();
     guard.unlock().await.unwrap();
     let a_moment = tokio::time::timeout(SESSION / 6, &mut waits).await;
     assert!(a_moment.is_err(), "it believes to be inside: {a_moment:?}");
@@ -114,4 +120,26 @@ async fn an_acquisition_that_is_asked_for_again_has_its_old_place() {
     drop(guard);
     let grant = within("it gets in", engine.acquire(&request)).await.unwrap().unwrap();
     engine.release(&grant.key, grant.id, None).await.unwrap();
+}
+
+/// Nobody asks for it again: what is left of it is removed in the background, and forgotten.
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn a_release_that_is_dropped_after_any_poll_is_done_all_the_same() {
+    let server = OwnServer::start().await;
+    // Sessions of a minute: nothing gets free by their end.
+    let patient = options(vec![server.host()]).with_lease(Duration::from_secs(50));
+    let engine = ZookeeperEngine::connect(&patient).await.unwrap();
+    let behind = ZookeeperEngine::connect(&patient).await.unwrap();
+    for polls in 1..8 {
+        let request = request(&engine, Duration::from_secs(50));
+        let grant = within("granted", engine.acquire(&request)).await.unwrap().unwrap();
+        drop(poll_times(polls, engine.release(&grant.key, grant.id, None)).await);
+        let since = std::time::Instant::now();
+        let next = super::grants::request(&behind, Duration::from_secs(50));
+        let next = within("it is given back", behind.acquire(&next)).await.unwrap().unwrap();
+        behind.release(&next.key, next.id, None).await.unwrap();
+        until("it is forgotten", async || engine.in_memory().iter().all(|(_, count)| *count == 0)).await;
+        assert!(since.elapsed() < SOON, "{:?} after {polls} polls", since.elapsed());
+    }
 }

@@ -8,7 +8,7 @@ use super::own_server::OwnServer;
 use super::thief::Thief;
 use super::{LEASE, options, until, within};
 
-const SESSIONS: usize = 8;
+const SESSIONS: usize = 14;
 
 /// The servers end it while it has nothing there, so no heartbeat finds out.
 #[tokio::test]
@@ -35,5 +35,6 @@ async fn sessions_that_ended_idle_leave_nothing() {
         until("the client has found out", async || server.number("zk_global_sessions").await == 0).await;
     }
     // Some of the connections between the two may be just beginning or ending.
-    until("no tasks are left of them", async || tasks() < before + SESSIONS - 2).await;
+    println!("{before} tasks, then {}", tasks());
+    until("no tasks are left of them", async || tasks() < before + SESSIONS / 2).await;
 }

@@ -153,6 +153,20 @@ fn a_client_that_ends_with_its_runtime_takes_its_waiters_along_within_a_second()
     main.block_on(until("its session is closed", closed));
 }
 
+/// It has been closed, and the runtime ends before the driver can tell the server.
+#[test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+fn a_client_that_is_dropped_just_before_its_runtime_closes_its_session() {
+    let main = runtime();
+    let server = main.block_on(OwnServer::start());
+    let job = Builder::new_current_thread().enable_all().build().unwrap();
+    let here = job.block_on(patient(&server));
+    drop(here);
+    drop(job);
+    let closed = async { while server.number("zk_global_sessions").await > 0 {} };
+    main.block_on(async { tokio::time::timeout(SOON, closed).await.expect("its session is closed") });
+}
+
 #[test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 fn nodes_of_locks_that_nobody_is_in_are_removed_also_after_a_runtime_has_ended() {
