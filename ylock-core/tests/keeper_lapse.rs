@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use support::Warped;
 use tokio::time::{Instant, sleep, timeout};
-use ylock_core::testkit::{Call, Faulty, LosesReplies, Mortal, eventually, poll_once};
+use ylock_core::testkit::{Call, Faulty, LosesReplies, Mortal, Outage, eventually, poll_once};
 use ylock_core::{ErrorKind, Guard, HandOver, Lock, LossReason, MemoryStore, Options, Unlocked, Ylock};
 
 const SOON: Duration = Duration::from_secs(1);
@@ -83,6 +83,16 @@ async fn giving_it_back_says_that_it_was_lost() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn giving_back_one_of_several_acquisitions_says_so_too() {
+    let (warped, ylock) = client();
+    let outer = granted(lock(&ylock).write()).await;
+    let inner = granted(lock(&ylock).owned_by(&outer.owner()).write()).await;
+    warped.jump(LAPSED);
+    assert_eq!(inner.unlock().await.unwrap(), Unlocked::WasLost);
+    assert_eq!(outer.loss(), Some(LossReason::Lapsed));
+}
+
+#[tokio::test(start_paused = true)]
 async fn its_writer_does_not_become_a_reader() {
     let (warped, ylock) = client();
     let guard = granted(lock(&ylock).write()).await;
@@ -142,4 +152,17 @@ async fn a_renewal_that_hangs_keeps_no_task_of_the_same_client_out_for_longer() 
     let next = timeout(LEASE, lock(&ylock).write()).await.expect("it lapses").unwrap();
     assert!(next.is_valid() && next.token() > guard.token());
     assert_eq!(guard.loss(), Some(LossReason::Lapsed));
+}
+
+/// The last try to renew it before its end has just failed, and the next one would come after it.
+#[tokio::test(start_paused = true)]
+async fn renewals_that_fail_keep_no_task_of_the_same_client_out_for_longer() {
+    let outage = Arc::new(Outage::of(&[Call::Renew]));
+    let ylock = Ylock::over(Faulty::over(Arc::new(MemoryStore::new().engine()), &outage));
+    let (guard, start) = (granted(lock(&ylock).write()).await, Instant::now());
+    let valid = guard.remaining();
+    let next = timeout(LEASE, lock(&ylock).write()).await.expect("it lapses").unwrap();
+    let waited = start.elapsed();
+    assert!(waited >= valid && waited <= valid + Duration::from_millis(2), "{waited:?}");
+    assert!(next.is_valid() && next.token() > guard.token());
 }

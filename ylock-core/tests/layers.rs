@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ylock_core::layer::{Acquisition, End, Outcome};
 use ylock_core::testkit::{eventually, poll_once};
-use ylock_core::{Error, ErrorKind, Layer, LossReason, MemoryStore, Options, Owner, Result, Unlocked, Ylock};
+use ylock_core::{Error, ErrorKind, Layer, LossReason, MemoryStore, Owner, Result, Unlocked, Ylock};
 
 const SOON: Duration = Duration::from_secs(5);
 
@@ -179,12 +179,11 @@ async fn a_future_that_is_never_polled_is_not_an_acquisition() {
     assert!(diary.read().is_empty());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_layer_is_told_why_a_lock_was_lost() {
     let diary = Diary::new();
     let store = MemoryStore::new();
-    let options = Options::default().with_lease(Duration::from_millis(300));
-    let ylock = Ylock::new(store.engine()).with_options(options).with(diary.clone());
+    let ylock = Ylock::new(store.engine()).with(diary.clone());
     let locks = ylock.locks("group");
     let guard = locks.write("a").await.unwrap();
     Ylock::new(store.engine()).revoke("group", "a").await.unwrap();

@@ -12,7 +12,7 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::FmtSpan;
 use ylock_core::layer::TracingLayer;
 use ylock_core::testkit::{eventually, poll_once};
-use ylock_core::{LossReason, MemoryStore, Options, Ylock};
+use ylock_core::{LossReason, MemoryStore, Ylock};
 
 const SOON: Duration = Duration::from_secs(5);
 
@@ -76,12 +76,11 @@ async fn an_acquisition_and_its_hold_have_a_span_each_with_their_end() {
     assert!(!held[0].contains("ylock.acquire"), "the hold is not inside the wait: {held:?}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_span_of_a_lost_hold_says_why_and_the_loss_is_warned_of() {
     let (log, _guard) = Log::of(Level::DEBUG);
     let store = MemoryStore::new();
-    let options = Options::default().with_lease(Duration::from_millis(300));
-    let ylock = Ylock::new(store.engine()).with_options(options).with(TracingLayer::new());
+    let ylock = Ylock::new(store.engine()).with(TracingLayer::new());
     let held = ylock.lock("users", "alice").write().await.unwrap();
     Ylock::new(store.engine()).revoke("users", "alice").await.unwrap();
     eventually(SOON, "it is lost", || async { held.loss() == Some(LossReason::Revoked) }).await;

@@ -3,7 +3,9 @@
 #![allow(dead_code, unused_imports, reason = "each of the tests uses a part")]
 
 mod asked;
+mod between;
 mod warped;
 
 pub(crate) use asked::{Asked, Notes};
+pub(crate) use between::{Gate, Meanwhile};
 pub(crate) use warped::Warped;
