@@ -8,8 +8,9 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
+use std::thread::JoinHandle;
 
 use arc_swap::ArcSwap;
 use tokio::runtime::{Builder, Handle, Id, RuntimeFlavor};
@@ -24,9 +25,8 @@ pub(super) struct Runtimes {
     /// Whether a current-thread runtime of the caller is preferred to the client's own thread. Its tasks run only while the caller is
     /// inside `block_on`, but the thread does not know its clock, which a test may have paused.
     prefers_callers: bool,
-    own: OnceLock<Option<OwnThread>>,
-    /// Only one starts the thread.
-    starting: Mutex<()>,
+    /// Nothing before it is needed, and from then on that a caller has come who is preferred to it.
+    own: Mutex<Option<OwnThread>>,
 }
 
 /// A runtime that lives.
@@ -39,12 +39,13 @@ struct Known {
 /// A thread with a runtime, which ends with this.
 struct OwnThread {
     handle: Handle,
-    _stop: oneshot::Sender<()>,
+    stop: oneshot::Sender<()>,
+    thread: JoinHandle<()>,
 }
 
 impl Runtimes {
     pub(super) fn new(prefers_callers: bool) -> Self {
-        Self { known: ArcSwap::default(), prefers_callers, own: OnceLock::new(), starting: Mutex::default() }
+        Self { known: ArcSwap::default(), prefers_callers, own: Mutex::default() }
     }
 
     /// Remembers the runtime of the caller. Answers whether there is one.
@@ -113,6 +114,9 @@ impl Runtimes {
             // Forgotten already: by then it may be known anew, by somebody else's hand.
             watch.runtimes = Weak::new();
         });
+        if self.knows(id) {
+            self.leave_own(id);
+        }
     }
 
     fn forget(&self, id: Id) {
@@ -120,8 +124,24 @@ impl Runtimes {
     }
 
     fn own(&self) -> Option<Handle> {
-        let _only_one = self.starting.lock().unwrap_or_else(PoisonError::into_inner);
-        self.own.get_or_init(OwnThread::start).as_ref().map(|own| own.handle.clone())
+        let mut own = self.own_thread();
+        if own.is_none() {
+            *own = OwnThread::start();
+        }
+        own.as_ref().map(|own| own.handle.clone())
+    }
+
+    /// The caller has come with a clock of its own: what went on on the thread goes on there, before that clock can move.
+    fn leave_own(&self, callers: Id) {
+        let left = self.own_thread().take_if(|own| self.prefers_callers && own.handle.id() != callers);
+        if let Some(OwnThread { stop, thread, .. }) = left {
+            drop(stop);
+            drop(thread.join());
+        }
+    }
+
+    fn own_thread(&self) -> MutexGuard<'_, Option<OwnThread>> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -136,8 +156,8 @@ impl OwnThread {
         let handle = runtime.handle().clone();
         let (stop, stopped) = oneshot::channel::<()>();
         let work = move || drop(runtime.block_on(stopped));
-        std::thread::Builder::new().name("ylock".to_owned()).spawn(work).ok()?;
-        Some(Self { handle, _stop: stop })
+        let thread = std::thread::Builder::new().name("ylock".to_owned()).spawn(work).ok()?;
+        Some(Self { handle, stop, thread })
     }
 }
 
@@ -208,7 +228,7 @@ impl fmt::Debug for Runtimes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Runtimes")
             .field("known", &self.known.load().len())
-            .field("own_thread", &self.own.get().is_some())
+            .field("own_thread", &self.own_thread().is_some())
             .finish_non_exhaustive()
     }
 }

@@ -1,7 +1,7 @@
 use std::cell::RefCell;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
@@ -112,6 +112,17 @@ fn a_current_thread_runtime_of_the_caller_is_not_relied_on_from_outside_unless_i
     }
 }
 
+#[test]
+fn what_is_on_the_thread_of_the_clients_own_has_left_it_when_a_caller_whose_clock_matters_goes_on() {
+    let (runtimes, callers) = (Arc::new(Runtimes::new(true)), current_thread());
+    let (future, polled) = never_ends();
+    runtimes.spawn(future);
+    polled.recv_timeout(SOON).unwrap();
+    entered(&runtimes, &callers);
+    assert_eq!(polled.try_recv(), Err(TryRecvError::Disconnected));
+    assert!(runtimes.own_thread().is_none());
+}
+
 thread_local! {
     /// Hangs up when the thread ends.
     static THREAD: RefCell<Option<Sender<()>>> = const { RefCell::new(None) };
@@ -128,7 +139,7 @@ fn the_thread_of_the_clients_own_ends_with_the_client_and_what_runs_on_it_too() 
     polled.recv_timeout(SOON).unwrap();
     assert!(thread.try_recv().is_err());
     drop(runtimes);
-    let hung_up = |end| matches!(end, Err(std::sync::mpsc::RecvTimeoutError::Disconnected));
+    let hung_up = |end| matches!(end, Err(RecvTimeoutError::Disconnected));
     assert!(hung_up(polled.recv_timeout(SOON)), "the task is left");
     assert!(hung_up(thread.recv_timeout(SOON)), "the thread is left");
 }
