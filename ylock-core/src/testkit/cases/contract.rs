@@ -1,4 +1,4 @@
-//! What the keeper relies on: the contract of [`Engine`], asked of the engine itself.
+//! What the keeper relies on: the contract of [`Engine`](crate::engine::Engine), asked of the engine itself.
 
 use std::sync::Arc;
 use std::time::Duration;
