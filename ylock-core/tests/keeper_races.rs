@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use support::{Gate, Meanwhile};
 use tokio::time::{sleep, timeout};
-use ylock_core::testkit::{Call, Fault, Faulty, LosesReplies, eventually, poll_once};
+use ylock_core::testkit::{Call, Fault, Faulty, LosesReplies, Slow, eventually, poll_once};
 use ylock_core::{ErrorKind, Guard, HandOver, LossReason, MemoryStore, Mode, Options, Unlocked, Ylock};
 
 const SOON: Duration = Duration::from_secs(1);
@@ -93,6 +93,41 @@ async fn a_downgrade_that_crosses_a_renewal_ends_when_the_store_shows_it_and_tha
     gate.open();
     let reader = timeout(SOON, downgrade).await.expect("shown soon").unwrap();
     assert!(there.lock("group", "name").try_read().await.unwrap().is_some() && reader.is_valid());
+}
+
+/// The store counts from its own write, and that was before the answer.
+#[tokio::test(start_paused = true)]
+async fn a_grant_counts_from_before_its_answer_was_on_its_way() {
+    let back = Duration::from_secs(3);
+    let ylock = over(&MemoryStore::new(), &Arc::new(Slow::new(Duration::ZERO, back)));
+    let guard = timeout(LEASE, ylock.lock("group", "name").write()).await.expect("granted").unwrap();
+    let valid = LEASE - Options::default().margin() - back;
+    let remaining = guard.remaining();
+    assert!(remaining <= valid && remaining >= valid - Duration::from_millis(2), "{remaining:?}");
+}
+
+/// What a renewal says of those who wait elsewhere is as old as its question: a writer may have come while the answer was on its way.
+#[tokio::test(start_paused = true)]
+async fn a_reader_does_not_overtake_a_writer_that_came_while_a_renewal_was_answered() {
+    let (store, slow) = (MemoryStore::new(), Duration::from_secs(1));
+    let (here, there) =
+        (over(&store, &Arc::new(Slow::new(Duration::ZERO, slow))), Ylock::new(store.engine()));
+    // What is known for less than a second is fresh enough.
+    let options = Options::default().with_hand_over(HandOver::up_to(10, slow));
+    let (lock, other) = (here.lock("group", "name").with_options(options), there.lock("group", "name"));
+    let first = lock.read().await.unwrap();
+    // The renewal has been at the store, and its answer is on its way.
+    sleep(first.remaining() - LEASE / 2).await;
+    let mut writer = Box::pin(other.write());
+    assert!(poll_once(writer.as_mut()).await.is_none());
+    eventually(SOON, "it waits", || async {
+        !there.inspect("group", "name").await.unwrap().queue.is_empty()
+    })
+    .await;
+    sleep(slow).await;
+    assert!(lock.read_within(slow * 2).await.unwrap().is_none(), "it has overtaken the writer");
+    drop(first);
+    drop(timeout(slow * 3, writer).await.expect("its turn").unwrap());
 }
 
 /// A guard that has lost its lock, and then somebody else of the same client has it.
