@@ -110,7 +110,8 @@ impl CassandraOptions {
         self
     }
 
-    /// By how much the clocks of two servers may differ; 2 s by default.
+    /// By how much the clocks of two servers may differ; 2 s by default. More costs nothing but time after a crash: rows live longer by
+    /// it.
     #[must_use]
     pub fn with_max_clock_skew(mut self, skew: Duration) -> Self {
         self.max_clock_skew = skew;
