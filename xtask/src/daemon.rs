@@ -12,6 +12,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// The tests have the same: a process that was stopped stands still a little later.
+#[path = "../../ylock-core/src/testkit/own_servers/standing.rs"]
+#[allow(unreachable_pub, reason = "there it is public")]
+mod standing;
+
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -82,7 +87,13 @@ impl Daemon {
 
     pub(crate) fn signal(&self, signal: Signal) -> Result<()> {
         match self.look() {
-            Some((pid, Life::Paused | Life::Running)) => Ok(kill_process(pid, signal)?),
+            Some((pid, Life::Paused | Life::Running)) => {
+                kill_process(pid, signal)?;
+                if signal == Signal::STOP {
+                    standing::await_standing(pid.as_raw_nonzero().get().unsigned_abs());
+                }
+                Ok(())
+            }
             _ => bail!("it is not running"),
         }
     }

@@ -56,7 +56,7 @@ impl Other {
         println!("\n{SAYS}{what}");
     }
 
-    /// Pauses it.
+    /// Pauses it. When this returns, all of its threads stand still.
     pub fn stop(&self) -> Instant {
         signal(&self.child, "STOP");
         Instant::now()

@@ -4,6 +4,7 @@
 mod clock;
 #[cfg(feature = "testkit-tls")]
 mod papers;
+mod standing;
 
 use std::net::{IpAddr, TcpListener};
 use std::process::{Child, Command};
@@ -13,6 +14,7 @@ use std::time::Duration;
 pub use clock::SetClock;
 #[cfg(feature = "testkit-tls")]
 pub use papers::Papers;
+pub use standing::await_standing;
 
 /// How long tests wait for what servers do.
 const BOUND: Duration = Duration::from_secs(30);
@@ -42,11 +44,14 @@ pub fn free_port(ip: &str) -> u16 {
     TcpListener::bind((ip, 0)).and_then(|listener| listener.local_addr()).expect("a port").port()
 }
 
-/// Sends a signal to a process, such as `STOP`, after which it stands still as a machine does that hangs, or `CONT`.
+/// Sends a signal to a process, such as `CONT`, or `STOP`: when that returns, the process stands still as a machine does that hangs.
 ///
 /// # Panics
 /// If that is refused.
 pub fn signal(child: &Child, name: &str) {
     let status = Command::new("kill").arg(format!("-{name}")).arg(child.id().to_string()).status();
     assert!(status.is_ok_and(|status| status.success()), "kill -{name}");
+    if name == "STOP" {
+        await_standing(child.id());
+    }
 }
