@@ -1,9 +1,8 @@
 //! The engine: one script per operation, and what this client knows beside what the server has.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -15,9 +14,10 @@ use ylock_core::environment::{Environment, Moment, SystemEnvironment};
 use ylock_core::options::check_lease;
 use ylock_core::{Error, ErrorKind, Guarantees, Key, Result};
 
-use crate::driver::{Answer, Call, Inbox, Place, Store, scripts};
+use crate::driver::{Answer, Call, Heard, Inbox, Store, scripts};
 use crate::options::{RedisOptions, Topology, Waiting};
-use crate::waiting::{Doubts, Way, alive, mode_word};
+use crate::records::Records;
+use crate::waiting::{Way, alive, mode_word};
 use crate::{NAME, inspect, place};
 
 /// For how long a request that nobody answered may still be on its way: longer than any connection holds it back.
@@ -42,10 +42,8 @@ pub(crate) struct Client {
     pub(crate) min_replicas: u32,
     /// Whether tokens grow from holder to holder also when another server takes over; otherwise there are none.
     pub(crate) fencing: bool,
-    pub(crate) doubts: Doubts,
+    pub(crate) records: Arc<Records>,
     inbox: Arc<Inbox>,
-    /// Places in the inbox of those who joined a queue with a release, until they come by themselves.
-    expected: Mutex<HashMap<AcquisitionId, Place>>,
     clock: ServerClock,
 }
 
@@ -71,23 +69,30 @@ impl RedisEngine {
         let in_a_cluster = *options.topology() == Topology::Cluster;
         // Short: with the owner beside it, it must fit into what Redis keeps in the compact form of a hash, 64 bytes.
         let name = format!("{:016x}", environment.random());
-        let client = Client {
-            inbox: Inbox::new(name, in_a_cluster, &store, &environment),
-            store,
-            environment,
-            waiting: options.waiting(),
-            min_replicas: options.min_replicas(),
-            fencing: guarantees.fencing,
-            doubts: Doubts::default(),
-            expected: Mutex::default(),
-            clock: ServerClock::default(),
-        };
+        let client = Arc::new_cyclic(|client: &Weak<Client>| {
+            let client = Weak::clone(client);
+            let hear = move |heard| {
+                if let Some(client) = client.upgrade() {
+                    client.hear(heard);
+                }
+            };
+            Client {
+                inbox: Inbox::new(name, in_a_cluster, &store, &environment, Box::new(hear)),
+                store,
+                environment,
+                waiting: options.waiting(),
+                min_replicas: options.min_replicas(),
+                fencing: guarantees.fencing,
+                records: Arc::default(),
+                clock: ServerClock::default(),
+            }
+        });
         // In a cluster there is a channel for each part of the locks, and it is known only later which are needed.
         if options.waiting() == Waiting::Told && !in_a_cluster {
-            client.inbox.listen("").await?;
+            client.inbox.subscribe("").await?;
         }
         client.ask_for_the_time().await?;
-        Ok(Self { client: Arc::new(client), request_timeout: options.request_timeout(), guarantees })
+        Ok(Self { client, request_timeout: options.request_timeout(), guarantees })
     }
 
     /// How many scripts this client has called, those of connecting included.
@@ -106,21 +111,25 @@ impl Client {
         if self.waiting == Waiting::Told { self.inbox.channel(place) } else { "-".into() }
     }
 
-    /// Sees to it that messages about a lock are heard. Answers whether one may have been missed until now.
-    pub(crate) async fn listen(&self, key: &Key) -> bool {
-        match self.inbox.listen(&place::of(key)).await {
-            Ok(is_new) => is_new,
-            Err(error) => {
-                tracing::debug!(%error, "messages cannot be heard; waiters ask by themselves until they can");
-                false
-            }
-        }
+    /// Sees to it that messages about a lock are heard. Who waits is woken when they are, and asks: its turn may have come before.
+    pub(crate) fn listen(&self, key: &Key) {
+        self.inbox.listen(&place::of(key));
     }
 
-    /// The place in the inbox that was kept, or a new one.
-    pub(crate) fn place(&self, id: AcquisitionId) -> Place {
-        let kept = self.expected().remove(&id);
-        kept.unwrap_or_else(|| self.inbox.place(id))
+    /// What the inbox tells.
+    fn hear(self: &Arc<Self>, heard: Heard) {
+        let Heard::LetIn { id, told, place } = heard else { return self.records.wake_all() };
+        if self.records.deliver(id, told) {
+            return;
+        }
+        // Nobody waits for it, and nobody has it: it was caused by a request that came late, or is being given back at this moment. Left
+        // alone, it would keep others out for a lease.
+        let client = Arc::clone(self);
+        self.environment.spawn(Box::pin(async move {
+            if let Err(error) = client.undo(Call::at(&scripts::RELEASE, place), id, None).await {
+                tracing::debug!(%error, "a grant that nobody waits for could not be given back");
+            }
+        }));
     }
 
     /// Undoes what there is of an acquisition, for good.
@@ -135,7 +144,7 @@ impl Client {
         }
         // A renewal, because it writes on this connection: the grant may have been written on that of whoever released.
         let confirmed = match self.store.call_replicated(renewal(grant), self.min_replicas).await {
-            Ok((mut answer, reached)) => Ok(answer.number::<u8>()? == 1 && reached),
+            Ok((mut answer, reached)) => Ok(answer.flag()? && reached),
             Err(error) => Err(error),
         };
         if matches!(confirmed, Ok(true)) {
@@ -150,19 +159,26 @@ impl Client {
         Err(Error::new(ErrorKind::Unavailable, message))
     }
 
-    async fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
-        let late = if self.doubts.has(id) { LATE } else { Duration::ZERO };
-        let mut call = Call::new(&scripts::RELEASE, key).id(id).arg(late.as_millis());
-        if let Some(next) = next {
-            // Before the server hears of it: its turn may come before it asks by itself.
-            self.expected().entry(next.id).or_insert_with(|| self.inbox.place(next.id));
-            call = self.with_next(call, next);
-        }
-        let was_there = self.store.call(call).await?.number::<u8>()? == 1;
-        self.doubts.end(id);
-        self.inbox.forget(id);
-        self.expected().remove(&id);
+    pub(crate) async fn release(
+        &self,
+        key: &Key,
+        id: AcquisitionId,
+        next: Option<&Request>,
+    ) -> Result<Release> {
+        let was_there = self.undo(Call::new(&scripts::RELEASE, key), id, next).await?;
         Ok(if was_there { Release::Released } else { Release::WasGone })
+    }
+
+    /// Everything that gives back goes through here.
+    async fn undo(&self, release: Call, id: AcquisitionId, next: Option<&Request>) -> Result<bool> {
+        let late = if self.records.end(id) { Duration::ZERO } else { LATE };
+        let call = release.id(id).arg(late.as_millis());
+        let Some(next) = next else { return self.store.call(call).await?.flag() };
+        // It lets the next one in: a copy of it may arrive after that one was undone.
+        let mark = self.records.begin(next.id);
+        let was_there = self.store.call(self.with_next(call, next)).await?.flag();
+        mark.answered();
+        was_there
     }
 
     fn with_next(&self, call: Call, next: &Request) -> Call {
@@ -221,10 +237,6 @@ impl Client {
         let client = Arc::clone(self);
         self.environment.spawn(Box::pin(async move { drop(client.ask_for_the_time().await) }));
     }
-
-    fn expected(&self) -> MutexGuard<'_, HashMap<AcquisitionId, Place>> {
-        self.expected.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 #[async_trait]
@@ -251,7 +263,7 @@ impl Engine for RedisEngine {
     }
 
     fn in_memory(&self) -> Vec<(&'static str, usize)> {
-        Vec::new()
+        vec![("acquisitions", self.client.records.len())]
     }
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
@@ -276,11 +288,12 @@ impl Engine for RedisEngine {
 
     async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
         let call = Call::new(&scripts::REVOKE, key).id(id);
-        Ok(self.client.store.call(call).await?.number::<u8>()? == 1)
+        Ok(self.client.store.call(call).await?.flag()?)
     }
 
     async fn close(&self) -> Result<()> {
         self.client.inbox.close();
+        self.client.records.clear();
         Ok(())
     }
 }
@@ -303,8 +316,8 @@ fn renewal(grant: &Grant) -> Call {
 }
 
 fn read_renewal(answer: &mut Answer, sent: Moment) -> Result<Renewal> {
-    if answer.number::<u8>()? == 1 {
-        return Ok(Renewal::Renewed { sent, contended: answer.number::<u8>()? == 1 });
+    if answer.flag()? {
+        return Ok(Renewal::Renewed { sent, contended: answer.flag()? });
     }
     Ok(Renewal::Lost(match answer.word()?.as_str() {
         "revoked" => LossReason::Revoked,

@@ -53,21 +53,23 @@ impl Hash {
 
     fn queue(&self) -> Result<Vec<Waiter>> {
         let mut queue = Vec::new();
-        for field in self.fields.keys().filter(|field| field.starts_with("q:")) {
-            let place = number(&field[2..])?;
-            let [id, _, number_here] = self.words(field)?;
-            if !self.fields.contains_key(&format!("a:{id}")) {
-                continue;
-            }
-            let [mode, alive, _, since, _, _, number_now] = self.words(&format!("a:{id}"))?;
-            // One that left and came again has another place.
-            if number_here == number_now && number(alive)? > self.now {
+        let mut next = self.after("f");
+        // Damaged data could lead round and round.
+        while let Some(id) = next.filter(|_| queue.len() < self.fields.len()) {
+            let [mode, alive, _, since, ..] = self.words::<7>(&format!("a:{id}"))?;
+            if number(alive)? > self.now {
                 let (id, owner) = (acquisition(id)?, self.owner(id)?);
-                queue.push((place, Waiter { id, owner, mode: mode_of(mode)?, since: time(number(since)?) }));
+                queue.push(Waiter { id, owner, mode: mode_of(mode)?, since: time(number(since)?) });
             }
+            next = self.after(&format!("q:{id}"));
         }
-        queue.sort_by_key(|(place, _)| *place);
-        Ok(queue.into_iter().map(|(_, waiter)| waiter).collect())
+        Ok(queue)
+    }
+
+    /// Who comes first, or after a waiter: on the lowest level, where all are.
+    fn after(&self, field: &str) -> Option<&str> {
+        let links = self.fields.get(field)?;
+        links.split(' ').next().filter(|id| *id != "-")
     }
 
     fn owner(&self, id: &str) -> Result<Owner> {

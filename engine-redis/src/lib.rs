@@ -11,6 +11,7 @@ mod engine;
 mod identity;
 mod inspect;
 mod place;
+mod records;
 mod waiting;
 
 pub use engine::RedisEngine;

@@ -9,7 +9,7 @@ use redis::io::tcp::TcpSettings;
 use redis::{
     AsyncConnectionConfig, Client, ConnectionAddr, IntoConnectionInfo, ProtocolVersion, RedisConnectionInfo,
 };
-use ylock_core::environment::Environment;
+use ylock_core::environment::{Environment, Moment};
 use ylock_core::options::{Login, Tls};
 use ylock_core::{Error, ErrorKind, Result};
 
@@ -21,7 +21,7 @@ pub(super) struct Access {
     login: Option<Login>,
     database: i64,
     tls: Option<Encrypted>,
-    connect_timeout: Duration,
+    pub(super) connect_timeout: Duration,
     pub(super) request_timeout: Duration,
     pub(super) environment: Arc<dyn Environment>,
 }
@@ -98,6 +98,18 @@ impl Access {
             biased;
             answer = answer => answer,
             () = self.environment.sleep(self.request_timeout) => Err(unavailable("a server did not answer")),
+        }
+    }
+
+    /// For a request: however much of its time has gone by.
+    pub(super) async fn until<T>(&self, end: Moment, answer: impl Future<Output = Result<T>>) -> Result<T> {
+        tokio::select! {
+            // An answer that is there is one, also after a pause of the process.
+            biased;
+            answer = answer => answer,
+            () = self.environment.sleep(end.since(self.environment.now())) => {
+                Err(unavailable("the server did not answer in time"))
+            }
         }
     }
 

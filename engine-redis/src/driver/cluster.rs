@@ -61,10 +61,9 @@ impl Cluster {
         Ok(())
     }
 
-    pub(super) async fn call(self: &Arc<Self>, call: &Call, replicas: u32) -> Result<(Value, bool)> {
+    pub(super) async fn call(self: &Arc<Self>, call: &Call, mut manner: Manner) -> Result<(Value, bool)> {
         let slot = slot_of(call.place());
         let mut server = self.server_of(slot)?;
-        let mut manner = Manner { replicas, asking: false };
         for _ in 0..=REDIRECTIONS {
             match server.call(call, manner).await {
                 Ok(Outcome::Answered(value, reached)) => return Ok((value, reached)),
@@ -105,23 +104,23 @@ impl Cluster {
         if let Some(known) = servers.get(address) {
             return Arc::clone(known);
         }
-        let made = || Arc::new(Connection::new(&self.access, Whereabouts::Known(address.clone())));
+        let made = || Connection::new(&self.access, Whereabouts::Known(address.clone()));
         Arc::clone(servers.entry(address.clone()).or_insert_with(made))
     }
 
-    /// Somebody did not answer, so another may have taken over. Nobody waits for what comes of it.
+    /// A server did not answer, so another one may have taken over. Nobody waits for what comes of it.
     pub(super) fn look_again(self: &Arc<Self>) {
         if self.is_looking.swap(true, Ordering::AcqRel) {
             return;
         }
-        let cluster = Arc::clone(self);
+        let look = Look(Arc::clone(self));
         self.access.environment.spawn(Box::pin(async move {
+            let Look(cluster) = &look;
             if let Some(slots) = cluster.ask_all().await {
                 let servers = slots.servers();
                 cluster.servers().retain(|address, _| servers.contains(address));
                 *cluster.slots() = slots;
             }
-            cluster.is_looking.store(false, Ordering::Release);
         }));
     }
 
@@ -151,6 +150,15 @@ impl Cluster {
 
     fn slots(&self) -> MutexGuard<'_, Slots> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A look that is under way. Dropped with its task, also where its runtime ends: then the next failure begins another one.
+struct Look(Arc<Cluster>);
+
+impl Drop for Look {
+    fn drop(&mut self) {
+        self.0.is_looking.store(false, Ordering::Release);
     }
 }
 

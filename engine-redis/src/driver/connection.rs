@@ -1,12 +1,12 @@
 //! The connection to one server, for requests: made again whenever it broke.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use redis::aio::{AsyncPushSender, MultiplexedConnection};
 use redis::{Cmd, FromRedisValue, Pipeline, RedisError, RedisResult, Value};
-use tokio::sync::Mutex as AsyncMutex;
+use tokio::sync::{Mutex as AsyncMutex, oneshot, watch};
 use ylock_core::environment::Moment;
 use ylock_core::{Error, Result};
 
@@ -29,19 +29,50 @@ pub(super) enum Whereabouts {
 pub(super) struct Connection {
     access: Arc<Access>,
     whereabouts: Whereabouts,
-    live: Mutex<Option<Live>>,
-    /// Only one connects at a time; the others wait for what comes of it. When it last failed, and how.
-    connecting: AsyncMutex<Option<(Moment, Error)>>,
+    live: Slot,
+    /// The last attempt to connect, under way or failed.
+    attempt: Mutex<Option<Attempt>>,
+    /// Only one makes a connection for messages to this server, or subscribes; the others wait for what comes of it.
+    pub(super) subscribing: AsyncMutex<()>,
 }
+
+type Slot = Arc<Mutex<Option<Live>>>;
 
 /// After a connection could not be made nobody tries again for so long: very many may want one when a server is back.
 const PAUSE: Duration = Duration::from_millis(100);
+/// How often a request makes another attempt because the runtime of the last one has ended.
+const ATTEMPTS: usize = 4;
 
 #[derive(Clone)]
 struct Live {
     connection: MultiplexedConnection,
     /// Of one life of the connection, so that nobody throws away a newer one.
     address: Arc<Address>,
+    /// Dropped with the last of these: ends the task that waits for the end of the runtime.
+    _watched: Arc<oneshot::Sender<()>>,
+}
+
+/// An attempt to connect. It goes on in a task of its own, for longer than those wait who need it: each request ends in its own time, and
+/// a server that is far away is reached all the same.
+#[derive(Clone)]
+struct Attempt {
+    began: Moment,
+    result: watch::Receiver<Option<Result<Live>>>,
+}
+
+/// The task of a connection runs in the runtime in which it was made. So does the one that has this: dropped with that runtime, it sees
+/// to it that the next request makes another connection, in its own runtime, and does not try the dead one.
+struct Watch {
+    slot: Weak<Mutex<Option<Live>>>,
+    address: Arc<Address>,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if let Some(slot) = self.slot.upgrade() {
+            empty(&slot, &self.address);
+        }
+    }
 }
 
 /// What became of a call.
@@ -53,8 +84,10 @@ pub(super) enum Outcome {
 }
 
 /// How a call is sent, apart from what it says.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Manner {
+    /// Until when it waits for an answer, connecting and asking other servers included.
+    pub(super) until: Moment,
     /// How many replicas must have what it writes.
     pub(super) replicas: u32,
     /// It was sent here by a server that is giving the lock away to this one.
@@ -62,13 +95,14 @@ pub(super) struct Manner {
 }
 
 impl Connection {
-    pub(super) fn new(access: &Arc<Access>, whereabouts: Whereabouts) -> Self {
-        Self {
+    pub(super) fn new(access: &Arc<Access>, whereabouts: Whereabouts) -> Arc<Self> {
+        Arc::new(Self {
             access: Arc::clone(access),
             whereabouts,
-            live: Mutex::new(None),
-            connecting: AsyncMutex::new(None),
-        }
+            live: Slot::default(),
+            attempt: Mutex::default(),
+            subscribing: AsyncMutex::new(()),
+        })
     }
 
     /// Connects, and looks whether the server will do. On a connection of its own: one that is too old would refuse the scripts,
@@ -80,13 +114,23 @@ impl Connection {
     }
 
     /// Calls a script. An error means: *it may have happened, or still happen*.
-    pub(super) async fn call(&self, call: &Call, manner: Manner) -> Result<Outcome> {
-        let mut live = self.live().await?;
-        let mut answer = self.send(&mut live.connection, call.by_hash(), manner).await;
-        if answer.as_ref().is_err_and(errors::is_no_script) {
+    pub(super) async fn call(self: &Arc<Self>, call: &Call, manner: Manner) -> Result<Outcome> {
+        let mut live = self.access.until(manner.until, self.live()).await?;
+        let sent = self.access.environment.now();
+        let asked = async {
+            let answer = self.send(&mut live.connection, call.by_hash(), manner).await;
+            if !answer.as_ref().is_err_and(errors::is_no_script) {
+                return Ok(answer);
+            }
             // A restart, or somebody emptied the cache.
-            answer = self.send(&mut live.connection, &call.by_text(), manner).await;
-        }
+            Ok(self.send(&mut live.connection, &call.by_text(), manner).await)
+        };
+        let answer = self.access.until(manner.until, asked).await.inspect_err(|_| {
+            // Not if most of the time went by before it was sent: then nothing is known of this connection.
+            if self.access.environment.now().since(sent) >= self.access.request_timeout / 2 {
+                empty(&self.live, &live.address);
+            }
+        })?;
         match answer {
             Ok((value, reached)) => Ok(Outcome::Answered(value, reached)),
             Err(error) => match Redirection::of(&error, &live.address) {
@@ -125,7 +169,7 @@ impl Connection {
     }
 
     /// The server's clock, in microseconds since 1970.
-    pub(super) async fn server_time(&self) -> Result<i64> {
+    pub(super) async fn server_time(self: &Arc<Self>) -> Result<i64> {
         let mut question = redis::pipe();
         question.cmd("TIME");
         let ((seconds, micros),): ((i64, i64),) = self.ask(&question).await?;
@@ -133,19 +177,23 @@ impl Connection {
     }
 
     /// Asks what changes nothing.
-    pub(super) async fn ask<T: FromRedisValue>(&self, questions: &Pipeline) -> Result<T> {
+    pub(super) async fn ask<T: FromRedisValue>(self: &Arc<Self>, questions: &Pipeline) -> Result<T> {
         let mut live = self.live().await?;
         questions.query_async(&mut live.connection).await.map_err(|error| self.failed(&live, error))
     }
 
-    /// A connection for messages to the server that the requests go to.
+    /// A connection for messages.
     pub(super) async fn listen(
         &self,
+        address: &Address,
         hear: impl AsyncPushSender,
-    ) -> Result<(Arc<Address>, MultiplexedConnection)> {
-        let address = self.live().await?.address;
-        let connection = self.access.listen(&address, hear).await?;
-        Ok((address, connection))
+    ) -> Result<MultiplexedConnection> {
+        self.access.listen(address, hear).await
+    }
+
+    /// Where the requests go, once they can.
+    pub(super) async fn connected(self: &Arc<Self>) -> Result<Arc<Address>> {
+        Ok(self.live().await?.address)
     }
 
     /// Where the requests go now. The same value only for as long as the connection lives.
@@ -161,22 +209,39 @@ impl Connection {
         }
     }
 
-    async fn live(&self) -> Result<Live> {
-        if let Some(live) = self.slot().clone() {
-            return Ok(live);
+    async fn live(self: &Arc<Self>) -> Result<Live> {
+        for _ in 0..ATTEMPTS {
+            if let Some(live) = self.slot().clone() {
+                return Ok(live);
+            }
+            let mut attempt = self.attempt();
+            if let Ok(result) = attempt.wait_for(Option::is_some).await
+                && let Some(result) = &*result
+            {
+                return result.clone();
+            }
+            // The runtime has ended in which it was made.
         }
-        let mut failed = self.connecting.lock().await;
-        if let Some(live) = self.slot().clone() {
-            return Ok(live);
-        }
-        if let Some((then, error)) = &*failed
-            && self.access.environment.now().since(*then) < PAUSE
+        Err(errors::unavailable("no runtime is left to connect in"))
+    }
+
+    /// The attempt that is under way, or has just failed, or a new one.
+    fn attempt(self: &Arc<Self>) -> watch::Receiver<Option<Result<Live>>> {
+        let now = self.access.environment.now();
+        let mut attempt = self.attempt.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) =
+            attempt.as_ref().filter(|known| known.is_of_use(now, self.access.connect_timeout))
         {
-            return Err(error.clone());
+            return known.result.clone();
         }
-        let connected = self.connect().await;
-        *failed = connected.as_ref().err().map(|error| (self.access.environment.now(), error.clone()));
-        connected
+        let (publish, result) = watch::channel(None);
+        *attempt = Some(Attempt { began: now, result: result.clone() });
+        let connection = Arc::clone(self);
+        self.access.environment.spawn(Box::pin(async move {
+            let connected = connection.connect().await;
+            publish.send_replace(Some(connected));
+        }));
+        result
     }
 
     async fn connect(&self) -> Result<Live> {
@@ -185,8 +250,14 @@ impl Connection {
         for script in scripts::ALL {
             script.load().exec_async(&mut connection).await.map_err(errors::classify)?;
         }
-        let live = Live { connection, address: Arc::new(address) };
+        let (watched, ended) = oneshot::channel::<()>();
+        let live = Live { connection, address: Arc::new(address), _watched: Arc::new(watched) };
         *self.slot() = Some(live.clone());
+        let watch = Watch { slot: Arc::downgrade(&self.live), address: Arc::clone(&live.address) };
+        self.access.environment.spawn(Box::pin(async move {
+            drop(ended.await);
+            drop(watch);
+        }));
         Ok(live)
     }
 
@@ -199,10 +270,7 @@ impl Connection {
 
     fn failed(&self, live: &Live, error: RedisError) -> Error {
         if errors::ends_connection(&error) {
-            let mut slot = self.slot();
-            if slot.as_ref().is_some_and(|now| Arc::ptr_eq(&now.address, &live.address)) {
-                *slot = None;
-            }
+            empty(&self.live, &live.address);
         }
         errors::classify(error)
     }
@@ -210,6 +278,22 @@ impl Connection {
     fn slot(&self) -> MutexGuard<'_, Option<Live>> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl Attempt {
+    /// One that failed, for a moment; one that is under way, unless it takes so long that nothing runs it any more.
+    fn is_of_use(&self, now: Moment, connect_timeout: Duration) -> bool {
+        let failed = matches!(&*self.result.borrow(), Some(Err(_)));
+        let is_under_way = self.result.borrow().is_none() && self.result.has_changed().is_ok();
+        let age = now.since(self.began);
+        failed && age < connect_timeout.min(PAUSE) || is_under_way && age < connect_timeout
+    }
+}
+
+/// Forgets a connection, unless there is a newer one.
+fn empty(slot: &Mutex<Option<Live>>, address: &Arc<Address>) {
+    let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+    slot.take_if(|live| Arc::ptr_eq(&live.address, address));
 }
 
 impl fmt::Debug for Connection {

@@ -13,15 +13,15 @@ use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::{FromRedisValue, PushInfo, PushKind};
-use tokio::sync::{Mutex as AsyncMutex, Notify};
 use ylock_core::engine::AcquisitionId;
 use ylock_core::environment::{Environment, Moment};
 use ylock_core::{Error, ErrorKind, Result, StoreToken};
 
+use super::connection::Connection;
 use super::errors;
-use super::scripts::{self, Call};
 use super::store::Store;
 use crate::options::Address;
+use crate::records::Told;
 use crate::{identity, place};
 
 /// How often a connection is asked whether it is still there, and how long it may take to say so.
@@ -29,11 +29,13 @@ const PROBE: Duration = Duration::from_secs(5);
 /// After a connection could not be made: for so long nobody tries again.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Somebody was let in.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Told {
-    pub(crate) token: StoreToken,
-    pub(crate) contended: bool,
+/// What there is to hear. What follows from it is decided elsewhere.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    /// An acquisition was let in to the lock at this place.
+    LetIn { id: AcquisitionId, told: Told, place: String },
+    /// Messages may have been missed.
+    Gap,
 }
 
 /// See the [module](self).
@@ -44,20 +46,10 @@ pub(crate) struct Inbox {
     by_part: bool,
     store: Arc<Store>,
     environment: Arc<dyn Environment>,
-    known: Mutex<Known>,
+    hear: Box<dyn Fn(Heard) + Send + Sync>,
     lines: Mutex<Lines>,
-    /// Only one makes a connection or subscribes; the others wait for what comes of it.
-    subscribing: AsyncMutex<()>,
     next_number: AtomicU64,
     is_closed: AtomicBool,
-}
-
-/// The acquisitions of this client that a message may be about.
-#[derive(Default)]
-struct Known {
-    waiting: HashMap<AcquisitionId, Arc<Waiter>>,
-    /// From the grant until it is known to be given back. A waiter may learn of its grant by asking, and the message comes later.
-    inside: HashSet<AcquisitionId>,
 }
 
 #[derive(Default)]
@@ -66,6 +58,8 @@ struct Lines {
     open: HashMap<u64, Line>,
     /// Over which one a channel is heard.
     heard: HashMap<String, u64>,
+    /// Channels that a task is subscribing to.
+    sought: HashSet<String>,
     failed: Option<Moment>,
 }
 
@@ -77,19 +71,6 @@ struct Line {
     server: Arc<Address>,
 }
 
-#[derive(Default)]
-struct Waiter {
-    told: Mutex<Option<Told>>,
-    wake: Notify,
-}
-
-/// A waiter's place in the inbox; dropping it leaves.
-pub(crate) struct Place {
-    inbox: Arc<Inbox>,
-    id: AcquisitionId,
-    waiter: Arc<Waiter>,
-}
-
 impl Inbox {
     /// An inbox of which nothing is heard yet.
     pub(crate) fn new(
@@ -97,15 +78,15 @@ impl Inbox {
         by_part: bool,
         store: &Arc<Store>,
         environment: &Arc<dyn Environment>,
+        hear: Box<dyn Fn(Heard) + Send + Sync>,
     ) -> Arc<Self> {
         Arc::new(Self {
             name,
             by_part,
             store: Arc::clone(store),
             environment: Arc::clone(environment),
-            known: Mutex::default(),
+            hear,
             lines: Mutex::default(),
-            subscribing: AsyncMutex::new(()),
             next_number: AtomicU64::new(0),
             is_closed: AtomicBool::new(false),
         })
@@ -119,28 +100,29 @@ impl Inbox {
         }
     }
 
-    /// Takes a place, or the one that was kept for this acquisition. To be called before the server hears of it: the message may
-    /// come before the answer.
-    pub(crate) fn place(self: &Arc<Self>, id: AcquisitionId) -> Place {
-        let waiter = Arc::clone(self.known().waiting.entry(id).or_default());
-        Place { inbox: Arc::clone(self), id, waiter }
+    /// Sees to it that messages about a lock are heard. Nobody waits for that: a server that hangs must not keep those from asking who
+    /// wait for it, or for others.
+    pub(crate) fn listen(self: &Arc<Self>, place: &str) {
+        let channel = self.channel_of(place);
+        if self.is_heard(&channel, place) || self.has_just_failed() {
+            return;
+        }
+        let Some(search) = Search::begin(self, channel) else { return };
+        let (inbox, place) = (Arc::clone(self), place.to_owned());
+        self.environment.spawn(Box::pin(async move {
+            let _search = search;
+            match inbox.subscribe(&place).await {
+                Ok(()) => (inbox.hear)(Heard::Gap),
+                Err(error) => {
+                    tracing::debug!(%error, "messages cannot be heard; waiters ask by themselves until they can");
+                    inbox.lines().failed = Some(inbox.environment.now());
+                }
+            }
+        }));
     }
 
-    /// Sees to it that messages about a lock are heard. Answers whether they were not until now: then one may have been missed.
-    pub(crate) async fn listen(self: &Arc<Self>, place: &str) -> Result<bool> {
-        let channel = format!("ylock:{}", self.channel(place));
-        if self.is_heard(&channel, place) || self.has_just_failed() {
-            return Ok(false);
-        }
-        let _only_one = self.subscribing.lock().await;
-        if self.is_heard(&channel, place) {
-            return Ok(true);
-        }
-        let subscribed = self.subscribe(&channel, place).await;
-        if subscribed.is_err() {
-            self.lines().failed = Some(self.environment.now());
-        }
-        subscribed.map(|()| true)
+    fn channel_of(&self, place: &str) -> String {
+        format!("ylock:{}", self.channel(place))
     }
 
     /// Over a connection to the server that requests about the lock go to: another one would not be told.
@@ -157,30 +139,41 @@ impl Inbox {
         self.lines().failed.is_some_and(|failed| self.environment.now().since(failed) < PAUSE)
     }
 
-    async fn subscribe(self: &Arc<Self>, channel: &str, place: &str) -> Result<()> {
-        let mut line = self.line_for(place).await?;
+    /// Returns when messages about a lock are heard.
+    pub(crate) async fn subscribe(self: &Arc<Self>, place: &str) -> Result<()> {
+        let channel = self.channel_of(place);
+        let server = self.store.server_for(place)?;
+        // One connection to each server: only one at a time makes it, the others wait for what comes of it.
+        let _only_one = server.subscribing.lock().await;
+        if self.is_heard(&channel, place) {
+            return Ok(());
+        }
+        let (number, mut line) = self.line_to(&server).await?;
         let word = if self.by_part { "SSUBSCRIBE" } else { "SUBSCRIBE" };
-        let answer: Result<(), _> = redis::cmd(word).arg(channel).exec_async(&mut line.connection).await;
+        let answer: Result<(), _> = redis::cmd(word).arg(&channel).exec_async(&mut line.connection).await;
         if let Err(error) = answer {
             if error.redirect_node().is_some() {
                 self.store.look_again();
+            } else if errors::ends_connection(&error) {
+                self.end(number);
             }
             return Err(errors::classify(error));
         }
-        if self.is_heard(channel, place) {
+        if self.is_heard(&channel, place) {
             return Ok(());
         }
         Err(Error::new(ErrorKind::Unavailable, "the server did not confirm the channel"))
     }
 
-    /// The connection to the server that keeps a lock, or a new one.
-    async fn line_for(self: &Arc<Self>, place: &str) -> Result<Line> {
-        let server = self.store.server_for(place)?;
-        if let Some(address) = server.address() {
-            let lines = self.lines();
-            if let Some(line) = lines.open.values().find(|line| *line.server == *address) {
-                return Ok(line.clone());
-            }
+    /// The connection to a server, or a new one.
+    async fn line_to(self: &Arc<Self>, server: &Arc<Connection>) -> Result<(u64, Line)> {
+        let address = server.connected().await?;
+        let known = |lines: &Lines| {
+            let mut open = lines.open.iter();
+            open.find(|(_, line)| *line.server == *address).map(|(number, line)| (*number, line.clone()))
+        };
+        if let Some(known) = known(&self.lines()) {
+            return Ok(known);
         }
         let number = self.next_number.fetch_add(1, Ordering::Relaxed);
         let inbox = Arc::downgrade(self);
@@ -190,14 +183,15 @@ impl Inbox {
             }
             Ok(())
         };
-        let (address, connection) = server.listen(hear).await?;
+        let connection = server.listen(&address, hear).await?;
         let line = Line { connection, server: address };
         self.lines().open.insert(number, line.clone());
-        self.environment.spawn(Box::pin(probe(Arc::downgrade(self), number)));
+        let probed = Probed { inbox: Arc::downgrade(self), number };
+        self.environment.spawn(Box::pin(probed.probe()));
         if self.is_closed.load(Ordering::Acquire) {
             self.end(number);
         }
-        Ok(line)
+        Ok((number, line))
     }
 
     /// What comes over a connection.
@@ -214,20 +208,22 @@ impl Inbox {
                 // Unless it is heard from the other server by now.
                 self.lines().heard.retain(|heard, line| *heard != channel || *line != number);
                 self.store.look_again();
-                self.wake_all();
+                (self.hear)(Heard::Gap);
             }
-            (PushKind::Disconnection, ..) => {
-                self.end(number);
-                self.wake_all();
-            }
+            (PushKind::Disconnection, ..) => self.end(number),
             _ => {}
         }
     }
 
+    /// Nothing comes over a connection any more.
     fn end(&self, number: u64) {
         let mut lines = self.lines();
         lines.heard.retain(|_, line| *line != number);
-        lines.open.remove(&number);
+        let line = lines.open.remove(&number);
+        drop(lines);
+        if line.is_some() {
+            (self.hear)(Heard::Gap);
+        }
     }
 
     /// Ends all connections.
@@ -237,49 +233,16 @@ impl Inbox {
     }
 
     fn pass_on(&self, text: &str) {
-        let Some(message) = Message::read(text) else {
-            return tracing::warn!(
-                text,
-                "a message that nobody understands came to the channel of this client"
-            );
-        };
-        // A grant that nobody waits for was caused by a request that came late: left alone, it would keep others out for a lease.
-        if let Some(Message { id, place, .. }) = self.deliver(message) {
-            let (store, call) = (Arc::clone(&self.store), Call::at(&scripts::RELEASE, place).id(id).arg(0));
-            self.environment.spawn(Box::pin(async move {
-                if let Err(error) = store.call(call).await {
-                    tracing::debug!(%error, "a grant that nobody waits for could not be given back");
-                }
-            }));
+        match read(text) {
+            Some(heard) => (self.hear)(heard),
+            None => {
+                tracing::warn!(text, "a message that nobody understands came to the channel of this client");
+            }
         }
     }
 
-    /// Passes a message on. Answers it if nobody waits for it, and nobody has what it is about.
-    fn deliver(&self, message: Message) -> Option<Message> {
-        let known = self.known();
-        if known.inside.contains(&message.id) {
-            return None;
-        }
-        let waiter = known.waiting.get(&message.id).cloned();
-        drop(known);
-        let Some(waiter) = waiter else { return Some(message) };
-        *waiter.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(message.told);
-        waiter.wake.notify_one();
-        None
-    }
-
-    /// Messages may have been missed: everybody asks.
-    fn wake_all(&self) {
-        self.known().waiting.values().for_each(|waiter| waiter.wake.notify_one());
-    }
-
-    /// A grant was given back.
-    pub(crate) fn forget(&self, id: AcquisitionId) {
-        self.known().inside.remove(&id);
-    }
-
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn line(&self, number: u64) -> Option<Line> {
+        self.lines().open.get(&number).cloned()
     }
 
     fn lines(&self) -> MutexGuard<'_, Lines> {
@@ -287,72 +250,72 @@ impl Inbox {
     }
 }
 
-/// A connection can be dead without either side being told: asks it, until it is gone.
-async fn probe(inbox: Weak<Inbox>, number: u64) {
-    loop {
-        let Some(environment) = inbox.upgrade().map(|inbox| Arc::clone(&inbox.environment)) else { return };
-        environment.sleep(PROBE).await;
-        let Some(line) = inbox.upgrade().and_then(|inbox| inbox.lines().open.get(&number).cloned()) else {
-            return;
-        };
-        let (mut connection, ping) = (line.connection, redis::cmd("PING"));
-        let answers = tokio::select! {
-            biased;
-            answer = ping.exec_async(&mut connection) => answer.is_ok(),
-            () = environment.sleep(PROBE) => false,
-        };
-        if !answers && let Some(inbox) = inbox.upgrade() {
-            inbox.end(number);
-            inbox.wake_all();
+/// A channel that a task is subscribing to. Dropped with the task, also where its runtime ends: then the next waiter begins anew.
+struct Search {
+    inbox: Arc<Inbox>,
+    channel: String,
+}
+
+impl Search {
+    fn begin(inbox: &Arc<Inbox>, channel: String) -> Option<Self> {
+        let is_new = inbox.lines().sought.insert(channel.clone());
+        is_new.then(|| Self { inbox: Arc::clone(inbox), channel })
+    }
+}
+
+impl Drop for Search {
+    fn drop(&mut self) {
+        self.inbox.lines().sought.remove(&self.channel);
+    }
+}
+
+/// A connection while it is asked whether it is still there: it can be dead without either side being told. It lives in the runtime in
+/// which it was made, and so does this: where that ends, this is dropped, and the connection is known to be dead.
+struct Probed {
+    inbox: Weak<Inbox>,
+    number: u64,
+}
+
+impl Probed {
+    async fn probe(self) {
+        loop {
+            let Some(environment) = self.inbox.upgrade().map(|inbox| Arc::clone(&inbox.environment)) else {
+                return;
+            };
+            environment.sleep(PROBE).await;
+            let Some(line) = self.inbox.upgrade().and_then(|inbox| inbox.line(self.number)) else { return };
+            let (mut connection, ping) = (line.connection, redis::cmd("PING"));
+            let answers = tokio::select! {
+                biased;
+                answer = ping.exec_async(&mut connection) => answer.is_ok(),
+                () = environment.sleep(PROBE) => false,
+            };
+            if !answers {
+                return;
+            }
         }
     }
 }
 
-impl Place {
-    /// It was let in, however it learnt that. To be called while it still has the place: at no time may nobody know of it.
-    pub(crate) fn enter(&self) {
-        self.inbox.known().inside.insert(self.id);
-    }
-
-    /// Waits until there is something new: a grant, or a reason to ask.
-    pub(crate) async fn news(&self) -> Option<Told> {
-        self.waiter.wake.notified().await;
-        self.waiter.told.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-}
-
-impl Drop for Place {
+impl Drop for Probed {
     fn drop(&mut self) {
-        self.inbox.known().waiting.remove(&self.id);
+        if let Some(inbox) = self.inbox.upgrade() {
+            inbox.end(self.number);
+        }
     }
 }
 
-/// One message.
-struct Message {
-    id: AcquisitionId,
-    told: Told,
-    place: String,
-}
-
-impl Message {
-    /// `id token contended place`; the place may contain spaces.
-    fn read(text: &str) -> Option<Self> {
-        let mut words = text.splitn(4, ' ');
-        let id = AcquisitionId::from_u128(identity::read(words.next()?)?);
-        let token = StoreToken::new(words.next()?.parse().ok()?)?;
-        let contended = words.next()? == "1";
-        Some(Self { id, told: Told { token, contended }, place: words.next()?.to_owned() })
-    }
+/// `id token contended place`; the place may contain spaces.
+fn read(text: &str) -> Option<Heard> {
+    let mut words = text.splitn(4, ' ');
+    let id = AcquisitionId::from_u128(identity::read(words.next()?)?);
+    let token = StoreToken::new(words.next()?.parse().ok()?)?;
+    let contended = words.next()? == "1";
+    Some(Heard::LetIn { id, told: Told { token, contended }, place: words.next()?.to_owned() })
 }
 
 impl fmt::Debug for Inbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Inbox").field("waiters", &self.known().waiting.len()).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Place").field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("Inbox").field("lines", &self.lines().open.len()).finish_non_exhaustive()
     }
 }

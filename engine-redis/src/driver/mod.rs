@@ -11,6 +11,6 @@ mod server;
 mod slots;
 mod store;
 
-pub(crate) use inbox::{Inbox, Place, Told};
+pub(crate) use inbox::{Heard, Inbox};
 pub(crate) use scripts::{Answer, Call};
 pub(crate) use store::Store;

@@ -55,7 +55,7 @@ impl Call {
         Self::at(script, place::of(key))
     }
 
-    pub(super) fn at(script: &'static Script, place: String) -> Self {
+    pub(crate) fn at(script: &'static Script, place: String) -> Self {
         // Room for all that follows, so that it is made once.
         let mut by_hash = Cmd::with_capacity(13, 256);
         by_hash.arg("EVALSHA").arg(script.hash()).arg(1).arg(&place);
@@ -121,6 +121,10 @@ impl Answer {
             value => text(value).and_then(|text| text.parse().ok()),
         };
         number.and_then(|number| T::try_from(number).ok()).ok_or_else(|| self.odd(&value))
+    }
+
+    pub(crate) fn flag(&mut self) -> Result<bool> {
+        Ok(self.number::<u8>()? == 1)
     }
 
     pub(crate) fn word(&mut self) -> Result<String> {

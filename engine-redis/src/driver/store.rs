@@ -1,11 +1,12 @@
 //! All servers that keep the locks, as one.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use redis::Value;
 use ylock_core::engine::Meter;
-use ylock_core::environment::Environment;
+use ylock_core::environment::{BoxFuture, Caretaker, Environment};
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::access::Access;
@@ -22,6 +23,7 @@ pub(crate) struct Store {
     servers: Servers,
     requests: AtomicU64,
     environment: Arc<dyn Environment>,
+    request_timeout: Duration,
     meter: Meter,
 }
 
@@ -34,7 +36,7 @@ enum Servers {
 impl Store {
     /// Connects, and looks whether the servers will do.
     pub(crate) async fn open(options: &RedisOptions, environment: &Arc<dyn Environment>) -> Result<Self> {
-        let access = Access::of(options, environment)?;
+        let (access, watch) = (Access::of(options, environment)?, Caretaker::default());
         let servers = match options.topology() {
             Topology::Single => {
                 let [address] = options.addresses() else {
@@ -42,21 +44,27 @@ impl Store {
                 };
                 let connection = Connection::new(&access, Whereabouts::Known(address.clone()));
                 connection.check(server::Kind::Single).await?;
-                Servers::One(Arc::new(connection))
+                Servers::One(connection)
             }
             Topology::Sentinel { service } => {
                 let to_sentinels = Access::of_sentinels(options, environment)?;
                 let sentinels = Sentinels::new(to_sentinels, service, options.addresses());
                 let connection = Connection::new(&access, Whereabouts::Asked(Arc::clone(&sentinels)));
                 connection.check(server::Kind::Master).await?;
-                let connection = Arc::new(connection);
-                watch(&connection, sentinels, environment);
+                watch.start(environment, watching(&connection, &sentinels, environment));
                 Servers::One(connection)
             }
             Topology::Cluster => Servers::Cluster(Cluster::open(access, options.addresses()).await?),
         };
         let environment = Arc::clone(environment);
-        Ok(Self { servers, requests: AtomicU64::new(0), environment, meter: Meter::default() })
+        let request_timeout = options.request_timeout();
+        Ok(Self {
+            servers,
+            requests: AtomicU64::new(0),
+            environment,
+            request_timeout,
+            meter: Meter::default(),
+        })
     }
 
     /// How many scripts were called.
@@ -78,14 +86,14 @@ impl Store {
     }
 
     async fn send(&self, call: &Call, replicas: u32) -> Result<(Value, bool)> {
+        let until = self.environment.now().plus(self.request_timeout);
+        let manner = Manner { until, replicas, asking: false };
         match &self.servers {
-            Servers::One(connection) => {
-                match connection.call(call, Manner { replicas, asking: false }).await? {
-                    Outcome::Answered(value, reached) => Ok((value, reached)),
-                    Outcome::Elsewhere(_) => Err(in_a_cluster()),
-                }
-            }
-            Servers::Cluster(cluster) => cluster.call(call, replicas).await,
+            Servers::One(connection) => match connection.call(call, manner).await? {
+                Outcome::Answered(value, reached) => Ok((value, reached)),
+                Outcome::Elsewhere(_) => Err(in_a_cluster()),
+            },
+            Servers::Cluster(cluster) => cluster.call(call, manner).await,
         }
     }
 
@@ -118,19 +126,29 @@ impl Store {
 }
 
 /// Leaves a master that was replaced and does not know it, for as long as there is a client.
-fn watch(connection: &Arc<Connection>, sentinels: Arc<Sentinels>, environment: &Arc<dyn Environment>) {
-    let connection = Arc::downgrade(connection);
-    let time = Arc::clone(environment);
-    environment.spawn(Box::pin(async move {
-        loop {
-            time.sleep(time.jitter(WATCH)).await;
-            let master = sentinels.master().await;
-            let Some(connection) = connection.upgrade() else { return };
-            if let Ok(master) = master {
-                connection.moved_to(&master);
+fn watching(
+    connection: &Arc<Connection>,
+    sentinels: &Arc<Sentinels>,
+    environment: &Arc<dyn Environment>,
+) -> impl Fn() -> BoxFuture + Send + Sync + 'static {
+    let (connection, sentinels) = (Arc::downgrade(connection), Arc::clone(sentinels));
+    let environment = Arc::downgrade(environment);
+    move || {
+        let (connection, sentinels) = (Weak::clone(&connection), Arc::clone(&sentinels));
+        let environment = Weak::clone(&environment);
+        Box::pin(async move {
+            while let Some(time) = environment.upgrade() {
+                let pause = time.sleep(time.jitter(WATCH));
+                drop(time);
+                pause.await;
+                let master = sentinels.master().await;
+                let Some(connection) = connection.upgrade() else { return };
+                if let Ok(master) = master {
+                    connection.moved_to(&master);
+                }
             }
-        }
-    }));
+        })
+    }
 }
 
 fn in_a_cluster() -> Error {

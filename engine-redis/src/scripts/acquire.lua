@@ -7,8 +7,8 @@
 local id, mode, lease, patience, fairness = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local ticket, alive, owner, channel = tonumber(ARGV[6]) or micros, tonumber(ARGV[7]), ARGV[8], ARGV[9]
 
-load({ 'x:' .. id, 'a:' .. id, 'h:' .. id, 'w', 'hn', 'm', 'l', 'f', 'n', 'j', 'k', 'kw', 't', 'e' })
-if num('x:' .. id) > now then return { 'undone' } end
+load({ 'x:' .. id, 'a:' .. id, 'h:' .. id, 'w', 'hn', 'm', 'l', 'f', 'j', 'k', 'kw', 't', 'e' })
+if is_undone(id) then return { 'undone' } end
 local waits = read_waiter(id)
 if waits then
   waits.alive, waits.behind = now + alive, '-'
@@ -30,9 +30,14 @@ if not waits and not read_holder(id) then
   end
 end
 local held = read_holder(id)
-if held then return finish({ 'granted', held.token, is_contended(held.mode) }) end
+if held then
+  -- Its client counts the lease from this question. It may be inside for longer: since the release that it joined with, or since a
+  -- question whose answer was lost. Without this the lease would end here before it does there, and the next one be let in beside it.
+  prolong(id, held, lease)
+  return finish({ 'granted', held.token, is_contended(held.mode) })
+end
 if patience == 'try' then
   leave(id)
   return finish({ 'busy' })
 end
-return finish({ 'queued', read_waiter(id).ticket, whole(math.max(num('m') - now, 0)), get('t') or '0' })
+return finish({ 'queued', whole(read_waiter(id).ticket), whole(math.max(num('m') - now, 0)), get('t') or '0' })

@@ -10,6 +10,10 @@ macro_rules! text {
             $(include_str!($quick), "\n",)?
             include_str!("lock.lua"),
             "\n",
+            include_str!("queue.lua"),
+            "\n",
+            include_str!("turns.lua"),
+            "\n",
             include_str!(concat!($name, ".lua"))
         )
     };

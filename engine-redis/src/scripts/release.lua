@@ -6,10 +6,19 @@
 -- Out: 1 if it was there, 0 if not
 
 local id, late, next = ARGV[1], tonumber(ARGV[2]), ARGV[3]
-load({ 'h:' .. id, 'a:' .. id, 'o:' .. id, 'b:' .. id, 'w', 'hn', 'm', 'l', 'f', 'n', 'j', 'k', 'kw', 't', 'e' })
-local was_there = leave(id, next)
+load({ 'h:' .. id, 'a:' .. id, 'o:' .. id, 'b:' .. id, 'w', 'hn', 'm', 'l', 'f', 'j', 'k', 'kw', 't', 'e', 'x:' .. (next or '') })
+if next and get('b:' .. id) == next then
+  -- It stands on its own from now on.
+  local waits = read_waiter(next)
+  if waits then
+    waits.behind = '-'
+    write_waiter(next, waits)
+  end
+end
+local was_there = leave(id)
 if late > 0 then undo(id, late) end
-if next and not read_holder(next) then
+-- A copy of this may arrive after `next` was given back, or gave up.
+if next and not is_undone(next) and not read_holder(next) then
   local waits = read_waiter(next)
   if waits then
     waits.alive, waits.behind = now + tonumber(ARGV[7]), '-'

@@ -11,26 +11,16 @@ if not held or held.expires <= now then return { 0, 'gone' } end
 if held.revoked == '1' then return { 0, 'revoked' } end
 
 local downgraded = held.mode == 'w' and mode == 'r'
-held.mode, held.expires, held.lease = mode, now + lease, lease
-write_holder(id, held)
-set('l', whole(math.max(num('l'), lease)))
-outlive(lease)
+held.mode = mode
+prolong(id, held, lease)
 
-local before = get('b:' .. id)
-if before and before ~= behind then
-  local waits = read_waiter(before)
-  if waits then
-    remove_waiter(before, waits.mode)
-    del('o:' .. before)
-  end
-  del('b:' .. id)
-end
-if behind then
+if get('b:' .. id) ~= (behind or false) then remove_stander(id) end
+if behind and not is_undone(behind) then
   local waits = read_waiter(behind)
   if waits then
     waits.alive = now + lease
     write_waiter(behind, waits)
-  else
+  elseif not read_holder(behind) then
     join(behind, ARGV[5], lease, tonumber(ARGV[6]) or micros, lease, ARGV[7], ARGV[8], id)
     set('b:' .. id, behind)
   end

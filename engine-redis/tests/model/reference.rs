@@ -107,14 +107,20 @@ impl Reference {
             return Reply::Granted { token: 0, contended: self.is_contended(mode, None) };
         }
         if tries {
-            self.leave(id, None);
+            self.leave(id);
             return Reply::Busy;
         }
         Reply::Queued { ticket: 0 }
     }
 
     pub(crate) fn release(&mut self, id: &str, next: Other<'_>) -> bool {
-        let was_there = self.leave(id, next.map(|(next, ..)| next));
+        if let Some((next, ..)) = next
+            && self.holders.iter().any(|held| held.id == id && held.behind.as_deref() == Some(next))
+            && let Some(waits) = self.waiter(next)
+        {
+            waits.behind = None;
+        }
+        let was_there = self.leave(id);
         if let Some((next, mode, hears)) = next
             && self.mode_of(next).is_none()
         {
@@ -136,7 +142,7 @@ impl Reference {
         let before = held.behind.clone().filter(|before| Some(before.as_str()) != behind.map(|(id, ..)| id));
         if let Some(before) = before {
             held.behind = None;
-            self.queue.retain(|waits| waits.id != before);
+            self.remove_stander(id, &before);
         }
         if let Some((behind, mode, hears)) = behind
             && self.waiter(behind).is_none()
@@ -197,17 +203,20 @@ impl Reference {
         }
     }
 
-    fn leave(&mut self, id: &str, next: Option<&str>) -> bool {
+    fn leave(&mut self, id: &str) -> bool {
         let holder =
             self.holders.iter().position(|held| held.id == id).map(|place| self.holders.remove(place));
-        if let Some(behind) = holder.as_ref().and_then(|held| held.behind.clone())
-            && Some(behind.as_str()) != next
-        {
-            self.queue.retain(|waits| waits.id != behind);
+        if let Some(behind) = holder.as_ref().and_then(|held| held.behind.clone()) {
+            self.remove_stander(id, &behind);
         }
         let waited = self.queue.len();
         self.queue.retain(|waits| waits.id != id);
         holder.is_some() || self.queue.len() < waited
+    }
+
+    /// Who stands behind a holder, unless it stands on its own by now.
+    fn remove_stander(&mut self, holder: &str, id: &str) {
+        self.queue.retain(|waits| waits.id != id || waits.behind.as_deref() != Some(holder));
     }
 
     fn is_contended(&self, mode: Mode, own: Option<&str>) -> bool {

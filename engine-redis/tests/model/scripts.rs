@@ -100,32 +100,21 @@ impl Scripts {
     pub(crate) async fn show(&mut self, place: &str) -> (Shown, Vec<i64>) {
         let call = self.call(4, place);
         let (_, list): (String, Vec<String>) = self.ask(call).await;
-        let fields: std::collections::BTreeMap<_, _> =
+        let fields: Fields<'_> =
             list.chunks_exact(2).map(|pair| (pair[0].as_str(), pair[1].as_str())).collect();
         let of = |prefix: &'static str| {
             fields.iter().filter_map(move |(field, value)| Some((field.strip_prefix(prefix)?, *value)))
         };
         let first_word = |text: &str| mode(text.split(' ').next().unwrap());
         let holders: Vec<_> = of("h:").map(|(id, text)| (id.to_owned(), first_word(text))).collect();
-        let mut places: Vec<(u64, &str, i64, &str)> = of("q:")
-            .map(|(place, text)| {
-                let words: Vec<_> = text.split(' ').collect();
-                (place.parse().unwrap(), words[0], words[1].parse().unwrap(), words[2])
-            })
-            .filter(|(_, id, _, number)| {
-                let waits = fields.get(format!("a:{id}").as_str());
-                waits.is_some_and(|waits| waits.ends_with(&format!(" {number}")))
-            })
-            .collect();
-        places.sort_unstable();
+        let places = queue(&fields);
         assert_eq!(places.len(), of("a:").count(), "who waits has one place: {fields:?}");
+        assert_eq!(places.len(), of("q:").count(), "nothing stays of those who have left: {fields:?}");
         assert_eq!(fields.get("k").map_or(0, |count| count.parse().unwrap()), places.len());
         assert_eq!(fields.get("hn").map_or(0, |count| count.parse().unwrap()), holders.len());
-        let tickets = places.iter().map(|(_, _, ticket, _)| *ticket).collect();
-        let queue = places.iter().map(|(_, id, ..)| {
-            let text = fields[format!("a:{id}").as_str()];
-            ((*id).to_owned(), first_word(text))
-        });
+        let tickets = places.iter().map(|id| ticket(&fields, id).0).collect();
+        let queue =
+            places.iter().map(|id| ((*id).to_owned(), first_word(fields[format!("a:{id}").as_str()])));
         ((holders, queue.collect()), tickets)
     }
 
@@ -150,6 +139,38 @@ impl Scripts {
             Hears::Nothing => "nobody",
         }
     }
+}
+
+type Fields<'a> = std::collections::BTreeMap<&'a str, &'a str>;
+
+/// Those who wait, in order. Each level of the queue must have a part of those of the level below, in the order of their tickets.
+fn queue<'a>(fields: &Fields<'a>) -> Vec<&'a str> {
+    let after = |field: &str, level: usize| {
+        let next = fields.get(field)?.split(' ').nth(level)?;
+        (next != "-").then_some(next)
+    };
+    let mut levels = Vec::new();
+    for level in 0..12 {
+        let mut all = Vec::new();
+        let mut next = after("f", level);
+        while let Some(id) = next {
+            all.push(id);
+            assert!(all.len() <= fields.len(), "level {level} has no end: {fields:?}");
+            next = after(&format!("q:{id}"), level);
+        }
+        assert!(all.is_sorted_by_key(|id| ticket(fields, id)), "level {level}: {fields:?}");
+        levels.push(all);
+    }
+    for pair in levels.windows(2) {
+        assert!(pair[1].iter().all(|id| pair[0].contains(id)), "{fields:?}");
+    }
+    levels.swap_remove(0)
+}
+
+/// And the number, for those with the same ticket.
+fn ticket(fields: &Fields<'_>, id: &str) -> (i64, u64) {
+    let words: Vec<_> = fields[format!("a:{id}").as_str()].split(' ').collect();
+    (words[4].parse().expect("a ticket"), words[5].parse().expect("a number"))
 }
 
 fn word(mode: Mode) -> &'static str {

@@ -136,3 +136,28 @@ async fn a_server_that_is_not_part_of_a_cluster_is_refused() {
     assert_eq!(error.kind(), ErrorKind::Config, "{error}");
     assert!(error.to_string().contains("is not part of a cluster"), "{error}");
 }
+
+/// It takes all and answers nothing. Locks that others keep are renewed in time.
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_master_that_hangs_costs_no_lock_on_another_one() {
+    let cluster = OwnCluster::start(0).await;
+    for server in &cluster.servers {
+        // The others go on serving.
+        server.command(&["CONFIG", "SET", "cluster-require-full-coverage", "no"]).await;
+    }
+    let ylock = client_with(cluster.options().with_lease(Duration::from_secs(3))).await;
+    let mut guards = Vec::new();
+    for number in 0..90 {
+        guards.push(ylock.locks("many").write(number.to_string()).await.unwrap());
+        // Due at different moments, as in a program that lives.
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let kept: Vec<String> = cluster.servers[2].ask(&["KEYS", "ylock:*"]).await.unwrap();
+    cluster.servers[2].signal("STOP");
+    tokio::time::sleep(Duration::from_secs(8)).await;
+    let lost = guards.iter().filter(|guard| !guard.is_valid()).count();
+    cluster.servers[2].signal("CONT");
+    assert!((1..89).contains(&kept.len()), "{} are kept by it", kept.len());
+    assert_eq!(lost, kept.len(), "those that it keeps, and no others");
+}

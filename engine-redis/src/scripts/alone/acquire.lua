@@ -2,7 +2,7 @@
 
 do
   local key, id, mode, lease = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
-  local seen = redis.call('HMGET', key, 'hn', 'n', 'x:' .. id, 't', 'e')
+  local seen = redis.call('HMGET', key, 'hn', 'f', 'x:' .. id, 't', 'e')
   if not (seen[1] or seen[2] or seen[3]) then
     local time = redis.call('TIME')
     local now = time[1] * 1000 + math.floor(time[2] / 1000)

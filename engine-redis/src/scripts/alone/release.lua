@@ -3,7 +3,7 @@
 do
   local key, id = KEYS[1], ARGV[1]
   if ARGV[2] == '0' and not ARGV[3] then
-    local seen = redis.call('HMGET', key, 'hn', 'n', 'h:' .. id, 'b:' .. id)
+    local seen = redis.call('HMGET', key, 'hn', 'f', 'h:' .. id, 'b:' .. id)
     if seen[1] == '1' and not seen[2] and seen[3] and not seen[4] then
       local time = redis.call('TIME')
       local expires = string.match(seen[3], '^%a (%d+) ')

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinHandle;
-use ylock_core::engine::{Engine, Grant, LossReason};
+use ylock_core::engine::{Engine, Grant, Holding, LossReason, Release, Renewal};
 use ylock_core::{Fairness, Guard, Mode, Options, Unlocked, Ylock};
 use ylock_engine_redis::RedisEngine;
 use ylock_engine_redis::options::Waiting;
@@ -185,5 +185,30 @@ async fn a_step_backwards_changes_neither_the_order_nor_that_tokens_grow() {
             assert!(waiting.iter().all(|waiting| !waiting.is_finished()), "{fairness:?} {step:?}");
         }
         within("given back", inside.unlock()).await.unwrap();
+    }
+}
+
+/// The hash of a lock lives for a minute longer than the lease of its holder, so a lock that is held for longer depends on its renewals
+/// to keep that too.
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_lock_that_is_renewed_is_there_for_as_long_as_it_is_held() {
+    let (mut set, lease) = (SetServer::start().await, Duration::from_secs(30));
+    let options = set.server.options().with_lease(lease);
+    let one = RedisEngine::connect(&options).await.unwrap();
+    for asks in [false, true] {
+        let held = request(&one, Mode::Write, lease);
+        let mut grant = within("it gets in", one.acquire(&held)).await.unwrap().expect("granted");
+        for _ in 0..12 {
+            set.forwards(lease * 2 / 3).await;
+            if asks {
+                grant = within("it is answered", one.acquire(&held)).await.unwrap().expect("granted");
+                continue;
+            }
+            let holding = Holding { grant: grant.clone(), next: None };
+            let answer = one.renew(&[holding]).await.remove(0).unwrap();
+            assert!(matches!(answer, Renewal::Renewed { .. }), "{answer:?}");
+        }
+        assert_eq!(one.release(&grant.key, grant.id, None).await.unwrap(), Release::Released);
     }
 }

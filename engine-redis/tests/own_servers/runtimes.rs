@@ -1,0 +1,98 @@
+//! Runtimes that end while their client is used in others.
+
+use std::time::{Duration, Instant};
+
+use tokio::runtime::{Builder, Runtime};
+use ylock_core::Ylock;
+
+use super::own_cluster::OwnCluster;
+use super::own_server::{Disk, OwnServer};
+use super::{client, client_with, until, waiters, within};
+
+/// Long enough that nothing is free because a lease has ended.
+const LEASE: Duration = Duration::from_secs(30);
+
+fn runtime() -> Runtime {
+    Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
+}
+
+/// How long it takes a client that waits to get in, once the lock was given back.
+async fn hand_over(from: &Ylock, to: &Ylock) -> Duration {
+    let guard = within("it gets in", from.locks("users").write("alice")).await.unwrap();
+    let locks = to.locks("users");
+    let waiting = tokio::spawn(async move { drop(locks.write("alice").await.unwrap()) });
+    until("it waits", async || waiters(from).await == 1).await;
+    // Messages are heard soon after it began to wait.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let since = Instant::now();
+    drop(guard);
+    within("the next one gets in", waiting).await.unwrap();
+    since.elapsed()
+}
+
+#[test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+fn messages_are_heard_after_the_runtime_of_connect_has_ended() {
+    let (first, main) = (runtime(), runtime());
+    let server = main.block_on(OwnServer::start(Disk::Nothing));
+    let (one, two) = (first.block_on(client(&server, LEASE)), main.block_on(client(&server, LEASE)));
+    drop(first);
+    main.block_on(async {
+        for _ in 0..3 {
+            let took = hand_over(&two, &one).await;
+            // By asking it would be half a second on average.
+            assert!(took < Duration::from_millis(200), "{took:?}");
+        }
+    });
+}
+
+/// The next request does not try the connection that died.
+#[test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+fn a_connection_that_died_with_its_runtime_costs_no_request() {
+    let (first, main) = (runtime(), runtime());
+    let server = main.block_on(OwnServer::start(Disk::Nothing));
+    let ylock = first.block_on(client(&server, LEASE));
+    drop(first);
+    main.block_on(async {
+        within("it is shown at once", ylock.inspect("users", "alice")).await.expect("no error in between");
+    });
+}
+
+#[test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+fn a_look_at_the_cluster_that_died_with_its_runtime_is_not_the_last() {
+    let main = runtime();
+    let (mut cluster, ylock, name) = main.block_on(async {
+        let cluster = OwnCluster::start(1).await;
+        let ylock = client_with(cluster.options().with_lease(Duration::from_secs(3))).await;
+        // One on the first master, which has a replica.
+        for number in 0.. {
+            let name = number.to_string();
+            drop(ylock.locks("users").write(name.as_str()).await.unwrap());
+            let keys: Vec<String> = cluster.servers[0].ask(&["KEYS", "ylock:*"]).await.unwrap();
+            if !keys.is_empty() {
+                return (cluster, ylock, name);
+            }
+        }
+        unreachable!()
+    });
+    // It hangs: a look at the cluster takes as long as a request may.
+    cluster.servers[0].signal("STOP");
+    let second = runtime();
+    second.block_on(async {
+        let locks = ylock.locks("users");
+        let waited = tokio::time::timeout(Duration::from_millis(800), locks.write(name.as_str())).await;
+        assert!(waited.is_err());
+    });
+    drop(second);
+    cluster.servers[0].kill();
+    main.block_on(async {
+        until("the replica takes over", async || {
+            let info: String = cluster.servers[3].ask(&["INFO", "replication"]).await.unwrap();
+            info.contains("role:master")
+        })
+        .await;
+        until("the client finds it", async || ylock.locks("users").write(name.as_str()).await.is_ok()).await;
+    });
+}

@@ -1,0 +1,333 @@
+//! Directed schedules: what is late, lost, or comes twice.
+
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use ylock_core::engine::{
+    AcquisitionId, Engine, Grant, Holding, Patience, Release, Renewal, Request, valid_until,
+};
+use ylock_core::options::HandOver;
+use ylock_core::url::Host;
+use ylock_core::{Fairness, Key, Mode, Options, Owner, Ylock};
+use ylock_engine_redis::RedisEngine;
+
+use super::own_server::{Disk, OwnServer};
+use super::proxy::{Line, Proxy};
+use super::{client, until, waiters, within};
+
+const LEASE: Duration = Duration::from_secs(2);
+
+async fn engine(server: &OwnServer, lease: Duration) -> RedisEngine {
+    RedisEngine::connect(&server.options().with_lease(lease)).await.expect("the server answers")
+}
+
+fn request(engine: &RedisEngine, mode: Mode, lease: Duration) -> Request {
+    Request {
+        key: Key::new("users", "alice").unwrap(),
+        id: AcquisitionId::new(&*engine.environment()),
+        mode,
+        owner: Owner::new(),
+        lease,
+        patience: Patience::Queue,
+        fairness: Fairness::Fair,
+        ticket: None,
+    }
+}
+
+async fn acquire(engine: &RedisEngine, request: &Request) -> Grant {
+    within("it gets in", engine.acquire(request)).await.unwrap().expect("granted")
+}
+
+/// Again and again, as the keeper does.
+async fn release(engine: &RedisEngine, request: &Request, next: Option<&Request>) -> Release {
+    within("given back", async {
+        loop {
+            if let Ok(answer) = engine.release(&request.key, request.id, next).await {
+                return answer;
+            }
+        }
+    })
+    .await
+}
+
+async fn nobody_is_there(engine: &RedisEngine, what: &str) {
+    let seen = engine.inspect(&Key::new("users", "alice").unwrap()).await.unwrap();
+    assert!(seen.holders.is_empty() && seen.queue.is_empty(), "{what}: {seen:?}");
+}
+
+/// The server says what it is asked, word by word, so that it can be asked the same once more.
+struct Copies(TcpStream);
+
+impl Copies {
+    async fn of(server: &OwnServer) -> Self {
+        let mut stream = TcpStream::connect(("127.0.0.1", server.port())).await.unwrap();
+        stream.write_all(b"MONITOR\r\n").await.unwrap();
+        let mut confirmed = [0; 5];
+        stream.read_exact(&mut confirmed).await.unwrap();
+        Self(stream)
+    }
+
+    /// The scripts that were called since the last time.
+    async fn take(&mut self) -> Vec<Vec<String>> {
+        let (mut text, mut buffer) = (String::new(), vec![0; 1 << 20]);
+        let quiet = Duration::from_millis(100);
+        while let Ok(Ok(length @ 1..)) = tokio::time::timeout(quiet, self.0.read(&mut buffer)).await {
+            text.push_str(&String::from_utf8_lossy(&buffer[..length]));
+        }
+        let words = |line: &str| line.split('"').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+        let scripts = text.lines().filter(|line| !line.contains(" lua]")).map(words);
+        scripts
+            .filter(|words| words.first().is_some_and(|word| word.eq_ignore_ascii_case("EVALSHA")))
+            .collect()
+    }
+}
+
+async fn send(server: &OwnServer, words: &[String]) {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    server.ask::<redis::Value>(&words).await.expect("a script may come twice");
+}
+
+/// A client that loses every answer from here on, and has `future` going: it is dropped when the server has seen its request.
+async fn unanswered<T>(
+    proxy: &Proxy,
+    copies: &mut Copies,
+    future: impl Future<Output = T>,
+) -> Vec<Vec<String>> {
+    copies.take().await;
+    proxy.set(Line::Deaf);
+    let seen = tokio::select! {
+        _ = future => panic!("there is no answer"),
+        seen = copies.take() => seen,
+    };
+    proxy.set(Line::Open);
+    assert!(!seen.is_empty(), "the server was asked");
+    seen
+}
+
+async fn through(server: &OwnServer, lease: Duration) -> (Proxy, RedisEngine) {
+    let host = Host { name: "127.0.0.1".to_owned(), port: Some(server.port()) };
+    let proxy = Proxy::before(&[host]).await;
+    let port = proxy.hosts()[0].port.unwrap();
+    let options = ylock_engine_redis::RedisOptions::new("127.0.0.1", port)
+        .with_lease(lease)
+        .with_connect_timeout(Duration::from_millis(300))
+        .with_request_timeout(lease / 4);
+    (proxy, RedisEngine::connect(&options).await.unwrap())
+}
+
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_grant_that_a_release_handed_on_is_not_believed_for_longer_than_the_server_keeps_it() {
+    let server = OwnServer::start(Disk::Nothing).await;
+    let (one, two) = (engine(&server, LEASE).await, engine(&server, LEASE).await);
+    let (first, next) = (request(&one, Mode::Write, LEASE), request(&one, Mode::Write, LEASE));
+    acquire(&one, &first).await;
+    release(&one, &first, Some(&next)).await;
+    // The answer is lost, or the process is paused: the question comes late.
+    tokio::time::sleep(LEASE * 4 / 5).await;
+    let mine = acquire(&one, &next).await;
+    let theirs = acquire(&two, &request(&two, Mode::Write, LEASE)).await;
+    let (now, end) = (two.environment().now(), valid_until(mine.sent, mine.lease));
+    assert!(end <= now, "two hold for {:?}", end.since(now));
+    assert!(now < valid_until(theirs.sent, theirs.lease));
+}
+
+/// The same by what users hold: nothing but answers is lost, for less than a lease.
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn two_guards_are_never_valid_at_once_when_answers_are_lost() {
+    let (server, lease) = (OwnServer::start(Disk::Nothing).await, Duration::from_secs(6));
+    let (proxy, engine) = through(&server, lease).await;
+    let options = Options::default().with_lease(lease).with_hand_over(HandOver::up_to(0, Duration::ZERO));
+    let (one, two) = (Ylock::new(engine).with_options(options), client(&server, lease).await);
+    let first = one.locks("users").write("alice").await.unwrap();
+    let locks = one.locks("users");
+    let second = tokio::spawn(async move { locks.write("alice").await });
+    until("it waits here", async || one.keys_in_use() == 1).await;
+    let since = Instant::now();
+    proxy.set(Line::Deaf);
+    drop(first);
+    let locks = two.locks("users");
+    let third = tokio::spawn(async move { locks.write("alice").await });
+    tokio::time::sleep((lease * 74 / 100).saturating_sub(since.elapsed())).await;
+    proxy.set(Line::Open);
+    // Either order will do. Whoever is first holds on, and the other one must not get in.
+    let (mut second, mut third) = (second, third);
+    let (guard, other) = within("one of them gets in", async {
+        tokio::select! {
+            guard = &mut second => (guard.unwrap(), third),
+            guard = &mut third => (guard.unwrap(), second),
+        }
+    })
+    .await;
+    let (guard, since) = (guard.expect("the outage was short"), Instant::now());
+    while since.elapsed() < lease {
+        assert!(!(guard.is_valid() && other.is_finished()), "two hold after {:?}", since.elapsed());
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    drop(guard);
+    drop(within("the other one gets in", other).await.unwrap().expect("the outage was short"));
+}
+
+/// A question prolongs the lease, whichever request let its acquisition in.
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_question_of_one_that_is_inside_prolongs_its_lease() {
+    let server = OwnServer::start(Disk::Nothing).await;
+    let (one, two) = (engine(&server, LEASE).await, engine(&server, LEASE).await);
+    let first = request(&one, Mode::Write, LEASE);
+    let mut tries = request(&two, Mode::Write, LEASE);
+    tries.patience = Patience::Try;
+    let since = Instant::now();
+    let token = acquire(&one, &first).await.token;
+    while since.elapsed() < LEASE * 2 {
+        tokio::time::sleep(LEASE / 4).await;
+        assert_eq!(acquire(&one, &first).await.token, token, "it is the same grant");
+        assert!(two.acquire(&tries).await.unwrap().is_none(), "after {:?}", since.elapsed());
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_late_copy_of_a_release_lets_nobody_in_whom_it_took_along() {
+    let server = OwnServer::start(Disk::Nothing).await;
+    let (proxy, one) = through(&server, LEASE * 4).await;
+    let (first, next) = (request(&one, Mode::Write, LEASE * 4), request(&one, Mode::Write, LEASE * 4));
+    acquire(&one, &first).await;
+    let mut copies = Copies::of(&server).await;
+    let seen = unanswered(&proxy, &mut copies, one.release(&first.key, first.id, Some(&next))).await;
+    // The keeper tries again, this time with an answer; the one that followed works, and gives back.
+    release(&one, &first, Some(&next)).await;
+    acquire(&one, &next).await;
+    release(&one, &next, None).await;
+    for words in &seen {
+        send(&server, words).await;
+    }
+    nobody_is_there(&engine(&server, LEASE).await, "a copy of the release").await;
+    assert_eq!(one.in_memory(), [("acquisitions", 0)]);
+}
+
+/// On each way in: a free lock, one that is held, and one with a queue.
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_late_copy_of_a_question_lets_nobody_in_who_was_undone() {
+    let server = OwnServer::start(Disk::Nothing).await;
+    let lease = LEASE * 4;
+    let two = engine(&server, lease).await;
+    for was_held in [false, true] {
+        for is_held in [false, true] {
+            let (proxy, one) = through(&server, lease).await;
+            let (mine, theirs) = (request(&one, Mode::Write, lease), request(&two, Mode::Read, lease));
+            if was_held {
+                acquire(&two, &theirs).await;
+            }
+            let mut copies = Copies::of(&server).await;
+            let seen = unanswered(&proxy, &mut copies, one.acquire(&mine)).await;
+            // The next question is answered. What became of the first one is not known for all that.
+            if !was_held {
+                acquire(&one, &mine).await;
+            }
+            release(&one, &mine, None).await;
+            if was_held {
+                release(&two, &theirs, None).await;
+            }
+            let other = request(&two, Mode::Read, lease);
+            if is_held {
+                acquire(&two, &other).await;
+            }
+            for words in &seen {
+                send(&server, words).await;
+            }
+            if is_held {
+                let seen = two.inspect(&other.key).await.unwrap();
+                assert!(seen.queue.is_empty() && seen.holders.len() == 1, "{was_held} {is_held}: {seen:?}");
+                release(&two, &other, None).await;
+            }
+            nobody_is_there(&two, &format!("a copy of the question, {was_held} {is_held}")).await;
+        }
+    }
+}
+
+/// Of renewals, releases and questions of one that has long gone, whose answers all came: the network does not repeat what was
+/// answered, but a copy that was lost on its way may be sent again by nobody, so each must at least be harmless while others hold.
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn late_copies_of_renewals_and_releases_disturb_nobody() {
+    let (server, lease) = (OwnServer::start(Disk::Nothing).await, LEASE * 4);
+    let (one, two) = (engine(&server, lease).await, engine(&server, lease).await);
+    let (mine, next) = (request(&one, Mode::Read, lease), request(&one, Mode::Write, lease));
+    let grant = acquire(&one, &mine).await;
+    let mut copies = Copies::of(&server).await;
+    for next in [Some(next.clone()), None] {
+        let answer = one.renew(&[Holding { grant: grant.clone(), next }]).await.remove(0).unwrap();
+        assert!(matches!(answer, Renewal::Renewed { .. }));
+    }
+    release(&one, &mine, None).await;
+    let seen = copies.take().await;
+    assert_eq!(seen.len(), 3);
+    let other = request(&two, Mode::Write, lease);
+    let theirs = acquire(&two, &other).await;
+    for words in &seen {
+        send(&server, words).await;
+    }
+    let shown = two.inspect(&other.key).await.unwrap();
+    assert!(
+        shown.queue.is_empty() && shown.holders.len() == 1 && shown.holders[0].id == other.id,
+        "{shown:?}"
+    );
+    let answer = two.renew(&[Holding { grant: theirs, next: None }]).await.remove(0).unwrap();
+    assert!(matches!(answer, Renewal::Renewed { contended: false, .. }), "{answer:?}");
+}
+
+/// Nobody waits for it: it is given back, and for good.
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_message_about_a_grant_that_nobody_waits_for_undoes_it() {
+    let (server, lease) = (OwnServer::start(Disk::Nothing).await, Duration::from_secs(30));
+    let (one, two) = (engine(&server, lease).await, engine(&server, lease).await);
+    let (mine, theirs) = (request(&one, Mode::Write, lease), request(&two, Mode::Write, lease));
+    acquire(&two, &theirs).await;
+    let mut copies = Copies::of(&server).await;
+    let asked = tokio::time::timeout(Duration::from_millis(300), one.acquire(&mine)).await;
+    assert!(asked.is_err(), "it waits");
+    release(&one, &mine, None).await;
+    // Later than anybody remembers: the marks are gone.
+    let keys: Vec<String> = server.ask(&["KEYS", "ylock:*"]).await.unwrap();
+    let fields: Vec<String> = server.ask(&["HKEYS", &keys[0]]).await.unwrap();
+    for field in fields.iter().filter(|field| field.starts_with("x:")) {
+        server.command(&["HDEL", &keys[0], field]).await;
+    }
+    let question = copies.take().await.remove(0);
+    send(&server, &question).await;
+    release(&two, &theirs, None).await;
+    until("it is given back", async || two.inspect(&mine.key).await.unwrap().holders.is_empty()).await;
+    send(&server, &question).await;
+    nobody_is_there(&two, "another copy").await;
+}
+
+/// An outage that is shorter than a lease; the lock is given back meanwhile.
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_waiter_gets_in_after_an_outage_that_is_shorter_than_its_lease() {
+    let (server, lease) = (OwnServer::start(Disk::Nothing).await, Duration::from_secs(6));
+    let (proxy, engine) = through(&server, lease).await;
+    let one = Ylock::new(engine).with_options(Options::default().with_lease(lease));
+    for line in [Line::Deaf, Line::Dead, Line::Cut] {
+        let two = client(&server, lease).await;
+        let guard = within("it gets in", two.locks("users").write("alice")).await.unwrap();
+        let locks = one.locks("users");
+        let waiting = tokio::spawn(async move { locks.write("alice").await });
+        until("it waits", async || waiters(&two).await == 1).await;
+        let since = Instant::now();
+        proxy.set(line);
+        // Its lease here ends before it hears of it.
+        tokio::time::sleep(lease / 20).await;
+        drop(guard);
+        tokio::time::sleep((lease * 9 / 10).saturating_sub(since.elapsed())).await;
+        proxy.set(Line::Open);
+        let guard = within("an answer", waiting).await.unwrap();
+        assert!(guard.unwrap().is_valid(), "{line:?}");
+        until("it is free", async || two.locks("users").try_write("alice").await.unwrap().is_some()).await;
+    }
+}
