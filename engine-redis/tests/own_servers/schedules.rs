@@ -111,8 +111,8 @@ async fn through(server: &OwnServer, lease: Duration) -> (Proxy, RedisEngine) {
     let port = proxy.hosts()[0].port.unwrap();
     let options = ylock_engine_redis::RedisOptions::new("127.0.0.1", port)
         .with_lease(lease)
-        .with_connect_timeout(Duration::from_millis(300))
-        .with_request_timeout(lease / 4);
+        .with_connect_timeout(Duration::from_millis(150))
+        .with_request_timeout(lease / 20);
     (proxy, RedisEngine::connect(&options).await.unwrap())
 }
 
@@ -144,10 +144,16 @@ async fn two_guards_are_never_valid_at_once_when_answers_are_lost() {
     let first = one.locks("users").write("alice").await.unwrap();
     let locks = one.locks("users");
     let second = tokio::spawn(async move { locks.write("alice").await });
-    until("it waits here", async || one.keys_in_use() == 1).await;
+    until("it waits here", async || one.usage().iter().any(|group| group.waiting() == 1)).await;
     let since = Instant::now();
     proxy.set(Line::Deaf);
+    let owner = first.owner();
     drop(first);
+    until("it is handed on", async || {
+        let seen = two.inspect("users", "alice").await.unwrap();
+        seen.holders.first().is_some_and(|holder| holder.owner != owner)
+    })
+    .await;
     let locks = two.locks("users");
     let third = tokio::spawn(async move { locks.write("alice").await });
     tokio::time::sleep((lease * 74 / 100).saturating_sub(since.elapsed())).await;
@@ -304,6 +310,79 @@ async fn a_message_about_a_grant_that_nobody_waits_for_undoes_it() {
     until("it is given back", async || two.inspect(&mine.key).await.unwrap().holders.is_empty()).await;
     send(&server, &question).await;
     nobody_is_there(&two, "another copy").await;
+}
+
+/// The first question gets no answer, the second one finds the lock held.
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_late_copy_of_a_question_lets_nobody_in_who_only_tried() {
+    let (server, lease) = (OwnServer::start(Disk::Nothing).await, LEASE * 4);
+    let two = engine(&server, lease).await;
+    let (proxy, one) = through(&server, lease).await;
+    let (mut tries, theirs) = (request(&one, Mode::Write, lease), request(&two, Mode::Write, lease));
+    tries.patience = Patience::Try;
+    acquire(&two, &theirs).await;
+    let mut copies = Copies::of(&server).await;
+    proxy.set(Line::Deaf);
+    let answer = async {
+        let seen = copies.take().await;
+        proxy.set(Line::Open);
+        seen
+    };
+    let (tried, seen) = within("an answer", async { tokio::join!(one.acquire(&tries), answer) }).await;
+    assert!(tried.unwrap().is_none() && !seen.is_empty());
+    assert_eq!(one.in_memory(), [("acquisitions", 0)]);
+    release(&two, &theirs, None).await;
+    for words in &seen {
+        send(&server, words).await;
+    }
+    nobody_is_there(&two, "a copy of the question").await;
+}
+
+/// The message comes at once, and the process does not run: what it then believes is what the server does, or it asks again.
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_message_that_is_read_late_is_believed_for_as_long_as_the_server_keeps_the_grant() {
+    let server = OwnServer::start(Disk::Nothing).await;
+    let (one, two) = (engine(&server, LEASE).await, engine(&server, LEASE).await);
+    for (pause, is_new) in [(LEASE / 2, false), (LEASE * 3 / 2, true)] {
+        let (mine, theirs) = (request(&one, Mode::Write, LEASE), request(&two, Mode::Write, LEASE));
+        acquire(&two, &theirs).await;
+        let mut waiting = std::pin::pin!(one.acquire(&mine));
+        let asked = tokio::time::timeout(LEASE / 4, &mut waiting).await;
+        assert!(asked.is_err(), "it waits");
+        let before = one.environment().now();
+        release(&two, &theirs, None).await;
+        // Nobody polls it.
+        tokio::time::sleep(pause).await;
+        let grant = within("an answer", waiting).await.unwrap().expect("granted");
+        assert_eq!(grant.sent > before, is_new, "after {pause:?}");
+        assert!(one.environment().now() < valid_until(grant.sent, LEASE), "after {pause:?} it is over");
+        release(&one, &mine, None).await;
+    }
+}
+
+/// It was long on its way: the grant that it is about has ended, another client holds, and the waiter has asked since.
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_message_about_an_earlier_grant_is_not_believed() {
+    let server = OwnServer::start(Disk::Nothing).await;
+    let lease = LEASE * 4;
+    let (one, two) = (engine(&server, lease).await, engine(&server, lease).await);
+    let (mine, theirs) = (request(&one, Mode::Write, lease), request(&two, Mode::Write, lease));
+    let held = acquire(&two, &theirs).await;
+    let mut waiting = std::pin::pin!(one.acquire(&mine));
+    assert!(tokio::time::timeout(LEASE / 4, &mut waiting).await.is_err(), "it waits");
+    let keys: Vec<String> = server.ask(&["KEYS", "ylock:*"]).await.unwrap();
+    let fields: std::collections::HashMap<String, String> = server.ask(&["HGETALL", &keys[0]]).await.unwrap();
+    let id = fields.keys().find_map(|field| field.strip_prefix("a:")).unwrap();
+    let (_, channel) = fields[&format!("o:{id}")].split_once(' ').unwrap();
+    let message = format!("{id} {} 0 {}", held.token.unwrap().get() - 1, keys[0]);
+    let heard: i64 = server.ask(&["PUBLISH", &format!("ylock:{channel}"), &message]).await.unwrap();
+    assert_eq!(heard, 1);
+    assert!(tokio::time::timeout(LEASE / 4, &mut waiting).await.is_err(), "it still waits");
+    release(&two, &theirs, None).await;
+    assert!(within("it gets in", waiting).await.unwrap().expect("granted").token > held.token);
 }
 
 /// An outage that is shorter than a lease; the lock is given back meanwhile.

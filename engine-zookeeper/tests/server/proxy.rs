@@ -58,6 +58,7 @@ impl Proxy {
     }
 
     /// How many requests are kept back.
+    #[allow(dead_code, reason = "each of the tests that share this uses a part of it")]
     pub(crate) fn kept(&self) -> usize {
         self.kept.load(Ordering::SeqCst)
     }
