@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use tokio::time::timeout;
 
 use crate::mode::Mode;
 use crate::options::Options;
@@ -144,12 +145,14 @@ async fn goes_wrong(here: &Client, there: &Client, number: usize) {
     let locks = here.locks(here.stage().group());
     let (name, held) = (format!("name {number}"), held_name(number));
     let polls = 1 + number / 8 % 6;
+    // A waiter may have nothing to wake it before its turn.
+    let patience = here.stage().harness().trip() / 20;
     match number % 8 {
         0 => drop(poll_times(polls, locks.write(name)).await),
-        1 => drop(poll_times(polls, locks.read(held)).await),
-        2 => drop(poll_times(polls, locks.write(held)).await),
+        1 => drop(timeout(patience, poll_times(polls, locks.read(held))).await),
+        2 => drop(timeout(patience, poll_times(polls, locks.write(held))).await),
         3 => drop(locks.try_write(held).await),
-        4 => drop(locks.write_within(held, here.stage().harness().trip() / 20).await),
+        4 => drop(locks.write_within(held, patience).await),
         5 => {
             if let Ok(guard) = locks.write(name).await {
                 drop(poll_times(polls, guard.downgrade()).await);
