@@ -145,7 +145,7 @@ async fn goes_wrong(here: &Client, there: &Client, number: usize) {
     let locks = here.locks(here.stage().group());
     let (name, held) = (format!("name {number}"), held_name(number));
     let polls = 1 + number / 8 % 6;
-    // A waiter may have nothing to wake it before its turn.
+    // A waiter may have nothing to wake it before its turn, and a renewal whose answer got lost comes again much later.
     let patience = here.stage().harness().trip() / 20;
     match number % 8 {
         0 => drop(poll_times(polls, locks.write(name)).await),
@@ -155,12 +155,12 @@ async fn goes_wrong(here: &Client, there: &Client, number: usize) {
         4 => drop(locks.write_within(held, patience).await),
         5 => {
             if let Ok(guard) = locks.write(name).await {
-                drop(poll_times(polls, guard.downgrade()).await);
+                drop(timeout(patience, poll_times(polls, guard.downgrade())).await);
             }
         }
         6 => {
             if let Ok(guard) = locks.read(name).await {
-                drop(poll_times(polls, guard.unlock()).await);
+                drop(timeout(patience, poll_times(polls, guard.unlock())).await);
             }
         }
         _ => {
