@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use support::{Asked, Notes};
 use tokio::time::{Instant, sleep, timeout};
-use ylock_core::testkit::{Call, Faulty, Outage, eventually, poll_once};
+use ylock_core::testkit::{Call, Faulty, LosesReplies, Outage, eventually, poll_once};
 use ylock_core::{Error, ErrorKind, Fairness, Guard, LossReason, MemoryStore, Mode, Options, Ylock};
 
 const SOON: Duration = Duration::from_secs(1);
@@ -116,4 +116,13 @@ async fn an_announcement_that_fails_does_not_keep_a_writer_from_becoming_a_reade
     assert_eq!(notes.renewals().last().unwrap().grant.mode, Mode::Read);
     drop(reader);
     drop(timeout(SOON, writer).await.expect("granted soon").unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_downgrade_whose_answer_got_lost_is_repeated_soon_however_long_the_lease_is() {
+    let (store, lost) = (MemoryStore::new(), Arc::new(LosesReplies::of(Call::Renew, 1)));
+    let ylock = Ylock::over(Faulty::over(Arc::new(store.engine()), &lost));
+    let guard = ylock.lock("group", "name").with_options(lasting(DAY)).write().await.unwrap();
+    let reader = timeout(SOON * 2, guard.downgrade()).await.expect("shown soon").unwrap();
+    assert!(reader.is_valid() && lost.left() == 0);
 }

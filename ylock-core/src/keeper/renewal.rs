@@ -21,6 +21,8 @@ const RENEWALS: u32 = 3;
 /// After a renewal that failed, the next try comes this part of the lease after that one began, or at once if it took longer: a lease
 /// has room for a few requests that nobody answers, and none for pauses between them.
 const RETRY_PART: u32 = 12;
+/// However long the lease is: somebody may wait for a downgrade or a look, and a long lease would keep readers out for hours.
+const LONGEST_RETRY: Duration = Duration::from_secs(1);
 /// So many stale moments are not worth a look at all of them.
 const STALE: usize = 256;
 /// The most grants in one call of the engine: a bound on what one slow call can delay.
@@ -254,7 +256,8 @@ impl Entry {
             Err(error) => {
                 tracing::debug!(key = ?context.key, %error, "a renewal failed; it is tried again until the lease ends");
                 granted.announces = false;
-                let retry = asked.plus(granted.grant.lease / RETRY_PART).max(context.now());
+                let pause = (granted.grant.lease / RETRY_PART).min(LONGEST_RETRY);
+                let retry = asked.plus(pause).max(context.now());
                 granted.schedule(retry.min(granted.validity.until()), effects);
             }
         }
