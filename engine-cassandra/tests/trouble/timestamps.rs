@@ -25,7 +25,7 @@ impl Coordinators {
         // Makes the keyspace.
         cluster::client().await.close().await;
         let nodes = std::env::var("YLOCK_TEST_CASSANDRA").expect("names the nodes");
-        let nodes: Vec<SocketAddr> = nodes.split(',').map(|node| node.parse().unwrap()).collect();
+        let nodes: Vec<SocketAddr> = nodes.split(',').map(address).collect();
         let session = SessionBuilder::new().known_nodes_addr(&nodes).build().await.unwrap();
         let table =
             "CREATE TABLE IF NOT EXISTS ylock_engine_test.timestamps (name text PRIMARY KEY, value text)";
@@ -71,6 +71,11 @@ impl Coordinators {
         eventually(Duration::from_secs(60), "a quorum answers", answered).await;
         shown.lock().unwrap().is_some()
     }
+}
+
+/// `host:port`, or a host that listens where Cassandra does by itself.
+fn address(node: &str) -> SocketAddr {
+    node.parse().unwrap_or_else(|_| SocketAddr::new(node.parse().expect("an address"), 9042))
 }
 
 /// Node 1 alone has the first copy, which ends while it is down; a quorum has the second one, which lives for minutes. With one
