@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
+use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
 use ylock_core::engine::{
     AcquisitionId, Engine, Grant, Holder, Holding, Inspection, LossReason, Meter, Patience, Release, Renewal,
@@ -24,7 +25,7 @@ use crate::driver::Table;
 use crate::options::{CassandraOptions, Clock, Protocol};
 use crate::seats::Seats;
 
-/// The most requests that one call of `renew` or `close` has on their way at once.
+/// The most requests that one call of `close` has on their way at once.
 const CONCURRENT: usize = 64;
 /// How long a request to give up a lock is kept, in leases of the holder: it is found at the next renewal.
 const REVOKE_LEASES: u32 = 2;
@@ -185,7 +186,9 @@ impl Engine for CassandraEngine {
                 None => Ok(Renewal::Lost(LossReason::Gone)),
             }
         });
-        stream::iter(renewals).buffered(CONCURRENT).collect().await
+        // All at once: were there a limit, a few that the store is slow for would keep others from beginning until their leases are
+        // over. The caller says how many there are.
+        join_all(renewals).await
     }
 
     async fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
