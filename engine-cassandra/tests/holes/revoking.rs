@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ylock_core::engine::{AcquisitionId, Engine, Grant, Holding, Patience, Renewal, Request};
+use ylock_core::engine::{AcquisitionId, Engine, Grant, Holding, Patience, Release, Renewal, Request};
 use ylock_core::environment::Environment;
 use ylock_core::{ErrorKind, LossReason};
 use ylock_engine_cassandra::CassandraEngine;
@@ -159,6 +159,30 @@ async fn those_who_wait_beside_a_revoked_holder_go_on_waiting() {
             assert!(!answer.as_ref().is_err_and(|error| error.kind() == ErrorKind::Lost), "{answer:?}");
             answer.unwrap();
         }
+    })
+    .await;
+}
+
+/// Whoever cannot go on under another name gives back what it has under the old one.
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_cannot_shed_a_revocation_is_given_back() {
+    bounded(async {
+        let stage = Stage::new();
+        let (engine, request) = stage.contestant();
+        let (fake, world, key) = (Arc::clone(&stage.fake), Arc::clone(&stage.world), stage.key.clone());
+        let is_done = AtomicBool::new(false);
+        stage.fake.plan(move |slot, write| {
+            if write.row.state == State::Claimed && !is_done.swap(true, Ordering::Relaxed) {
+                let stamp = i64::try_from(write.claim.unwrap().claim.token.get()).unwrap();
+                fake.ask_to_give_up(&key, slot, write.row.acquisition, stamp, 600);
+                // Its own token is now too far ahead of its clock for another one.
+                world.step(-4 * 24 * 60 * 60 * 1_000_000);
+            }
+            Fate::Arrives
+        });
+        assert_eq!(engine.acquire(&request).await.unwrap_err().kind(), ErrorKind::Unexpected);
+        assert_eq!(engine.release(&stage.key, request.id, None).await.unwrap(), Release::Released);
+        assert_eq!(stage.states(), [State::Idle]);
     })
     .await;
 }

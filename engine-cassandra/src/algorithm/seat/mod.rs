@@ -104,8 +104,10 @@ impl Seat {
         self.decide(|client, inner| {
             let row = inner.written.own_row(request)?;
             let acquisition = AcquisitionId::new(&*client.environment);
+            inner.written.overwrite(client, Row { acquisition, ..row }, None)?;
+            // Not before that is decided: where it fails, the row goes on under the old name, and is left under it.
             inner.written.rename(request.id, acquisition);
-            inner.written.overwrite(client, Row { acquisition, ..row }, None)
+            Ok(())
         })?;
         self.arrive().await.map(drop)
     }
