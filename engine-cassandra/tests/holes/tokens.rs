@@ -1,7 +1,7 @@
 //! Tokens that are never out of sight.
 
 use ylock_core::ErrorKind;
-use ylock_core::engine::Engine;
+use ylock_core::engine::{Engine, Release};
 use ylock_engine_cassandra::algorithm::store::State;
 
 use crate::fake::Fate;
@@ -78,6 +78,25 @@ async fn a_token_whose_release_got_lost_is_saved_by_the_next_write() {
         stage.fake.plan(|_, _| Fate::Arrives);
         engine.acquire(&stage.again(&request)).await.unwrap().unwrap();
         assert_eq!(stage.fake.seen(&stage.key).last_write, first.token);
+    })
+    .await;
+}
+
+/// That there is no token for whoever comes next must not keep the lock from those elsewhere.
+#[tokio::test(start_paused = true)]
+async fn a_release_needs_no_token_for_the_next_one() {
+    bounded(async {
+        let stage = Stage::new();
+        let (engine, request) = stage.contestant();
+        engine.acquire(&request).await.unwrap().unwrap();
+        stage.world.step(-4 * DAY);
+        let next = stage.again(&request);
+        assert_eq!(engine.release(&stage.key, request.id, Some(&next)).await.unwrap(), Release::Released);
+        assert_eq!(stage.states(), [State::Waiting]);
+        // Who comes next is told why it cannot enter.
+        assert_eq!(engine.acquire(&next).await.unwrap_err().kind(), ErrorKind::Unexpected);
+        assert_eq!(engine.release(&stage.key, next.id, None).await.unwrap(), Release::Released);
+        assert_eq!(stage.states(), [State::Idle]);
     })
     .await;
 }

@@ -188,7 +188,11 @@ impl Seat {
                 return Ok(inner.written.leaving == Some(id));
             };
             inner.written.leaving = Some(id);
-            inner.written.overwrite(client, row, None).map(|()| true)
+            inner.written.overwrite(client, row.clone(), None).or_else(|_| {
+                // There is no token for who comes next. That is no reason to stay: it is told when it claims.
+                inner.written.overwrite(client, Row { state: State::Waiting, ..row }, None)
+            })?;
+            Ok(true)
         })?;
         if was_there {
             self.arrive().await?;
