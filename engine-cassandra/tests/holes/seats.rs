@@ -151,3 +151,22 @@ async fn a_try_at_a_held_name_writes_nothing() {
     })
     .await;
 }
+
+/// What was never acknowledged may be there all the same.
+#[tokio::test(start_paused = true)]
+async fn closing_removes_a_row_of_which_nobody_has_heard() {
+    bounded(async {
+        let stage = Stage::new();
+        let (engine, request) = stage.contestant();
+        tokio::time::sleep(LEASE * 10).await;
+        stage.fake.plan(|_, _| Fate::ArrivesUnheard);
+        let acquiring = tokio::time::timeout(LEASE / 10, engine.acquire(&request)).await;
+        assert!(acquiring.is_err(), "nobody has heard of its claim");
+        stage.fake.plan(|_, _| Fate::IsLate);
+        engine.release(&stage.key, request.id, None).await.unwrap_err();
+        assert_eq!(stage.states(), [State::Claimed]);
+        engine.close().await.unwrap();
+        assert!(stage.rows().is_empty(), "{:?}", stage.rows());
+    })
+    .await;
+}

@@ -218,10 +218,11 @@ impl Seat {
         written.row().is_none() || (written.is_acknowledged() && !written.has_unsaved_token())
     }
 
-    /// When the servers have forgotten what was written last, if it was not rewritten.
-    fn expired_at(&self) -> Moment {
+    /// Whether the servers have forgotten what was written last. Of what nobody has heard it is not known when it was sent.
+    fn has_expired(&self) -> bool {
         let written = &self.inner().written;
-        written.sent().plus(Duration::from_secs(u64::from(written.row_ttl())) + self.client.max_clock_skew)
+        let ttl = Duration::from_secs(u64::from(written.row_ttl())) + self.client.max_clock_skew;
+        written.is_acknowledged() && written.sent().plus(ttl) <= self.client.now()
     }
 
     /// Removes the row, unless it has expired by itself, or is the only place where a used token is known to be.
@@ -233,7 +234,7 @@ impl Seat {
             }
             self.client.stamps.next(&*self.client.environment)
         };
-        if self.expired_at() <= self.client.now() {
+        if self.has_expired() {
             return Ok(());
         }
         self.client.store.erase(&self.key, self.client.slot, stamp).await
