@@ -130,3 +130,33 @@ fn those_who_waited_in_a_runtime_that_has_ended_stand_in_nobodys_way() {
         }
     });
 }
+
+/// A current-thread runtime that is not polled has not ended. What stands still in it is its own: whoever makes connections there.
+#[test]
+#[ignore = "needs cassandra: run `cargo xtask test`"]
+fn connections_that_a_runtime_that_stands_still_has_begun_to_make_keep_nobody_waiting() {
+    let (first, second) = (runtime(), runtime());
+    let still = Builder::new_current_thread().enable_all().build().unwrap();
+    let ylock = first.block_on(cluster::client());
+    let locks = ylock.locks(cluster::group());
+    drop(first);
+    still.block_on(async {
+        let locks = locks.clone();
+        tokio::spawn(async move { locks.write("still").await.map(drop) });
+        // It begins, and does not get far: connecting takes some trips.
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+    });
+    second.block_on(async {
+        let guard = within(SOON * 5, "a lock", locks.write("other")).await.unwrap();
+        assert_eq!(within(SOON, "given back", guard.unlock()).await.unwrap(), Unlocked::Released);
+    });
+    // The one that was left behind finds what others have made.
+    still.block_on(async {
+        let guard = within(SOON * 5, "a lock", locks.write("again")).await.unwrap();
+        drop(guard);
+        within(SOON * 5, "closed", ylock.close()).await;
+    });
+    drop(still);
+}

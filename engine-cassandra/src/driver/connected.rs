@@ -3,14 +3,15 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use scylla::client::session::Session;
 use tokio::sync::{Mutex, oneshot};
 use ylock_core::Result;
-use ylock_core::environment::Environment;
+use ylock_core::environment::{Environment, Moment};
 
 use super::errors::connect;
 use super::hedges::Hedges;
@@ -19,6 +20,9 @@ use super::session;
 use super::statements::{Reads, Statements};
 use crate::options::{CassandraOptions, SchemaMode};
 use crate::schema;
+
+/// How often whoever makes a session notes that it goes on. A request takes longer than this.
+const TICK: Duration = Duration::from_millis(10);
 
 /// A session, and what was prepared with it.
 pub(super) struct Connected {
@@ -34,10 +38,19 @@ pub(super) struct Connected {
 pub(super) struct Connection {
     how: How,
     present: RwLock<Arc<Connected>>,
-    /// Whoever makes the next session. If its runtime ends in the middle, the next one begins anew.
-    making: Mutex<()>,
+    /// Whoever makes the next session. If its runtime ends in the middle, the next one begins anew; if it stands still, it is left behind
+    /// with its `Making`.
+    making: RwLock<Arc<Making>>,
     /// Requests of earlier sessions.
     requests: AtomicU64,
+}
+
+/// The making of one session.
+#[derive(Debug, Default)]
+struct Making {
+    turn: Mutex<()>,
+    /// When whoever has the turn was last polled.
+    polled: std::sync::Mutex<Moment>,
 }
 
 /// What every session of a client is made with.
@@ -62,7 +75,7 @@ impl Connection {
         Ok(Self {
             how,
             present: RwLock::new(Arc::new(present)),
-            making: Mutex::default(),
+            making: RwLock::default(),
             requests: AtomicU64::new(0),
         })
     }
@@ -94,8 +107,27 @@ impl Connection {
         self.how.hedges.count()
     }
 
+    /// In turn, and not for ever: who has it may be a task of a runtime that stands still.
     async fn make(&self) -> Result<Arc<Connected>> {
-        let _making = self.making.lock().await;
+        let How { options, environment, .. } = &self.how;
+        let patience = options.request_timeout();
+        loop {
+            let making = Arc::clone(&self.making.read().unwrap_or_else(PoisonError::into_inner));
+            let turn = session::within(&**environment, patience, making.turn.lock()).await;
+            if turn.is_some() {
+                return making.watched(&**environment, self.make_in_turn()).await;
+            }
+            if environment.now().since(making.polled()) < patience {
+                return Err(connect::too_slow("the connections are still being made anew", options));
+            }
+            let mut present = self.making.write().unwrap_or_else(PoisonError::into_inner);
+            if Arc::ptr_eq(&present, &making) {
+                *present = Arc::default();
+            }
+        }
+    }
+
+    async fn make_in_turn(&self) -> Result<Arc<Connected>> {
         let present = self.last();
         if present.is_alive() {
             return Ok(present);
@@ -105,6 +137,23 @@ impl Connection {
         self.requests.fetch_add(present.requests(), Ordering::Relaxed);
         *self.present.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&made);
         Ok(made)
+    }
+}
+
+impl Making {
+    /// The outcome of the work, which is noted to be polled, at least as often as somebody else may look.
+    async fn watched<T>(&self, environment: &dyn Environment, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        loop {
+            *self.polled.lock().unwrap_or_else(PoisonError::into_inner) = environment.now();
+            if let Some(outcome) = session::within(environment, TICK, work.as_mut()).await {
+                return outcome;
+            }
+        }
+    }
+
+    fn polled(&self) -> Moment {
+        *self.polled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
