@@ -1,5 +1,6 @@
 //! Holders that lose what they hold.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use ylock_core::engine::{Engine, Holding, Release, Renewal};
@@ -160,6 +161,43 @@ async fn a_renewal_does_not_bring_back_what_a_release_has_ended() {
         let (renewed, released) = tokio::join!(renewing, releasing);
         assert_eq!((renewed, released), (Renewal::Lost(LossReason::Gone), Release::Released));
         assert_eq!(stage.states(), [State::Idle]);
+    })
+    .await;
+}
+
+/// The place behind a grant that has lapsed went with it: giving it up must not bring the holder's row back beside somebody else.
+#[tokio::test(start_paused = true)]
+async fn a_place_behind_a_lapsed_grant_is_given_up_without_a_write() {
+    bounded(async {
+        let stage = Stage::new();
+        let (engine, request) = stage.contestant();
+        let grant = engine.acquire(&request).await.unwrap().unwrap();
+        let next = stage.again(&request);
+        let holdings = [Holding { grant, next: Some(next.clone()) }];
+        assert!(matches!(engine.renew(&holdings).await[0], Ok(Renewal::Renewed { .. })));
+        tokio::time::sleep(LEASE * 2).await;
+        let (other, theirs) = stage.contestant();
+        other.acquire(&theirs).await.unwrap().unwrap();
+        assert_eq!(engine.release(&stage.key, next.id, None).await.unwrap(), Release::WasGone);
+        let [row] = &stage.rows()[..] else { panic!("not one row: {:?}", stage.rows()) };
+        assert_eq!(row.acquisition, theirs.id);
+    })
+    .await;
+}
+
+/// Its row is still there, but a write that is sent now could arrive when it is not.
+#[tokio::test(start_paused = true)]
+async fn a_renewal_that_begins_too_late_is_a_loss_and_writes_nothing() {
+    bounded(async {
+        let stage = Stage::new();
+        let (engine, request) = stage.contestant();
+        let grant = engine.acquire(&request).await.unwrap().unwrap();
+        let writes = stage.fake.writes.load(Ordering::Relaxed);
+        tokio::time::sleep(LEASE).await;
+        assert_eq!(stage.states(), [State::Claimed]);
+        let answer = engine.renew(&[Holding { grant, next: None }]).await.remove(0).unwrap();
+        assert_eq!(answer, Renewal::Lost(LossReason::Lapsed));
+        assert_eq!(stage.fake.writes.load(Ordering::Relaxed), writes);
     })
     .await;
 }

@@ -1,10 +1,10 @@
 //! Tokens that are never out of sight.
 
-use ylock_core::ErrorKind;
-use ylock_core::engine::{Engine, Release};
+use ylock_core::engine::{Engine, Holding, Release, Renewal, Request};
+use ylock_core::{ErrorKind, Mode};
 use ylock_engine_cassandra::algorithm::store::State;
 
-use crate::fake::Fate;
+use crate::fake::{self, Fate, World};
 use crate::stage::{Stage, bounded};
 
 /// In microseconds.
@@ -97,6 +97,41 @@ async fn a_release_needs_no_token_for_the_next_one() {
         assert_eq!(engine.acquire(&next).await.unwrap_err().kind(), ErrorKind::Unexpected);
         assert_eq!(engine.release(&stage.key, next.id, None).await.unwrap(), Release::Released);
         assert_eq!(stage.states(), [State::Idle]);
+    })
+    .await;
+}
+
+/// While it is used it stands in the holder's row. Its own cell lives for `token_ttl` from when it is first written: that is at the end.
+#[tokio::test(start_paused = true)]
+async fn a_token_is_saved_when_its_grant_is_left_and_not_before() {
+    bounded(async {
+        let stage = Stage::new();
+        let (engine, request) = stage.contestant();
+        let grant = engine.acquire(&request).await.unwrap().unwrap();
+        let holdings = [Holding { grant: grant.clone(), next: None }];
+        assert!(matches!(engine.renew(&holdings).await[0], Ok(Renewal::Renewed { .. })));
+        assert_eq!(stage.fake.seen(&stage.key).last_write, None);
+        engine.release(&stage.key, request.id, None).await.unwrap();
+        assert_eq!(stage.fake.seen(&stage.key).last_write, grant.token);
+    })
+    .await;
+}
+
+/// Of a reader whose row is gone only the last readers' token is left.
+#[tokio::test(start_paused = true)]
+async fn a_writer_has_a_larger_token_than_the_readers_before_it() {
+    bounded(async {
+        let stage = Stage::new();
+        let fast = World::new();
+        fast.step(DAY / 24);
+        let (writer, request) = stage.contestant();
+        let reader = fake::engine(&stage.fake, &fast);
+        let read = Request { mode: Mode::Read, ..stage.again(&request) };
+        let first = reader.acquire(&read).await.unwrap().unwrap().token;
+        reader.release(&stage.key, read.id, None).await.unwrap();
+        reader.close().await.unwrap();
+        let second = writer.acquire(&request).await.unwrap().unwrap().token;
+        assert!(second > first, "{second:?} after {first:?}");
     })
     .await;
 }
