@@ -36,6 +36,23 @@ impl Heart {
         *confirmed = sent.max(*confirmed);
     }
 
+    /// Sends a write. It counts from before that, if it is confirmed. The driver sends when it is called, not when it is polled.
+    pub(super) async fn write<T, F>(
+        &self,
+        now: impl FnOnce() -> Moment,
+        send: impl FnOnce() -> F,
+    ) -> Result<T, Fault>
+    where
+        F: Future<Output = Result<T, Fault>>,
+    {
+        let sent = now();
+        let answer = send().await;
+        if answer.is_ok() {
+            self.confirm(sent);
+        }
+        answer
+    }
+
     /// One heartbeat for all who ask while it is on its way: it begins after each of them asked. None, if the last one was confirmed
     /// and `will_do`, by when it was sent.
     pub(super) async fn beat<W, N, B, F>(&self, will_do: W, now: N, beat: B) -> Result<Moment, Fault>
@@ -108,6 +125,19 @@ mod tests {
         assert_eq!(body.beat(true, Ok(())).await, (Ok(first), false));
         let (second, sent) = body.beat(false, Ok(())).await;
         assert!(sent && second.unwrap() > first);
+    }
+
+    #[tokio::test]
+    async fn a_write_counts_from_before_it_was_sent() {
+        let body = Body::default();
+        let before = body.now();
+        let send = || {
+            body.1.fetch_add(100, Ordering::Relaxed);
+            std::future::ready(Ok(()))
+        };
+        body.0.write(|| body.now(), send).await.unwrap();
+        assert!(body.0.confirmed() > before);
+        assert!(body.0.confirmed().plus(std::time::Duration::from_nanos(100)) < body.now());
     }
 
     #[tokio::test]

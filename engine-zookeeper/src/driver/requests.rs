@@ -44,7 +44,8 @@ impl Session {
             return Ok(());
         }
         let client = self.client()?;
-        self.write(client.mkdir(path, &self.with(CreateMode::Persistent))).await
+        let options = self.with(CreateMode::Persistent);
+        self.write(|| client.mkdir(path, &options)).await
     }
 
     /// Makes the node of a lock and a contender in it, in one transaction: the contender is alone then. `NodeExists` if there is one.
@@ -74,7 +75,7 @@ impl Session {
     pub(crate) async fn join(&self, place: &Place, tag: &Tag, content: &[u8]) -> Result<Made, Fault> {
         let (path, options) = (place.child(&tag.prefix()), self.with(CreateMode::EphemeralSequential));
         let client = self.client()?;
-        let (stat, place) = self.write(client.create(&path, content, &options)).await?;
+        let (stat, place) = self.write(|| client.create(&path, content, &options)).await?;
         let place = i32::try_from(place.into_i64()).unwrap_or(i32::MAX);
         Ok(Made { name: Name { tag: *tag, place }, token: token_of(&stat) })
     }
@@ -130,12 +131,12 @@ impl Session {
 
     pub(crate) async fn remove(&self, path: &str) -> Result<(), Fault> {
         let client = self.client()?;
-        self.write(client.delete(path, None)).await
+        self.write(|| client.delete(path, None)).await
     }
 
     pub(crate) async fn write_content(&self, path: &str, content: &[u8], version: i32) -> Result<(), Fault> {
         let client = self.client()?;
-        self.write(client.set_data(path, content, Some(version))).await.map(drop)
+        self.write(|| client.set_data(path, content, Some(version))).await.map(drop)
     }
 
     /// The names of a lock's contenders; none if there is no such lock.

@@ -187,13 +187,11 @@ impl Session {
         answer
     }
 
-    pub(super) async fn write<T>(&self, request: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
-        let sent = self.now();
-        let answer = self.timed("write", request).await;
-        if answer.is_ok() {
-            self.heart.confirm(sent);
-        }
-        answer
+    pub(super) async fn write<T, F>(&self, request: impl FnOnce() -> F) -> Result<T, Fault>
+    where
+        F: Future<Output = Result<T, Fault>>,
+    {
+        self.heart.write(|| self.now(), || self.timed("write", request())).await
     }
 
     pub(super) async fn ask<T>(&self, request: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
