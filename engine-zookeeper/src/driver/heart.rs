@@ -8,8 +8,7 @@
 //! until 5/6 T after the heartbeat was sent. Validity ends at 3/4 T: nine tenths of a lease of 5/6 T. The rest is for clocks that
 //! differ in speed.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Mutex as AsyncMutex;
 use ylock_core::environment::Moment;
@@ -21,9 +20,13 @@ use super::errors::Fault;
 pub(super) struct Heart {
     /// Just before the last write was sent that was confirmed.
     confirmed: Mutex<Moment>,
-    /// Only one heartbeat is on its way at a time. The last one: when it was sent, and what came of it.
-    last: AsyncMutex<Option<(Moment, Result<(), Fault>)>>,
+    /// Only one heartbeat is on its way at a time. Who sends it, or is the next to, may be in a runtime that is not driven any more: then
+    /// the others have another one of these.
+    last: Mutex<Arc<Last>>,
 }
+
+/// The last heartbeat: when it was sent, and what came of it.
+type Last = AsyncMutex<Option<(Moment, Result<(), Fault>)>>;
 
 impl Heart {
     pub(super) fn confirmed(&self) -> Moment {
@@ -54,16 +57,31 @@ impl Heart {
     }
 
     /// One heartbeat for all who ask while it is on its way: it begins after each of them asked. None, if the last one was confirmed
-    /// and `will_do`, by when it was sent.
-    pub(super) async fn beat<W, N, B, F>(&self, will_do: W, now: N, beat: B) -> Result<Moment, Fault>
+    /// and `will_do`, by when it was sent. `patience` ends when one that is on its way should long have come to something.
+    pub(super) async fn beat<W, N, P, S, B, F>(
+        &self,
+        will_do: W,
+        now: N,
+        patience: P,
+        beat: B,
+    ) -> Result<Moment, Fault>
     where
         W: FnOnce(Moment) -> bool,
         N: Fn() -> Moment,
+        P: Fn() -> S,
+        S: Future<Output = ()>,
         B: FnOnce() -> F,
         F: Future<Output = Result<(), Fault>>,
     {
         let asked = now();
-        let mut last = self.last.lock().await;
+        let mut last = loop {
+            let last = Arc::clone(&self.last());
+            tokio::select! {
+                biased;
+                last = Arc::clone(&last).lock_owned() => break last,
+                () = patience() => self.forget(&last),
+            }
+        };
         if let Some((sent, result)) = &*last
             && *sent >= asked
         {
@@ -82,11 +100,24 @@ impl Heart {
         *last = Some((sent, result.clone()));
         result.map(|()| sent)
     }
+
+    fn forget(&self, stuck: &Arc<Last>) {
+        let mut last = self.last();
+        if Arc::ptr_eq(&last, stuck) {
+            *last = Arc::default();
+        }
+    }
+
+    fn last(&self) -> MutexGuard<'_, Arc<Last>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
+
+    use futures_util::FutureExt;
 
     use super::*;
 
@@ -104,6 +135,7 @@ mod tests {
             let beat = self.0.beat(
                 |_| will_do,
                 || self.now(),
+                || std::future::pending(),
                 || {
                     sent = true;
                     self.1.fetch_add(100, Ordering::Relaxed);
@@ -138,6 +170,21 @@ mod tests {
         body.0.write(|| body.now(), send).await.unwrap();
         assert!(body.0.confirmed() > before);
         assert!(body.0.confirmed().plus(std::time::Duration::from_nanos(100)) < body.now());
+    }
+
+    /// It is driven by nobody any more, and has what only one may have.
+    #[tokio::test]
+    async fn a_heartbeat_that_stands_still_keeps_nobody_from_another_one() {
+        let body = Body::default();
+        let beats = |answer| body.0.beat(|_| false, || body.now(), || std::future::ready(()), answer);
+        let stuck = std::future::pending::<Result<(), Fault>>;
+        let first = body.0.beat(|_| false, || body.now(), std::future::pending::<()>, stuck);
+        tokio::pin!(first);
+        assert!((&mut first).now_or_never().is_none());
+        let second = beats(|| std::future::ready(Ok(())));
+        assert_eq!(second.now_or_never().expect("it waits for the first one"), Ok(body.0.confirmed()));
+        let (third, sent) = body.beat(false, Ok(())).now_or_never().expect("nobody is in the way any more");
+        assert!(sent && third == Ok(body.0.confirmed()));
     }
 
     #[tokio::test]

@@ -142,7 +142,9 @@ impl Session {
 
     /// The same, unless the last one was confirmed and will do, by when it was sent.
     pub(crate) async fn beat_unless(&self, will_do: impl FnOnce(Moment) -> bool) -> Result<Moment, Fault> {
-        self.heart.beat(will_do, || self.now(), || self.check()).await
+        // One that is on its way, and the next, which somebody else sends.
+        let patience = || self.environment.sleep(self.request_timeout * 2);
+        self.heart.beat(will_do, || self.now(), patience, || self.check()).await
     }
 
     async fn check(&self) -> Result<(), Fault> {
