@@ -39,6 +39,7 @@ pub(crate) async fn release(
     let mut leaver = Leaver { session, id, number: None };
     let (stays, mut attempts) = (next.map(|next| next.id), 0);
     loop {
+        let stays = stays.map(|next| (next, session.now()));
         let found = session.claims.give_up(id, stays, session.due());
         leaver.number = found.as_ref().map(|found| found.number);
         attempts = found.as_ref().map_or(attempts, |found| found.attempts);

@@ -27,12 +27,12 @@ impl Claims {
         self.ring(is_left);
     }
 
-    /// Gives a claim up: nothing is sent for it from now on. What stands behind it goes as well, unless it is to `stay`. The gardener
-    /// removes it from `due` on, unless it is gone by then.
+    /// Gives a claim up: nothing is sent for it from now on. What stands behind it goes as well, unless it is to `stay`,
+    /// from that moment on for itself. The gardener removes it from `due` on, unless it is gone by then.
     pub(crate) fn give_up(
         &self,
         id: AcquisitionId,
-        stay: Option<AcquisitionId>,
+        stay: Option<(AcquisitionId, Moment)>,
         due: Moment,
     ) -> Option<GivenUp> {
         let _order = self.order();

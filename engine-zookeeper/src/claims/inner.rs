@@ -52,11 +52,25 @@ impl Inner {
         claim.map(|claim| claim.leaving = Some(Leaving { due: Moment::ZERO, attempts: 0 })).is_some()
     }
 
-    /// The same, for the one that stands behind a grant: the place is the grant's, unless its caller has come meanwhile.
-    pub(super) fn leave_behind(&mut self, grant: AcquisitionId, stays: Option<AcquisitionId>) -> bool {
+    /// The same, for the one that stands behind a grant: the place is the grant's, unless its caller has come meanwhile. One that stays
+    /// is its own from that moment on, and has a whole lease: it was last shown with the grant, whose lease may be longer.
+    pub(super) fn leave_behind(
+        &mut self,
+        grant: AcquisitionId,
+        stays: Option<(AcquisitionId, Moment)>,
+    ) -> bool {
         let behind = self.claims.get_mut(&grant).and_then(|claim| claim.next.take());
         let announced = behind.filter(|behind| self.announced.remove(behind));
-        announced.is_some_and(|behind| Some(behind) != stays && self.leave(behind))
+        match (announced, stays) {
+            (Some(behind), Some((stays, now))) if behind == stays => {
+                if let Some(claim) = self.claims.get_mut(&behind) {
+                    claim.shown = now.max(claim.shown);
+                }
+                false
+            }
+            (Some(behind), _) => self.leave(behind),
+            (None, _) => false,
+        }
     }
 
     pub(super) fn give_up(&mut self, id: AcquisitionId, due: Moment) -> Option<GivenUp> {

@@ -167,8 +167,13 @@ fn a_place_behind_a_grant_goes_with_it_however_that_goes() {
 fn a_place_behind_a_grant_stays_when_its_caller_comes_or_is_named() {
     let (grant, next, claims) = announced();
     claims.withdraw(grant, Some(next));
-    claims.give_up(grant, Some(next), later());
+    let released = Moment::ZERO.plus(Duration::from_millis(999));
+    claims.give_up(grant, Some((next, released)), released);
     assert!(!is_leaving(&claims, next) && claims.announced() == 0);
+    claims.give_up_lapsed(Moment::ZERO.plus(Duration::from_secs(1)));
+    assert!(!is_leaving(&claims, next), "its own lease begins when the grant's has ended");
+    claims.give_up_lapsed(released.plus(Duration::from_secs(1)));
+    assert!(is_leaving(&claims, next));
     let (grant, next, claims) = announced();
     claims.with(grant, |claim| claim.shown = later());
     claims.give_up_lapsed(Moment::ZERO.plus(Duration::from_secs(1)));
