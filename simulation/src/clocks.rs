@@ -79,6 +79,10 @@ impl Environment for Clocks {
         self.world.spawn(self.actor, future);
     }
 
+    fn spawn_for_all(&self, future: BoxFuture) {
+        self.spawn(future);
+    }
+
     fn enter(&self) -> bool {
         self.world.is_alive(self.actor)
     }

@@ -48,6 +48,10 @@ impl Environment for World {
         self.inner.spawn(future);
     }
 
+    fn spawn_for_all(&self, future: BoxFuture) {
+        self.inner.spawn_for_all(future);
+    }
+
     fn enter(&self) -> bool {
         self.inner.enter()
     }

@@ -34,7 +34,7 @@ impl Caretaker {
             make: Arc::new(make),
             progress: Progress::Waits,
         };
-        environment.spawn(Box::pin(shift.work()));
+        environment.spawn_for_all(Box::pin(shift.work()));
     }
 }
 
@@ -76,7 +76,7 @@ impl Drop for Shift {
             make: Arc::clone(&self.make),
             progress: Progress::Waits,
         };
-        environment.spawn(Box::pin(next.work()));
+        environment.spawn_for_all(Box::pin(next.work()));
     }
 }
 

@@ -71,6 +71,10 @@ pub trait Environment: fmt::Debug + Send + Sync + 'static {
     ///   go on is a [`Caretaker`]'s, or is started again by the future's own drop.
     fn spawn(&self, future: BoxFuture);
 
+    /// The same, for what all users of the client need, whoever of them comes first: a connection, a session, renewals. A runtime of a
+    /// single thread may not be driven again for long, so this prefers one in which the client was used and that runs by itself.
+    fn spawn_for_all(&self, future: BoxFuture);
+
     /// Remembers the runtime of the caller as one in which background work of the client may run. Answers whether there is one.
     fn enter(&self) -> bool;
 }

@@ -59,7 +59,19 @@ impl Runtimes {
 
     /// Runs a future in the runtime of the caller, or in another one if that has ended.
     pub(super) fn spawn(self: &Arc<Self>, future: BoxFuture) {
-        let Some(handle) = self.choose() else {
+        self.spawn_in(self.choose(), future);
+    }
+
+    /// Runs a future that must go on whether the caller's runtime is driven or not, if there is one that drives itself.
+    pub(super) fn spawn_for_all(self: &Arc<Self>, future: BoxFuture) {
+        let of_caller = Handle::try_current().map(|current| current.runtime_flavor());
+        let is_idle = of_caller.is_ok_and(|flavor| flavor == RuntimeFlavor::CurrentThread);
+        let by_itself = self.latest(RuntimeFlavor::MultiThread).filter(|_| is_idle && !self.prefers_callers);
+        self.spawn_in(by_itself.or_else(|| self.choose()), future);
+    }
+
+    fn spawn_in(self: &Arc<Self>, handle: Option<Handle>, future: BoxFuture) {
+        let Some(handle) = handle else {
             tracing::error!(
                 "no thread can be started for the background work of a client; some of it is dropped"
             );
@@ -86,14 +98,15 @@ impl Runtimes {
                 return Some(current);
             }
         }
-        let known = self.known.load();
-        let latest = |flavor: RuntimeFlavor| {
-            let found = known.iter().rev().find(|known| known.handle.runtime_flavor() == flavor);
-            found.map(|known| known.handle.clone())
-        };
-        latest(RuntimeFlavor::MultiThread)
-            .or_else(|| latest(RuntimeFlavor::CurrentThread).filter(|_| self.prefers_callers))
+        self.latest(RuntimeFlavor::MultiThread)
+            .or_else(|| self.latest(RuntimeFlavor::CurrentThread).filter(|_| self.prefers_callers))
             .or_else(|| self.own())
+    }
+
+    fn latest(&self, flavor: RuntimeFlavor) -> Option<Handle> {
+        let known = self.known.load();
+        let found = known.iter().rev().find(|known| known.handle.runtime_flavor() == flavor);
+        found.map(|known| known.handle.clone())
     }
 
     fn knows(&self, id: Id) -> bool {

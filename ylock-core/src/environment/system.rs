@@ -67,6 +67,10 @@ impl Environment for SystemEnvironment {
         self.runtimes.spawn(future);
     }
 
+    fn spawn_for_all(&self, future: BoxFuture) {
+        self.runtimes.spawn_for_all(future);
+    }
+
     fn enter(&self) -> bool {
         self.runtimes.enter()
     }

@@ -54,6 +54,12 @@ impl Environment for Warped {
         }
     }
 
+    fn spawn_for_all(&self, future: BoxFuture) {
+        if !self.idle.load(Ordering::SeqCst) {
+            self.inner.spawn_for_all(future);
+        }
+    }
+
     fn enter(&self) -> bool {
         self.inner.enter()
     }

@@ -156,6 +156,8 @@ mod tests {
 
         fn spawn(&self, _: BoxFuture) {}
 
+        fn spawn_for_all(&self, _: BoxFuture) {}
+
         fn enter(&self) -> bool {
             false
         }

@@ -243,3 +243,20 @@ fn a_runtime_that_was_remembered_twice_is_known_until_it_ends() {
     drop(runtime);
     assert_eq!(count(&runtimes), 0);
 }
+
+/// It is driven while its thread waits for a lock, and nobody knows when it will be again.
+#[test]
+fn what_all_need_runs_by_itself_also_if_somebody_in_a_runtime_of_one_thread_comes_first() {
+    let (runtimes, main, job) = (runtimes(), multi_thread(), current_thread());
+    entered(&runtimes, &main);
+    let (future, thread) = tells_its_thread();
+    job.block_on(async { runtimes.spawn_for_all(future) });
+    assert_eq!(thread.recv_timeout(SOON).unwrap().as_deref(), Some("of the caller"));
+    // Where there is no other it is the caller's, as everything else.
+    drop(main);
+    let (future, thread) = tells_its_thread();
+    job.block_on(async { runtimes.spawn_for_all(future) });
+    assert!(thread.recv_timeout(Duration::from_millis(50)).is_err());
+    job.block_on(all_run());
+    assert_eq!(thread.recv_timeout(SOON).unwrap().as_deref(), std::thread::current().name());
+}

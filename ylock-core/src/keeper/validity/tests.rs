@@ -59,6 +59,8 @@ impl Environment for Scripted {
 
     fn spawn(&self, _future: BoxFuture) {}
 
+    fn spawn_for_all(&self, _future: BoxFuture) {}
+
     fn enter(&self) -> bool {
         true
     }
