@@ -2,10 +2,9 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use tokio::sync::Mutex as AsyncMutex;
 use ylock_core::engine::Meter;
 use ylock_core::environment::{Environment, Moment};
 use ylock_core::{Error, ErrorKind, Result};
@@ -23,8 +22,6 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub(crate) struct Connection {
     dialer: Arc<Dialer>,
     state: Mutex<State>,
-    /// Only one connects at a time; the others wait for what comes of it. When it was last tried.
-    connecting: AsyncMutex<Option<Moment>>,
     /// Of this client, over all of its connections.
     sessions: Arc<AtomicU64>,
     meter: Meter,
@@ -35,7 +32,17 @@ pub(crate) struct Connection {
 #[derive(Default)]
 struct State {
     current: Option<Arc<Session>>,
+    /// The last try to make a session.
+    attempt: Option<Attempt>,
     closed: bool,
+}
+
+/// Only one is made at a time, and all who want a session wait for what comes of it. Nobody owns it: one who waits may be in a runtime
+/// that is not driven any more, and must keep nobody else from a session.
+struct Attempt {
+    began: Moment,
+    /// Ends when nobody waits for it any more.
+    line: Weak<Line>,
 }
 
 impl Connection {
@@ -50,7 +57,6 @@ impl Connection {
         Self {
             dialer: Arc::new(dialer),
             state: Mutex::default(),
-            connecting: AsyncMutex::new(None),
             sessions: Arc::clone(sessions),
             meter: meter.clone(),
             alive: Arc::default(),
@@ -74,28 +80,56 @@ impl Connection {
 
     /// The session, with a connection; a new one if it has ended.
     pub(crate) async fn session(&self) -> Result<Arc<Session>> {
-        if let Some(session) = self.attached().await? {
-            return Ok(session);
+        loop {
+            if let Some(session) = self.attached().await? {
+                return Ok(session);
+            }
+            match self.join()? {
+                Ok((line, left)) => return self.finish(line, left).await,
+                Err(pause) => self.environment().sleep(pause).await,
+            }
         }
-        let mut last_try = self.connecting.lock().await;
-        if let Some(session) = self.attached().await? {
-            return Ok(session);
-        }
-        if self.state().closed {
+    }
+
+    /// The try that is on its way, or a new one, and the time that is left for it; or how long to wait before the next.
+    fn join(&self) -> Result<std::result::Result<(Arc<Line>, Duration), Duration>> {
+        let mut state = self.state();
+        if state.closed {
             return Err(closed());
         }
-        let environment = &self.dialer.environment;
-        if let Some(then) = *last_try {
-            environment.sleep(PAUSE.saturating_sub(environment.now().since(then))).await;
+        let (now, time) = (self.environment().now(), self.dialer.options.connect_timeout());
+        if let Some(Attempt { began, line }) = &state.attempt {
+            let since = now.since(*began);
+            match line.upgrade().filter(|_| since < time) {
+                Some(line) => return Ok(Ok((line, time - since))),
+                None if since < PAUSE => return Ok(Err(PAUSE - since)),
+                None => {}
+            }
         }
-        *last_try = Some(environment.now());
         let line = Line::new(&self.dialer);
-        tokio::select! {
+        state.attempt = Some(Attempt { began: now, line: Arc::downgrade(&line) });
+        Ok(Ok((line, time)))
+    }
+
+    async fn finish(&self, line: Arc<Line>, left: Duration) -> Result<Arc<Session>> {
+        let attached = tokio::select! {
             biased;
-            attached = line.attach() => attached?,
-            () = environment.sleep(self.dialer.options.connect_timeout()) => return Err(self.dialer.nobody(None)),
+            attached = line.attach() => attached,
+            () = self.environment().sleep(left) => Err(self.dialer.nobody(None)),
+        };
+        if let Err(error) = attached {
+            self.fail(&line);
+            return Err(error);
         }
         self.begin(line)
+    }
+
+    /// Nobody joins a try of which nothing came.
+    fn fail(&self, line: &Arc<Line>) {
+        let mut state = self.state();
+        if let Some(attempt) = state.attempt.as_mut().filter(|it| it.line.as_ptr() == Arc::as_ptr(line)) {
+            attempt.line = Weak::new();
+        }
     }
 
     /// The session, unless it has ended. The runtime in which its connection was made may have.
@@ -112,6 +146,10 @@ impl Connection {
         let mut state = self.state();
         if state.closed {
             return Err(closed());
+        }
+        // Somebody else who waited for the same try, or for a later one, was here before.
+        if let Some(session) = state.current.as_ref().filter(|session| !session.is_over()) {
+            return Ok(Arc::clone(session));
         }
         let number = self.sessions.fetch_add(1, Ordering::Relaxed) + 1;
         let session = Arc::new(Session::new(line, number, &self.dialer, &self.meter, &self.alive));

@@ -34,9 +34,9 @@ impl Operator {
     ) {
         let (dialer, known) = (Arc::clone(dialer), known.cloned());
         let operator = Self { dialer, line, seen, known, client: None, farewells, done: false };
-        // The driver starts its task where this runs, so both end together.
+        // The driver starts its task where this runs, so both end together. It serves all, whoever needs it first.
         let environment = Arc::clone(&operator.dialer.environment);
-        environment.spawn(Box::pin(operator.run()));
+        environment.spawn_for_all(Box::pin(operator.run()));
     }
 
     async fn run(mut self) {

@@ -6,7 +6,8 @@ use tokio::runtime::{Builder, Runtime};
 use ylock_core::{Guard, Unlocked, Ylock};
 
 use super::own_server::OwnServer;
-use super::{LEASE, LOCK, client, client_with, contenders, options, until, waiters, within};
+use super::server::proxy::{Line, Proxy};
+use super::{LEASE, LOCK, SESSION, client, client_with, contenders, options, until, waiters, within};
 
 /// In which those are gone whom nobody waits for any more: a second, and what a busy machine takes. Far less than a session of these tests.
 const SOON: Duration = Duration::from_secs(5);
@@ -210,4 +211,55 @@ fn a_lock_is_kept_when_no_runtime_is_left() {
     });
     drop(guard);
     main.block_on(async { drop(within("it is free", there.locks("users").write("alice")).await.unwrap()) });
+}
+
+/// As one of a thread that is not asynchronous: driven while that waits for a lock, and not in between.
+fn of_a_thread() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// A client that was made in this runtime, behind a line that is cut. Its session has ended.
+fn without_a_session(main: &Runtime, server: &OwnServer) -> (Proxy, Ylock) {
+    main.block_on(async {
+        let proxy = Proxy::before(&[server.host()]).await;
+        let here = client(proxy.hosts()).await;
+        let guard = here.locks("users").write("bob").await.unwrap();
+        proxy.set(Line::Cut);
+        within("it is lost", guard.lost()).await;
+        // The driver gives the session up by itself after seven fifths of it.
+        tokio::time::sleep(SESSION * 2).await;
+        (proxy, here)
+    })
+}
+
+/// It was about to begin one when the servers were away.
+#[test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+fn a_runtime_that_is_not_driven_any_more_keeps_no_other_one_from_a_new_session() {
+    let (main, job) = (runtime(), of_a_thread());
+    let server = main.block_on(OwnServer::start());
+    let (proxy, here) = without_a_session(&main, &server);
+    let bob = here.locks("users");
+    assert!(job.block_on(async { tokio::time::timeout(LEASE / 6, bob.write("bob")).await }).is_err());
+    proxy.set(Line::Open);
+    main.block_on(async { drop(within("it gets in", here.locks("users").write("alice")).await.unwrap()) });
+    drop(job);
+}
+
+/// The first who wants a lock again is in such a runtime, and gets it.
+#[test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+fn a_session_that_a_runtime_began_that_is_not_driven_any_more_serves_the_others() {
+    let (main, job) = (runtime(), of_a_thread());
+    let server = main.block_on(OwnServer::start());
+    let (proxy, here) = without_a_session(&main, &server);
+    proxy.set(Line::Open);
+    let bob = job.block_on(here.locks("users").write("bob")).unwrap();
+    main.block_on(async {
+        let alice = within("it gets in", here.locks("users").write("alice")).await.unwrap();
+        tokio::time::sleep(LEASE * 2).await;
+        assert!(alice.is_valid() && bob.is_valid(), "nobody renews");
+        within("given back", alice.unlock()).await.unwrap();
+    });
+    drop(job);
 }
