@@ -135,7 +135,7 @@ mod tests {
             let beat = self.0.beat(
                 |_| will_do,
                 || self.now(),
-                || std::future::pending(),
+                std::future::pending,
                 || {
                     sent = true;
                     self.1.fetch_add(100, Ordering::Relaxed);
