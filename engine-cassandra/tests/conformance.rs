@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use ylock_core::Guarantees;
 use ylock_core::engine::Engine;
-use ylock_core::testkit::Harness;
+use ylock_core::testkit::{Harness, LONGER_THAN_A_MINUTE};
 use ylock_engine_cassandra::options::Protocol;
 
 #[derive(Debug)]
@@ -52,6 +52,10 @@ impl Harness for Cassandra {
     /// Every name is a partition, and acquiring them takes three trips each.
     fn many(&self) -> usize {
         10_000
+    }
+
+    fn long_hold(&self) -> Duration {
+        if self.0 == Protocol::Queue { LONGER_THAN_A_MINUTE } else { self.lease() * 4 }
     }
 
     fn bound(&self) -> Duration {

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use server::Servers;
 use ylock_core::Guarantees;
 use ylock_core::engine::Engine;
-use ylock_core::testkit::Harness;
+use ylock_core::testkit::{Harness, LONGER_THAN_A_MINUTE};
 use ylock_engine_redis::options::Waiting;
 
 const POLL: Waiting = Waiting::Poll { first: Duration::from_millis(5), longest: Duration::from_millis(40) };
@@ -50,6 +50,14 @@ impl Harness for Redis {
 
     async fn left_behind(&self, group: &str) -> usize {
         self.0.left_behind(group).await
+    }
+
+    fn long_hold(&self) -> Duration {
+        if (self.0, self.1) == (Servers::Single, Waiting::Told) {
+            LONGER_THAN_A_MINUTE
+        } else {
+            self.lease() * 4
+        }
     }
 
     fn bound(&self) -> Duration {

@@ -16,7 +16,7 @@ use server::proxy::{Line, Proxy};
 use tokio::runtime::{Builder, Runtime};
 use ylock_core::Guarantees;
 use ylock_core::engine::Engine;
-use ylock_core::testkit::Harness;
+use ylock_core::testkit::{Harness, LONGER_THAN_A_MINUTE};
 
 /// What stands for the network outlives the runtimes of the clients.
 static NETWORK: LazyLock<Runtime> =
@@ -79,6 +79,10 @@ impl Harness for Zookeeper {
 
     async fn left_behind(&self, group: &str) -> usize {
         server::left_behind(&self.servers.hosts(), group).await.len()
+    }
+
+    fn long_hold(&self) -> Duration {
+        if self.servers == Servers::One { LONGER_THAN_A_MINUTE } else { self.lease() * 4 }
     }
 
     fn bound(&self) -> Duration {

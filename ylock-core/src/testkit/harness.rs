@@ -9,6 +9,9 @@ use async_trait::async_trait;
 use crate::engine::Engine;
 use crate::guarantees::Guarantees;
 
+/// Longer than anything that an engine keeps for a minute.
+pub const LONGER_THAN_A_MINUTE: Duration = Duration::from_secs(75);
+
 /// One store, with what the suite must know about it.
 #[async_trait]
 pub trait Harness: fmt::Debug + Send + Sync + 'static {
@@ -54,9 +57,10 @@ pub trait Harness: fmt::Debug + Send + Sync + 'static {
         500
     }
 
-    /// How long a lock is held that is held for long: longer than anything that the engine keeps for a minute.
+    /// How long a lock is held that is held for long: [`LONGER_THAN_A_MINUTE`], as engines keep things for a minute, at least once for each
+    /// engine; shorter where it is the same engine once more.
     fn long_hold(&self) -> Duration {
-        Duration::from_secs(75)
+        LONGER_THAN_A_MINUTE
     }
 
     /// After this long a case is stuck.

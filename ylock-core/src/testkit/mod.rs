@@ -61,7 +61,7 @@ mod waiting;
 pub use client::Client;
 pub use contender::Contender;
 pub use faults::{Call, CountsCalls, Fault, Faulty, Life, LosesEvery, LosesReplies, Mortal, Outage, Slow};
-pub use harness::Harness;
+pub use harness::{Harness, LONGER_THAN_A_MINUTE};
 pub use memory::MemoryHarness;
 pub use oracle::{FencedRegister, Room, Stale};
 pub use other::Other;
