@@ -178,6 +178,12 @@ impl Removal<'_> {
     /// requests of a session in their order, and after a change of servers those of the old connection are refused.
     async fn search_and_remove(&self) -> Result<bool> {
         let all = self.session.list_now(&self.place).await.map_err(to_error)?;
+        // Another task may have finished this removal meanwhile, and the acquisition have begun another claim: what is listed may be its
+        // node then. As long as this claim is there, no other one has begun.
+        let is_over = |known: &GivenUp| !self.session.claims.is_leaving(known.id, known.number);
+        if self.known.as_ref().is_some_and(is_over) {
+            return Ok(false);
+        }
         // What others put there is no reason to stay.
         let all = all.iter().filter_map(|name| Name::read(name).ok());
         let mine: Vec<_> = all.filter(|name| name.tag.id == self.id).collect();

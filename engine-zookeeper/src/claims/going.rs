@@ -78,6 +78,11 @@ impl Claims {
         self.work.notify_one();
     }
 
+    /// Whether this claim is still being removed.
+    pub(crate) fn is_leaving(&self, id: AcquisitionId, number: u64) -> bool {
+        self.with(id, |claim| claim.number == number && !claim.is_wanted()).unwrap_or(false)
+    }
+
     /// Nothing is left of it in the store.
     pub(crate) fn end(&self, id: AcquisitionId, number: u64) {
         let mut inner = self.lock();

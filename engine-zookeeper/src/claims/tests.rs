@@ -179,3 +179,18 @@ fn a_place_behind_a_grant_stays_when_its_caller_comes_or_is_named() {
     claims.give_up_lapsed(Moment::ZERO.plus(Duration::from_secs(1)));
     assert!(!is_leaving(&claims, next), "its lease is the grant's");
 }
+
+/// Two tasks may remove one claim. The later one must not take the node of the claim after it for a node of this one.
+#[test]
+fn a_claim_whose_removal_another_task_has_finished_is_not_being_removed_any_more() {
+    let (one, claims) = (id(7), claimed(&[(id(7), 1)]));
+    assert!(!claims.is_leaving(one, 1), "it is wanted");
+    claims.give_up(one, None, later()).unwrap();
+    assert!(claims.is_leaving(one, 1));
+    claims.end(one, 1);
+    assert!(!claims.is_leaving(one, 1), "it has ended");
+    claims.lock().claims.insert(one, claim(one, 2));
+    assert!(!claims.is_leaving(one, 1), "another one has begun");
+    claims.give_up(one, None, later()).unwrap();
+    assert!(!claims.is_leaving(one, 1) && claims.is_leaving(one, 2));
+}
