@@ -57,7 +57,7 @@ pub(crate) enum Node {
 /// How far the removal of a claim is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Leaving {
-    /// From when on the gardener sees to it.
+    /// From when on the cleaner sees to it.
     pub(crate) due: Moment,
     /// How often it was begun.
     pub(crate) attempts: u32,

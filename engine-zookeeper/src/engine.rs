@@ -120,7 +120,7 @@ impl Engine for ZookeeperEngine {
             ("removals", sum(|session| session.claims.count().1)),
             ("announced", sum(|session| session.claims.announced())),
             ("bytes", sum(|session| session.claims.bytes())),
-            ("litter", sum(|session| session.garden.litter())),
+            ("emptied", sum(|session| session.cleanup.emptied())),
             ("reserved bytes", self.sessions.reserved()),
             ("sessions that have ended", self.sessions.remnants()),
         ]

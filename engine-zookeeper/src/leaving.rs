@@ -2,7 +2,7 @@
 //! ended.
 //!
 //! Who gives something back removes it in its own task, so that this costs no more than the request. If that is dropped before the end, in
-//! whatever line, the [gardener](crate::garden) goes on: a claim that is not wanted is everybody's to remove, and doing it twice does no
+//! whatever line, the [cleaner](crate::cleanup) goes on: a claim that is not wanted is everybody's to remove, and doing it twice does no
 //! harm.
 
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::place::Place;
 /// The first pause before a removal is tried again; doubled from then on.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// So many requests one attempt makes at most, one after the other. After their time the gardener does it, whatever the one does that
+/// So many requests one attempt makes at most, one after the other. After their time the cleaner does it, whatever the one does that
 /// began it: it may not be running any more.
 pub(crate) const STEPS: u32 = 4;
 
@@ -79,7 +79,7 @@ fn pause(attempts: u32) -> Duration {
     FIRST_PAUSE.saturating_mul(1 << attempts.min(8)).min(LONGEST_PAUSE)
 }
 
-/// Somebody who removes a claim. Dropped before the end, the claim is the gardener's.
+/// Somebody who removes a claim. Dropped before the end, the claim is the cleaner's.
 struct Leaver<'a> {
     session: &'a Arc<Session>,
     id: AcquisitionId,
@@ -149,16 +149,16 @@ impl Removal<'_> {
     async fn remove(&self, name: Name) -> Result<bool> {
         // Two who take turns are alone at each look, and not when they leave.
         let alone = self.known.as_ref().is_some_and(|known| known.alone);
-        if !alone || self.session.garden.is_busy(&self.place) {
+        if !alone || self.session.cleanup.is_busy(&self.place) {
             return self.remove_own(name).await;
         }
         match self.session.remove_both(&self.place, &name).await {
             Ok(()) => {
-                self.session.garden.note_busy(&self.place, false);
+                self.session.cleanup.note_busy(&self.place, false);
                 Ok(true)
             }
             Err(Fault::NotEmpty) => {
-                self.session.garden.note_busy(&self.place, true);
+                self.session.cleanup.note_busy(&self.place, true);
                 self.remove_own(name).await
             }
             Err(fault) => none_if_gone(fault),
@@ -167,7 +167,7 @@ impl Removal<'_> {
 
     async fn remove_own(&self, name: Name) -> Result<bool> {
         let removed = self.session.remove(&self.place.child(&name.to_string())).await;
-        self.session.litter(&self.place);
+        self.session.emptied(&self.place);
         match removed {
             Ok(()) => Ok(true),
             Err(fault) => none_if_gone(fault),
@@ -192,7 +192,7 @@ impl Removal<'_> {
             was_there |= self.remove_own(name).await?;
         }
         if !was_there && self.known.is_some() {
-            self.session.litter(&self.place);
+            self.session.emptied(&self.place);
         }
         Ok(was_there)
     }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use crate::cleanup;
 use crate::driver::Session;
-use crate::garden;
 
 /// Heartbeats per session.
 const BEATS: u32 = 6;
@@ -19,8 +19,8 @@ pub(crate) fn look_after(session: &Arc<Session>) {
     session.pulse.start(&session.environment, move || Box::pin(pulse(Weak::clone(&weak), Arc::clone(&wake))));
     let (weak, work) = (Arc::downgrade(session), Arc::clone(&session.claims.work));
     session
-        .gardener
-        .start(&session.environment, move || Box::pin(garden::tend(Weak::clone(&weak), Arc::clone(&work))));
+        .cleaner
+        .start(&session.environment, move || Box::pin(cleanup::run(Weak::clone(&weak), Arc::clone(&work))));
 }
 
 async fn pulse(weak: Weak<Session>, wake: Arc<Notify>) {

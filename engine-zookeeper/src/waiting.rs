@@ -152,7 +152,7 @@ impl<'a> Way<'a> {
         let token = token.map_err(to_error)?;
         if all.len() == 1 && just_made {
             // Not any more: nobody was there when it came.
-            session.garden.note_busy(place, false);
+            session.cleanup.note_busy(place, false);
         }
         session.claims.with(own.tag.id, |claim| {
             claim.alone = all.len() == 1;

@@ -28,7 +28,7 @@ impl Claims {
     }
 
     /// Gives a claim up: nothing is sent for it from now on. What stands behind it goes as well, unless it is to `stay`,
-    /// from that moment on for itself. The gardener removes it from `due` on, unless it is gone by then.
+    /// from that moment on for itself. The cleaner removes it from `due` on, unless it is gone by then.
     pub(crate) fn give_up(
         &self,
         id: AcquisitionId,
@@ -41,7 +41,7 @@ impl Claims {
         inner.give_up(id, due)
     }
 
-    /// Gives up those whose lease has ended because nobody showed that they are still wanted. The gardener removes them.
+    /// Gives up those whose lease has ended because nobody showed that they are still wanted. The cleaner removes them.
     pub(crate) fn give_up_lapsed(&self, now: Moment) {
         let _order = self.order();
         let mut inner = self.lock();
@@ -92,7 +92,7 @@ impl Claims {
         self.ring(is_left);
     }
 
-    /// Tells the gardener that there is something to remove.
+    /// Tells the cleaner that there is something to remove.
     fn ring(&self, is_left: bool) {
         if is_left {
             self.work.notify_one();

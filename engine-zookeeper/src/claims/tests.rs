@@ -118,12 +118,12 @@ fn a_claim_whose_lease_has_ended_does_not_get_in() {
     assert!(claims.enter(name(id), made(id).token.unwrap(), Moment::ZERO, false));
     claims.give_up_lapsed(Moment::ZERO.plus(Duration::from_secs(1)));
     assert!(!claims.enter(name(id), made(id).token.unwrap(), later(), false));
-    assert_eq!(claims.due(Moment::ZERO, 9, later()).len(), 1, "the gardener removes it");
+    assert_eq!(claims.due(Moment::ZERO, 9, later()).len(), 1, "the cleaner removes it");
 }
 
 /// It was dropped in the middle, or does not run. Both may remove it: that does no harm.
 #[test]
-fn a_removal_that_was_dropped_is_due_for_the_gardener_at_once_and_one_that_does_not_run_later() {
+fn a_removal_that_was_dropped_is_due_for_the_cleaner_at_once_and_one_that_does_not_run_later() {
     let (id, claims) = (id(7), claimed(&[(id(7), 1)]));
     let removal = claims.give_up(id, None, later()).unwrap();
     assert!(claims.due(Moment::ZERO, 9, later()).is_empty());

@@ -18,7 +18,7 @@ use super::errors::{Fault, ends_session, failure, to_error};
 use super::heart::Heart;
 use super::line::Line;
 use crate::claims::Claims;
-use crate::garden::Garden;
+use crate::cleanup::Cleanup;
 use crate::options::Access;
 
 /// See the [module](self).
@@ -31,9 +31,9 @@ pub(crate) struct Session {
     /// What this client has in the store, or may have.
     pub(crate) claims: Claims,
     /// What is known of the nodes of locks.
-    pub(crate) garden: Garden,
+    pub(crate) cleanup: Cleanup,
     pub(crate) pulse: Caretaker,
-    pub(crate) gardener: Caretaker,
+    pub(crate) cleaner: Caretaker,
     access: Access,
     request_timeout: Duration,
     heart: Heart,
@@ -53,9 +53,9 @@ impl Session {
             environment: Arc::clone(&dialer.environment),
             base: dialer.options.base().to_owned(),
             claims: Claims::default(),
-            garden: Garden::default(),
+            cleanup: Cleanup::default(),
             pulse: Caretaker::default(),
-            gardener: Caretaker::default(),
+            cleaner: Caretaker::default(),
             access: dialer.options.access(),
             request_timeout: dialer.options.request_timeout(),
             heart,

@@ -12,7 +12,7 @@ use super::own_server::OwnServer;
 use super::server::proxy::{Line, Proxy};
 use super::{LEASE, LOCK, SESSION, client, contenders, options, until, waiters, within};
 
-/// Far less than what the gardener leaves to those who remove something themselves.
+/// Far less than what the cleaner leaves to those who remove something themselves.
 const SOON: Duration = Duration::from_secs(5);
 
 fn request(engine: &ZookeeperEngine, lease: Duration) -> Request {

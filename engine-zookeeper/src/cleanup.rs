@@ -1,4 +1,4 @@
-//! The gardener of a session: removes what is not wanted any more and nobody removes, and the nodes of locks that nobody is in.
+//! The cleaner of a session: removes what is not wanted any more and nobody removes, and the nodes of locks that nobody is in.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -25,18 +25,18 @@ const SHORTEST_SLEEP: Duration = Duration::from_millis(5);
 
 /// What is known of the nodes of locks.
 #[derive(Debug, Default)]
-pub(crate) struct Garden(Mutex<Locks>);
+pub(crate) struct Cleanup(Mutex<Locks>);
 
 #[derive(Debug, Default)]
 struct Locks {
     /// Those whose node may be empty now, and when that is looked at.
-    litter: HashSet<Place>,
+    emptied: HashSet<Place>,
     sweep: Option<Moment>,
     /// Those whose node was there when it was last heard of. A guess, which saves a request when it is right.
     busy: HashSet<Place>,
 }
 
-impl Garden {
+impl Cleanup {
     /// Whether a lock's node is probably there.
     pub(crate) fn is_busy(&self, place: &Place) -> bool {
         self.lock().busy.contains(place)
@@ -56,14 +56,14 @@ impl Garden {
     }
 
     /// How many nodes may be empty.
-    pub(crate) fn litter(&self) -> usize {
-        self.lock().litter.len()
+    pub(crate) fn emptied(&self) -> usize {
+        self.lock().emptied.len()
     }
 
     /// Answers whether it is the first one.
-    fn note_litter(&self, place: &Place, then: Moment) -> bool {
+    fn note_emptied(&self, place: &Place, then: Moment) -> bool {
         let mut locks = self.lock();
-        locks.litter.insert(place.clone());
+        locks.emptied.insert(place.clone());
         let is_first = locks.sweep.is_none();
         locks.sweep.get_or_insert(then);
         is_first
@@ -79,11 +79,11 @@ impl Garden {
         if locks.sweep.is_none_or(|then| then > now) {
             return Vec::new();
         }
-        let some: Vec<_> = locks.litter.iter().take(BATCH).cloned().collect();
+        let some: Vec<_> = locks.emptied.iter().take(BATCH).cloned().collect();
         for place in &some {
-            locks.litter.remove(place);
+            locks.emptied.remove(place);
         }
-        locks.sweep = locks.sweep.filter(|_| !locks.litter.is_empty());
+        locks.sweep = locks.sweep.filter(|_| !locks.emptied.is_empty());
         some
     }
 
@@ -95,30 +95,30 @@ impl Garden {
 impl Session {
     /// Sees to it that a lock's node does not stay when nobody is in it. Should this process die first, the server removes it: it is a
     /// container.
-    pub(crate) fn litter(&self, place: &Place) {
-        if self.garden.note_litter(place, self.now().plus(SWEEP_PAUSE)) {
+    pub(crate) fn emptied(&self, place: &Place) {
+        if self.cleanup.note_emptied(place, self.now().plus(SWEEP_PAUSE)) {
             self.claims.work.notify_one();
         }
     }
 
     /// Whether nothing is left to be removed.
     pub(crate) fn is_clean(&self) -> bool {
-        self.garden.litter() == 0 && self.claims.count().1 == 0
+        self.cleanup.emptied() == 0 && self.claims.count().1 == 0
     }
 
-    /// When the gardener sees to what somebody begins to remove now.
+    /// When the cleaner sees to what somebody begins to remove now.
     pub(crate) fn due(&self) -> Moment {
         self.now().plus(self.request_timeout() * leaving::STEPS)
     }
 }
 
 /// Looks after a session until it has ended.
-pub(crate) async fn tend(weak: Weak<Session>, work: Arc<Notify>) {
+pub(crate) async fn run(weak: Weak<Session>, work: Arc<Notify>) {
     while let Some(session) = weak.upgrade().filter(|session| !session.is_over()) {
         let began = session.now();
         remove_due(&session).await;
         sweep(&session).await;
-        let next = [session.claims.next_due(), session.garden.next_sweep()].into_iter().flatten().min();
+        let next = [session.claims.next_due(), session.cleanup.next_sweep()].into_iter().flatten().min();
         let pause = next.map(|next| next.since(began).clamp(SHORTEST_SLEEP, LONGEST_SLEEP));
         let (environment, over) = (Arc::clone(&session.environment), session.until_over());
         drop(session);
@@ -148,7 +148,7 @@ async fn remove_due(session: &Arc<Session>) {
 
 async fn sweep(session: &Session) {
     loop {
-        let some = session.garden.sweep(session.now());
+        let some = session.cleanup.sweep(session.now());
         if some.is_empty() || session.attach().await.is_err() {
             return;
         }
@@ -159,7 +159,7 @@ async fn sweep(session: &Session) {
 /// Who comes in between keeps it: a node with children is not removed. What fails is left to the server.
 async fn remove_if_empty(session: &Session, place: &Place) {
     if matches!(session.count(&place.lock).await, Ok(Some(0))) {
-        session.garden.note_busy(place, false);
+        session.cleanup.note_busy(place, false);
         drop(session.remove(&place.lock).await);
     }
 }
