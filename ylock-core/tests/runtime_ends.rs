@@ -139,3 +139,21 @@ fn the_next_runtime_with_a_clock_of_its_own_has_the_renewals_on_that_clock() {
         assert!(guard.is_valid(), "{:?}", guard.loss());
     });
 }
+
+/// The thread drops its runtime while it is panicking: the work in the background has not panicked.
+#[test]
+fn a_holder_goes_on_being_renewed_when_the_thread_of_another_runtime_panics() {
+    let store = MemoryStore::new();
+    let (here, main, first) = (Ylock::new(store.engine()), paused(), paused());
+    first.block_on(async { drop(here.lock("group", "other").write().await.unwrap()) });
+    let guard = main.block_on(write(&here));
+    let panics = std::thread::spawn(move || {
+        let _first = first;
+        std::panic::resume_unwind(Box::new("the work of a user"));
+    });
+    panics.join().unwrap_err();
+    main.block_on(async {
+        sleep(LEASE * 5).await;
+        assert!(guard.is_valid(), "{:?}", guard.loss());
+    });
+}

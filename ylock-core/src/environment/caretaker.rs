@@ -1,8 +1,11 @@
 //! Background work that goes on when the runtime in which it ran has ended.
 
 use std::fmt;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
+
+use futures_util::FutureExt;
 
 use super::{BoxFuture, Environment};
 
@@ -57,15 +60,17 @@ enum Progress {
 impl Shift {
     async fn work(mut self) {
         self.progress = Progress::Began;
-        (self.make)().await;
+        // One that panics would do so again. It is told here, not in the drop: a thread whose own work has panicked drops its runtime too.
+        let work = async { (self.make)().await };
+        drop(AssertUnwindSafe(work).catch_unwind().await);
         self.progress = Progress::Done;
     }
 }
 
 impl Drop for Shift {
     fn drop(&mut self) {
-        // One that was never polled is dropped only where nothing will ever run again. One that panicked would do so again.
-        let goes_on = self.progress == Progress::Began && !std::thread::panicking();
+        // One that was never polled is dropped only where nothing will ever run again.
+        let goes_on = self.progress == Progress::Began;
         let Some(environment) = self.environment.upgrade().filter(|_| goes_on) else {
             self.running.store(false, Ordering::Release);
             return;
