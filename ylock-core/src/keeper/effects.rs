@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 use super::Keeper;
 use super::entry::Waiter;
 use super::hold::{Acquired, Hold, Way};
 use super::renewal::Turn;
+use super::validity::Validity;
 use crate::error::{Error, Result};
 use crate::guard::Unlocked;
 use crate::key::Key;
@@ -29,6 +30,10 @@ pub(super) struct Effects {
     refusals: Vec<(oneshot::Sender<Reply>, Result<()>)>,
     pub(super) shown: Vec<(oneshot::Sender<Result<()>>, Result<()>)>,
     pub(super) done: Vec<(oneshot::Sender<Result<Unlocked>>, Result<Unlocked>)>,
+    /// Those grants that are lost: whoever waits for that is woken.
+    pub(super) lost: Vec<Arc<Validity>>,
+    /// Requests that nobody waits for any more.
+    pub(super) cancelled: Vec<Arc<Notify>>,
     /// What the layers are told. Empty if nobody watches.
     pub(super) happened: Vec<Happened>,
     /// Who has just come: it is granted at once if it is granted by the same change.
@@ -62,6 +67,12 @@ impl Effects {
     pub(super) fn happen(self, keeper: &Arc<Keeper>, key: &Key) {
         if let Some(turn) = self.renew {
             keeper.schedule.push(key, turn, keeper.len());
+        }
+        for cancel in self.cancelled {
+            cancel.notify_one();
+        }
+        for validity in self.lost {
+            validity.ring();
         }
         for (reply, hold, mode, way) in self.grants {
             let acquired = Acquired { hold, mode, way, keeper: Arc::clone(keeper), spent: false };

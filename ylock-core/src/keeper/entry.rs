@@ -249,12 +249,10 @@ impl Entry {
         }
     }
 
-    /// Removes somebody who stopped waiting. `false` if it was not in the queue any more.
-    pub(super) fn remove(&mut self, number: u64) -> bool {
-        match self.queue.iter().position(|waiter| waiter.number == number) {
-            Some(position) => self.queue.remove(position).is_some(),
-            None => false,
-        }
+    /// Removes somebody who stopped waiting. Nothing if it was not in the queue any more. To drop it may wake it.
+    pub(super) fn remove(&mut self, number: u64) -> Option<Waiter> {
+        let position = self.queue.iter().position(|waiter| waiter.number == number)?;
+        self.queue.remove(position)
     }
 
     /// Makes everything follow that follows from a change: who is granted, what the store must be told.
@@ -262,7 +260,7 @@ impl Entry {
         match &self.store {
             Store::Absent => self.contend(context, effects),
             Store::Contending(contender) if !self.wants(&contender.request) => {
-                contender.cancel.notify_one();
+                effects.cancelled.push(Arc::clone(&contender.cancel));
                 let id = contender.request.id;
                 self.leave(context, id, Unlocked::Released, None, effects);
             }
@@ -449,6 +447,7 @@ impl Entry {
             tracing::warn!(key = ?context.key, reason = reason.as_str(), holders = self.holders.len(), "a lock was lost");
         }
         granted.validity.lose(reason);
+        effects.lost.push(Arc::clone(&granted.validity));
         let (id, shown) = (granted.grant.id, std::mem::take(&mut granted.shown));
         let error = Error::new(ErrorKind::Lost, format!("the lock was lost: {}", reason.as_str()));
         effects

@@ -192,11 +192,14 @@ impl Keeper {
         let mut shard = lock(self.shard(key));
         let entry = shard.get_mut(key)?;
         let result = change(entry, &self.context(key), &mut effects);
-        if entry.is_forgettable() {
+        let forgotten = entry.is_forgettable();
+        if forgotten {
             shard.remove(key);
-            self.forgot_one();
         }
         drop(shard);
+        if forgotten {
+            self.forgot_one();
+        }
         effects.happen(self, key);
         Some(result)
     }

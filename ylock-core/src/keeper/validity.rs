@@ -84,12 +84,15 @@ impl Validity {
         }
     }
 
-    /// Ends the validity because the lock is lost; the first reason is kept.
+    /// Ends the validity because the lock is lost; the first reason is kept. Whoever waits for that is told by [`ring`](Self::ring).
     pub(crate) fn lose(&self, reason: LossReason) {
         self.finish();
-        if self.lost.set(reason).is_ok() {
-            self.lost_signal.notify_waiters();
-        }
+        _ = self.lost.set(reason);
+    }
+
+    /// Wakes those who wait for the loss. Not while a shard is locked: to wake somebody may be to drop its guard.
+    pub(crate) fn ring(&self) {
+        self.lost_signal.notify_waiters();
     }
 
     /// Ends the validity because the grant is given back.
@@ -111,6 +114,7 @@ impl Validity {
             }
             if remaining.is_zero() && self.until.load(Ordering::Acquire) == OVER {
                 self.lose(LossReason::Lapsed);
+                self.ring();
                 continue;
             }
             // Given back: only a loss that is just being written down can still ring.

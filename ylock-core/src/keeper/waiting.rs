@@ -101,8 +101,9 @@ impl Keeper {
         entry.push(waiter);
         entry.advance(&self.context(&ask.key), &mut effects);
         // One that only tries and was not granted at once stays for the store's answer only if nobody is before it.
-        let refused = tries && !alone && entry.remove(number);
+        let removed = (tries && !alone).then(|| entry.remove(number)).flatten();
         drop(shard);
+        let refused = removed.is_some();
         waiting.ended = refused;
         effects.happen(self, &ask.key);
         Ok(if refused { Entered::NotFree } else { Entered::Waits(waiting) })
@@ -131,12 +132,12 @@ impl Keeper {
     fn stop_waiting(self: &Arc<Self>, key: &Key, number: u64) -> bool {
         let removed = self.change(key, |entry, context, effects| {
             let removed = entry.remove(number);
-            if removed {
+            if removed.is_some() {
                 entry.advance(context, effects);
             }
             removed
         });
-        removed.unwrap_or(false)
+        removed.flatten().is_some()
     }
 }
 

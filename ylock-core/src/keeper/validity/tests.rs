@@ -215,6 +215,7 @@ fn a_loss_is_told_to_those_who_wait_and_to_those_who_come_later_with_its_first_r
     assert_eq!(polled(lost.as_mut()), None);
     validity.lose(LossReason::Revoked);
     validity.lose(LossReason::Gone);
+    validity.ring();
     scripted.set(end());
     assert_eq!(polled(lost), Some(LossReason::Revoked));
     assert_eq!(polled(pin!(validity.lost())), Some(LossReason::Revoked));
@@ -229,6 +230,7 @@ fn a_loss_that_is_just_being_written_down_is_told() {
     let mut lost = pin!(validity.lost());
     assert_eq!(polled(lost.as_mut()), None);
     validity.lose(LossReason::Revoked);
+    validity.ring();
     assert_eq!(polled(lost), Some(LossReason::Revoked));
 }
 
@@ -238,6 +240,7 @@ fn a_loss_between_the_look_and_the_wait_is_told() {
     let other = Arc::clone(&validity);
     scripted.at_the_next_look(move |_| {
         other.lose(LossReason::Revoked);
+        other.ring();
         start()
     });
     assert_eq!(polled(pin!(validity.lost())), Some(LossReason::Revoked));
