@@ -10,7 +10,9 @@ use std::time::Duration;
 use support::{Gate, Meanwhile};
 use tokio::time::{sleep, timeout};
 use ylock_core::testkit::{Call, Fault, Faulty, LosesReplies, Slow, eventually, poll_once};
-use ylock_core::{ErrorKind, Guard, HandOver, LossReason, MemoryStore, Mode, Options, Unlocked, Ylock};
+use ylock_core::{
+    ErrorKind, Fairness, Guard, HandOver, LossReason, MemoryStore, Mode, Options, Unlocked, Ylock,
+};
 
 const SOON: Duration = Duration::from_secs(1);
 const LEASE: Duration = Duration::from_secs(10);
@@ -128,6 +130,32 @@ async fn a_reader_does_not_overtake_a_writer_that_came_while_a_renewal_was_answe
     assert!(lock.read_within(slow * 2).await.unwrap().is_none(), "it has overtaken the writer");
     drop(first);
     drop(timeout(slow * 3, writer).await.expect("its turn").unwrap());
+}
+
+/// Each of them wants to know who waits elsewhere, and the answer to somebody who came before is not good enough.
+#[tokio::test(start_paused = true)]
+async fn a_downgrade_ends_also_if_readers_keep_coming() {
+    let (store, gate) = (MemoryStore::new(), Arc::new(Gate::before(Call::Renew)));
+    let ylock = over(&store, &gate).with_options(Options::default().with_fairness(Fairness::Strict));
+    let guard = write(&ylock).await;
+    gate.close();
+    let mut downgrade = Box::pin(guard.downgrade());
+    let mut readers = Vec::new();
+    for _ in 0..20 {
+        if let Some(shown) = poll_once(downgrade.as_mut()).await {
+            assert!(shown.unwrap().is_valid());
+            return;
+        }
+        eventually(SOON, "it is renewed", || async { gate.waiting() == 1 }).await;
+        let lock = ylock.lock("group", "name");
+        let mut reader = Box::pin(async move { lock.read().await });
+        assert!(poll_once(reader.as_mut()).await.is_none());
+        readers.push(reader);
+        gate.open();
+        gate.close();
+        sleep(Duration::from_millis(5)).await;
+    }
+    panic!("the store has shown it twenty times");
 }
 
 /// A guard that has lost its lock, and then somebody else of the same client has it.

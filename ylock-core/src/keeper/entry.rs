@@ -623,8 +623,16 @@ impl Granted {
         self.looked.plus(if keeps { bound.time() } else { Duration::ZERO }) >= reader.arrived
     }
 
-    /// A renewal was confirmed. `asked` is the moment just before it began: what it says of others is not older.
-    pub(super) fn confirm(&mut self, asked: Moment, sent: Moment, contended: bool, effects: &mut Effects) {
+    /// A renewal was confirmed. `mode` is the one that it showed, `asked` the moment just before it began: what it says of others is not
+    /// older.
+    pub(super) fn confirm(
+        &mut self,
+        mode: Mode,
+        asked: Moment,
+        sent: Moment,
+        contended: bool,
+        effects: &mut Effects,
+    ) {
         self.looked = asked;
         self.grant.sent = sent;
         self.grant.contended = contended;
@@ -635,8 +643,8 @@ impl Granted {
         } else {
             self.schedule(next_renewal(&self.grant), effects);
         }
-        // The mode is shown, whatever becomes of the announcement.
-        if !self.renew_again {
+        // The mode is shown, whatever becomes of the announcement, and whoever else wants another look.
+        if mode == self.grant.mode {
             effects.shown.extend(self.shown.drain(..).map(|shown| (shown, Ok(()))));
         }
     }

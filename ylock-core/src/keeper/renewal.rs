@@ -162,7 +162,7 @@ impl Batch {
         let answers = answers.unwrap_or_else(|error| vec![Err(error); self.holdings.len()]);
         for (holding, answer) in std::mem::take(&mut self.holdings).iter().zip(answers) {
             self.keeper.change(&holding.grant.key, |entry, context, effects| {
-                entry.renewed(context, holding.grant.id, asked, answer, effects);
+                entry.renewed(context, &holding.grant, asked, answer, effects);
             });
         }
     }
@@ -224,17 +224,17 @@ impl Entry {
         }
     }
 
-    /// A renewal was answered. `asked` is the moment just before it began.
+    /// A renewal was answered. `shown` is what it showed, `asked` the moment just before it began.
     fn renewed(
         &mut self,
         context: &Context<'_>,
-        id: AcquisitionId,
+        shown: &Grant,
         asked: Moment,
         answer: Result<Renewal>,
         effects: &mut Effects,
     ) {
         let Store::Granted(granted) = &mut self.store else { return };
-        if granted.grant.id != id {
+        if granted.grant.id != shown.id {
             return;
         }
         granted.renewing = false;
@@ -248,7 +248,7 @@ impl Entry {
         }
         match answer {
             Ok(Renewal::Renewed { sent, contended }) if granted.validity.extend(sent) => {
-                granted.confirm(asked, sent, contended, effects);
+                granted.confirm(shown.mode, asked, sent, contended, effects);
                 self.advance(context, effects);
             }
             Ok(Renewal::Renewed { .. }) => self.lose(context, LossReason::Lapsed, effects),
