@@ -140,6 +140,19 @@ async fn closing_ends_although_the_store_does_not_answer() {
     assert_eq!(guard.loss(), Some(LossReason::Closed));
 }
 
+#[tokio::test(start_paused = true)]
+async fn closing_again_after_a_close_that_was_dropped_closes_the_engine_once() {
+    let (counts, outage) = (Arc::new(CountsCalls::default()), Arc::new(Outage::of(&[Call::Release])));
+    let ylock = Ylock::over(Faulty::over(Faulty::over(over(&MemoryStore::new()), &outage), &counts));
+    let guard = write(&ylock).await;
+    assert!(timeout(SOON, ylock.close()).await.is_err());
+    assert_eq!((guard.loss(), counts.of(Call::Close)), (Some(LossReason::Closed), 0));
+    outage.end();
+    tokio::join!(ylock.close(), ylock.close());
+    ylock.close().await;
+    assert_eq!(counts.of(Call::Close), 1);
+}
+
 /// The time that has passed says nothing about the store: this process has asked once, and did not run since.
 #[tokio::test(start_paused = true)]
 async fn a_pause_does_not_give_up_a_release() {

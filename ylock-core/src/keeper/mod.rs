@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, OnceCell, oneshot};
 
 use crate::engine::{Engine, LossReason};
 use crate::environment::{Caretaker, Environment};
@@ -67,6 +67,8 @@ pub(crate) struct Keeper {
     /// The task that renews.
     looked_after: Caretaker,
     closed: AtomicBool,
+    /// Set when the engine has been closed: a call that was dropped before leaves that to the next one.
+    engine_closed: OnceCell<()>,
     drained: Notify,
     next_number: AtomicU64,
     watchers: Watchers,
@@ -90,6 +92,7 @@ impl Keeper {
             schedule: Arc::default(),
             looked_after: Caretaker::default(),
             closed: AtomicBool::new(false),
+            engine_closed: OnceCell::new(),
             drained: Notify::new(),
             next_number: AtomicU64::new(0),
         })
@@ -128,7 +131,7 @@ impl Keeper {
 
     /// Gives everything back, and waits for it.
     pub(crate) async fn close(self: &Arc<Self>) {
-        let first = !self.closed.swap(true, Ordering::SeqCst);
+        self.closed.store(true, Ordering::SeqCst);
         let mut longest_lease = Duration::ZERO;
         for key in self.keys() {
             self.change(&key, |entry, context, effects| {
@@ -148,7 +151,11 @@ impl Keeper {
             // Releases give up after one lease; this bound is for those that wait for a runtime which does not run.
             () = self.environment.sleep(longest_lease.saturating_mul(2)) => {}
         }
-        if first && let Err(error) = self.engine.close().await {
+        self.engine_closed.get_or_init(|| self.close_engine()).await;
+    }
+
+    async fn close_engine(&self) {
+        if let Err(error) = self.engine.close().await {
             tracing::warn!(%error, "the engine was not closed cleanly");
         }
     }
