@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 use ylock_core::engine::Engine;
-use ylock_core::testkit::{Call, CountsCalls, Faulty, eventually};
+use ylock_core::testkit::{Call, CountsCalls, Faulty, eventually, poll_once};
 use ylock_core::{Fairness, Guard, HandOver, MemoryStore, Options, Owner, Ylock};
 
 const SOON: Duration = Duration::from_secs(5);
@@ -221,4 +221,42 @@ async fn a_reader_does_not_share_a_lease_that_is_shorter_than_its_own() {
     eventually(SOON, "it waits", || async { ylock.usage()[0].waiting() == 1 }).await;
     drop((first, second));
     assert!(waits.await.unwrap().remaining() > Duration::from_secs(3000));
+}
+
+/// A waiter of this client that is in the store's queue as the last of so many.
+async fn joins(lock: &ylock_core::Lock, place: usize, seen: &Ylock) -> Waits {
+    let lock = lock.clone();
+    let mut waits: Waits = Box::pin(async move { lock.write().await });
+    assert!(poll_once(waits.as_mut()).await.is_none());
+    let queued = || async { seen.inspect("group", "name").await.unwrap().queue.len() == place };
+    eventually(SOON, "it is in the queue", queued).await;
+    waits
+}
+
+type Waits = std::pin::Pin<Box<dyn Future<Output = ylock_core::Result<Guard>> + Send>>;
+
+#[tokio::test(start_paused = true)]
+async fn strict_a_place_in_the_queue_of_all_processes_is_not_inherited() {
+    let store = MemoryStore::new();
+    let strict = Options::default().with_fairness(Fairness::Strict);
+    let (seen, here, there) = (
+        Ylock::new(store.engine()),
+        Ylock::new(store.engine()).with_options(strict.clone()),
+        Ylock::new(store.engine()).with_options(strict),
+    );
+    let guard = write(&seen).await;
+    let gives_up = joins(&here.lock("group", "name"), 1, &seen).await;
+    let mut second = joins(&there.lock("group", "name"), 2, &seen).await;
+    let lock = here.lock("group", "name");
+    let mut third = Box::pin(lock.write());
+    assert!(poll_once(third.as_mut()).await.is_none());
+    drop((gives_up, guard));
+    let guard = tokio::select! {
+        biased;
+        guard = timeout(SOON, &mut second) => guard.expect("granted soon").unwrap(),
+        _ = &mut third => panic!("it came later"),
+    };
+    assert!(poll_once(third.as_mut()).await.is_none());
+    drop(guard);
+    drop(timeout(SOON, third).await.expect("granted soon").unwrap());
 }

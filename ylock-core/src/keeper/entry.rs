@@ -189,6 +189,14 @@ pub(super) struct Waiter {
     pub(super) reply: oneshot::Sender<Reply>,
 }
 
+impl Waiter {
+    /// Whether this request is at its place. Only a [`Fairness::Strict`] one has a place of its own: in one order over all processes that of
+    /// somebody who came earlier, and has gone, is nobody's.
+    fn stands_at(&self, request: &Request) -> bool {
+        self.ticket.is_none_or(|own| request.ticket == Some(own))
+    }
+}
+
 /// What to do next in the store.
 pub(super) enum Step {
     Acquire(Request, Arc<Notify>),
@@ -273,9 +281,11 @@ impl Entry {
     }
 
     /// Whether somebody still waits for the answer to this request. Somebody who only tries must not be left to one that
-    /// stays in the queue.
+    /// stays in the queue, and nobody who has a place of its own to one with the place of somebody who has gone.
     fn wants(&self, request: &Request) -> bool {
-        self.queue.front().is_some_and(|first| !first.tries || request.patience == Patience::Try)
+        self.queue.front().is_some_and(|first| {
+            first.stands_at(request) && (!first.tries || request.patience == Patience::Try)
+        })
     }
 
     fn advance_granted(&mut self, context: &Context<'_>, effects: &mut Effects) {
@@ -401,7 +411,11 @@ impl Entry {
         }
         let first_writer = self.queue.front().filter(|first| first.mode == Mode::Write && !first.tries);
         let announce = first_writer.filter(|_| granted.grant.mode == Mode::Read);
-        if announce.is_some() != granted.next.is_some() {
+        let is_announced = match (announce, &granted.next) {
+            (Some(first), Some(next)) => first.stands_at(next),
+            (announce, next) => announce.is_some() == next.is_some(),
+        };
+        if !is_announced {
             granted.next =
                 announce.map(|first| request_for(context, first, Some(first_ticket(context, first))));
             changed = true;
@@ -416,7 +430,11 @@ impl Entry {
         let Store::Granted(granted) = &mut self.store else { return None };
         let first = self.queue.front().filter(|first| !first.tries)?;
         match granted.next.take() {
-            Some(announced) if announced.mode == first.mode && announced.lease >= first.options.lease() => {
+            Some(announced)
+                if announced.mode == first.mode
+                    && announced.lease >= first.options.lease()
+                    && first.stands_at(&announced) =>
+            {
                 Some(announced)
             }
             _ => Some(request_for(context, first, None)),
