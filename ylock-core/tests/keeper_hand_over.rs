@@ -260,3 +260,19 @@ async fn strict_a_place_in_the_queue_of_all_processes_is_not_inherited() {
     drop(guard);
     drop(timeout(SOON, third).await.expect("granted soon").unwrap());
 }
+
+/// The store was told of a writer behind the readers of its process.
+#[tokio::test(start_paused = true)]
+async fn readers_elsewhere_enter_at_once_when_the_writer_before_them_has_given_up() {
+    let store = MemoryStore::new();
+    let (here, there) = (Ylock::new(store.engine()), Ylock::new(store.engine()));
+    let reader = here.lock("group", "name").read().await.unwrap();
+    let writer = joins(&here.lock("group", "name"), 1, &there).await;
+    let lock = there.lock("group", "name");
+    let mut waits = Box::pin(lock.read());
+    assert!(timeout(Duration::from_secs(1), &mut waits).await.is_err());
+    drop(writer);
+    let start = Instant::now();
+    drop(timeout(SOON, waits).await.expect("granted soon").unwrap());
+    assert!(reader.is_valid() && start.elapsed() < Duration::from_millis(100), "{:?}", start.elapsed());
+}

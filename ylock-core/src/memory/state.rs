@@ -151,7 +151,12 @@ impl State {
 
     /// Marks a waiter as one that stands behind a grant of its own client. Others that stood there are gone.
     pub(super) fn stand_behind(&mut self, grant: AcquisitionId, waiter: Option<AcquisitionId>) {
+        let before = self.contenders.len();
         self.contenders.retain(|contender| contender.behind != Some(grant) || Some(contender.id) == waiter);
+        if self.contenders.len() < before {
+            // Others may have waited for one that is gone.
+            self.wake_all();
+        }
         if let Some(place) = waiter.and_then(|waiter| self.place(waiter)) {
             self.contenders[place].behind = Some(grant);
         }
