@@ -121,7 +121,8 @@ where
         // The loss is looked at first: work that is ready in the same moment must not run on.
         biased;
         _ = guard.lost() => return Err(lost(&guard)),
-        output = owner.scope(work(guard.lease())) => output,
+        // Inside the scope also what the work does before its first await.
+        output = owner.scope(async { work(guard.lease()).await }) => output,
     };
     guard.check()?;
     match guard.unlock().await {

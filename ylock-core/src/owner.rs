@@ -111,6 +111,17 @@ mod tests {
         assert!("zz".parse::<Owner>().is_err());
     }
 
+    #[tokio::test]
+    async fn the_work_of_run_is_in_the_scope_from_its_first_line_on() {
+        let lock = crate::Ylock::in_memory().lock("group", "name");
+        let work = |lease: crate::Lease| {
+            let seen = (Owner::current(), Some(lease.owner()));
+            async move { seen }
+        };
+        let (current, holder) = lock.run(work).await.unwrap();
+        assert_eq!(current, holder);
+    }
+
     #[expect(clippy::disallowed_methods, reason = "a task as users start one")]
     #[tokio::test]
     async fn the_scope_ends_with_its_future_and_is_not_inherited_by_tasks() {
