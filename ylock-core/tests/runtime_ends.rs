@@ -5,7 +5,7 @@
 mod support;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use support::Warped;
@@ -156,4 +156,46 @@ fn a_holder_goes_on_being_renewed_when_the_thread_of_another_runtime_panics() {
         sleep(LEASE * 5).await;
         assert!(guard.is_valid(), "{:?}", guard.loss());
     });
+}
+
+#[test]
+fn a_wait_and_a_loss_that_are_awaited_on_in_another_runtime_go_on() {
+    let (first, main, store) = (runtime(), runtime(), MemoryStore::new());
+    let (here, there) = (Ylock::new(store.engine()), Ylock::new(store.engine()));
+    let guard = main.block_on(async { there.lock("group", "name").write().await.unwrap() });
+    let lock = here.lock("group", "name");
+    let mut waits = Box::pin(lock.write_within(SOON));
+    let lease = guard.lease();
+    let mut lost = Box::pin(lease.lost());
+    first.block_on(async {
+        assert!(poll_once(waits.as_mut()).await.is_none() && poll_once(lost.as_mut()).await.is_none());
+    });
+    drop(first);
+    main.block_on(async {
+        assert!(poll_once(waits.as_mut()).await.is_none() && poll_once(lost.as_mut()).await.is_none());
+        drop(lost);
+        drop(guard);
+        assert!(waits.await.unwrap().is_some());
+    });
+}
+
+/// Nothing can wait in it, so nothing works; but it must not be tried again and again.
+#[test]
+fn a_runtime_without_timers_is_told_and_does_not_keep_a_processor_busy() {
+    let panics = Arc::new(AtomicUsize::new(0));
+    let (counted, loud) = (Arc::clone(&panics), std::panic::take_hook());
+    std::panic::set_hook(Box::new(move |panic| {
+        if std::thread::current().name() == Some("without timers") {
+            counted.fetch_add(1, Ordering::SeqCst);
+        } else {
+            loud(panic);
+        }
+    }));
+    let ylock = Ylock::in_memory();
+    let mut runtime = Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(1).thread_name("without timers").build().unwrap();
+    let guard = runtime.block_on(async { ylock.lock("group", "name").write().await });
+    drop(guard);
+    std::thread::sleep(AT_ONCE / 2);
+    assert!(panics.load(Ordering::SeqCst) < 20, "{panics:?} panics");
 }

@@ -6,6 +6,7 @@
 mod caretaker;
 mod runtimes;
 mod system;
+mod timer;
 
 use std::fmt;
 use std::future::Future;

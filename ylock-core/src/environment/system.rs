@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::runtimes::Runtimes;
+use super::timer::Timer;
 use super::{BoxFuture, Environment, Moment};
 
 /// The environment of a real machine: tokio's timers and tasks, the operating system's randomness, and, for
@@ -58,9 +59,8 @@ impl Environment for SystemEnvironment {
         rand::random()
     }
 
-    #[allow(clippy::disallowed_methods, reason = "this is the seam that everybody else uses")]
     fn sleep(&self, duration: Duration) -> BoxFuture {
-        Box::pin(tokio::time::sleep(duration))
+        Box::pin(Timer::new(duration))
     }
 
     fn spawn(&self, future: BoxFuture) {

@@ -1,8 +1,11 @@
 //! The one task per key that talks to the store for it: contends, and gives back. It carries out what the entry
 //! decides and decides nothing itself.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
+
+use futures_util::FutureExt;
 
 use super::{Keeper, caught};
 use crate::engine::{AcquisitionId, Request};
@@ -38,6 +41,20 @@ impl Driver {
 
     pub(super) async fn run(mut self) {
         self.progress = Progress::Began;
+        let worked = AssertUnwindSafe(self.work()).catch_unwind().await;
+        self.progress = Progress::Done;
+        // Were it taken for the end of the runtime, the same would be done again at once, without end. What is under way goes on with the
+        // next change of the entry.
+        if worked.is_err() {
+            self.keeper.change(&self.key, |entry, context, effects| {
+                entry.driven = false;
+                let message = "the work in the background panicked; it needs a runtime with timers";
+                entry.fail_all(&Error::new(ErrorKind::Unexpected, message).with_key(context.key), effects);
+            });
+        }
+    }
+
+    async fn work(&self) {
         loop {
             let step = self.keeper.change(&self.key, |entry, _, _| entry.step());
             match step {
@@ -57,7 +74,6 @@ impl Driver {
                 Some(Step::Nothing) | None => break,
             }
         }
-        self.progress = Progress::Done;
     }
 
     async fn acquire(&self, request: &Request) {

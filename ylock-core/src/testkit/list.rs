@@ -110,7 +110,7 @@ macro_rules! __for_all_cases {
                 a_lock_is_over_without_any_word_from_the_store []
                 a_holder_that_overslept_disturbs_nobody []
                 local_waiters_survive_the_loss_of_the_lock_before_them []
-                a_lock_is_held_for_longer_than_a_minute []
+                a_lock_is_held_for_longer_than_a_minute [Fair]
             }
             loss {
                 a_revoked_holder_is_told []
@@ -124,7 +124,7 @@ macro_rules! __for_all_cases {
                 a_revocation_hits_no_waiter []
             }
             next {
-                a_grant_that_a_release_handed_on_counts_from_when_the_store_counts []
+                a_grant_that_a_release_handed_on_counts_from_when_the_store_counts [Fair]
                 what_a_release_handed_on_is_over_after_its_lease []
                 what_a_release_took_along_is_undone_by_its_own_release []
                 a_release_dropped_after_any_poll_leaves_nothing_of_what_it_took_along []
@@ -188,7 +188,7 @@ macro_rules! __for_all_cases {
                 a_client_goes_on_in_another_runtime []
                 holders_outlive_the_runtime_in_which_their_client_began []
                 a_guard_outlives_all_runtimes_of_its_client []
-                waiters_of_a_runtime_that_ended_leave_the_queue []
+                waiters_of_a_runtime_that_ended_leave_the_queue [Fair]
                 a_runtime_ends_in_the_middle_of_everything []
             }
             tries {

@@ -58,12 +58,12 @@ pub async fn a_grant_that_a_release_handed_on_counts_from_when_the_store_counts(
 
 /// The same, for somebody who never comes: the lock is free after one lease.
 pub async fn what_a_release_handed_on_is_over_after_its_lease(stage: Stage) {
-    let (mut one, mut other) = pair(&stage, Mode::Write).await;
+    let (mut one, _) = pair(&stage, Mode::Write).await;
     let grant = one.tries().await.expect("it is free");
     let next = following(&one, Mode::Write);
     one.engine.release(&grant.key, grant.id, Some(&next)).await.unwrap();
-    stage.leases(1.5).await;
-    let held = other.tries().await.expect("who never came does not keep it");
+    let other = Contestant::new(&stage, Mode::Write, Patience::Queue).await;
+    let held = other.acquires().await.expect("a waiter that never comes does not keep it");
     other.releases(held.id).await;
     one.releases(next.id).await;
 }

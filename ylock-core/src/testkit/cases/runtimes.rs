@@ -76,7 +76,7 @@ pub async fn a_client_goes_on_in_another_runtime(stage: Stage) {
     let guard = within(at_once(&stage), "granted in this runtime", here.lock.write()).await.unwrap();
     assert!(there.try_acquire(Mode::Write).await.is_none());
     let waiting = there.queue_up(Mode::Write).await;
-    assert_eq!(here.look().await.queue.len(), 1);
+    assert_eq!(here.look().await.holders.len(), 1);
     let unlocked = within(at_once(&stage), "given back in this runtime", guard.unlock()).await;
     assert_eq!(unlocked.unwrap(), Unlocked::Released);
     let held = waiting.guard().await;

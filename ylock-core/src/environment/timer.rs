@@ -1,0 +1,48 @@
+//! A timer that survives the runtime in which it was begun: a caller may go on with a future in another runtime.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::runtime::{Handle, Id};
+use tokio::time::{Instant, Sleep};
+
+/// Ends after a time of the clock of the runtime that polls it, counted from the first poll.
+pub(super) struct Timer {
+    duration: Duration,
+    begun: Option<Begun>,
+}
+
+struct Begun {
+    until: Instant,
+    sleep: Pin<Box<Sleep>>,
+    /// The timer belongs to this runtime: polled in another one after that has ended, it would panic.
+    runtime: Option<Id>,
+}
+
+impl Timer {
+    pub(super) fn new(duration: Duration) -> Self {
+        Self { duration, begun: None }
+    }
+}
+
+impl Future for Timer {
+    type Output = ();
+
+    #[allow(clippy::disallowed_methods, reason = "this is the seam that everybody else uses")]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let runtime = Handle::try_current().ok().map(|handle| handle.id());
+        let begun = match self.begun.take() {
+            Some(begun) if begun.runtime == runtime => begun,
+            Some(Begun { until, .. }) => {
+                Begun { until, sleep: Box::pin(tokio::time::sleep_until(until)), runtime }
+            }
+            None => {
+                let sleep = Box::pin(tokio::time::sleep(self.duration));
+                Begun { until: sleep.deadline(), sleep, runtime }
+            }
+        };
+        self.begun.insert(begun).sleep.as_mut().poll(context)
+    }
+}
