@@ -67,11 +67,35 @@ async fn garbage_in_a_lock_is_an_error_and_never_acquired() {
         &["f", "x", "k", "1"],
         &["f", "x", "k", "1", "a:x", "nobody"],
         &["hn", "1", "h:x", "w"],
+        // A queue without an end must not keep the server for ever.
+        &[
+            "hn",
+            "1",
+            "w",
+            "1",
+            "m",
+            "9000000000000",
+            "l",
+            "9000000000000",
+            "f",
+            "x",
+            "k",
+            "2",
+            "q:x",
+            "y",
+            "q:y",
+            "x",
+            "a:x",
+            "r 9000000000000 9000000000000 1 1 1 -",
+            "a:y",
+            "r 9000000000000 9000000000000 1 1 2 -",
+        ],
     ] {
         let (ylock, group) = (client(&Servers::Single.options()).await, name());
         let place = place_of(&ylock, &group).await;
         redis::cmd("HSET").arg(&place).arg(garbage).exec_async(&mut connection).await.unwrap();
-        match ylock.locks(&*group).try_write("name").await {
+        let locks = ylock.locks(&*group);
+        match locks.write_within("name", Duration::from_millis(100)).await {
             Ok(guard) => assert!(guard.is_none(), "{garbage:?}: {guard:?}"),
             Err(error) => assert_eq!(error.kind(), ErrorKind::Unexpected, "{garbage:?}: {error}"),
         }

@@ -36,24 +36,43 @@ local function after(id, level)
   return found ~= '-' and found or nil
 end
 
+-- Counts the steps along the queue: what no script has written could lead round and round, and keep the server from everything else.
+local function walk()
+  local left = num('k')
+  return function()
+    left = left - 1
+    if left < 0 then error('the queue is longer than those who wait') end
+  end
+end
+
+local function ticket_of(id)
+  local ticket, number = string.match(get('a:' .. id), '^%S+ %S+ %S+ %S+ (%S+) (%S+)')
+  return tonumber(ticket), tonumber(number)
+end
+
 -- On each level who comes before a waiter with this ticket and number, or would; nobody is an empty id.
 local function before(ticket, number)
-  local found, at = {}, ''
+  local found, at, all, later, step = {}, '', links(''), '-', walk()
   for level = LEVELS, 1, -1 do
-    local candidate = after(at, level)
-    while candidate do
-      local waits = read_waiter(candidate)
-      if waits.ticket > ticket or (waits.ticket == ticket and waits.number >= number) then break end
-      at = candidate
-      candidate = after(at, level)
+    local candidate = all[level] or '-'
+    -- One that was too late on a higher level is so on this one.
+    while candidate ~= '-' and candidate ~= later do
+      local its_ticket, its_number = ticket_of(candidate)
+      if its_ticket > ticket or (its_ticket == ticket and its_number >= number) then
+        later = candidate
+      else
+        step()
+        at, all = candidate, links(candidate)
+        candidate = all[level]
+      end
     end
     found[level] = at
   end
   return found
 end
 
-local function add_waiter(id, waits)
-  local found, rest = before(waits.ticket, waits.number), waits.number
+local function add_waiter(id, waits, found)
+  local rest = waits.number
   write_waiter(id, waits)
   for level = 1, LEVELS do
     link(id, level, after(found[level], level) or '-')
@@ -90,8 +109,9 @@ end
 local function follow_clock()
   if not was_set_back then return end
   was_set_back = false
-  local id, number = after('', 1), 0
+  local id, number, step = after('', 1), 0, walk()
   while id do
+    step()
     local waits = read_waiter(id)
     number = number + 1
     waits.ticket, waits.number = math.min(waits.ticket, micros), number
@@ -104,14 +124,17 @@ end
 
 -- Takes a place behind all tickets that are not larger.
 local function join(id, mode, lease, ticket, alive, owner, channel, behind)
-  local last = before(math.huge, 0)[1]
-  was_set_back = was_set_back or (last ~= '' and read_waiter(last).ticket > micros)
+  -- A guess of the server's time may be wrong, but not ahead of it.
+  ticket = math.min(ticket, micros)
+  local found = before(math.huge, 0)
+  local last = found[1] ~= '' and ticket_of(found[1]) or 0
+  was_set_back = was_set_back or last > micros
   follow_clock()
+  local number = add('j', 1)
+  if last > ticket then found = before(ticket, number) end
   set('o:' .. id, owner .. ' ' .. channel)
   add_waiter(id, {
-    mode = mode, alive = now + alive, lease = lease, since = whole(now), behind = behind,
-    -- A guess of the server's time may be wrong, but not ahead of it.
-    ticket = math.min(ticket, micros), number = add('j', 1),
-  })
+    mode = mode, alive = now + alive, lease = lease, since = whole(now), ticket = ticket, number = number, behind = behind,
+  }, found)
   outlive(lease)
 end

@@ -111,8 +111,9 @@ end
 -- One that nobody would hear keeps its place, and the next one goes first: it died, or lost its connection.
 local function settle(own)
   reap()
-  local id = after('', 1)
+  local id, step = after('', 1), walk()
   while id do
+    step()
     local waits, next = read_waiter(id), after(id, 1)
     if waits.alive <= now then
       forget_waiter(id, waits)

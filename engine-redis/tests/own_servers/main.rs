@@ -9,7 +9,6 @@ mod own_sentinels;
 mod own_server;
 #[cfg(unix)]
 mod paused;
-#[path = "../../../engine-zookeeper/tests/server/proxy.rs"]
 mod proxy;
 mod runtimes;
 mod schedules;

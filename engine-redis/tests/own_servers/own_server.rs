@@ -92,7 +92,11 @@ impl OwnServer {
     /// What it answers to a command.
     pub(crate) async fn ask<T: redis::FromRedisValue>(&self, words: &[&str]) -> redis::RedisResult<T> {
         let client = redis::Client::open(("127.0.0.1", self.port))?;
-        let mut connection = client.get_multiplexed_async_connection().await?;
+        // A busy machine may take longer than the driver waits by itself.
+        let bound = Some(Duration::from_secs(10));
+        let patient =
+            redis::AsyncConnectionConfig::new().set_connection_timeout(bound).set_response_timeout(bound);
+        let mut connection = client.get_multiplexed_async_connection_with_config(&patient).await?;
         let mut command = redis::cmd(words[0]);
         words[1..].iter().for_each(|word| {
             command.arg(word);

@@ -1,13 +1,16 @@
 //! Clients that stand still for a while, with all that they hold and wait for. They are processes of their own: each test starts
 //! itself once more.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ylock_core::testkit::Other;
 use ylock_engine_redis::RedisOptions;
 
 use super::own_server::{Disk, OwnServer};
-use super::{LEASE, client, client_with, joins, until, waiters, within};
+use super::{client, client_with, joins, until, waiters, within};
+
+/// So long that a request is answered in time also where the machine has ten times as much to do as it can.
+const LEASE: Duration = Duration::from_secs(8);
 
 fn start(test: &str, server: &OwnServer) -> Other {
     Other::start(&format!("paused::{test}"), &server.port().to_string())

@@ -4,12 +4,15 @@
 
 use std::time::Duration;
 
+use redis::AsyncConnectionConfig;
 use redis::aio::MultiplexedConnection;
 use ylock_engine_redis::options::Waiting;
 use ylock_engine_redis::{RedisEngine, RedisOptions};
 
 /// The lease of most tests: long enough for a busy machine, short enough to wait for.
 pub(crate) const LEASE: Duration = Duration::from_secs(2);
+
+const BOUND: Duration = Duration::from_secs(30);
 
 /// Which servers a test is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +95,11 @@ pub(crate) async fn raw() -> MultiplexedConnection {
 
 async fn connect(address: (String, u16)) -> MultiplexedConnection {
     let client = redis::Client::open(address).expect("an address");
-    client.get_multiplexed_async_connection().await.expect("the server under test answers")
+    // A busy machine may take longer than the driver waits by itself.
+    let patient =
+        AsyncConnectionConfig::new().set_connection_timeout(Some(BOUND)).set_response_timeout(Some(BOUND));
+    let connection = client.get_multiplexed_async_connection_with_config(&patient).await;
+    connection.expect("the server under test answers")
 }
 
 async fn master() -> (String, u16) {

@@ -1,0 +1,89 @@
+//! Something between a client and a server that can be cut, or can lose what it carries.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use ylock_core::url::Host;
+
+/// What happens to what it carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Line {
+    Open,
+    /// Connections are closed, new ones refused.
+    Cut,
+    /// Everything is taken and nothing arrives, in either direction.
+    Dead,
+    /// Requests arrive, answers do not.
+    Deaf,
+}
+
+/// One proxy for each of some servers.
+#[derive(Clone, Debug)]
+pub(crate) struct Proxy {
+    hosts: Vec<Host>,
+    line: Arc<watch::Sender<Line>>,
+}
+
+impl Proxy {
+    pub(crate) async fn before(servers: &[Host]) -> Self {
+        let line = Arc::new(watch::Sender::new(Line::Open));
+        let mut hosts = Vec::new();
+        for server in servers {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
+            let SocketAddr::V4(address) = listener.local_addr().expect("an address") else { unreachable!() };
+            hosts.push(Host { name: "127.0.0.1".to_owned(), port: Some(address.port()) });
+            tokio::spawn(serve(listener, server.clone(), line.subscribe()));
+        }
+        Self { hosts, line }
+    }
+
+    pub(crate) fn hosts(&self) -> Vec<Host> {
+        self.hosts.clone()
+    }
+
+    pub(crate) fn set(&self, line: Line) {
+        self.line.send_replace(line);
+    }
+}
+
+async fn serve(listener: TcpListener, server: Host, line: watch::Receiver<Line>) {
+    while let Ok((client, _)) = listener.accept().await {
+        if *line.borrow() == Line::Cut {
+            continue;
+        }
+        let address = (server.name.clone(), server.port.expect("a port"));
+        let mut line = line.clone();
+        tokio::spawn(async move {
+            let Ok(server) = TcpStream::connect(address).await else { return };
+            drop((client.set_nodelay(true), server.set_nodelay(true)));
+            let ((from_client, to_client), (from_server, to_server)) =
+                (client.into_split(), server.into_split());
+            let up = carry(from_client, to_server, line.clone(), &[Line::Dead]);
+            let down = carry(from_server, to_client, line.clone(), &[Line::Dead, Line::Deaf]);
+            tokio::select! {
+                () = up => {}
+                () = down => {}
+                _ = line.wait_for(|line| *line == Line::Cut) => {}
+            }
+        });
+    }
+}
+
+async fn carry(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, line: watch::Receiver<Line>, loses: &[Line]) {
+    let mut buffer = vec![0; 16 * 1024];
+    // What was lost once makes the rest useless: as after a network that forgot the connection.
+    let mut lost = false;
+    while let Ok(length @ 1..) = from.read(&mut buffer).await {
+        lost |= loses.contains(&line.borrow());
+        if !lost && to.write_all(&buffer[..length]).await.is_err() {
+            return;
+        }
+    }
+    if lost {
+        std::future::pending::<()>().await;
+    }
+}
