@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::engine::{AcquisitionId, Grant, Holding, Patience, Release, Renewal, Request, valid_until};
+use crate::engine::{
+    AcquisitionId, Engine, Grant, Holding, Patience, Release, Renewal, Request, valid_until,
+};
 use crate::environment::Moment;
 use crate::mode::Mode;
 use crate::testkit::contestant::{Contestant, pair};
@@ -14,13 +16,24 @@ fn following(one: &Contestant, mode: Mode) -> Request {
     Request { id, mode, patience: Patience::Queue, ..one.request.clone() }
 }
 
-/// When somebody of another client gets in who waits from now on; it holds then.
-async fn next_of_another_client(stage: &Stage) -> (tokio::task::JoinHandle<Moment>, Contestant) {
+/// When a client holds: from the moment in which it learns of its grant until it does not believe in it any more.
+type Stay = (Moment, Moment);
+
+fn stay(engine: &dyn Engine, grant: &Grant) -> Stay {
+    (engine.environment().now(), valid_until(grant.sent, grant.lease))
+}
+
+fn overlap(one: Stay, other: Stay) -> bool {
+    one.0.max(other.0) < one.1.min(other.1)
+}
+
+/// When another client holds that waits from now on, and neither renews nor gives back.
+async fn next_of_another_client(stage: &Stage) -> (tokio::task::JoinHandle<Stay>, Contestant) {
     let late = Contestant::new(stage, Mode::Write, Patience::Queue).await;
     let (engine, request) = (Arc::clone(&late.engine), late.request.clone());
     let waits = tokio::spawn(async move {
-        engine.acquire(&request).await.unwrap().expect("it waits");
-        engine.environment().now()
+        let grant = engine.acquire(&request).await.unwrap().expect("it waits");
+        stay(&*engine, &grant)
     });
     let queued = || async {
         let seen = late.engine.inspect(&late.request.key).await.unwrap();
@@ -42,15 +55,10 @@ pub async fn a_grant_that_a_release_handed_on_counts_from_when_the_store_counts(
         let granted = within(stage.lapse(), "the engine answers", one.engine.acquire(&next)).await;
         let granted = granted.unwrap().expect("it waits for it");
         assert_eq!(granted.id, next.id);
-        let until = valid_until(granted.sent, granted.lease);
-        let entered = if one.engine.environment().now() < until {
-            // It neither renews nor gives back, as a process that is paused or gone.
-            within(stage.lapse() * 2, "the other one gets in", waits).await.unwrap()
-        } else {
-            waits.abort();
-            until
-        };
-        assert!(entered >= until, "after {pause} of a lease: two holders for {:?}", until.since(entered));
+        let mine = stay(&*one.engine, &granted);
+        // It neither renews nor gives back, as a process that is paused or gone.
+        let other = within(stage.lapse() * 2, "the other one gets in", waits).await.unwrap();
+        assert!(!overlap(mine, other), "after {pause} of a lease: two holders, {mine:?} and {other:?}");
         one.releases(next.id).await;
         late.releases(late.request.id).await;
     }
