@@ -8,7 +8,6 @@ mod cluster;
 mod holds;
 mod nodes;
 mod requests;
-mod timestamps;
 mod traffic;
 
 use std::time::{Duration, Instant};
