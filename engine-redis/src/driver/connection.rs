@@ -40,7 +40,7 @@ type Slot = Arc<Mutex<Option<Live>>>;
 
 /// After a connection could not be made nobody tries again for so long: very many may want one when a server is back.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How often a request makes another attempt because the runtime of the last one has ended.
+/// How often a request looks for a connection that another runtime took with it.
 const ATTEMPTS: usize = 4;
 
 #[derive(Clone)]
@@ -57,7 +57,7 @@ struct Live {
 #[derive(Clone)]
 struct Attempt {
     began: Moment,
-    result: watch::Receiver<Option<Result<Live>>>,
+    result: watch::Receiver<Option<Result<()>>>,
 }
 
 /// The task of a connection runs in the runtime in which it was made. So does the one that has this: dropped with that runtime, it sees
@@ -216,17 +216,17 @@ impl Connection {
             }
             let mut attempt = self.attempt();
             if let Ok(result) = attempt.wait_for(Option::is_some).await
-                && let Some(result) = &*result
+                && let Some(Err(error)) = &*result
             {
-                return result.clone();
+                return Err(error.clone());
             }
-            // The runtime has ended in which it was made.
+            // It is there, or the runtime has ended in which it was made.
         }
         Err(errors::unavailable("no runtime is left to connect in"))
     }
 
     /// The attempt that is under way, or has just failed, or a new one.
-    fn attempt(self: &Arc<Self>) -> watch::Receiver<Option<Result<Live>>> {
+    fn attempt(self: &Arc<Self>) -> watch::Receiver<Option<Result<()>>> {
         let now = self.access.environment.now();
         let mut attempt = self.attempt.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) =
@@ -244,21 +244,21 @@ impl Connection {
         result
     }
 
-    async fn connect(&self) -> Result<Live> {
+    async fn connect(&self) -> Result<()> {
         let address = self.where_it_is().await?;
         let mut connection = self.access.connect(&address).await?;
         for script in scripts::ALL {
             script.load().exec_async(&mut connection).await.map_err(errors::classify)?;
         }
         let (watched, ended) = oneshot::channel::<()>();
-        let live = Live { connection, address: Arc::new(address), _watched: Arc::new(watched) };
-        *self.slot() = Some(live.clone());
-        let watch = Watch { slot: Arc::downgrade(&self.live), address: Arc::clone(&live.address) };
+        let address = Arc::new(address);
+        let watch = Watch { slot: Arc::downgrade(&self.live), address: Arc::clone(&address) };
+        *self.slot() = Some(Live { connection, address, _watched: Arc::new(watched) });
         self.access.environment.spawn(Box::pin(async move {
             drop(ended.await);
             drop(watch);
         }));
-        Ok(live)
+        Ok(())
     }
 
     async fn where_it_is(&self) -> Result<Address> {

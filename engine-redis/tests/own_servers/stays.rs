@@ -91,7 +91,6 @@ async fn a_lock_that_is_held_for_long_does_not_grow_by_those_who_gave_up() {
     let left = left().await;
     // Token and expiry; the holder and its owner; how many they are and until when.
     assert!(left.len() <= 8, "{left:?}");
-    assert!(fields().await.len() < 60, "{:?}", fields().await.len());
     let since = Instant::now();
     drop(reader);
     drop(two.locks("users").write("alice").await.unwrap());
