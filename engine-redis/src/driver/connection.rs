@@ -1,7 +1,7 @@
 //! The connection to one server, for requests: made again whenever it broke.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use redis::aio::{AsyncPushSender, MultiplexedConnection};
@@ -12,6 +12,7 @@ use ylock_core::{Error, Result};
 
 use super::access::Access;
 use super::errors::{self, Redirection};
+use super::live::{Attempt, Live, Slot, Watch, empty};
 use super::scripts::{self, Call};
 use super::sentinel::Sentinels;
 use super::server;
@@ -36,44 +37,10 @@ pub(super) struct Connection {
     pub(super) subscribing: AsyncMutex<()>,
 }
 
-type Slot = Arc<Mutex<Option<Live>>>;
-
-/// After a connection could not be made nobody tries again for so long: very many may want one when a server is back.
-const PAUSE: Duration = Duration::from_millis(100);
+/// Less than this is no time.
+const TICK: Duration = Duration::from_millis(1);
 /// How often a request looks for a connection that another runtime took with it.
 const ATTEMPTS: usize = 4;
-
-#[derive(Clone)]
-struct Live {
-    connection: MultiplexedConnection,
-    /// Of one life of the connection, so that nobody throws away a newer one.
-    address: Arc<Address>,
-    /// Dropped with the last of these: ends the task that waits for the end of the runtime.
-    _watched: Arc<oneshot::Sender<()>>,
-}
-
-/// An attempt to connect. It goes on in a task of its own, for longer than those wait who need it: each request ends in its own time, and
-/// a server that is far away is reached all the same.
-#[derive(Clone)]
-struct Attempt {
-    began: Moment,
-    result: watch::Receiver<Option<Result<()>>>,
-}
-
-/// The task of a connection runs in the runtime in which it was made. So does the one that has this: dropped with that runtime, it sees
-/// to it that the next request makes another connection, in its own runtime, and does not try the dead one.
-struct Watch {
-    slot: Weak<Mutex<Option<Live>>>,
-    address: Arc<Address>,
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        if let Some(slot) = self.slot.upgrade() {
-            empty(&slot, &self.address);
-        }
-    }
-}
 
 /// What became of a call.
 pub(super) enum Outcome {
@@ -115,28 +82,46 @@ impl Connection {
 
     /// Calls a script. An error means: *it may have happened, or still happen*.
     pub(super) async fn call(self: &Arc<Self>, call: &Call, manner: Manner) -> Result<Outcome> {
-        let mut live = self.access.until(manner.until, self.live()).await?;
-        let sent = self.access.environment.now();
-        let asked = async {
-            let answer = self.send(&mut live.connection, call.by_hash(), manner).await;
-            if !answer.as_ref().is_err_and(errors::is_no_script) {
-                return Ok(answer);
-            }
-            // A restart, or somebody emptied the cache.
-            Ok(self.send(&mut live.connection, &call.by_text(), manner).await)
+        let known = self.slot().clone();
+        let mut live = match known {
+            Some(live) => live,
+            None => self.access.until(manner.until, self.live()).await?,
         };
-        let answer = self.access.until(manner.until, asked).await.inspect_err(|_| {
-            // Not if most of the time went by before it was sent: then nothing is known of this connection.
-            if self.access.environment.now().since(sent) >= self.access.request_timeout / 2 {
-                empty(&self.live, &live.address);
-            }
-        })?;
+        let sent = self.access.environment.now();
+        let answer = async { Ok(self.send_script(&mut live.connection, call, manner).await) };
+        let left = manner.until.since(sent);
+        let answer = if left + TICK >= self.access.request_timeout {
+            // The driver ends it in time.
+            answer.await
+        } else {
+            self.access.until(manner.until, answer).await.inspect_err(|_| {
+                // Not if most of the time went by before it was sent: then nothing is known of this connection.
+                if left >= self.access.request_timeout / 2 {
+                    empty(&self.live, &live.address);
+                }
+            })
+        }?;
         match answer {
             Ok((value, reached)) => Ok(Outcome::Answered(value, reached)),
             Err(error) => match Redirection::of(&error, &live.address) {
                 Some(redirection) => Ok(Outcome::Elsewhere(redirection)),
                 None => Err(self.failed(&live, error)),
             },
+        }
+    }
+
+    async fn send_script(
+        &self,
+        connection: &mut MultiplexedConnection,
+        call: &Call,
+        manner: Manner,
+    ) -> RedisResult<(Value, bool)> {
+        match self.send(connection, call.by_hash(), manner).await {
+            // A restart, or somebody emptied the cache.
+            Err(error) if errors::is_no_script(&error) => {
+                self.send(connection, &call.by_text(), manner).await
+            }
+            answer => answer,
         }
     }
 
@@ -278,22 +263,6 @@ impl Connection {
     fn slot(&self) -> MutexGuard<'_, Option<Live>> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-impl Attempt {
-    /// One that failed, for a moment; one that is under way, unless it takes so long that nothing runs it any more.
-    fn is_of_use(&self, now: Moment, connect_timeout: Duration) -> bool {
-        let failed = matches!(&*self.result.borrow(), Some(Err(_)));
-        let is_under_way = self.result.borrow().is_none() && self.result.has_changed().is_ok();
-        let age = now.since(self.began);
-        failed && age < connect_timeout.min(PAUSE) || is_under_way && age < connect_timeout
-    }
-}
-
-/// Forgets a connection, unless there is a newer one.
-fn empty(slot: &Mutex<Option<Live>>, address: &Arc<Address>) {
-    let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
-    slot.take_if(|live| Arc::ptr_eq(&live.address, address));
 }
 
 impl fmt::Debug for Connection {

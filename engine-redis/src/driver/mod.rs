@@ -5,6 +5,7 @@ mod cluster;
 mod connection;
 mod errors;
 mod inbox;
+mod live;
 pub(crate) mod scripts;
 mod sentinel;
 mod server;

@@ -1,0 +1,63 @@
+//! One life of the connection to a server, and the attempt to begin one.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use tokio::sync::{oneshot, watch};
+use ylock_core::Result;
+use ylock_core::environment::Moment;
+
+use crate::options::Address;
+
+pub(super) type Slot = Arc<Mutex<Option<Live>>>;
+
+/// After a connection could not be made nobody tries again for so long: very many may want one when a server is back.
+const PAUSE: Duration = Duration::from_millis(100);
+#[derive(Clone)]
+pub(super) struct Live {
+    pub(super) connection: MultiplexedConnection,
+    /// Of one life of the connection, so that nobody throws away a newer one.
+    pub(super) address: Arc<Address>,
+    /// Dropped with the last of these: ends the task that waits for the end of the runtime.
+    pub(super) _watched: Arc<oneshot::Sender<()>>,
+}
+
+/// An attempt to connect. It goes on in a task of its own, for longer than those wait who need it: each request ends in its own time, and
+/// a server that is far away is reached all the same.
+#[derive(Clone)]
+pub(super) struct Attempt {
+    pub(super) began: Moment,
+    pub(super) result: watch::Receiver<Option<Result<()>>>,
+}
+
+/// The task of a connection runs in the runtime in which it was made. So does the one that has this: dropped with that runtime, it sees
+/// to it that the next request makes another connection, in its own runtime, and does not try the dead one.
+pub(super) struct Watch {
+    pub(super) slot: Weak<Mutex<Option<Live>>>,
+    pub(super) address: Arc<Address>,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if let Some(slot) = self.slot.upgrade() {
+            empty(&slot, &self.address);
+        }
+    }
+}
+
+impl Attempt {
+    /// One that failed, for a moment; one that is under way, unless it takes so long that nothing runs it any more.
+    pub(super) fn is_of_use(&self, now: Moment, connect_timeout: Duration) -> bool {
+        let failed = matches!(&*self.result.borrow(), Some(Err(_)));
+        let is_under_way = self.result.borrow().is_none() && self.result.has_changed().is_ok();
+        let age = now.since(self.began);
+        failed && age < connect_timeout.min(PAUSE) || is_under_way && age < connect_timeout
+    }
+}
+
+/// Forgets a connection, unless there is a newer one.
+pub(super) fn empty(slot: &Mutex<Option<Live>>, address: &Arc<Address>) {
+    let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+    slot.take_if(|live| Arc::ptr_eq(&live.address, address));
+}
