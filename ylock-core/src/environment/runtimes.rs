@@ -124,7 +124,7 @@ impl Runtimes {
         start(&handle, async move {
             let mut watch = watch;
             drop(ended.await);
-            // Forgotten already: by then it may be known anew, by somebody else's hand.
+            // Forgotten already: by then another caller may have made it known anew.
             watch.runtimes = Weak::new();
         });
         if self.knows(id) {

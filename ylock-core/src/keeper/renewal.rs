@@ -21,7 +21,7 @@ const RENEWALS: u32 = 3;
 /// After a renewal that failed, the next try comes this part of the lease after that one began, or at once if it took longer: a lease
 /// has room for a few requests that nobody answers, and none for pauses between them.
 const RETRY_PART: u32 = 12;
-/// However long the lease is: somebody may wait for a downgrade or a look, and a long lease would keep readers out for hours.
+/// However long the lease is: a caller may wait for a downgrade or a look, and a long lease would keep readers out for hours.
 const LONGEST_RETRY: Duration = Duration::from_secs(1);
 /// So many stale moments are not worth a look at all of them.
 const STALE: usize = 256;
@@ -88,7 +88,7 @@ impl Schedule {
             }
             std::mem::take(&mut *heap)
         };
-        // Outside the lock: a shard is locked for each, and somebody who has locked a shard may push.
+        // Outside the lock: a shard is locked for each, and a caller that has locked a shard may push.
         let mut current: BinaryHeap<_> = all.into_iter().filter(|Reverse(due)| is_current(due)).collect();
         self.heap().append(&mut current);
     }
