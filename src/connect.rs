@@ -39,7 +39,25 @@ const FEATURES: [(&str, &str); 4] =
 /// # ylock.close().await; Ok(()) }
 /// ```
 pub async fn connect(url: &str) -> Result<Ylock> {
-    let mut url = EngineUrl::parse(url)?;
+    connect_to(EngineUrl::parse(url)?).await
+}
+
+/// Connects to the store that a URL names which was read, or put together, before.
+///
+/// # Errors
+/// As [`connect`].
+///
+/// # Examples
+/// A password that is kept elsewhere:
+/// ```
+/// use ylock::url::{EngineUrl, Secret};
+/// # fn password() -> String { "from a file".to_owned() }
+/// # async fn example() -> ylock::Result<()> {
+/// let url = EngineUrl::parse("redis://locks@cache/0?lease=5s")?.with_password(Secret::new(password()));
+/// let ylock = ylock::connect_to(url).await?;
+/// # ylock.close().await; Ok(()) }
+/// ```
+pub async fn connect_to(mut url: EngineUrl) -> Result<Ylock> {
     let measured = take_metrics(&mut url)?;
     let options = common_options(&url)?;
     // In boxes: with every engine compiled in, a future that contains one of each is too deep for the compiler's default limits.

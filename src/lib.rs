@@ -2,13 +2,13 @@
 
 mod connect;
 
-pub use connect::connect;
+pub use connect::{connect, connect_to};
 
 // What a program holds.
 pub use ylock_core::{Guard, Lease, Lock, Locks, Unlocked, Ylock};
 // What it passes.
 pub use ylock_core::{
-    Fairness, HandOver, Key, MAX_GROUP_BYTES, MAX_NAME_BYTES, Mode, Options, Owner, Token, Wait,
+    Fairness, HandOver, Key, MAX_GROUP_BYTES, MAX_NAME_BYTES, Mode, Name, Options, Owner, Token, Wait,
 };
 // What it is told.
 pub use ylock_core::{Error, ErrorKind, Guarantees, LossReason, Result};
@@ -40,7 +40,7 @@ pub mod cassandra {
 /// Locks on Redis.
 #[cfg(feature = "redis")]
 pub mod redis {
-    pub use ylock_engine_redis::options::{DEFAULT_PORT, Tls, Waiting};
+    pub use ylock_engine_redis::options::{DEFAULT_PORT, DEFAULT_PREFIX, Tls, Waiting};
     pub use ylock_engine_redis::{RedisEngine, RedisOptions};
 }
 

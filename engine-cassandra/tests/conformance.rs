@@ -59,7 +59,7 @@ impl Harness for Cassandra {
     }
 
     fn bound(&self) -> Duration {
-        Duration::from_secs(180)
+        Duration::from_secs(400)
     }
 }
 

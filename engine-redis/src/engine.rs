@@ -12,7 +12,7 @@ use ylock_core::engine::{
 };
 use ylock_core::environment::{Environment, Moment, SystemEnvironment};
 use ylock_core::options::check_lease;
-use ylock_core::{Error, ErrorKind, Guarantees, Key, Result};
+use ylock_core::{Guarantees, Key, Result};
 
 use crate::driver::{Answer, Call, Heard, Inbox, Store, scripts};
 use crate::options::{RedisOptions, Topology, Waiting};
@@ -48,6 +48,8 @@ pub(crate) struct Client {
     /// Whether tokens grow from holder to holder also when another server takes over; otherwise there are none.
     pub(crate) fencing: bool,
     pub(crate) records: Arc<Records>,
+    /// What the names of all locks begin with.
+    prefix: String,
     inbox: Arc<Inbox>,
     clock: ServerClock,
 }
@@ -64,8 +66,8 @@ impl RedisEngine {
     /// Connects to the servers and makes a client.
     ///
     /// # Errors
-    /// [`Config`](ErrorKind::Config) for bad options, a refused login or a server that is too old or of the wrong kind;
-    /// [`Unavailable`](ErrorKind::Unavailable) if nobody answers.
+    /// [`Config`](ylock_core::ErrorKind::Config) for bad options, a refused login or a server that is too old or of the wrong kind;
+    /// [`Unavailable`](ylock_core::ErrorKind::Unavailable) if nobody answers.
     pub async fn connect(options: &RedisOptions) -> Result<Self> {
         options.check()?;
         let environment = SystemEnvironment::shared();
@@ -89,6 +91,7 @@ impl RedisEngine {
                 min_replicas: options.min_replicas(),
                 fencing: guarantees.fencing,
                 records: Arc::default(),
+                prefix: options.prefix().to_owned(),
                 clock: ServerClock::default(),
             }
         });
@@ -111,14 +114,21 @@ impl Client {
         self.environment.now()
     }
 
-    /// What the server shall call: nothing for somebody who asks by itself.
+    /// A call of a script for a lock.
+    pub(crate) fn call(&self, script: &'static scripts::Script, key: &Key) -> Call {
+        Call::at(script, place::of(&self.prefix, key))
+    }
+
+    /// What the server shall call: nothing for a client that asks by itself, and nothing as long as it would not be heard. Who cannot be told
+    /// is passed over, and that may be again and again; for who asks the server waits until the next question.
     pub(crate) fn channel(&self, place: &str) -> Cow<'_, str> {
-        if self.waiting == Waiting::Told { self.inbox.channel(place) } else { "-".into() }
+        let hears = self.waiting == Waiting::Told && self.inbox.hears(place);
+        if hears { self.inbox.channel(place) } else { "-".into() }
     }
 
     /// Sees to it that messages about a lock are heard. Who waits is woken when they are, and asks: its turn may have come before.
     pub(crate) fn listen(&self, key: &Key) {
-        self.inbox.listen(&place::of(key));
+        self.inbox.listen(&place::of(&self.prefix, key));
     }
 
     /// What the inbox tells.
@@ -132,7 +142,10 @@ impl Client {
         let client = Arc::clone(self);
         self.environment.spawn(Box::pin(async move {
             if let Err(error) = client.undo(Call::at(&scripts::RELEASE, place), id, None).await {
-                tracing::debug!(%error, "a grant that nobody waits for could not be given back");
+                tracing::debug!(
+                    error = format!("{error:#}"),
+                    "a grant that nobody waits for could not be given back"
+                );
             }
         }));
     }
@@ -142,35 +155,13 @@ impl Client {
         self.release(key, id, None).await.map(drop)
     }
 
-    /// Waits until enough replicas have a grant. Otherwise it is given back.
-    pub(crate) async fn confirm(&self, grant: &Grant) -> Result<()> {
-        if self.min_replicas == 0 {
-            return Ok(());
-        }
-        // A renewal, because it writes on this connection: the grant may have been written on that of whoever released.
-        let confirmed = match self.store.call_replicated(renewal(grant), self.min_replicas).await {
-            Ok((mut answer, reached)) => Ok(answer.flag()? && reached),
-            Err(error) => Err(error),
-        };
-        if matches!(confirmed, Ok(true)) {
-            return Ok(());
-        }
-        self.leave(&grant.key, grant.id).await?;
-        confirmed?;
-        let message = format!(
-            "the lock was not replicated to {} replicas in time and was given back",
-            self.min_replicas
-        );
-        Err(Error::new(ErrorKind::Unavailable, message))
-    }
-
     pub(crate) async fn release(
         &self,
         key: &Key,
         id: AcquisitionId,
         next: Option<&Request>,
     ) -> Result<Release> {
-        let was_there = self.undo(Call::new(&scripts::RELEASE, key), id, next).await?;
+        let was_there = self.undo(self.call(&scripts::RELEASE, key), id, next).await?;
         Ok(if was_there { Release::Released } else { Release::WasGone })
     }
 
@@ -198,12 +189,14 @@ impl Client {
     }
 
     async fn renew(&self, holding: &Holding) -> Result<Renewal> {
-        let mut call = renewal(&holding.grant);
+        let Grant { key, id, mode, lease, .. } = &holding.grant;
+        let mut call = self.call(&scripts::RENEW, key).id(*id).arg(mode_word(*mode)).arg(lease.as_millis());
         if let Some(next) = &holding.next {
             let channel = self.channel(call.place());
             call = call
                 .id(next.id)
                 .arg(mode_word(next.mode))
+                .arg(next.lease.as_millis())
                 .arg(ticket_word(next.ticket))
                 .owner(next.owner)
                 .arg(&*channel);
@@ -277,7 +270,7 @@ impl Engine for RedisEngine {
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
         check_lease(request.lease, self.request_timeout)?;
         self.client.keep_the_time();
-        Way::new(&self.client, request).go().await
+        Way::new(&self.client, request, self.request_timeout).go().await
     }
 
     /// One request each, all on their way at once over one connection.
@@ -290,12 +283,12 @@ impl Engine for RedisEngine {
     }
 
     async fn inspect(&self, key: &Key) -> Result<Inspection> {
-        let answer = self.client.store.call(Call::new(&scripts::INSPECT, key)).await?;
+        let answer = self.client.store.call(self.client.call(&scripts::INSPECT, key)).await?;
         inspect::read(answer, self.client.fencing)
     }
 
     async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
-        let call = Call::new(&scripts::REVOKE, key).id(id);
+        let call = self.client.call(&scripts::REVOKE, key).id(id);
         Ok(self.client.store.call(call).await?.flag()?)
     }
 
@@ -314,13 +307,8 @@ impl Drop for RedisEngine {
 
 /// A server that takes over may not have the last writes, and not the same time: then tokens can fall.
 fn guarantees(topology: &Topology) -> Guarantees {
-    Guarantees::ALL.with_durable(false).with_fencing(*topology == Topology::Single)
-}
-
-/// With nobody behind it.
-fn renewal(grant: &Grant) -> Call {
-    let Grant { key, id, mode, lease, .. } = grant;
-    Call::new(&scripts::RENEW, key).id(*id).arg(mode_word(*mode)).arg(lease.as_millis())
+    let is_alone = *topology == Topology::Single;
+    Guarantees::ALL.with_durable(false).with_fencing(is_alone).with_exclusive_after_failover(is_alone)
 }
 
 fn read_renewal(answer: &mut Answer, sent: Moment) -> Result<Renewal> {

@@ -6,10 +6,10 @@ use ylock_core::Key;
 const PARTS: u32 = 256;
 
 /// The key of a lock's hash. The lengths keep any two locks apart, whatever letters their names have; the part in braces decides
-/// where in a cluster it is.
-pub(crate) fn of(key: &Key) -> String {
+/// where in a cluster it is. There are none in a prefix.
+pub(crate) fn of(prefix: &str, key: &Key) -> String {
     let (group, name) = (key.group(), key.name());
-    format!("ylock:{{{}}}:{}:{group}:{name}", part(key), group.len())
+    format!("{prefix}:{{{}}}:{}:{group}:{name}", part(key), group.len())
 }
 
 /// The part that the key of a hash says.
@@ -28,10 +28,11 @@ fn part(key: &Key) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::DEFAULT_PREFIX;
 
     #[test]
     fn separators_do_not_make_two_locks_one() {
-        let place = |group: &str, name: &str| of(&Key::new(group, name).unwrap());
+        let place = |group: &str, name: &str| of("ylock", &Key::new(group, name).unwrap());
         assert_ne!(place("a:b", "c"), place("a", "b:c"));
         assert_ne!(place("1:a", "b"), place("1", "a:b"));
         assert_ne!(place("a", "}b"), place("a}", "b"));
@@ -40,7 +41,7 @@ mod tests {
     /// These must never change.
     #[test]
     fn a_place_is_for_ever() {
-        let place = of(&Key::new("users", "alice").unwrap());
+        let place = of(DEFAULT_PREFIX, &Key::new("users", "alice").unwrap());
         assert_eq!((place.as_str(), part_of(&place)), ("ylock:{116}:5:users:alice", Some("116")));
     }
 }

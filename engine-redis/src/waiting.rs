@@ -49,13 +49,13 @@ pub(crate) struct Way<'a> {
 }
 
 impl<'a> Way<'a> {
-    pub(crate) fn new(client: &'a Client, request: &'a Request) -> Self {
+    pub(crate) fn new(client: &'a Client, request: &'a Request, request_timeout: Duration) -> Self {
         let (waiter, pause) = match client.waiting {
             Waiting::Told => (Some(client.records.waiter(request.id)), longest_pause(request)),
             Waiting::Poll { first, .. } => (None, first),
         };
         let ticket = request.ticket.map(|ticket| ticket.get());
-        let silence = Silence::new(&*client.environment, request.lease);
+        let silence = Silence::of(&*client.environment, request, request_timeout);
         Self { client, request, waiter, ticket, last_token: 0, waited: false, silence, pause }
     }
 
@@ -64,7 +64,7 @@ impl<'a> Way<'a> {
     pub(crate) async fn go(mut self) -> Result<Option<Grant>> {
         loop {
             let sent = self.client.now();
-            let told = match self.ask().await {
+            let told = match self.ask(0).await.map(|(said, _)| said) {
                 Ok(Said::Granted(told)) => Some(told),
                 Ok(Said::Busy) => return self.turn_away().await,
                 Ok(Said::Undone) => return Err(undone()),
@@ -87,15 +87,37 @@ impl<'a> Way<'a> {
             else {
                 continue;
             };
-            return self.grant(told, sent).await.map(Some);
+            if self.client.min_replicas == 0 {
+                return Ok(Some(self.grant(told, sent)));
+            }
+            if let Some(grant) = self.replicated().await? {
+                return Ok(Some(grant));
+            }
         }
     }
 
-    async fn ask(&mut self) -> Result<Said> {
+    /// And whether so many replicas have what the question wrote.
+    async fn ask(&self, replicas: u32) -> Result<(Said, bool)> {
         let mark = self.client.records.begin(self.request.id);
-        let answer = self.client.store.call(self.question()).await?;
+        let (answer, reached) = self.client.store.call_replicated(self.question(), replicas).await?;
         mark.answered();
-        read(answer)
+        Ok((read(answer)?, reached))
+    }
+
+    /// Waits until enough replicas have its grant. Otherwise it is given back. By one more question, because the grant may have been written
+    /// on the connection of whoever released, and because that prolongs it also when it is revoked meanwhile: its next renewal tells.
+    /// Nothing if it is over by now.
+    async fn replicated(&self) -> Result<Option<Grant>> {
+        let sent = self.client.now();
+        let failed = match self.ask(self.client.min_replicas).await {
+            Ok((Said::Granted(told), true)) => return Ok(Some(self.grant(told, sent))),
+            Ok((Said::Granted(_), false)) => not_replicated(self.client.min_replicas),
+            Ok((Said::Queued { .. } | Said::Busy, _)) => return Ok(None),
+            Ok((Said::Undone, _)) => return Err(undone()),
+            Err(error) => error,
+        };
+        self.client.leave(&self.request.key, self.request.id).await?;
+        Err(failed)
     }
 
     /// The lock is not free, and it does not wait. An earlier question that got no answer may still let it in.
@@ -111,7 +133,7 @@ impl<'a> Way<'a> {
     fn question(&self) -> Call {
         let Request { key, id, mode, lease, patience, fairness, owner, .. } = self.request;
         let ticket = self.ticket.map_or("-".to_owned(), |ticket| ticket.to_string());
-        let call = Call::new(&scripts::ACQUIRE, key);
+        let call = self.client.call(&scripts::ACQUIRE, key);
         let channel = self.client.channel(call.place());
         call.id(*id)
             .arg(mode_word(*mode))
@@ -124,11 +146,9 @@ impl<'a> Way<'a> {
             .arg(&*channel)
     }
 
-    async fn grant(&self, told: Told, since: Moment) -> Result<Grant> {
+    fn grant(&self, told: Told, since: Moment) -> Grant {
         let token = self.client.fencing.then_some(told.token);
-        let grant = Grant::of(self.request, token, since, told.contended).after_waiting(self.waited);
-        self.client.confirm(&grant).await?;
-        Ok(grant)
+        Grant::of(self.request, token, since, told.contended).after_waiting(self.waited)
     }
 
     /// Until it is told, or it is time to ask again.
@@ -182,6 +202,11 @@ fn read(mut answer: Answer) -> Result<Said> {
 
 fn undone() -> Error {
     Error::new(ErrorKind::Indeterminate, "the acquisition was released while it was going on")
+}
+
+fn not_replicated(replicas: u32) -> Error {
+    let message = format!("the lock was not replicated to {replicas} replicas in time and was given back");
+    Error::new(ErrorKind::Unavailable, message)
 }
 
 pub(crate) fn mode_word(mode: Mode) -> &'static str {

@@ -29,7 +29,8 @@ impl Harness for Redis {
     }
 
     fn guarantees(&self) -> Guarantees {
-        Guarantees::ALL.with_durable(false).with_fencing(self.0 == Servers::Single)
+        let is_alone = self.0 == Servers::Single;
+        Guarantees::ALL.with_durable(false).with_fencing(is_alone).with_exclusive_after_failover(is_alone)
     }
 
     async fn engine(&self) -> Arc<dyn Engine> {

@@ -18,7 +18,10 @@ pub(crate) async fn show(session: &Arc<Session>, place: &Place, holding: &Holdin
     session.claims.withdraw(holding.grant.id, holding.next.as_ref().map(|next| next.id));
     let Some(next) = &holding.next else { return };
     if let Err(error) = announce(session, place, holding.grant.id, next).await {
-        tracing::debug!(%error, "a waiter could not be shown behind the one who holds the lock");
+        tracing::debug!(
+            error = format!("{error:#}"),
+            "a waiter could not be shown behind the one who holds the lock"
+        );
     }
 }
 

@@ -68,7 +68,7 @@ pub(crate) async fn remove(session: &Arc<Session>, found: GivenUp) {
     let mut leaver = Leaver { session, id, number: Some(number) };
     let removal = Removal { session, place: found.place.clone(), id, known: Some(found) };
     if let Err(error) = removal.run(None).await {
-        tracing::debug!(%error, "what is not wanted any more could not be removed yet");
+        tracing::debug!(error = format!("{error:#}"), "what is not wanted any more could not be removed yet");
         let pause = session.environment.jitter(pause(attempts));
         session.claims.postpone(id, number, session.now().plus(pause));
     }

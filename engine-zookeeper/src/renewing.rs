@@ -76,16 +76,14 @@ pub(crate) async fn renew(session: &Arc<Session>, holding: &Holding) -> Result<R
 async fn beat(session: &Session, holding: &Holding) -> Result<Moment> {
     session.attach().await?;
     let settled = session.claims.with(holding.grant.id, is_settled) == Some(true);
-    let beat = session.beat_unless(|sent| {
-        let fresh = session.now().since(sent) < session.timeout() / FRESH_PART;
-        settled && fresh && sent >= holding.grant.sent
-    });
+    let beat =
+        session.beat_unless(|sent| settled && session.now().since(sent) < session.timeout() / FRESH_PART);
     beat.await.map_err(to_error)
 }
 
 /// Whether nothing is to be looked at, and a watch tells if there is: then the node was there when the last heartbeat was handled,
-/// because what happened before that has been heard. A reader's renewal tells also who waits, and that must not be older than its
-/// question.
+/// because what happened before that has been heard. Nor is that heartbeat older than the grant: the watch was set by an earlier renewal of
+/// it, which had sent one of its own. A reader's renewal tells also who waits, and that must not be older than its question.
 fn is_settled(claim: &mut Claim) -> bool {
     claim.tag.mode == Mode::Write && claim.own.is_quiet()
 }
@@ -161,8 +159,11 @@ async fn contended(session: &Session, place: &Place, id: AcquisitionId) -> Resul
         let is_known = claim.tag.mode == Mode::Write || claim.others.is_quiet();
         is_known.then_some(claim.contended)
     });
-    if let Some(known) = known.flatten() {
-        return Ok(known);
+    match known {
+        Some(Some(known)) => return Ok(known),
+        Some(None) => {}
+        // It has been given back meanwhile, and the lock's node may have gone with it.
+        None => return Ok(false),
     }
     let (all, told) = session.list_and_watch(place).await.map_err(to_error)?;
     let all = names(&all)?;

@@ -52,7 +52,7 @@ pub(crate) struct Room {
 impl Sessions {
     pub(crate) async fn open(options: &ZookeeperOptions, environment: &Arc<dyn Environment>) -> Result<Self> {
         let made = Arc::<AtomicU64>::default();
-        let meter = Meter::default();
+        let meter = Meter::of(crate::NAME, options.cluster());
         let connection = Connection::new(options, environment, &made, &meter);
         let session = connection.session().await?;
         let began = environment.now();

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ylock_core::contact::asking;
 use ylock_core::engine::{Grant, Patience, Request, valid_until};
 use ylock_core::silence::Silence;
 use ylock_core::{Error, ErrorKind, Result, StoreToken};
@@ -49,7 +50,7 @@ const AT_ONCE: Step = Step::Again(Duration::ZERO);
 
 impl<'a> Way<'a> {
     pub(crate) fn new(connection: &'a Connection, request: &'a Request) -> Self {
-        let silence = Silence::new(connection.environment(), request.lease);
+        let silence = Silence::of(connection.environment(), request, connection.request_timeout());
         Self { connection, request, silence, looked: false, waited: false }
     }
 
@@ -78,9 +79,10 @@ impl<'a> Way<'a> {
 
     /// The session of this client, if there is one before the servers have been silent for a lease.
     async fn session(&mut self) -> Result<Arc<Session>> {
+        let failure = |session: &Result<_>| session.as_ref().err().cloned();
         tokio::select! {
             biased;
-            session = self.connection.session() => session,
+            session = asking(self.connection.environment(), self.connection.session(), failure) => session,
             () = self.silence.outlast() => {
                 Err(Error::new(ErrorKind::Unavailable, "no server makes a session").with_engine(crate::NAME))
             }

@@ -109,6 +109,8 @@ pub(crate) enum NodeAction {
     Cont,
     /// It takes clients and hears nothing of its peers, nor they of it
     Cut,
+    /// What it has in memory goes to its disk, where no kill can reach it
+    Flush,
     /// What `cut` did is undone
     Join,
     /// SIGKILL

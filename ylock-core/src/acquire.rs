@@ -115,8 +115,40 @@ where
     W: FnOnce(Lease) -> F,
     F: Future,
 {
-    let owner = locks.owner.or_else(Owner::current).unwrap_or_else(|| new_owner(locks));
-    let guard = acquire_or_time_out(&locks.owned_by(&owner), key, mode).await?;
+    let locks = with_owner(locks);
+    let guard = acquire_or_time_out(&locks, key, mode).await?;
+    work_under(guard, work).await
+}
+
+/// The same, unless the wait is over before the lock is granted.
+pub(crate) async fn run_after<W, F>(
+    locks: &Locks,
+    key: Result<Key>,
+    wait: Wait,
+    work: W,
+) -> Result<Option<F::Output>>
+where
+    W: FnOnce(Lease) -> F,
+    F: Future,
+{
+    let locks = with_owner(locks);
+    match acquire(&locks, key, Mode::Write, wait).await? {
+        Some(guard) => work_under(guard, work).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// The work may acquire the same lock again: so it needs an owner before the lock is acquired.
+fn with_owner(locks: &Locks) -> Locks {
+    locks.owned_by(&locks.owner.or_else(Owner::current).unwrap_or_else(|| new_owner(locks)))
+}
+
+async fn work_under<W, F>(guard: Guard, work: W) -> Result<F::Output>
+where
+    W: FnOnce(Lease) -> F,
+    F: Future,
+{
+    let owner = guard.owner();
     let output = tokio::select! {
         // The loss is looked at first: work that is ready in the same moment must not run on.
         biased;
@@ -130,7 +162,10 @@ where
         Ok(Unlocked::WasLost) => {
             tracing::warn!("the lock was lost in the moment in which the work under it ended")
         }
-        Err(error) => tracing::warn!(%error, "the work is done, but giving its lock back was not confirmed"),
+        Err(error) => tracing::warn!(
+            error = format!("{error:#}"),
+            "the work is done, but giving its lock back was not confirmed"
+        ),
     }
     Ok(output)
 }

@@ -12,6 +12,7 @@ use crate::layer::{Events, GroupUsage, Layer, Layers};
 use crate::lock::Lock;
 use crate::locks::Locks;
 use crate::memory::MemoryEngine;
+use crate::name::Name;
 use crate::options::Options;
 
 /// Distributed locks on one store. Cheap to clone; all clones are the same client.
@@ -23,6 +24,18 @@ pub struct Ylock {
     pub(crate) keeper: Arc<Keeper>,
     pub(crate) layers: Layers,
     options: Arc<Options>,
+    /// What all clones share, and nothing else: it goes with the last of them.
+    _last: Arc<Last>,
+}
+
+/// Notices the end of a client that was not closed.
+#[derive(Debug)]
+struct Last(Arc<Keeper>);
+
+impl Drop for Last {
+    fn drop(&mut self) {
+        self.0.warn_of_releases();
+    }
 }
 
 impl Ylock {
@@ -33,7 +46,9 @@ impl Ylock {
 
     /// A client over an engine that is shared.
     pub fn over(engine: Arc<dyn Engine>) -> Self {
-        Self { keeper: Keeper::new(engine), layers: Layers::default(), options: Arc::default() }
+        let keeper = Keeper::new(engine);
+        let last = Arc::new(Last(Arc::clone(&keeper)));
+        Self { keeper, layers: Layers::default(), options: Arc::default(), _last: last }
     }
 
     /// A client over a new, empty in-memory store: locks between the tasks of this process, for a program that runs
@@ -42,10 +57,16 @@ impl Ylock {
         Self::new(MemoryEngine::new())
     }
 
-    /// The same client, for locks with other options. Bad ones are reported by the first acquisition.
+    /// The same client, for locks with other options; what they leave open stays as it is. Bad ones are reported by the first
+    /// acquisition.
     #[must_use]
     pub fn with_options(&self, options: Options) -> Self {
-        Self { options: Arc::new(options), ..self.clone() }
+        Self { options: Arc::new(options.over(&self.options)), ..self.clone() }
+    }
+
+    /// The options of locks that are not given others.
+    pub fn options(&self) -> &Options {
+        &self.options
     }
 
     /// The same client with one more [layer](Layer), inside the earlier ones.
@@ -89,12 +110,12 @@ impl Ylock {
     }
 
     /// The locks of a group: one for each user, order or file.
-    pub fn locks(&self, group: impl Into<Arc<str>>) -> Locks {
-        Locks::new(self.clone(), group.into())
+    pub fn locks(&self, group: impl Name) -> Locks {
+        Locks::new(self.clone(), group.into_name())
     }
 
     /// One lock.
-    pub fn lock(&self, group: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Lock {
+    pub fn lock(&self, group: impl Name, name: impl Name) -> Lock {
         self.locks(group).lock(name)
     }
 
@@ -103,7 +124,7 @@ impl Ylock {
     /// # Errors
     /// [`Unavailable`](crate::ErrorKind::Unavailable) if the store does not answer, and
     /// [`Invalid`](crate::ErrorKind::Invalid) for a key outside its limits.
-    pub async fn inspect(&self, group: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Result<Inspection> {
+    pub async fn inspect(&self, group: impl Name, name: impl Name) -> Result<Inspection> {
         self.keeper.inspect(&Key::new(group, name)?).await
     }
 
@@ -114,7 +135,7 @@ impl Ylock {
     ///
     /// # Errors
     /// As [`inspect`](Self::inspect).
-    pub async fn revoke(&self, group: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Result<usize> {
+    pub async fn revoke(&self, group: impl Name, name: impl Name) -> Result<usize> {
         self.keeper.revoke(&Key::new(group, name)?).await
     }
 
@@ -142,7 +163,7 @@ impl Ylock {
         self.keeper.len()
     }
 
-    pub(crate) fn default_options(&self) -> &Arc<Options> {
+    pub(crate) fn shared_options(&self) -> &Arc<Options> {
         &self.options
     }
 }

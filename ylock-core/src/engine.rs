@@ -147,7 +147,8 @@ pub struct Holding {
     /// come later stay behind. It stays the same from one holding to the next while it waits.
     ///
     /// Its place belongs to the grant. It goes when a later holding does not name it any more, when the grant is released without naming it
-    /// as `next`, is lost or lapses, and when it is released itself: an announced waiter that gave up keeps nobody out.
+    /// as `next`, is lost or lapses, and when it is released itself: an announced waiter that gave up keeps nobody out. Once it is let in its
+    /// lease is the one that it asked for, whatever that of the grant is: its client believes in that.
     pub next: Option<Request>,
 }
 
@@ -267,7 +268,8 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     /// Where this engine takes time, randomness and tasks from. Its moments are on this clock.
     fn environment(&self) -> Arc<dyn Environment>;
 
-    /// Where this engine counts its requests to the store.
+    /// Where this engine counts its requests to the store, each of them: of what goes past it the keeper
+    /// knows nothing, and a wait that ends while the store is away would be told as a lock that others hold.
     fn meter(&self) -> &Meter;
 
     /// How much of what belongs to single locks this object keeps in memory, by kind: places, records, tasks under way. All of it is zero

@@ -1,5 +1,7 @@
 //! What can go wrong, by what the caller should do about it.
 
+use std::any::Any;
+use std::error::Error as _;
 use std::fmt;
 use std::sync::Arc;
 
@@ -38,6 +40,11 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
+    /// Whether the store has not answered. Every other kind is something that it, or this client, has said.
+    pub(crate) fn is_silence(self) -> bool {
+        matches!(self, Self::Unavailable | Self::Indeterminate)
+    }
+
     /// One word, as used in metric labels and spans.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -59,6 +66,9 @@ impl ErrorKind {
 /// An error, with its [kind](ErrorKind), and the engine, key and cause it belongs to.
 ///
 /// Contention is not an error: `try_*` and `*_within` answer `None`.
+///
+/// `{error}` says what went wrong, `{error:#}` also why: it adds the causes, each of which is a [`source`](std::error::Error::source) of the
+/// one before it. So what prints a chain of errors says each thing once.
 #[derive(Clone)]
 pub struct Error(Arc<Inner>);
 
@@ -112,10 +122,17 @@ impl Error {
         self.change(|inner| inner.key = Some(key.clone()))
     }
 
-    /// The same error, naming its cause.
+    /// The same error, naming its cause. Of a driver's error and its own causes the words are kept, each once: drivers repeat a cause in
+    /// what they say of it.
     #[must_use]
     pub fn with_source(self, source: impl std::error::Error + Send + Sync + 'static) -> Self {
-        self.change(|inner| inner.source = Some(Arc::new(source)))
+        let own = (&source as &dyn Any).downcast_ref::<Self>().cloned();
+        self.change(|inner| {
+            inner.source = match own {
+                Some(own) => Some(Arc::new(own)),
+                None => Cause::of(Some(&source), &inner.message).map(|cause| Arc::new(*cause) as _),
+            }
+        })
     }
 
     fn change(mut self, change: impl FnOnce(&mut Inner)) -> Self {
@@ -133,8 +150,12 @@ impl fmt::Display for Error {
         if let Some(key) = &self.0.key {
             write!(f, " (lock {key:?})")?;
         }
-        if let Some(source) = &self.0.source {
-            write!(f, ": {source}")?;
+        if f.alternate() {
+            let mut cause = self.source();
+            while let Some(error) = cause {
+                write!(f, ": {error}")?;
+                cause = error.source();
+            }
         }
         Ok(())
     }
@@ -142,12 +163,76 @@ impl fmt::Display for Error {
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}: {self}", self.0.kind)
+        write!(f, "{:?}: {self:#}", self.0.kind)
     }
 }
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.0.source.as_deref().map(|source| source as _)
+    }
+}
+
+/// What a driver says of a failure.
+#[derive(Debug)]
+struct Cause {
+    words: String,
+    source: Option<Box<Self>>,
+}
+
+impl Cause {
+    /// What `error` and its causes say beyond what was `said` already.
+    fn of(error: Option<&(dyn std::error::Error + 'static)>, said: &str) -> Option<Box<Self>> {
+        let error = error?;
+        let words = error.to_string();
+        if said.contains(&words) {
+            return Self::of(error.source(), said);
+        }
+        let source = Self::of(error.source(), &words);
+        Some(Box::new(Self { words, source }))
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.words)
+    }
+}
+
+impl std::error::Error for Cause {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct Driver(std::io::Error);
+
+    impl fmt::Display for Driver {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "the request failed: {}", self.0)
+        }
+    }
+
+    impl std::error::Error for Driver {
+        fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+            Some(&self.0)
+        }
+    }
+
+    #[test]
+    fn a_chain_of_errors_says_each_thing_once() {
+        let refused = Driver(std::io::Error::other("connection refused"));
+        let inner = Error::new(ErrorKind::Unavailable, "store:7000 cannot be reached").with_source(refused);
+        let error = Error::new(ErrorKind::Unavailable, "the store does not answer").with_source(inner);
+        let all =
+            "the store does not answer: store:7000 cannot be reached: the request failed: connection refused";
+        assert_eq!(error.to_string(), "the store does not answer");
+        assert_eq!(format!("{error:#}"), all);
+        assert_eq!(format!("{error:?}"), format!("Unavailable: {all}"));
     }
 }

@@ -14,11 +14,22 @@ pub struct Guarantees {
     pub shared_reads: bool,
     /// A grant outlives a restart of the store.
     pub durable: bool,
+    /// A grant stays exclusive when another server of the store takes over. Otherwise it may be granted again then, while its holder still
+    /// believes in it, and there is no token to tell the two apart.
+    pub exclusive_after_failover: bool,
 }
 
 impl Guarantees {
     /// Everything is promised.
-    pub const ALL: Self = Self { fair: true, fencing: true, shared_reads: true, durable: true };
+    pub const ALL: Self =
+        Self { fair: true, fencing: true, shared_reads: true, durable: true, exclusive_after_failover: true };
+
+    /// The same promises, with or without grants that stay exclusive when another server takes over.
+    #[must_use]
+    pub const fn with_exclusive_after_failover(mut self, exclusive: bool) -> Self {
+        self.exclusive_after_failover = exclusive;
+        self
+    }
 
     /// The same promises, with or without fairness.
     #[must_use]

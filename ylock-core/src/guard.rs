@@ -24,9 +24,12 @@ pub enum Unlocked {
 
 /// A lock that is held. Dropping it gives it back.
 ///
+/// A drop only begins that, in the background. As the last act of a program it may come to nothing, because the process ends before the
+/// release is sent: then the next holder waits until the lease is over. [`Ylock::close`](crate::Ylock::close) waits for it.
+///
 /// A guard can be moved to another task or thread, and guards of one owner can be given back in any order.
 /// Everything that can be asked about the lock is on [`Lease`], to which a guard dereferences.
-#[must_use = "if unused the lock is given back at once"]
+#[must_use = "the lock is given back as soon as its guard is dropped: keep it in a variable while you work, or use `run`"]
 pub struct Guard {
     lease: Lease,
     acquired: Acquired,
@@ -108,14 +111,6 @@ impl Guard {
         };
         let held = self.acquired.keeper.environment().now().since(watch.since);
         watch.layers.ended(&watch.acquisition, end, held);
-    }
-
-    /// `Ok` if the lock is valid, otherwise the error that says why not.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Lost`].
-    pub fn check(&self) -> Result<()> {
-        if self.lease.is_valid() { Ok(()) } else { Err(lost(&self.lease)) }
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::name::Name;
 
 /// The most bytes of UTF-8 that a group may have.
 pub const MAX_GROUP_BYTES: usize = 256;
@@ -25,10 +26,10 @@ impl Key {
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] if one of them is empty or longer than [`MAX_GROUP_BYTES`] or [`MAX_NAME_BYTES`].
-    pub fn new(group: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Result<Self> {
-        let group = group.into();
+    pub fn new(group: impl Name, name: impl Name) -> Result<Self> {
+        let group = group.into_name();
         check("group", &group, MAX_GROUP_BYTES)?;
-        let name = name.into();
+        let name = name.into_name();
         check("name", &name, MAX_NAME_BYTES)?;
         Ok(Self { group, name })
     }
@@ -41,6 +42,13 @@ impl Key {
     /// Which lock of the group.
     pub fn name(&self) -> &str {
         &self.name
+    }
+}
+
+/// `group/name`, for people: two keys may look the same.
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.group, self.name)
     }
 }
 
@@ -69,6 +77,17 @@ mod tests {
     fn separators_do_not_collide() {
         assert_ne!(Key::new("a:b", "c").unwrap(), Key::new("a", "b:c").unwrap());
         assert_ne!(Key::new("a\"/\"b", "c").unwrap(), Key::new("a", "b\"/\"c").unwrap());
+    }
+
+    #[test]
+    fn a_number_is_the_name_that_its_digits_are() {
+        let text = String::from("7");
+        for key in
+            [Key::new("g", 7_u64), Key::new("g", 7_i32), Key::new("g", &text), Key::new("g", text.clone())]
+        {
+            assert_eq!(key.unwrap(), Key::new("g", "7").unwrap());
+        }
+        assert_eq!(Key::new("users", -1).unwrap().to_string(), "users/-1");
     }
 
     #[test]

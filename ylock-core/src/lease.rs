@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::LossReason;
+use crate::error::Result;
+use crate::guard::lost;
 use crate::keeper::Hold;
 use crate::key::Key;
 use crate::mode::Mode;
@@ -53,6 +55,14 @@ impl Lease {
     /// when you have read the answer.
     pub fn is_valid(&self) -> bool {
         !self.hold.is_over() && self.hold.validity.is_valid()
+    }
+
+    /// `Ok` if the lock is [valid](Self::is_valid), otherwise the error that says why not.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Lost`](crate::ErrorKind::Lost).
+    pub fn check(&self) -> Result<()> {
+        if self.is_valid() { Ok(()) } else { Err(lost(self)) }
     }
 
     /// How long the lock stays valid without another renewal; zero when it is not.

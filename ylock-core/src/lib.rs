@@ -8,6 +8,7 @@
 //! - [`engine`]: what an engine implements.
 //! - [`environment`]: the one seam for time, randomness and tasks.
 
+pub mod contact;
 pub mod engine;
 pub mod environment;
 pub mod layer;
@@ -18,6 +19,7 @@ pub mod testkit;
 pub mod url;
 
 mod acquire;
+mod availability;
 mod client;
 mod error;
 mod guarantees;
@@ -30,6 +32,7 @@ mod locks;
 mod memory;
 mod meter;
 mod mode;
+mod name;
 mod owner;
 mod token;
 
@@ -45,6 +48,7 @@ pub use lock::Lock;
 pub use locks::Locks;
 pub use memory::{MemoryEngine, MemoryStore};
 pub use mode::{Mode, Wait};
+pub use name::Name;
 pub use options::{Fairness, HandOver, Options};
 pub use owner::Owner;
 pub use token::{StoreToken, Token};

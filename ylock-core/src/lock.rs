@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use crate::acquire::{acquire, acquire_or_time_out, run};
+use crate::acquire::{acquire, acquire_or_time_out, run, run_after};
 use crate::error::Result;
 use crate::guard::Guard;
 use crate::key::Key;
@@ -16,13 +16,21 @@ use crate::owner::Owner;
 /// One lock: a fixed name in a group. Every method is the one of [`Locks`] with the name filled in.
 ///
 /// # Examples
+/// A job that several processes start at night. The lock lets one of them in *at a time*; one that comes when another has finished gets in
+/// as well. So the work looks first whether it is done already:
 /// ```
 /// # use ylock_core::Ylock;
+/// # struct Db; impl Db { async fn is_closed(&self) -> bool { false } async fn close(&self) {} }
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock_core::Result<()> {
-/// let nightly = Ylock::in_memory().lock("jobs", "nightly");
-/// match nightly.try_write().await? {
-///     Some(guard) => { guard.unlock().await?; }
-///     None => println!("another process does it tonight"),
+/// # let accounts = Db;
+/// let closing = Ylock::in_memory().lock("jobs", "close the day's accounts");
+/// let worked = closing.try_run(|_| async {
+///     if !accounts.is_closed().await {
+///         accounts.close().await;
+///     }
+/// });
+/// if worked.await?.is_none() {
+///     println!("another process is at it");
 /// }
 /// # Ok(()) }
 /// ```
@@ -52,7 +60,12 @@ impl Lock {
         Self { locks: self.locks.owned_by(owner), key: self.key.clone() }
     }
 
-    /// The same lock with other options.
+    /// The options of this lock.
+    pub fn options(&self) -> &Options {
+        self.locks.options()
+    }
+
+    /// The same lock with other options; what they leave open stays as it is.
     #[must_use]
     pub fn with_options(&self, options: Options) -> Self {
         Self { locks: self.locks.with_options(options), key: self.key.clone() }
@@ -120,6 +133,32 @@ impl Lock {
         F: Future,
     {
         run(&self.locks, self.key.clone(), Mode::Write, work).await
+    }
+
+    /// Does `work` while holding the lock exclusively, if that is possible now; `None`, without any work, if it is held or waited for.
+    /// Otherwise like [`run`](Self::run).
+    ///
+    /// # Errors
+    /// Those of [`try_write`](Self::try_write), and `Lost`.
+    pub async fn try_run<W, F>(&self, work: W) -> Result<Option<F::Output>>
+    where
+        W: FnOnce(Lease) -> F,
+        F: Future,
+    {
+        run_after(&self.locks, self.key.clone(), Wait::No, work).await
+    }
+
+    /// Does `work` while holding the lock exclusively, if its turn comes within `time`; otherwise `None`, without any work. The time
+    /// bounds the wait, not the work. Otherwise like [`run`](Self::run).
+    ///
+    /// # Errors
+    /// Those of [`write_within`](Self::write_within), and `Lost`.
+    pub async fn run_within<W, F>(&self, time: Duration, work: W) -> Result<Option<F::Output>>
+    where
+        W: FnOnce(Lease) -> F,
+        F: Future,
+    {
+        run_after(&self.locks, self.key.clone(), Wait::For(time), work).await
     }
 
     /// See [`Locks::run_read`].

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::acquire::{acquire, acquire_or_time_out, run};
+use crate::acquire::{acquire, acquire_or_time_out, run, run_after};
 use crate::client::Ylock;
 use crate::error::Result;
 use crate::guard::Guard;
@@ -12,6 +12,7 @@ use crate::key::Key;
 use crate::lease::Lease;
 use crate::lock::Lock;
 use crate::mode::{Mode, Wait};
+use crate::name::Name;
 use crate::options::Options;
 use crate::owner::Owner;
 
@@ -46,7 +47,7 @@ pub struct Locks {
 
 impl Locks {
     pub(crate) fn new(client: Ylock, group: Arc<str>) -> Self {
-        let options = Arc::clone(client.default_options());
+        let options = Arc::clone(client.shared_options());
         Self { client, options, owner: None, group }
     }
 
@@ -61,14 +62,19 @@ impl Locks {
         Self { owner: Some(*owner), ..self.clone() }
     }
 
-    /// The same locks with other options. Bad ones are reported by the first acquisition.
+    /// The same locks with other options; what they leave open stays as it is. Bad ones are reported by the first acquisition.
     #[must_use]
     pub fn with_options(&self, options: Options) -> Self {
-        Self { options: Arc::new(options), ..self.clone() }
+        Self { options: Arc::new(options.over(&self.options)), ..self.clone() }
+    }
+
+    /// The options of these locks.
+    pub fn options(&self) -> &Options {
+        &self.options
     }
 
     /// One of these locks.
-    pub fn lock(&self, name: impl Into<Arc<str>>) -> Lock {
+    pub fn lock(&self, name: impl Name) -> Lock {
         Lock::new(self.clone(), self.key(name))
     }
 
@@ -89,27 +95,30 @@ impl Locks {
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) for a group or name outside its limits,
-    /// [`Unavailable`](crate::ErrorKind::Unavailable) if the store does not answer for about one lease,
-    /// [`TimedOut`](crate::ErrorKind::TimedOut) if the options limit the [wait](Options::with_wait),
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) if the store does not answer for about one lease, or has not answered the last request
+    /// when a limited wait is over,
+    /// [`TimedOut`](crate::ErrorKind::TimedOut) if the options limit the [wait](Options::with_wait) and others hold the lock for longer,
     /// [`Closed`](crate::ErrorKind::Closed) after [`Ylock::close`].
     #[doc(alias = "lock")]
-    pub async fn write(&self, name: impl Into<Arc<str>>) -> Result<Guard> {
+    pub async fn write(&self, name: impl Name) -> Result<Guard> {
         acquire_or_time_out(self, self.key(name), Mode::Write).await
     }
 
     /// Acquires the lock exclusively if that is possible now; never waits for another holder.
     ///
-    /// Answers `None` if somebody holds the lock or waits for it. Of many who try at once on a free name one gets
-    /// it. Reentrancy, cancel safety, loss and errors as with [`write`](Self::write).
+    /// Returns `None` if the lock is held or waited for. Of many who try at once on a free name one gets it. While the store does not
+    /// answer it fails with [`Unavailable`](crate::ErrorKind::Unavailable) after one request timeout of the engine. Reentrancy, cancel
+    /// safety, loss and the other errors as with [`write`](Self::write).
     #[doc(alias = "try_lock")]
-    pub async fn try_write(&self, name: impl Into<Arc<str>>) -> Result<Option<Guard>> {
+    pub async fn try_write(&self, name: impl Name) -> Result<Option<Guard>> {
         acquire(self, self.key(name), Mode::Write, Wait::No).await
     }
 
-    /// Acquires the lock exclusively if its turn comes within `time`; otherwise answers `None`.
+    /// Acquires the lock exclusively if its turn comes within `time`; otherwise returns `None`: others hold it or were first. If the store
+    /// has not answered the last request by then, that is [`Unavailable`](crate::ErrorKind::Unavailable).
     ///
     /// Zero is the same as [`try_write`](Self::try_write). The rest is as with [`write`](Self::write).
-    pub async fn write_within(&self, name: impl Into<Arc<str>>, time: Duration) -> Result<Option<Guard>> {
+    pub async fn write_within(&self, name: impl Name, time: Duration) -> Result<Option<Guard>> {
         acquire(self, self.key(name), Mode::Write, Wait::For(time)).await
     }
 
@@ -121,18 +130,18 @@ impl Locks {
     ///
     /// Cancel safety, loss and errors as with [`write`](Self::write).
     #[doc(alias = "rlock")]
-    pub async fn read(&self, name: impl Into<Arc<str>>) -> Result<Guard> {
+    pub async fn read(&self, name: impl Name) -> Result<Guard> {
         acquire_or_time_out(self, self.key(name), Mode::Read).await
     }
 
     /// Acquires the lock for reading if that is possible now; `None` if a writer holds it or waits for it.
     #[doc(alias = "try_rlock")]
-    pub async fn try_read(&self, name: impl Into<Arc<str>>) -> Result<Option<Guard>> {
+    pub async fn try_read(&self, name: impl Name) -> Result<Option<Guard>> {
         acquire(self, self.key(name), Mode::Read, Wait::No).await
     }
 
     /// Acquires the lock for reading if its turn comes within `time`; otherwise answers `None`.
-    pub async fn read_within(&self, name: impl Into<Arc<str>>, time: Duration) -> Result<Option<Guard>> {
+    pub async fn read_within(&self, name: impl Name, time: Duration) -> Result<Option<Guard>> {
         acquire(self, self.key(name), Mode::Read, Wait::For(time)).await
     }
 
@@ -159,7 +168,7 @@ impl Locks {
     /// assert!(token.is_some());
     /// # Ok(()) }
     /// ```
-    pub async fn run<W, F>(&self, name: impl Into<Arc<str>>, work: W) -> Result<F::Output>
+    pub async fn run<W, F>(&self, name: impl Name, work: W) -> Result<F::Output>
     where
         W: FnOnce(Lease) -> F,
         F: Future,
@@ -167,11 +176,55 @@ impl Locks {
         run(self, self.key(name), Mode::Write, work).await
     }
 
+    /// Does `work` while holding the lock exclusively, if that is possible now; `None`, without any work, if it is held or waited for.
+    /// Otherwise like [`run`](Self::run).
+    ///
+    /// # Errors
+    /// Those of [`try_write`](Self::try_write), and `Lost`.
+    pub async fn try_run<W, F>(&self, name: impl Name, work: W) -> Result<Option<F::Output>>
+    where
+        W: FnOnce(Lease) -> F,
+        F: Future,
+    {
+        run_after(self, self.key(name), Wait::No, work).await
+    }
+
+    /// Does `work` while holding the lock exclusively, if its turn comes within `time`; otherwise `None`, without any work. The time
+    /// bounds the wait, not the work. Otherwise like [`run`](Self::run).
+    ///
+    /// # Errors
+    /// Those of [`write_within`](Self::write_within), and `Lost`.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::time::Duration;
+    /// # use ylock_core::Ylock;
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock_core::Result<()> {
+    /// let reports = Ylock::in_memory().locks("reports");
+    /// let writing = reports.write("monthly").await?;
+    ///
+    /// let made = reports.run_within("monthly", Duration::from_millis(50), |_| async { "a report" }).await?;
+    /// assert!(made.is_none()); // still being written elsewhere
+    /// # drop(writing); Ok(()) }
+    /// ```
+    pub async fn run_within<W, F>(
+        &self,
+        name: impl Name,
+        time: Duration,
+        work: W,
+    ) -> Result<Option<F::Output>>
+    where
+        W: FnOnce(Lease) -> F,
+        F: Future,
+    {
+        run_after(self, self.key(name), Wait::For(time), work).await
+    }
+
     /// Does `work` while holding the lock as a reader; otherwise like [`run`](Self::run).
     ///
     /// # Errors
     /// Those of [`read`](Self::read), and `Lost`.
-    pub async fn run_read<W, F>(&self, name: impl Into<Arc<str>>, work: W) -> Result<F::Output>
+    pub async fn run_read<W, F>(&self, name: impl Name, work: W) -> Result<F::Output>
     where
         W: FnOnce(Lease) -> F,
         F: Future,
@@ -179,7 +232,7 @@ impl Locks {
         run(self, self.key(name), Mode::Read, work).await
     }
 
-    fn key(&self, name: impl Into<Arc<str>>) -> Result<Key> {
+    fn key(&self, name: impl Name) -> Result<Key> {
         Key::new(Arc::clone(&self.group), name)
     }
 }

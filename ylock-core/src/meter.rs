@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 
+use crate::availability::Availability;
+use crate::contact::asking;
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -26,9 +28,21 @@ struct Inner {
     /// Whether anybody ever listened: asked before each request.
     on: AtomicBool,
     requests: ArcSwapOption<Weak<dyn Requests>>,
+    availability: Availability,
 }
 
 impl Meter {
+    /// The meter of an engine whose store is there: addresses as an operator writes them, without passwords.
+    pub fn of(engine: &'static str, address: impl Into<String>) -> Self {
+        let availability = Availability::of(engine, address.into());
+        Self(Arc::new(Inner { availability, ..Inner::default() }))
+    }
+
+    /// Where the store is. Nothing for one inside this process.
+    pub fn address(&self) -> Option<&str> {
+        Some(self.0.availability.address()).filter(|address| !address.is_empty())
+    }
+
     /// Tells `requests` from now on, and nobody else.
     pub fn report_to(&self, requests: &Arc<dyn Requests>) {
         self.0.requests.store(Some(Arc::new(Arc::downgrade(requests))));
@@ -55,14 +69,17 @@ impl Meter {
         environment: &dyn Environment,
         operation: &'static str,
         request: impl Future<Output = T>,
-        failure: impl FnOnce(&T) -> Option<ErrorKind>,
+        failure: impl Fn(&T) -> Option<ErrorKind>,
     ) -> T {
-        if !self.0.on.load(Ordering::Acquire) {
-            return request.await;
-        }
+        let failed = |answer: &T| failure(answer).map(|kind| Error::new(kind, format!("{operation} failed")));
         let sent = environment.now();
-        let answer = request.await;
-        let took = environment.now().since(sent);
+        let answer = asking(environment, request, failed).await;
+        let now = environment.now();
+        let took = now.since(sent);
+        self.0.availability.learn(failure(&answer), now);
+        if !self.0.on.load(Ordering::Acquire) {
+            return answer;
+        }
         let listener = self.0.requests.load().as_ref().and_then(|requests| requests.upgrade());
         if let Some(listener) = listener {
             listener.ended(operation, took, failure(&answer));

@@ -4,8 +4,10 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::contact;
+use crate::engine::{Patience, Request};
 use crate::environment::{Environment, Moment};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 
 /// However long the lease is: a store that is back should not be left alone for longer than this takes.
 const LONGEST_LEASE: Duration = Duration::from_secs(10);
@@ -15,11 +17,13 @@ const TRIES_PER_LEASE: u32 = 50;
 /// than that, so in a step that took longer the process was not running. While it was paused the store was not silent, nobody asked.
 const LONGEST_STEP: u32 = 3;
 
-/// For how long a store has not answered to a waiter, in *running* time of the process; one lease is the most that is borne.
+/// For how long a store has not answered to a waiter, in *running* time of the process; one lease is the most that is borne, and less by one that only tries.
 #[derive(Clone)]
 pub struct Silence<'a> {
     environment: &'a dyn Environment,
     lease: Duration,
+    /// The most that is borne.
+    longest: Duration,
     /// The last answer.
     answered: Moment,
     /// Running time between that and `counted`.
@@ -31,7 +35,16 @@ impl<'a> Silence<'a> {
     /// Begins now.
     pub fn new(environment: &'a dyn Environment, lease: Duration) -> Self {
         let now = environment.now();
-        Self { environment, lease, answered: now, borne: Duration::ZERO, counted: now }
+        Self { environment, lease, longest: lease, answered: now, borne: Duration::ZERO, counted: now }
+    }
+
+    /// Begins now. A request that only tries bears no more than one `request_timeout`: its caller has asked for an answer, not for a wait.
+    pub fn of(environment: &'a dyn Environment, request: &Request, request_timeout: Duration) -> Self {
+        let longest = match request.patience {
+            Patience::Queue => request.lease,
+            Patience::Try => request_timeout.min(request.lease),
+        };
+        Self { longest, ..Self::new(environment, request.lease) }
     }
 
     /// The store has answered.
@@ -51,24 +64,24 @@ impl<'a> Silence<'a> {
 
     /// For how much longer it is borne.
     pub fn left(&self) -> Duration {
-        self.lease.saturating_sub(self.borne + self.step())
+        self.longest.saturating_sub(self.borne + self.step())
     }
 
     /// Waits a little before the next try.
     ///
     /// # Errors
-    /// The one that is to be borne, if the silence has lasted for a lease, or if waiting does not mend it.
+    /// The one that is to be borne, if the silence has lasted for as long as it may, or if waiting does not mend it.
     pub async fn bear(&mut self, error: Error) -> Result<()> {
         self.count();
-        let passes = matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Indeterminate);
-        if !passes || self.left().is_zero() {
+        contact::failed(&error);
+        if !error.kind().is_silence() || self.left().is_zero() {
             return Err(error);
         }
         self.environment.sleep(self.environment.jitter(self.pause())).await;
         Ok(())
     }
 
-    /// Ends when the silence has lasted for a lease.
+    /// Ends when the silence has lasted for as long as it may.
     ///
     /// # Cancel safety
     /// Can be dropped and called again: what was counted is kept.
@@ -103,6 +116,7 @@ impl fmt::Debug for Silence<'_> {
 mod tests {
     use super::*;
     use crate::environment::SystemEnvironment;
+    use crate::error::ErrorKind;
 
     const LEASE: Duration = Duration::from_secs(9);
 

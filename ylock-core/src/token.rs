@@ -15,6 +15,10 @@ pub(crate) const MAX_HAND_OVERS: u32 = (1 << HAND_OVER_BITS) - 1;
 /// delays occur. Readers that share the lock may share a token.
 ///
 /// It is positive and fits into an `i64`, as most databases need it.
+///
+/// Tokens are compared with those of the same store only. Those of Cassandra, Redis and memory follow the clock; those of ZooKeeper count its
+/// transactions and are far smaller. Who changes the engine sets the tokens back that resources remember, while nothing runs, or keeps the
+/// name of the engine beside them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Token(i64);
 

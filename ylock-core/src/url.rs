@@ -93,6 +93,12 @@ impl EngineUrl {
         })
     }
 
+    /// The same URL with a password that is kept elsewhere, such as in the environment or a file.
+    #[must_use]
+    pub fn with_password(self, password: Secret) -> Self {
+        Self { password: Some(password), ..self }
+    }
+
     /// The value of an option, if it is given.
     pub fn option(&self, name: &str) -> Option<&str> {
         self.options.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
@@ -149,6 +155,9 @@ fn read_host(host: &str) -> Result<Host> {
     if name.is_empty() {
         return Err(wrong("a host of the URL is empty"));
     }
+    if name.contains(char::is_whitespace) {
+        return Err(wrong(&format!("host {name:?} of the URL has a blank in it")));
+    }
     let port = match port {
         Some(port) => match port.parse() {
             Ok(port) if port > 0 => Some(port),
@@ -175,6 +184,13 @@ fn read_options(query: &str) -> Result<Vec<(String, String)>> {
 }
 
 fn decode(text: &str, what: &str) -> Result<String> {
+    let is_encoded =
+        |after: &str| after.len() >= 2 && after.bytes().take(2).all(|byte| byte.is_ascii_hexdigit());
+    if !text.split('%').skip(1).all(is_encoded) {
+        return Err(wrong(&format!(
+            "{what} of the URL has a % without two hexadecimal digits: write % as %25"
+        )));
+    }
     percent_decode_str(text)
         .decode_utf8()
         .map(Into::into)
@@ -235,6 +251,9 @@ mod tests {
             ("x://h?lease", "no value"),
             ("x://h?lease=1s&lease=2s", "twice"),
             ("x://h/%ff", "UTF-8"),
+            ("x://h/%zz", "%25"),
+            ("x://h?wait=1s%", "%25"),
+            ("x://a b", "blank"),
         ] {
             let error = EngineUrl::parse(url).unwrap_err();
             assert!(error.to_string().contains(part), "{url}: {error}");

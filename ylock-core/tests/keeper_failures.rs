@@ -202,3 +202,14 @@ async fn an_engine_that_panics_is_told_as_an_error_and_not_asked_again_without_e
         assert!(panics.1.of(call) <= 20, "{call:?}: {}", panics.1.of(call));
     }
 }
+
+/// The request that hung is dropped, and the next one has not been sent when the wait ends.
+#[tokio::test(start_paused = true)]
+async fn a_wait_behind_a_release_that_hangs_is_no_wait_for_a_lock() {
+    let store = MemoryStore::new();
+    let hangs = Arc::new(LosesReplies::hanging(Call::Release, usize::MAX));
+    let ylock = Ylock::over(Faulty::over(over(&store), &hangs));
+    drop(write(&ylock).await);
+    let waited = ylock.lock("group", "name").write_within(LEASE / 2).await;
+    assert_eq!(waited.unwrap_err().kind(), ErrorKind::Unavailable);
+}

@@ -4,14 +4,15 @@
 
 mod support;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use support::{Gate, Meanwhile};
+use support::{Gate, Meanwhile, Warped};
+use tokio::runtime::Handle;
 use tokio::time::{sleep, timeout};
 use ylock_core::testkit::{Call, Fault, Faulty, LosesReplies, Slow, eventually, poll_once};
 use ylock_core::{
-    ErrorKind, Fairness, Guard, HandOver, LossReason, MemoryStore, Mode, Options, Unlocked, Ylock,
+    ErrorKind, Fairness, Guard, HandOver, LossReason, MemoryStore, Mode, Options, Owner, Unlocked, Ylock,
 };
 
 const SOON: Duration = Duration::from_secs(1);
@@ -230,4 +231,21 @@ async fn a_revocation_by_the_client_itself_is_told_at_once() {
     let guard = write(&ylock).await;
     assert_eq!(ylock.revoke("group", "name").await.unwrap(), 1);
     assert_eq!(timeout(SOON, guard.lost()).await.expect("told at once"), LossReason::Revoked);
+}
+
+/// Two threads, one owner: behind itself it would wait for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_owner_that_gets_in_on_another_thread_meanwhile_does_not_queue_behind_itself() {
+    let warped = Warped::new();
+    let ylock = Ylock::new(MemoryStore::in_environment(warped.clone()).engine());
+    let lock = ylock.lock("group", "name").owned_by(&Owner::new());
+    let (other, held) = (lock.clone(), Arc::new(Mutex::new(None)));
+    let (runtime, holds) = (Handle::current(), Arc::clone(&held));
+    warped.before_it_queues(move || {
+        let acquired = std::thread::spawn(move || runtime.block_on(other.write()).unwrap());
+        *holds.lock().unwrap() = Some(acquired.join().unwrap());
+    });
+    let again = timeout(SOON, lock.write()).await.expect("granted at once").unwrap();
+    let held = held.lock().unwrap().take().expect("the other thread holds it");
+    assert_eq!(held.owner(), again.owner());
 }

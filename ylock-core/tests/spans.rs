@@ -2,58 +2,17 @@
 
 #![allow(clippy::disallowed_methods, reason = "time is paused")]
 
-use std::io;
-use std::sync::{Arc, Mutex};
+mod support;
+
 use std::time::Duration;
 
+use support::Log;
 use tracing::Level;
-use tracing::subscriber::DefaultGuard;
-use tracing_subscriber::fmt::MakeWriter;
-use tracing_subscriber::fmt::format::FmtSpan;
 use ylock_core::layer::TracingLayer;
 use ylock_core::testkit::{eventually, poll_once};
 use ylock_core::{LossReason, MemoryStore, Ylock};
 
 const SOON: Duration = Duration::from_secs(5);
-
-/// What was logged by this thread.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Log {
-    fn of(level: Level) -> (Self, DefaultGuard) {
-        let log = Self::default();
-        let subscriber = tracing_subscriber::fmt()
-            .with_writer(log.clone())
-            .with_max_level(level)
-            .with_span_events(FmtSpan::NEW | FmtSpan::CLOSE)
-            .with_ansi(false)
-            .finish();
-        (log, tracing::subscriber::set_default(subscriber))
-    }
-
-    fn lines(&self, with: &[&str]) -> Vec<String> {
-        let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
-        let lines = text.lines().filter(|line| with.iter().all(|part| line.contains(part)));
-        lines.map(str::to_owned).collect()
-    }
-}
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Log {
-    type Writer = Self;
-    fn make_writer(&'a self) -> Self {
-        self.clone()
-    }
-}
 
 #[tokio::test]
 async fn an_acquisition_and_its_hold_have_a_span_each_with_their_end() {

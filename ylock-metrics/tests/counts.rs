@@ -114,7 +114,7 @@ async fn a_loss_is_counted_by_its_reason_when_it_happens() {
 #[tokio::test]
 async fn renewals_releases_and_hand_overs_are_counted() {
     let scraped = Scraped::new();
-    let options = Options::default().with_lease(Duration::from_millis(150));
+    let options = Options::default().with_lease(Duration::from_millis(900));
     let ylock = Ylock::in_memory().with_options(options).with(scraped.layer.clone());
     let lock = ylock.lock("g", "a");
     let first = lock.write().await.unwrap();

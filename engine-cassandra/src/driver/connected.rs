@@ -13,6 +13,7 @@ use tokio::sync::{Mutex, oneshot};
 use ylock_core::Result;
 use ylock_core::environment::{Environment, Moment};
 
+use super::clocks;
 use super::errors::connect;
 use super::hedges::Hedges;
 use super::nodes::Nodes;
@@ -179,6 +180,9 @@ impl How {
         let statements = session::within(&**environment, limit, setting_up)
             .await
             .unwrap_or_else(|| Err(connect::too_slow("the schema could not be read in time", options)))?;
+        if first {
+            clocks::look(&session, options, &**environment).await;
+        }
         Ok(Connected { session: Arc::new(session), statements, runtime })
     }
 }

@@ -1,6 +1,7 @@
 //! The [`Store`](crate::algorithm::store::Store) over a real cluster: the only part that knows the driver.
 
 mod balancing;
+mod clocks;
 mod connected;
 pub(crate) mod errors;
 mod hedges;

@@ -41,7 +41,8 @@ impl Table {
         options.check()?;
         let connection = Connection::open(options, environment).await?;
         let name = format!("{}.{}", options.keyspace(), options.table());
-        Ok(Self { connection, name, environment: Arc::clone(environment), meter: Meter::default() })
+        let meter = Meter::of(crate::NAME, options.addresses().join(","));
+        Ok(Self { connection, name, environment: Arc::clone(environment), meter })
     }
 
     pub(crate) fn meter(&self) -> &Meter {

@@ -8,6 +8,8 @@ use super::{CassandraOptions, Consistency};
 
 /// Before version 5 Cassandra cannot store that something ends after January 2038.
 const MAX_TTL: Duration = Duration::from_secs(5 * 365 * 24 * 60 * 60);
+/// Clocks that differ by more are broken.
+const MAX_SKEW: Duration = Duration::from_secs(60 * 60);
 /// The longest name of a keyspace or table that Cassandra accepts.
 const MAX_NAME: usize = 48;
 
@@ -21,10 +23,29 @@ impl CassandraOptions {
         self.check_names()?;
         self.reach.check(self.reach.lease).map_err(|error| error.with_engine(crate::NAME))?;
         check_seconds("token_ttl", self.token_ttl)?;
+        self.check_clocks()?;
         // Without any grace Cassandra keeps no hints: a node that blinked would miss writes for good.
         check_seconds("gc_grace", self.gc_grace)?;
         if self.replication == 0 {
             return Err(invalid("option replication: at least one replica, three or more to survive a node"));
+        }
+        Ok(())
+    }
+
+    fn check_clocks(&self) -> Result<()> {
+        if self.max_clock_skew > MAX_SKEW {
+            return Err(invalid(format!(
+                "option max_clock_skew: at most {MAX_SKEW:?}, not {:?}: for so long every lock of a dead process stays closed",
+                self.max_clock_skew
+            )));
+        }
+        // A token must outlive the row that it was given with, on whichever server's clock.
+        let least = (self.reach.lease + self.max_clock_skew) * 2;
+        if self.token_ttl < least {
+            return Err(invalid(format!(
+                "option token_ttl: at least {least:?}, twice the lease and the skew of the clocks, not {:?}: tokens would fall",
+                self.token_ttl
+            )));
         }
         Ok(())
     }

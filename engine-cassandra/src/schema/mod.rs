@@ -36,7 +36,11 @@ pub(crate) async fn ensure(
         SchemaMode::Check => match look(session, options).await? {
             Found::Fits => replicas::check(session, options).await,
             Found::Wrong(error) => Err(error),
-            Found::NoKeyspace | Found::NoTable => Err(missing(options)),
+            Found::NoKeyspace => Err(no_keyspace(options)),
+            Found::NoTable => {
+                let (keyspace, table) = (options.keyspace(), options.table());
+                Err(missing(options, &format!("keyspace {keyspace} has no table {table}")))
+            }
         },
     }
 }
@@ -50,7 +54,7 @@ async fn create(
     options: &CassandraOptions,
     environment: &Arc<dyn Environment>,
 ) -> Result<()> {
-    let mut last = missing(options);
+    let mut last = no_keyspace(options);
     for _ in 0..ATTEMPTS {
         match step(session, options).await {
             Ok(true) => return Ok(()),
@@ -106,10 +110,13 @@ fn refused(cql: &str, error: ExecutionError) -> Error {
     Error::new(error.kind(), format!("the schema could not be created with\n{cql}\n")).with_source(error)
 }
 
-fn missing(options: &CassandraOptions) -> Error {
-    let (keyspace, table) = (options.keyspace(), options.table());
+fn no_keyspace(options: &CassandraOptions) -> Error {
+    missing(options, &format!("there is no keyspace {}", options.keyspace()))
+}
+
+fn missing(options: &CassandraOptions, what: &str) -> Error {
     let message = format!(
-        "keyspace {keyspace} has no table {table}: connect once with schema=create, or run\n{};\n{};\n",
+        "{what}: connect once with schema=create, or run\n{};\n{};\n",
         text::keyspace(options),
         text::table(options)
     );

@@ -12,18 +12,19 @@ const REPLICATION: &str = "SELECT replication FROM system_schema.keyspaces WHERE
 /// The fewest replicas of which one may fail.
 const ENOUGH: u32 = 3;
 
-/// Warns where a quorum does not survive the loss of one node.
+/// Refuses a keyspace of which no quorum can ever answer, and warns where one does not survive the loss of a node.
 pub(super) async fn check(session: &Session, options: &CassandraOptions) -> Result<()> {
     let found = rows::<(HashMap<String, String>,)>(session, REPLICATION, &[options.keyspace()]).await?;
     let Some((replication,)) = found.first() else {
         return Ok(());
     };
-    let replicas = match (options.consistency(), options.datacenter()) {
+    let (replicas, datacenter) = match (options.consistency(), options.datacenter()) {
         (Consistency::LocalQuorum, Some(datacenter)) => {
-            in_datacenter(replication, datacenter, options.keyspace())?
+            (in_datacenter(replication, datacenter, options.keyspace())?, Some(datacenter))
         }
-        _ => everywhere(replication),
+        _ => (everywhere(replication), None),
     };
+    enough_nodes(replicas, nodes(session, datacenter), options.keyspace())?;
     if replicas < ENOUGH {
         let keyspace = options.keyspace();
         tracing::warn!(
@@ -33,6 +34,28 @@ pub(super) async fn check(session: &Session, options: &CassandraOptions) -> Resu
         );
     }
     Ok(())
+}
+
+/// The nodes of the cluster, or of one data centre, whether they are up or not.
+fn nodes(session: &Session, datacenter: Option<&str>) -> usize {
+    let counts = |other: Option<&str>| {
+        datacenter.is_none_or(|datacenter| other.is_none_or(|other| other == datacenter))
+    };
+    let cluster = session.get_cluster_state();
+    cluster.get_nodes_info().iter().filter(|node| counts(node.datacenter.as_deref())).count()
+}
+
+/// Cassandra takes a factor that is larger than the cluster, and then never finds the replicas.
+fn enough_nodes(replicas: u32, nodes: usize, keyspace: &str) -> Result<()> {
+    let quorum = replicas / 2 + 1;
+    if usize::try_from(quorum).unwrap_or(usize::MAX) <= nodes {
+        return Ok(());
+    }
+    let message = format!(
+        "keyspace {keyspace} has {replicas} replicas, so that a quorum are {quorum}, and there are {nodes} nodes: no lock can be taken. \
+         Lower the factor (ALTER KEYSPACE … WITH replication, and replication=… in the URL of clients that create it), or add nodes"
+    );
+    Err(Error::new(ErrorKind::Config, message).with_engine(crate::NAME))
 }
 
 /// The replicas in all data centres together.
@@ -61,6 +84,15 @@ mod tests {
 
     fn replication(pairs: &[(&str, &str)]) -> HashMap<String, String> {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn a_quorum_that_there_are_no_nodes_for_is_refused() {
+        assert!(enough_nodes(3, 2, "ks").is_ok());
+        assert!(enough_nodes(9, 5, "ks").is_ok());
+        let error = enough_nodes(9, 3, "ks").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config);
+        assert!(error.to_string().contains("ALTER KEYSPACE"), "{error}");
     }
 
     #[test]

@@ -55,6 +55,25 @@ async fn a_seat_is_kept_while_closing_can_remove_its_row_and_not_for_ever() {
     .await;
 }
 
+/// Were it made anew for the next caller, two of them would write one row.
+#[tokio::test(start_paused = true)]
+async fn a_seat_is_not_forgotten_while_a_caller_tries_at_a_slow_store() {
+    bounded(async {
+        let stage = Stage::new();
+        let (engine, request) = stage.contestant();
+        engine.acquire(&request).await.unwrap().unwrap();
+        engine.release(&stage.key, request.id, None).await.unwrap();
+        // Its time is over while this caller has looked and not yet written.
+        tokio::time::sleep(Duration::from_secs(19)).await;
+        stage.fake.slow_read(Duration::from_secs(5));
+        let again = Request { patience: Patience::Try, ..stage.again(&request) };
+        engine.acquire(&again).await.unwrap().unwrap();
+        assert_eq!(engine.release(&stage.key, again.id, None).await.unwrap(), Release::Released);
+        assert_eq!(stage.states(), [State::Idle]);
+    })
+    .await;
+}
+
 /// The keeper gives a release up after a lease. What it had decided is still to arrive.
 #[tokio::test(start_paused = true)]
 async fn a_release_that_was_given_up_is_finished_when_the_store_answers_again() {

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use ylock_core::engine::{Engine, Request};
 use ylock_core::environment::Environment;
+use ylock_core::testkit::an_outage_is_told_as_one;
 use ylock_core::{ErrorKind, Mode};
+use ylock_engine_cassandra::CassandraOptions;
 use ylock_engine_cassandra::algorithm::store::State;
 
 use crate::fake::{Fate, LEASE, World, client};
@@ -275,6 +277,18 @@ async fn a_waiter_shows_itself_three_times_in_a_lease_and_does_not_look_all_the_
         assert!((29..=35).contains(&writes), "{writes} writes in ten leases");
         assert!(reads < 10 * 30, "{reads} looks in ten leases");
         waiter.abort();
+    })
+    .await;
+}
+
+/// A wait that ends while nothing is answered does not say that others hold the lock.
+#[tokio::test(start_paused = true)]
+async fn a_wait_for_a_store_that_is_away_is_no_wait_for_a_lock() {
+    bounded(async {
+        let stage = Stage::new();
+        let ylock = client(&stage.fake, &stage.world);
+        stage.fake.is_away(true);
+        an_outage_is_told_as_one(&ylock, "users", CassandraOptions::new("fake").request_timeout()).await;
     })
     .await;
 }

@@ -4,11 +4,14 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ylock_core::Unlocked;
-use ylock_core::engine::{Engine, Holding, Release};
-use ylock_engine_cassandra::algorithm::store::{State, Write};
+use ylock_core::engine::{Engine, Holding, Patience, Release, Request, Ticket};
+use ylock_core::{Fairness, Mode, StoreToken, Unlocked};
+use ylock_engine_cassandra::CassandraOptions;
+use ylock_engine_cassandra::algorithm::judge::{Contender, Verdict};
+use ylock_engine_cassandra::algorithm::store::{Claim, Partition, Row, SeenRow, Slot, State, Write};
+use ylock_engine_cassandra::options::Protocol;
 
-use crate::fake::Fate;
+use crate::fake::{self, Fate, LEASE};
 use crate::stage::{Stage, bounded};
 
 /// Holes 1, 11 and 15: a write with a timestamp that is not larger than the last one's is acknowledged and void.
@@ -147,4 +150,79 @@ async fn a_release_in_doubt_is_sent_again_until_a_quorum_has_it() {
         assert_eq!(engine.release(&stage.key, request.id, None).await.unwrap(), Release::WasGone);
     })
     .await;
+}
+
+/// A server counts whole seconds of its own clock: of the last one it may have counted nothing.
+#[tokio::test(start_paused = true)]
+async fn a_row_outlives_its_lease_by_a_whole_second_and_by_the_skew_of_the_servers_clocks() {
+    bounded(async {
+        let stage = Stage::new();
+        let ttl = Arc::new(Mutex::new(None));
+        let written = Arc::clone(&ttl);
+        stage.fake.plan(move |_, write| {
+            *written.lock().unwrap() = Some(Duration::from_secs(write.row_ttl.into()));
+            Fate::Arrives
+        });
+        let (engine, request) = stage.contestant();
+        engine.acquire(&request).await.unwrap().unwrap();
+        let skew = CassandraOptions::new("fake").max_clock_skew();
+        let lived = ttl.lock().unwrap().take().unwrap();
+        assert!(lived >= LEASE + skew + Duration::from_secs(1), "{lived:?}");
+    })
+    .await;
+}
+
+/// The row that kept others out may have expired before the main row had its cell, and another client may have entered in between.
+#[tokio::test(start_paused = true)]
+async fn the_old_lock_does_not_enter_when_its_main_row_has_its_cell_only_after_its_claim_was_over() {
+    bounded(async {
+        let stage = Stage::new();
+        let (_, request) = stage.contestant();
+        let engine = fake::engine_of(&stage.fake, &stage.world, Protocol::ShadowRows);
+        // The second look, and what it lets the caller write: each for itself is short enough.
+        stage.fake.slow_read(LEASE * 6 / 10);
+        stage.fake.slow_read(Duration::from_millis(1));
+        stage.fake.plan(|_, write| match write.row.state {
+            State::Held => Fate::IsHeardAfter(LEASE * 6 / 10),
+            _ => Fate::Arrives,
+        });
+        let tried = engine.acquire(&Request { patience: Patience::Try, ..request }).await.unwrap();
+        assert!(tried.is_none(), "{tried:?}");
+        assert_eq!(stage.states(), [State::Idle]);
+    })
+    .await;
+}
+
+/// A look may show the row of this very attempt as it was before the last claim. What is inside then is decided by the claim that
+/// is shown, and that one has a token which another client may have passed.
+#[test]
+fn a_look_that_shows_an_older_claim_lets_the_contender_enter_nothing() {
+    let (stage, older, newer) = (Stage::new(), StoreToken::new(7).unwrap(), StoreToken::new(8).unwrap());
+    let (_, request) = stage.contestant();
+    let (slot, ticket) = (Slot::from_u128(1), Ticket::from_number(1));
+    let me = Contender {
+        slot,
+        acquisition: request.id,
+        mode: Mode::Write,
+        ticket,
+        fairness: Fairness::Fair,
+        claimed: Some(newer),
+    };
+    let row = Row {
+        acquisition: request.id,
+        mode: Mode::Write,
+        state: State::Claimed,
+        ticket,
+        owner: request.owner,
+        since: 0,
+        lease: LEASE,
+        next: None,
+    };
+    let shown = |token| {
+        let claim = Claim { token, mode: Mode::Write };
+        let seen = SeenRow { slot, row: Some(row.clone()), claim: Some(claim), revoked: None };
+        Partition { rows: vec![seen], ..Partition::default() }
+    };
+    assert_eq!(me.judge(&shown(newer)), Verdict::Enter);
+    assert_eq!(me.judge(&shown(older)), Verdict::Gone);
 }

@@ -30,7 +30,7 @@ async fn refused(keyspace: &str) -> Error {
 async fn a_missing_schema_is_printed_and_works_as_printed() {
     with_keyspace(async |keyspace: String, table: Table| {
         let text = refused(&keyspace).await.to_string();
-        assert!(text.contains("schema=create"), "{text}");
+        assert!(text.contains("schema=create") && text.contains("no keyspace"), "{text}");
         let start = text.find("CREATE KEYSPACE").expect("the keyspace is printed");
         let end = text.rfind(";\n").expect("every statement ends");
         for cql in text[start..end].split(";\n") {
@@ -81,6 +81,19 @@ async fn what_does_not_fit_is_named() {
         assert!(text.contains("column ticket (bigint, regular) is missing"), "{text}");
         assert!(text.contains("read_repair is 'NONE'"), "{text}");
         assert!(!text.contains("spare"), "{text}");
+    })
+    .await;
+}
+
+/// Cassandra takes it, and then no quorum ever answers.
+#[tokio::test]
+#[ignore = "needs cassandra: run `cargo xtask test`"]
+async fn a_keyspace_with_more_replicas_than_a_quorum_of_the_nodes_is_refused() {
+    with_keyspace(async |keyspace: String, _table: Table| {
+        let options = options_for(&keyspace).with_schema(SchemaMode::Create).with_replication(9);
+        let error = connect(&options).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+        assert!(error.to_string().contains("ALTER KEYSPACE"), "{error}");
     })
     .await;
 }

@@ -67,6 +67,11 @@ impl Drop for Broken {
     }
 }
 
+/// Makes sure that a node finds again what was written to it, also after it is killed.
+pub(crate) async fn flush(node: u8) {
+    tokio::task::spawn_blocking(move || xtask(node, "flush")).await.unwrap();
+}
+
 fn xtask(node: u8, action: &str) {
     let program = std::env::var_os("YLOCK_XTASK")
         .expect("YLOCK_XTASK is the program that started the nodes: run `cargo xtask test cassandra`");

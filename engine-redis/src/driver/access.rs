@@ -85,7 +85,9 @@ impl Access {
         let client = self.client(address, protocol)?;
         tokio::select! {
             biased;
-            opened = client.get_multiplexed_async_connection_with_config(&config) => opened.map_err(errors::classify),
+            opened = client.get_multiplexed_async_connection_with_config(&config) => {
+                opened.map_err(|error| errors::unreachable(address, error))
+            }
             () = self.environment.sleep(self.connect_timeout) => {
                 Err(unavailable(format!("the server at {address} cannot be reached")))
             }

@@ -33,6 +33,16 @@ pub(super) fn classify(error: RedisError) -> Error {
     Error::new(kind, message).with_engine(crate::NAME).with_source(error)
 }
 
+/// The same of a connection that could not be made to this server.
+pub(super) fn unreachable(address: &Address, error: RedisError) -> Error {
+    let (kind, message) = meaning(&error);
+    let message = match kind {
+        ErrorKind::Unavailable if error.is_io_error() => format!("the server at {address} cannot be reached"),
+        _ => format!("{message} (server {address})"),
+    };
+    Error::new(kind, message).with_engine(crate::NAME).with_source(error)
+}
+
 /// For now.
 pub(super) fn unavailable(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Unavailable, message).with_engine(crate::NAME)

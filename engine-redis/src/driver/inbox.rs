@@ -5,13 +5,12 @@
 //! for it from time to time. So a connection that broke is made again by the next waiter that asks.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use redis::aio::MultiplexedConnection;
 use redis::{FromRedisValue, PushInfo, PushKind};
 use ylock_core::engine::AcquisitionId;
 use ylock_core::environment::{Environment, Moment};
@@ -19,13 +18,11 @@ use ylock_core::{Error, ErrorKind, Result, StoreToken};
 
 use super::connection::Connection;
 use super::errors;
+use super::line::{Line, PROBE, Probed, SILENT};
 use super::store::Store;
-use crate::options::Address;
 use crate::records::Told;
 use crate::{identity, place};
 
-/// How often a connection is asked whether it is still there, and how long it may take to say so.
-const PROBE: Duration = Duration::from_secs(5);
 /// After a connection could not be made: for so long nobody tries again.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -58,17 +55,9 @@ struct Lines {
     open: HashMap<u64, Line>,
     /// Over which one a channel is heard.
     heard: HashMap<String, u64>,
-    /// Channels that a task is subscribing to.
-    sought: HashSet<String>,
+    /// Channels that a task is subscribing to, and since when.
+    sought: HashMap<String, Moment>,
     failed: Option<Moment>,
-}
-
-/// A connection for messages. The driver takes what the server tells by itself, when a part goes elsewhere, for the answer to
-/// something: so nothing but subscriptions goes over it, and the message itself is believed, not that it was an answer.
-#[derive(Clone)]
-struct Line {
-    connection: MultiplexedConnection,
-    server: Arc<Address>,
 }
 
 impl Inbox {
@@ -103,18 +92,21 @@ impl Inbox {
     /// Sees to it that messages about a lock are heard. Nobody waits for that: a server that hangs must not keep those from asking who
     /// wait for it, or for others.
     pub(crate) fn listen(self: &Arc<Self>, place: &str) {
-        let channel = self.channel_of(place);
-        if self.is_heard(&channel, place) || self.has_just_failed() {
+        if self.hears(place) || self.has_just_failed() {
             return;
         }
+        let channel = self.channel_of(place);
         let Some(search) = Search::begin(self, channel) else { return };
         let (inbox, place) = (Arc::clone(self), place.to_owned());
-        self.environment.spawn(Box::pin(async move {
+        self.environment.spawn_for_all(Box::pin(async move {
             let _search = search;
             match inbox.subscribe(&place).await {
                 Ok(()) => (inbox.hear)(Heard::Gap),
                 Err(error) => {
-                    tracing::debug!(%error, "messages cannot be heard; waiters ask by themselves until they can");
+                    tracing::debug!(
+                        error = format!("{error:#}"),
+                        "messages cannot be heard; waiters ask by themselves until they can"
+                    );
                     inbox.lines().failed = Some(inbox.environment.now());
                 }
             }
@@ -125,12 +117,16 @@ impl Inbox {
         format!("ylock:{}", self.channel(place))
     }
 
+    /// Whether messages about a lock are heard now, as far as is known.
+    pub(crate) fn hears(&self, place: &str) -> bool {
+        self.is_heard(&self.channel_of(place), place)
+    }
+
     /// Over a connection to the server that requests about the lock go to: another one would not be told.
     fn is_heard(&self, channel: &str, place: &str) -> bool {
         let lines = self.lines();
-        let Some(line) = lines.heard.get(channel).and_then(|number| lines.open.get(number)) else {
-            return false;
-        };
+        let line = lines.heard.get(channel).and_then(|number| lines.open.get(number));
+        let Some(line) = line.filter(|line| line.is_alive(self.environment.now())) else { return false };
         let goes_to = self.store.server_for(place).ok().and_then(|server| server.address());
         goes_to.is_none_or(|address| *address == *line.server)
     }
@@ -144,7 +140,12 @@ impl Inbox {
         let channel = self.channel_of(place);
         let server = self.store.server_for(place)?;
         // One connection to each server: only one at a time makes it, the others wait for what comes of it.
-        let _only_one = server.subscribing.lock().await;
+        let _only_one = tokio::select! {
+            biased;
+            lock = server.subscribing.lock() => Some(lock),
+            // The one that has it may not be polled any more. If it is only slow there are two connections for a while.
+            () = self.environment.sleep(PROBE) => None,
+        };
         if self.is_heard(&channel, place) {
             return Ok(());
         }
@@ -172,8 +173,12 @@ impl Inbox {
             let mut open = lines.open.iter();
             open.find(|(_, line)| *line.server == *address).map(|(number, line)| (*number, line.clone()))
         };
-        if let Some(known) = known(&self.lines()) {
-            return Ok(known);
+        let known = known(&self.lines());
+        if let Some((number, line)) = known {
+            if line.is_alive(self.environment.now()) {
+                return Ok((number, line));
+            }
+            self.end(number);
         }
         let number = self.next_number.fetch_add(1, Ordering::Relaxed);
         let inbox = Arc::downgrade(self);
@@ -184,7 +189,7 @@ impl Inbox {
             Ok(())
         };
         let connection = server.listen(&address, hear).await?;
-        let line = Line { connection, server: address };
+        let line = Line::new(connection, address, self.environment.now());
         self.lines().open.insert(number, line.clone());
         let probed = Probed { inbox: Arc::downgrade(self), number };
         self.environment.spawn(Box::pin(probed.probe()));
@@ -196,6 +201,10 @@ impl Inbox {
 
     /// What comes over a connection.
     fn hear(self: &Arc<Self>, number: u64, push: &PushInfo) {
+        // What a connection brings that was given up because nobody polled it is old.
+        if self.line(number).is_none() {
+            return;
+        }
         let text =
             |place: usize| push.data.get(place).and_then(|value| String::from_redis_value_ref(value).ok());
         match (&push.kind, text(0), text(1)) {
@@ -216,7 +225,7 @@ impl Inbox {
     }
 
     /// Nothing comes over a connection any more.
-    fn end(&self, number: u64) {
+    pub(super) fn end(&self, number: u64) {
         let mut lines = self.lines();
         lines.heard.retain(|_, line| *line != number);
         let line = lines.open.remove(&number);
@@ -241,8 +250,12 @@ impl Inbox {
         }
     }
 
-    fn line(&self, number: u64) -> Option<Line> {
+    pub(super) fn line(&self, number: u64) -> Option<Line> {
         self.lines().open.get(&number).cloned()
+    }
+
+    pub(super) fn environment(&self) -> Arc<dyn Environment> {
+        Arc::clone(&self.environment)
     }
 
     fn lines(&self) -> MutexGuard<'_, Lines> {
@@ -250,57 +263,30 @@ impl Inbox {
     }
 }
 
-/// A channel that a task is subscribing to. Dropped with the task, also where its runtime ends: then the next waiter begins anew.
+/// A channel that a task is subscribing to. Dropped with the task, also where its runtime ends: then the next waiter begins anew. So it
+/// does when that takes too long.
 struct Search {
     inbox: Arc<Inbox>,
     channel: String,
+    began: Moment,
 }
 
 impl Search {
     fn begin(inbox: &Arc<Inbox>, channel: String) -> Option<Self> {
-        let is_new = inbox.lines().sought.insert(channel.clone());
-        is_new.then(|| Self { inbox: Arc::clone(inbox), channel })
+        let (began, mut lines) = (inbox.environment.now(), inbox.lines());
+        if lines.sought.get(&channel).is_some_and(|since| began.since(*since) < SILENT) {
+            return None;
+        }
+        lines.sought.insert(channel.clone(), began);
+        Some(Self { inbox: Arc::clone(inbox), channel, began })
     }
 }
 
 impl Drop for Search {
     fn drop(&mut self) {
-        self.inbox.lines().sought.remove(&self.channel);
-    }
-}
-
-/// A connection while it is asked whether it is still there: it can be dead without either side being told. It lives in the runtime in
-/// which it was made, and so does this: where that ends, this is dropped, and the connection is known to be dead.
-struct Probed {
-    inbox: Weak<Inbox>,
-    number: u64,
-}
-
-impl Probed {
-    async fn probe(self) {
-        loop {
-            let Some(environment) = self.inbox.upgrade().map(|inbox| Arc::clone(&inbox.environment)) else {
-                return;
-            };
-            environment.sleep(PROBE).await;
-            let Some(line) = self.inbox.upgrade().and_then(|inbox| inbox.line(self.number)) else { return };
-            let (mut connection, ping) = (line.connection, redis::cmd("PING"));
-            let answers = tokio::select! {
-                biased;
-                answer = ping.exec_async(&mut connection) => answer.is_ok(),
-                () = environment.sleep(PROBE) => false,
-            };
-            if !answers {
-                return;
-            }
-        }
-    }
-}
-
-impl Drop for Probed {
-    fn drop(&mut self) {
-        if let Some(inbox) = self.inbox.upgrade() {
-            inbox.end(self.number);
+        let mut lines = self.inbox.lines();
+        if lines.sought.get(&self.channel) == Some(&self.began) {
+            lines.sought.remove(&self.channel);
         }
     }
 }

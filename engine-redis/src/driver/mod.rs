@@ -5,6 +5,7 @@ mod cluster;
 mod connection;
 mod errors;
 mod inbox;
+mod line;
 mod live;
 pub(crate) mod scripts;
 mod sentinel;

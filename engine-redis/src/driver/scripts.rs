@@ -4,9 +4,9 @@ use std::sync::OnceLock;
 
 use redis::{Arg, Cmd, ToRedisArgs, Value};
 use ylock_core::engine::AcquisitionId;
-use ylock_core::{Error, ErrorKind, Key, Owner, Result};
+use ylock_core::{Error, ErrorKind, Owner, Result};
 
-use crate::{identity, place, scripts};
+use crate::{identity, scripts};
 
 /// An operation.
 pub(crate) struct Script {
@@ -51,10 +51,6 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    pub(crate) fn new(script: &'static Script, key: &Key) -> Self {
-        Self::at(script, place::of(key))
-    }
-
     pub(crate) fn at(script: &'static Script, place: String) -> Self {
         // Room for all that follows, so that it is made once.
         let mut by_hash = Cmd::with_capacity(13, 256);

@@ -58,12 +58,13 @@ impl Store {
         };
         let environment = Arc::clone(environment);
         let request_timeout = options.request_timeout();
+        let addresses: Vec<_> = options.addresses().iter().map(ToString::to_string).collect();
         Ok(Self {
             servers,
             requests: AtomicU64::new(0),
             environment,
             request_timeout,
-            meter: Meter::default(),
+            meter: Meter::of(crate::NAME, addresses.join(",")),
         })
     }
 

@@ -5,6 +5,9 @@ use ylock_core::{Error, ErrorKind, Result};
 
 use super::{RedisOptions, Topology, Waiting};
 
+/// It is stored with every lock.
+const MAX_PREFIX_BYTES: usize = 64;
+
 impl RedisOptions {
     /// Checks that every value is within its limits.
     ///
@@ -12,6 +15,7 @@ impl RedisOptions {
     /// [`Config`](ErrorKind::Config) that names the option and the limit.
     pub fn check(&self) -> Result<()> {
         self.check_servers()?;
+        self.check_prefix()?;
         if self.database < 0 {
             return Err(invalid(format!("{} is not the number of a database", self.database)));
         }
@@ -22,6 +26,17 @@ impl RedisOptions {
         }
         self.reach.check(self.reach.lease).map_err(|error| error.with_engine(crate::NAME))?;
         self.check_waiting()
+    }
+
+    /// What stands in braces decides where in a cluster a lock is: those of a prefix would put all locks in one place.
+    fn check_prefix(&self) -> Result<()> {
+        let prefix = &self.prefix;
+        let is_usable =
+            !prefix.is_empty() && prefix.len() <= MAX_PREFIX_BYTES && !prefix.contains(['{', '}']);
+        if is_usable {
+            return Ok(());
+        }
+        Err(invalid(format!("option prefix={prefix}: 1 to {MAX_PREFIX_BYTES} bytes, without braces")))
     }
 
     fn check_servers(&self) -> Result<()> {

@@ -15,6 +15,8 @@ pub use ylock_core::options::Tls;
 
 /// The port of a server that names none.
 pub const DEFAULT_PORT: u16 = 6379;
+/// What the names of locks on the server begin with, unless the options say something else.
+pub const DEFAULT_PREFIX: &str = "ylock";
 /// The port of a Sentinel that names none.
 pub const DEFAULT_SENTINEL_PORT: u16 = 26_379;
 
@@ -47,6 +49,7 @@ pub struct RedisOptions {
     sentinel_login: Option<Login>,
     waiting: Waiting,
     min_replicas: u32,
+    prefix: String,
 }
 
 impl RedisOptions {
@@ -80,6 +83,7 @@ impl RedisOptions {
             sentinel_login: None,
             waiting: Waiting::default(),
             min_replicas: 0,
+            prefix: DEFAULT_PREFIX.to_owned(),
         }
     }
 
@@ -111,6 +115,14 @@ impl RedisOptions {
     #[must_use]
     pub fn with_waiting(mut self, waiting: Waiting) -> Self {
         self.waiting = waiting;
+        self
+    }
+
+    /// What the names of all locks on the server begin with; `ylock` by default. Clients exclude each other under one prefix only: so several
+    /// programs can share a server, or a cluster, which has no databases.
+    #[must_use]
+    pub fn with_prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
         self
     }
 
@@ -146,6 +158,11 @@ impl RedisOptions {
     /// See [`with_min_replicas`](Self::with_min_replicas).
     pub fn min_replicas(&self) -> u32 {
         self.min_replicas
+    }
+
+    /// See [`with_prefix`](Self::with_prefix).
+    pub fn prefix(&self) -> &str {
+        &self.prefix
     }
 
     pub(crate) fn addresses(&self) -> &[Address] {

@@ -10,12 +10,13 @@ use super::check::invalid;
 use super::{DEFAULT_PORT, DEFAULT_SENTINEL_PORT, RedisOptions, Waiting};
 
 /// The options that a `redis://` URL may carry beside those of every engine.
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 10] = [
     "connect_timeout",
     "min_replicas",
     "notify",
     "poll",
     "poll_longest",
+    "prefix",
     "request_timeout",
     "sentinel_password",
     "sentinel_user",
@@ -34,6 +35,7 @@ pub(super) fn read(url: &EngineUrl, common: &Options) -> Result<RedisOptions> {
     let mut told = None;
     url.set_options(&NAMES, |name, value| {
         match name {
+            "prefix" => options.prefix = value.to_owned(),
             "min_replicas" => options.min_replicas = number(name, value)?,
             "sentinel_password" => sentinel_password = Some(Secret::new(value)),
             "sentinel_user" => sentinel_user = Some(value.to_owned()),

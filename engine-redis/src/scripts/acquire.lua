@@ -7,8 +7,9 @@
 local id, mode, lease, patience, fairness = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local ticket, alive, owner, channel = tonumber(ARGV[6]) or micros, tonumber(ARGV[7]), ARGV[8], ARGV[9]
 
-load({ 'x:' .. id, 'a:' .. id, 'h:' .. id, 'w', 'hn', 'm', 'l', 'f', 'j', 'k', 'kw', 't', 'e' })
+load({ 'x:' .. id, 'a:' .. id, 'h:' .. id, 'w', 'hn', 'm', 'l', 'f', 'j', 'k', 'kw', 't', 'e', 'xf', 'xn' })
 if is_undone(id) then return { 'undone' } end
+forget_undone()
 local waits = read_waiter(id)
 if waits then
   waits.alive, waits.behind = now + alive, '-'

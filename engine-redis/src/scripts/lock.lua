@@ -13,7 +13,7 @@
 --   o:<id>       owner and channel of a holder or waiter
 --   b:<id>       who stands behind this holder, waiting, of the same client
 --   x:<id>       an acquisition that is undone until then: what comes of it later changes nothing
---   y:<i>        these, for xf <= i < xn, in the order in which they were written
+--   y:<i>        these, for xf <= i < xn, in the order in which they were written; without any there is no xf and no xn
 --   e            when the whole hash expires, at the earliest
 --
 -- Invariants. Holders are one writer, or readers only. Each grant takes a token larger than every one before. Who waits has one
@@ -101,9 +101,10 @@ end
 -- What was undone and has come too late changes nothing.
 local function is_undone(id) return num('x:' .. id) > now end
 
--- Remembers that an acquisition is undone, for requests of it that are still on their way; forgets those of long ago.
-local function undo(id, milliseconds)
+-- Forgets what was undone long ago.
+local function forget_undone()
   local first, next = num('xf'), num('xn')
+  local before = first
   while first < next do
     local field = 'y:' .. whole(first)
     local old = get(field)
@@ -112,10 +113,19 @@ local function undo(id, milliseconds)
     del(field)
     first = first + 1
   end
+  if first == before then return end
+  set('xf', first < next and whole(first))
+  set('xn', first < next and whole(next))
+end
+
+-- Remembers that an acquisition is undone, for requests of it that are still on their way.
+local function undo(id, milliseconds)
+  forget_undone()
+  local next = num('xn')
   local until_then = whole(now + milliseconds)
   set('y:' .. whole(next), id)
   set('x:' .. id, until_then)
-  set('xf', whole(first))
+  set('xf', whole(num('xf')))
   set('xn', whole(next + 1))
   if num('e') < now + milliseconds then set('e', until_then) end
 end

@@ -6,7 +6,8 @@ local function read_waiter(id)
   local word = words(text)
   local lease = tonumber(word[3])
   local alive = tonumber(word[2])
-  if alive > now + lease then
+  -- One that stands behind a holder is alive for as long as that one, whatever its own lease.
+  if word[7] == '-' and alive > now + lease then
     was_set_back, alive = true, now + lease
   end
   return { mode = word[1], alive = alive, lease = lease, since = word[4], ticket = tonumber(word[5]), number = tonumber(word[6]),
@@ -21,6 +22,14 @@ end
 
 -- Levels of the queue: each has about a quarter of those of the level below.
 local LEVELS, SHARE = 12, 4
+
+-- On how many levels a waiter is. Its identity decides, which is random. By numbers it could be that all of the higher levels leave and
+-- the others stay: of clients that come in turn, every fourth may be one that gives up.
+local function height(id)
+  local levels = 1
+  while levels < LEVELS and (string.byte(id, levels) or 1) % SHARE == 0 do levels = levels + 1 end
+  return levels
+end
 
 -- Those who come after a waiter, or first if `id` is empty: one on each level.
 local function links(id) return words(get(id == '' and 'f' or 'q:' .. id) or '') end
@@ -72,13 +81,10 @@ local function before(ticket, number)
 end
 
 local function add_waiter(id, waits, found)
-  local rest = waits.number
   write_waiter(id, waits)
-  for level = 1, LEVELS do
+  for level = 1, height(id) do
     link(id, level, after(found[level], level) or '-')
     link(found[level], level, id)
-    if rest % SHARE ~= 0 then break end
-    rest = rest / SHARE
   end
   add('k', 1)
   if waits.mode == 'w' then add('kw', 1) end
@@ -122,11 +128,23 @@ local function follow_clock()
   if number > 0 then set('j', whole(number)) end
 end
 
+-- On each level who is last. Those at the end who are dead are forgotten by whoever joins: they are passed over only when their turn
+-- comes, and would stay for as long as one before them waits.
+local function last_alive()
+  while true do
+    local found = before(math.huge, 0)
+    if found[1] == '' then return found end
+    local waits = read_waiter(found[1])
+    if waits.alive > now then return found end
+    forget_waiter(found[1], waits)
+  end
+end
+
 -- Takes a place behind all tickets that are not larger.
 local function join(id, mode, lease, ticket, alive, owner, channel, behind)
   -- A guess of the server's time may be wrong, but not ahead of it.
   ticket = math.min(ticket, micros)
-  local found = before(math.huge, 0)
+  local found = last_alive()
   local last = found[1] ~= '' and ticket_of(found[1]) or 0
   was_set_back = was_set_back or last > micros
   follow_clock()

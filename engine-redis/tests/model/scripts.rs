@@ -80,7 +80,7 @@ impl Scripts {
         let mut call = self.call(2, place);
         call.arg(id).arg(word(mode)).arg(LEASE);
         if let Some((behind, mode, hears)) = behind {
-            call.arg(behind).arg(word(mode)).arg("-").arg(behind).arg(self.channel(hears));
+            call.arg(behind).arg(word(mode)).arg(LEASE).arg("-").arg(behind).arg(self.channel(hears));
         }
         let answer: Vec<Value> = self.ask(call).await;
         match (text(&answer[0]).as_str(), text(&answer[1]).as_str()) {

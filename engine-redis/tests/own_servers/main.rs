@@ -1,15 +1,19 @@
 //! What servers and connections do to locks. Each test has a server of its own, and breaks it.
 #![allow(clippy::disallowed_methods, reason = "tests of real servers wait in real time")]
 
+mod announced;
 #[cfg(target_os = "linux")]
 mod clock;
 mod cluster;
+mod outages;
 mod own_cluster;
 mod own_sentinels;
 mod own_server;
 #[cfg(unix)]
 mod paused;
+mod prefixes;
 mod proxy;
+mod queue;
 mod runtimes;
 mod schedules;
 mod sentinel;

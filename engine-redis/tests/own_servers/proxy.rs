@@ -1,7 +1,7 @@
 //! Something between a client and a server that can be cut, or can lose what it carries.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -19,6 +19,8 @@ pub(crate) enum Line {
     Dead,
     /// Requests arrive, answers do not.
     Deaf,
+    /// What is connected goes on. Nothing arrives over new connections.
+    Full,
 }
 
 /// One proxy for each of some servers.
@@ -26,23 +28,31 @@ pub(crate) enum Line {
 pub(crate) struct Proxy {
     hosts: Vec<Host>,
     line: Arc<watch::Sender<Line>>,
+    turned_away: TurnedAway,
 }
+
+/// Connections over which nothing is carried.
+type TurnedAway = Arc<Mutex<Vec<TcpStream>>>;
 
 impl Proxy {
     pub(crate) async fn before(servers: &[Host]) -> Self {
         let line = Arc::new(watch::Sender::new(Line::Open));
-        let mut hosts = Vec::new();
+        let (mut hosts, turned_away) = (Vec::new(), TurnedAway::default());
         for server in servers {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
             let SocketAddr::V4(address) = listener.local_addr().expect("an address") else { unreachable!() };
             hosts.push(Host { name: "127.0.0.1".to_owned(), port: Some(address.port()) });
-            tokio::spawn(serve(listener, server.clone(), line.subscribe()));
+            tokio::spawn(serve(listener, server.clone(), line.subscribe(), Arc::clone(&turned_away)));
         }
-        Self { hosts, line }
+        Self { hosts, line, turned_away }
     }
 
     pub(crate) fn hosts(&self) -> Vec<Host> {
         self.hosts.clone()
+    }
+
+    pub(crate) fn turned_away(&self) -> usize {
+        self.turned_away.lock().unwrap().len()
     }
 
     pub(crate) fn set(&self, line: Line) {
@@ -50,10 +60,15 @@ impl Proxy {
     }
 }
 
-async fn serve(listener: TcpListener, server: Host, line: watch::Receiver<Line>) {
+async fn serve(listener: TcpListener, server: Host, line: watch::Receiver<Line>, turned_away: TurnedAway) {
     while let Ok((client, _)) = listener.accept().await {
-        if *line.borrow() == Line::Cut {
-            continue;
+        match *line.borrow() {
+            Line::Cut => continue,
+            Line::Full => {
+                turned_away.lock().unwrap().push(client);
+                continue;
+            }
+            Line::Open | Line::Dead | Line::Deaf => {}
         }
         let address = (server.name.clone(), server.port.expect("a port"));
         let mut line = line.clone();

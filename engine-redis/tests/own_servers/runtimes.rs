@@ -1,12 +1,17 @@
 //! Runtimes that end while their client is used in others.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime};
 use ylock_core::Ylock;
+use ylock_core::testkit::eventually;
+use ylock_core::url::Host;
+use ylock_engine_redis::RedisOptions;
 
 use super::own_cluster::OwnCluster;
 use super::own_server::{Disk, OwnServer};
+use super::proxy::{Line, Proxy};
 use super::{client, client_with, until, waiters, within};
 
 /// Long enough that nothing is free because a lease has ended.
@@ -48,6 +53,78 @@ fn messages_are_heard_after_the_runtime_of_connect_has_ended() {
         // By asking it would be half a second more each.
         assert!(took < usual * 2 + Duration::from_secs(1), "{took:?}, and {usual:?}");
     });
+}
+
+fn of_one_thread() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// The connection for messages of `one`, which waits for the lock, is made again.
+async fn hears(server: &OwnServer, one: &Ylock) {
+    let locks = one.locks("users");
+    let waiting = tokio::spawn(async move { locks.write("bob").await.map(drop) });
+    let channel = async || {
+        let keys: Vec<String> = server.ask(&["KEYS", "ylock:*:bob"]).await.unwrap();
+        let fields: HashMap<String, String> = server.ask(&["HGETALL", keys.first()?]).await.unwrap();
+        let id = fields.keys().find_map(|field| field.strip_prefix("a:"))?;
+        Some(format!("ylock:{}", fields[&format!("o:{id}")].split_once(' ')?.1))
+    };
+    eventually(Duration::from_secs(90), "it hears", async || {
+        let Some(channel) = channel().await else { return false };
+        let (_, heard): (String, u64) = server.ask(&["PUBSUB", "NUMSUB", &channel]).await.unwrap();
+        heard == 1
+    })
+    .await;
+    waiting.abort();
+}
+
+/// Nobody polls it, and nothing tells that from one that is busy: only that what lives in it gives no sign.
+#[test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+fn messages_are_heard_again_while_the_runtime_of_connect_stands_still() {
+    let (still, main) = (of_one_thread(), runtime());
+    let server = main.block_on(OwnServer::start(Disk::Nothing));
+    let (one, two) = (still.block_on(client(&server, LEASE)), main.block_on(client(&server, LEASE)));
+    main.block_on(async {
+        let _guard = within("it gets in", two.locks("users").write("bob")).await.unwrap();
+        // Nothing in the client sees that.
+        server.command(&["CLIENT", "KILL", "TYPE", "pubsub"]).await;
+        hears(&server, &one).await;
+    });
+    drop(still);
+}
+
+#[test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+fn a_subscription_that_stands_still_with_its_runtime_is_not_the_last() {
+    let (still, main) = (of_one_thread(), of_one_thread());
+    // For the proxy, which must not stand still.
+    let others = runtime();
+    let server = others.block_on(OwnServer::start(Disk::Nothing));
+    let host = Host { name: "127.0.0.1".to_owned(), port: Some(server.port()) };
+    let proxy = others.block_on(Proxy::before(&[host]));
+    let port = proxy.hosts()[0].port.unwrap();
+    let options = RedisOptions::new("127.0.0.1", port).with_lease(LEASE).with_connect_timeout(LEASE);
+    let (one, two) = (main.block_on(client_with(options)), main.block_on(client(&server, LEASE)));
+    let _guards = main.block_on(async {
+        let locks = two.locks("users");
+        let guards = (locks.write("alice").await.unwrap(), locks.write("bob").await.unwrap());
+        proxy.set(Line::Full);
+        server.command(&["CLIENT", "KILL", "TYPE", "pubsub"]).await;
+        guards
+    });
+    // The client sees that its connection has ended; the waiter of this runtime begins to make another one.
+    let locks = one.locks("users");
+    let _waiting = still.spawn(async move { locks.write("alice").await.map(drop) });
+    let bound = Instant::now() + Duration::from_secs(20);
+    while proxy.turned_away() == 0 {
+        assert!(Instant::now() < bound, "it begins");
+        main.block_on(async { tokio::time::sleep(Duration::from_millis(10)).await });
+        still.block_on(async { tokio::time::sleep(Duration::from_millis(10)).await });
+    }
+    proxy.set(Line::Open);
+    main.block_on(hears(&server, &one));
+    drop(still);
 }
 
 /// The next request does not try the connection that died.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ylock_core::engine::Engine;
+use ylock_core::engine::{AcquisitionId, Engine};
 use ylock_core::options::HandOver;
-use ylock_core::{ErrorKind, Options, Ylock};
+use ylock_core::{ErrorKind, Key, Options, Ylock};
 use ylock_engine_redis::RedisEngine;
 
 use super::own_server::{Disk, OwnServer};
@@ -77,8 +77,9 @@ async fn a_lock_that_is_held_for_long_does_not_grow_by_those_who_gave_up() {
     let keys: Vec<String> = server.ask(&["KEYS", "ylock:*"]).await.unwrap();
     for _ in 0..300 {
         for ylock in [&one, &two] {
-            let waited = ylock.locks("users").write_within("alice", Duration::from_millis(4)).await.unwrap();
-            assert!(waited.is_none());
+            let waited = ylock.locks("users").write_within("alice", Duration::from_millis(4)).await;
+            // So short a time may be over before there is any answer, and then it says so.
+            assert!(waited.map_or_else(|error| error.kind() == ErrorKind::Unavailable, |it| it.is_none()));
         }
     }
     let fields = async || server.ask::<Vec<String>>(&["HKEYS", &keys[0]]).await.unwrap();
@@ -95,4 +96,17 @@ async fn a_lock_that_is_held_for_long_does_not_grow_by_those_who_gave_up() {
     drop(reader);
     drop(two.locks("users").write("alice").await.unwrap());
     assert!(since.elapsed() < Duration::from_millis(500), "{:?}", since.elapsed());
+}
+
+/// Nothing is known of the acquisition, and nothing is there of the lock: a request of it may still be on its way.
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn what_was_undone_is_remembered_for_a_minute_and_not_for_ever() {
+    let server = OwnServer::start(Disk::Nothing).await;
+    let engine = RedisEngine::connect(&server.options()).await.unwrap();
+    let (key, id) = (Key::new("users", "alice").unwrap(), AcquisitionId::new(&*engine.environment()));
+    engine.release(&key, id, None).await.unwrap();
+    let keys: Vec<String> = server.ask(&["KEYS", "ylock:*"]).await.unwrap();
+    let left: i64 = server.ask(&["PTTL", &keys[0]]).await.unwrap();
+    assert!((30_000..=60_000).contains(&left), "it stays for {left} ms");
 }

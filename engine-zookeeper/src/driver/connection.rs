@@ -67,6 +67,10 @@ impl Connection {
         &*self.dialer.environment
     }
 
+    pub(crate) fn request_timeout(&self) -> Duration {
+        self.dialer.options.request_timeout()
+    }
+
     /// The session, unless it has ended.
     pub(crate) fn current(&self) -> Option<Arc<Session>> {
         self.state().current.clone().filter(|session| !session.is_over())

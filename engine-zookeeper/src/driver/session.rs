@@ -1,5 +1,8 @@
 //! One session, and everything that lives and dies with it.
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -118,7 +121,8 @@ impl Session {
     }
 
     /// Nobody uses it any more. What may still be relied on of it is not taken away: the servers hear of it when they would have ended it
-    /// by themselves.
+    /// by themselves. A session is given up because nothing of it was confirmed for long, and that was looked at a moment ago: a write
+    /// of another task may have been confirmed since, and a grant count from that.
     pub(crate) fn end(&self) {
         self.over.store(true, Ordering::Release);
         self.line.end(self.confirmed().plus(self.timeout()));

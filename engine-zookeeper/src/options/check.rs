@@ -79,7 +79,10 @@ impl ZookeeperOptions {
             return Err(invalid("session must be longer than zero"));
         }
         let lease = self.reach.lease.min(session * 5 / 6);
-        self.reach.check(lease).map_err(|error| error.with_engine(crate::NAME))
+        self.reach.check(lease).map_err(|error| match lease < self.reach.lease {
+            true => invalid(format!("{error}; no lease is longer than five sixths of session={session:?}")),
+            false => error.with_engine(crate::NAME),
+        })
     }
 }
 

@@ -80,6 +80,7 @@ mod tests {
             ("zookeeper://a/x/../y", "not the path"),
             ("zookeeper://a?sesion=1s", "did you mean \"session\""),
             ("zookeeper://a?request_timeout=4s", "third of the lease"),
+            ("zookeeper://a?session=5s", "five sixths of session=5s"),
             ("zookeeper://a?tls_ca=x", "tls=on"),
             ("zookeeper://user@a", "user and a password"),
             ("zookeeper://:password@a", "user and a password"),

@@ -5,17 +5,18 @@ use std::time::Duration;
 use ylock_core::Fairness;
 use ylock_core::engine::{AcquisitionId, Engine, Patience, Request, valid_until};
 use ylock_core::testkit::poll_times;
+use ylock_core::url::Host;
 use ylock_core::{Key, LossReason, Mode, Owner};
 use ylock_engine_zookeeper::ZookeeperEngine;
 
 use super::own_server::OwnServer;
-use super::server::proxy::{Line, Proxy};
+use super::server::proxy::{Line, Proxy, What};
 use super::{LEASE, LOCK, SESSION, client, contenders, options, until, waiters, within};
 
 /// Far less than what the cleaner leaves to those who remove something themselves.
 const SOON: Duration = Duration::from_secs(5);
 
-fn request(engine: &ZookeeperEngine, lease: Duration) -> Request {
+pub(super) fn request(engine: &ZookeeperEngine, lease: Duration) -> Request {
     Request {
         key: Key::new("users", "alice").unwrap(),
         id: AcquisitionId::new(&*engine.environment()),
@@ -143,4 +144,69 @@ async fn a_release_that_is_dropped_after_any_poll_is_done_all_the_same() {
         until("it is forgotten", async || engine.in_memory().iter().all(|(_, count)| *count == 0)).await;
         assert!(since.elapsed() < SOON, "{:?} after {polls} polls", since.elapsed());
     }
+}
+
+/// For a request that is kept back, also on a busy machine.
+const LONG_ENOUGH: Duration = Duration::from_secs(10);
+
+/// A client whose session has lasted for a while, with a lock that was in use before: the nodes above it are there.
+async fn warm(hosts: Vec<Host>) -> ZookeeperEngine {
+    let patient = options(hosts).with_lease(Duration::from_secs(50)).with_request_timeout(LONG_ENOUGH);
+    let engine = ZookeeperEngine::connect(&patient).await.unwrap();
+    let request = request(&engine, Duration::from_secs(50));
+    let grant = within("granted", engine.acquire(&request)).await.unwrap().unwrap();
+    engine.release(&grant.key, grant.id, None).await.unwrap();
+    engine
+}
+
+/// The server may have confirmed it long before the answer comes.
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn a_grant_counts_from_before_its_node_was_asked_for() {
+    let server = OwnServer::start().await;
+    let proxy = Proxy::before(&[server.host()]).await;
+    let engine = warm(proxy.hosts()).await;
+    let environment = engine.environment();
+    let request = request(&engine, Duration::from_secs(50));
+    proxy.set(Line::Held(What::Transactions));
+    let asked = environment.now();
+    let opens = async {
+        until("it is on its way", async || proxy.kept() == 1).await;
+        let opened = environment.now();
+        proxy.set(Line::Open);
+        opened
+    };
+    let (granted, opened) = tokio::join!(within("granted", engine.acquire(&request)), opens);
+    let sent = granted.unwrap().unwrap().sent;
+    assert!(asked < sent && sent < opened, "{asked:?} {sent:?} {opened:?}");
+    engine.close().await.unwrap();
+}
+
+/// Nothing else was confirmed yet: the answer about the node got lost, and it was found by asking what there is.
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn the_first_grant_of_a_session_counts_from_before_that_was_asked_for() {
+    let server = OwnServer::start().await;
+    let other = warm(vec![server.host()]).await;
+    let proxy = Proxy::before(&[server.host()]).await;
+    let environment = other.environment();
+    let patient = options(proxy.hosts()).with_lease(Duration::from_secs(50));
+    proxy.set(Line::Held(What::Anything));
+    let connecting = tokio::spawn(async move { ZookeeperEngine::connect(&patient).await.unwrap() });
+    until("a session is asked for", async || proxy.kept() == 1).await;
+    let opened = environment.now();
+    proxy.set(Line::Open);
+    let engine = within("it begins", connecting).await.unwrap();
+    let request = request(&engine, Duration::from_secs(50));
+    proxy.set(Line::Deaf);
+    let loses_the_answer = async {
+        until("its node is there", async || contenders(&[server.host()], LOCK).await.len() == 1).await;
+        proxy.set(Line::Cut);
+        until("the line is down", async || contenders(&[server.host()], LOCK).await.len() == 1).await;
+        proxy.set(Line::Open);
+    };
+    let (granted, ()) = tokio::join!(within("granted", engine.acquire(&request)), loses_the_answer);
+    let sent = granted.unwrap().unwrap().sent;
+    assert!(sent < opened, "{sent:?} {opened:?}");
+    engine.close().await.unwrap();
 }

@@ -11,14 +11,18 @@ mod heartbeats;
 mod idle;
 mod late;
 mod lines;
+mod outages;
 mod own_server;
 mod paused;
+mod places;
 mod renamed;
+mod renewals;
 mod revoked;
 mod runtimes;
 #[path = "../server/mod.rs"]
 mod server;
 mod stored;
+mod taken_up;
 mod thief;
 #[cfg(feature = "tls")]
 mod tls;

@@ -9,8 +9,8 @@ use super::own_server::OwnServer;
 use super::server::proxy::{Line, Proxy};
 use super::{LEASE, LOCK, SESSION, client, client_with, contenders, options, until, waiters, within};
 
-/// In which those are gone whom nobody waits for any more: a second, and what a busy machine takes. Far less than a session of these tests.
-const SOON: Duration = Duration::from_secs(5);
+/// Long before the lease of any of them ends, also on a machine that has ten times as much to do as it can.
+const SOON: Duration = Duration::from_secs(20);
 
 fn runtime() -> Runtime {
     Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
@@ -122,13 +122,14 @@ fn waiters_end_with_their_runtime(made_elsewhere: bool) {
 
 #[test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
-fn those_who_wait_in_a_runtime_that_ends_leave_within_a_second() {
+fn those_who_wait_in_a_runtime_that_ends_leave_long_before_their_leases_end() {
     waiters_end_with_their_runtime(true);
 }
 
 #[test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
-fn those_who_wait_in_a_runtime_that_ends_leave_within_a_second_also_if_the_connection_ends_with_it() {
+fn those_who_wait_in_a_runtime_that_ends_leave_long_before_their_leases_end_also_if_the_connection_ends_with_it()
+ {
     waiters_end_with_their_runtime(false);
 }
 

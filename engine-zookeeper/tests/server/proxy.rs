@@ -1,8 +1,8 @@
 //! Something between a client and a server that can be cut, or can lose or keep back what it carries.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -25,28 +25,56 @@ pub(crate) enum Line {
     /// The requests of the connections that there are do not arrive before the line is open again, whatever has become of their client.
     /// New connections are as they should be.
     Late,
+    /// Such requests wait, and all that come after them over the same connection, until the line is as it was. Answers arrive.
+    Held(What),
+    /// The connections that there are go on. New ones are refused.
+    Full,
 }
+
+/// Which requests are held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// All but heartbeats.
+    Anything,
+    /// Those that change several nodes at once.
+    Transactions,
+}
+
+/// Kinds of requests.
+pub(crate) const SYNC: u32 = 9;
+const PING: u32 = 11;
+const CHECK: u32 = 13;
+const MULTI: u32 = 14;
 
 /// One proxy for each of some servers.
 #[derive(Clone, Debug)]
 pub(crate) struct Proxy {
     hosts: Vec<Host>,
     line: Arc<watch::Sender<Line>>,
+    seen: Seen,
+}
+
+/// What the tests are told of what it does.
+#[derive(Clone, Debug, Default)]
+struct Seen {
     kept: Arc<AtomicUsize>,
+    refused: Arc<AtomicUsize>,
+    /// The kinds of the requests of each connection, in order.
+    asked: Arc<Mutex<Vec<Vec<u32>>>>,
 }
 
 impl Proxy {
     pub(crate) async fn before(servers: &[Host]) -> Self {
         let line = Arc::new(watch::Sender::new(Line::Open));
-        let kept = Arc::<AtomicUsize>::default();
+        let seen = Seen::default();
         let mut hosts = Vec::new();
         for server in servers {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
             let SocketAddr::V4(address) = listener.local_addr().expect("an address") else { unreachable!() };
             hosts.push(Host { name: "127.0.0.1".to_owned(), port: Some(address.port()) });
-            tokio::spawn(serve(listener, server.clone(), line.subscribe(), Arc::clone(&kept)));
+            tokio::spawn(serve(listener, server.clone(), line.subscribe(), seen.clone()));
         }
-        Self { hosts, line, kept }
+        Self { hosts, line, seen }
     }
 
     pub(crate) fn hosts(&self) -> Vec<Host> {
@@ -58,26 +86,38 @@ impl Proxy {
     }
 
     /// How many requests are kept back.
-    #[allow(dead_code, reason = "each of the tests that share this uses a part of it")]
     pub(crate) fn kept(&self) -> usize {
-        self.kept.load(Ordering::SeqCst)
+        self.seen.kept.load(Ordering::SeqCst)
+    }
+
+    /// How many connections were refused because the line was full.
+    pub(crate) fn refused(&self) -> usize {
+        self.seen.refused.load(Ordering::SeqCst)
+    }
+
+    /// The kinds of the requests of each connection, without signs of life.
+    pub(crate) fn asked(&self) -> Vec<Vec<u32>> {
+        self.seen.asked.lock().unwrap().clone()
     }
 }
 
-async fn serve(listener: TcpListener, server: Host, line: watch::Receiver<Line>, kept: Arc<AtomicUsize>) {
+async fn serve(listener: TcpListener, server: Host, line: watch::Receiver<Line>, seen: Seen) {
     while let Ok((client, _)) = listener.accept().await {
         let now = *line.borrow();
-        if now == Line::Cut {
+        if now == Line::Full {
+            seen.refused.fetch_add(1, Ordering::SeqCst);
+        }
+        if matches!(now, Line::Cut | Line::Full) {
             continue;
         }
         let address = (server.name.clone(), server.port.expect("a port"));
-        let (mut line, kept) = (line.clone(), Arc::clone(&kept));
+        let (mut line, seen) = (line.clone(), seen.clone());
         tokio::spawn(async move {
             let Ok(server) = TcpStream::connect(address).await else { return };
             drop((client.set_nodelay(true), server.set_nodelay(true)));
             let ((from_client, to_client), (from_server, to_server)) =
                 (client.into_split(), server.into_split());
-            let up = Requests { line: line.clone(), kept, is_new: now == Line::Late };
+            let up = Requests::of(line.clone(), seen, now == Line::Late);
             let down = answers(from_server, to_client, line.clone());
             tokio::select! {
                 () = up.carry(from_client, to_server) => {}
@@ -105,15 +145,29 @@ async fn answers(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, line: watch::R
 /// The way from a client to its server.
 struct Requests {
     line: watch::Receiver<Line>,
-    kept: Arc<AtomicUsize>,
-    /// Its connection began when the line was late.
+    seen: Seen,
+    /// Which connection it is.
+    number: usize,
+    /// It began when the line was late.
     is_new: bool,
 }
 
 impl Requests {
+    fn of(line: watch::Receiver<Line>, seen: Seen, is_new: bool) -> Self {
+        let mut asked = seen.asked.lock().unwrap();
+        asked.push(Vec::new());
+        let number = asked.len() - 1;
+        drop(asked);
+        Self { line, seen, number, is_new }
+    }
+
     async fn carry(mut self, mut from: OwnedReadHalf, mut to: OwnedWriteHalf) {
-        let (mut lost, mut late) = (false, Vec::new());
+        let (mut lost, mut late, mut is_first) = (false, Vec::new(), true);
         while let Some(request) = read(&mut from).await {
+            if !std::mem::take(&mut is_first) {
+                self.note(&request);
+            }
+            self.hold(&request).await;
             let line = *self.line.borrow();
             lost |= line == Line::Dead;
             if lost || (line == Line::Beatless && is_heartbeat(&request)) {
@@ -121,7 +175,7 @@ impl Requests {
             }
             if !late.is_empty() || (line == Line::Late && !self.is_new) {
                 late.push(request);
-                self.kept.fetch_add(1, Ordering::SeqCst);
+                self.seen.kept.fetch_add(1, Ordering::SeqCst);
             } else if to.write_all(&request).await.is_err() {
                 return;
             }
@@ -129,10 +183,30 @@ impl Requests {
         if !late.is_empty() {
             drop(self.line.wait_for(|line| *line == Line::Open).await);
             drop(to.write_all(&late.concat()).await);
-            self.kept.fetch_sub(late.len(), Ordering::SeqCst);
+            self.seen.kept.fetch_sub(late.len(), Ordering::SeqCst);
         }
         if lost {
             std::future::pending::<()>().await;
+        }
+    }
+
+    fn note(&self, request: &[u8]) {
+        if let Some(kind) = word(request, 8).filter(|kind| *kind != PING) {
+            self.seen.asked.lock().unwrap()[self.number].push(kind);
+        }
+    }
+
+    /// For as long as it is to wait.
+    async fn hold(&mut self, request: &[u8]) {
+        let is_held = match *self.line.borrow() {
+            Line::Held(What::Anything) => true,
+            Line::Held(What::Transactions) => word(request, 8) == Some(MULTI),
+            _ => false,
+        };
+        if is_held && !is_heartbeat(request) {
+            self.seen.kept.fetch_add(1, Ordering::SeqCst);
+            drop(self.line.wait_for(|line| !matches!(line, Line::Held(_))).await);
+            self.seen.kept.fetch_sub(1, Ordering::SeqCst);
         }
     }
 }
@@ -148,7 +222,9 @@ async fn read(from: &mut OwnedReadHalf) -> Option<Vec<u8>> {
 
 /// A transaction that begins with a check: after the length and the number of the request come its kind and that of its first part.
 fn is_heartbeat(request: &[u8]) -> bool {
-    const MULTI: [u8; 4] = 14_u32.to_be_bytes();
-    const CHECK: [u8; 4] = 13_u32.to_be_bytes();
-    request.get(8..12) == Some(&MULTI) && request.get(12..16) == Some(&CHECK)
+    word(request, 8) == Some(MULTI) && word(request, 12) == Some(CHECK)
+}
+
+fn word(request: &[u8], at: usize) -> Option<u32> {
+    request.get(at..at + 4).map(|word| u32::from_be_bytes(word.try_into().unwrap()))
 }

@@ -4,11 +4,12 @@
 //! what comes from peers lies unread, requests as well as answers, while the threads that serve clients and gossip go on. So
 //! nobody is told that the node is of no use: its peers and the driver take it for well.
 
-use std::{process::Command, thread};
+use std::thread;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use super::node::{Node, Software};
+use super::nodetool::run as nodetool;
 
 pub(super) fn cut(node: &Node, software: &Software) -> Result<()> {
     set(node, software, &STAGES.map(|(stage, _)| (stage, 0)))
@@ -37,21 +38,6 @@ fn set(node: &Node, software: &Software, stages: &[(&str, u32)]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// What it says, in whatever way.
-fn nodetool(node: &Node, software: &Software, arguments: &[&str]) -> Result<String> {
-    let output = Command::new(&software.java.program)
-        .arg(format!("@{}", node.conf().join("jvm.options").display()))
-        .arg(format!("-Dlogback.configurationFile={}", node.conf().join("logback.xml").display()))
-        // It starts in half the time where it does not compile for later.
-        .args(["-XX:TieredStopAtLevel=1", "-Xms16m", "-cp"])
-        .arg(format!("{}/*", software.jars.display()))
-        .args(["org.apache.cassandra.tools.NodeTool", "-h", "127.0.0.1", "-p", &node.jmx_port().to_string()])
-        .args(arguments)
-        .output()
-        .context("nodetool")?;
-    Ok(String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
 }
 
 /// What peers answer and what they ask, with the threads of `assets/cassandra.yaml`. Their writes still arrive: nobody waits for

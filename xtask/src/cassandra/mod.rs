@@ -4,6 +4,7 @@ mod answer;
 mod cql;
 mod deaf;
 mod node;
+mod nodetool;
 mod ready;
 mod start;
 mod tls;
@@ -83,6 +84,7 @@ impl Cassandra {
         match action {
             NodeAction::Cont => daemon.signal(Signal::CONT)?,
             NodeAction::Cut => deaf::cut(&node, &software(&self.places)?)?,
+            NodeAction::Flush => nodetool::flush(&node, &software(&self.places)?)?,
             NodeAction::Join => deaf::join(&node, &software(&self.places)?)?,
             NodeAction::Kill => daemon.kill()?,
             NodeAction::Start => return self.start_again(&node),

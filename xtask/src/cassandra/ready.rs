@@ -99,7 +99,7 @@ fn failed(node: &Node, what: impl Display) -> Result<()> {
 }
 
 /// Generous: the machine may be compiling at the same time.
-const PATIENCE: Duration = Duration::from_secs(180);
+const PATIENCE: Duration = Duration::from_secs(420);
 
 /// From a table that Cassandra itself keeps on three nodes.
 const READ_OF_ALL: &str = "SELECT parent_id FROM system_distributed.parent_repair_history \

@@ -8,8 +8,10 @@ use std::time::Duration;
 use futures_util::FutureExt;
 
 use super::{Keeper, caught};
+use crate::contact::{Contact, away};
 use crate::engine::{AcquisitionId, Request};
 use crate::error::{Error, ErrorKind};
+use crate::guard::Unlocked;
 use crate::key::Key;
 
 use super::entry::{Entry, Leaving, Step, Store};
@@ -24,6 +26,7 @@ const ATTEMPTS_PER_LEASE: u32 = 3;
 pub(super) struct Driver {
     keeper: Arc<Keeper>,
     key: Key,
+    contact: Arc<Contact>,
     progress: Progress,
 }
 
@@ -35,8 +38,8 @@ enum Progress {
 }
 
 impl Driver {
-    pub(super) fn new(keeper: Arc<Keeper>, key: Key) -> Self {
-        Self { keeper, key, progress: Progress::Waits }
+    pub(super) fn new(keeper: Arc<Keeper>, key: Key, contact: Arc<Contact>) -> Self {
+        Self { keeper, key, contact, progress: Progress::Waits }
     }
 
     pub(super) async fn run(mut self) {
@@ -47,7 +50,7 @@ impl Driver {
         // next change of the entry.
         if worked.is_err() {
             self.keeper.change(&self.key, |entry, context, effects| {
-                entry.driven = false;
+                entry.driver = None;
                 let message = "the work in the background panicked; it needs a runtime with timers";
                 entry.fail_all(&Error::new(ErrorKind::Unexpected, message).with_key(context.key), effects);
             });
@@ -77,7 +80,7 @@ impl Driver {
     }
 
     async fn acquire(&self, request: &Request) {
-        let answer = caught(self.keeper.engine().acquire(request)).await;
+        let answer = caught(self.contact.scope(self.keeper.engine().acquire(request))).await;
         self.keeper.change(&self.key, |entry, context, effects| match answer {
             Ok(Some(grant)) => entry.granted(context, grant, effects),
             Ok(None) => entry.not_free(context, request.id, effects),
@@ -96,7 +99,7 @@ impl Driver {
             // An answer that comes in the last moment is one, also after a pause of the process that was longer than the
             // time. An engine that does not answer is not ready, so the end of the time is always seen.
             biased;
-            answer = caught(self.keeper.engine().release(&self.key, id, next)) => answer,
+            answer = caught(self.contact.scope(self.keeper.engine().release(&self.key, id, next))) => answer,
             // One attempt that hangs must not keep the key, and those who wait for it, for ever.
             () = environment.sleep(lease / ATTEMPTS_PER_LEASE) => {
                 Err(Error::new(ErrorKind::Indeterminate, "the store did not answer a release"))
@@ -108,24 +111,34 @@ impl Driver {
                     entry.released(context, id, answer, effects)
                 });
             }
-            Err(error) => self.release_failed(id, error),
+            Err(error) => {
+                // One that hung was dropped, and a request that is dropped says nothing by itself.
+                self.contact.failed(&error);
+                self.release_failed(id, error);
+            }
         }
     }
 
     fn release_failed(&self, id: AcquisitionId, error: Error) {
         let error = self.keeper.about(&self.key, error);
-        tracing::debug!(%error, "a release failed");
+        tracing::debug!(error = format!("{error:#}"), "a release failed");
         self.keeper.change(&self.key, |entry, context, effects| {
             let Some(leaving) = entry.leaving(id) else { return };
             leaving.attempts += 1;
+            let (since, lease, attempts) = (leaving.since, leaving.lease, leaving.attempts);
+            let was_held = leaving.held && leaving.result != Unlocked::WasLost;
+            entry.fail_those_who_try(&self.keeper.about(context.key, away(error.clone())), effects);
             // The time alone proves nothing: a process that was paused in its first attempt has not asked for a lease.
-            if context.now().since(leaving.since) >= leaving.lease && leaving.attempts >= ATTEMPTS_PER_LEASE {
+            if context.now().since(since) >= lease && attempts >= ATTEMPTS_PER_LEASE {
                 let message =
                     "the store did not confirm a release for one lease; it frees the lock by itself";
                 let error = self
                     .keeper
                     .about(context.key, Error::new(ErrorKind::Indeterminate, message).with_source(error));
-                tracing::warn!(%error, "a release was given up");
+                // Who has lost the lock has heard that already, and has nothing to give back.
+                if was_held {
+                    tracing::warn!(error = format!("{error:#}"), "a release was given up");
+                }
                 entry.gave_up(context, id, &error, effects);
             }
         });
@@ -156,10 +169,10 @@ impl Drop for Driver {
             Progress::Done => {}
             Progress::Began => {
                 self.keeper.change(&self.key, |entry, _, _| entry.driver_dropped());
-                self.keeper.drive(&self.key);
+                self.keeper.drive(&self.key, Arc::clone(&self.contact));
             }
             // It is dropped unpolled only where nothing will ever run again.
-            Progress::Waits => drop(self.keeper.change(&self.key, |entry, _, _| entry.driven = false)),
+            Progress::Waits => drop(self.keeper.change(&self.key, |entry, _, _| entry.driver = None)),
         }
     }
 }

@@ -10,6 +10,7 @@ use super::entry::Waiter;
 use super::hold::{Acquired, Hold, Way};
 use super::renewal::Turn;
 use super::validity::Validity;
+use crate::contact::Contact;
 use crate::error::{Error, Result};
 use crate::guard::Unlocked;
 use crate::key::Key;
@@ -39,7 +40,7 @@ pub(super) struct Effects {
     /// Who has just come: it is granted at once if it is granted by the same change.
     pub(super) arriving: Option<u64>,
     /// Start the entry's driver.
-    pub(super) drive: bool,
+    pub(super) drive: Option<Arc<Contact>>,
     /// When to look at the grant for its renewal.
     pub(super) renew: Option<Turn>,
 }
@@ -88,8 +89,8 @@ impl Effects {
         for (sender, result) in self.done {
             drop(sender.send(result));
         }
-        if self.drive {
-            keeper.drive(key);
+        if let Some(contact) = self.drive {
+            keeper.drive(key, contact);
         }
         // Last: a layer may be slow, and nobody should wait for it.
         for happened in self.happened {

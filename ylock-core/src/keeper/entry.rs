@@ -14,6 +14,7 @@ use super::effects::{Effects, Reply, Ungranted};
 use super::hold::{Hold, Way};
 use super::renewal::{Turn, next_renewal};
 use super::validity::Validity;
+use crate::contact::Contact;
 use crate::engine::{AcquisitionId, Engine, Grant, LossReason, Patience, Request, Ticket};
 use crate::environment::{Environment, Moment};
 use crate::error::{Error, ErrorKind, Result};
@@ -23,7 +24,7 @@ use crate::layer::{End, Happened};
 use crate::mode::Mode;
 use crate::options::{Fairness, Options};
 use crate::owner::Owner;
-use crate::token::Token;
+use crate::token::{StoreToken, Token};
 
 /// What an entry needs to know of the world around it.
 pub(super) struct Context<'a> {
@@ -49,8 +50,9 @@ pub(super) struct Entry {
     /// Those of this process who hold. Not empty only while the store's grant is [`Store::Granted`].
     pub(super) holders: Vec<Holder>,
     pub(super) store: Store,
-    /// A task drives this entry's requests to the store. At most one does, so that there is one contender per key.
-    pub(super) driven: bool,
+    /// A task drives this entry's requests to the store, and this is what it hears. At most one does, so that there is one contender per
+    /// key.
+    pub(super) driver: Option<Arc<Contact>>,
 }
 
 /// Where the one contender of this process stands.
@@ -101,6 +103,8 @@ pub(super) struct Granted {
     /// When the store last told whether somebody conflicting waits elsewhere.
     looked: Moment,
     pub(super) renewing: bool,
+    /// Why the last renewal failed, if it did.
+    pub(super) failure: Option<Error>,
     /// Something changed during a renewal that the store must be told.
     pub(super) renew_again: bool,
     /// Which of the schedule's entries is the current one; the others are stale.
@@ -134,7 +138,20 @@ pub(super) struct Holder {
     pub(super) reads: u32,
     /// When its first acquisition was granted. While nobody watches no clock is read for it, and it is that of the grant.
     pub(super) since: Moment,
-    task: Option<tokio::task::Id>,
+    caller: Caller,
+}
+
+/// Who called, as far as that can be told: the task; outside of one, as in the body of `main` or in `block_on`, the thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Caller {
+    Task(tokio::task::Id),
+    Thread(std::thread::ThreadId),
+}
+
+impl Caller {
+    pub(super) fn current() -> Self {
+        tokio::task::try_id().map_or_else(|| Self::Thread(std::thread::current().id()), Self::Task)
+    }
 }
 
 impl Holder {
@@ -185,7 +202,7 @@ pub(super) struct Waiter {
     /// For `Fairness::Strict`: the place in the queue of all processes, taken on arrival.
     pub(super) ticket: Option<Ticket>,
     pub(super) options: Arc<Options>,
-    pub(super) task: Option<tokio::task::Id>,
+    pub(super) caller: Caller,
     pub(super) reply: oneshot::Sender<Reply>,
 }
 
@@ -206,7 +223,7 @@ pub(super) enum Step {
 
 impl Entry {
     pub(super) fn is_forgettable(&self) -> bool {
-        matches!(self.store, Store::Absent) && self.queue.is_empty() && !self.driven
+        matches!(self.store, Store::Absent) && self.queue.is_empty() && self.driver.is_none()
     }
 
     /// Grants at once if this owner holds the key already.
@@ -248,11 +265,12 @@ impl Entry {
     }
 
     fn warn_of_own_task(&self, waiter: &Waiter) {
-        let Some(task) = waiter.task else { return };
-        for holder in self.holders.iter().filter(|holder| holder.task == Some(task)) {
+        let own = |holder: &&Holder| !waiter.tries && holder.caller == waiter.caller;
+        for holder in self.holders.iter().filter(own) {
             tracing::warn!(
                 key = ?holder.hold.validity.key, holder = %holder.hold.owner, waiter = %waiter.owner,
-                "a task waits for a lock that it holds itself under another owner; use one owner, or it waits for ever"
+                "a task waits for a lock that it has acquired itself, under another owner: unless it has passed the guard on, it waits for ever. \
+                 Give the guard back first, or acquire both in the scope of one owner"
             );
         }
     }
@@ -261,6 +279,11 @@ impl Entry {
     pub(super) fn remove(&mut self, number: u64) -> Option<Waiter> {
         let position = self.queue.iter().position(|waiter| waiter.number == number)?;
         self.queue.remove(position)
+    }
+
+    /// Why those who wait here wait for the store, and not for other holders; nothing if they do not.
+    pub(super) fn silence(&self, now: Moment) -> Option<Error> {
+        self.driver.as_ref()?.silence(now)
     }
 
     /// Makes everything follow that follows from a change: who is granted, what the store must be told.
@@ -318,7 +341,9 @@ impl Entry {
     }
 
     fn ensure_driven(&mut self, effects: &mut Effects) {
-        effects.drive |= !std::mem::replace(&mut self.driven, true);
+        if self.driver.is_none() {
+            effects.drive = Some(Arc::clone(self.driver.insert(Arc::default())));
+        }
     }
 
     /// Whether the first waiter may enter under the grant that this process has.
@@ -371,7 +396,7 @@ impl Entry {
         let token = granted.grant.token.map(|token| Token::local(token, granted.hand_overs));
         let hold = Arc::new(Hold::new(Arc::clone(&granted.validity), first.owner, token));
         let (writes, reads) = if first.mode == Mode::Write { (1, 0) } else { (0, 1) };
-        self.holders.push(Holder { hold: Arc::clone(&hold), writes, reads, since, task: first.task });
+        self.holders.push(Holder { hold: Arc::clone(&hold), writes, reads, since, caller: first.caller });
         let (owner, named) = (first.owner, first.named);
         effects.grant(first, hold, Way::In { waited });
         if named {
@@ -462,7 +487,12 @@ impl Entry {
         let next = self.request_after(context);
         let Store::Granted(granted) = &mut self.store else { return };
         if reason != LossReason::Closed {
-            tracing::warn!(key = ?context.key, reason = reason.as_str(), holders = self.holders.len(), "a lock was lost");
+            let owners: Vec<_> = self.holders.iter().map(|holder| holder.hold.owner.to_string()).collect();
+            tracing::warn!(
+                engine = context.engine.name(), key = ?context.key, owners = owners.join(" "),
+                token = granted.grant.token.map(StoreToken::get), reason = reason.as_str(),
+                error = granted.failure.as_ref().map(|error| format!("{error:#}")), "a lock was lost"
+            );
         }
         granted.validity.lose(reason);
         effects.lost.push(Arc::clone(&granted.validity));
@@ -503,6 +533,7 @@ impl Entry {
             next: None,
             announces: true,
             renewing: false,
+            failure: None,
             renew_again: false,
             turn: 0,
             shown: Vec::new(),
@@ -564,6 +595,14 @@ impl Entry {
         }
     }
 
+    /// A caller that only tries has asked for an answer, and waits for no outage to end.
+    pub(super) fn fail_those_who_try(&mut self, error: &Error, effects: &mut Effects) {
+        while self.queue.front().is_some_and(|first| first.tries) {
+            let Some(waiter) = self.queue.pop_front() else { break };
+            effects.fail(waiter, error.clone());
+        }
+    }
+
     pub(super) fn fail_all(&mut self, error: &Error, effects: &mut Effects) {
         for waiter in self.queue.drain(..) {
             effects.fail(waiter, error.clone());
@@ -583,7 +622,7 @@ impl Entry {
                 lease: leaving.lease,
             },
             Store::Absent | Store::Granted(_) => {
-                self.driven = false;
+                self.driver = None;
                 Step::Nothing
             }
         }
@@ -654,6 +693,7 @@ impl Granted {
         self.looked = asked;
         self.grant.sent = sent;
         self.grant.contended = contended;
+        self.failure = None;
         // The next one names it again.
         let announces = std::mem::replace(&mut self.announces, true);
         if self.renew_again || (!announces && self.next.is_some()) {

@@ -31,6 +31,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use tokio::sync::{Notify, OnceCell, oneshot};
 
+use crate::contact::Contact;
 use crate::engine::{Engine, LossReason};
 use crate::environment::{Caretaker, Environment};
 use crate::error::{Error, ErrorKind, Result};
@@ -156,7 +157,7 @@ impl Keeper {
 
     async fn close_engine(&self) {
         if let Err(error) = self.engine.close().await {
-            tracing::warn!(%error, "the engine was not closed cleanly");
+            tracing::warn!(error = format!("{error:#}"), "the engine was not closed cleanly");
         }
     }
 
@@ -222,9 +223,27 @@ impl Keeper {
         }
     }
 
+    /// The caller has dropped the client. What is being given back goes on in the background, if the process lives for long enough: without
+    /// that the next holder waits until the lease is over. In memory no other process waits.
+    pub(crate) fn warn_of_releases(&self) {
+        let Some(address) = self.engine.meter().address() else { return };
+        let releasing = |entry: &Entry| matches!(entry.store, Store::Releasing(_));
+        let count = |shard| lock(shard).values().filter(|entry| releasing(entry)).count();
+        let count: usize = self.shards.iter().map(count).sum();
+        if count > 0 {
+            tracing::warn!(
+                engine = self.engine.name(),
+                address,
+                count,
+                "a client was dropped while locks are being given back: if the process ends now, others wait for them until their leases \
+                 are over. `close().await` waits for it"
+            );
+        }
+    }
+
     /// Starts the driver of an entry.
-    fn drive(self: &Arc<Self>, key: &Key) {
-        let driver = Driver::new(Arc::clone(self), key.clone());
+    fn drive(self: &Arc<Self>, key: &Key, contact: Arc<Contact>) {
+        let driver = Driver::new(Arc::clone(self), key.clone(), contact);
         self.environment.spawn(Box::pin(driver.run()));
     }
 

@@ -254,8 +254,9 @@ impl Entry {
             Ok(Renewal::Renewed { .. }) => self.lose(context, LossReason::Lapsed, effects),
             Ok(Renewal::Lost(reason)) => self.lose(context, reason, effects),
             Err(error) => {
-                tracing::debug!(key = ?context.key, %error, "a renewal failed; it is tried again until the lease ends");
+                tracing::debug!(key = ?context.key, error = format!("{error:#}"), "a renewal failed; it is tried again until the lease ends");
                 granted.announces = false;
+                granted.failure = Some(error);
                 let pause = (granted.grant.lease / RETRY_PART).min(LONGEST_RETRY);
                 let retry = asked.plus(pause).max(context.now());
                 granted.schedule(retry.min(granted.validity.until()), effects);

@@ -27,7 +27,7 @@ async fn twenty_thousand_locks_with_long_leases_do_not_stay_in_the_schedule() {
 #[tokio::test(start_paused = true)]
 async fn what_is_held_is_renewed_however_often_the_schedule_is_tidied_up() {
     let ylock = Ylock::in_memory();
-    let lease = ylock.default_options().lease();
+    let lease = ylock.options().lease();
     let long = ylock.locks("long").with_options(Options::default().with_lease(Options::MAX_LEASE));
     let mut held = Vec::new();
     for number in 0..2_000 {

@@ -84,13 +84,13 @@ impl Validity {
         }
     }
 
-    /// Ends the validity because the lock is lost; the first reason is kept. Whoever waits for that is told by [`ring`](Self::ring).
+    /// Ends the validity because the lock is lost; the first reason is kept. Callers that wait for that are told by [`ring`](Self::ring).
     pub(crate) fn lose(&self, reason: LossReason) {
         self.finish();
         _ = self.lost.set(reason);
     }
 
-    /// Wakes those who wait for the loss. Not while a shard is locked: to wake somebody may be to drop its guard.
+    /// Wakes those who wait for the loss. Not while a shard is locked: to wake a caller may be to drop its guard.
     pub(crate) fn ring(&self) {
         self.lost_signal.notify_waiters();
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::effects::{Effects, Reply};
-use super::entry::Waiter;
+use super::entry::{Caller, Waiter};
 use super::{Acquired, Hold, Keeper, Way, closed, lock};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::Key;
@@ -122,22 +122,23 @@ impl Keeper {
             arrived: self.environment.now(),
             ticket: strict.then(|| self.engine.ticket()),
             options: Arc::clone(ask.options),
-            task: tokio::task::try_id(),
+            caller: Caller::current(),
             reply,
         };
         (waiter, answer)
     }
 
-    /// Somebody stopped waiting. `false` if it was answered already.
-    fn stop_waiting(self: &Arc<Self>, key: &Key, number: u64) -> bool {
-        let removed = self.change(key, |entry, context, effects| {
-            let removed = entry.remove(number);
-            if removed.is_some() {
-                entry.advance(context, effects);
-            }
-            removed
+    /// A waiter stops waiting. Answers what it has waited for, if that was the store; nothing if it was answered already.
+    fn stop_waiting(self: &Arc<Self>, key: &Key, number: u64) -> Option<Option<Error>> {
+        let stopped = self.change(key, |entry, context, effects| {
+            let removed = entry.remove(number)?;
+            let silence = entry.silence(context.now());
+            entry.advance(context, effects);
+            Some((removed, silence))
         });
-        removed.flatten().is_some()
+        let (removed, silence) = stopped.flatten()?;
+        drop(removed);
+        Some(silence.map(|error| self.about(key, error)))
     }
 }
 
@@ -160,9 +161,9 @@ impl Waiting {
                 answer = &mut self.answer => return self.end(answer),
                 () = timer => {}
             }
-            if self.keeper.stop_waiting(&self.key, self.number) {
+            if let Some(silence) = self.keeper.stop_waiting(&self.key, self.number) {
                 self.ended = true;
-                return Ok(None);
+                return silence.map_or(Ok(None), Err);
             }
         }
         let answer = (&mut self.answer).await;

@@ -101,7 +101,11 @@ impl MemoryStore {
     }
 
     fn next_token(&self) -> Result<StoreToken> {
-        let number = self.0.last_token.fetch_add(1, Ordering::Relaxed) + 1;
+        // Not below those that another engine has given, or this one before the program was started again: theirs follow the clock too.
+        let clock = u64::try_from(self.wall()).unwrap_or(0);
+        let follow = |last: u64| Some(clock.max(last + 1));
+        let last = self.0.last_token.fetch_update(Ordering::Relaxed, Ordering::Relaxed, follow);
+        let number = clock.max(last.unwrap_or(0) + 1);
         StoreToken::new(number)
             .ok_or_else(|| Error::new(ErrorKind::Unexpected, "the store has run out of tokens"))
     }

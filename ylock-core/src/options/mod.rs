@@ -75,27 +75,30 @@ impl Default for HandOver {
 }
 
 /// How locks behave. Given to a client, and changed for some locks with [`Locks::with_options`](crate::Locks::with_options).
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// Options are layers: what they leave open comes from the layer below, which is that of the group, the client, or its URL, and at last
+/// from the defaults: a lease of 10 s, fair, with local hand-over, waiting for ever.
+///
+/// # Examples
+/// ```
+/// # use std::time::Duration;
+/// # use ylock_core::{Fairness, Options, Ylock};
+/// let ylock = Ylock::in_memory().with_options(Options::default().with_lease(Duration::from_secs(30)));
+/// let orders = ylock.locks("orders").with_options(Options::default().with_fairness(Fairness::Strict));
+/// assert_eq!(orders.options().lease(), Duration::from_secs(30));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    lease: Duration,
-    fairness: Fairness,
-    hand_over: HandOver,
-    wait: Wait,
-}
-
-impl Default for Options {
-    /// A lease of 10 s, fair, with local hand-over, waiting for ever.
-    fn default() -> Self {
-        Self {
-            lease: Duration::from_secs(10),
-            fairness: Fairness::default(),
-            hand_over: HandOver::default(),
-            wait: Wait::Forever,
-        }
-    }
+    lease: Option<Duration>,
+    fairness: Option<Fairness>,
+    hand_over: Option<u32>,
+    hand_over_time: Option<Duration>,
+    wait: Option<Wait>,
 }
 
 impl Options {
+    /// The lease of those who do not choose one.
+    pub const DEFAULT_LEASE: Duration = Duration::from_secs(10);
     /// The shortest lease: below it the renewals of a busy machine come too late. An engine may demand more.
     pub const MIN_LEASE: Duration = Duration::from_millis(100);
     /// The longest lease.
@@ -108,56 +111,69 @@ impl Options {
     /// has the lease of that one, which is at least as long as its own.
     #[must_use]
     pub fn with_lease(mut self, lease: Duration) -> Self {
-        self.lease = lease;
+        self.lease = Some(lease);
         self
     }
 
     /// Who is served first; [`Fairness::Fair`] by default.
     #[must_use]
     pub fn with_fairness(mut self, fairness: Fairness) -> Self {
-        self.fairness = fairness;
+        self.fairness = Some(fairness);
         self
     }
 
     /// How long a process may keep a lock among its own tasks.
     #[must_use]
     pub fn with_hand_over(mut self, hand_over: HandOver) -> Self {
-        self.hand_over = hand_over;
+        (self.hand_over, self.hand_over_time) = (Some(hand_over.count), Some(hand_over.time));
         self
     }
 
     /// How long `read` and `write` wait before they fail with [`ErrorKind::TimedOut`]; for ever by default.
     #[must_use]
     pub fn with_wait(mut self, wait: Wait) -> Self {
-        self.wait = wait;
+        self.wait = Some(wait);
         self
+    }
+
+    /// These options, with what they leave open from `below`.
+    #[must_use]
+    pub fn over(&self, below: &Self) -> Self {
+        Self {
+            lease: self.lease.or(below.lease),
+            fairness: self.fairness.or(below.fairness),
+            hand_over: self.hand_over.or(below.hand_over),
+            hand_over_time: self.hand_over_time.or(below.hand_over_time),
+            wait: self.wait.or(below.wait),
+        }
     }
 
     /// See [`with_lease`](Self::with_lease).
     pub fn lease(&self) -> Duration {
-        self.lease
+        self.lease.unwrap_or(Self::DEFAULT_LEASE)
     }
 
     /// See [`with_fairness`](Self::with_fairness).
     pub fn fairness(&self) -> Fairness {
-        self.fairness
+        self.fairness.unwrap_or_default()
     }
 
     /// See [`with_hand_over`](Self::with_hand_over).
     pub fn hand_over(&self) -> HandOver {
-        self.hand_over
+        let HandOver { count, time } = HandOver::default();
+        HandOver { count: self.hand_over.unwrap_or(count), time: self.hand_over_time.unwrap_or(time) }
     }
 
     /// See [`with_wait`](Self::with_wait).
     pub fn wait(&self) -> Wait {
-        self.wait
+        self.wait.unwrap_or(Wait::Forever)
     }
 
     /// How much earlier than the store a holder treats its lease as over: a tenth of the lease, but at least 100 ms
     /// (or a quarter of a very short lease). It covers the difference in speed between two clocks, and leaves the
     /// holder time to stop.
     pub fn margin(&self) -> Duration {
-        margin(self.lease)
+        margin(self.lease())
     }
 
     /// Checks that every value is within its limits.
@@ -165,11 +181,12 @@ impl Options {
     /// # Errors
     /// [`ErrorKind::Config`] that names the value and the limit.
     pub fn check(&self) -> Result<()> {
-        if self.lease < Self::MIN_LEASE || self.lease > Self::MAX_LEASE {
-            return Err(invalid(format!("a lease is between 100ms and 24h, not {:?}", self.lease)));
+        let (lease, count) = (self.lease(), self.hand_over().count);
+        if lease < Self::MIN_LEASE || lease > Self::MAX_LEASE {
+            return Err(invalid(format!("a lease is between 100ms and 24h, not {lease:?}")));
         }
-        if self.hand_over.count > HandOver::MAX_COUNT {
-            let (most, count) = (HandOver::MAX_COUNT, self.hand_over.count);
+        if count > HandOver::MAX_COUNT {
+            let most = HandOver::MAX_COUNT;
             return Err(invalid(format!("at most {most} hand-overs can be counted, not {count}")));
         }
         Ok(())
@@ -184,12 +201,12 @@ impl Options {
     /// [`ErrorKind::Config`] if the value cannot be read.
     pub fn set(&mut self, name: &str, value: &str) -> Result<bool> {
         match name {
-            "lease" => self.lease = duration(name, value)?,
-            "fairness" => self.fairness = value.parse()?,
-            "hand_over" => self.hand_over.count = number(name, value)?,
-            "hand_over_time" => self.hand_over.time = duration(name, value)?,
-            "wait" if value == "forever" => self.wait = Wait::Forever,
-            "wait" => self.wait = Wait::For(duration(name, value)?),
+            "lease" => self.lease = Some(duration(name, value)?),
+            "fairness" => self.fairness = Some(value.parse()?),
+            "hand_over" => self.hand_over = Some(number(name, value)?),
+            "hand_over_time" => self.hand_over_time = Some(duration(name, value)?),
+            "wait" if value == "forever" => self.wait = Some(Wait::Forever),
+            "wait" => self.wait = Some(Wait::For(duration(name, value)?)),
             _ => return Ok(false),
         }
         Ok(true)
@@ -264,6 +281,16 @@ mod tests {
         assert_eq!(options.fairness(), Fairness::Strict);
         assert_eq!(options.hand_over().count(), 7);
         assert_eq!(options.wait(), Wait::For(Duration::from_secs(3)));
+    }
+
+    #[test]
+    fn what_is_left_open_comes_from_below() {
+        let below =
+            Options::default().with_lease(Duration::from_secs(5)).with_wait(Wait::For(Duration::ZERO));
+        let above = Options::default().with_fairness(Fairness::Strict).with_wait(Wait::Forever).over(&below);
+        assert_eq!(above.lease(), Duration::from_secs(5));
+        assert_eq!((above.fairness(), above.wait()), (Fairness::Strict, Wait::Forever));
+        assert_eq!(above.hand_over(), HandOver::default());
     }
 
     #[test]

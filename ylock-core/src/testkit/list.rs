@@ -131,6 +131,7 @@ macro_rules! __for_all_cases {
                 an_announced_waiter_that_gave_up_keeps_no_reader_out [SharedReads]
                 an_announced_waiter_goes_with_its_grant [SharedReads]
                 an_announced_waiter_goes_with_a_grant_that_lapses [SharedReads]
+                an_announced_waiter_is_let_in_for_its_own_lease [SharedReads]
             }
             order {
                 a_hundred_of_one_client_are_served_in_order []

@@ -34,6 +34,8 @@ pub(crate) struct Broken {
     made_in: JoinHandle<()>,
     handed_on: Mutex<HashMap<AcquisitionId, Grant>>,
     taken_along: Mutex<HashSet<AcquisitionId>>,
+    /// The lease of the holder that each announced waiter stood behind.
+    lent: Mutex<HashMap<AcquisitionId, Duration>>,
     refused: AtomicUsize,
 }
 
@@ -49,6 +51,7 @@ impl Broken {
                 made_in: tokio::spawn(std::future::pending()),
                 handed_on: Mutex::default(),
                 taken_along: Mutex::default(),
+                lent: Mutex::default(),
                 refused: AtomicUsize::new(0),
             })
         });
@@ -76,6 +79,9 @@ impl Broken {
             Defect::Overtakes => request.fairness = Fairness::Unfair,
             Defect::ReadersOvertake if request.mode == Mode::Read => request.fairness = Fairness::Unfair,
             Defect::LeaseEndsEarly => request.lease /= 2,
+            Defect::LendsTheHoldersLease => {
+                request.lease = self.lent.lock().unwrap().get(&request.id).copied().unwrap_or(request.lease);
+            }
             _ => {}
         }
         request
@@ -152,6 +158,9 @@ impl Broken {
             return Err(Error::new(ErrorKind::Unavailable, "its runtime has ended"));
         }
         let mut holding = holding.clone();
+        if let Some(next) = &holding.next {
+            self.lent.lock().unwrap().insert(next.id, holding.grant.lease);
+        }
         if self.defect == Defect::AnnouncedWaitersStay
             && let Some(next) = holding.next.take()
         {

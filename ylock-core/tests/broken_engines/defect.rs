@@ -44,6 +44,8 @@ pub(crate) enum Defect {
     KeepsWhatAReleaseTook,
     /// An announced waiter is a waiter like any other.
     AnnouncedWaitersStay,
+    /// An announced waiter is let in for the lease of the holder that it stood behind.
+    LendsTheHoldersLease,
     /// A renewal that gives up writing writes over the revocation.
     DowngradesAwayARevocation,
     /// Whoever waits for a key is told of its revocation.

@@ -138,6 +138,8 @@ noticed! {
     an_engine_whose_announced_waiters_stay: AnnouncedWaitersStay by
         next::an_announced_waiter_that_gave_up_keeps_no_reader_out,
         next::an_announced_waiter_goes_with_its_grant;
+    an_engine_that_lends_a_holders_lease_to_who_waits_behind_it: LendsTheHoldersLease by
+        next::an_announced_waiter_is_let_in_for_its_own_lease;
     an_engine_that_downgrades_away_a_revocation: DowngradesAwayARevocation by
         contract::a_revocation_that_crosses_a_downgrade_is_not_lost;
     an_engine_that_revokes_waiters: RevokesWaiters by

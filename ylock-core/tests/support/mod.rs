@@ -4,8 +4,10 @@
 
 mod asked;
 mod between;
+mod log;
 mod warped;
 
 pub(crate) use asked::{Asked, Notes};
 pub(crate) use between::{Gate, Meanwhile};
+pub(crate) use log::Log;
 pub(crate) use warped::Warped;

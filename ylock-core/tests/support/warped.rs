@@ -1,28 +1,45 @@
-//! An environment whose clock can be put forward, and whose background work can be switched off.
+//! An environment whose clock can be put forward, whose background work can be switched off, and in which other threads come between.
 
-use std::sync::Arc;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ylock_core::environment::{BoxFuture, Environment, Moment, SystemEnvironment};
 
 /// Tokio's clock, put forward by hand. Its timers count tokio's time only: a jump is what a machine sees that was suspended.
-#[derive(Debug)]
 pub(crate) struct Warped {
     inner: Arc<dyn Environment>,
     ahead: AtomicU64,
     idle: AtomicBool,
+    between: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+
+impl fmt::Debug for Warped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Warped")
+    }
 }
 
 impl Warped {
     pub(crate) fn new() -> Arc<Self> {
         let inner = SystemEnvironment::on_tokio_clock();
-        Arc::new(Self { inner, ahead: AtomicU64::new(0), idle: AtomicBool::new(false) })
+        Arc::new(Self {
+            inner,
+            ahead: AtomicU64::new(0),
+            idle: AtomicBool::new(false),
+            between: Mutex::default(),
+        })
     }
 
     /// Time passes, and no timer notices.
     pub(crate) fn jump(&self, time: Duration) {
         self.ahead.fetch_add(u64::try_from(time.as_nanos()).unwrap(), Ordering::SeqCst);
+    }
+
+    /// Done once, by the next caller that has found out that its owner does not hold the lock and has not joined the queue yet.
+    pub(crate) fn before_it_queues(&self, act: impl FnOnce() + Send + 'static) {
+        *self.between.lock().unwrap() = Some(Box::new(act));
     }
 
     /// From now on no task is started: they are dropped, as on a machine that has no thread for them.
@@ -61,6 +78,8 @@ impl Environment for Warped {
     }
 
     fn enter(&self) -> bool {
+        let act = self.between.lock().unwrap().take();
+        act.into_iter().for_each(|act| act());
         self.inner.enter()
     }
 }

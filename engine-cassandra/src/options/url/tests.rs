@@ -66,6 +66,8 @@ fn what_is_wrong_is_named() {
         ("cassandra://a/ks?clock=sundial", &["clock", "hlc", "global-time", "sundial"]),
         ("cassandra://a/ks?protocol=lwt", &["protocol", "lwt"]),
         ("cassandra://a/ks?token_ttl=100ms", &["token_ttl", "1s"]),
+        ("cassandra://a/ks?token_ttl=20s", &["token_ttl", "24s"]),
+        ("cassandra://a/ks?max_clock_skew=10days", &["max_clock_skew", "3600s"]),
         ("cassandra://a/ks?gc_grace=0s", &["gc_grace"]),
         ("cassandra://a/ks?replication=0", &["replication"]),
         ("cassandra://a/ks?replication=x", &["replication"]),

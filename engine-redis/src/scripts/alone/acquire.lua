@@ -1,8 +1,8 @@
--- Nobody is there: most acquisitions. What stands behind this does the same, and more slowly.
+-- Nobody is there, and nothing is remembered as undone: most acquisitions. What stands behind this does the same, and more slowly.
 
 do
   local key, id, mode, lease = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
-  local seen = redis.call('HMGET', key, 'hn', 'f', 'x:' .. id, 't', 'e')
+  local seen = redis.call('HMGET', key, 'hn', 'f', 'xn', 't', 'e')
   if not (seen[1] or seen[2] or seen[3]) then
     local time = redis.call('TIME')
     local now = time[1] * 1000 + math.floor(time[2] / 1000)

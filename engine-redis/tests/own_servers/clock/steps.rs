@@ -216,3 +216,37 @@ async fn a_lock_that_is_renewed_is_there_for_as_long_as_it_is_held() {
         assert_eq!(one.release(&grant.key, grant.id, None).await.unwrap(), Release::Released);
     }
 }
+
+/// The lock stays in use, and nothing more is undone.
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn what_was_undone_is_forgotten_after_a_minute_by_a_lock_that_is_held_or_taken_again() {
+    let mut set = SetServer::start().await;
+    let lease = HOUR;
+    let engine = RedisEngine::connect(&set.server.options().with_lease(lease)).await.unwrap();
+    for is_held in [true, false] {
+        let (first, second) = (request(&engine, Mode::Write, lease), request(&engine, Mode::Write, lease));
+        let grant = within("it gets in", engine.acquire(&first)).await.unwrap().expect("granted");
+        for _ in 0..3 {
+            // Nothing is known of it.
+            let unknown = request(&engine, Mode::Write, lease);
+            engine.release(&unknown.key, unknown.id, None).await.unwrap();
+        }
+        if !is_held {
+            engine.release(&first.key, first.id, None).await.unwrap();
+        }
+        set.forwards(Duration::from_secs(61)).await;
+        if is_held {
+            let answer = engine.renew(&[Holding { grant, next: None }]).await.remove(0).unwrap();
+            assert!(matches!(answer, Renewal::Renewed { .. }), "{answer:?}");
+        } else {
+            within("it gets in", engine.acquire(&second)).await.unwrap().expect("granted");
+        }
+        let keys: Vec<String> = set.server.ask(&["KEYS", "ylock:*"]).await.unwrap();
+        let fields: Vec<String> = set.server.ask(&["HKEYS", &keys[0]]).await.unwrap();
+        let marks = fields.iter().filter(|field| field.starts_with('x') || field.starts_with('y'));
+        assert_eq!(marks.count(), 0, "{is_held}: {fields:?}");
+        let held = if is_held { first } else { second };
+        engine.release(&held.key, held.id, None).await.unwrap();
+    }
+}

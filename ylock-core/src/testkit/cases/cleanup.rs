@@ -92,8 +92,9 @@ pub async fn guards_outlive_the_handles_of_their_client(stage: Stage) {
 
 /// So many at once go wrong.
 const WRONG_AT_ONCE: usize = 32;
-/// So many tasks more or less are those of connections.
-const TASKS: usize = 8;
+/// So many tasks more or less are those of connections: two clients with those to each of three servers, for requests and for messages, that are
+/// made when they are needed. Which of them are there before depends on where the names are kept.
+const TASKS: usize = 16;
 
 /// Acquisitions that are dropped, refused, too late, revoked, or whose answers get lost leave nothing: neither in the client, which has no
 /// lease that would end it, nor in the store.

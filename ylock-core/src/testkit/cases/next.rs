@@ -169,3 +169,32 @@ pub async fn an_announced_waiter_goes_with_a_grant_that_lapses(stage: Stage) {
     one.releases(grant.id).await;
     one.releases(next.id).await;
 }
+
+/// A writer with a long lease is announced behind a reader with a short one, follows its release, and is let in by the release of a reader
+/// elsewhere: it believes in its own lease, and so must the store.
+pub async fn an_announced_waiter_is_let_in_for_its_own_lease(stage: Stage) {
+    let (mut one, mut two) = pair(&stage, Mode::Read).await;
+    let long = stage.lease() * 3;
+    two.request.lease = long;
+    let (grant, other) =
+        (one.tries().await.expect("it is free"), two.tries().await.expect("readers share it"));
+    let next = Request { lease: long, ..following(&one, Mode::Write) };
+    shows(&one, &grant, Some(&next)).await;
+    one.engine.release(&grant.key, grant.id, Some(&next)).await.unwrap();
+    let (engine, request) = (Arc::clone(&one.engine), next.clone());
+    let waits = tokio::spawn(async move { engine.acquire(&request).await.unwrap().expect("it waits") });
+    let queued = || async {
+        let seen = two.engine.inspect(&grant.key).await.unwrap();
+        seen.queue.iter().any(|waiter| waiter.id == next.id)
+    };
+    eventually(stage.soon(), "it is in the queue", queued).await;
+    two.releases(other.id).await;
+    let granted = within(stage.lapse(), "it gets in", waits).await.unwrap();
+    let mine = stay(&*one.engine, &granted);
+    let (waits, late) = next_of_another_client(&stage).await;
+    // It neither renews nor gives back, as a process that is paused or gone.
+    let theirs = within(long * 2 + stage.lapse(), "the next one gets in", waits).await.unwrap();
+    assert!(!overlap(mine, theirs), "two holders, {mine:?} and {theirs:?}");
+    one.releases(next.id).await;
+    late.releases(late.request.id).await;
+}

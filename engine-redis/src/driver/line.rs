@@ -1,0 +1,73 @@
+//! A connection for messages, and whether it still gives a sign of life.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use ylock_core::environment::Moment;
+
+use super::inbox::Inbox;
+use crate::options::Address;
+
+/// How often a connection is asked whether it is still there, and how long it may take to say so.
+pub(super) const PROBE: Duration = Duration::from_secs(5);
+/// What gives no sign for so long lives in a runtime that nobody polls: a connection, because it is asked more often, and an attempt to
+/// make one, because it takes no longer.
+pub(super) const SILENT: Duration = Duration::from_secs(15);
+
+/// See the [module](self). The driver takes what the server tells by itself, when a part goes elsewhere, for the answer to
+/// something: so nothing but subscriptions goes over it, and the message itself is believed, not that it was an answer.
+#[derive(Clone)]
+pub(super) struct Line {
+    pub(super) connection: MultiplexedConnection,
+    pub(super) server: Arc<Address>,
+    /// When it last did.
+    answered: Arc<AtomicU64>,
+}
+
+impl Line {
+    pub(super) fn new(connection: MultiplexedConnection, server: Arc<Address>, now: Moment) -> Self {
+        Self { connection, server, answered: Arc::new(AtomicU64::new(now.as_nanos())) }
+    }
+
+    /// Whether messages that come over it are heard, as far as is known.
+    pub(super) fn is_alive(&self, now: Moment) -> bool {
+        now.since(Moment::from_nanos(self.answered.load(Ordering::Relaxed))) < SILENT
+    }
+}
+
+/// A connection while it is asked whether it is still there: it can be dead without either side being told. It lives in the runtime in
+/// which it was made, and so does this: where that ends, this is dropped, and the connection is known to be dead.
+pub(super) struct Probed {
+    pub(super) inbox: Weak<Inbox>,
+    pub(super) number: u64,
+}
+
+impl Probed {
+    pub(super) async fn probe(self) {
+        loop {
+            let Some(environment) = self.inbox.upgrade().map(|inbox| inbox.environment()) else { return };
+            environment.sleep(PROBE).await;
+            let Some(line) = self.inbox.upgrade().and_then(|inbox| inbox.line(self.number)) else { return };
+            let (mut connection, ping) = (line.connection, redis::cmd("PING"));
+            let answers = tokio::select! {
+                biased;
+                answer = ping.exec_async(&mut connection) => answer.is_ok(),
+                () = environment.sleep(PROBE) => false,
+            };
+            if !answers {
+                return;
+            }
+            line.answered.store(environment.now().as_nanos(), Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Probed {
+    fn drop(&mut self) {
+        if let Some(inbox) = self.inbox.upgrade() {
+            inbox.end(self.number);
+        }
+    }
+}

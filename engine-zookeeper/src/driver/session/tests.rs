@@ -1,0 +1,89 @@
+//! How a session is given up.
+#![allow(clippy::disallowed_methods, reason = "runtimes that end are made here")]
+
+use tokio::runtime::{Builder, Runtime};
+use ylock_core::engine::AcquisitionId;
+use ylock_core::environment::SystemEnvironment;
+use ylock_core::testkit::own_servers::{until, within};
+use ylock_core::url::Host;
+use ylock_core::{Key, Mode, Owner};
+
+use super::*;
+use crate::node::{Content, Tag};
+use crate::options::ZookeeperOptions;
+use crate::place::{Place, exact};
+
+const A_SESSION: Duration = Duration::from_secs(6);
+
+/// A session on a real server, with a node.
+struct Stored {
+    session: Session,
+    place: Place,
+    node: String,
+}
+
+impl Stored {
+    async fn make() -> Self {
+        let server = std::env::var("YLOCK_TEST_ZOOKEEPER").expect("run `cargo xtask test zookeeper`");
+        let (name, port) = server.rsplit_once(':').expect("host:port");
+        let host = Host { name: name.to_owned(), port: port.parse().ok() };
+        let options = ZookeeperOptions::new([host]).with_base("/ylock-test").with_session(A_SESSION);
+        let dialer = Arc::new(Dialer { options, environment: SystemEnvironment::shared() });
+        let line = Line::new(&dialer);
+        within("a session begins", line.attach()).await.unwrap();
+        let session = Session::new(line, 1, &dialer, &Meter::default(), &Arc::default());
+        let key = Key::new(format!("given-up-{}", Owner::new()), "x").unwrap();
+        let (place, id) = (Place::of("/ylock-test", &key), AcquisitionId::new(&*dialer.environment));
+        session.make(&place.bucket).await.unwrap();
+        let tag = Tag { mode: Mode::Write, id, session: 1, ticket: None };
+        let content = Content { owner: Owner::new(), since: 0, token: None, revoked: false };
+        let made = session.make_both(&place, &exact(&key), &tag, &content.write()).await.unwrap();
+        Self { node: place.child(&made.name.to_string()), session, place }
+    }
+
+    /// When the server does not have the node any more.
+    async fn gone(&self) -> Moment {
+        let other = Client::connect(&std::env::var("YLOCK_TEST_ZOOKEEPER").unwrap()).await.unwrap();
+        until("the node is gone", async || other.check_stat(&self.node).await.unwrap().is_none()).await;
+        drop(other.delete(&self.place.lock, None).await);
+        self.session.now()
+    }
+}
+
+fn runtime() -> Runtime {
+    Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
+}
+
+#[test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+fn what_a_session_has_that_is_given_up_stays_for_as_long_as_it_may_be_relied_on() {
+    let main = runtime();
+    for connection_ends in [false, true] {
+        let first = runtime();
+        let stored = first.block_on(Stored::make());
+        let confirmed = stored.session.confirmed();
+        let _kept = (!connection_ends).then_some(first);
+        main.block_on(async {
+            stored.session.end();
+            let gone = stored.gone().await;
+            assert!(gone >= confirmed.plus(stored.session.timeout()), "{connection_ends}");
+        });
+    }
+}
+
+#[test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+fn what_a_session_has_that_is_closed_goes_at_once() {
+    let main = runtime();
+    for connection_ends in [false, true] {
+        let first = runtime();
+        let stored = first.block_on(Stored::make());
+        let confirmed = stored.session.confirmed();
+        let _kept = (!connection_ends).then_some(first);
+        main.block_on(async {
+            stored.session.close();
+            let gone = stored.gone().await;
+            assert!(gone < confirmed.plus(stored.session.timeout()), "{connection_ends}");
+        });
+    }
+}

@@ -1,0 +1,109 @@
+//! A session that goes on over another connection, because the runtime of the first one has ended.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::task::{Context, Wake, Waker};
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+use ylock_core::Unlocked;
+
+use super::own_server::OwnServer;
+use super::server::proxy::{Line, Proxy, SYNC};
+use super::{LOCK, client_with, contenders, options, until, within};
+
+const BOUND: Duration = Duration::from_secs(30);
+
+fn runtime() -> Runtime {
+    Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+}
+
+/// Another server may answer from now on, and be behind what the session has seen: it would not show the nodes that it has.
+#[test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+fn the_server_that_a_session_comes_to_catches_up_before_anything_is_asked_of_it() {
+    let (main, first) = (runtime(), runtime());
+    let server = main.block_on(OwnServer::start());
+    let proxy = main.block_on(Proxy::before(&[server.host()]));
+    let patient = options(proxy.hosts()).with_lease(Duration::from_secs(50));
+    let here = first.block_on(client_with(patient));
+    let guard = first.block_on(here.locks("users").write("alice")).unwrap();
+    drop(first);
+    main.block_on(async {
+        drop(within("it gets in", here.locks("users").write("bob")).await.unwrap());
+        let asked = proxy.asked();
+        assert_eq!(asked.len(), 2, "one connection after the other");
+        assert_eq!(asked[1][0], SYNC, "{asked:?}");
+        assert!(asked[1].len() > 1 && !asked[0].contains(&SYNC), "{asked:?}");
+        assert_eq!(within("given back", guard.unlock()).await.unwrap(), Unlocked::Released);
+    });
+}
+
+/// Stops the thread that wakes it, once, until it is let go.
+#[derive(Default)]
+struct Brake {
+    is_used: AtomicBool,
+    is_let_go: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Brake {
+    fn stops(&self) -> bool {
+        self.is_used.load(Ordering::SeqCst)
+    }
+
+    fn let_go(&self) {
+        *self.is_let_go.lock().unwrap() = true;
+        self.changed.notify_all();
+    }
+}
+
+impl Wake for Brake {
+    fn wake(self: Arc<Self>) {
+        if !self.is_used.swap(true, Ordering::SeqCst) {
+            let is_let_go = self.is_let_go.lock().unwrap();
+            let stopped = self.changed.wait_timeout_while(is_let_go, BOUND, |is_let_go| !*is_let_go);
+            drop(stopped.unwrap());
+        }
+    }
+}
+
+/// The old driver is in the middle of its last step when its runtime ends, and so does the next one, before a connection is made in it: it
+/// must not take that for the end of its client, and close the session.
+#[test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+fn a_driver_that_takes_its_last_step_while_its_runtime_ends_does_not_close_the_session() {
+    let (main, first, second) = (runtime(), runtime(), runtime());
+    let server = main.block_on(OwnServer::start());
+    let proxy = main.block_on(Proxy::before(&[server.host()]));
+    let patient = options(proxy.hosts()).with_lease(Duration::from_secs(50));
+    let here = first.block_on(client_with(patient));
+    let guard = first.block_on(here.locks("users").write("alice")).unwrap();
+    second.block_on(async { drop(here.locks("users").write("bob").await.unwrap()) });
+    main.block_on(until("bob is given back", async || here.keys_in_use() == 1));
+    let before = main.block_on(contenders(&[server.host()], LOCK));
+    proxy.set(Line::Full);
+    // The driver answers, and wakes who asked, in the middle of its step.
+    let brake = Arc::new(Brake::default());
+    let asking = {
+        let _inside = second.enter();
+        let mut asking = Box::pin(here.inspect("users", "alice"));
+        let waker = Waker::from(Arc::clone(&brake));
+        assert!(asking.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        asking
+    };
+    main.block_on(until("the driver stands still", async || brake.stops()));
+    // It has the driver, too.
+    drop(asking);
+    let ends = std::thread::spawn(move || first.shutdown_timeout(BOUND));
+    main.block_on(until("another connection is wanted", async || proxy.refused() > 0));
+    second.shutdown_timeout(BOUND);
+    brake.let_go();
+    ends.join().unwrap();
+    proxy.set(Line::Open);
+    main.block_on(async {
+        within("it goes on", here.inspect("users", "alice")).await.unwrap();
+        assert_eq!(contenders(&[server.host()], LOCK).await, before, "the same session");
+        assert_eq!(within("given back", guard.unlock()).await.unwrap(), Unlocked::Released);
+    });
+}

@@ -1,0 +1,59 @@
+//! Whether the store answers a client at all, told in the log when that changes.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::environment::Moment;
+use crate::error::ErrorKind;
+
+/// A request that fails while others are answered is no outage: one of several servers may be down, whose locks wait.
+const ALONE: Duration = Duration::from_secs(1);
+
+/// See the [module](self). Of one client.
+#[derive(Debug, Default)]
+pub(crate) struct Availability {
+    engine: &'static str,
+    address: String,
+    /// The last answer, in nanoseconds.
+    answered: AtomicU64,
+    /// Since when it is away; zero while it is not.
+    away: AtomicU64,
+}
+
+impl Availability {
+    pub(crate) fn of(engine: &'static str, address: String) -> Self {
+        Self { engine, address, ..Self::default() }
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// A request has ended now.
+    pub(crate) fn learn(&self, failure: Option<ErrorKind>, now: Moment) {
+        // An answer that says no is one.
+        if failure.is_some_and(ErrorKind::is_silence) { self.failed(now) } else { self.answered(now) }
+    }
+
+    fn failed(&self, now: Moment) {
+        let silent = now.since(Moment::from_nanos(self.answered.load(Ordering::Relaxed)));
+        let began = now.as_nanos().max(1);
+        if silent >= ALONE
+            && self.away.compare_exchange(0, began, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        {
+            tracing::warn!(engine = self.engine, address = self.address, "the store does not answer");
+        }
+    }
+
+    fn answered(&self, now: Moment) {
+        self.answered.fetch_max(now.as_nanos(), Ordering::Relaxed);
+        if self.away.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let began = self.away.swap(0, Ordering::Relaxed);
+        if began != 0 {
+            let seconds = now.since(Moment::from_nanos(began)).as_secs_f64();
+            tracing::info!(engine = self.engine, address = self.address, seconds, "the store answers again");
+        }
+    }
+}
