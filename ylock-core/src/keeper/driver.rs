@@ -13,6 +13,7 @@ use crate::engine::{AcquisitionId, Request};
 use crate::error::{Error, ErrorKind};
 use crate::guard::Unlocked;
 use crate::key::Key;
+use crate::silence::Silence;
 
 use super::entry::{Entry, Leaving, Step, Store};
 
@@ -94,14 +95,15 @@ impl Driver {
             let environment = self.keeper.environment();
             environment.sleep(environment.jitter(pause)).await;
         }
-        let environment = self.keeper.environment();
+        // A pause of the process counts little: while it stood, the store was not silent, the client did not listen.
+        let mut silence = Silence::new(&**self.keeper.environment(), lease / ATTEMPTS_PER_LEASE);
         let answer = tokio::select! {
-            // An answer that comes in the last moment is one, also after a pause of the process that was longer than the
-            // time. An engine that does not answer is not ready, so the end of the time is always seen.
+            // An answer that comes in the last moment is one. An engine that does not answer is not ready, so the end of the time is
+            // always seen.
             biased;
             answer = caught(self.contact.scope(self.keeper.engine().release(&self.key, id, next))) => answer,
             // One attempt that hangs must not keep the key, and those who wait for it, for ever.
-            () = environment.sleep(lease / ATTEMPTS_PER_LEASE) => {
+            () = silence.outlast() => {
                 Err(Error::new(ErrorKind::Indeterminate, "the store did not answer a release"))
             }
         };
