@@ -13,7 +13,6 @@ use crate::engine::{AcquisitionId, Request};
 use crate::error::{Error, ErrorKind};
 use crate::guard::Unlocked;
 use crate::key::Key;
-use crate::silence::Silence;
 
 use super::entry::{Entry, Leaving, Step, Store};
 
@@ -22,6 +21,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// A release is given up after one lease and not before so many attempts; if they hang, so many fit into it.
 const ATTEMPTS_PER_LEASE: u32 = 3;
+const STEPS_PER_ATTEMPT: u32 = 5;
 
 /// Runs the driver of one entry. If its runtime ends before it is done, another one goes on elsewhere.
 pub(super) struct Driver {
@@ -95,15 +95,13 @@ impl Driver {
             let environment = self.keeper.environment();
             environment.sleep(environment.jitter(pause)).await;
         }
-        // A pause of the process counts little: while it stood, the store was not silent, the client did not listen.
-        let mut silence = Silence::new(&**self.keeper.environment(), lease / ATTEMPTS_PER_LEASE);
         let answer = tokio::select! {
             // An answer that comes in the last moment is one. An engine that does not answer is not ready, so the end of the time is
             // always seen.
             biased;
             answer = caught(self.contact.scope(self.keeper.engine().release(&self.key, id, next))) => answer,
             // One attempt that hangs must not keep the key, and those who wait for it, for ever.
-            () = silence.outlast() => {
+            () = self.outlast(lease / ATTEMPTS_PER_LEASE) => {
                 Err(Error::new(ErrorKind::Indeterminate, "the store did not answer a release"))
             }
         };
@@ -118,6 +116,14 @@ impl Driver {
                 self.contact.failed(&error);
                 self.release_failed(id, error);
             }
+        }
+    }
+
+    /// Ends after this long. In steps, so that a pause of the process counts for one of them: while it stood, the store was not silent, the
+    /// client did not listen. In few, because thousands of releases may be under way.
+    async fn outlast(&self, time: Duration) {
+        for _ in 0..STEPS_PER_ATTEMPT {
+            self.keeper.environment().sleep(time / STEPS_PER_ATTEMPT).await;
         }
     }
 
