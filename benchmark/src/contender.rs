@@ -8,7 +8,7 @@ use futures_util::future::{Either, select};
 use tokio::sync::watch;
 use ylock_core::engine::{AcquisitionId, Engine, Grant, Request};
 use ylock_core::environment::{Environment, Moment};
-use ylock_core::{Fairness, Key, Mode, Owner, Result};
+use ylock_core::{ClientName, Fairness, Key, Mode, Owner, Result};
 
 use crate::matrix::{Call, Point};
 use crate::stage::{Stage, Visit};
@@ -108,6 +108,7 @@ impl Contender {
             id: AcquisitionId::new(&*self.environment),
             mode: Mode::Write,
             owner: Owner::from_bytes(self.environment.random_identity().to_be_bytes()),
+            client: ClientName::default(),
             lease: LEASE,
             patience: task.point.call.patience(),
             fairness: Fairness::Fair,

@@ -246,17 +246,18 @@ impl Drop for Left<'_> {
 fn inspect(look: &Partition) -> Inspection {
     let mut places = Vec::new();
     for (seen, row) in look.rows.iter().filter_map(|seen| Some((seen, seen.row.as_ref()?))) {
-        places.extend(Place::all_of(seen.slot, row).map(|place| (place, time(row.since), seen.claim)));
+        places.extend(Place::all_of(seen.slot, row).map(|place| (place, row, seen.claim)));
     }
     places.sort_by_key(|(place, ..)| (place.ticket, place.slot));
     let mut inspection = Inspection::default();
-    for &(place, since, claim) in &places {
+    for &(place, row, claim) in &places {
         let Place { acquisition: id, owner, mode, .. } = place;
+        let (client, since) = (row.client.clone(), time(row.since));
         if is_inside(&place, places.iter().map(|(other, ..)| other)) {
             let token = claim.map(|claim| claim.token.into());
-            inspection.holders.push(Holder { id, owner, mode, since, token });
+            inspection.holders.push(Holder { id, owner, client, mode, since, token });
         } else {
-            inspection.queue.push(Waiter { id, owner, mode, since });
+            inspection.queue.push(Waiter { id, owner, client, mode, since });
         }
     }
     inspection

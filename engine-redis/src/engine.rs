@@ -186,6 +186,7 @@ impl Client {
             .arg(alive(next).as_millis())
             .owner(next.owner)
             .arg(&*channel)
+            .arg(next.client.as_str())
     }
 
     async fn renew(&self, holding: &Holding) -> Result<Renewal> {
@@ -199,7 +200,8 @@ impl Client {
                 .arg(next.lease.as_millis())
                 .arg(ticket_word(next.ticket))
                 .owner(next.owner)
-                .arg(&*channel);
+                .arg(&*channel)
+                .arg(next.client.as_str());
         }
         let sent = self.now();
         let mut answer = self.store.call(call).await?;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ylock_core::engine::{AcquisitionId, Holder, Inspection, Waiter};
-use ylock_core::{Error, ErrorKind, Mode, Owner, Result, StoreToken};
+use ylock_core::{ClientName, Error, ErrorKind, Mode, Owner, Result, StoreToken};
 
 use crate::driver::Answer;
 use crate::identity;
@@ -36,11 +36,13 @@ impl Hash {
                 continue;
             }
             let token = u64::try_from(number(token)?).ok().and_then(StoreToken::new);
+            let (owner, client) = self.who(id)?;
             holders.push((
                 token,
                 Holder {
                     id: acquisition(id)?,
-                    owner: self.owner(id)?,
+                    owner,
+                    client,
                     mode: mode_of(mode)?,
                     since: time(number(since)?),
                     token: token.filter(|_| self.fencing).map(Into::into),
@@ -58,8 +60,9 @@ impl Hash {
         while let Some(id) = next.filter(|_| queue.len() < self.fields.len()) {
             let [mode, alive, _, since, ..] = self.words::<7>(&format!("a:{id}"))?;
             if number(alive)? > self.now {
-                let (id, owner) = (acquisition(id)?, self.owner(id)?);
-                queue.push(Waiter { id, owner, mode: mode_of(mode)?, since: time(number(since)?) });
+                let (owner, client) = self.who(id)?;
+                let (id, mode, since) = (acquisition(id)?, mode_of(mode)?, time(number(since)?));
+                queue.push(Waiter { id, owner, client, mode, since });
             }
             next = self.after(&format!("q:{id}"));
         }
@@ -72,16 +75,29 @@ impl Hash {
         links.split(' ').next().filter(|id| *id != "-")
     }
 
-    fn owner(&self, id: &str) -> Result<Owner> {
-        let [owner, _] = self.words(&format!("o:{id}"))?;
-        identity::read(owner).map(|owner| Owner::from_bytes(owner.to_be_bytes())).ok_or_else(|| odd(owner))
+    fn who(&self, id: &str) -> Result<(Owner, ClientName)> {
+        let text = self.text(&format!("o:{id}"))?;
+        // The name is the rest: it may have blanks in it.
+        let [owner, _, client] = array(text, text.splitn(3, ' '))?;
+        let owner = identity::read(owner).ok_or_else(|| odd(owner))?;
+        Ok((Owner::from_bytes(owner.to_be_bytes()), ClientName::stored(client)))
     }
 
     fn words<const COUNT: usize>(&self, field: &str) -> Result<[&str; COUNT]> {
-        let text = self.fields.get(field).ok_or_else(|| odd(field))?;
-        let words: Vec<_> = text.split(' ').collect();
-        words.try_into().map_err(|_| odd(text))
+        let text = self.text(field)?;
+        array(text, text.split(' '))
     }
+
+    fn text(&self, field: &str) -> Result<&str> {
+        self.fields.get(field).map(String::as_str).ok_or_else(|| odd(field))
+    }
+}
+
+fn array<'a, const COUNT: usize>(
+    text: &str,
+    words: impl Iterator<Item = &'a str>,
+) -> Result<[&'a str; COUNT]> {
+    words.collect::<Vec<_>>().try_into().map_err(|_| odd(text))
 }
 
 fn acquisition(word: &str) -> Result<AcquisitionId> {

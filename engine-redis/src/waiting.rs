@@ -131,7 +131,7 @@ impl<'a> Way<'a> {
     }
 
     fn question(&self) -> Call {
-        let Request { key, id, mode, lease, patience, fairness, owner, .. } = self.request;
+        let Request { key, id, mode, lease, patience, fairness, owner, client, .. } = self.request;
         let ticket = self.ticket.map_or("-".to_owned(), |ticket| ticket.to_string());
         let call = self.client.call(&scripts::ACQUIRE, key);
         let channel = self.client.channel(call.place());
@@ -144,6 +144,7 @@ impl<'a> Way<'a> {
             .arg(alive(self.request).as_millis())
             .owner(*owner)
             .arg(&*channel)
+            .arg(client.as_str())
     }
 
     fn grant(&self, told: Told, since: Moment) -> Grant {

@@ -24,11 +24,12 @@ pub(crate) async fn inspect(session: &Session, key: &Key) -> Result<Inspection> 
         let Some((content, token)) = content? else { continue };
         // Since it came, also of a holder: see the guarantees.
         let (id, mode, owner, since) = (name.tag.id, name.tag.mode, content.owner, content.since());
+        let client = content.client;
         if judge::holds(&all, name) {
             let token = content.token.or(token).map(Into::into);
-            inspection.holders.push(Holder { id, owner, mode, since, token });
+            inspection.holders.push(Holder { id, owner, client, mode, since, token });
         } else {
-            inspection.queue.push(Waiter { id, owner, mode, since });
+            inspection.queue.push(Waiter { id, owner, client, mode, since });
         }
     }
     Ok(inspection)

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ylock_core::engine::AcquisitionId;
-use ylock_core::{Error, ErrorKind, Mode, Owner, Result, StoreToken};
+use ylock_core::{ClientName, Error, ErrorKind, Mode, Owner, Result, StoreToken};
 
 /// How long a name can be, and what goes with it.
 pub(crate) const LONGEST_NAME: usize = 100;
@@ -78,6 +78,7 @@ impl Name {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Content {
     pub(crate) owner: Owner,
+    pub(crate) client: ClientName,
     /// Since when it contends, in microseconds of its client's wall clock.
     pub(crate) since: i64,
     /// Its token, where that is not the number of the transaction that made the node: it was a writer and became a reader.
@@ -88,9 +89,9 @@ pub(crate) struct Content {
 
 impl Content {
     pub(crate) fn write(&self) -> Vec<u8> {
-        let Self { owner, since, token, revoked } = self;
+        let Self { owner, client, since, token, revoked } = self;
         let (token, revoked) = (token.map_or(0, StoreToken::get), u8::from(*revoked));
-        format!("1 {owner} {since} {token} {revoked}").into_bytes()
+        format!("1 {owner} {since} {token} {revoked} {client}").into_bytes()
     }
 
     pub(crate) fn read(bytes: &[u8]) -> Result<Self> {
@@ -98,15 +99,17 @@ impl Content {
     }
 
     fn parse(bytes: &[u8]) -> Option<Self> {
-        let words: Vec<_> = std::str::from_utf8(bytes).ok()?.split(' ').collect();
-        let ["1", owner, since, token, revoked] = words[..] else { return None };
+        // The client's name is the rest: it may have blanks in it.
+        let words: Vec<_> = std::str::from_utf8(bytes).ok()?.splitn(6, ' ').collect();
+        let ["1", owner, since, token, revoked, client] = words[..] else { return None };
         let revoked = match revoked {
             "0" => false,
             "1" => true,
             _ => return None,
         };
         let token = StoreToken::new(token.parse().ok()?);
-        Some(Self { owner: owner.parse().ok()?, since: since.parse().ok()?, token, revoked })
+        let client = ClientName::stored(client);
+        Some(Self { owner: owner.parse().ok()?, client, since: since.parse().ok()?, token, revoked })
     }
 
     pub(crate) fn since(&self) -> SystemTime {
@@ -154,7 +157,9 @@ mod tests {
 
     #[test]
     fn a_content_survives_being_written() {
-        let content = Content { owner: Owner::new(), since: 5, token: StoreToken::new(9), revoked: true };
+        let client = ClientName::new("web 3").unwrap();
+        let content =
+            Content { owner: Owner::new(), client, since: 5, token: StoreToken::new(9), revoked: true };
         assert_eq!(Content::read(&content.write()).unwrap(), content);
         let content = Content { token: None, revoked: false, ..content };
         assert_eq!(Content::read(&content.write()).unwrap(), content);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 use ylock_core::engine::{AcquisitionId, Engine, Grant, Holding, Patience, Renewal, Request};
 use ylock_core::environment::Environment;
-use ylock_core::{Error, ErrorKind, Fairness, Key, Mode, Owner, StoreToken};
+use ylock_core::{ClientName, Error, ErrorKind, Fairness, Key, Mode, Owner, StoreToken};
 
 use crate::belief::Belief;
 use crate::chance::Chance;
@@ -143,6 +143,7 @@ impl Client {
             id: AcquisitionId::new(&*self.clocks),
             mode: modes[self.chance.below(3) as usize],
             owner: Owner::from_bytes(u128::from(self.chance.number()).to_be_bytes()),
+            client: ClientName::default(),
             lease: self.lease(),
             patience: if self.chance.happens(0.2) { Patience::Try } else { Patience::Queue },
             fairness: fairness[self.chance.below(4) as usize],

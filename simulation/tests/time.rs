@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ylock_core::engine::{AcquisitionId, Engine, Patience, Request};
 use ylock_core::environment::Environment;
-use ylock_core::{Fairness, Key, Mode, Owner};
+use ylock_core::{ClientName, Fairness, Key, Mode, Owner};
 use ylock_engine_cassandra::algorithm::store::Store;
 use ylock_engine_cassandra::clock::{GlobalTime, TimeCell};
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
@@ -67,6 +67,7 @@ impl Stage {
             id: AcquisitionId::new(&*process.clocks),
             mode: Mode::Write,
             owner: Owner::from_bytes([1; 16]),
+            client: ClientName::default(),
             lease: LEASE,
             patience: Patience::Queue,
             fairness: Fairness::Fair,

@@ -1,12 +1,13 @@
 //! One acquisition, from the user's call down through the layers to the keeper.
 
 use std::future::Future;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::environment::Moment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::{Guard, Unlocked, lost};
-use crate::keeper::{Acquired, Ask, Way};
+use crate::keeper::{Acquired, Ask, Before, Way};
 use crate::key::Key;
 use crate::layer::{Acquisition, Layers, Outcome};
 use crate::lease::Lease;
@@ -19,11 +20,15 @@ static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// Acquires, waiting at most as long as the options say.
 pub(crate) async fn acquire_or_time_out(locks: &Locks, key: Result<Key>, mode: Mode) -> Result<Guard> {
-    let wait = locks.options.wait();
-    acquire(locks, key.clone(), mode, wait).await?.ok_or_else(|| {
-        let message = format!("the {mode} lock was not granted within the wait of the options, {wait:?}");
-        let error = Error::new(ErrorKind::TimedOut, message);
-        if let Ok(key) = &key { error.with_key(key) } else { error }
+    let key = key?;
+    let (wait, before) = (locks.options.wait(), OnceLock::new());
+    let acquired = acquire_behind(locks, key.clone(), mode, wait, Some(&before)).await?;
+    acquired.ok_or_else(|| {
+        let mut message = format!("the {mode} lock was not granted within the wait of the options, {wait:?}");
+        if let Some(before) = before.get() {
+            message.push_str(&format!(": {before}"));
+        }
+        Error::new(ErrorKind::TimedOut, message).with_key(&key)
     })
 }
 
@@ -34,9 +39,19 @@ pub(crate) async fn acquire(
     mode: Mode,
     wait: Wait,
 ) -> Result<Option<Guard>> {
-    let key = key?;
+    acquire_behind(locks, key?, mode, wait, None).await
+}
+
+/// The same, and notes who is before the caller, shortly before the wait is over.
+async fn acquire_behind(
+    locks: &Locks,
+    key: Key,
+    mode: Mode,
+    wait: Wait,
+    before: Option<&OnceLock<Before>>,
+) -> Result<Option<Guard>> {
     let owner = locks.owner.or_else(Owner::current);
-    let ask = Ask { key, mode, owner, wait, options: &locks.options };
+    let ask = Ask { key, mode, owner, wait, options: &locks.options, before };
     let layers = locks.client.layers.under(locks.client.keeper.heard_hub());
     if layers.is_empty() {
         Ok(locks.client.keeper.acquire(ask).await?.map(Guard::new))
@@ -57,6 +72,7 @@ async fn acquire_watched(locks: &Locks, layers: Layers, mut ask: Ask<'_>) -> Res
     let acquisition = Acquisition {
         number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
         engine: keeper.engine().name(),
+        client: keeper.name().get(),
         key: ask.key.clone(),
         mode: ask.mode,
         owner,

@@ -1,8 +1,10 @@
 //! Whether the store answers a client at all, told in the log when that changes.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::client_name::SharedName;
 use crate::environment::Moment;
 use crate::error::ErrorKind;
 
@@ -14,6 +16,7 @@ const ALONE: Duration = Duration::from_secs(1);
 pub(crate) struct Availability {
     engine: &'static str,
     address: String,
+    client: OnceLock<SharedName>,
     /// The last answer, in nanoseconds.
     answered: AtomicU64,
     /// Since when it is away; zero while it is not.
@@ -29,6 +32,12 @@ impl Availability {
         &self.address
     }
 
+    /// From now on the log names this client.
+    pub(crate) fn belongs_to(&self, client: &SharedName) {
+        // An engine that several clients share is named after the first.
+        drop(self.client.set(client.clone()));
+    }
+
     /// A request has ended now.
     pub(crate) fn learn(&self, failure: Option<ErrorKind>, now: Moment) {
         // An answer that says no is one.
@@ -41,7 +50,12 @@ impl Availability {
         if silent >= ALONE
             && self.away.compare_exchange(0, began, Ordering::Relaxed, Ordering::Relaxed).is_ok()
         {
-            tracing::warn!(engine = self.engine, address = self.address, "the store does not answer");
+            tracing::warn!(
+                client = self.client.get().map(SharedName::to_string),
+                engine = self.engine,
+                address = self.address,
+                "the store does not answer"
+            );
         }
     }
 
@@ -53,7 +67,13 @@ impl Availability {
         let began = self.away.swap(0, Ordering::Relaxed);
         if began != 0 {
             let seconds = now.since(Moment::from_nanos(began)).as_secs_f64();
-            tracing::info!(engine = self.engine, address = self.address, seconds, "the store answers again");
+            tracing::info!(
+                client = self.client.get().map(SharedName::to_string),
+                engine = self.engine,
+                address = self.address,
+                seconds,
+                "the store answers again"
+            );
         }
     }
 }

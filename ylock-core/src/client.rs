@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::client_name::ClientName;
 use crate::engine::{Engine, Inspection};
 use crate::error::Result;
 use crate::guarantees::Guarantees;
@@ -67,6 +68,33 @@ impl Ylock {
     /// The options of locks that are not given others.
     pub fn options(&self) -> &Options {
         &self.options
+    }
+
+    /// The same client, called so from now on, as all its clones are. Those who look at a lock that it acquires afterwards, or waits for, see
+    /// the name: [`inspect`](Self::inspect), the error of a wait that is over, the log. By default it is the host and the process.
+    ///
+    /// # Errors
+    /// [`Config`](crate::ErrorKind::Config) for an empty name, one of more than 64 bytes, and one with control characters.
+    ///
+    /// # Examples
+    /// ```
+    /// use ylock_core::Ylock;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock_core::Result<()> {
+    /// let ylock = Ylock::in_memory().with_name("billing-2")?;
+    /// let guard = ylock.locks("users").write("alice").await?;
+    /// let holder = &ylock.inspect("users", "alice").await?.holders[0];
+    /// assert_eq!(holder.client.as_str(), "billing-2");
+    /// # drop(guard); Ok(()) }
+    /// ```
+    pub fn with_name(self, name: impl Into<Arc<str>>) -> Result<Self> {
+        self.keeper.name().set(ClientName::new(name)?);
+        Ok(self)
+    }
+
+    /// What the client is called.
+    pub fn name(&self) -> ClientName {
+        self.keeper.name().get()
     }
 
     /// The same client with one more [layer](Layer), inside the earlier ones.
@@ -171,6 +199,7 @@ impl Ylock {
 impl fmt::Debug for Ylock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ylock")
+            .field("name", &self.name())
             .field("engine", &self.engine_name())
             .field("options", &self.options)
             .field("layers", &self.layers)

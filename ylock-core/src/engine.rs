@@ -10,6 +10,7 @@ use async_trait::async_trait;
 
 pub use crate::meter::{Meter, Requests};
 
+use crate::client_name::ClientName;
 use crate::environment::{Environment, Moment};
 use crate::error::Result;
 use crate::guarantees::Guarantees;
@@ -84,6 +85,8 @@ pub struct Request {
     pub mode: Mode,
     /// Whom to name to those who look.
     pub owner: Owner,
+    /// The client, for those who look. A grant is shown with that of its request for as long as it lives, and so is a waiter.
+    pub client: ClientName,
     /// How long a grant lives without renewal.
     pub lease: Duration,
     /// Whether to stay in the queue.
@@ -219,6 +222,8 @@ pub struct Holder {
     pub id: AcquisitionId,
     /// Who.
     pub owner: Owner,
+    /// The name of the client that holds it.
+    pub client: ClientName,
     /// Shared or exclusive.
     pub mode: Mode,
     /// Since when, by the wall clock of the client that holds it.
@@ -234,6 +239,8 @@ pub struct Waiter {
     pub id: AcquisitionId,
     /// Who.
     pub owner: Owner,
+    /// The name of the client that waits.
+    pub client: ClientName,
     /// Shared or exclusive.
     pub mode: Mode,
     /// Since when, by the wall clock of the client that waits.

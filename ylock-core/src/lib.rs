@@ -21,6 +21,7 @@ pub mod url;
 mod acquire;
 mod availability;
 mod client;
+mod client_name;
 mod error;
 mod guarantees;
 mod guard;
@@ -37,6 +38,7 @@ mod owner;
 mod token;
 
 pub use client::Ylock;
+pub use client_name::ClientName;
 pub use engine::LossReason;
 pub use error::{Error, ErrorKind, Result};
 pub use guarantees::Guarantees;

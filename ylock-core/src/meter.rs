@@ -9,6 +9,7 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 
 use crate::availability::Availability;
+use crate::client_name::SharedName;
 use crate::contact::asking;
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
@@ -41,6 +42,11 @@ impl Meter {
     /// Where the store is. Nothing for one inside this process.
     pub fn address(&self) -> Option<&str> {
         Some(self.0.availability.address()).filter(|address| !address.is_empty())
+    }
+
+    /// The log names this client from now on.
+    pub(crate) fn belongs_to(&self, client: &SharedName) {
+        self.0.availability.belongs_to(client);
     }
 
     /// Tells `requests` from now on, and nobody else.

@@ -163,6 +163,12 @@ pub const OTHER: Metric = counter(
 /// See [`ALL`].
 pub const CLIENTS: Metric =
     gauge("ylock_clients", &["engine", "version"], "Clients of this process that report metrics.");
+/// See [`ALL`].
+pub const CLIENT_INFO: Metric = gauge(
+    "ylock_client_info",
+    &["engine", "client", "address", "version"],
+    "1 for each client of this process that reports metrics: its name, as `inspect` shows it, and where its store is.",
+);
 
 /// All of them, in the order of the documentation.
 pub const ALL: &[Metric] = &[
@@ -185,10 +191,12 @@ pub const ALL: &[Metric] = &[
     STORE_REQUEST,
     OTHER,
     CLIENTS,
+    CLIENT_INFO,
 ];
 
 /// The labels that take their values from a closed set, with the set. `engine`, `group`, `operation` and `version` are not among
-/// them: engines, and operations of an engine, are few; groups are bounded by [`MetricsLayer::with_groups`](crate::MetricsLayer).
+/// them: engines, and operations of an engine, are few; groups are bounded by [`MetricsLayer::with_groups`](crate::MetricsLayer). Nor are
+/// `client` and `address`, of which a process has one for each client.
 pub const VALUES: &[(&str, &[&str])] = &[
     ("mode", &["read", "write"]),
     ("granted", &["yes", "no"]),

@@ -6,16 +6,17 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use metrics::{Counter, Histogram, Recorder};
+use metrics::{Counter, Gauge, Histogram, Recorder};
 use ylock_core::layer::{Acquisition, ClientView, Happened, Outcome};
 use ylock_core::{Layer, Result, Wait};
 
-use crate::catalogue::{CLIENTS, RENEWAL_LAG, STORE_REQUEST, STORE_REQUESTS};
+use crate::catalogue::{CLIENT_INFO, CLIENTS, RENEWAL_LAG, STORE_REQUEST, STORE_REQUESTS};
 use crate::group::GroupMeters;
 use crate::groups::Groups;
 use crate::recorder::Sink;
 use crate::sampler::Sampler;
 
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// How many groups are measured one by one, unless it is said otherwise.
 const GROUPS: usize = 200;
 
@@ -48,12 +49,21 @@ pub(crate) struct Shared {
 /// What is measured of one engine.
 pub(crate) struct EngineMeters {
     pub(crate) groups: Groups,
-    pub(crate) clients: metrics::Gauge,
+    clients: Gauge,
+    /// Of the clients that there are. Those that are gone have left it, at zero.
+    infos: Mutex<HashMap<ClientInfo, Gauge>>,
     engine: &'static str,
     sink: Sink,
     lag: Histogram,
     /// By operation. There are few of them, and each engine names its own.
     requests: ArcSwap<HashMap<&'static str, Arc<RequestMeters>>>,
+}
+
+/// What tells the clients of one engine apart.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ClientInfo {
+    pub(crate) client: String,
+    pub(crate) address: String,
 }
 
 struct RequestMeters {
@@ -195,14 +205,36 @@ impl Shared {
 
 impl EngineMeters {
     fn new(sink: &Sink, engine: &'static str, groups: usize) -> Self {
-        let version = env!("CARGO_PKG_VERSION");
         Self {
             groups: Groups::new(sink, engine, groups),
-            clients: sink.gauge(&CLIENTS, &[("engine", engine), ("version", version)]),
+            clients: sink.gauge(&CLIENTS, &[("engine", engine), ("version", VERSION)]),
+            infos: Mutex::default(),
             engine,
             sink: sink.clone(),
             lag: sink.histogram(&RENEWAL_LAG, &[("engine", engine)]),
             requests: ArcSwap::default(),
+        }
+    }
+
+    /// Shows the clients that there are.
+    pub(crate) fn show_clients(&self, clients: &[ClientInfo]) {
+        self.clients.set(clients.len() as f64);
+        let mut infos = self.infos.lock().unwrap_or_else(PoisonError::into_inner);
+        infos.retain(|info, gauge| {
+            let is_there = clients.contains(info);
+            if !is_there {
+                gauge.set(0.0);
+            }
+            is_there
+        });
+        for info in clients {
+            let gauge = infos.entry(info.clone()).or_insert_with(|| {
+                let (client, address) = (info.client.as_str(), info.address.as_str());
+                let labels =
+                    [("engine", self.engine), ("client", client), ("address", address), ("version", VERSION)];
+                self.sink.gauge(&CLIENT_INFO, &labels)
+            });
+            gauge.set(1.0);
         }
     }
 

@@ -10,7 +10,7 @@ use ylock_core::environment::{Caretaker, Environment};
 use ylock_core::layer::ClientView;
 
 use crate::group::Sum;
-use crate::layer::Shared;
+use crate::layer::{ClientInfo, Shared};
 
 const PERIOD: Duration = Duration::from_secs(1);
 
@@ -32,11 +32,11 @@ impl Sampler {
 
     pub(crate) fn sample(&self, shared: &Shared) {
         let mut usages = Vec::new();
-        let mut counts: HashMap<&'static str, f64> = HashMap::new();
+        let mut clients: HashMap<&'static str, Vec<ClientInfo>> = HashMap::new();
         self.clients().retain(|client| match client.usage() {
             Some(usage) => {
                 usages.push((client.engine(), usage));
-                *counts.entry(client.engine()).or_default() += 1.0;
+                clients.entry(client.engine()).or_default().push(ClientInfo::of(client));
                 true
             }
             None => false,
@@ -52,7 +52,7 @@ impl Sampler {
             for group in meters.groups.all() {
                 group.show(&sums.remove(&(Arc::as_ptr(&group) as usize)).unwrap_or_default());
             }
-            meters.clients.set(counts.get(engine).copied().unwrap_or_default());
+            meters.show_clients(clients.get(engine).map_or(&[], Vec::as_slice));
         }
     }
 
@@ -76,6 +76,13 @@ impl Sampler {
 
     fn clients(&self) -> MutexGuard<'_, Vec<ClientView>> {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ClientInfo {
+    fn of(client: &ClientView) -> Self {
+        let name = client.name().map(|name| name.to_string());
+        Self { client: name.unwrap_or_default(), address: client.address().unwrap_or_default() }
     }
 }
 

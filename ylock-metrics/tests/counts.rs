@@ -186,6 +186,18 @@ async fn clients_of_one_layer_add_up() {
 }
 
 #[tokio::test]
+async fn a_client_is_told_by_its_name_as_long_as_it_lives() {
+    let scraped = Scraped::new();
+    let ylock = Ylock::in_memory().with_name("billing 2").unwrap().with(scraped.layer.clone());
+    let told = |name| scraped.get("ylock_client_info", &[("engine", "memory"), ("client", name)]);
+    assert_eq!(told("billing 2"), 1.0);
+    let ylock = ylock.with_name("billing 3").unwrap();
+    assert_eq!([told("billing 2"), told("billing 3")], [0.0, 1.0]);
+    drop(ylock);
+    assert_eq!(told("billing 3"), 0.0);
+}
+
+#[tokio::test]
 async fn all_series_of_a_group_are_there_from_the_beginning() {
     let scraped = Scraped::new();
     let ylock = Ylock::in_memory().with(scraped.layer.clone());

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use ylock_core::engine::{AcquisitionId, Ticket};
 use ylock_core::environment::SystemEnvironment;
-use ylock_core::{Key, Mode, Owner, StoreToken, Ylock};
+use ylock_core::{ClientName, Key, Mode, Owner, StoreToken, Ylock};
 use ylock_engine_cassandra::CassandraEngine;
 use ylock_engine_cassandra::algorithm::store::{Claim, Row, Slot, State, Store, TimedClaim, Write};
 use ylock_engine_cassandra::driver::Table;
@@ -66,6 +66,7 @@ pub(super) fn write(state: State, releases: bool) -> Write {
         state,
         ticket: Ticket::from_number(stamp),
         owner: Owner::from_bytes([7; 16]),
+        client: ClientName::default(),
         since: stamp,
         lease: LEASE,
         next: None,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ylock_core::engine::{AcquisitionId, Ticket};
-use ylock_core::{Key, Mode, Owner, Result, StoreToken};
+use ylock_core::{ClientName, Key, Mode, Owner, Result, StoreToken};
 
 /// A client's row in every partition it uses: drawn once per connect, so that two clients never share one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -58,6 +58,8 @@ pub struct Row {
     pub ticket: Ticket,
     /// Who.
     pub owner: Owner,
+    /// The name of the slot's client, also of who waits behind it.
+    pub client: ClientName,
     /// When the attempt began (waiting) or was granted (held): microseconds of the client's wall clock.
     pub since: i64,
     /// The lease the client asked for.

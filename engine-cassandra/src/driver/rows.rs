@@ -6,7 +6,7 @@ use scylla::DeserializeRow;
 use scylla::response::query_result::QueryResult;
 use uuid::Uuid;
 use ylock_core::engine::{AcquisitionId, Ticket};
-use ylock_core::{Error, ErrorKind, Key, Mode, Owner, Result, StoreToken};
+use ylock_core::{ClientName, Error, ErrorKind, Key, Mode, Owner, Result, StoreToken};
 
 use super::errors;
 use super::values::{mode_of, state_of};
@@ -21,6 +21,7 @@ struct Cells<'frame> {
     state: Option<&'frame str>,
     ticket: Option<i64>,
     owner: Option<Uuid>,
+    client: Option<&'frame str>,
     since: Option<i64>,
     lease_millis: Option<i64>,
     next_acquisition: Option<Uuid>,
@@ -81,6 +82,7 @@ impl Cells<'_> {
             state: place.state(place.needed("state", self.state)?)?,
             ticket: Ticket::from_number(place.needed("ticket", self.ticket)?),
             owner: Owner::from_bytes(place.needed("owner", self.owner)?.into_bytes()),
+            client: ClientName::stored(place.needed("client", self.client)?),
             since: place.needed("since", self.since)?,
             lease: place.lease(place.needed("lease_millis", self.lease_millis)?)?,
             next: self.next(place)?,
@@ -89,7 +91,7 @@ impl Cells<'_> {
 
     fn is_expired(&self) -> bool {
         let numbers = [self.ticket, self.since, self.lease_millis, self.next_ticket];
-        let words = [self.mode, self.state, self.next_mode];
+        let words = [self.mode, self.state, self.client, self.next_mode];
         let names = [self.acquisition, self.owner, self.next_acquisition, self.next_owner];
         numbers.iter().all(Option::is_none)
             && words.iter().all(Option::is_none)

@@ -118,7 +118,7 @@ async fn prepare_read(session: &Session, cql: &str, reads: &Reads) -> Result<Pre
 fn row_cql(table: &str) -> String {
     update(
         table,
-        "acquisition = ?, mode = ?, state = ?, ticket = ?, owner = ?, since = ?, lease_millis = ?, heartbeat = ?, \
+        "acquisition = ?, mode = ?, state = ?, ticket = ?, owner = ?, client = ?, since = ?, lease_millis = ?, heartbeat = ?, \
          next_acquisition = ?, next_owner = ?, next_mode = ?, next_ticket = ?",
     )
 }
@@ -141,8 +141,8 @@ fn erase_cql(table: &str) -> String {
 
 fn read_cql(table: &str) -> String {
     format!(
-        "SELECT slot, acquisition, mode, state, ticket, owner, since, lease_millis, next_acquisition, next_owner, next_mode, next_ticket, \
-         claim_token, claim_mode, revoked, last_write_token, last_read_token \
+        "SELECT slot, acquisition, mode, state, ticket, owner, client, since, lease_millis, next_acquisition, next_owner, next_mode, \
+         next_ticket, claim_token, claim_mode, revoked, last_write_token, last_read_token \
          FROM {table} WHERE lock_group = ? AND lock_name = ?"
     )
 }

@@ -22,6 +22,7 @@ pub(super) struct RowValues<'a> {
     state: &'a str,
     ticket: i64,
     owner: Uuid,
+    client: &'a str,
     since: i64,
     lease_millis: i64,
     heartbeat: i64,
@@ -45,6 +46,7 @@ impl<'a> RowValues<'a> {
             state: state(row.state),
             ticket: row.ticket.get(),
             owner: owner(row.owner),
+            client: row.client.as_str(),
             since: row.since,
             lease_millis: lease_millis(row.lease),
             // Every rewrite changes the row, also one that says the same again.

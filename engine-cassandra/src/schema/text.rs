@@ -14,7 +14,7 @@ const fn column(name: &'static str, kind: &'static str, cql_type: &'static str) 
 }
 
 /// All columns, in the order of the `CREATE TABLE`.
-pub(super) const COLUMNS: [Column; 20] = [
+pub(super) const COLUMNS: [Column; 21] = [
     column("lock_group", "partition_key", "text"),
     column("lock_name", "partition_key", "text"),
     // One row per client and key.
@@ -25,6 +25,7 @@ pub(super) const COLUMNS: [Column; 20] = [
     column("state", "regular", "text"),
     column("ticket", "regular", "bigint"),
     column("owner", "regular", "uuid"),
+    column("client", "regular", "text"),
     column("since", "regular", "bigint"),
     column("lease_millis", "regular", "bigint"),
     column("heartbeat", "regular", "bigint"),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ylock_core::engine::{AcquisitionId, Patience, Request};
-use ylock_core::{Fairness, Key, Mode, Owner};
+use ylock_core::{ClientName, Fairness, Key, Mode, Owner};
 use ylock_engine_cassandra::CassandraEngine;
 use ylock_engine_cassandra::algorithm::store::{Row, State};
 
@@ -34,6 +34,7 @@ impl Stage {
             id: AcquisitionId::new(&*self.world),
             mode: Mode::Write,
             owner: Owner::new(),
+            client: ClientName::default(),
             lease: LEASE,
             patience: Patience::Queue,
             fairness: Fairness::Fair,

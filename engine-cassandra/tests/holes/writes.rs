@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ylock_core::engine::{Engine, Holding, Patience, Release, Request, Ticket};
-use ylock_core::{Fairness, Mode, StoreToken, Unlocked};
+use ylock_core::{ClientName, Fairness, Mode, StoreToken, Unlocked};
 use ylock_engine_cassandra::CassandraOptions;
 use ylock_engine_cassandra::algorithm::judge::{Contender, Verdict};
 use ylock_engine_cassandra::algorithm::store::{Claim, Partition, Row, SeenRow, Slot, State, Write};
@@ -214,6 +214,7 @@ fn a_look_that_shows_an_older_claim_lets_the_contender_enter_nothing() {
         state: State::Claimed,
         ticket,
         owner: request.owner,
+        client: ClientName::default(),
         since: 0,
         lease: LEASE,
         next: None,

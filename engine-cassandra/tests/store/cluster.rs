@@ -8,7 +8,7 @@ use scylla::statement::Statement;
 use ylock_core::engine::{AcquisitionId, Ticket};
 use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::url::Secret;
-use ylock_core::{Key, Mode, Owner, StoreToken};
+use ylock_core::{ClientName, Key, Mode, Owner, StoreToken};
 use ylock_engine_cassandra::algorithm::store::{Claim, Row, Slot, State, Store, TimedClaim, Write};
 use ylock_engine_cassandra::driver::Table;
 use ylock_engine_cassandra::options::{CassandraOptions, DEFAULT_PORT, SchemaMode, Tls};
@@ -119,6 +119,7 @@ pub(crate) fn row(state: State) -> Row {
         state,
         ticket: Ticket::from_number(stamp()),
         owner: Owner::new(),
+        client: ClientName::default(),
         since: stamp(),
         lease: Duration::from_secs(10),
         next: None,

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use ylock_core::engine::{AcquisitionId, Ticket};
 use ylock_core::environment::SystemEnvironment;
-use ylock_core::{ErrorKind, Key, Mode, Owner};
+use ylock_core::{ClientName, ErrorKind, Key, Mode, Owner};
 use ylock_engine_cassandra::algorithm::store::{Row, Slot, State, Store, Write};
 use ylock_engine_cassandra::driver::Table;
 
@@ -43,6 +43,7 @@ impl Newcomer {
             state: State::Idle,
             ticket: Ticket::from_number(stamp),
             owner: Owner::new(),
+            client: ClientName::default(),
             since: stamp,
             lease: super::LEASE,
             next: None,

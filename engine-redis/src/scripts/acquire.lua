@@ -1,11 +1,11 @@
 -- Enters, or takes a place in the queue, or shows that it is still there. May be sent any number of times: what it has
 -- already it keeps.
 --
--- In: id, mode, lease, patience (queue or try), fairness (fair or unfair), ticket (or -), how long it counts as alive, owner, channel.
+-- In: id, mode, lease, patience (queue or try), fairness (fair or unfair), ticket (or -), how long it counts as alive, owner, channel, client.
 -- Out: {'granted', token, contended} | {'queued', ticket, milliseconds until the first lease may end, last token} | {'busy'} | {'undone'}
 
 local id, mode, lease, patience, fairness = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
-local ticket, alive, owner, channel = tonumber(ARGV[6]) or micros, tonumber(ARGV[7]), ARGV[8], ARGV[9]
+local ticket, alive, who = tonumber(ARGV[6]) or micros, tonumber(ARGV[7]), who_is(ARGV[8], ARGV[9], ARGV[10])
 
 load({ 'x:' .. id, 'a:' .. id, 'h:' .. id, 'w', 'hn', 'm', 'l', 'f', 'j', 'k', 'kw', 't', 'e', 'xf', 'xn' })
 if is_undone(id) then return { 'undone' } end
@@ -14,18 +14,18 @@ local waits = read_waiter(id)
 if waits then
   waits.alive, waits.behind = now + alive, '-'
   write_waiter(id, waits)
-  set('o:' .. id, owner .. ' ' .. channel)
+  set('o:' .. id, who)
   outlive(lease)
 end
 settle(id)
 if not waits and not read_holder(id) then
   if is_free(mode) and (num('k') == 0 or fairness == 'unfair') then
-    set('o:' .. id, owner .. ' ' .. channel)
+    set('o:' .. id, who)
     enter(id, mode, lease)
   elseif patience == 'try' then
     return finish({ 'busy' })
   else
-    join(id, mode, lease, ticket, alive, owner, channel, '-')
+    join(id, mode, lease, ticket, alive, who, '-')
     -- Behind readers, or before those who came later and have not been let in.
     settle(id)
   end

@@ -10,7 +10,7 @@
 --   f            who comes first: one on each level
 --   j            the last number
 --   k, kw        how many wait; how many of them to write
---   o:<id>       owner and channel of a holder or waiter
+--   o:<id>       owner, channel and client of a holder or waiter; the client's name may have blanks in it
 --   b:<id>       who stands behind this holder, waiting, of the same client
 --   x:<id>       an acquisition that is undone until then: what comes of it later changes nothing
 --   y:<i>        these, for xf <= i < xn, in the order in which they were written; without any there is no xf and no xn
@@ -93,6 +93,9 @@ local function words(text)
   for word in string.gmatch(text, '%S+') do found[#found + 1] = word end
   return found
 end
+
+-- What `o:<id>` says.
+local function who_is(owner, channel, client) return owner .. ' ' .. channel .. ' ' .. client end
 
 local function outlive(lease)
   if num('e') < now + lease + RETENTION / 2 then set('e', whole(now + lease + RETENTION)) end

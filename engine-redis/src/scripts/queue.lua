@@ -141,7 +141,7 @@ local function last_alive()
 end
 
 -- Takes a place behind all tickets that are not larger.
-local function join(id, mode, lease, ticket, alive, owner, channel, behind)
+local function join(id, mode, lease, ticket, alive, who, behind)
   -- A guess of the server's time may be wrong, but not ahead of it.
   ticket = math.min(ticket, micros)
   local found = last_alive()
@@ -150,7 +150,7 @@ local function join(id, mode, lease, ticket, alive, owner, channel, behind)
   follow_clock()
   local number = add('j', 1)
   if last > ticket then found = before(ticket, number) end
-  set('o:' .. id, owner .. ' ' .. channel)
+  set('o:' .. id, who)
   add_waiter(id, {
     mode = mode, alive = now + alive, lease = lease, since = whole(now), ticket = ticket, number = number, behind = behind,
   }, found)

@@ -2,7 +2,7 @@
 -- is told.
 --
 -- In: id, for how long such a request may be on its way (or 0); and of one that joins the queue at the same time, if any: id,
--- mode, lease, ticket (or -), how long it counts as alive, owner, channel.
+-- mode, lease, ticket (or -), how long it counts as alive, owner, channel, client.
 -- Out: 1 if it was there, 0 if not
 
 local id, late, next = ARGV[1], tonumber(ARGV[2]), ARGV[3]
@@ -24,7 +24,7 @@ if next and not is_undone(next) and not read_holder(next) then
     waits.alive, waits.behind = now + tonumber(ARGV[7]), '-'
     write_waiter(next, waits)
   else
-    join(next, ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6]) or micros, tonumber(ARGV[7]), ARGV[8], ARGV[9], '-')
+    join(next, ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6]) or micros, tonumber(ARGV[7]), who_is(ARGV[8], ARGV[9], ARGV[10]), '-')
   end
 end
 settle(next)

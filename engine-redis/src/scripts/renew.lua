@@ -1,6 +1,6 @@
 -- Renews a grant, and shows what its holder wants to be shown: its mode, and who of the same client stands behind it.
 --
--- In: id, mode, lease; and of the one behind, if any: id, mode, lease, ticket (or -), owner, channel.
+-- In: id, mode, lease; and of the one behind, if any: id, mode, lease, ticket (or -), owner, channel, client.
 -- Out: {1, contended} | {0, 'gone'} | {0, 'revoked'}
 
 local id, mode, lease, behind = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
@@ -24,7 +24,7 @@ if behind and not is_undone(behind) then
     write_waiter(behind, waits)
   elseif not waits and not read_holder(behind) then
     -- With its own lease: that is what its client believes in, once it is let in.
-    join(behind, ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7]) or micros, lease, ARGV[8], ARGV[9], id)
+    join(behind, ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7]) or micros, lease, who_is(ARGV[8], ARGV[9], ARGV[10]), id)
     set('b:' .. id, behind)
   end
 end

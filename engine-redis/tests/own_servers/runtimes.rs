@@ -67,7 +67,7 @@ async fn hears(server: &OwnServer, one: &Ylock) {
         let keys: Vec<String> = server.ask(&["KEYS", "ylock:*:bob"]).await.unwrap();
         let fields: HashMap<String, String> = server.ask(&["HGETALL", keys.first()?]).await.unwrap();
         let id = fields.keys().find_map(|field| field.strip_prefix("a:"))?;
-        Some(format!("ylock:{}", fields[&format!("o:{id}")].split_once(' ')?.1))
+        Some(format!("ylock:{}", fields[&format!("o:{id}")].split(' ').nth(1)?))
     };
     eventually(Duration::from_secs(90), "it hears", async || {
         let Some(channel) = channel().await else { return false };

@@ -9,7 +9,7 @@ use ylock_core::engine::{
 };
 use ylock_core::options::HandOver;
 use ylock_core::url::Host;
-use ylock_core::{Fairness, Key, Mode, Options, Owner, Ylock};
+use ylock_core::{ClientName, Fairness, Key, Mode, Options, Owner, Ylock};
 use ylock_engine_redis::RedisEngine;
 
 use super::own_server::{Disk, OwnServer};
@@ -28,6 +28,7 @@ pub(super) fn request(engine: &RedisEngine, mode: Mode, lease: Duration) -> Requ
         id: AcquisitionId::new(&*engine.environment()),
         mode,
         owner: Owner::new(),
+        client: ClientName::default(),
         lease,
         patience: Patience::Queue,
         fairness: Fairness::Fair,
@@ -401,7 +402,7 @@ async fn a_message_about_an_earlier_grant_is_not_believed() {
     let keys: Vec<String> = server.ask(&["KEYS", "ylock:*"]).await.unwrap();
     let fields: std::collections::HashMap<String, String> = server.ask(&["HGETALL", &keys[0]]).await.unwrap();
     let id = fields.keys().find_map(|field| field.strip_prefix("a:")).unwrap();
-    let (_, channel) = fields[&format!("o:{id}")].split_once(' ').unwrap();
+    let channel = fields[&format!("o:{id}")].split(' ').nth(1).unwrap();
     let message = format!("{id} {} 0 {}", held.token.unwrap().get() - 1, keys[0]);
     let heard: i64 = server.ask(&["PUBLISH", &format!("ylock:{channel}"), &message]).await.unwrap();
     assert_eq!(heard, 1);

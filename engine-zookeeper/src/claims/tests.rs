@@ -4,7 +4,7 @@ use std::future::{pending, poll_fn};
 use std::task::Poll;
 use std::time::Duration;
 
-use ylock_core::{Key, Mode, Owner};
+use ylock_core::{ClientName, Key, Mode, Owner};
 
 use super::*;
 use crate::claim::Leaving;
@@ -36,7 +36,13 @@ fn claim(id: AcquisitionId, number: u64) -> Claim {
         tag: Tag { mode: Mode::Write, id, session: 1, ticket: None },
         place: Place::of("/ylock", &key),
         key,
-        content: Content { owner: Owner::new(), since: 0, token: None, revoked: false },
+        content: Content {
+            owner: Owner::new(),
+            client: ClientName::default(),
+            since: 0,
+            token: None,
+            revoked: false,
+        },
         version: 0,
         node: Node::Unknown,
         leaving: None,

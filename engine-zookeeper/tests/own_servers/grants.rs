@@ -6,7 +6,7 @@ use ylock_core::Fairness;
 use ylock_core::engine::{AcquisitionId, Engine, Patience, Request, valid_until};
 use ylock_core::testkit::poll_times;
 use ylock_core::url::Host;
-use ylock_core::{Key, LossReason, Mode, Owner};
+use ylock_core::{ClientName, Key, LossReason, Mode, Owner};
 use ylock_engine_zookeeper::ZookeeperEngine;
 
 use super::own_server::OwnServer;
@@ -22,6 +22,7 @@ pub(super) fn request(engine: &ZookeeperEngine, lease: Duration) -> Request {
         id: AcquisitionId::new(&*engine.environment()),
         mode: Mode::Write,
         owner: Owner::new(),
+        client: ClientName::default(),
         lease,
         patience: Patience::Queue,
         fairness: Fairness::Fair,

@@ -123,6 +123,8 @@ fn row(cells: &Cells, slot: Slot, second: i64) -> Result<Option<Row>> {
             state: state_of(state),
             ticket: Ticket::from_number(ticket),
             owner: Owner::from_bytes(owner.to_be_bytes()),
+            // Nothing is decided by it: all rows show the same.
+            client: ClientName::default(),
             since,
             lease: Duration::from_millis(u64::try_from(lease).unwrap_or(0)),
             next: next_of(next),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ylock_core::engine::{AcquisitionId, Engine, Grant, Patience, Request, valid_until};
 use ylock_core::environment::Environment;
-use ylock_core::{Fairness, Key, Mode, Owner};
+use ylock_core::{ClientName, Fairness, Key, Mode, Owner};
 use ylock_engine_cassandra::CassandraOptions;
 use ylock_simulation::chance::Chance;
 use ylock_simulation::clocks::Clocks;
@@ -58,6 +58,7 @@ impl Stage {
             id: AcquisitionId::new(&*clocks),
             mode: Mode::Write,
             owner: Owner::from_bytes([1; 16]),
+            client: ClientName::default(),
             lease: LEASE,
             patience: Patience::Queue,
             fairness: Fairness::Fair,

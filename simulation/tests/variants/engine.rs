@@ -8,7 +8,7 @@ use ylock_core::engine::{
     AcquisitionId, Engine, Grant, Holding, Inspection, Meter, Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::{BoxFuture, Environment, Moment};
-use ylock_core::{Guarantees, Key, Mode, Result, StoreToken};
+use ylock_core::{ClientName, Guarantees, Key, Mode, Result, StoreToken};
 use ylock_engine_cassandra::algorithm::store::{Claim, Row, Slot, State, Store, TimedClaim, Write};
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
 use ylock_simulation::clocks::Clocks;
@@ -67,6 +67,7 @@ impl Broken {
             state: State::Idle,
             ticket: Ticket::from_number(0),
             owner: grant.owner,
+            client: ClientName::default(),
             since: 0,
             lease: grant.lease,
             next: None,

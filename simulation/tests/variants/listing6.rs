@@ -10,7 +10,7 @@ use ylock_core::engine::{
     AcquisitionId, Engine, Grant, Holding, Inspection, Meter, Patience, Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::Environment;
-use ylock_core::{Guarantees, Key, Mode, Result, StoreToken};
+use ylock_core::{ClientName, Guarantees, Key, Mode, Result, StoreToken};
 use ylock_engine_cassandra::CassandraOptions;
 use ylock_engine_cassandra::algorithm::store::{Partition, Row, Slot, State, Store, Write};
 use ylock_simulation::clocks::Clocks;
@@ -65,6 +65,7 @@ impl Listing6 {
             state: State::Waiting,
             ticket: self.ticket(),
             owner: request.owner,
+            client: ClientName::default(),
             since: 0,
             lease: request.lease,
             next: None,

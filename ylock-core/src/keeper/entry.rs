@@ -14,6 +14,7 @@ use super::effects::{Effects, Reply, Ungranted};
 use super::hold::{Hold, Way};
 use super::renewal::{Turn, next_renewal};
 use super::validity::Validity;
+use crate::client_name::SharedName;
 use crate::contact::Contact;
 use crate::engine::{AcquisitionId, Engine, Grant, LossReason, Patience, Request, Ticket};
 use crate::environment::{Environment, Moment};
@@ -28,6 +29,7 @@ use crate::token::{StoreToken, Token};
 
 /// What an entry needs to know of the world around it.
 pub(super) struct Context<'a> {
+    pub(super) client: &'a SharedName,
     pub(super) engine: &'a Arc<dyn Engine>,
     pub(super) environment: &'a dyn Environment,
     pub(super) key: &'a Key,
@@ -489,7 +491,7 @@ impl Entry {
         if reason != LossReason::Closed {
             let owners: Vec<_> = self.holders.iter().map(|holder| holder.hold.owner.to_string()).collect();
             tracing::warn!(
-                engine = context.engine.name(), key = ?context.key, owners = owners.join(" "),
+                client = %context.client, engine = context.engine.name(), key = ?context.key, owners = owners.join(" "),
                 token = granted.grant.token.map(StoreToken::get), reason = reason.as_str(),
                 error = granted.failure.as_ref().map(|error| format!("{error:#}")), "a lock was lost"
             );
@@ -729,6 +731,7 @@ fn request_for(context: &Context<'_>, first: &Waiter, ticket: Option<Ticket>) ->
         id: AcquisitionId::new(&*context.engine.environment()),
         mode: first.mode,
         owner: first.owner,
+        client: context.client.get(),
         lease: first.options.lease(),
         patience: if first.tries { Patience::Try } else { Patience::Queue },
         fairness: first.options.fairness(),

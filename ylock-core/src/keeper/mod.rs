@@ -9,6 +9,7 @@
 //! - [`renewal`]: when which grant is renewed.
 //! - [`effects`]: what is done after a decision, outside the lock of the shard.
 
+mod before;
 mod driver;
 mod effects;
 mod entry;
@@ -29,8 +30,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use tokio::sync::{Notify, OnceCell, oneshot};
+use tokio::sync::{Notify, OnceCell, Semaphore, oneshot};
 
+use crate::client_name::SharedName;
 use crate::contact::Contact;
 use crate::engine::{Engine, LossReason};
 use crate::environment::{Caretaker, Environment};
@@ -40,6 +42,7 @@ use crate::key::Key;
 use crate::layer::{ClientView, Hub, Watchers};
 use crate::mode::Mode;
 
+pub(crate) use before::Before;
 use driver::Driver;
 use effects::Effects;
 use entry::{Context, Entry, Store};
@@ -60,6 +63,8 @@ type Shard = Mutex<Entries>;
 pub(crate) struct Keeper {
     engine: Arc<dyn Engine>,
     environment: Arc<dyn Environment>,
+    /// What the client is called.
+    name: SharedName,
     shards: Box<[Shard]>,
     hasher: Hasher,
     /// How many entries there are in all shards.
@@ -75,15 +80,21 @@ pub(crate) struct Keeper {
     watchers: Watchers,
     /// The client as those who watch see it.
     view: ClientView,
+    /// How many waiters may look at once who is before them.
+    looks: Semaphore,
     /// Where the events go, from the first time on that somebody wants them.
     hub: OnceLock<Arc<Hub>>,
 }
 
 impl Keeper {
     pub(crate) fn new(engine: Arc<dyn Engine>) -> Arc<Self> {
+        let name = SharedName::default();
+        engine.meter().belongs_to(&name);
         Arc::new_cyclic(|keeper| Self {
+            name,
             view: ClientView::new(engine.name(), keeper.clone()),
             watchers: Watchers::default(),
+            looks: Semaphore::new(before::LOOKS),
             hub: OnceLock::new(),
             environment: engine.environment(),
             engine,
@@ -101,6 +112,10 @@ impl Keeper {
 
     pub(crate) fn engine(&self) -> &Arc<dyn Engine> {
         &self.engine
+    }
+
+    pub(crate) fn name(&self) -> &SharedName {
+        &self.name
     }
 
     /// What the engine said, with the engine and the key that it belongs to: engines need not name them.
@@ -213,7 +228,13 @@ impl Keeper {
     }
 
     fn context<'a>(&'a self, key: &'a Key) -> Context<'a> {
-        Context { engine: &self.engine, environment: &*self.environment, key, watched: self.watchers.any() }
+        Context {
+            client: &self.name,
+            engine: &self.engine,
+            environment: &*self.environment,
+            key,
+            watched: self.watchers.any(),
+        }
     }
 
     fn forgot_one(&self) {
@@ -232,6 +253,7 @@ impl Keeper {
         let count: usize = self.shards.iter().map(count).sum();
         if count > 0 {
             tracing::warn!(
+                client = %self.name,
                 engine = self.engine.name(),
                 address,
                 count,
@@ -269,6 +291,7 @@ impl Drop for Keeper {
 impl fmt::Debug for Keeper {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Keeper")
+            .field("name", &self.name.get())
             .field("engine", &self.engine)
             .field("entries", &self.len())
             .finish_non_exhaustive()

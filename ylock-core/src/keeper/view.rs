@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::entry::{Entry, Store};
 use super::{Keeper, lock};
+use crate::client_name::ClientName;
 use crate::engine::{AcquisitionId, Holder, Inspection, Waiter};
 use crate::error::Result;
 use crate::key::Key;
@@ -14,7 +15,8 @@ use crate::token::Token;
 
 /// What this process knows about its own contender.
 #[derive(Default)]
-struct Local {
+pub(super) struct Local {
+    client: ClientName,
     held_as: Option<AcquisitionId>,
     waits_as: Option<AcquisitionId>,
     holders: Vec<(Owner, Mode, Option<Token>)>,
@@ -25,7 +27,7 @@ impl Keeper {
     /// See [`Ylock::inspect`](crate::Ylock::inspect).
     pub(crate) async fn inspect(&self, key: &Key) -> Result<Inspection> {
         let seen = self.engine.inspect(key).await.map_err(|error| self.about(key, error))?;
-        let local = lock(self.shard(key)).get(key).map(Local::of).unwrap_or_default();
+        let local = lock(self.shard(key)).get(key).map(|entry| Local::of(entry, self.name.get())).unwrap_or_default();
         let wall = u64::try_from(self.environment.wall_micros()).unwrap_or_default();
         Ok(local.merge(seen, UNIX_EPOCH + Duration::from_micros(wall)))
     }
@@ -52,8 +54,9 @@ impl Keeper {
 }
 
 impl Local {
-    fn of(entry: &Entry) -> Self {
+    pub(super) fn of(entry: &Entry, client: ClientName) -> Self {
         let mut local = Self {
+            client,
             queue: entry.queue.iter().map(|waiter| (waiter.owner, waiter.mode)).collect(),
             ..Self::default()
         };
@@ -95,13 +98,19 @@ impl Local {
                 merged.queue.push(waiter);
             }
         }
-        if let (false, Some(id)) = (shown, self.waits_as.or(self.held_as)) {
+        if let (false, Some(id)) = (shown, self.shown_as()) {
             merged.queue.extend(self.waiters(id, now));
         }
         merged
     }
 
+    /// As which acquisition the waiters of this process stand in the queue.
+    pub(super) fn shown_as(&self) -> Option<AcquisitionId> {
+        self.waits_as.or(self.held_as)
+    }
+
     fn waiters(&self, id: AcquisitionId, since: SystemTime) -> impl Iterator<Item = Waiter> {
-        self.queue.iter().map(move |&(owner, mode)| Waiter { id, owner, mode, since })
+        let client = self.client.clone();
+        self.queue.iter().map(move |&(owner, mode)| Waiter { id, owner, client: client.clone(), mode, since })
     }
 }

@@ -1,11 +1,12 @@
 //! The way in: granted at once, refused at once, or waiting in the queue.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 
+use super::before::Before;
 use super::effects::{Effects, Reply};
 use super::entry::{Caller, Waiter};
 use super::{Acquired, Hold, Keeper, Way, closed, lock};
@@ -24,6 +25,8 @@ pub(crate) struct Ask<'a> {
     pub(crate) owner: Option<Owner>,
     pub(crate) wait: Wait,
     pub(crate) options: &'a Arc<Options>,
+    /// Where to note who is before the caller, shortly before its wait is over.
+    pub(crate) before: Option<&'a OnceLock<Before>>,
 }
 
 impl Ask<'_> {
@@ -45,11 +48,11 @@ enum Entered {
 impl Keeper {
     /// Acquires, or answers `None` when the wait is over.
     pub(crate) async fn acquire(self: &Arc<Self>, ask: Ask<'_>) -> Result<Option<Acquired>> {
-        let limit = ask.limit().filter(|limit| !limit.is_zero());
+        let (limit, before) = (ask.limit().filter(|limit| !limit.is_zero()), ask.before);
         match self.enter(ask)? {
             Entered::Now(acquired) => Ok(Some(acquired)),
             Entered::NotFree => Ok(None),
-            Entered::Waits(waiting) => waiting.wait(limit).await,
+            Entered::Waits(waiting) => waiting.wait(limit, before).await,
         }
     }
 
@@ -152,14 +155,17 @@ struct Waiting {
 }
 
 impl Waiting {
-    async fn wait(mut self, limit: Option<Duration>) -> Reply {
+    async fn wait(mut self, limit: Option<Duration>, before: Option<&OnceLock<Before>>) -> Reply {
         if let Some(limit) = limit {
             let timer = self.keeper.environment.sleep(limit);
+            let keeper = Arc::clone(&self.keeper);
+            let look = keeper.look_before(self.key.clone(), self.number, limit, before);
             tokio::select! {
                 // What was granted in the last moment is not lost.
                 biased;
                 answer = &mut self.answer => return self.end(answer),
                 () = timer => {}
+                never = look => match never {},
             }
             if let Some(silence) = self.keeper.stop_waiting(&self.key, self.number) {
                 self.ended = true;

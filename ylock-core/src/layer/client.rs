@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use crate::client_name::ClientName;
 use crate::environment::Environment;
 use crate::keeper::Keeper;
 use crate::mode::Mode;
@@ -23,6 +24,16 @@ impl ClientView {
     /// The engine, in one word.
     pub fn engine(&self) -> &'static str {
         self.engine
+    }
+
+    /// What the client is called now; nothing once it is gone.
+    pub fn name(&self) -> Option<ClientName> {
+        self.keeper.upgrade().map(|keeper| keeper.name().get())
+    }
+
+    /// Where its store is; nothing for one inside this process, and once the client is gone.
+    pub fn address(&self) -> Option<String> {
+        self.keeper.upgrade().and_then(|keeper| keeper.engine().meter().address().map(str::to_owned))
     }
 
     /// Whether this is the same client.

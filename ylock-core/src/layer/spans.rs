@@ -21,6 +21,7 @@ macro_rules! span {
         tracing::debug_span!(
             $name,
             "ylock.engine" = $acquisition.engine,
+            "ylock.client" = %$acquisition.client,
             "ylock.group" = $acquisition.key.group(),
             "ylock.name" = $acquisition.key.name(),
             "ylock.mode" = %$acquisition.mode,
@@ -33,7 +34,7 @@ macro_rules! span {
 
 /// A span for each acquisition and for each hold, and a warning for those that take too long.
 ///
-/// - `ylock.acquire` (debug) lasts from the call until it is granted or not, and has the fields `ylock.engine`, `ylock.group`,
+/// - `ylock.acquire` (debug) lasts from the call until it is granted or not, and has the fields `ylock.engine`, `ylock.client`, `ylock.group`,
 ///   `ylock.name`, `ylock.mode`, `ylock.owner`, at its end `ylock.outcome` (`granted`, `reentered`, `not_free`, `cancelled`, `failed`)
 ///   and, if it failed, `error.type`.
 /// - `ylock.hold` (debug) lasts from then until the guard is let go, and follows from the first. It has the same fields, and at its end `ylock.end`: `released`

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::client_name::ClientName;
 use crate::engine::LossReason;
 use crate::error::{Error, ErrorKind};
 use crate::key::Key;
@@ -16,6 +17,8 @@ pub struct Acquisition {
     pub number: u64,
     /// The engine of the client, in one word.
     pub engine: &'static str,
+    /// The name of the client.
+    pub client: ClientName,
     /// What for.
     pub key: Key,
     /// Shared or exclusive. After [`Guard::downgrade`](crate::Guard::downgrade) the end says `Read`.

@@ -249,13 +249,13 @@ impl Engine for MemoryEngine {
         Ok(self.store.with(key, |state, _| {
             let mut inspection = Inspection::default();
             for contender in state.contenders() {
-                let (id, owner, mode, since) =
-                    (contender.id, contender.owner, contender.mode, time(contender.since));
+                let (id, owner, client) = (contender.id, contender.owner, contender.client.clone());
+                let (mode, since) = (contender.mode, time(contender.since));
                 if contender.holds() {
                     let token = contender.token.map(Into::into);
-                    inspection.holders.push(Holder { id, owner, mode, since, token });
+                    inspection.holders.push(Holder { id, owner, client, mode, since, token });
                 } else {
-                    inspection.queue.push(Waiter { id, owner, mode, since });
+                    inspection.queue.push(Waiter { id, owner, client, mode, since });
                 }
             }
             inspection

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
+use crate::client_name::ClientName;
 use crate::engine::{AcquisitionId, Request, Ticket};
 use crate::environment::Moment;
 use crate::mode::Mode;
@@ -23,6 +24,7 @@ pub(super) struct State {
 pub(super) struct Contender {
     pub(super) id: AcquisitionId,
     pub(super) owner: Owner,
+    pub(super) client: ClientName,
     pub(super) mode: Mode,
     ticket: Ticket,
     fairness: Fairness,
@@ -92,6 +94,7 @@ impl State {
         let contender = Contender {
             id: request.id,
             owner: request.owner,
+            client: request.client.clone(),
             mode: request.mode,
             ticket,
             fairness: request.fairness,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::client_name::ClientName;
 use crate::engine::{AcquisitionId, Engine, Grant, Holding, Patience, Release, Renewal, Request};
 use crate::key::Key;
 use crate::mode::Mode;
@@ -26,6 +27,7 @@ impl Contestant {
             id: AcquisitionId::new(&*engine.environment()),
             mode,
             owner: Owner::new(),
+            client: ClientName::default(),
             lease: stage.lease(),
             patience,
             fairness: Fairness::Fair,

@@ -123,6 +123,11 @@ macro_rules! __for_all_cases {
                 run_stops_the_work_when_the_lock_is_lost []
                 a_revocation_hits_no_waiter []
             }
+            names {
+                those_who_look_see_the_names_of_clients []
+                a_name_stays_with_its_acquisition []
+                the_error_of_a_wait_that_is_over_says_who_was_before [Fair]
+            }
             next {
                 a_grant_that_a_release_handed_on_counts_from_when_the_store_counts [Fair]
                 what_a_release_handed_on_is_over_after_its_lease []

@@ -14,7 +14,7 @@ use ylock_core::engine::{
 };
 use ylock_core::environment::Environment;
 use ylock_core::testkit::{MemoryHarness, poll_once};
-use ylock_core::{Error, ErrorKind, Fairness, Guarantees, Key, MemoryEngine, Mode, Result, StoreToken};
+use ylock_core::{ClientName, Error, ErrorKind, Fairness, Guarantees, Key, MemoryEngine, Mode, Result, StoreToken};
 
 use crate::defect::Defect;
 
@@ -79,6 +79,7 @@ impl Broken {
             Defect::Overtakes => request.fairness = Fairness::Unfair,
             Defect::ReadersOvertake if request.mode == Mode::Read => request.fairness = Fairness::Unfair,
             Defect::LeaseEndsEarly => request.lease /= 2,
+            Defect::ForgetsNames => request.client = ClientName::default(),
             Defect::LendsTheHoldersLease => {
                 request.lease = self.lent.lock().unwrap().get(&request.id).copied().unwrap_or(request.lease);
             }
@@ -203,6 +204,7 @@ impl Broken {
             id,
             mode: grant.mode,
             owner: grant.owner,
+            client: ClientName::default(),
             lease: grant.lease,
             patience,
             fairness: Fairness::Fair,

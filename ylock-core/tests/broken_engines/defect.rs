@@ -54,6 +54,8 @@ pub(crate) enum Defect {
     DiesWithItsRuntime,
     /// A sleep of the process counts as an outage of the store.
     TakesSleepForAnOutage,
+    /// Stores the name of no client.
+    ForgetsNames,
     /// Remembers every try that it refused.
     RemembersRefusals,
 }

@@ -151,6 +151,10 @@ noticed! {
         runtimes::waiters_of_a_runtime_that_ended_leave_the_queue;
     an_engine_that_takes_sleep_for_an_outage: TakesSleepForAnOutage by
         queue::one_who_overslept_in_the_queue_does_not_get_in_beside_another;
+    an_engine_that_forgets_names: ForgetsNames by
+        names::those_who_look_see_the_names_of_clients,
+        names::a_name_stays_with_its_acquisition,
+        names::the_error_of_a_wait_that_is_over_says_who_was_before;
     an_engine_that_remembers_refusals: RemembersRefusals by
         cleanup::ten_thousand_acquisitions_that_went_wrong_leave_nothing;
 }

@@ -324,6 +324,7 @@ impl Inner {
             state: State::Waiting,
             ticket: request.ticket.unwrap_or_else(|| client.ticket_after(self.seen.largest_ticket)),
             owner: request.owner,
+            client: request.client.clone(),
             since: client.environment.wall_micros(),
             lease: request.lease,
             next: None,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use ylock_core::engine::{AcquisitionId, Engine, Patience, Request};
 use ylock_core::testkit::own_servers::SetClock;
-use ylock_core::{Fairness, Key, Mode, Owner};
+use ylock_core::{ClientName, Fairness, Key, Mode, Owner};
 use ylock_engine_redis::RedisEngine;
 
 use super::own_server::OwnServer;
@@ -54,6 +54,7 @@ fn request(engine: &RedisEngine, mode: Mode, lease: Duration) -> Request {
         id: AcquisitionId::new(&*engine.environment()),
         mode,
         owner: Owner::new(),
+        client: ClientName::default(),
         lease,
         patience: Patience::Queue,
         fairness: Fairness::Fair,

@@ -6,7 +6,7 @@ use ylock_core::engine::AcquisitionId;
 use ylock_core::environment::SystemEnvironment;
 use ylock_core::testkit::own_servers::{until, within};
 use ylock_core::url::Host;
-use ylock_core::{Key, Mode, Owner};
+use ylock_core::{ClientName, Key, Mode, Owner};
 
 use super::*;
 use crate::node::{Content, Tag};
@@ -36,7 +36,13 @@ impl Stored {
         let (place, id) = (Place::of("/ylock-test", &key), AcquisitionId::new(&*dialer.environment));
         session.make(&place.bucket).await.unwrap();
         let tag = Tag { mode: Mode::Write, id, session: 1, ticket: None };
-        let content = Content { owner: Owner::new(), since: 0, token: None, revoked: false };
+        let content = Content {
+            owner: Owner::new(),
+            client: ClientName::default(),
+            since: 0,
+            token: None,
+            revoked: false,
+        };
         let made = session.make_both(&place, &exact(&key), &tag, &content.write()).await.unwrap();
         Self { node: place.child(&made.name.to_string()), session, place }
     }

@@ -12,6 +12,7 @@ pub mod keys;
 pub mod layers;
 pub mod lease;
 pub mod loss;
+pub mod names;
 pub mod next;
 pub mod order;
 pub mod queue;

@@ -1,0 +1,78 @@
+//! Who holds a lock and who waits for it, by the names of their clients.
+
+use std::time::Duration;
+
+use crate::client_name::ClientName;
+use crate::engine::Patience;
+use crate::mode::{Mode, Wait};
+use crate::testkit::contestant::Contestant;
+use crate::testkit::{Client, Stage};
+
+/// Names with what stores use between words, and the longest one.
+fn names() -> [String; 3] {
+    ["web 3/47:11 \"x\" {y} - ☃".to_owned(), " ".to_owned(), "ü".repeat(ClientName::MAX_BYTES / 2)]
+}
+
+fn named(client: &Client, name: &str) {
+    drop(client.ylock.clone().with_name(name).unwrap());
+}
+
+/// Others see the names of the clients that hold and wait, whatever letters are in them.
+pub async fn those_who_look_see_the_names_of_clients(stage: Stage) {
+    let (holder, waiter, looks) = (stage.client().await, stage.client().await, stage.client().await);
+    for name in names() {
+        named(&holder, &name);
+        named(&waiter, &format!("{}2", &name[..name.len() - name.chars().last().unwrap().len_utf8()]));
+        let guard = holder.write().await;
+        let waits = waiter.queue_up(Mode::Write).await;
+        for client in [&looks, &holder, &waiter] {
+            let seen = client.look().await;
+            assert_eq!(seen.holders[0].client, holder.ylock.name());
+            assert_eq!(seen.queue[0].client, waiter.ylock.name());
+        }
+        drop(guard);
+        // The waiter is the holder now, under its own name.
+        let guard = waits.guard().await;
+        assert_eq!(looks.look().await.holders[0].client, waiter.ylock.name());
+        drop(guard);
+    }
+}
+
+/// The name is that of the acquisition: it stays through renewals and a downgrade, and a client that is named anew is seen so with its next
+/// one.
+pub async fn a_name_stays_with_its_acquisition(stage: Stage) {
+    let mut one = Contestant::new(&stage, Mode::Write, Patience::Queue).await;
+    one.request.client = ClientName::new("the first").unwrap();
+    let other = Contestant::new(&stage, Mode::Write, Patience::Queue).await;
+    let mut grant = one.acquires().await.unwrap();
+    let seen = async || other.engine.inspect(&grant.key).await.unwrap().holders[0].client.to_string();
+    assert_eq!(seen().await, "the first");
+    one.renews(&grant).await;
+    assert_eq!(seen().await, "the first");
+    let reads = crate::engine::Grant { mode: Mode::Read, ..grant.clone() };
+    one.renews(&reads).await;
+    assert_eq!(seen().await, "the first");
+    one.releases(grant.id).await;
+    one.request.client = ClientName::new("the second").unwrap();
+    grant = one.tries().await.unwrap();
+    assert_eq!(other.engine.inspect(&grant.key).await.unwrap().holders[0].client.as_str(), "the second");
+    one.releases(grant.id).await;
+}
+
+/// The error of a wait that is over says who was before the caller, and how many.
+pub async fn the_error_of_a_wait_that_is_over_says_who_was_before(stage: Stage) {
+    let (holder, waiter, gives_up) = (stage.client().await, stage.client().await, stage.client().await);
+    named(&holder, "the holder");
+    let guard = holder.write().await;
+    let options = stage.short_options().with_wait(Wait::For(stage.harness().trip() * 12 + Duration::from_secs(1)));
+    let impatient = gives_up.lock.with_options(options);
+    let alone = impatient.write().await.unwrap_err().to_string();
+    assert!(alone.contains("\"the holder\" held it to write since 20"), "{alone}");
+    assert!(alone.contains(&guard.owner().to_string()), "{alone}");
+    assert!(alone.contains(", 0 waited before the caller"), "{alone}");
+    let waits = waiter.queue_up(Mode::Write).await;
+    let local = gives_up.queue_up(Mode::Write).await;
+    let behind = impatient.read().await.unwrap_err().to_string();
+    assert!(behind.contains(", 2 waited before the caller"), "{behind}");
+    drop((guard, waits, local));
+}
