@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::client::Ylock;
 use crate::client_name::ClientName;
 use crate::engine::Patience;
 use crate::mode::{Mode, Wait};
@@ -14,7 +15,7 @@ fn names() -> [String; 3] {
 }
 
 fn named(client: &Client, name: &str) {
-    drop(client.ylock.clone().with_name(name).unwrap());
+    drop(Ylock::clone(client).with_name(name).unwrap());
 }
 
 /// Others see the names of the clients that hold and wait, whatever letters are in them.
@@ -27,13 +28,13 @@ pub async fn those_who_look_see_the_names_of_clients(stage: Stage) {
         let waits = waiter.queue_up(Mode::Write).await;
         for client in [&looks, &holder, &waiter] {
             let seen = client.look().await;
-            assert_eq!(seen.holders[0].client, holder.ylock.name());
-            assert_eq!(seen.queue[0].client, waiter.ylock.name());
+            assert_eq!(seen.holders[0].client, holder.name());
+            assert_eq!(seen.queue[0].client, waiter.name());
         }
         drop(guard);
         // The waiter is the holder now, under its own name.
         let guard = waits.guard().await;
-        assert_eq!(looks.look().await.holders[0].client, waiter.ylock.name());
+        assert_eq!(looks.look().await.holders[0].client, waiter.name());
         drop(guard);
     }
 }
