@@ -1,6 +1,6 @@
 //! From a URL to a client.
 
-use ylock_core::options::switch;
+use ylock_core::options;
 use ylock_core::url::EngineUrl;
 use ylock_core::{Error, ErrorKind, Options, Result, Ylock};
 
@@ -91,7 +91,7 @@ pub async fn connect_to(mut url: EngineUrl) -> Result<Ylock> {
 fn take_metrics(url: &mut EngineUrl) -> Result<bool> {
     let mut measured = false;
     for (name, value) in url.options.extract_if(.., |(name, _)| name == "metrics") {
-        measured = switch(&name, &value)?;
+        measured = options::read(&name, &value)?;
     }
     Ok(measured)
 }

@@ -40,7 +40,7 @@ pub mod cassandra {
 /// Locks on Redis.
 #[cfg(feature = "redis")]
 pub mod redis {
-    pub use ylock_engine_redis::options::{DEFAULT_PORT, DEFAULT_PREFIX, Tls, Waiting};
+    pub use ylock_engine_redis::options::{DEFAULT_PORT, Tls, Waiting};
     pub use ylock_engine_redis::{RedisEngine, RedisOptions};
 }
 

@@ -28,7 +28,6 @@ fn part(key: &Key) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::DEFAULT_PREFIX;
 
     #[test]
     fn separators_do_not_make_two_locks_one() {
@@ -41,7 +40,7 @@ mod tests {
     /// These must never change.
     #[test]
     fn a_place_is_for_ever() {
-        let place = of(DEFAULT_PREFIX, &Key::new("users", "alice").unwrap());
+        let place = of("ylock", &Key::new("users", "alice").unwrap());
         assert_eq!((place.as_str(), part_of(&place)), ("ylock:{116}:5:users:alice", Some("116")));
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use percent_encoding::percent_decode_str;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::options::Options;
+use crate::options::{Definition, Options};
 
 /// A text that is never shown: not in a log, an error or a `Debug`.
 #[derive(Clone, PartialEq, Eq)]
@@ -108,10 +108,16 @@ impl EngineUrl {
     ///
     /// # Errors
     /// [`ErrorKind::Config`] for a name that nobody knows, and what `set` answers.
-    pub fn set_options(&self, known: &[&str], mut set: impl FnMut(&str, &str) -> Result<bool>) -> Result<()> {
+    pub fn set_options(
+        &self,
+        known: &[Definition],
+        mut set: impl FnMut(&str, &str) -> Result<bool>,
+    ) -> Result<()> {
+        let common = Options::definitions();
         for (name, value) in &self.options {
-            if !Options::NAMES.contains(&name.as_str()) && !set(name, value)? {
-                return Err(unknown_option(name, &[&Options::NAMES[..], known].concat()));
+            if !common.iter().any(|option| option.name == name) && !set(name, value)? {
+                let known = common.iter().chain(known).map(|option| option.name);
+                return Err(unknown_option(name, &known.collect::<Vec<_>>()));
             }
         }
         Ok(())

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use ylock_core::Result;
 use ylock_core::options::Reach;
-use ylock_core::url::Host;
+use ylock_core::url::{EngineUrl, Host};
+use ylock_core::{Options, Result};
 
 mod check;
 mod url;
@@ -16,57 +16,70 @@ pub use ylock_core::options::Tls;
 /// The port of a host that names none.
 pub const DEFAULT_PORT: u16 = 9042;
 
-/// How to reach a cluster and how to use it.
-///
-/// Apache Cassandra 4.0 or later. Nothing is checked before [`check`](Self::check), which connecting does first.
-#[derive(Clone, Debug)]
-pub struct CassandraOptions {
-    hosts: Vec<Host>,
-    keyspace: String,
-    table: String,
-    reach: Reach,
-    consistency: Consistency,
-    datacenter: Option<String>,
-    replication: u32,
-    schema: SchemaMode,
-    max_clock_skew: Duration,
-    token_ttl: Duration,
-    gc_grace: Duration,
-    protocol: Protocol,
-    clock: Clock,
+ylock_core::define_options! {
+    /// How to reach a cluster and how to use it.
+    ///
+    /// Apache Cassandra 4.0 or later. Nothing is checked before [`check`](Self::check), which connecting does first.
+    #[derive(Clone, Debug)]
+    pub struct CassandraOptions {
+        hosts: Vec<Host>,
+        keyspace: String,
+    }
+    includes reach: Reach;
+
+    /// What to do about keyspace and table: `check` that they are there and fit, or `create` first what is missing.
+    schema / with_schema: SchemaMode = "check";
+
+    /// How many replicas a keyspace gets that is created. Of an existing one nothing is changed.
+    replication / with_replication: u32 = "3";
+
+    /// The table inside the keyspace. Clients exclude each other within one table only.
+    table / with_table: String = "locks";
+
+    /// How many replicas must answer: a `quorum` of all, or a `local_quorum`, which is right only if every client names the same
+    /// `datacenter`.
+    consistency / with_consistency: Consistency = "quorum";
+
+    /// The data centre to send requests to. Needed by `local_quorum`; with `quorum` it saves a trip between data centres per request.
+    datacenter / with_datacenter: String or "";
+
+    /// By how much the clocks of two servers may differ. One that is further off costs locks, and can grant one twice: connecting looks, and
+    /// warns.
+    ///
+    /// More costs nothing but time after a crash: rows live longer by it.
+    max_clock_skew / with_max_clock_skew: Duration = "2s";
+
+    /// How long the last tokens of an unused name are kept, in whole seconds.
+    ///
+    /// After that a name starts anew, and its first token is larger only as far as the clients' clocks have moved on.
+    token_ttl / with_token_ttl: Duration = "7days";
+
+    /// `gc_grace_seconds` of a table that is created, in whole seconds; should be longer than the lease and three seconds.
+    ///
+    /// A look has to step over what has ended since so long: with 60 s one client after the other at one name, 65 a second, made
+    /// an acquisition three times as slow as with 10 s. It should be longer than a row lives, which is the lease and three
+    /// seconds: else a node that missed a release may show the claim until that ends by itself. Nobody gets in by
+    /// that; somebody may wait for it. It is also how long a node that was down still gets the writes it missed.
+    gc_grace / with_gc_grace: Duration = "20s";
+
+    /// The algorithm, the same for all clients of a table: `queue`, or `shadow-rows`, the one that it replaces: not fair, to measure
+    /// against.
+    protocol / with_protocol: Protocol = "queue";
+
+    /// Where places in the queue come from: `hlc`, the client's hybrid logical clock, or `global-time`, a cell that all clients share.
+    clock / with_clock: Clock = "hlc";
 }
 
 impl CassandraOptions {
     /// Options with every default, for this keyspace and no host yet.
     pub fn new(keyspace: impl Into<String>) -> Self {
-        Self {
-            hosts: Vec::new(),
-            keyspace: keyspace.into(),
-            table: "locks".to_owned(),
-            reach: Reach::default(),
-            consistency: Consistency::default(),
-            datacenter: None,
-            replication: 3,
-            schema: SchemaMode::default(),
-            max_clock_skew: Duration::from_secs(2),
-            token_ttl: Duration::from_secs(7 * 24 * 60 * 60),
-            gc_grace: Duration::from_secs(20),
-            protocol: Protocol::default(),
-            clock: Clock::default(),
-        }
+        Self::with_defaults(Vec::new(), keyspace.into(), Reach::default())
     }
 
     /// One more node to begin with; the driver finds the others by itself.
     #[must_use]
     pub fn with_host(mut self, name: impl Into<String>, port: u16) -> Self {
         self.hosts.push(Host { name: name.into(), port: Some(port) });
-        self
-    }
-
-    /// The table inside the keyspace; `locks` by default. Clients exclude each other within one table only.
-    #[must_use]
-    pub fn with_table(mut self, table: impl Into<String>) -> Self {
-        self.table = table.into();
         self
     }
 
@@ -81,85 +94,32 @@ impl CassandraOptions {
         with_connect_timeout,
     }
 
-    /// How many replicas must answer; a quorum of all of them by default.
-    #[must_use]
-    pub fn with_consistency(mut self, consistency: Consistency) -> Self {
-        self.consistency = consistency;
-        self
-    }
-
-    /// The data centre to send requests to. Needed by [`Consistency::LocalQuorum`]; with [`Consistency::Quorum`] it saves
-    /// a trip between data centres per request.
-    #[must_use]
-    pub fn with_datacenter(mut self, datacenter: impl Into<String>) -> Self {
-        self.datacenter = Some(datacenter.into());
-        self
-    }
-
-    /// How many replicas a keyspace gets that [`SchemaMode::Create`] creates; 3 by default. Of an existing one nothing is changed.
-    #[must_use]
-    pub fn with_replication(mut self, factor: u32) -> Self {
-        self.replication = factor;
-        self
-    }
-
-    /// What to do about keyspace and table; they are only checked by default.
-    #[must_use]
-    pub fn with_schema(mut self, schema: SchemaMode) -> Self {
-        self.schema = schema;
-        self
-    }
-
-    /// By how much the clocks of two servers may differ; 2 s by default. More costs nothing but time after a crash: rows live longer by
-    /// it.
-    #[must_use]
-    pub fn with_max_clock_skew(mut self, skew: Duration) -> Self {
-        self.max_clock_skew = skew;
-        self
-    }
-
-    /// How long the last tokens of an unused name are kept, in whole seconds; 7 days by default.
-    ///
-    /// After that a name starts anew, and its first token is larger only as far as the clients' clocks have moved on.
-    #[must_use]
-    pub fn with_token_ttl(mut self, ttl: Duration) -> Self {
-        self.token_ttl = ttl;
-        self
-    }
-
-    /// `gc_grace_seconds` of a table that [`SchemaMode::Create`] creates, in whole seconds; 20 s by default.
-    ///
-    /// A look has to step over what has ended since so long: with 60 s one client after the other at one name, 65 a second, made
-    /// an acquisition three times as slow as with 10 s. It should be longer than a row lives, which is the lease and three
-    /// seconds: else a node that missed a release may show the claim until that ends by itself. Nobody gets in by
-    /// that; somebody may wait for it. It is also how long a node that was down still gets the writes it missed.
-    #[must_use]
-    pub fn with_gc_grace(mut self, grace: Duration) -> Self {
-        self.gc_grace = grace;
-        self
-    }
-
-    /// Which algorithm runs on the table.
-    #[must_use]
-    pub fn with_protocol(mut self, protocol: Protocol) -> Self {
-        self.protocol = protocol;
-        self
-    }
-
-    /// Where places in the queue come from.
-    #[must_use]
-    pub fn with_clock(mut self, clock: Clock) -> Self {
-        self.clock = clock;
-        self
-    }
-
     /// Options from `cassandra://user:password@host1,host2:port/keyspace?option=value`.
     ///
     /// `ylock_options` are those that the same URL gave for every engine; their lease bounds the request timeout.
     ///
     /// # Errors
     /// [`Config`](ylock_core::ErrorKind::Config) that names what is missing, unknown or wrong.
-    pub fn from_url(url: &ylock_core::url::EngineUrl, ylock_options: &ylock_core::Options) -> Result<Self> {
+    pub fn from_url(url: &EngineUrl, ylock_options: &Options) -> Result<Self> {
         url::read(url, ylock_options).map_err(|error| error.with_engine(crate::NAME))
+    }
+    /// The keyspace.
+    pub fn keyspace(&self) -> &str {
+        &self.keyspace
+    }
+
+    /// How long a row of this client's lease lives, in whole seconds.
+    pub(crate) fn row_seconds(&self) -> u32 {
+        let exact = self.reach.lease.as_secs_f64().ceil() + 1.0 + self.max_clock_skew.as_secs_f64().ceil();
+        exact as u32
+    }
+
+    /// The nodes to begin with, as `host:port`.
+    pub(crate) fn addresses(&self) -> Vec<String> {
+        self.hosts.iter().map(|host| host.address(DEFAULT_PORT)).collect()
+    }
+
+    pub(crate) fn datacenter(&self) -> Option<&str> {
+        self.datacenter.as_deref()
     }
 }

@@ -1,8 +1,6 @@
-//! The options that are one of a few words, and how each option is read back.
+//! The options that are one of a few words.
 
-use std::time::Duration;
-
-use super::{CassandraOptions, DEFAULT_PORT};
+use ylock_core::option_words;
 
 /// How many replicas must confirm a write and answer a read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,6 +16,8 @@ pub enum Consistency {
     LocalQuorum,
 }
 
+option_words!(Consistency: Quorum = "quorum", LocalQuorum = "local_quorum");
+
 /// What to do about keyspace and table when a client connects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -28,6 +28,8 @@ pub enum SchemaMode {
     /// Create what is missing, then check.
     Create,
 }
+
+option_words!(SchemaMode: Check = "check", Create = "create");
 
 /// Which algorithm runs on the table. Clients of one table must all use the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +42,8 @@ pub enum Protocol {
     /// measure against, not to use.
     ShadowRows,
 }
+
+option_words!(Protocol: Queue = "queue", ShadowRows = "shadow-rows");
 
 /// Where a client takes the time from that orders the queue. Neither decides who may enter: see
 /// [`clock`](crate::clock).
@@ -54,67 +58,4 @@ pub enum Clock {
     GlobalTime,
 }
 
-impl CassandraOptions {
-    /// The keyspace.
-    pub fn keyspace(&self) -> &str {
-        &self.keyspace
-    }
-
-    /// See [`with_table`](Self::with_table).
-    pub fn table(&self) -> &str {
-        &self.table
-    }
-
-    /// See [`with_consistency`](Self::with_consistency).
-    pub fn consistency(&self) -> Consistency {
-        self.consistency
-    }
-
-    /// See [`with_max_clock_skew`](Self::with_max_clock_skew).
-    pub fn max_clock_skew(&self) -> Duration {
-        self.max_clock_skew
-    }
-
-    /// See [`with_token_ttl`](Self::with_token_ttl).
-    pub fn token_ttl(&self) -> Duration {
-        self.token_ttl
-    }
-
-    /// See [`with_gc_grace`](Self::with_gc_grace).
-    pub fn gc_grace(&self) -> Duration {
-        self.gc_grace
-    }
-
-    /// See [`with_protocol`](Self::with_protocol).
-    pub fn protocol(&self) -> Protocol {
-        self.protocol
-    }
-
-    /// See [`with_clock`](Self::with_clock).
-    pub fn clock(&self) -> Clock {
-        self.clock
-    }
-
-    /// How long a row of this client's lease lives, in whole seconds.
-    pub(crate) fn row_seconds(&self) -> u32 {
-        let exact = self.reach.lease.as_secs_f64().ceil() + 1.0 + self.max_clock_skew.as_secs_f64().ceil();
-        exact as u32
-    }
-
-    /// The nodes to begin with, as `host:port`.
-    pub(crate) fn addresses(&self) -> Vec<String> {
-        self.hosts.iter().map(|host| host.address(DEFAULT_PORT)).collect()
-    }
-
-    pub(crate) fn datacenter(&self) -> Option<&str> {
-        self.datacenter.as_deref()
-    }
-
-    pub(crate) fn replication(&self) -> u32 {
-        self.replication
-    }
-
-    pub(crate) fn schema(&self) -> SchemaMode {
-        self.schema
-    }
-}
+option_words!(Clock: Hlc = "hlc", GlobalTime = "global-time");

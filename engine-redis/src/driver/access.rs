@@ -43,7 +43,7 @@ impl Access {
         options: &RedisOptions,
         environment: &Arc<dyn Environment>,
     ) -> Result<Arc<Self>> {
-        Self::new(options, environment, options.sentinel_login().cloned(), 0)
+        Self::new(options, environment, options.sentinel_login(), 0)
     }
 
     fn new(
@@ -55,7 +55,7 @@ impl Access {
         Ok(Arc::new(Self {
             login,
             database,
-            tls: encrypted(options.tls())?,
+            tls: encrypted(&options.tls())?,
             connect_timeout: options.connect_timeout(),
             request_timeout: options.request_timeout(),
             environment: Arc::clone(environment),

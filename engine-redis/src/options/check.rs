@@ -19,7 +19,7 @@ impl RedisOptions {
         if self.database < 0 {
             return Err(invalid(format!("{} is not the number of a database", self.database)));
         }
-        if self.reach.tls != Tls::Off && !cfg!(feature = "tls") {
+        if self.tls() != Tls::Off && !cfg!(feature = "tls") {
             return Err(invalid(
                 "TLS is not compiled in: switch on the Cargo feature \"tls\" of ylock-engine-redis, or \"redis-tls\" of ylock",
             ));
@@ -50,15 +50,21 @@ impl RedisOptions {
             Topology::Cluster if self.database != 0 => {
                 Err(invalid("a cluster has one database, 0: redis+cluster://host1,host2"))
             }
-            Topology::Single | Topology::Cluster if self.sentinel_login.is_some() => Err(invalid(
+            Topology::Single | Topology::Cluster if self.sentinel_password.is_some() => Err(invalid(
                 "a login to Sentinels is given, but no Sentinels: redis+sentinel://host1,host2/service",
             )),
+            _ if self.sentinel_user.is_some() && self.sentinel_password.is_none() => {
+                Err(invalid("sentinel_user has no sentinel_password"))
+            }
             _ => Ok(()),
         }
     }
 
     fn check_waiting(&self) -> Result<()> {
-        match self.waiting {
+        match self.waiting() {
+            Waiting::Poll { .. } if self.notify == Some(true) => {
+                Err(invalid("notify=on and poll=… contradict each other"))
+            }
             Waiting::Poll { first, longest } if first.is_zero() || longest < first => Err(invalid(format!(
                 "poll is {first:?} and poll_longest {longest:?}: the first pause must be longer than zero, and the longest not shorter"
             ))),

@@ -15,10 +15,10 @@ pub use ylock_core::options::Tls;
 
 /// The port of a server that names none.
 pub const DEFAULT_PORT: u16 = 6379;
-/// What the names of locks on the server begin with, unless the options say something else.
-pub const DEFAULT_PREFIX: &str = "ylock";
 /// The port of a Sentinel that names none.
 pub const DEFAULT_SENTINEL_PORT: u16 = 26_379;
+/// How long a waiter pauses first that asks by itself.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
 
 /// How a waiter learns that its turn has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,19 +37,44 @@ pub enum Waiting {
     },
 }
 
-/// How to reach the servers and how to use them.
-///
-/// Redis 7.0 or later, or Valkey. Nothing is checked before [`check`](Self::check), which connecting does first.
-#[derive(Clone, Debug)]
-pub struct RedisOptions {
-    addresses: Vec<Address>,
-    topology: Topology,
-    database: i64,
-    reach: Reach,
-    sentinel_login: Option<Login>,
-    waiting: Waiting,
-    min_replicas: u32,
-    prefix: String,
+ylock_core::define_options! {
+    /// How to reach the servers and how to use them.
+    ///
+    /// Redis 7.0 or later, or Valkey. Nothing is checked before [`check`](Self::check), which connecting does first.
+    #[derive(Clone, Debug)]
+    pub struct RedisOptions {
+        addresses: Vec<Address>,
+        topology: Topology,
+        database: i64,
+    }
+    includes reach: Reach;
+
+    /// What the names of all locks on the server begin with. Programs with different ones share a server, or a cluster, without meeting.
+    prefix / with_prefix: String = "ylock";
+
+    /// How many replicas must have a grant before it counts; otherwise it is given back.
+    ///
+    /// One that they do not have within the [request timeout](Self::with_request_timeout) is given back, and the acquisition fails with
+    /// [`Unavailable`](ylock_core::ErrorKind::Unavailable). Costs one more trip, and that of the slowest of so many.
+    ///
+    /// It makes it rarer that a replica which takes over has forgotten a grant. It does not exclude it: renewals and releases
+    /// are not waited for, and Redis may let another replica take over.
+    min_replicas / with_min_replicas: u32 = "0";
+
+    /// Whether the server tells the waiter that is next. With `off` waiters ask by themselves, for servers without publish and subscribe.
+    notify: bool or "`on`";
+
+    /// With `notify=off`: the first pause of a waiter.
+    poll: Duration or "`20ms` with `notify=off`";
+
+    /// With `notify=off`: the longest pause of a waiter. Each is about twice the one before.
+    poll_longest: Duration or "the same as `poll`";
+
+    /// The user to log in as to the Sentinels, if they want one.
+    sentinel_user: String or "";
+
+    /// The password for the Sentinels.
+    sentinel_password: Secret or "";
 }
 
 impl RedisOptions {
@@ -75,16 +100,7 @@ impl RedisOptions {
     }
 
     fn with_addresses(addresses: Vec<Address>, topology: Topology) -> Self {
-        Self {
-            addresses,
-            topology,
-            database: 0,
-            reach: Reach::default(),
-            sentinel_login: None,
-            waiting: Waiting::default(),
-            min_replicas: 0,
-            prefix: DEFAULT_PREFIX.to_owned(),
-        }
+        Self::with_defaults(addresses, topology, 0, Reach::default())
     }
 
     /// The number of the database; 0 by default, and always in a cluster. Clients exclude each other within one only.
@@ -107,34 +123,17 @@ impl RedisOptions {
     /// Logs in to the Sentinels; without this nobody does. An empty name is the default user.
     #[must_use]
     pub fn with_sentinel_login(mut self, user: impl Into<String>, password: Secret) -> Self {
-        self.sentinel_login = Some(Login { user: user.into(), password });
+        (self.sentinel_user, self.sentinel_password) = (Some(user.into()), Some(password));
         self
     }
 
     /// How waiters learn of their turn; they are told by default.
     #[must_use]
     pub fn with_waiting(mut self, waiting: Waiting) -> Self {
-        self.waiting = waiting;
-        self
-    }
-
-    /// What the names of all locks on the server begin with; `ylock` by default. Clients exclude each other under one prefix only: so several
-    /// programs can share a server, or a cluster, which has no databases.
-    #[must_use]
-    pub fn with_prefix(mut self, prefix: impl Into<String>) -> Self {
-        self.prefix = prefix.into();
-        self
-    }
-
-    /// How many replicas must have a grant before it counts; none by default. One that they do not have within the
-    /// [request timeout](Self::with_request_timeout) is given back, and the acquisition fails with
-    /// [`Unavailable`](ylock_core::ErrorKind::Unavailable). Costs one more trip, and that of the slowest of so many.
-    ///
-    /// It makes it rarer that a replica which takes over has forgotten a grant. It does not exclude it: renewals and releases
-    /// are not waited for, and Redis may let another replica take over.
-    #[must_use]
-    pub fn with_min_replicas(mut self, replicas: u32) -> Self {
-        self.min_replicas = replicas;
+        (self.notify, self.poll, self.poll_longest) = match waiting {
+            Waiting::Told => (Some(true), None, None),
+            Waiting::Poll { first, longest } => (Some(false), Some(first), Some(longest)),
+        };
         self
     }
 
@@ -152,17 +151,13 @@ impl RedisOptions {
 
     /// See [`with_waiting`](Self::with_waiting).
     pub fn waiting(&self) -> Waiting {
-        self.waiting
-    }
-
-    /// See [`with_min_replicas`](Self::with_min_replicas).
-    pub fn min_replicas(&self) -> u32 {
-        self.min_replicas
-    }
-
-    /// See [`with_prefix`](Self::with_prefix).
-    pub fn prefix(&self) -> &str {
-        &self.prefix
+        match (self.notify, self.poll, self.poll_longest) {
+            (None | Some(true), None, None) => Waiting::Told,
+            (_, poll, longest) => {
+                let first = poll.unwrap_or(FIRST_PAUSE);
+                Waiting::Poll { first, longest: longest.unwrap_or(first) }
+            }
+        }
     }
 
     pub(crate) fn addresses(&self) -> &[Address] {
@@ -177,8 +172,9 @@ impl RedisOptions {
         self.database
     }
 
-    pub(crate) fn sentinel_login(&self) -> Option<&Login> {
-        self.sentinel_login.as_ref()
+    pub(crate) fn sentinel_login(&self) -> Option<Login> {
+        let user = self.sentinel_user.clone().unwrap_or_default();
+        self.sentinel_password.clone().map(|password| Login { user, password })
     }
 }
 

@@ -1,54 +1,22 @@
 //! The options of a `redis://`, `redis+sentinel://` or `redis+cluster://` URL, each also with `rediss`.
 
-use std::time::Duration;
-
-use ylock_core::options::{Login, Reach, Tls, duration, number, switch};
-use ylock_core::url::{EngineUrl, Host, Secret};
+use ylock_core::options::{Reach, Tls};
+use ylock_core::url::{EngineUrl, Host};
 use ylock_core::{Options, Result};
 
 use super::check::invalid;
-use super::{DEFAULT_PORT, DEFAULT_SENTINEL_PORT, RedisOptions, Waiting};
-
-/// The options that a `redis://` URL may carry beside those of every engine.
-const NAMES: [&str; 10] = [
-    "connect_timeout",
-    "min_replicas",
-    "notify",
-    "poll",
-    "poll_longest",
-    "prefix",
-    "request_timeout",
-    "sentinel_password",
-    "sentinel_user",
-    "tls_ca",
-];
+use super::{DEFAULT_PORT, DEFAULT_SENTINEL_PORT, RedisOptions};
 
 pub(super) fn read(url: &EngineUrl, common: &Options) -> Result<RedisOptions> {
     let mut options = servers(url)?;
-    let tls =
-        Tls::when(url.scheme.starts_with("rediss"), url.option("tls_ca"), "rediss://host:port/database")?;
-    options.reach = Reach { tls, ..Reach::of(url, common)? };
-    let mut sentinel_user = None;
-    let mut sentinel_password = None;
-    let mut poll = None;
-    let mut longest = None;
-    let mut told = None;
-    url.set_options(&NAMES, |name, value| {
-        match name {
-            "prefix" => options.prefix = value.to_owned(),
-            "min_replicas" => options.min_replicas = number(name, value)?,
-            "sentinel_password" => sentinel_password = Some(Secret::new(value)),
-            "sentinel_user" => sentinel_user = Some(value.to_owned()),
-            "notify" => told = Some(switch(name, value)?),
-            "poll" => poll = Some(duration(name, value)?),
-            "poll_longest" => longest = Some(duration(name, value)?),
-            "tls_ca" => {}
-            _ => return options.reach.set(name, value),
+    options.reach = Reach::of(url, common)?;
+    if url.scheme.starts_with("rediss") {
+        options = options.with_tls(Tls::PlatformRoots);
+        if url.option("tls") == Some("off") {
+            return Err(invalid("rediss:// and tls=off contradict each other"));
         }
-        Ok(true)
-    })?;
-    options.waiting = waiting(told, poll, longest)?;
-    options.sentinel_login = sentinel_login(sentinel_user, sentinel_password)?;
+    }
+    url.set_options(&RedisOptions::definitions(), |name, value| options.set(name, value))?;
     options.check()?;
     Ok(options)
 }
@@ -77,25 +45,6 @@ fn servers(url: &EngineUrl) -> Result<RedisOptions> {
         Some(kind) => Err(invalid(format!(
             "{kind:?} is no kind of Redis: redis+sentinel:// and redis+cluster:// are known"
         ))),
-    }
-}
-
-fn sentinel_login(user: Option<String>, password: Option<Secret>) -> Result<Option<Login>> {
-    match (user, password) {
-        (None, None) => Ok(None),
-        (user, Some(password)) => Ok(Some(Login { user: user.unwrap_or_default(), password })),
-        (Some(_), None) => Err(invalid("sentinel_user has no sentinel_password")),
-    }
-}
-
-fn waiting(told: Option<bool>, poll: Option<Duration>, longest: Option<Duration>) -> Result<Waiting> {
-    match (told, poll, longest) {
-        (None | Some(true), None, None) => Ok(Waiting::Told),
-        (Some(true), ..) => Err(invalid("notify=on and poll=… contradict each other")),
-        (_, poll, longest) => {
-            let first = poll.unwrap_or(Duration::from_millis(20));
-            Ok(Waiting::Poll { first, longest: longest.unwrap_or(first) })
-        }
     }
 }
 

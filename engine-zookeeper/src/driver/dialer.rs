@@ -92,7 +92,7 @@ impl Dialer {
         }
         #[cfg(feature = "tls")]
         if let Tls::Authority(file) = self.options.tls() {
-            connector = connector.with_tls(tls(file)?);
+            connector = connector.with_tls(tls(&file)?);
         }
         Ok(connector)
     }

@@ -24,7 +24,7 @@ impl ZookeeperOptions {
             Some(login) if login.user.is_empty() => {
                 return Err(invalid("a login is a user and a password: zookeeper://user:password@host/path"));
             }
-            None if self.access == Access::Creator => {
+            None if self.acl == Access::Creator => {
                 return Err(invalid("acl=creator needs a login: zookeeper://user:password@host/path"));
             }
             _ => {}
@@ -62,12 +62,12 @@ impl ZookeeperOptions {
     }
 
     fn check_tls(&self) -> Result<()> {
-        if self.reach.tls != Tls::Off && !cfg!(feature = "tls") {
+        if self.tls() != Tls::Off && !cfg!(feature = "tls") {
             return Err(invalid(
                 "TLS is not compiled in: switch on the Cargo feature \"tls\" of ylock-engine-zookeeper, or \"zookeeper-tls\" of ylock",
             ));
         }
-        if self.reach.tls == Tls::PlatformRoots {
+        if self.tls() == Tls::PlatformRoots {
             return Err(invalid("tls=on needs tls_ca, the file with the authorities to trust"));
         }
         Ok(())

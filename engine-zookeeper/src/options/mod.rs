@@ -27,29 +27,34 @@ pub enum Access {
     Creator,
 }
 
-/// How to reach an ensemble and how to use it.
-///
-/// ZooKeeper 3.5.3 or later; 3.8.2 or later is better. Nothing is checked before [`check`](Self::check), which connecting does
-/// first.
-#[derive(Clone, Debug)]
-pub struct ZookeeperOptions {
-    hosts: Vec<Host>,
-    base: String,
-    reach: Reach,
-    access: Access,
-    session: Option<Duration>,
+ylock_core::option_words!(Access: Open = "open", Creator = "creator");
+
+ylock_core::define_options! {
+    /// How to reach an ensemble and how to use it.
+    ///
+    /// ZooKeeper 3.5.3 or later; 3.8.2 or later is better. Nothing is checked before [`check`](Self::check), which connecting does
+    /// first.
+    #[derive(Clone, Debug)]
+    pub struct ZookeeperOptions {
+        hosts: Vec<Host>,
+        base: String,
+    }
+    includes reach: Reach;
+
+    /// How long the servers keep the locks of a client that is gone. No lease is longer than five sixths of it.
+    ///
+    /// It is the timeout of the session. The servers have limits of their own, from 2 to 20 of their ticks (4 s to 40 s) unless they are
+    /// configured otherwise, and what they grant counts.
+    session / with_session: Duration or "six fifths of the lease";
+
+    /// Who may touch the nodes of this client: `open` for everybody, `creator` for who logs in as the same user.
+    acl: Access = "open";
 }
 
 impl ZookeeperOptions {
     /// Options with every default, for these servers.
     pub fn new(hosts: impl IntoIterator<Item = Host>) -> Self {
-        Self {
-            hosts: hosts.into_iter().collect(),
-            base: DEFAULT_BASE.to_owned(),
-            reach: Reach::default(),
-            access: Access::default(),
-            session: None,
-        }
+        Self::with_defaults(hosts.into_iter().collect(), DEFAULT_BASE.to_owned(), Reach::default())
     }
 
     /// The node that all locks are below, such as `/apps/ylock`; [`DEFAULT_BASE`] by default. It is made if it is missing. Clients
@@ -58,6 +63,18 @@ impl ZookeeperOptions {
     pub fn with_base(mut self, base: impl Into<String>) -> Self {
         self.base = base.into();
         self
+    }
+
+    /// Who may touch the nodes of this client, the option `acl`; everybody by default.
+    #[must_use]
+    pub fn with_access(mut self, access: Access) -> Self {
+        self.acl = access;
+        self
+    }
+
+    /// See [`with_access`](Self::with_access).
+    pub fn access(&self) -> Access {
+        self.acl
     }
 
     ylock_core::reach_options! {
@@ -69,23 +86,6 @@ impl ZookeeperOptions {
         with_tls,
         /// How long connecting may take in all; 10 s by default.
         with_connect_timeout,
-    }
-
-    /// Who may touch the nodes of this client; everybody by default.
-    #[must_use]
-    pub fn with_access(mut self, access: Access) -> Self {
-        self.access = access;
-        self
-    }
-
-    /// How long the servers keep the session, and with it all locks, of a client that is gone; six fifths of the [lease](Self::with_lease) by default.
-    ///
-    /// The servers have limits of their own, from 2 to 20 of their ticks (4 s to 40 s) unless they are configured otherwise, and what
-    /// they grant counts. No lease is longer than five sixths of it.
-    #[must_use]
-    pub fn with_session(mut self, session: Duration) -> Self {
-        self.session = Some(session);
-        self
     }
 
     /// Options from `zookeeper://user:password@host1,host2:port/path?option=value`.
@@ -108,14 +108,9 @@ impl ZookeeperOptions {
         &self.base
     }
 
-    /// See [`with_access`](Self::with_access).
-    pub fn access(&self) -> Access {
-        self.access
-    }
-
     /// The servers as the driver wants them. For messages too: it has no login in it.
     pub(crate) fn cluster(&self) -> String {
-        let scheme = if self.reach.tls == Tls::Off { "" } else { "tcp+tls://" };
+        let scheme = if self.tls() == Tls::Off { "" } else { "tcp+tls://" };
         let servers = self.hosts.iter().map(|host| format!("{scheme}{}", host.address(DEFAULT_PORT)));
         servers.collect::<Vec<_>>().join(",")
     }

@@ -1,39 +1,20 @@
 //! The options of a `zookeeper://` URL.
 
-use ylock_core::options::{Reach, Tls, duration};
+use ylock_core::options::Reach;
 use ylock_core::url::EngineUrl;
 use ylock_core::{Options, Result};
 
-use super::check::invalid;
-use super::{Access, ZookeeperOptions};
-
-/// The options that a `zookeeper://` URL may carry beside those of every engine.
-const NAMES: [&str; 6] = ["acl", "connect_timeout", "request_timeout", "session", "tls", "tls_ca"];
+use super::ZookeeperOptions;
 
 pub(super) fn read(url: &EngineUrl, common: &Options) -> Result<ZookeeperOptions> {
     let mut options = ZookeeperOptions::new(url.hosts.iter().cloned());
     if !url.path.is_empty() {
         options = options.with_base(format!("/{}", url.path.trim_end_matches('/')));
     }
-    options.reach = Reach { tls: Tls::of(url)?, ..Reach::of(url, common)? };
-    url.set_options(&NAMES, |name, value| {
-        match name {
-            "acl" => options.access = access(value)?,
-            "session" => options.session = Some(duration(name, value)?),
-            _ => return Ok(Tls::NAMES.contains(&name) || options.reach.set(name, value)?),
-        }
-        Ok(true)
-    })?;
+    options.reach = Reach::of(url, common)?;
+    url.set_options(&ZookeeperOptions::definitions(), |name, value| options.set(name, value))?;
     options.check()?;
     Ok(options)
-}
-
-fn access(value: &str) -> Result<Access> {
-    match value {
-        "open" => Ok(Access::Open),
-        "creator" => Ok(Access::Creator),
-        _ => Err(invalid(format!("option acl is open or creator, not {value:?}"))),
-    }
 }
 
 #[cfg(test)]
@@ -41,6 +22,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::options::Access;
 
     fn options(url: &str) -> Result<ZookeeperOptions> {
         let url = EngineUrl::parse(url)?;

@@ -7,9 +7,15 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::mode::Wait;
 use crate::token::MAX_HAND_OVERS;
 
+mod define;
 mod reach;
+mod value;
 
+pub use define::Definition;
 pub use reach::{Login, Reach, Tls};
+pub use value::{OptionValue, read};
+#[doc(hidden)]
+pub use value::{one_of, preset};
 
 /// Who is served first when several wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,16 +32,13 @@ pub enum Fairness {
     Unfair,
 }
 
+crate::option_words!(Fairness: Fair = "fair", Strict = "strict", Unfair = "unfair");
+
 impl FromStr for Fairness {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "fair" => Ok(Self::Fair),
-            "strict" => Ok(Self::Strict),
-            "unfair" => Ok(Self::Unfair),
-            _ => Err(invalid(format!("fairness is fair, strict or unfair, not {text:?}"))),
-        }
+        read("fairness", text)
     }
 }
 
@@ -74,26 +77,47 @@ impl Default for HandOver {
     }
 }
 
-/// How locks behave. Given to a client, and changed for some locks with [`Locks::with_options`](crate::Locks::with_options).
-///
-/// Options are layers: what they leave open comes from the layer below, which is that of the group, the client, or its URL, and at last
-/// from the defaults: a lease of 10 s, fair, with local hand-over, waiting for ever.
-///
-/// # Examples
-/// ```
-/// # use std::time::Duration;
-/// # use ylock_core::{Fairness, Options, Ylock};
-/// let ylock = Ylock::in_memory().with_options(Options::default().with_lease(Duration::from_secs(30)));
-/// let orders = ylock.locks("orders").with_options(Options::default().with_fairness(Fairness::Strict));
-/// assert_eq!(orders.options().lease(), Duration::from_secs(30));
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Options {
-    lease: Option<Duration>,
-    fairness: Option<Fairness>,
-    hand_over: Option<u32>,
-    hand_over_time: Option<Duration>,
-    wait: Option<Wait>,
+crate::define_options! {
+    /// How locks behave. Given to a client, and changed for some locks with [`Locks::with_options`](crate::Locks::with_options).
+    ///
+    /// Options are layers: what they leave open comes from the layer below, which is that of the group, the client, or its URL, and at last
+    /// from the defaults.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::time::Duration;
+    /// # use ylock_core::{Fairness, Options, Ylock};
+    /// let ylock = Ylock::in_memory().with_options(Options::default().with_lease(Duration::from_secs(30)));
+    /// let orders = ylock.locks("orders").with_options(Options::default().with_fairness(Fairness::Strict));
+    /// assert_eq!(orders.options().lease(), Duration::from_secs(30));
+    /// ```
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Options {}
+
+    /// How long the store keeps a lock whose holder does not renew it any more: 100 ms to 24 h. It is renewed three times per lease.
+    ///
+    /// A long lease survives longer pauses and store outages; a short one frees the locks of a crashed process
+    /// sooner. A waiter that gets the lock from another task of its process, or shares it with one,
+    /// has the lease of that one, which is at least as long as its own.
+    lease / with_lease: Duration or "`10s`";
+
+    /// Who is served first: `fair`, `strict` or `unfair`; see [`Fairness`].
+    fairness / with_fairness: Fairness or "`fair`";
+
+    /// How often a process may pass a lock from task to task before the store is asked again; at most 1022.
+    hand_over: u32 or "`1000`";
+
+    /// How long after the grant of the store a process may still pass the lock on.
+    hand_over_time: Duration or "`100ms`";
+
+    /// How long `read`, `write` and `run` wait before they fail with `TimedOut`.
+    wait / with_wait: Wait or "`forever`";
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self::with_defaults()
+    }
 }
 
 impl Options {
@@ -104,35 +128,10 @@ impl Options {
     /// The longest lease.
     pub const MAX_LEASE: Duration = Duration::from_secs(24 * 60 * 60);
 
-    /// How long the store keeps a lock whose holder does not renew it any more; 10 s by default.
-    ///
-    /// A long lease survives longer pauses and store outages; a short one frees the locks of a crashed process
-    /// sooner. Renewals are sent three times per lease. A waiter that gets the lock from another task of its process, or shares it with one,
-    /// has the lease of that one, which is at least as long as its own.
-    #[must_use]
-    pub fn with_lease(mut self, lease: Duration) -> Self {
-        self.lease = Some(lease);
-        self
-    }
-
-    /// Who is served first; [`Fairness::Fair`] by default.
-    #[must_use]
-    pub fn with_fairness(mut self, fairness: Fairness) -> Self {
-        self.fairness = Some(fairness);
-        self
-    }
-
-    /// How long a process may keep a lock among its own tasks.
+    /// How long a process may keep a lock among its own tasks: the options `hand_over` and `hand_over_time`.
     #[must_use]
     pub fn with_hand_over(mut self, hand_over: HandOver) -> Self {
         (self.hand_over, self.hand_over_time) = (Some(hand_over.count), Some(hand_over.time));
-        self
-    }
-
-    /// How long `read` and `write` wait before they fail with [`ErrorKind::TimedOut`]; for ever by default.
-    #[must_use]
-    pub fn with_wait(mut self, wait: Wait) -> Self {
-        self.wait = Some(wait);
         self
     }
 
@@ -191,48 +190,11 @@ impl Options {
         }
         Ok(())
     }
-
-    /// The options that every engine's URL may carry.
-    pub const NAMES: [&'static str; 5] = ["lease", "fairness", "hand_over", "hand_over_time", "wait"];
-
-    /// Takes one option of a URL. Answers whether its name is one of [`NAMES`](Self::NAMES).
-    ///
-    /// # Errors
-    /// [`ErrorKind::Config`] if the value cannot be read.
-    pub fn set(&mut self, name: &str, value: &str) -> Result<bool> {
-        match name {
-            "lease" => self.lease = Some(duration(name, value)?),
-            "fairness" => self.fairness = Some(value.parse()?),
-            "hand_over" => self.hand_over = Some(number(name, value)?),
-            "hand_over_time" => self.hand_over_time = Some(duration(name, value)?),
-            "wait" if value == "forever" => self.wait = Some(Wait::Forever),
-            "wait" => self.wait = Some(Wait::For(duration(name, value)?)),
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
 }
 
 /// See [`Options::margin`].
 pub(crate) fn margin(lease: Duration) -> Duration {
     (lease / 10).max(Duration::from_millis(100)).min(lease / 4)
-}
-
-/// Reads an option that is a duration, such as `10s` or `500ms`.
-///
-/// # Errors
-/// [`ErrorKind::Config`] that names the option.
-pub fn duration(name: &str, value: &str) -> Result<Duration> {
-    humantime::parse_duration(value)
-        .map_err(|_| invalid(format!("option {name}={value}: not a duration such as 10s or 500ms")))
-}
-
-/// Reads an option that is a whole number.
-///
-/// # Errors
-/// [`ErrorKind::Config`] that names the option.
-pub fn number<N: FromStr>(name: &str, value: &str) -> Result<N> {
-    value.parse().map_err(|_| invalid(format!("option {name}={value}: not a whole number within its limits")))
 }
 
 /// Checks the lease of a grant against how long one request of the engine may take: a renewal that gets no answer must leave time for
@@ -247,18 +209,6 @@ pub fn check_lease(lease: Duration, request_timeout: Duration) -> Result<()> {
     Err(invalid(format!(
         "a lease of {lease:?} is too short for a request timeout of {request_timeout:?}: it must be more than three times as long"
     )))
-}
-
-/// Reads an option that is `on` or `off`.
-///
-/// # Errors
-/// [`Config`](ErrorKind::Config) that names the option.
-pub fn switch(name: &str, value: &str) -> Result<bool> {
-    match value {
-        "on" => Ok(true),
-        "off" => Ok(false),
-        _ => Err(invalid(format!("option {name} is on or off, not {value:?}"))),
-    }
 }
 
 fn invalid(message: String) -> Error {
@@ -281,6 +231,21 @@ mod tests {
         assert_eq!(options.fairness(), Fairness::Strict);
         assert_eq!(options.hand_over().count(), 7);
         assert_eq!(options.wait(), Wait::For(Duration::from_secs(3)));
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_the_definition() {
+        let mut said = Options::default();
+        for option in Options::definitions() {
+            assert!(said.set(option.name, option.default.trim_matches('`')).unwrap(), "{option:?}");
+        }
+        let open = Options::default();
+        assert_eq!(
+            (said.lease(), said.fairness(), said.wait()),
+            (open.lease(), open.fairness(), open.wait())
+        );
+        assert_eq!(said.hand_over(), open.hand_over());
+        assert_eq!(said.over(&open), said, "each was said");
     }
 
     #[test]

@@ -3,28 +3,32 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Options, duration, invalid, switch};
+use super::{Options, invalid};
 use crate::error::Result;
 use crate::url::{EngineUrl, Secret};
 
-/// How the servers of a store are reached. An engine keeps it beside its own options, and lets
-/// [`reach_options!`](crate::reach_options) write the methods that set it.
-#[derive(Clone, Debug)]
-#[allow(
-    clippy::exhaustive_structs,
-    reason = "a part of the options of engines, which are made by their own methods"
-)]
-pub struct Reach {
-    /// The lease of the client, from which the default request timeout comes.
-    pub lease: Duration,
-    /// How long one request may take before its outcome counts as unknown, where somebody said it.
-    pub request_timeout: Option<Duration>,
+crate::define_options! {
+    /// How the servers of a store are reached. An engine keeps it beside its own options, and lets
+    /// [`reach_options!`](crate::reach_options) write the methods that set it.
+    #[derive(Clone, Debug)]
+    pub struct Reach {
+        /// The lease of the client, from which the default request timeout comes.
+        pub lease: Duration,
+        /// Whom to log in as.
+        pub login: Option<Login>,
+    }
+
+    /// How long one request may take before its outcome counts as unknown; less than a third of the lease, also of the leases in `Options`.
+    request_timeout / with_request_timeout: Duration or "a fifth of the lease, at most `2s`";
+
     /// How long connecting may take.
-    pub connect_timeout: Duration,
-    /// Whom to log in as.
-    pub login: Option<Login>,
-    /// Whether and whom to trust with TLS.
-    pub tls: Tls,
+    connect_timeout / with_connect_timeout: Duration = "10s";
+
+    /// Whether connections are encrypted. With `on` the authorities that the operating system trusts vouch for the servers.
+    tls: bool = "off";
+
+    /// With TLS: a PEM file of the only authorities to trust.
+    tls_ca: PathBuf or "";
 }
 
 /// Whom to log in as.
@@ -52,39 +56,37 @@ pub enum Tls {
 
 impl Default for Reach {
     fn default() -> Self {
-        Self {
-            lease: Options::default().lease(),
-            request_timeout: None,
-            connect_timeout: Duration::from_secs(10),
-            login: None,
-            tls: Tls::Off,
-        }
+        Self::with_defaults(Options::DEFAULT_LEASE, None)
     }
 }
 
 impl Reach {
-    /// The options of a URL that [`set`](Self::set) reads.
-    pub const NAMES: [&'static str; 2] = ["connect_timeout", "request_timeout"];
-
     /// With the login of a URL, and the lease that it gave for every engine.
     ///
     /// # Errors
     /// [`Config`](crate::ErrorKind::Config) for a user without a password.
     pub fn of(url: &EngineUrl, common: &Options) -> Result<Self> {
-        Ok(Self { lease: common.lease(), login: Login::of(url)?, ..Self::default() })
+        Ok(Self::with_defaults(common.lease(), Login::of(url)?))
     }
 
-    /// Takes one option of a URL. Answers whether its name is one of [`NAMES`](Self::NAMES).
-    ///
-    /// # Errors
-    /// [`Config`](crate::ErrorKind::Config) if the value cannot be read.
-    pub fn set(&mut self, name: &str, value: &str) -> Result<bool> {
-        match name {
-            "connect_timeout" => self.connect_timeout = duration(name, value)?,
-            "request_timeout" => self.request_timeout = Some(duration(name, value)?),
-            _ => return Ok(false),
+    /// Whether and whom to trust with TLS: the options `tls` and `tls_ca`.
+    #[must_use]
+    pub fn with_tls(mut self, tls: Tls) -> Self {
+        self.tls = tls != Tls::Off;
+        self.tls_ca = match tls {
+            Tls::Authority(file) => Some(file),
+            Tls::Off | Tls::PlatformRoots => None,
+        };
+        self
+    }
+
+    /// See [`with_tls`](Self::with_tls).
+    pub fn tls(&self) -> Tls {
+        match &self.tls_ca {
+            _ if !self.tls => Tls::Off,
+            None => Tls::PlatformRoots,
+            Some(file) => Tls::Authority(file.clone()),
         }
-        Ok(true)
     }
 
     /// How long one request may take: if nobody said it, a fifth of the lease, at most two seconds.
@@ -93,11 +95,14 @@ impl Reach {
     }
 
     /// Checks the timeouts against the longest lease that grants will have: a renewal that gets no answer must leave time for
-    /// another one.
+    /// another one. Checks too that nobody takes a connection for encrypted that is not: an authority needs TLS.
     ///
     /// # Errors
     /// [`Config`](crate::ErrorKind::Config) that says what is too long or too short.
     pub fn check(&self, lease: Duration) -> Result<()> {
+        if self.tls_ca.is_some() && !self.tls {
+            return Err(invalid("tls_ca needs TLS: tls=on".to_owned()));
+        }
         let request_timeout = self.request_timeout();
         if request_timeout.is_zero() || self.connect_timeout.is_zero() {
             return Err(invalid("request_timeout and connect_timeout must be longer than zero".to_owned()));
@@ -127,33 +132,6 @@ impl Login {
     }
 }
 
-impl Tls {
-    /// The options of a URL that [`of`](Self::of) reads.
-    pub const NAMES: [&'static str; 2] = ["tls", "tls_ca"];
-
-    /// What `tls` and `tls_ca` of a URL say.
-    ///
-    /// # Errors
-    /// [`Config`](crate::ErrorKind::Config) for an authority without TLS, and for what is neither on nor off.
-    pub fn of(url: &EngineUrl) -> Result<Self> {
-        let on = url.option("tls").map_or(Ok(false), |value| switch("tls", value))?;
-        Self::when(on, url.option("tls_ca"), "tls=on")
-    }
-
-    /// With an authority, if there is one. `how`: how the URL would have said that TLS is wanted.
-    ///
-    /// # Errors
-    /// [`Config`](crate::ErrorKind::Config) for an authority without TLS: somebody took the connection for encrypted.
-    pub fn when(on: bool, authority: Option<&str>, how: &str) -> Result<Self> {
-        match (on, authority) {
-            (false, None) => Ok(Self::Off),
-            (true, None) => Ok(Self::PlatformRoots),
-            (true, Some(file)) => Ok(Self::Authority(file.into())),
-            (false, Some(_)) => Err(invalid(format!("tls_ca needs TLS: {how}"))),
-        }
-    }
-}
-
 /// Writes the methods of an engine's options that set and tell its [`Reach`], in the field of this name. What the engine has to say
 /// about them stands before each.
 #[macro_export]
@@ -174,7 +152,7 @@ macro_rules! reach_options {
         $(#[$tls])*
         #[must_use]
         pub fn with_tls(mut self, tls: $crate::options::Tls) -> Self {
-            self.$reach.tls = tls;
+            self.$reach = self.$reach.with_tls(tls);
             self
         }
 
@@ -190,14 +168,14 @@ macro_rules! reach_options {
         /// Less than a third of the lease: a renewal that gets no answer must leave time for another one.
         #[must_use]
         pub fn with_request_timeout(mut self, timeout: ::std::time::Duration) -> Self {
-            self.$reach.request_timeout = Some(timeout);
+            self.$reach = self.$reach.with_request_timeout(timeout);
             self
         }
 
         $(#[$connect])*
         #[must_use]
         pub fn with_connect_timeout(mut self, timeout: ::std::time::Duration) -> Self {
-            self.$reach.connect_timeout = timeout;
+            self.$reach = self.$reach.with_connect_timeout(timeout);
             self
         }
 
@@ -213,15 +191,15 @@ macro_rules! reach_options {
 
         /// See [`with_connect_timeout`](Self::with_connect_timeout).
         pub fn connect_timeout(&self) -> ::std::time::Duration {
-            self.$reach.connect_timeout
+            self.$reach.connect_timeout()
         }
 
         pub(crate) fn login(&self) -> Option<&$crate::options::Login> {
             self.$reach.login.as_ref()
         }
 
-        pub(crate) fn tls(&self) -> &$crate::options::Tls {
-            &self.$reach.tls
+        pub(crate) fn tls(&self) -> $crate::options::Tls {
+            self.$reach.tls()
         }
     };
 }
@@ -246,7 +224,11 @@ mod tests {
 
     #[test]
     fn an_authority_is_only_named_with_tls() {
-        let tls = |text| Tls::of(&url(text));
+        let tls = |text| {
+            let (url, mut reach) = (url(text), Reach::default());
+            url.set_options(&Reach::definitions(), |name, value| reach.set(name, value))?;
+            reach.check(reach.lease).map(|()| reach.tls())
+        };
         assert_eq!(tls("x://h").unwrap(), Tls::Off);
         assert_eq!(tls("x://h?tls=on").unwrap(), Tls::PlatformRoots);
         assert_eq!(tls("x://h?tls=on&tls_ca=/ca").unwrap(), Tls::Authority("/ca".into()));
@@ -254,6 +236,13 @@ mod tests {
             assert!(tls(wrong).unwrap_err().to_string().contains("tls=on"));
         }
         assert!(tls("x://h?tls=yes").unwrap_err().to_string().contains("on or off"));
+    }
+
+    #[test]
+    fn what_code_says_of_tls_is_read_back() {
+        for tls in [Tls::Off, Tls::PlatformRoots, Tls::Authority("/ca".into())] {
+            assert_eq!(Reach::default().with_tls(tls.clone()).tls(), tls);
+        }
     }
 
     #[test]

@@ -72,7 +72,7 @@ fn refused(error: &ConnectionSetupRequestErrorKind, options: &CassandraOptions) 
         ConnectionSetupRequestErrorKind::MissingAuthentication => {
             (ErrorKind::Config, "the cluster demands a login: cassandra://user:password@…".to_owned())
         }
-        ConnectionSetupRequestErrorKind::BrokenConnection(_) if *options.tls() == Tls::Off => {
+        ConnectionSetupRequestErrorKind::BrokenConnection(_) if options.tls() == Tls::Off => {
             unreachable("it hung up; perhaps it demands tls=on", options)
         }
         _ => unreachable("the node did not let this client in", options),

@@ -1,6 +1,9 @@
 use std::time::Duration;
 
+use ylock_core::ErrorKind;
+
 use super::*;
+use crate::options::{Clock, Consistency, Protocol, SchemaMode, Tls};
 
 fn parse(text: &str) -> Result<CassandraOptions> {
     let url = EngineUrl::parse(text)?;
@@ -37,7 +40,7 @@ fn every_known_name_is_read() {
     assert_eq!(options.replication(), 5);
     assert_eq!(options.request_timeout(), Duration::from_millis(700));
     assert_eq!(options.schema(), SchemaMode::Create);
-    assert_eq!(options.tls(), &Tls::Authority("/ca".into()));
+    assert_eq!(options.tls(), Tls::Authority("/ca".into()));
     assert_eq!(options.token_ttl(), Duration::from_secs(3600));
 }
 
