@@ -35,6 +35,8 @@ mod meter;
 mod mode;
 mod name;
 mod owner;
+#[cfg(feature = "serde")]
+mod serialization;
 mod token;
 
 pub use client::Ylock;

@@ -208,7 +208,7 @@ fn wrong(message: &str) -> Error {
 }
 
 /// The error for an option that nobody knows; names the nearest of `known`.
-fn unknown_option(name: &str, known: &[&str]) -> Error {
+pub(crate) fn unknown_option(name: &str, known: &[&str]) -> Error {
     let mut message = format!("unknown option {name:?}");
     let near = known
         .iter()

@@ -9,10 +9,14 @@ use crate::token::MAX_HAND_OVERS;
 
 mod define;
 mod reach;
+#[cfg(feature = "serde")]
+mod serialization;
 mod value;
 
 pub use define::Definition;
 pub use reach::{Login, Reach, Tls};
+#[cfg(feature = "serde")]
+pub use serialization::Scalar;
 pub use value::{OptionValue, read};
 #[doc(hidden)]
 pub use value::{one_of, preset};
