@@ -7,7 +7,8 @@ use ylock_core::url::{EngineUrl, Host};
 use ylock_core::{Options, Result};
 
 mod check;
-mod url;
+#[cfg(test)]
+mod tests;
 mod values;
 
 pub use values::{Clock, Consistency, Protocol, SchemaMode};
@@ -19,7 +20,9 @@ pub const DEFAULT_PORT: u16 = 9042;
 ylock_core::define_options! {
     /// How to reach a cluster and how to use it.
     ///
-    /// Apache Cassandra 4.0 or later. Nothing is checked before [`check`](Self::check), which connecting does first.
+    /// Apache Cassandra 4.0 or later. Nothing is checked before [`check`](Self::check), which connecting does first. The
+    /// [connect timeout](Self::with_connect_timeout) is for reaching the first node, and again for checking the schema after it. With
+    /// [TLS](Self::with_tls) the certificate of a node must name its IP address.
     #[derive(Clone, Debug)]
     pub struct CassandraOptions {
         hosts: Vec<Host>,
@@ -83,17 +86,6 @@ impl CassandraOptions {
         self
     }
 
-    ylock_core::reach_options! {
-        reach:
-        /// Logs in with a name and a password.
-        with_login,
-        /// Whether and whom to trust with TLS; off by default. A node's certificate must name its IP address.
-        with_tls,
-        /// How long reaching the first node may take in all, and how long checking the schema may take after it; 10 s by
-        /// default.
-        with_connect_timeout,
-    }
-
     /// Options from `cassandra://user:password@host1,host2:port/keyspace?option=value`.
     ///
     /// `ylock_options` are those that the same URL gave for every engine; their lease bounds the request timeout.
@@ -101,7 +93,9 @@ impl CassandraOptions {
     /// # Errors
     /// [`Config`](ylock_core::ErrorKind::Config) that names what is missing, unknown or wrong.
     pub fn from_url(url: &EngineUrl, ylock_options: &Options) -> Result<Self> {
-        url::read(url, ylock_options).map_err(|error| error.with_engine(crate::NAME))
+        let mut options = Self::new(&url.path);
+        options.hosts.clone_from(&url.hosts);
+        options.read(url, ylock_options).map_err(|error| error.with_engine(crate::NAME))
     }
     /// The keyspace.
     pub fn keyspace(&self) -> &str {

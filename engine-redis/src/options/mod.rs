@@ -40,7 +40,8 @@ pub enum Waiting {
 ylock_core::define_options! {
     /// How to reach the servers and how to use them.
     ///
-    /// Redis 7.0 or later, or Valkey. Nothing is checked before [`check`](Self::check), which connecting does first.
+    /// Redis 7.0 or later, or Valkey. Nothing is checked before [`check`](Self::check), which connecting does first. The
+    /// [connect timeout](Self::with_connect_timeout) is for reaching one server.
     #[derive(Clone, Debug)]
     pub struct RedisOptions {
         addresses: Vec<Address>,
@@ -110,16 +111,6 @@ impl RedisOptions {
         self
     }
 
-    ylock_core::reach_options! {
-        reach:
-        /// Logs in with a name and a password. An empty name is the server's default user.
-        with_login,
-        /// Whether and whom to trust with TLS; off by default. Needs the feature `tls` of this crate.
-        with_tls,
-        /// How long connecting to one server may take; 10 s by default.
-        with_connect_timeout,
-    }
-
     /// Logs in to the Sentinels; without this nobody does. An empty name is the default user.
     #[must_use]
     pub fn with_sentinel_login(mut self, user: impl Into<String>, password: Secret) -> Self {
@@ -146,7 +137,9 @@ impl RedisOptions {
     /// # Errors
     /// [`Config`](ylock_core::ErrorKind::Config) that names what is missing, unknown or wrong.
     pub fn from_url(url: &ylock_core::url::EngineUrl, ylock_options: &ylock_core::Options) -> Result<Self> {
-        url::read(url, ylock_options).map_err(|error| error.with_engine(crate::NAME))
+        url::place(url)
+            .and_then(|options| options.read(url, ylock_options))
+            .map_err(|error| error.with_engine(crate::NAME))
     }
 
     /// See [`with_waiting`](Self::with_waiting).

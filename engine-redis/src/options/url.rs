@@ -1,24 +1,21 @@
-//! The options of a `redis://`, `redis+sentinel://` or `redis+cluster://` URL, each also with `rediss`.
+//! Where a `redis://`, `redis+sentinel://` or `redis+cluster://` URL says that the servers are, each also with `rediss`.
 
-use ylock_core::options::{Reach, Tls};
+use ylock_core::Result;
+use ylock_core::options::Tls;
 use ylock_core::url::{EngineUrl, Host};
-use ylock_core::{Options, Result};
 
 use super::check::invalid;
 use super::{DEFAULT_PORT, DEFAULT_SENTINEL_PORT, RedisOptions};
 
-pub(super) fn read(url: &EngineUrl, common: &Options) -> Result<RedisOptions> {
-    let mut options = servers(url)?;
-    options.reach = Reach::of(url, common)?;
-    if url.scheme.starts_with("rediss") {
-        options = options.with_tls(Tls::PlatformRoots);
-        if url.option("tls") == Some("off") {
-            return Err(invalid("rediss:// and tls=off contradict each other"));
-        }
+pub(super) fn place(url: &EngineUrl) -> Result<RedisOptions> {
+    let options = servers(url)?;
+    if !url.scheme.starts_with("rediss") {
+        return Ok(options);
     }
-    url.set_options(&RedisOptions::definitions(), |name, value| options.set(name, value))?;
-    options.check()?;
-    Ok(options)
+    match url.option("tls") {
+        Some("off") => Err(invalid("rediss:// and tls=off contradict each other")),
+        _ => Ok(options.with_tls(Tls::PlatformRoots)),
+    }
 }
 
 fn servers(url: &EngineUrl) -> Result<RedisOptions> {

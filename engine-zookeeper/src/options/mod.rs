@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use ylock_core::Result;
 use ylock_core::options::Reach;
-use ylock_core::url::Host;
+use ylock_core::url::{EngineUrl, Host};
+use ylock_core::{Options, Result};
 
 mod check;
-mod url;
+#[cfg(test)]
+mod tests;
 
 pub use ylock_core::options::Tls;
 
@@ -33,7 +34,8 @@ ylock_core::define_options! {
     /// How to reach an ensemble and how to use it.
     ///
     /// ZooKeeper 3.5.3 or later; 3.8.2 or later is better. Nothing is checked before [`check`](Self::check), which connecting does
-    /// first.
+    /// first. The driver logs in with the scheme `digest`, and trusts only who is named: there is no
+    /// [`PlatformRoots`](Tls::PlatformRoots). The [connect timeout](Self::with_connect_timeout) is for getting a session.
     #[derive(Clone, Debug)]
     pub struct ZookeeperOptions {
         hosts: Vec<Host>,
@@ -77,25 +79,18 @@ impl ZookeeperOptions {
         self.acl
     }
 
-    ylock_core::reach_options! {
-        reach:
-        /// Logs in with the scheme `digest`.
-        with_login,
-        /// Whether and whom to trust with TLS; off by default. Needs the feature `tls` of this crate. There is no
-        /// [`PlatformRoots`](Tls::PlatformRoots): the driver trusts only who is named.
-        with_tls,
-        /// How long connecting may take in all; 10 s by default.
-        with_connect_timeout,
-    }
-
     /// Options from `zookeeper://user:password@host1,host2:port/path?option=value`.
     ///
     /// `ylock_options` are those that the same URL gave for every engine.
     ///
     /// # Errors
     /// [`Config`](ylock_core::ErrorKind::Config) that names what is missing, unknown or wrong.
-    pub fn from_url(url: &ylock_core::url::EngineUrl, ylock_options: &ylock_core::Options) -> Result<Self> {
-        url::read(url, ylock_options).map_err(|error| error.with_engine(crate::NAME))
+    pub fn from_url(url: &EngineUrl, ylock_options: &Options) -> Result<Self> {
+        let mut options = Self::new(url.hosts.iter().cloned());
+        if !url.path.is_empty() {
+            options.base = format!("/{}", url.path.trim_end_matches('/'));
+        }
+        options.read(url, ylock_options).map_err(|error| error.with_engine(crate::NAME))
     }
 
     /// See [`with_session`](Self::with_session).

@@ -46,7 +46,8 @@ impl Definition {
 /// `/ with_name` there are neither builder method nor getter: they are written by hand where one value has several names. A default has to
 /// be readable as [`OptionValue`](crate::options::OptionValue).
 ///
-/// `includes part;` adds the options of a field that was defined so itself.
+/// An engine over a network says `includes reach: Reach;`. That adds the options of [`Reach`](crate::options::Reach) and its methods, and a
+/// private `read(self, url, common)` for its `from_url`, which ends with the engine's own `check`.
 #[macro_export]
 macro_rules! define_options {
     (
@@ -103,6 +104,8 @@ macro_rules! define_options {
                     $($name: $crate::define_options!(@default $(= $default)? $(or $without)?),)*
                 }
             }
+
+            $($crate::reach_methods!($part);)?
 
             $($crate::define_options!(
                 @methods [$($doc)+] $name $($with)?: $Type $(= $default)? $(or $without)?

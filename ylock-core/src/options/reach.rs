@@ -8,8 +8,7 @@ use crate::error::Result;
 use crate::url::{EngineUrl, Secret};
 
 crate::define_options! {
-    /// How the servers of a store are reached. An engine keeps it beside its own options, and lets
-    /// [`reach_options!`](crate::reach_options) write the methods that set it.
+    /// How the servers of a store are reached. An engine includes it in its own options; see [`define_options!`](crate::define_options).
     #[derive(Clone, Debug)]
     pub struct Reach {
         /// The lease of the client, from which the default request timeout comes.
@@ -65,8 +64,8 @@ impl Reach {
     ///
     /// # Errors
     /// [`Config`](crate::ErrorKind::Config) for a user without a password.
-    pub fn of(url: &EngineUrl, common: &Options) -> Result<Self> {
-        Ok(Self::with_defaults(common.lease(), Login::of(url)?))
+    pub fn with_url(self, url: &EngineUrl, common: &Options) -> Result<Self> {
+        Ok(Self { lease: common.lease(), login: Login::of(url)?, ..self })
     }
 
     /// Whether and whom to trust with TLS: the options `tls` and `tls_ca`.
@@ -132,24 +131,19 @@ impl Login {
     }
 }
 
-/// Writes the methods of an engine's options that set and tell its [`Reach`], in the field of this name. What the engine has to say
-/// about them stands before each.
+/// Writes what the options of an engine have of the [`Reach`] in their field of this name.
+#[doc(hidden)]
 #[macro_export]
-macro_rules! reach_options {
-    (
-        $reach:ident:
-        $(#[$login:meta])* with_login,
-        $(#[$tls:meta])* with_tls,
-        $(#[$connect:meta])* with_connect_timeout $(,)?
-    ) => {
-        $(#[$login])*
+macro_rules! reach_methods {
+    ($reach:ident) => {
+        /// Logs in with a name and a password. An empty name is the user without a name, where a store has one.
         #[must_use]
         pub fn with_login(mut self, user: impl Into<String>, password: $crate::url::Secret) -> Self {
             self.$reach.login = Some($crate::options::Login { user: user.into(), password });
             self
         }
 
-        $(#[$tls])*
+        /// Whether and whom to trust with TLS; off by default. The options `tls` and `tls_ca`.
         #[must_use]
         pub fn with_tls(mut self, tls: $crate::options::Tls) -> Self {
             self.$reach = self.$reach.with_tls(tls);
@@ -172,7 +166,7 @@ macro_rules! reach_options {
             self
         }
 
-        $(#[$connect])*
+        /// How long connecting may take; 10 s by default.
         #[must_use]
         pub fn with_connect_timeout(mut self, timeout: ::std::time::Duration) -> Self {
             self.$reach = self.$reach.with_connect_timeout(timeout);
@@ -201,6 +195,14 @@ macro_rules! reach_options {
         pub(crate) fn tls(&self) -> $crate::options::Tls {
             self.$reach.tls()
         }
+
+        /// These options, changed by what a URL says after its path, if they can be had.
+        fn read(mut self, url: &$crate::url::EngineUrl, common: &$crate::Options) -> $crate::Result<Self> {
+            self.$reach = self.$reach.with_url(url, common)?;
+            url.set_options(&Self::definitions(), |name, value| self.set(name, value))?;
+            self.check()?;
+            Ok(self)
+        }
     };
 }
 
@@ -214,7 +216,8 @@ mod tests {
 
     #[test]
     fn a_login_is_a_user_and_a_password() {
-        let login = |text| Reach::of(&url(text), &Options::default()).map(|reach| reach.login);
+        let login =
+            |text| Reach::default().with_url(&url(text), &Options::default()).map(|reach| reach.login);
         assert_eq!(login("x://h").unwrap(), None);
         let known = login("x://:secret@h").unwrap().unwrap();
         assert_eq!((known.user.as_str(), known.password.reveal()), ("", "secret"));

@@ -1,9 +1,10 @@
+//! What URLs say, and what they cannot say.
+
 use std::time::Duration;
 
 use ylock_core::ErrorKind;
 
 use super::*;
-use crate::options::{Clock, Consistency, Protocol, SchemaMode, Tls};
 
 fn parse(text: &str) -> Result<CassandraOptions> {
     let url = EngineUrl::parse(text)?;
