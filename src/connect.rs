@@ -4,6 +4,8 @@ use ylock_core::options;
 use ylock_core::url::EngineUrl;
 use ylock_core::{Error, ErrorKind, Options, Result, Ylock};
 
+use crate::config::Config;
+
 /// The engines that are compiled in, by their URL schemes.
 const ENGINES: [(&str, bool); 4] = [
     ("memory", true),
@@ -57,34 +59,93 @@ pub async fn connect(url: &str) -> Result<Ylock> {
 /// let ylock = ylock::connect_to(url).await?;
 /// # ylock.close().await; Ok(()) }
 /// ```
-pub async fn connect_to(mut url: EngineUrl) -> Result<Ylock> {
-    let measured = take_metrics(&mut url)?;
-    let options = common_options(&url)?;
-    // In boxes: with every engine compiled in, a future that contains one of each is too deep for the compiler's default limits.
-    let client = match engine_of(&url.scheme) {
-        "memory" => in_memory(&url)?,
-        #[cfg(feature = "cassandra")]
-        "cassandra" => {
-            use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
-            let options = CassandraOptions::from_url(&url, &options)?;
-            Ylock::new(Box::pin(CassandraEngine::connect(&options)).await?)
-        }
-        #[cfg(feature = "redis")]
-        "redis" | "rediss" => {
-            use ylock_engine_redis::{RedisEngine, RedisOptions};
-            let options = RedisOptions::from_url(&url, &options)?;
-            Ylock::new(Box::pin(RedisEngine::connect(&options)).await?)
-        }
-        #[cfg(feature = "zookeeper")]
-        "zookeeper" => {
-            use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
-            let options = ZookeeperOptions::from_url(&url, &options)?;
-            Ylock::new(Box::pin(ZookeeperEngine::connect(&options)).await?)
-        }
-        _ => return Err(no_such_engine(&url.scheme)),
-    };
-    let client = client.with_options(options);
+pub async fn connect_to(url: EngineUrl) -> Result<Ylock> {
+    let Read { engine, options, measured } = Read::of(url)?;
+    let client = engine.connect().await?.with_options(options);
     if measured { with_metrics(&client) } else { Ok(client) }
+}
+
+/// Connects to the store that a configuration names.
+///
+/// # Errors
+/// As [`connect`].
+pub async fn connect_with(config: &Config) -> Result<Ylock> {
+    connect_to(config.to_url()).await
+}
+
+/// Checks everything of a URL that can be told without the store.
+pub(crate) fn check(url: EngineUrl) -> Result<()> {
+    Read::of(url).map(|_| ())
+}
+
+/// What a URL says.
+struct Read {
+    engine: Engine,
+    options: Options,
+    measured: bool,
+}
+
+impl Read {
+    fn of(mut url: EngineUrl) -> Result<Self> {
+        let measured = take_metrics(&mut url)?;
+        let options = common_options(&url)?;
+        Ok(Self { engine: Engine::of(&url, &options)?, options, measured })
+    }
+}
+
+/// The engine that a URL names, with its options. In boxes: they differ much in size.
+enum Engine {
+    Memory,
+    #[cfg(feature = "cassandra")]
+    Cassandra(Box<ylock_engine_cassandra::CassandraOptions>),
+    #[cfg(feature = "redis")]
+    Redis(Box<ylock_engine_redis::RedisOptions>),
+    #[cfg(feature = "zookeeper")]
+    Zookeeper(Box<ylock_engine_zookeeper::ZookeeperOptions>),
+}
+
+impl Engine {
+    #[cfg_attr(
+        not(any(feature = "cassandra", feature = "redis", feature = "zookeeper")),
+        expect(unused_variables, reason = "the in-memory engine has no options of its own")
+    )]
+    fn of(url: &EngineUrl, options: &Options) -> Result<Self> {
+        match engine_of(&url.scheme) {
+            "memory" => in_memory(url),
+            #[cfg(feature = "cassandra")]
+            "cassandra" => ylock_engine_cassandra::CassandraOptions::from_url(url, options)
+                .map(Box::new)
+                .map(Self::Cassandra),
+            #[cfg(feature = "redis")]
+            "redis" | "rediss" => {
+                ylock_engine_redis::RedisOptions::from_url(url, options).map(Box::new).map(Self::Redis)
+            }
+            #[cfg(feature = "zookeeper")]
+            "zookeeper" => ylock_engine_zookeeper::ZookeeperOptions::from_url(url, options)
+                .map(Box::new)
+                .map(Self::Zookeeper),
+            _ => Err(no_such_engine(&url.scheme)),
+        }
+    }
+
+    /// In boxes: with every engine compiled in, a future that contains one of each is too deep for the compiler's default limits.
+    async fn connect(self) -> Result<Ylock> {
+        Ok(match self {
+            Self::Memory => Ylock::in_memory(),
+            #[cfg(feature = "cassandra")]
+            Self::Cassandra(options) => {
+                Ylock::new(Box::pin(ylock_engine_cassandra::CassandraEngine::connect(&options)).await?)
+            }
+            #[cfg(feature = "redis")]
+            Self::Redis(options) => {
+                Ylock::new(Box::pin(ylock_engine_redis::RedisEngine::connect(&options)).await?)
+            }
+            #[cfg(feature = "zookeeper")]
+            Self::Zookeeper(options) => {
+                Ylock::new(Box::pin(ylock_engine_zookeeper::ZookeeperEngine::connect(&options)).await?)
+            }
+        })
+    }
 }
 
 /// Whether the locks are to be measured. That is no option of an engine, so none is told of it.
@@ -125,14 +186,14 @@ fn common_options(url: &EngineUrl) -> Result<Options> {
     Ok(options)
 }
 
-fn in_memory(url: &EngineUrl) -> Result<Ylock> {
+fn in_memory(url: &EngineUrl) -> Result<Engine> {
     if url.user.is_some() || !url.hosts.is_empty() || !url.path.is_empty() {
         return Err(wrong(
             "memory:// has no user, host or path: it is a new, empty store inside this process",
         ));
     }
     url.set_options(&[], |_, _| Ok(false)).map_err(|error| error.with_engine("memory"))?;
-    Ok(Ylock::in_memory())
+    Ok(Engine::Memory)
 }
 
 fn no_such_engine(scheme: &str) -> Error {

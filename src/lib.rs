@@ -1,8 +1,10 @@
 #![doc = include_str!("../README.md")]
 
+mod config;
 mod connect;
 
-pub use connect::{connect, connect_to};
+pub use config::Config;
+pub use connect::{connect, connect_to, connect_with};
 
 // What a program holds.
 pub use ylock_core::{Guard, Lease, Lock, Locks, Unlocked, Ylock};

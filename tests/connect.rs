@@ -98,6 +98,11 @@ async fn urls_of_several_redis_servers_say_what_is_missing_or_too_much() {
         ("redis+sentinel://here/users?sentinel_user=me", "sentinel_user has no sentinel_password"),
         ("redis+cluster://here,there/1", "a cluster has one database"),
         ("redis+cluster://here?sentinel_password=x", "but no Sentinels"),
+        ("rediss://here?tls=off", "rediss:// and tls=off contradict each other"),
+        ("redis://here?tls_ca=x", "tls_ca needs TLS: tls=on"),
+        ("redis://here?notify=on&poll=1s", "notify=on and poll=… contradict each other"),
+        ("redis://here?poll=2s&poll_longest=1s", "poll is 2s and poll_longest 1s"),
+        ("redis://here?min_replicas=all", "option min_replicas=all: not a whole number"),
     ] {
         let complaint = complaint(url).await;
         assert!(complaint.contains(part), "{url}: {complaint}");

@@ -47,7 +47,7 @@ impl Host {
 }
 
 /// `scheme://user:password@host1,host2:port/path?option=value`, as stores with several hosts need it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct EngineUrl {
     /// The engine.
     pub scheme: String,
@@ -93,10 +93,19 @@ impl EngineUrl {
         })
     }
 
-    /// The same URL with a password that is kept elsewhere, such as in the environment or a file.
+    /// The same URL with a password that is kept elsewhere, such as in the environment or a file. If the URL names no user, it is the one
+    /// without a name: a password that nobody uses would be a connection without a login.
     #[must_use]
     pub fn with_password(self, password: Secret) -> Self {
-        Self { password: Some(password), ..self }
+        Self { user: self.user.or_else(|| Some(String::new())), password: Some(password), ..self }
+    }
+
+    /// The same URL with this option, instead of what it said of it before.
+    #[must_use]
+    pub fn with_option(mut self, name: &str, value: &str) -> Self {
+        self.options.retain(|(known, _)| known != name);
+        self.options.push((name.to_owned(), value.to_owned()));
+        self
     }
 
     /// The value of an option, if it is given.
@@ -121,6 +130,24 @@ impl EngineUrl {
             }
         }
         Ok(())
+    }
+}
+
+/// An option may be a password too.
+impl fmt::Debug for EngineUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |(name, value): &(String, String)| match name.contains("password") {
+            true => format!("{name}=***"),
+            false => format!("{name}={value}"),
+        };
+        f.debug_struct("EngineUrl")
+            .field("scheme", &self.scheme)
+            .field("user", &self.user)
+            .field("password", &self.password)
+            .field("hosts", &self.hosts)
+            .field("path", &self.path)
+            .field("options", &self.options.iter().map(shown).collect::<Vec<_>>())
+            .finish()
     }
 }
 
@@ -242,10 +269,24 @@ mod tests {
 
     #[test]
     fn no_secret_is_shown() {
-        let url = EngineUrl::parse("redis://u:hunter2@h").unwrap();
-        assert!(!format!("{url:?}").contains("hunter2"));
+        for url in ["redis://u:hunter2@h", "redis+sentinel://h/s?sentinel_password=hunter2"] {
+            let url = EngineUrl::parse(url).unwrap();
+            assert!(!format!("{url:?}").contains("hunter2"));
+        }
         let error = EngineUrl::parse("redis://u:hunter2@h:notaport").unwrap_err();
         assert!(!error.to_string().contains("hunter2"), "{error}");
+    }
+
+    #[test]
+    fn what_is_kept_elsewhere_takes_the_place_of_what_the_url_says() {
+        let url = EngineUrl::parse("redis://h?lease=1s&wait=1s").unwrap().with_option("lease", "2s");
+        assert_eq!((url.option("lease"), url.options.len()), (Some("2s"), 2));
+        let url = url.with_password(Secret::new("x"));
+        assert_eq!(url.user.as_deref(), Some(""), "a password without a user would be used by nobody");
+        assert_eq!(
+            EngineUrl::parse("x://me@h").unwrap().with_password(Secret::new("x")).user.as_deref(),
+            Some("me")
+        );
     }
 
     #[test]
