@@ -2,7 +2,7 @@
 
 use ylock_core::options;
 use ylock_core::url::EngineUrl;
-use ylock_core::{Error, ErrorKind, Options, Result, Ylock};
+use ylock_core::{ClientName, Error, ErrorKind, Options, Result, Ylock};
 
 use crate::config::Config;
 
@@ -27,7 +27,8 @@ const FEATURES: [(&str, &str); 4] =
 /// - `zookeeper://user:password@host1,host2:port/path`, with the Cargo feature `zookeeper`.
 ///
 /// The options `lease`, `fairness`, `hand_over`, `hand_over_time` and `wait` may follow after `?` with every engine; they
-/// become the [`Options`] of the client. With `metrics=on` and the Cargo feature `metrics` the client is measured by `MetricsLayer`. An engine has options of its own beside them. Letters that have a meaning
+/// become the [`Options`] of the client. With `metrics=on` and the Cargo feature `metrics` the client is
+/// measured by `MetricsLayer`; `client` [names](Ylock::with_name) it. An engine has options of its own beside them. Letters that have a meaning
 /// in a URL, as `@` in a password, are written with a percent sign.
 ///
 /// # Errors
@@ -60,8 +61,8 @@ pub async fn connect(url: &str) -> Result<Ylock> {
 /// # ylock.close().await; Ok(()) }
 /// ```
 pub async fn connect_to(url: EngineUrl) -> Result<Ylock> {
-    let Read { engine, options, measured } = Read::of(url)?;
-    let client = engine.connect().await?.with_options(options);
+    let Read { engine, options, name, measured } = Read::of(url)?;
+    let client = engine.connect().await?.with_options(options).with_name(name.as_str())?;
     if measured { with_metrics(&client) } else { Ok(client) }
 }
 
@@ -82,14 +83,17 @@ pub(crate) fn check(url: EngineUrl) -> Result<()> {
 struct Read {
     engine: Engine,
     options: Options,
+    name: ClientName,
     measured: bool,
 }
 
 impl Read {
     fn of(mut url: EngineUrl) -> Result<Self> {
-        let measured = take_metrics(&mut url)?;
+        let measured = take(&mut url, "metrics").map(|value| options::read("metrics", &value));
+        let measured = measured.transpose()?.unwrap_or(false);
+        let name = take(&mut url, "client").map(ClientName::new).transpose()?.unwrap_or_default();
         let options = common_options(&url)?;
-        Ok(Self { engine: Engine::of(&url, &options)?, options, measured })
+        Ok(Self { engine: Engine::of(&url, &options)?, options, name, measured })
     }
 }
 
@@ -148,13 +152,10 @@ impl Engine {
     }
 }
 
-/// Whether the locks are to be measured. That is no option of an engine, so none is told of it.
-fn take_metrics(url: &mut EngineUrl) -> Result<bool> {
-    let mut measured = false;
-    for (name, value) in url.options.extract_if(.., |(name, _)| name == "metrics") {
-        measured = options::read(&name, &value)?;
-    }
-    Ok(measured)
+/// Takes an option of the client itself out of the URL: no engine is told of it.
+fn take(url: &mut EngineUrl, name: &str) -> Option<String> {
+    let place = url.options.iter().position(|(known, _)| known == name)?;
+    Some(url.options.remove(place).1)
 }
 
 #[cfg(feature = "metrics")]

@@ -10,7 +10,8 @@ pub use connect::{connect, connect_to, connect_with};
 pub use ylock_core::{Guard, Lease, Lock, Locks, Unlocked, Ylock};
 // What it passes.
 pub use ylock_core::{
-    Fairness, HandOver, Key, MAX_GROUP_BYTES, MAX_NAME_BYTES, Mode, Name, Options, Owner, Token, Wait,
+    ClientName, Fairness, HandOver, Key, MAX_GROUP_BYTES, MAX_NAME_BYTES, Mode, Name, Options, Owner, Token,
+    Wait,
 };
 // What it is told.
 pub use ylock_core::{Error, ErrorKind, Guarantees, LossReason, Result};

@@ -178,6 +178,16 @@ async fn no_error_shows_a_secret_that_was_not_escaped() {
     }
 }
 
+#[tokio::test]
+async fn a_client_is_named_by_the_url() {
+    let ylock = ylock::connect("memory://?client=billing%202&lease=5s").await.unwrap();
+    assert_eq!(ylock.name().as_str(), "billing 2");
+    let ylock = ylock::connect("memory://").await.unwrap();
+    assert!(ylock.name().as_str().ends_with(&format!("/{}", std::process::id())), "{ylock:?}");
+    assert!(complaint("memory://?client=").await.contains("is empty"));
+    assert!(complaint("memory://?client=a%0Ab").await.contains("control character"));
+}
+
 #[cfg(not(feature = "metrics"))]
 #[tokio::test]
 async fn metrics_that_are_not_compiled_in_name_their_feature() {

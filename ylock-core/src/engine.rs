@@ -211,7 +211,7 @@ pub enum Release {
 pub struct Inspection {
     /// Those who hold it: one writer, or readers.
     pub holders: Vec<Holder>,
-    /// Those who wait, in order. Of another process only the first is visible.
+    /// Those who wait, in order. Of another client only the first: the others queue inside that process, and the store does not know them.
     pub queue: Vec<Waiter>,
 }
 

@@ -97,7 +97,8 @@ impl Locks {
     /// [`Invalid`](crate::ErrorKind::Invalid) for a group or name outside its limits,
     /// [`Unavailable`](crate::ErrorKind::Unavailable) if the store does not answer for about one lease, or has not answered the last request
     /// when a limited wait is over,
-    /// [`TimedOut`](crate::ErrorKind::TimedOut) if the options limit the [wait](Options::with_wait) and others hold the lock for longer,
+    /// [`TimedOut`](crate::ErrorKind::TimedOut) if the options limit the [wait](Options::with_wait) and others hold the lock for longer: it says
+    /// which client held it shortly before, and how many waited before the caller, where the store could be asked in time,
     /// [`Closed`](crate::ErrorKind::Closed) after [`Ylock::close`].
     #[doc(alias = "lock")]
     pub async fn write(&self, name: impl Name) -> Result<Guard> {

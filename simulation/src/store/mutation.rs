@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ylock_core::engine::{AcquisitionId, Ticket};
-use ylock_core::{Error, ErrorKind, Mode, Owner, Result, StoreToken};
+use ylock_core::{ClientName, Error, ErrorKind, Mode, Owner, Result, StoreToken};
 use ylock_engine_cassandra::algorithm::store::{
     Claim, Next, Partition, Row, SeenRow, Slot, State, TimedClaim, Write,
 };

@@ -27,7 +27,8 @@ impl Keeper {
     /// See [`Ylock::inspect`](crate::Ylock::inspect).
     pub(crate) async fn inspect(&self, key: &Key) -> Result<Inspection> {
         let seen = self.engine.inspect(key).await.map_err(|error| self.about(key, error))?;
-        let local = lock(self.shard(key)).get(key).map(|entry| Local::of(entry, self.name.get())).unwrap_or_default();
+        let local =
+            lock(self.shard(key)).get(key).map(|entry| Local::of(entry, self.name.get())).unwrap_or_default();
         let wall = u64::try_from(self.environment.wall_micros()).unwrap_or_default();
         Ok(local.merge(seen, UNIX_EPOCH + Duration::from_micros(wall)))
     }

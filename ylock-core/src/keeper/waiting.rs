@@ -1,7 +1,7 @@
 //! The way in: granted at once, refused at once, or waiting in the queue.
 
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::oneshot;

@@ -14,7 +14,9 @@ use ylock_core::engine::{
 };
 use ylock_core::environment::Environment;
 use ylock_core::testkit::{MemoryHarness, poll_once};
-use ylock_core::{ClientName, Error, ErrorKind, Fairness, Guarantees, Key, MemoryEngine, Mode, Result, StoreToken};
+use ylock_core::{
+    ClientName, Error, ErrorKind, Fairness, Guarantees, Key, MemoryEngine, Mode, Result, StoreToken,
+};
 
 use crate::defect::Defect;
 

@@ -65,7 +65,8 @@ pub async fn the_error_of_a_wait_that_is_over_says_who_was_before(stage: Stage) 
     let (holder, waiter, gives_up) = (stage.client().await, stage.client().await, stage.client().await);
     named(&holder, "the holder");
     let guard = holder.write().await;
-    let options = stage.short_options().with_wait(Wait::For(stage.harness().trip() * 12 + Duration::from_secs(1)));
+    let options =
+        stage.short_options().with_wait(Wait::For(stage.harness().trip() * 12 + Duration::from_secs(1)));
     let impatient = gives_up.lock.with_options(options);
     let alone = impatient.write().await.unwrap_err().to_string();
     assert!(alone.contains("\"the holder\" held it to write since 20"), "{alone}");
