@@ -31,6 +31,7 @@ pub mod engine {
         Request, Requests, Ticket, Waiter,
     };
     pub use ylock_core::environment::{BoxFuture, Environment, Moment, SystemEnvironment};
+    pub use ylock_core::options::Definition;
 }
 
 /// Locks on Apache Cassandra.

@@ -85,7 +85,7 @@ macro_rules! define_options {
             /// Sets one option from text, as a URL has it. Returns whether there is an option of this name.
             ///
             /// # Errors
-            /// [`Config`]($crate::ErrorKind::Config) if the value cannot be read; it names the option and what is allowed.
+            /// An error of the kind `Config` if the value cannot be read; it names the option and what is allowed.
             pub fn set(&mut self, name: &str, value: &str) -> $crate::Result<bool> {
                 match name {
                     $(stringify!($name) => self.$name = $crate::options::read(name, value)?,)*
