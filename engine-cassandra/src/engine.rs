@@ -13,7 +13,7 @@ use ylock_core::engine::{
 use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::options::check_lease;
 use ylock_core::silence::Silence;
-use ylock_core::{Guarantees, Key, Result};
+use ylock_core::{Guarantees, Key, Options, Result};
 
 use crate::NAME;
 use crate::algorithm::clock::{GlobalTime, HybridClock, Stamps, TimeCell};
@@ -22,7 +22,7 @@ use crate::algorithm::seat::{Client, Seat};
 use crate::algorithm::store::{Partition, Slot, Store};
 use crate::algorithm::{lease, queue, shadow_rows};
 use crate::driver::Table;
-use crate::options::{CassandraOptions, Clock, Protocol};
+use crate::options::{CassandraOptions, Clock, Protocol, check_tokens};
 use crate::seats::Seats;
 
 /// The most requests that one call of `close` has on their way at once.
@@ -110,6 +110,12 @@ impl CassandraEngine {
         self.table.as_ref().map_or(0, |table| table.requests())
     }
 
+    fn check_lease(&self, lease: Duration) -> Result<()> {
+        check_lease(lease, self.request_timeout)?;
+        let token_ttl = Duration::from_secs(self.client.token_ttl.into());
+        check_tokens(lease, self.client.max_clock_skew, token_ttl)
+    }
+
     fn seat(&self, key: &Key) -> Arc<Seat> {
         self.seats.at(key, &self.client)
     }
@@ -144,6 +150,10 @@ impl Engine for CassandraEngine {
         Arc::clone(&self.client.environment)
     }
 
+    fn check(&self, options: &Options) -> Result<()> {
+        self.check_lease(options.lease()).map_err(|error| error.with_engine(NAME))
+    }
+
     fn ticket(&self) -> Ticket {
         self.client.ticket_after(None)
     }
@@ -158,7 +168,7 @@ impl Engine for CassandraEngine {
     }
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
-        check_lease(request.lease, self.request_timeout)?;
+        self.check_lease(request.lease)?;
         self.ask_for_the_time(request.lease).await?;
         let seat = self.seat(&request.key);
         let answer = match (self.protocol, request.patience) {

@@ -12,7 +12,7 @@ use ylock_core::engine::{
 };
 use ylock_core::environment::{Environment, Moment, SystemEnvironment};
 use ylock_core::options::check_lease;
-use ylock_core::{Guarantees, Key, Result};
+use ylock_core::{Guarantees, Key, Options, Result};
 
 use crate::driver::{Answer, Call, Heard, Inbox, Store, scripts};
 use crate::options::{RedisOptions, Topology, Waiting};
@@ -254,6 +254,10 @@ impl Engine for RedisEngine {
 
     fn environment(&self) -> Arc<dyn Environment> {
         Arc::clone(&self.client.environment)
+    }
+
+    fn check(&self, options: &Options) -> Result<()> {
+        check_lease(options.lease(), self.request_timeout).map_err(|error| error.with_engine(NAME))
     }
 
     fn ticket(&self) -> Ticket {

@@ -11,7 +11,7 @@ use ylock_core::engine::{
 };
 use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::options::check_lease;
-use ylock_core::{Guarantees, Key, Result};
+use ylock_core::{Error, ErrorKind, Guarantees, Key, Options, Result};
 
 use crate::NAME;
 use crate::driver::Session;
@@ -59,6 +59,23 @@ impl Engine for ZookeeperEngine {
 
     fn environment(&self) -> Arc<dyn Environment> {
         Arc::clone(&self.environment)
+    }
+
+    /// Without a session it is not known yet what the servers will grant. An acquisition of who has not asked gets what the session allows.
+    fn check(&self, options: &Options) -> Result<()> {
+        let lease = options.lease();
+        for session in self.sessions.current() {
+            check_lease(lease, session.request_timeout()).map_err(|error| error.with_engine(NAME))?;
+            let (granted, longest) = (session.timeout(), session.longest_lease());
+            if lease > longest {
+                let message = format!(
+                    "a lease of {lease:?} is too long for a session of {granted:?}, as the servers granted it: at most five sixths of it, \
+                     {longest:?}. Ask for a longer one by session=…, or let the servers allow it by maxSessionTimeout"
+                );
+                return Err(Error::new(ErrorKind::Config, message).with_engine(NAME));
+            }
+        }
+        Ok(())
     }
 
     /// By the wall clock, and never the same twice.

@@ -9,7 +9,7 @@ use ylock_core::engine::{
     AcquisitionId, Engine, Grant, Holding, Inspection, Meter, Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::Environment;
-use ylock_core::{Guarantees, Key, MemoryEngine, MemoryStore, Result};
+use ylock_core::{Guarantees, Key, MemoryEngine, MemoryStore, Options, Result};
 
 use crate::chance::Chance;
 use crate::clocks::Clocks;
@@ -80,6 +80,10 @@ impl Engine for Remote {
     /// That of the client, not of the server.
     fn environment(&self) -> Arc<dyn Environment> {
         Arc::clone(&self.clocks) as _
+    }
+
+    fn check(&self, options: &Options) -> Result<()> {
+        self.inner.check(options)
     }
 
     fn ticket(&self) -> Ticket {

@@ -59,10 +59,22 @@ impl Ylock {
     }
 
     /// The same client, for locks with other options; what they leave open stays as it is. Bad ones are reported by the first
-    /// acquisition.
+    /// acquisition; [`try_with_options`](Self::try_with_options) reports them at once.
     #[must_use]
     pub fn with_options(&self, options: Options) -> Self {
         Self { options: Arc::new(options.over(&self.options)), ..self.clone() }
+    }
+
+    /// The same client, for locks with other options; what they leave open stays as it is. Fails now if the engine cannot have them, such as a
+    /// lease that is too short for its request timeout: not at the first acquisition.
+    ///
+    /// The in-memory engine can have every lease from 100 ms to 24 h, also where a store over a network cannot.
+    ///
+    /// # Errors
+    /// [`Config`](crate::ErrorKind::Config) that names the limit and what to change.
+    pub fn try_with_options(&self, options: Options) -> Result<Self> {
+        let options = options.checked_over(&self.options, &**self.keeper.engine())?;
+        Ok(Self { options: Arc::new(options), ..self.clone() })
     }
 
     /// The options of locks that are not given others.

@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::guarantees::Guarantees;
 use crate::key::Key;
 use crate::mode::Mode;
-use crate::options::{Fairness, margin};
+use crate::options::{Fairness, Options, margin};
 use crate::owner::Owner;
 use crate::token::{StoreToken, Token};
 
@@ -282,6 +282,15 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     /// How much of what belongs to single locks this object keeps in memory, by kind: places, records, tasks under way. All of it is zero
     /// soon after nothing is held, waited for or on its way back: for tests that look for leaks.
     fn in_memory(&self) -> Vec<(&'static str, usize)>;
+
+    /// Checks whether locks can have these options, before any is acquired with them: whether there is time for a second renewal when the
+    /// first one gets no answer, and whether what is kept in the store lives long enough. Asks nothing of the store.
+    ///
+    /// For callers who have not asked, [`acquire`](Self::acquire) fails in the same way, or grants a lease that is shorter.
+    ///
+    /// # Errors
+    /// [`Config`](crate::ErrorKind::Config) that names the limit and what to change.
+    fn check(&self, options: &Options) -> Result<()>;
 
     /// A place in the queue as of now.
     fn ticket(&self) -> Ticket;

@@ -71,6 +71,14 @@ impl Lock {
         Self { locks: self.locks.with_options(options), key: self.key.clone() }
     }
 
+    /// See [`Locks::try_with_options`].
+    ///
+    /// # Errors
+    /// See [`Locks::try_with_options`].
+    pub fn try_with_options(&self, options: Options) -> Result<Self> {
+        Ok(Self { locks: self.locks.try_with_options(options)?, key: self.key.clone() })
+    }
+
     /// See [`Locks::write`].
     ///
     /// # Errors

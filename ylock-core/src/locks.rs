@@ -62,10 +62,34 @@ impl Locks {
         Self { owner: Some(*owner), ..self.clone() }
     }
 
-    /// The same locks with other options; what they leave open stays as it is. Bad ones are reported by the first acquisition.
+    /// The same locks with other options; what they leave open stays as it is. Bad ones are reported by the first acquisition;
+    /// [`try_with_options`](Self::try_with_options) reports them at once.
     #[must_use]
     pub fn with_options(&self, options: Options) -> Self {
         Self { options: Arc::new(options.over(&self.options)), ..self.clone() }
+    }
+
+    /// The same locks with other options; what they leave open stays as it is. Fails now if the engine cannot have them, such as a
+    /// lease that is too short for its request timeout: not at the first acquisition.
+    ///
+    /// The in-memory engine can have every lease from 100 ms to 24 h, also where a store over a network cannot.
+    ///
+    /// # Errors
+    /// [`Config`](crate::ErrorKind::Config) that names the limit and what to change.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::time::Duration;
+    /// # use ylock_core::{Options, Ylock};
+    /// # fn main() -> ylock_core::Result<()> {
+    /// let reports = Ylock::in_memory().locks("reports");
+    /// let long = reports.try_with_options(Options::default().with_lease(Duration::from_secs(60)))?;
+    /// assert!(reports.try_with_options(Options::default().with_lease(Duration::from_millis(1))).is_err());
+    /// # assert_eq!(long.options().lease(), Duration::from_secs(60)); Ok(()) }
+    /// ```
+    pub fn try_with_options(&self, options: Options) -> Result<Self> {
+        let options = options.checked_over(&self.options, &**self.client.keeper.engine())?;
+        Ok(Self { options: Arc::new(options), ..self.clone() })
     }
 
     /// The options of these locks.

@@ -39,15 +39,7 @@ impl CassandraOptions {
                 self.max_clock_skew
             )));
         }
-        // A token must outlive the row that it was given with, on whichever server's clock.
-        let least = (self.reach.lease + self.max_clock_skew) * 2;
-        if self.token_ttl < least {
-            return Err(invalid(format!(
-                "option token_ttl: at least {least:?}, twice the lease and the skew of the clocks, not {:?}: tokens would fall",
-                self.token_ttl
-            )));
-        }
-        Ok(())
+        check_tokens(self.reach.lease, self.max_clock_skew, self.token_ttl)
     }
 
     fn check_place(&self) -> Result<()> {
@@ -76,6 +68,17 @@ impl CassandraOptions {
             _ => Ok(()),
         }
     }
+}
+
+/// A token must outlive the row that it was given with, on whichever server's clock.
+pub(crate) fn check_tokens(lease: Duration, max_clock_skew: Duration, token_ttl: Duration) -> Result<()> {
+    let least = (lease + max_clock_skew) * 2;
+    if token_ttl >= least {
+        return Ok(());
+    }
+    Err(invalid(format!(
+        "option token_ttl: at least {least:?}, twice the lease and the skew of the clocks, not {token_ttl:?}: tokens would fall"
+    )))
 }
 
 fn check_name(what: &str, name: &str) -> Result<()> {

@@ -11,6 +11,7 @@ mod check;
 mod tests;
 mod values;
 
+pub(crate) use check::check_tokens;
 pub use values::{Clock, Consistency, Protocol, SchemaMode};
 pub use ylock_core::options::Tls;
 

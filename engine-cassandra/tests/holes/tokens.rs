@@ -1,10 +1,11 @@
 //! Tokens that are never out of sight.
 
 use ylock_core::engine::{Engine, Holding, Release, Renewal, Request};
-use ylock_core::{ErrorKind, Mode};
+use ylock_core::{ErrorKind, Fairness, Mode, Options, Ylock};
 use ylock_engine_cassandra::algorithm::store::State;
+use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
 
-use crate::fake::{self, Fate, World};
+use crate::fake::{self, Fate, LEASE, World};
 use crate::stage::{Stage, bounded};
 
 /// In microseconds.
@@ -132,6 +133,31 @@ async fn a_writer_has_a_larger_token_than_the_readers_before_it() {
         reader.close().await.unwrap();
         let second = writer.acquire(&request).await.unwrap().unwrap().token;
         assert!(second > first, "{second:?} after {first:?}");
+    })
+    .await;
+}
+
+/// A token must outlive the row that it was given with: a lease that is too long for that is refused, and so is one that leaves no time for
+/// a second renewal. Both when it is attached, and by an acquisition of who has not asked.
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_does_not_fit_is_refused_before_it_is_used() {
+    bounded(async {
+        let stage = Stage::new();
+        let options = CassandraOptions::new("fake").with_lease(LEASE).with_token_ttl(LEASE * 3);
+        let engine = CassandraEngine::over(stage.fake.clone(), stage.world.clone(), &options);
+        let locks = Ylock::new(engine).locks("users");
+        for (lease, part) in
+            [(LEASE * 2, "token_ttl: at least 44s"), (LEASE / 2, "too short for a request timeout of 2s")]
+        {
+            let lease = Options::default().with_lease(lease);
+            let error = locks.try_with_options(lease.clone()).unwrap_err();
+            assert!(error.kind() == ErrorKind::Config && error.to_string().contains(part), "{error}");
+            let error = locks.with_options(lease).write("alice").await.unwrap_err();
+            assert!(error.kind() == ErrorKind::Config && error.to_string().contains(part), "{error}");
+        }
+        assert!(locks.try_with_options(Options::default().with_lease(LEASE)).is_ok());
+        // What was not changed is not asked about.
+        assert!(locks.try_with_options(Options::default().with_fairness(Fairness::Strict)).is_ok());
     })
     .await;
 }

@@ -8,7 +8,7 @@ use ylock_core::engine::{
     AcquisitionId, Engine, Grant, Holding, Inspection, Meter, Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::{BoxFuture, Environment, Moment};
-use ylock_core::{ClientName, Guarantees, Key, Mode, Result, StoreToken};
+use ylock_core::{ClientName, Guarantees, Key, Mode, Options, Result, StoreToken};
 use ylock_engine_cassandra::algorithm::store::{Claim, Row, Slot, State, Store, TimedClaim, Write};
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
 use ylock_simulation::clocks::Clocks;
@@ -109,6 +109,10 @@ impl Engine for Broken {
 
     fn environment(&self) -> Arc<dyn Environment> {
         self.inner.environment()
+    }
+
+    fn check(&self, options: &Options) -> Result<()> {
+        self.inner.check(options)
     }
 
     fn ticket(&self) -> Ticket {

@@ -7,7 +7,7 @@ use ylock_core::engine::{
     AcquisitionId, Engine, Grant, Holding, Inspection, Meter, Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::Environment;
-use ylock_core::{Guarantees, Key, Result, StoreToken};
+use ylock_core::{Guarantees, Key, Options, Result, StoreToken};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Defect {
@@ -97,6 +97,10 @@ impl Engine for Broken {
 
     fn environment(&self) -> Arc<dyn Environment> {
         self.inner.environment()
+    }
+
+    fn check(&self, options: &Options) -> Result<()> {
+        self.inner.check(options)
     }
 
     fn ticket(&self) -> Ticket {

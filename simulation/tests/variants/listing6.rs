@@ -10,7 +10,7 @@ use ylock_core::engine::{
     AcquisitionId, Engine, Grant, Holding, Inspection, Meter, Patience, Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::Environment;
-use ylock_core::{ClientName, Guarantees, Key, Mode, Result, StoreToken};
+use ylock_core::{ClientName, Guarantees, Key, Mode, Options, Result, StoreToken};
 use ylock_engine_cassandra::CassandraOptions;
 use ylock_engine_cassandra::algorithm::store::{Partition, Row, Slot, State, Store, Write};
 use ylock_simulation::clocks::Clocks;
@@ -103,6 +103,10 @@ impl Engine for Listing6 {
 
     fn environment(&self) -> Arc<dyn Environment> {
         Arc::clone(&self.clocks) as _
+    }
+
+    fn check(&self, _: &Options) -> Result<()> {
+        Ok(())
     }
 
     fn ticket(&self) -> Ticket {

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::engine::Engine;
 use crate::error::{Error, ErrorKind, Result};
 use crate::mode::Wait;
 use crate::token::MAX_HAND_OVERS;
@@ -151,6 +152,16 @@ impl Options {
         }
     }
 
+    /// [`over`](Self::over), if the engine can have it. A lease that comes from below was checked there, or is shortened by the engine.
+    pub(crate) fn checked_over(&self, below: &Self, engine: &dyn Engine) -> Result<Self> {
+        let options = self.over(below);
+        options.check()?;
+        if self.lease.is_some() {
+            engine.check(&options)?;
+        }
+        Ok(options)
+    }
+
     /// See [`with_lease`](Self::with_lease).
     pub fn lease(&self) -> Duration {
         self.lease.unwrap_or(Self::DEFAULT_LEASE)
@@ -211,7 +222,8 @@ pub fn check_lease(lease: Duration, request_timeout: Duration) -> Result<()> {
         return Ok(());
     }
     Err(invalid(format!(
-        "a lease of {lease:?} is too short for a request timeout of {request_timeout:?}: it must be more than three times as long"
+        "a lease of {lease:?} is too short for a request timeout of {request_timeout:?}: it must be more than three times as long. \
+         Connect with a shorter request_timeout=…, or with lease={lease:?} in the URL, which it follows"
     )))
 }
 

@@ -92,6 +92,7 @@ macro_rules! __for_all_cases {
                 any_text_is_a_name []
                 the_longest_names_work_and_longer_ones_are_refused []
                 options_out_of_their_limits_are_refused []
+                a_lease_that_may_be_attached_may_be_acquired []
                 many_names_are_independent []
                 a_lock_is_the_same_by_either_way []
             }
@@ -124,7 +125,7 @@ macro_rules! __for_all_cases {
                 a_revocation_hits_no_waiter []
             }
             names {
-                those_who_look_see_the_names_of_clients []
+                those_who_look_see_the_names_of_clients [Fair]
                 a_name_stays_with_its_acquisition []
                 the_error_of_a_wait_that_is_over_says_who_was_before [Fair]
             }

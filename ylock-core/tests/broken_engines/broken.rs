@@ -15,7 +15,7 @@ use ylock_core::engine::{
 use ylock_core::environment::Environment;
 use ylock_core::testkit::{MemoryHarness, poll_once};
 use ylock_core::{
-    ClientName, Error, ErrorKind, Fairness, Guarantees, Key, MemoryEngine, Mode, Result, StoreToken,
+    ClientName, Error, ErrorKind, Fairness, Guarantees, Key, MemoryEngine, Mode, Options, Result, StoreToken,
 };
 
 use crate::defect::Defect;
@@ -259,6 +259,10 @@ impl Engine for Broken {
         self.inner.environment()
     }
 
+    fn check(&self, options: &Options) -> Result<()> {
+        self.inner.check(options)
+    }
+
     fn ticket(&self) -> Ticket {
         self.inner.ticket()
     }
@@ -278,6 +282,9 @@ impl Engine for Broken {
         }
         let sent = self.distort(request);
         let granted = match self.defect {
+            Defect::RefusesLate if request.lease <= Options::MIN_LEASE => {
+                Err(Error::new(ErrorKind::Config, "a lease that it did not mind before"))
+            }
             Defect::NoLock => Ok(Some(self.fabricate(request))),
             Defect::EntersAfterItsPlaceLapsed => self.enter_however_long_it_slept(&sent).await,
             Defect::TriesStayInTheQueue => self.try_and_stay(&sent).await,

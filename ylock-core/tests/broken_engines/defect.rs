@@ -56,6 +56,8 @@ pub(crate) enum Defect {
     TakesSleepForAnOutage,
     /// Stores the name of no client.
     ForgetsNames,
+    /// Refuses a lease only when a lock is acquired with it, not when it is attached.
+    RefusesLate,
     /// Remembers every try that it refused.
     RemembersRefusals,
 }

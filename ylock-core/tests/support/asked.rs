@@ -8,7 +8,7 @@ use ylock_core::engine::{
     AcquisitionId, Engine, Grant, Holding, Inspection, Meter, Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::Environment;
-use ylock_core::{Guarantees, Key, Result};
+use ylock_core::{Guarantees, Key, Options, Result};
 
 /// What the engine was asked.
 #[derive(Clone, Debug)]
@@ -83,6 +83,10 @@ impl Engine for Notes {
 
     fn environment(&self) -> Arc<dyn Environment> {
         self.inner.environment()
+    }
+
+    fn check(&self, options: &Options) -> Result<()> {
+        self.inner.check(options)
     }
 
     fn ticket(&self) -> Ticket {

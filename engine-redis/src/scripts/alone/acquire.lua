@@ -9,7 +9,7 @@ do
     local token = string.format('%.0f', math.max((seen[4] or 0) + 1, time[1] * 1000000 + time[2]))
     local expires = string.format('%.0f', now + lease)
     local held = mode .. ' ' .. expires .. ' ' .. lease .. ' ' .. token .. ' ' .. string.format('%.0f', now) .. ' 0'
-    local words = { 'h:' .. id, held, 'o:' .. id, ARGV[8] .. ' ' .. ARGV[9], 't', token, 'hn', '1', 'm', expires, 'l', ARGV[3] }
+    local words = { 'h:' .. id, held, 'o:' .. id, table.concat({ ARGV[8], ARGV[9], ARGV[10] }, ' '), 't', token, 'hn', '1', 'm', expires, 'l', ARGV[3] }
     if mode == 'w' then
       words[13], words[14] = 'w', '1'
     end

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use crate::error::ErrorKind;
+use crate::error::{Error, ErrorKind};
 use crate::guard::Guard;
 use crate::key::{MAX_GROUP_BYTES, MAX_NAME_BYTES};
 use crate::options::{HandOver, Options};
@@ -130,6 +130,7 @@ pub async fn options_out_of_their_limits_are_refused(stage: Stage) {
         good.with_hand_over(HandOver::up_to(u32::MAX, Duration::MAX)),
     ];
     for options in bad {
+        assert_eq!(client.lock.try_with_options(options.clone()).unwrap_err().kind(), ErrorKind::Config);
         let lock = client.lock.with_options(options);
         let kinds = [
             lock.write().await.unwrap_err().kind(),
@@ -142,6 +143,21 @@ pub async fn options_out_of_their_limits_are_refused(stage: Stage) {
     }
     assert_eq!(client.keys_in_use(), 0);
     drop(client.write().await);
+}
+
+/// A lease that the engine cannot have is refused when it is attached, and so it is by an acquisition; one that was attached is served.
+pub async fn a_lease_that_may_be_attached_may_be_acquired(stage: Stage) {
+    let client = stage.client().await;
+    for lease in [Options::MIN_LEASE, stage.lease()] {
+        let options = Options::default().with_lease(lease);
+        let attached = client.lock.try_with_options(options.clone()).map(drop);
+        let acquired = client.lock.with_options(options).try_write().await.map(drop);
+        let kinds = [&attached, &acquired].map(|outcome| outcome.as_ref().err().map(Error::kind));
+        assert_eq!(kinds[0], kinds[1], "{lease:?}: {attached:?}, {acquired:?}");
+        assert!(matches!(kinds[0], None | Some(ErrorKind::Config)), "{lease:?}: {attached:?}");
+    }
+    let usual = Options::default().with_lease(stage.lease());
+    client.try_with_options(usual).expect("the lease that the engine was made for");
 }
 
 /// Many names are held at once without disturbing each other, and are forgotten afterwards.

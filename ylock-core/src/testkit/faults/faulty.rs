@@ -12,6 +12,7 @@ use crate::environment::Environment;
 use crate::error::Result;
 use crate::guarantees::Guarantees;
 use crate::key::Key;
+use crate::options::Options;
 
 /// Which call of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +64,10 @@ impl<F: Fault> Engine for Faulty<F> {
 
     fn environment(&self) -> Arc<dyn Environment> {
         self.inner.environment()
+    }
+
+    fn check(&self, options: &Options) -> Result<()> {
+        self.inner.check(options)
     }
 
     fn ticket(&self) -> Ticket {

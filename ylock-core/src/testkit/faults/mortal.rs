@@ -11,6 +11,7 @@ use crate::environment::Environment;
 use crate::error::Result;
 use crate::guarantees::Guarantees;
 use crate::key::Key;
+use crate::options::Options;
 
 use super::life::Life;
 
@@ -42,6 +43,10 @@ impl Engine for Mortal {
 
     fn environment(&self) -> Arc<dyn Environment> {
         self.inner.environment()
+    }
+
+    fn check(&self, options: &Options) -> Result<()> {
+        self.inner.check(options)
     }
 
     fn ticket(&self) -> Ticket {
