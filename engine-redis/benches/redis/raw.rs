@@ -32,7 +32,7 @@ impl Raw {
         let [id, owner] = [identity(), identity()];
         let mut acquire = redis::cmd("EVALSHA");
         acquire.arg(&self.acquire).arg(1).arg(place).arg(&id);
-        for argument in ["w", "30000", "queue", "fair", "-", "20000", &owner, "-"] {
+        for argument in ["w", "30000", "queue", "fair", "-", "20000", &owner, "-", "a client"] {
             acquire.arg(argument);
         }
         let answer: Value = acquire.query_async(&mut self.connection).await.expect("granted");

@@ -9,6 +9,7 @@ use super::reference::{Hears, Mode, Other, Renewal, Reply, Shown};
 use super::server;
 
 /// No lease ends while an operation is compared.
+const CLIENT: &str = "a client";
 const LEASE: &str = "3600000";
 
 /// See the [module](self).
@@ -56,7 +57,8 @@ impl Scripts {
             .arg(ticket)
             .arg(LEASE)
             .arg(id)
-            .arg(self.channel(hears));
+            .arg(self.channel(hears))
+            .arg(CLIENT);
         let answer: Vec<Value> = self.ask(call).await;
         let text = |place: usize| text(&answer[place]);
         match text(0).as_str() {
@@ -71,7 +73,14 @@ impl Scripts {
         let mut call = self.call(1, place);
         call.arg(id).arg(0);
         if let Some((next, mode, hears)) = next {
-            call.arg(next).arg(word(mode)).arg(LEASE).arg("-").arg(LEASE).arg(next).arg(self.channel(hears));
+            call.arg(next)
+                .arg(word(mode))
+                .arg(LEASE)
+                .arg("-")
+                .arg(LEASE)
+                .arg(next)
+                .arg(self.channel(hears))
+                .arg(CLIENT);
         }
         self.ask::<i64>(call).await == 1
     }
@@ -80,7 +89,13 @@ impl Scripts {
         let mut call = self.call(2, place);
         call.arg(id).arg(word(mode)).arg(LEASE);
         if let Some((behind, mode, hears)) = behind {
-            call.arg(behind).arg(word(mode)).arg(LEASE).arg("-").arg(behind).arg(self.channel(hears));
+            call.arg(behind)
+                .arg(word(mode))
+                .arg(LEASE)
+                .arg("-")
+                .arg(behind)
+                .arg(self.channel(hears))
+                .arg(CLIENT);
         }
         let answer: Vec<Value> = self.ask(call).await;
         match (text(&answer[0]).as_str(), text(&answer[1]).as_str()) {

@@ -28,8 +28,21 @@ impl Queue {
     async fn join(&self) -> String {
         let id = Owner::new().to_string();
         let lease = "3600000";
-        let words =
-            [&self.acquire, "1", "ylock:alice", &id, "w", lease, "queue", "fair", "-", lease, &id, "-"];
+        let words = [
+            &self.acquire,
+            "1",
+            "ylock:alice",
+            &id,
+            "w",
+            lease,
+            "queue",
+            "fair",
+            "-",
+            lease,
+            &id,
+            "-",
+            "a client",
+        ];
         self.call(&words).await;
         id
     }
