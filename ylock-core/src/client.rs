@@ -90,9 +90,9 @@ impl Ylock {
     ///
     /// # Examples
     /// ```
-    /// use ylock_core::Ylock;
+    /// use ylock::Ylock;
     ///
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock_core::Result<()> {
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
     /// let ylock = Ylock::in_memory().with_name("billing-2")?;
     /// let guard = ylock.locks("users").write("alice").await?;
     /// let holder = &ylock.inspect("users", "alice").await?.holders[0];
@@ -130,10 +130,10 @@ impl Ylock {
     ///
     /// # Examples
     /// ```
-    /// use ylock_core::Ylock;
-    /// use ylock_core::layer::Event;
+    /// use ylock::Ylock;
+    /// use ylock::layer::Event;
     ///
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock_core::Result<()> {
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
     /// let ylock = Ylock::in_memory();
     /// let mut events = ylock.events();
     /// ylock.locks("users").write("alice").await?.unlock().await?;

@@ -19,9 +19,9 @@ use crate::owner::Owner;
 /// A job that several processes start at night. The lock lets one of them in *at a time*; one that comes when another has finished gets in
 /// as well. So the work looks first whether it is done already:
 /// ```
-/// # use ylock_core::Ylock;
+/// # use ylock::Ylock;
 /// # struct Db; impl Db { async fn is_closed(&self) -> bool { false } async fn close(&self) {} }
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock_core::Result<()> {
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
 /// # let accounts = Db;
 /// let closing = Ylock::in_memory().lock("jobs", "close the day's accounts");
 /// let worked = closing.try_run(|_| async {

@@ -26,8 +26,8 @@ use crate::owner::Owner;
 ///
 /// # Examples
 /// ```
-/// # use ylock_core::{Unlocked, Ylock};
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock_core::Result<()> {
+/// # use ylock::{Unlocked, Ylock};
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
 /// let users = Ylock::in_memory().locks("users");
 ///
 /// let alice = users.write("alice").await?;
@@ -80,8 +80,8 @@ impl Locks {
     /// # Examples
     /// ```
     /// # use std::time::Duration;
-    /// # use ylock_core::{Options, Ylock};
-    /// # fn main() -> ylock_core::Result<()> {
+    /// # use ylock::{Options, Ylock};
+    /// # fn main() -> ylock::Result<()> {
     /// let reports = Ylock::in_memory().locks("reports");
     /// let long = reports.try_with_options(Options::default().with_lease(Duration::from_secs(60)))?;
     /// assert!(reports.try_with_options(Options::default().with_lease(Duration::from_millis(1))).is_err());
@@ -186,8 +186,8 @@ impl Locks {
     ///
     /// # Examples
     /// ```
-    /// # use ylock_core::Ylock;
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock_core::Result<()> {
+    /// # use ylock::Ylock;
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
     /// let users = Ylock::in_memory().locks("users");
     /// let token = users.run("alice", |lease| async move { lease.token() }).await?;
     /// assert!(token.is_some());
@@ -223,8 +223,8 @@ impl Locks {
     /// # Examples
     /// ```
     /// # use std::time::Duration;
-    /// # use ylock_core::Ylock;
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock_core::Result<()> {
+    /// # use ylock::Ylock;
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
     /// let reports = Ylock::in_memory().locks("reports");
     /// let writing = reports.write("monthly").await?;
     ///

@@ -23,8 +23,8 @@ tokio::task_local! {
 ///
 /// # Examples
 /// ```
-/// # use ylock_core::{Owner, Ylock};
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock_core::Result<()> {
+/// # use ylock::{Owner, Ylock};
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
 /// let users = Ylock::in_memory().locks("users");
 /// Owner::new().scope(async {
 ///     let outer = users.write("alice").await?;

@@ -1,11 +1,11 @@
 //! Metrics of [ylock](https://docs.rs/ylock), through the crate [`metrics`].
 //!
 //! ```
-//! use ylock_core::Ylock;
-//! use ylock_metrics::MetricsLayer;
+//! use ylock::Ylock;
+//! use ylock::metrics::MetricsLayer;
 //!
-//! # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock_core::Result<()> {
-//! // First a recorder, for example `ylock_metrics::prometheus::install("127.0.0.1:9000")`. Then:
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
+//! // First a recorder, for example `ylock::metrics::prometheus::install("127.0.0.1:9000")`. Then:
 //! let ylock = Ylock::in_memory().with(MetricsLayer::new());
 //! ylock.locks("users").write("alice").await?.unlock().await?;
 //! # Ok(()) }

@@ -22,9 +22,9 @@ use crate::catalogue::{ALL, Kind};
 ///
 /// # Examples
 /// ```
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock_core::Result<()> {
-/// let metrics = ylock_metrics::prometheus::install("127.0.0.1:0")?;
-/// let ylock = ylock_core::Ylock::in_memory().with(ylock_metrics::MetricsLayer::new());
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
+/// let metrics = ylock::metrics::prometheus::install("127.0.0.1:0")?;
+/// let ylock = ylock::Ylock::in_memory().with(ylock::metrics::MetricsLayer::new());
 /// ylock.locks("users").write("alice").await?.unlock().await?;
 /// assert!(metrics.render().contains("ylock_hold_seconds_bucket"));
 /// # Ok(()) }

@@ -7,8 +7,8 @@
 //! An audit log:
 //! ```
 //! use std::time::Duration;
-//! use ylock_core::{Layer, Ylock};
-//! use ylock_core::layer::{Acquisition, End, Outcome};
+//! use ylock::{Layer, Ylock};
+//! use ylock::layer::{Acquisition, End, Outcome};
 //!
 //! #[derive(Debug)]
 //! struct Audit;
@@ -21,7 +21,7 @@
 //!         println!("{} {} {} {end:?} after {held:?}", who.number, who.owner, who.key.name());
 //!     }
 //! }
-//! # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock_core::Result<()> {
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
 //! let ylock = Ylock::in_memory().with(Audit);
 //! ylock.locks("users").write("alice").await?.unlock().await?;
 //! # Ok(()) }
@@ -31,8 +31,8 @@
 //! ```
 //! use std::sync::atomic::{AtomicUsize, Ordering};
 //! use std::time::Duration;
-//! use ylock_core::{Error, ErrorKind, Layer, Result, Ylock};
-//! use ylock_core::layer::{Acquisition, Outcome};
+//! use ylock::{Error, ErrorKind, Layer, Result, Ylock};
+//! use ylock::layer::{Acquisition, Outcome};
 //!
 //! #[derive(Debug)]
 //! struct AtMost { group: &'static str, most: usize, waiting: AtomicUsize }

@@ -47,8 +47,8 @@ macro_rules! span {
 /// # Examples
 /// ```
 /// use std::time::Duration;
-/// use ylock_core::Ylock;
-/// use ylock_core::layer::TracingLayer;
+/// use ylock::Ylock;
+/// use ylock::layer::TracingLayer;
 ///
 /// let ylock = Ylock::in_memory().with(TracingLayer::new().with_slow_hold(Duration::from_secs(5)));
 /// ```

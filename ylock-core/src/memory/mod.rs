@@ -32,8 +32,8 @@ use state::{Seen, State};
 /// # Examples
 /// Two clients of one store behave like two processes:
 /// ```
-/// # use ylock_core::{MemoryStore, Ylock};
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock_core::Result<()> {
+/// # use ylock::{MemoryStore, Ylock};
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
 /// let store = MemoryStore::new();
 /// let (here, there) = (Ylock::new(store.engine()), Ylock::new(store.engine()));
 /// let guard = here.locks("users").write("alice").await?;

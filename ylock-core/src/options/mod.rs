@@ -91,7 +91,7 @@ crate::define_options! {
     /// # Examples
     /// ```
     /// # use std::time::Duration;
-    /// # use ylock_core::{Fairness, Options, Ylock};
+    /// # use ylock::{Fairness, Options, Ylock};
     /// let ylock = Ylock::in_memory().with_options(Options::default().with_lease(Duration::from_secs(30)));
     /// let orders = ylock.locks("orders").with_options(Options::default().with_fairness(Fairness::Strict));
     /// assert_eq!(orders.options().lease(), Duration::from_secs(30));
