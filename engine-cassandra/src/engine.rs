@@ -262,12 +262,12 @@ fn inspect(look: &Partition) -> Inspection {
     let mut inspection = Inspection::default();
     for &(place, row, claim) in &places {
         let Place { acquisition: id, owner, mode, .. } = place;
-        let (client, since) = (row.client.clone(), time(row.since));
+        let shown = Waiter::new(id, owner, row.client.clone(), mode, time(row.since));
         if is_inside(&place, places.iter().map(|(other, ..)| other)) {
             let token = claim.map(|claim| claim.token.into());
-            inspection.holders.push(Holder { id, owner, client, mode, since, token });
+            inspection.holders.push(Holder::of(shown, token));
         } else {
-            inspection.queue.push(Waiter { id, owner, client, mode, since });
+            inspection.queue.push(shown);
         }
     }
     inspection

@@ -23,7 +23,9 @@ pub(crate) fn read(mut answer: Answer, fencing: bool) -> Result<Inspection> {
     let list = answer.list()?;
     let fields = list.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
     let hash = Hash { now, fencing, fields };
-    Ok(Inspection { holders: hash.holders()?, queue: hash.queue()? })
+    let mut inspection = Inspection::default();
+    (inspection.holders, inspection.queue) = (hash.holders()?, hash.queue()?);
+    Ok(inspection)
 }
 
 impl Hash {
@@ -36,18 +38,8 @@ impl Hash {
                 continue;
             }
             let token = u64::try_from(number(token)?).ok().and_then(StoreToken::new);
-            let (owner, client) = self.who(id)?;
-            holders.push((
-                token,
-                Holder {
-                    id: acquisition(id)?,
-                    owner,
-                    client,
-                    mode: mode_of(mode)?,
-                    since: time(number(since)?),
-                    token: token.filter(|_| self.fencing).map(Into::into),
-                },
-            ));
+            let shown = self.shown(id, mode, since)?;
+            holders.push((token, Holder::of(shown, token.filter(|_| self.fencing).map(Into::into))));
         }
         holders.sort_by_key(|(token, _)| *token);
         Ok(holders.into_iter().map(|(_, holder)| holder).collect())
@@ -60,9 +52,7 @@ impl Hash {
         while let Some(id) = next.filter(|_| queue.len() < self.fields.len()) {
             let [mode, alive, _, since, ..] = self.words::<7>(&format!("a:{id}"))?;
             if number(alive)? > self.now {
-                let (owner, client) = self.who(id)?;
-                let (id, mode, since) = (acquisition(id)?, mode_of(mode)?, time(number(since)?));
-                queue.push(Waiter { id, owner, client, mode, since });
+                queue.push(self.shown(id, mode, since)?);
             }
             next = self.after(&format!("q:{id}"));
         }
@@ -75,12 +65,14 @@ impl Hash {
         links.split(' ').next().filter(|id| *id != "-")
     }
 
-    fn who(&self, id: &str) -> Result<(Owner, ClientName)> {
+    /// What a holder and a waiter show.
+    fn shown(&self, id: &str, mode: &str, since: &str) -> Result<Waiter> {
         let text = self.text(&format!("o:{id}"))?;
         // The name is the rest: it may have blanks in it.
         let [owner, _, client] = array(text, text.splitn(3, ' '))?;
         let owner = identity::read(owner).ok_or_else(|| odd(owner))?;
-        Ok((Owner::from_bytes(owner.to_be_bytes()), ClientName::stored(client)))
+        let (owner, client) = (Owner::from_bytes(owner.to_be_bytes()), ClientName::stored(client));
+        Ok(Waiter::new(acquisition(id)?, owner, client, mode_of(mode)?, time(number(since)?)))
     }
 
     fn words<const COUNT: usize>(&self, field: &str) -> Result<[&str; COUNT]> {

@@ -23,13 +23,13 @@ pub(crate) async fn inspect(session: &Session, key: &Key) -> Result<Inspection> 
         // One that left in between is not there.
         let Some((content, token)) = content? else { continue };
         // Since it came, also of a holder: see the guarantees.
-        let (id, mode, owner, since) = (name.tag.id, name.tag.mode, content.owner, content.since());
-        let client = content.client;
+        let since = content.since();
+        let shown = Waiter::new(name.tag.id, content.owner, content.client, name.tag.mode, since);
         if judge::holds(&all, name) {
             let token = content.token.or(token).map(Into::into);
-            inspection.holders.push(Holder { id, owner, client, mode, since, token });
+            inspection.holders.push(Holder::of(shown, token));
         } else {
-            inspection.queue.push(Waiter { id, owner, client, mode, since });
+            inspection.queue.push(shown);
         }
     }
     Ok(inspection)

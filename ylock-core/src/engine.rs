@@ -208,6 +208,7 @@ pub enum Release {
 
 /// Who holds a key and who waits for it.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Inspection {
     /// Those who hold it: one writer, or readers.
     pub holders: Vec<Holder>,
@@ -217,6 +218,7 @@ pub struct Inspection {
 
 /// Somebody who holds a key.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Holder {
     /// The acquisition, as the store knows it.
     pub id: AcquisitionId,
@@ -234,6 +236,7 @@ pub struct Holder {
 
 /// Somebody who waits for a key.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Waiter {
     /// The acquisition, as the store knows it.
     pub id: AcquisitionId,
@@ -245,6 +248,21 @@ pub struct Waiter {
     pub mode: Mode,
     /// Since when, by the wall clock of the client that waits.
     pub since: SystemTime,
+}
+
+impl Holder {
+    /// A holder, of whom a store shows the same as of a waiter, and its token.
+    pub fn of(shown: Waiter, token: Option<Token>) -> Self {
+        let Waiter { id, owner, client, mode, since } = shown;
+        Self { id, owner, client, mode, since, token }
+    }
+}
+
+impl Waiter {
+    /// A waiter as a store shows it.
+    pub fn new(id: AcquisitionId, owner: Owner, client: ClientName, mode: Mode, since: SystemTime) -> Self {
+        Self { id, owner, client, mode, since }
+    }
 }
 
 /// Locks over one kind of store.

@@ -30,9 +30,9 @@ tokio::task_local! {
 ///     let outer = users.write("alice").await?;
 ///     let inner = users.write("alice").await?; // the same owner: at once
 ///     assert_eq!(outer.token(), inner.token());
-///     Ok(())
-/// }).await
-/// # }
+///     ylock::Result::Ok(())
+/// }).await?;
+/// # Ok(()) }
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Owner(u128);

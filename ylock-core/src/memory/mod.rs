@@ -257,12 +257,12 @@ impl Engine for MemoryEngine {
             let mut inspection = Inspection::default();
             for contender in state.contenders() {
                 let (id, owner, client) = (contender.id, contender.owner, contender.client.clone());
-                let (mode, since) = (contender.mode, time(contender.since));
+                let shown = Waiter::new(id, owner, client, contender.mode, time(contender.since));
                 if contender.holds() {
                     let token = contender.token.map(Into::into);
-                    inspection.holders.push(Holder { id, owner, client, mode, since, token });
+                    inspection.holders.push(Holder::of(shown, token));
                 } else {
-                    inspection.queue.push(Waiter { id, owner, client, mode, since });
+                    inspection.queue.push(shown);
                 }
             }
             inspection
