@@ -49,9 +49,9 @@ impl Harness for Cassandra {
         Duration::from_secs(1)
     }
 
-    /// Every name is a partition, and acquiring them takes three trips each. The baseline need not show that it can be used.
+    /// Every name is a partition, and acquiring them takes three trips each.
     fn many(&self) -> usize {
-        if self.0 == Protocol::Queue { 10_000 } else { 1_000 }
+        10_000
     }
 
     fn long_hold(&self) -> Duration {

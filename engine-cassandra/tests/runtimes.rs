@@ -62,7 +62,7 @@ fn requests_of_other_runtimes_go_on_while_the_one_with_the_connections_ends() {
                     let began = Instant::now();
                     let guard = locks.write(format!("name-{name}")).await.unwrap();
                     longest = longest.max(began.elapsed());
-                    guard.unlock().await.unwrap();
+                    assert!(guard.unlock().await.unwrap().is_released());
                     visits.fetch_add(1, Ordering::Relaxed);
                 }
                 longest
@@ -117,7 +117,7 @@ fn those_who_waited_in_a_runtime_that_has_ended_stand_in_nobodys_way() {
     let ended = Instant::now();
     second.block_on(async {
         for guard in guards {
-            guard.unlock().await.unwrap();
+            assert!(guard.unlock().await.unwrap().is_released());
         }
         let locks = next.locks(group.clone());
         for name in 0..NAMES {

@@ -61,14 +61,14 @@ async fn trying_a_held_name_is_one_trip_and_a_free_one_three() {
     let group = cluster::group();
     let (held, tried) = (holder.ylock.locks(group.clone()), other.ylock.locks(group));
     // The other one has been seen at this name, so the holder says at once that it is inside.
-    tried.write("alice").await.unwrap().unlock().await.unwrap();
+    assert!(tried.write("alice").await.unwrap().unlock().await.unwrap().is_released());
     let waiting = tried.write("alice").await.unwrap();
     let next = tokio::spawn({
         let held = held.clone();
         async move { held.write("alice").await.unwrap() }
     });
     until_queued(&other.ylock, tried.group()).await;
-    waiting.unlock().await.unwrap();
+    assert!(waiting.unlock().await.unwrap().is_released());
     let guard = next.await.unwrap();
     until_held(&other.ylock, tried.group()).await;
     let (refused, trips) = other.during(tried.try_write("alice")).await;

@@ -33,7 +33,7 @@ async fn place_of(ylock: &Ylock, group: &str) -> String {
     let mut connection = server::raw().await;
     let pattern = format!("ylock:*:{group}:name");
     let keys: Vec<String> = redis::cmd("KEYS").arg(pattern).query_async(&mut connection).await.unwrap();
-    guard.unlock().await.unwrap();
+    assert!(guard.unlock().await.unwrap().is_released());
     keys.into_iter().next().expect("it is there while it is held")
 }
 

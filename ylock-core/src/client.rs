@@ -136,7 +136,7 @@ impl Ylock {
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
     /// let ylock = Ylock::in_memory();
     /// let mut events = ylock.events();
-    /// ylock.locks("users").write("alice").await?.unlock().await?;
+    /// drop(ylock.locks("users").write("alice").await?);
     /// assert!(matches!(events.next().await, Some(Event::Acquired { .. })));
     /// # Ok(()) }
     /// ```

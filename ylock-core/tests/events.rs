@@ -222,7 +222,7 @@ async fn a_layer_that_panics_does_not_keep_the_lock() {
         for _ in 0..2 {
             let guard = watched.lock("group", "a").write().await.unwrap();
             assert_eq!(guard.mode(), Mode::Write);
-            guard.unlock().await.unwrap();
+            assert!(guard.unlock().await.unwrap().is_released());
         }
         eventually(SOON, "all is given back", || async { ylock.keys_in_use() == 0 }).await;
     }

@@ -28,7 +28,7 @@ async fn after_a_long_lease() -> (Ylock, Guard) {
     outage.end();
     let ylock = Ylock::over(Faulty::over(Arc::new(MemoryStore::new().engine()), &outage));
     let long = ylock.lock("group", "long").with_options(lasting(DAY));
-    long.write().await.unwrap().unlock().await.unwrap();
+    assert!(long.write().await.unwrap().unlock().await.unwrap().is_released());
     let guard = ylock.lock("group", "name").write().await.unwrap();
     outage.begin();
     (ylock, guard)

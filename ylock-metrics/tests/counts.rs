@@ -127,7 +127,7 @@ async fn renewals_releases_and_hand_overs_are_counted() {
     })
     .await;
     assert!(scraped.get("ylock_renewal_lag_seconds_count", &[]) >= 2.0);
-    second.unlock().await.unwrap();
+    assert!(second.unlock().await.unwrap().is_released());
     assert_eq!(scraped.get("ylock_hand_overs_total", &[("group", "g")]), 1.0);
     assert_eq!(scraped.get("ylock_release_seconds_count", &[("group", "g")]), 1.0);
 }

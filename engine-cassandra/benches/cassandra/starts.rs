@@ -28,7 +28,7 @@ pub(crate) async fn run() {
             let start = Instant::now();
             let guard = ylock.locks(group.clone()).write("name").await.expect("granted");
             times.push(start.elapsed());
-            guard.unlock().await.expect("released");
+            assert!(guard.unlock().await.expect("released").is_released());
             ylock.close().await;
         }
         println!(

@@ -21,7 +21,7 @@ async fn tokens_grow_over_clocks_that_disagree() {
             let guard = stage.locks().write("alice").await.unwrap();
             assert!(guard.token() > last, "{:?} after {last:?}", guard.token());
             last = guard.token();
-            guard.unlock().await.unwrap();
+            assert!(guard.unlock().await.unwrap().is_released());
             stage.world.step(-3_600_000_000);
         }
     })
@@ -33,10 +33,10 @@ async fn tokens_grow_over_clocks_that_disagree() {
 async fn a_token_far_ahead_of_the_clock_is_an_error() {
     bounded(async {
         let stage = Stage::new();
-        stage.locks().write("alice").await.unwrap().unlock().await.unwrap();
+        assert!(stage.locks().write("alice").await.unwrap().unlock().await.unwrap().is_released());
         // Three and a half days are half of the default.
         stage.world.step(-3 * DAY);
-        stage.locks().write("alice").await.unwrap().unlock().await.unwrap();
+        assert!(stage.locks().write("alice").await.unwrap().unlock().await.unwrap().is_released());
         stage.world.step(-DAY);
         let error = stage.locks().write("alice").await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unexpected);
@@ -60,7 +60,7 @@ async fn a_used_token_is_never_out_of_sight() {
         let token = guard.token().unwrap();
         let claim = stage.fake.seen(&stage.key).rows[0].claim.unwrap();
         assert_eq!(ylock_core::Token::from(claim.token), token);
-        guard.unlock().await.unwrap();
+        assert!(guard.unlock().await.unwrap().is_released());
         assert_eq!(stage.fake.seen(&stage.key).last_write, Some(claim.token));
     })
     .await;

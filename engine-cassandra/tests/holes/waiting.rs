@@ -49,7 +49,7 @@ async fn a_slow_clock_does_not_overtake() {
         until("the first one waits", || stage.states().len() == 2).await;
         let second = queue_up(stage.locks());
         until("the second one waits", || stage.states().contains(&State::Waiting)).await;
-        holder.unlock().await.unwrap();
+        assert!(holder.unlock().await.unwrap().is_released());
         let inside = first.await.unwrap();
         assert!(!second.is_finished());
         drop(inside);
@@ -107,7 +107,7 @@ async fn nobody_enters_over_its_own_late_withdrawal() {
         // The second one claims, sees the first one's claim, and withdraws; then the first one leaves.
         stage.until(State::Claimed, 2).await;
         tokio::time::sleep(Duration::from_millis(20)).await;
-        first.unlock().await.unwrap();
+        assert!(first.unlock().await.unwrap().is_released());
         tokio::time::sleep(Duration::from_millis(500)).await;
         let entered_early = second.is_finished();
         late.store(false, Ordering::Relaxed);
@@ -211,7 +211,7 @@ async fn a_waiter_bears_every_outage_that_is_shorter_than_a_lease() {
             tokio::time::sleep(LEASE / 2).await;
         }
         assert!(!waiter.is_finished());
-        holder.unlock().await.unwrap();
+        assert!(holder.unlock().await.unwrap().is_released());
         waiter.await.unwrap().unwrap().unwrap();
     })
     .await;
@@ -249,7 +249,7 @@ async fn the_end_of_a_long_hold_is_found_within_a_pause() {
                 break;
             }
         }
-        holder.unlock().await.unwrap();
+        assert!(holder.unlock().await.unwrap().is_released());
         let left = stage.world.now();
         waiter.await.unwrap();
         let found = stage.world.now().since(left);

@@ -38,7 +38,7 @@ async fn a_late_write_does_not_come_back() {
         let mut first = true;
         stage.fake.plan(move |_, _| if std::mem::take(&mut first) { Fate::IsLate } else { Fate::Arrives });
         let guard = stage.locks().write("alice").await.unwrap();
-        guard.unlock().await.unwrap();
+        assert!(guard.unlock().await.unwrap().is_released());
         assert_eq!(stage.fake.deliver(), 1);
         assert_eq!(stage.states(), [State::Idle]);
         assert!(stage.locks().try_write("alice").await.unwrap().is_some());

@@ -149,7 +149,7 @@ async fn without_a_majority_nothing_is_acquired_until_it_is_back() {
             }
         })
         .await;
-        guard.unlock().await.unwrap();
+        assert!(guard.unlock().await.unwrap().is_released());
     }
     let nobody = || async {
         let seen = ylock.inspect(users.group(), "free").await.unwrap();

@@ -55,8 +55,8 @@ async fn a_writer_with_a_long_lease_that_waited_behind_a_reader_with_a_short_one
     let locks = one.locks("users").with_options(Options::default().with_lease(LONG));
     let waiting = tokio::spawn(async move { locks.write("alice").await.unwrap() });
     until("it is announced", async || super::waiters(&two).await == 1).await;
-    within("given back", reader.unlock()).await.unwrap();
-    within("given back", other.unlock()).await.unwrap();
+    assert!(within("given back", reader.unlock()).await.unwrap().is_released());
+    assert!(within("given back", other.unlock()).await.unwrap().is_released());
     let writer = within("it gets in", waiting).await.unwrap();
     let since = Instant::now();
     while since.elapsed() < SHORT * 2 {

@@ -28,7 +28,7 @@ async fn what_the_replica_has_stays_when_it_takes_over() {
     cluster.servers[master].kill();
     until("the waiter is in the queue of the new master", async || waiters(&one).await == 1).await;
     assert!(guard.is_valid() && !waiting.is_finished());
-    within("given back", guard.unlock()).await.unwrap();
+    assert!(within("given back", guard.unlock()).await.unwrap().is_released());
     assert!(within("the next one gets in", waiting).await.unwrap().is_valid());
 }
 
@@ -48,7 +48,7 @@ async fn locks_that_are_given_from_server_to_server_stay_locks() {
                 assert!(!is_inside.swap(true, Ordering::SeqCst), "two are inside");
                 tokio::task::yield_now().await;
                 is_inside.store(false, Ordering::SeqCst);
-                guard.unlock().await.unwrap();
+                assert!(guard.unlock().await.unwrap().is_released());
                 rounds.fetch_add(1, Ordering::Relaxed);
             }
         }));
@@ -97,8 +97,8 @@ async fn waiters_are_heard_also_after_their_part_was_away() {
         channels.len() == 1
     })
     .await;
-    within("given back", guard.unlock()).await.unwrap();
-    within("the next one gets in", waiting).await.unwrap().unlock().await.unwrap();
+    assert!(within("given back", guard.unlock()).await.unwrap().is_released());
+    assert!(within("the next one gets in", waiting).await.unwrap().unlock().await.unwrap().is_released());
 }
 
 /// A pattern for the channels of the lock's part.
@@ -121,7 +121,7 @@ async fn a_killed_connection_for_messages_costs_a_second() {
     for server in &cluster.servers {
         server.command(&["CLIENT", "KILL", "TYPE", "pubsub"]).await;
     }
-    within("given back", guard.unlock()).await.unwrap();
+    assert!(within("given back", guard.unlock()).await.unwrap().is_released());
     let since = Instant::now();
     drop(within("the next one gets in", waiting).await.unwrap());
     assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());

@@ -100,7 +100,7 @@ async fn a_restart_with_an_append_only_file_keeps_locks_and_queue() {
     until("the server is back", async || waiters(&one).await == 1).await;
     assert!(guard.is_valid() && !waiting.is_finished());
     let token = guard.token();
-    within("given back", guard.unlock()).await.unwrap();
+    assert!(within("given back", guard.unlock()).await.unwrap().is_released());
     assert!(within("the next one gets in", waiting).await.unwrap().token() > token);
 }
 
@@ -115,7 +115,9 @@ async fn nobody_notices_that_the_scripts_are_forgotten() {
         let (stop, rounds) = (Arc::clone(&stop), Arc::clone(&rounds));
         workers.push(tokio::spawn(async move {
             while !stop.load(Ordering::Relaxed) {
-                ylock.locks("users").write("alice").await.unwrap().unlock().await.unwrap();
+                assert!(
+                    ylock.locks("users").write("alice").await.unwrap().unlock().await.unwrap().is_released()
+                );
                 rounds.fetch_add(1, Ordering::Relaxed);
             }
         }));
@@ -142,8 +144,8 @@ async fn a_killed_connection_costs_neither_a_hold_nor_a_place() {
         server.command(&["CLIENT", "KILL", "TYPE", kind]).await;
         until("the connection is back", async || waiters(&one).await == 1).await;
         assert!(guard.is_valid() && !waiting.is_finished());
-        within("given back", guard.unlock()).await.unwrap();
-        within("the next one gets in", waiting).await.unwrap().unlock().await.unwrap();
+        assert!(within("given back", guard.unlock()).await.unwrap().is_released());
+        assert!(within("the next one gets in", waiting).await.unwrap().unlock().await.unwrap().is_released());
     }
 }
 
@@ -156,7 +158,7 @@ async fn a_lost_message_costs_a_second() {
     let (one, two) = (client(&server, lease).await, client(&server, lease).await);
     let (guard, waiting) = one_holds_and_another_waits(&one, &two).await;
     server.command(&["CLIENT", "KILL", "TYPE", "pubsub"]).await;
-    within("given back", guard.unlock()).await.unwrap();
+    assert!(within("given back", guard.unlock()).await.unwrap().is_released());
     let since = std::time::Instant::now();
     drop(within("the next one gets in", waiting).await.unwrap());
     assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
@@ -180,7 +182,7 @@ async fn a_message_that_comes_after_the_answer_takes_nothing_away() {
     // It has been renewed since, or its renewal was refused.
     tokio::time::sleep(LEASE).await;
     assert!(guard.is_valid());
-    within("given back", guard.unlock()).await.unwrap();
+    assert!(within("given back", guard.unlock()).await.unwrap().is_released());
 }
 
 #[tokio::test]
@@ -192,7 +194,7 @@ async fn a_pause_of_the_server_shorter_than_the_lease_loses_nothing() {
     server.command(&["CLIENT", "PAUSE", "3000", "ALL"]).await;
     tokio::time::sleep(Duration::from_secs(7)).await;
     assert!(guard.is_valid());
-    within("given back", guard.unlock()).await.unwrap();
+    assert!(within("given back", guard.unlock()).await.unwrap().is_released());
 }
 
 #[tokio::test]
@@ -238,7 +240,7 @@ async fn a_full_memory_loses_no_lock() {
     server.command(&["CONFIG", "SET", "maxmemory", "1"]).await;
     tokio::time::sleep(LEASE * 2).await;
     assert!(guard.is_valid());
-    within("given back", guard.unlock()).await.unwrap();
+    assert!(within("given back", guard.unlock()).await.unwrap().is_released());
 }
 
 #[tokio::test]

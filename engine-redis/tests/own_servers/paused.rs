@@ -56,7 +56,7 @@ async fn a_holder_that_was_paused_knows_at_once_and_disturbs_nobody() {
     // Renewed since.
     tokio::time::sleep(LEASE).await;
     assert!(guard.is_valid() && third.locks("users").try_write("alice").await.unwrap().is_none());
-    within("given back", guard.unlock()).await.unwrap();
+    assert!(within("given back", guard.unlock()).await.unwrap().is_released());
 }
 
 #[tokio::test]
@@ -73,7 +73,7 @@ async fn a_waiter_that_was_paused_is_passed_over_and_gets_in_in_the_end() {
     other.stop();
     until("it counts as dead", async || waiters(&one).await == 0).await;
     let (second, since) = (joins(&two, 0).await, Instant::now());
-    within("given back", guard.unlock()).await.unwrap();
+    assert!(within("given back", guard.unlock()).await.unwrap().is_released());
     let guard = within("the second gets in", second).await.unwrap();
     assert!(
         since.elapsed() < LEASE,
@@ -83,7 +83,7 @@ async fn a_waiter_that_was_paused_is_passed_over_and_gets_in_in_the_end() {
     other.go_on();
     until("it waits again", async || waiters(&two).await == 1).await;
     let token = guard.token().unwrap().get();
-    within("given back", guard.unlock()).await.unwrap();
+    assert!(within("given back", guard.unlock()).await.unwrap().is_released());
     assert!(other.says_token("entered").await > token);
     assert_eq!(other.says("unlocked").await, "Released");
 }
@@ -102,7 +102,7 @@ async fn a_waiter_that_is_let_in_while_it_is_paused_does_not_believe_it() {
     until("it waits", async || waiters(&one).await == 1).await;
     let paused = other.stop();
     let first = guard.owner();
-    within("given back", guard.unlock()).await.unwrap();
+    assert!(within("given back", guard.unlock()).await.unwrap().is_released());
     let seen = one.inspect("users", "alice").await.unwrap();
     assert!(seen.holders.len() == 1 && seen.holders[0].owner != first, "it was let in: {seen:?}");
     let guard = within("the second gets in", two.locks("users").write("alice")).await.unwrap();
@@ -111,7 +111,7 @@ async fn a_waiter_that_is_let_in_while_it_is_paused_does_not_believe_it() {
     until("it waits again", async || waiters(&two).await == 1).await;
     let token = guard.token().unwrap().get();
     assert!(guard.is_valid());
-    within("given back", guard.unlock()).await.unwrap();
+    assert!(within("given back", guard.unlock()).await.unwrap().is_released());
     assert!(other.says_token("entered").await > token);
     assert_eq!(other.says("unlocked").await, "Released");
 }

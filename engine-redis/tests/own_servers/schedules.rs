@@ -453,7 +453,7 @@ async fn a_waiter_that_cannot_be_told_gets_in_beside_others_that_can() {
             let guard = ylock.locks("users").write("alice").await.unwrap();
             // Only if another one waits too is it handed on, and never free.
             until("both wait", async || waiters(&ylock).await == 2).await;
-            guard.unlock().await.unwrap();
+            assert!(guard.unlock().await.unwrap().is_released());
         }
     };
     let both = async { tokio::join!(others(), others()) };

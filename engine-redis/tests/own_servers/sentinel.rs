@@ -26,7 +26,7 @@ async fn what_the_replica_has_stays_when_it_takes_over() {
     all.await_failover().await;
     until("the waiter is in the queue of the new master", async || waiters(&one).await == 1).await;
     assert!(guard.is_valid() && !waiting.is_finished());
-    within("given back", guard.unlock()).await.unwrap();
+    assert!(within("given back", guard.unlock()).await.unwrap().is_released());
     assert!(within("the next one gets in", waiting).await.unwrap().is_valid());
 }
 

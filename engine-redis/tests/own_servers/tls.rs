@@ -79,6 +79,6 @@ async fn tls_in_a_cluster() {
     .await;
     let listeners: String = server.ask(&["CLIENT", "LIST", "TYPE", "pubsub"]).await.unwrap();
     assert!(listeners.contains(&format!("laddr=127.0.0.1:{port} ")), "{listeners}");
-    within("given back", guard.unlock()).await.unwrap();
-    within("the next one gets in", waiting).await.unwrap().unlock().await.unwrap();
+    assert!(within("given back", guard.unlock()).await.unwrap().is_released());
+    assert!(within("the next one gets in", waiting).await.unwrap().unlock().await.unwrap().is_released());
 }

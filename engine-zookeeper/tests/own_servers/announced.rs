@@ -33,7 +33,7 @@ async fn a_writer_that_gave_up_behind_a_reader_of_its_client_keeps_nobody_out() 
     for _ in 0..3 {
         let (reader, writer) = announced(&here, &server).await;
         gives_up(writer).await;
-        reader.unlock().await.unwrap();
+        assert!(reader.unlock().await.unwrap().is_released());
         let since = Instant::now();
         drop(within("another client", there.locks("users").write("alice")).await.unwrap());
         assert!(since.elapsed() < SOON, "{:?}", since.elapsed());
@@ -50,7 +50,7 @@ async fn a_writer_that_gave_up_behind_a_reader_of_its_client_lets_readers_pass()
     let since = Instant::now();
     drop(within("another reader", there.locks("users").read("alice")).await.unwrap());
     assert!(since.elapsed() < SOON, "{:?}", since.elapsed());
-    reader.unlock().await.unwrap();
+    assert!(reader.unlock().await.unwrap().is_released());
 }
 
 /// Its own lease is shorter than what passes between two renewals of the reader.
@@ -69,6 +69,6 @@ async fn a_writer_with_a_short_lease_stays_behind_a_reader_with_a_long_one() {
     let before = contenders(&hosts, LOCK).await;
     tokio::time::sleep(LEASE * 2).await;
     assert_eq!(contenders(&hosts, LOCK).await, before);
-    reader.unlock().await.unwrap();
+    assert!(reader.unlock().await.unwrap().is_released());
     within("the writer gets in", writer).await.unwrap();
 }

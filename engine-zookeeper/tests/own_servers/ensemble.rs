@@ -33,11 +33,11 @@ async fn one_is_killed(mut ensemble: OwnEnsemble, victim: usize) {
     until("the others go on", async || waiters(&one).await == 1).await;
     assert!(guard.is_valid() && !waiting.is_finished());
     let token = guard.token();
-    within("given back", guard.unlock()).await.unwrap();
+    assert!(within("given back", guard.unlock()).await.unwrap().is_released());
     let next = within("the next one gets in", waiting).await.unwrap();
     assert!(next.token() > token);
     ensemble.0[victim].start_again().await;
-    within("given back", next.unlock()).await.unwrap();
+    assert!(within("given back", next.unlock()).await.unwrap().is_released());
 }
 
 #[tokio::test]
@@ -57,7 +57,7 @@ async fn a_majority_that_comes_back_in_time_costs_nothing_and_later_everything_i
     ensemble.0[0].start_again().await;
     until("the majority goes on", async || patient.inspect("users", "alice").await.is_ok()).await;
     assert!(guard.is_valid());
-    within("given back", guard.unlock()).await.unwrap();
+    assert!(within("given back", guard.unlock()).await.unwrap().is_released());
     let next = within("it goes on", hasty.locks("users").write("alice")).await.unwrap();
     assert!(next.token() > token);
 }

@@ -91,7 +91,7 @@ async fn who_is_let_in_without_a_heartbeat_waits_for_one() {
     assert!(a_while.is_err());
     // Reads are answered, and prove nothing.
     engine.inspect(&request.key).await.unwrap();
-    guard.unlock().await.unwrap();
+    assert!(guard.unlock().await.unwrap().is_released());
     // Long enough for a heartbeat that fails, and a look after it; and over before the client makes another session.
     let a_moment = tokio::time::timeout(SESSION * 2 / 5, &mut waits).await;
     assert!(a_moment.is_err(), "it believes to be inside: {a_moment:?}");

@@ -29,6 +29,6 @@ async fn renewals_that_are_due_one_by_one_share_heartbeats() {
     assert!(asked < MOST_PER_SESSION * 3, "{asked} requests for {LOCKS} locks");
     assert!(guards.iter().all(|guard| guard.is_valid()));
     for guard in guards {
-        guard.unlock().await.unwrap();
+        assert!(guard.unlock().await.unwrap().is_released());
     }
 }

@@ -24,7 +24,7 @@ async fn sessions_that_ended_idle_leave_nothing() {
     let mut before = usize::MAX;
     for round in 0..SESSIONS {
         let guard = within("it gets in", ylock.locks("users").write("alice")).await.unwrap();
-        guard.unlock().await.unwrap();
+        assert!(guard.unlock().await.unwrap().is_released());
         until("nothing is left in memory", async || engine.in_memory().iter().all(|(_, count)| *count == 0))
             .await;
         if round == 1 {

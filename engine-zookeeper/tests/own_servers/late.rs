@@ -15,7 +15,7 @@ async fn warm(server: &OwnServer) -> (Proxy, Ylock) {
     let proxy = Proxy::before(&[server.host()]).await;
     // Its session outlives the time in which its driver finds out, also on a busy machine.
     let here = client_with(options(proxy.hosts()).with_lease(Duration::from_secs(10))).await;
-    here.locks("users").write("alice").await.unwrap().unlock().await.unwrap();
+    assert!(here.locks("users").write("alice").await.unwrap().unlock().await.unwrap().is_released());
     (proxy, here)
 }
 
@@ -39,6 +39,6 @@ async fn a_request_that_arrives_over_an_old_connection_makes_no_node() {
         until("it has arrived", async || proxy.kept() == 0).await;
         tokio::time::sleep(LONG_ENOUGH).await;
         assert!(contenders(&[server.host()], LOCK).await.is_empty());
-        within("given back", held.unlock()).await.unwrap();
+        assert!(within("given back", held.unlock()).await.unwrap().is_released());
     }
 }

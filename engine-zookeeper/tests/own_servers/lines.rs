@@ -34,7 +34,7 @@ async fn a_line_that_is_cut_for_less_than_the_session_costs_nothing() {
         assert_eq!(there.inspect("users", "bob").await.unwrap().queue[0].id, place);
         drop(bob);
         drop(within("the waiter gets in", waiting).await.unwrap());
-        within("given back", guard.unlock()).await.unwrap();
+        assert!(within("given back", guard.unlock()).await.unwrap().is_released());
     }
 }
 
@@ -122,7 +122,7 @@ async fn a_node_whose_answer_got_lost_is_found_again_and_never_doubled() {
     let proxy = Proxy::before(&[server.host()]).await;
     let (here, there) = (client(proxy.hosts()).await, client(vec![server.host()]).await);
     // So that the nodes above are there: the answer about those must not be the one that gets lost.
-    there.locks("users").write("alice").await.unwrap().unlock().await.unwrap();
+    assert!(there.locks("users").write("alice").await.unwrap().unlock().await.unwrap().is_released());
     let hosts = [server.host()];
     for _ in 0..3 {
         proxy.set(Line::Deaf);
@@ -134,7 +134,7 @@ async fn a_node_whose_answer_got_lost_is_found_again_and_never_doubled() {
         proxy.set(Line::Open);
         let guard = within("it gets in", waiting).await.unwrap();
         assert_eq!(contenders(&hosts, LOCK).await, known, "the same node and no other");
-        within("given back", guard.unlock()).await.unwrap();
+        assert!(within("given back", guard.unlock()).await.unwrap().is_released());
         assert!(contenders(&hosts, LOCK).await.is_empty());
     }
 }
@@ -177,7 +177,7 @@ async fn what_was_made_for_a_caller_who_has_gone_is_removed() {
     let server = OwnServer::start().await;
     let proxy = Proxy::before(&[server.host()]).await;
     let here = client(proxy.hosts()).await;
-    here.locks("users").write("alice").await.unwrap().unlock().await.unwrap();
+    assert!(here.locks("users").write("alice").await.unwrap().unlock().await.unwrap().is_released());
     proxy.set(Line::Deaf);
     let locks = here.locks("users");
     let waiting = tokio::spawn(async move { locks.write("alice").await });
@@ -225,7 +225,7 @@ async fn a_server_that_was_killed_and_comes_back_keeps_locks_and_queue() {
     until("the clients are back", async || waiters(&one).await == 1).await;
     assert!(guard.is_valid() && !waiting.is_finished());
     let token = guard.token();
-    within("given back", guard.unlock()).await.unwrap();
+    assert!(within("given back", guard.unlock()).await.unwrap().is_released());
     assert!(within("the next one gets in", waiting).await.unwrap().token() > token);
 }
 

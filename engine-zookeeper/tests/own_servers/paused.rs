@@ -38,7 +38,7 @@ async fn a_holder_that_was_paused_knows_at_once_and_disturbs_nobody() {
     // Renewed since.
     tokio::time::sleep(LEASE).await;
     assert!(guard.is_valid() && third.locks("users").try_write("alice").await.unwrap().is_none());
-    within("given back", guard.unlock()).await.unwrap();
+    assert!(within("given back", guard.unlock()).await.unwrap().is_released());
     assert!(other.says_token("again").await > next_token);
 }
 

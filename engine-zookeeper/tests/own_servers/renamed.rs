@@ -33,8 +33,8 @@ async fn who_waits_to_write_stays_behind_a_writer_that_becomes_a_reader() {
         let guard = reads(&one, guard).await;
         tokio::time::sleep(LONG_ENOUGH).await;
         assert!(guard.is_valid() && !waiting.is_finished(), "two are inside");
-        within("given back", guard.unlock()).await.unwrap();
-        within("the writer gets in", waiting).await.unwrap().unlock().await.unwrap();
+        assert!(within("given back", guard.unlock()).await.unwrap().is_released());
+        assert!(within("the writer gets in", waiting).await.unwrap().unlock().await.unwrap().is_released());
     }
 }
 
@@ -57,7 +57,7 @@ async fn who_waits_to_write_stays_behind_it_also_if_its_line_was_down_meanwhile(
         until("its line is back", async || server.number("zk_num_alive_connections").await == lines).await;
         tokio::time::sleep(LONG_ENOUGH).await;
         assert!(guard.is_valid() && !waiting.is_finished(), "two are inside");
-        within("given back", guard.unlock()).await.unwrap();
-        within("the writer gets in", waiting).await.unwrap().unlock().await.unwrap();
+        assert!(within("given back", guard.unlock()).await.unwrap().is_released());
+        assert!(within("the writer gets in", waiting).await.unwrap().unlock().await.unwrap().is_released());
     }
 }

@@ -49,7 +49,11 @@ fn the_first_use_in_another_runtime_is_not_slow() {
     let first = runtime();
     let server = main.block_on(OwnServer::start());
     let here = first.block_on(patient(&server));
-    first.block_on(async { here.locks("users").write("bob").await.unwrap().unlock().await.unwrap() });
+    assert!(
+        first
+            .block_on(async { here.locks("users").write("bob").await.unwrap().unlock().await.unwrap() })
+            .is_released()
+    );
     drop(first);
     let since = std::time::Instant::now();
     main.block_on(async {
@@ -178,8 +182,8 @@ fn nodes_of_locks_that_nobody_is_in_are_removed_also_after_a_runtime_has_ended()
     let both = async |name: String| {
         let (one, two) =
             (here.locks("users").read(name.clone()).await, there.locks("users").read(name).await);
-        one.unwrap().unlock().await.unwrap();
-        two.unwrap().unlock().await.unwrap();
+        assert!(one.unwrap().unlock().await.unwrap().is_released());
+        assert!(two.unwrap().unlock().await.unwrap().is_released());
     };
     let job = Builder::new_current_thread().enable_all().build().unwrap();
     job.block_on(both("x".to_owned()));
@@ -260,7 +264,7 @@ fn a_session_that_a_runtime_began_that_is_not_driven_any_more_serves_the_others(
         let alice = within("it gets in", here.locks("users").write("alice")).await.unwrap();
         tokio::time::sleep(LEASE * 2).await;
         assert!(alice.is_valid() && bob.is_valid(), "nobody renews");
-        within("given back", alice.unlock()).await.unwrap();
+        assert!(within("given back", alice.unlock()).await.unwrap().is_released());
     });
     drop(job);
 }

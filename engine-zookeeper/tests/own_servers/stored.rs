@@ -173,7 +173,7 @@ async fn each_who_waits_has_one_watch_and_a_release_wakes_one() {
     }
     super::until("all watch", async || server.number("zk_watch_count").await == 20).await;
     let before = server.number("zk_packets_received").await;
-    guard.unlock().await.unwrap();
+    assert!(guard.unlock().await.unwrap().is_released());
     let (first, _client) = waiting.remove(0);
     let guard = within("the first one gets in", first).await.unwrap();
     let asked = server.number("zk_packets_received").await - before;

@@ -23,7 +23,7 @@
 //! }
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
 //! let ylock = Ylock::in_memory().with(Audit);
-//! ylock.locks("users").write("alice").await?.unlock().await?;
+//! assert!(ylock.locks("users").write("alice").await?.unlock().await?.is_released());
 //! # Ok(()) }
 //! ```
 //!

@@ -95,7 +95,7 @@ async fn a_step_forwards_beyond_the_lease_forgets_nobody() {
         let takes_turn = async |waiting: JoinHandle<Guard>| {
             let guard = within("it gets in", waiting).await.unwrap();
             let token = guard.token();
-            within("given back", guard.unlock()).await.unwrap();
+            assert!(within("given back", guard.unlock()).await.unwrap().is_released());
             token
         };
         let (second, third) = tokio::join!(takes_turn(second), takes_turn(third));
@@ -120,7 +120,7 @@ async fn a_step_backwards_prolongs_no_lease() {
         assert!(granted.elapsed() >= LEASE - options.margin(), "it got in beside {modes:?}");
         assert!(since.elapsed() < LEASE * 2, "{modes:?} stayed for {:?}", since.elapsed());
         assert!(guard.token() > token.map(Into::into));
-        within("given back", guard.unlock()).await.unwrap();
+        assert!(within("given back", guard.unlock()).await.unwrap().is_released());
     }
 }
 
@@ -139,7 +139,7 @@ async fn a_step_backwards_keeps_no_dead_waiter() {
         }
         set.backwards(HOUR).await;
         let (since, locks) = (Instant::now(), two.locks("users"));
-        within("given back", guard.unlock()).await.unwrap();
+        assert!(within("given back", guard.unlock()).await.unwrap().is_released());
         if tries {
             until("nobody waits", async || locks.try_write("alice").await.unwrap().is_some()).await;
         } else {
@@ -183,12 +183,12 @@ async fn a_step_backwards_changes_neither_the_order_nor_that_tokens_grow() {
         let mut inside = guard;
         while !waiting.is_empty() {
             let token = inside.token();
-            within("given back", inside.unlock()).await.unwrap();
+            assert!(within("given back", inside.unlock()).await.unwrap().is_released());
             inside = within("the first gets in", waiting.remove(0)).await.unwrap();
             assert!(inside.token() > token, "{fairness:?} {step:?}");
             assert!(waiting.iter().all(|waiting| !waiting.is_finished()), "{fairness:?} {step:?}");
         }
-        within("given back", inside.unlock()).await.unwrap();
+        assert!(within("given back", inside.unlock()).await.unwrap().is_released());
     }
 }
 

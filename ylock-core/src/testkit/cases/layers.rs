@@ -81,7 +81,7 @@ pub async fn a_layer_is_told_of_the_end_of_each_hold_once(stage: Stage) {
     let client = stage.short_lived().await;
     let (witness, lock) = Witness::of(&client);
     let ends = || witness.count(|happened| matches!(happened, Happened::HoldEnded { .. }));
-    lock.write().await.unwrap().unlock().await.unwrap();
+    assert!(lock.write().await.unwrap().unlock().await.unwrap().is_released());
     assert_eq!(ends(), 1);
     let guard = lock.write().await.unwrap();
     client.take_away().await;
@@ -111,7 +111,7 @@ pub async fn a_layer_is_told_of_renewals_and_releases(stage: Stage) {
 pub async fn a_layer_is_told_of_requests_to_the_store(stage: Stage) {
     let client = stage.client().await;
     let (witness, lock) = Witness::of(&client);
-    lock.write().await.unwrap().unlock().await.unwrap();
+    assert!(lock.write().await.unwrap().unlock().await.unwrap().is_released());
     let seen = witness.seen();
     let operations: BTreeSet<&str> = seen
         .happened

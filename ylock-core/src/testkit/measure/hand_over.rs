@@ -78,7 +78,7 @@ async fn take_turns(locks: Locks, hold: Duration, released: Released, switches: 
         }
         tokio::time::sleep(hold).await;
         *released.lock().await = Some(Instant::now());
-        guard.unlock().await.expect("released");
+        assert!(guard.unlock().await.expect("released").is_released());
     }
     gaps
 }

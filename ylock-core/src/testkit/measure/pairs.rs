@@ -14,7 +14,7 @@ pub async fn pairs(locks: &Locks, name: &str, count: usize) -> Times {
     for _ in 0..count {
         let start = Instant::now();
         let guard = locks.write(name).await.expect("granted");
-        guard.unlock().await.expect("released");
+        assert!(guard.unlock().await.expect("released").is_released());
         times.push(start.elapsed());
     }
     times
