@@ -13,7 +13,7 @@ use crate::connect::check;
 ///
 /// `url` names the store. `password` is that of the URL, kept outside of it. Every other key is an option, named as in the URL. Nothing is
 /// connected to before [`connect_with`](crate::connect_with), but everything is checked at once: a `Config` can be connected with, as far as
-/// that can be told without the store.
+/// that can be told without the store. Only a password that is missing may still come from the environment.
 ///
 /// What is said in several places: the environment wins over the file, and an option that has a key of its own wins over the same option in
 /// the URL, wherever either comes from.
@@ -57,7 +57,7 @@ impl Config {
     /// # Errors
     /// [`Config`](ErrorKind::Config) as [`connect`](crate::connect), for everything that can be told without the store.
     pub fn new(url: &str) -> Result<Self> {
-        Self::bare(url)?.checked()
+        Self::bare(url)?.checked_but_for_the_password()
     }
 
     /// Reads the environment: with the prefix `YLOCK` the variables `YLOCK_URL`, `YLOCK_PASSWORD`, `YLOCK_LEASE` and so on. One that is empty
@@ -106,6 +106,14 @@ impl Config {
         Ok(self)
     }
 
+    /// What is read first: the password may be in what comes later.
+    fn checked_but_for_the_password(self) -> Result<Self> {
+        let url = self.to_url();
+        let lacks = url.user.is_some() && url.password.is_none();
+        check(if lacks { url.with_password(Secret::new("comes later")) } else { url })?;
+        Ok(self)
+    }
+
     fn from_variables(
         base: Option<Self>,
         prefix: &str,
@@ -115,7 +123,8 @@ impl Config {
         let within = |error: Error| Error::new(error.kind(), format!("variables {prefix}_…: {error}"));
         let url = said.remove("url").map(|url| Self::bare(&url)).transpose().map_err(within)?;
         let mut config = match (base, url) {
-            (Some(base), Some(other)) => Self { url: other.url, ..base },
+            // The password of a file is for the store that the file names.
+            (Some(base), Some(other)) => Self { url: other.url, password: None, ..base },
             (Some(config), None) | (None, Some(config)) => config,
             (None, None) => {
                 let message =
@@ -169,7 +178,7 @@ impl<'de> serde::Deserialize<'de> for Config {
         let url = said.remove("url").ok_or_else(|| D::Error::missing_field("url"))?;
         let password = said.remove("password").map(Secret::new);
         let bare = Self::bare(&url).map_err(D::Error::custom)?;
-        Self { password, options: said, ..bare }.checked().map_err(D::Error::custom)
+        Self { password, options: said, ..bare }.checked_but_for_the_password().map_err(D::Error::custom)
     }
 }
 
@@ -216,6 +225,19 @@ mod tests {
         );
         let config = environment(Some(config), &[("YLOCK_URL", "memory://?lease=4s")]).unwrap();
         assert_eq!((config.to_url().option("lease"), config.to_url().option("wait")), (Some("3s"), None));
+    }
+
+    #[cfg(feature = "redis")]
+    #[test]
+    fn a_password_comes_from_the_environment() {
+        let file = Config::new("redis://locks@cache/0").unwrap();
+        let config = environment(Some(file.clone()), &[("YLOCK_PASSWORD", "hunter2")]).unwrap();
+        assert_eq!(config.to_url().password.unwrap().reveal(), "hunter2");
+        let error = environment(Some(file.clone()), &[]).unwrap_err();
+        assert!(error.to_string().contains("has no password"), "{error}");
+        // The password of one store is not sent to another one.
+        let other = [("YLOCK_URL", "redis://other")];
+        assert_eq!(environment(Some(config), &other).unwrap().to_url().password, None);
     }
 
     #[test]

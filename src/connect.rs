@@ -63,7 +63,7 @@ pub async fn connect(url: &str) -> Result<Ylock> {
 pub async fn connect_to(url: EngineUrl) -> Result<Ylock> {
     let Read { engine, options, name, measured } = Read::of(url)?;
     let client = engine.connect().await?.with_options(options).with_name(name.as_str())?;
-    if measured { with_metrics(&client) } else { Ok(client) }
+    Ok(if measured { with_metrics(&client) } else { client })
 }
 
 /// Connects to the store that a configuration names.
@@ -91,6 +91,11 @@ impl Read {
     fn of(mut url: EngineUrl) -> Result<Self> {
         let measured = take(&mut url, "metrics").map(|value| options::read("metrics", &value));
         let measured = measured.transpose()?.unwrap_or(false);
+        if measured && !cfg!(feature = "metrics") {
+            return Err(wrong(
+                "metrics=on is not compiled in: switch on the Cargo feature \"metrics\" of ylock",
+            ));
+        }
         let name = take(&mut url, "client").map(ClientName::new).transpose()?.unwrap_or_default();
         let options = common_options(&url)?;
         Ok(Self { engine: Engine::of(&url, &options)?, options, name, measured })
@@ -159,14 +164,13 @@ fn take(url: &mut EngineUrl, name: &str) -> Option<String> {
 }
 
 #[cfg(feature = "metrics")]
-#[allow(clippy::unnecessary_wraps, reason = "the same signature with and without the feature")]
-fn with_metrics(client: &Ylock) -> Result<Ylock> {
-    Ok(client.with(ylock_metrics::MetricsLayer::new()))
+fn with_metrics(client: &Ylock) -> Ylock {
+    client.with(ylock_metrics::MetricsLayer::new())
 }
 
 #[cfg(not(feature = "metrics"))]
-fn with_metrics(_: &Ylock) -> Result<Ylock> {
-    Err(wrong("metrics=on is not compiled in: switch on the Cargo feature \"metrics\" of ylock"))
+fn with_metrics(client: &Ylock) -> Ylock {
+    client.clone()
 }
 
 /// With Redis, what follows a plus says what the servers are together.

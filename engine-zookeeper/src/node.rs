@@ -91,7 +91,7 @@ impl Content {
     pub(crate) fn write(&self) -> Vec<u8> {
         let Self { owner, client, since, token, revoked } = self;
         let (token, revoked) = (token.map_or(0, StoreToken::get), u8::from(*revoked));
-        format!("1 {owner} {since} {token} {revoked} {client}").into_bytes()
+        format!("2 {owner} {since} {token} {revoked} {client}").into_bytes()
     }
 
     pub(crate) fn read(bytes: &[u8]) -> Result<Self> {
@@ -101,7 +101,7 @@ impl Content {
     fn parse(bytes: &[u8]) -> Option<Self> {
         // The client's name is the rest: it may have blanks in it.
         let words: Vec<_> = std::str::from_utf8(bytes).ok()?.splitn(6, ' ').collect();
-        let ["1", owner, since, token, revoked, client] = words[..] else { return None };
+        let ["2", owner, since, token, revoked, client] = words[..] else { return None };
         let revoked = match revoked {
             "0" => false,
             "1" => true,
@@ -152,7 +152,7 @@ mod tests {
             assert_eq!(Name::read(odd).unwrap_err().kind(), ErrorKind::Unexpected, "{odd}");
         }
         assert!(Name::read(&format!("w-{zeros}-1-x-0000000001")).is_ok());
-        assert!(Content::read(b"2 x").is_err());
+        assert!(Content::read(b"1 x").is_err());
     }
 
     #[test]

@@ -84,7 +84,7 @@ async fn a_release_removes_also_what_an_earlier_session_of_its_client_has_left()
     let (left, raw) = (request(&here, LEASE), server::raw(&[server.host()]).await);
     let node = format!("{LOCK}/w-{:032x}-0-x-", left.id.as_u128());
     raw.create(LOCK, b"5:usersalice", &CreateMode::Container.with_acls(Acls::anyone_all())).await.unwrap();
-    let content = format!("1 {} 0 0 0", left.owner);
+    let content = format!("2 {} 0 0 0 a client", left.owner);
     let open = CreateMode::EphemeralSequential.with_acls(Acls::anyone_all());
     raw.create(&node, content.as_bytes(), &open).await.unwrap();
     let released = within("released", here.release(&left.key, left.id, None)).await.unwrap();

@@ -217,7 +217,7 @@ async fn a_lock_with_a_megabyte_of_contenders_is_a_lock() {
     let open = CreateMode::Persistent.with_acls(Acls::anyone_all());
     let sequential = CreateMode::PersistentSequential.with_acls(Acls::anyone_all());
     raw.mkdir(LOCK, &open).await.unwrap();
-    let content = format!("1 {} 0 0 0", ylock_core::Owner::new());
+    let content = format!("2 {} 0 0 0 a client", ylock_core::Owner::new());
     for first in (0..CONTENDERS).step_by(500) {
         let prefixes: Vec<_> = (first..first + 500).map(|id| format!("{LOCK}/r-{id:032x}-1-x-")).collect();
         let made = prefixes.iter().map(|prefix| raw.create(prefix, content.as_bytes(), &sequential));

@@ -4,18 +4,22 @@ use std::convert::Infallible;
 use std::fmt;
 use std::future::pending;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::view::Local;
-use super::{Keeper, lock};
+use super::{Keeper, caught, lock};
 use crate::engine::{Holder, Inspection};
 use crate::key::Key;
 
 /// How many waiters of a client may ask the store at once who is before them: where thousands give up together, the store that they wait
 /// for must not be asked by all of them.
 pub(super) const LOOKS: usize = 4;
-/// This part of the wait before its end the store is asked: so the error comes when the wait is over, and not later.
+/// The store is asked when this part of the wait is left, and not more than [`LONGEST`]: so the error comes when the wait is over, and
+/// not later.
 const PART: u32 = 10;
+/// What was seen earlier may have nothing to do with the end of the wait.
+const LONGEST: Duration = Duration::from_secs(2);
+/// The last second of the year 9999. A store may show a later one, which no clock does.
+const LAST: u64 = 253_402_300_799;
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -25,7 +29,7 @@ pub(crate) struct Before {
 }
 
 impl Keeper {
-    /// Notes who is before this waiter when a tenth of its wait is left. Never ends.
+    /// Notes who is before this waiter shortly before its wait is over. Never ends.
     pub(super) async fn look_before(
         self: Arc<Self>,
         key: Key,
@@ -34,9 +38,10 @@ impl Keeper {
         before: Option<&OnceLock<Before>>,
     ) -> Infallible {
         if let Some(before) = before {
-            self.environment.sleep(wait - wait / PART).await;
+            self.environment.sleep(wait - (wait / PART).min(LONGEST)).await;
+            // The engine's own view, without the waiters of this process: thousands of them may look one after the other.
             if let Ok(_permit) = self.looks.try_acquire()
-                && let Ok(seen) = self.inspect(&key).await
+                && let Ok(seen) = caught(self.engine.inspect(&key)).await
                 && let Some(seen) = self.before(&key, number, seen)
             {
                 drop(before.set(seen));
@@ -49,10 +54,10 @@ impl Keeper {
         let shard = lock(self.shard(key));
         let entry = shard.get(key)?;
         let place = entry.queue.iter().position(|waiter| waiter.number == number)?;
-        let shown_as = Local::of(entry, self.name.get()).shown_as();
         // All waiters of this client stand together, where the store shows its one contender.
-        let first = seen.queue.iter().position(|waiter| Some(waiter.id) == shown_as);
-        Some(Before { holders: seen.holders, waiters: first.unwrap_or(seen.queue.len()) + place })
+        let own = entry.shown_as();
+        let elsewhere = seen.queue.iter().take_while(|waiter| Some(waiter.id) != own).count();
+        Some(Before { holders: seen.holders, waiters: elsewhere + place })
     }
 }
 
@@ -62,7 +67,11 @@ impl fmt::Display for Before {
             [] => f.write_str("it had no holder shortly before")?,
             [first, others @ ..] => {
                 let Holder { client, owner, mode, since, .. } = first;
-                write!(f, "client {client:?} held it to {mode} since {} (owner {owner})", Time(*since))?;
+                write!(
+                    f,
+                    "client {client:?} held it to {mode} (owner {owner}, there since {})",
+                    Time(*since)
+                )?;
                 if !others.is_empty() {
                     write!(f, " and {} more", others.len())?;
                 }
@@ -77,6 +86,19 @@ struct Time(SystemTime);
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        humantime::format_rfc3339_seconds(self.0).fmt(f)
+        let seconds = self.0.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs().min(LAST);
+        humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(seconds)).fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_that_no_clock_shows_is_a_time_all_the_same() {
+        let far = UNIX_EPOCH + Duration::from_micros(i64::MAX as u64);
+        assert_eq!(Time(far).to_string(), "9999-12-31T23:59:59Z");
+        assert_eq!(Time(UNIX_EPOCH - Duration::from_secs(5)).to_string(), "1970-01-01T00:00:00Z");
     }
 }

@@ -288,6 +288,16 @@ impl Entry {
         self.driver.as_ref()?.silence(now)
     }
 
+    /// As which acquisition the store may show those who wait here.
+    pub(super) fn shown_as(&self) -> Option<AcquisitionId> {
+        match &self.store {
+            Store::Contending(contender) => Some(contender.request.id),
+            Store::Granted(granted) => granted.next.as_ref().map(|next| next.id),
+            Store::Releasing(leaving) => leaving.next.as_ref().map(|next| next.id),
+            Store::Absent => None,
+        }
+    }
+
     /// Makes everything follow that follows from a change: who is granted, what the store must be told.
     pub(super) fn advance(&mut self, context: &Context<'_>, effects: &mut Effects) {
         match &self.store {

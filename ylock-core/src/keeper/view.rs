@@ -15,7 +15,7 @@ use crate::token::Token;
 
 /// What this process knows about its own contender.
 #[derive(Default)]
-pub(super) struct Local {
+struct Local {
     client: ClientName,
     held_as: Option<AcquisitionId>,
     waits_as: Option<AcquisitionId>,
@@ -55,7 +55,7 @@ impl Keeper {
 }
 
 impl Local {
-    pub(super) fn of(entry: &Entry, client: ClientName) -> Self {
+    fn of(entry: &Entry, client: ClientName) -> Self {
         let mut local = Self {
             client,
             queue: entry.queue.iter().map(|waiter| (waiter.owner, waiter.mode)).collect(),
@@ -106,7 +106,7 @@ impl Local {
     }
 
     /// As which acquisition the waiters of this process stand in the queue.
-    pub(super) fn shown_as(&self) -> Option<AcquisitionId> {
+    fn shown_as(&self) -> Option<AcquisitionId> {
         self.waits_as.or(self.held_as)
     }
 
