@@ -82,7 +82,8 @@ impl Sampler {
 impl ClientInfo {
     fn of(client: &ClientView) -> Self {
         let name = client.name().map(|name| name.to_string());
-        Self { client: name.unwrap_or_default(), address: client.address().unwrap_or_default() }
+        let address = client.address().unwrap_or_else(|| "this process".to_owned());
+        Self { client: name.unwrap_or_default(), address }
     }
 }
 

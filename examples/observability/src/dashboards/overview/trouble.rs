@@ -1,6 +1,6 @@
 //! What goes wrong, and who reports.
 
-use ylock_metrics::catalogue::{ACQUISITION_ERRORS, ACQUISITIONS, CLIENTS, LOSSES, OTHER};
+use ylock_metrics::catalogue::{ACQUISITION_ERRORS, ACQUISITIONS, CLIENT_INFO, LOSSES, OTHER};
 
 use super::super::panel::{
     Draw::{Lines, Table},
@@ -91,10 +91,11 @@ pub(super) fn reporting() -> Vec<Panel> {
             8,
             "none",
             "Clients",
-            "Clients that report, by engine and version. If processes are missing, their metrics are, \
-             too. More than one version for long: a deployment that did not end.",
+            "Clients that report, by the names that `inspect` shows for holders and waiters. If processes \
+             are missing, their metrics are, too. More than one version for long: a deployment that \
+             did not end.",
         )
-        .ask("", sum("job, engine, version", &chosen(&CLIENTS, "")))
+        .ask("", sum("job, instance, engine, client, address, version", &chosen(&CLIENT_INFO, "")))
         .alert(rules::METRICS_ABSENT),
         Panel::new(
             Lines,
