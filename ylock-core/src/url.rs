@@ -94,7 +94,7 @@ impl EngineUrl {
     }
 
     /// The same URL with a password that is kept elsewhere, such as in the environment or a file. If the URL names no user, it is the one
-    /// without a name: a password that nobody uses would be a connection without a login.
+    /// without a name: a password that is not used would be a connection without a login.
     #[must_use]
     pub fn with_password(self, password: Secret) -> Self {
         Self { user: self.user.or_else(|| Some(String::new())), password: Some(password), ..self }

@@ -7,7 +7,7 @@
 pub struct Definition {
     /// The name in a URL, a configuration file and the environment.
     pub name: &'static str,
-    /// What is used if nobody chooses, as Markdown; empty if that is nothing.
+    /// What is used if the caller chooses nothing, as Markdown; empty if there is no default.
     pub default: &'static str,
     /// The documentation of the option, one line for each of the source.
     pub doc: &'static str,

@@ -94,7 +94,7 @@ impl Reach {
     }
 
     /// Checks the timeouts against the longest lease that grants will have: a renewal that gets no answer must leave time for
-    /// another one. Checks too that nobody takes a connection for encrypted that is not: an authority needs TLS.
+    /// another one. Checks too that no caller takes a plain connection for an encrypted one: an authority needs TLS.
     ///
     /// # Errors
     /// [`Config`](crate::ErrorKind::Config) that says what is too long or too short.
