@@ -79,3 +79,20 @@ async fn somebody_who_stops_waiting_while_a_release_names_it_leaves_the_store() 
         eventually(SOON, "nothing is left", || async { ylock.keys_in_use() == 0 && store.is_empty() }).await;
     }
 }
+
+/// A caller that only tries behind a release which the store does not answer has its answer with the next failure, and not when the lease
+/// ends.
+#[tokio::test(start_paused = true)]
+async fn a_try_behind_a_release_that_fails_does_not_wait_for_the_end_of_the_lease() {
+    let refuses_releases = |asked: &Asked| match asked {
+        Asked::Release(..) => Err(Error::new(ErrorKind::Unavailable, "no answer")),
+        _ => Ok(()),
+    };
+    let ylock = Ylock::over(Notes::over(MemoryStore::new().engine(), refuses_releases));
+    let lock = ylock.lock("users", "alice");
+    drop(lock.write().await.unwrap());
+    let began = tokio::time::Instant::now();
+    let error = lock.try_write().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(began.elapsed() < lock.options().lease() / 4, "{:?}", began.elapsed());
+}
