@@ -31,7 +31,8 @@ pub enum Fairness {
     #[default]
     Fair,
     /// One order of arrival over all processes. Nothing is handed over inside a process, so every acquisition
-    /// costs a trip to the store.
+    /// costs a trip to the store. Arrivals in two processes are compared by clocks: those that are closer together than the
+    /// clocks agree (with Redis half of a round trip; else the clocks of the machines) may be served in either order.
     Strict,
     /// A newcomer may overtake those who wait. The highest throughput, and no promise to anybody.
     Unfair,

@@ -27,6 +27,8 @@ pub async fn those_who_look_see_the_names_of_clients(stage: Stage) {
         let guard = holder.write().await;
         let waits = waiter.queue_up(Mode::Write).await;
         for client in [&looks, &holder, &waiter] {
+            // Its own client shows a waiter before the store knows of it.
+            waits.seen_by(client).await;
             let seen = client.look().await;
             assert_eq!(seen.holders[0].client, holder.name());
             assert_eq!(seen.queue[0].client, waiter.name());
