@@ -1,13 +1,14 @@
 //! One acquisition, from the user's call down through the layers to the keeper.
 
 use std::future::Future;
+use std::panic::Location;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::environment::Moment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::{Guard, Unlocked, lost};
-use crate::keeper::{Acquired, Ask, Before, Way};
+use crate::keeper::{Acquired, Ask, Before, Site, Way};
 use crate::key::Key;
 use crate::layer::{Acquisition, Layers, Outcome};
 use crate::lease::Lease;
@@ -19,10 +20,19 @@ use crate::owner::Owner;
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// Acquires, waiting at most as long as the options say.
-pub(crate) async fn acquire_or_time_out(locks: &Locks, key: Result<Key>, mode: Mode) -> Result<Guard> {
+#[track_caller]
+pub(crate) fn acquire_or_time_out(
+    locks: &Locks,
+    key: Result<Key>,
+    mode: Mode,
+) -> impl Future<Output = Result<Guard>> {
+    acquire_or_time_out_at(locks, key, mode, Location::caller())
+}
+
+async fn acquire_or_time_out_at(locks: &Locks, key: Result<Key>, mode: Mode, at: Site) -> Result<Guard> {
     let key = key?;
     let (wait, before) = (locks.options.wait(), OnceLock::new());
-    let acquired = acquire_behind(locks, key.clone(), mode, wait, Some(&before)).await?;
+    let acquired = acquire_behind(locks, key.clone(), mode, wait, Some(&before), at).await?;
     acquired.ok_or_else(|| {
         let mut message = format!("the {mode} lock was not granted within the wait of the options, {wait:?}");
         if let Some(before) = before.get() {
@@ -33,13 +43,15 @@ pub(crate) async fn acquire_or_time_out(locks: &Locks, key: Result<Key>, mode: M
 }
 
 /// Acquires, or answers `None` when the wait is over.
-pub(crate) async fn acquire(
+#[track_caller]
+pub(crate) fn acquire(
     locks: &Locks,
     key: Result<Key>,
     mode: Mode,
     wait: Wait,
-) -> Result<Option<Guard>> {
-    acquire_behind(locks, key?, mode, wait, None).await
+) -> impl Future<Output = Result<Option<Guard>>> {
+    let at = Location::caller();
+    async move { acquire_behind(locks, key?, mode, wait, None, at).await }
 }
 
 /// The same, and notes who is before the caller, shortly before the wait is over.
@@ -49,9 +61,10 @@ async fn acquire_behind(
     mode: Mode,
     wait: Wait,
     before: Option<&OnceLock<Before>>,
+    at: Site,
 ) -> Result<Option<Guard>> {
     let owner = locks.owner.or_else(Owner::current);
-    let ask = Ask { key, mode, owner, wait, options: &locks.options, before };
+    let ask = Ask { key, mode, owner, wait, options: &locks.options, before, at };
     let layers = locks.client.layers.under(locks.client.keeper.heard_hub());
     if layers.is_empty() {
         Ok(locks.client.keeper.acquire(ask).await?.map(Guard::new))
@@ -126,31 +139,42 @@ impl Drop for Waiting<'_> {
 }
 
 /// Does `work` under the lock, and stops it if the lock is lost.
-pub(crate) async fn run<W, F>(locks: &Locks, key: Result<Key>, mode: Mode, work: W) -> Result<F::Output>
+#[track_caller]
+pub(crate) fn run<W, F>(
+    locks: &Locks,
+    key: Result<Key>,
+    mode: Mode,
+    work: W,
+) -> impl Future<Output = Result<F::Output>>
 where
     W: FnOnce(Lease) -> F,
     F: Future,
 {
-    let locks = with_owner(locks);
-    let guard = acquire_or_time_out(&locks, key, mode).await?;
-    work_under(guard, work).await
+    let at = Location::caller();
+    async move {
+        let guard = acquire_or_time_out_at(&with_owner(locks), key, mode, at).await?;
+        work_under(guard, work).await
+    }
 }
 
 /// The same, unless the wait is over before the lock is granted.
-pub(crate) async fn run_after<W, F>(
+#[track_caller]
+pub(crate) fn run_after<W, F>(
     locks: &Locks,
     key: Result<Key>,
     wait: Wait,
     work: W,
-) -> Result<Option<F::Output>>
+) -> impl Future<Output = Result<Option<F::Output>>>
 where
     W: FnOnce(Lease) -> F,
     F: Future,
 {
-    let locks = with_owner(locks);
-    match acquire(&locks, key, Mode::Write, wait).await? {
-        Some(guard) => work_under(guard, work).await.map(Some),
-        None => Ok(None),
+    let at = Location::caller();
+    async move {
+        match acquire_behind(&with_owner(locks), key?, Mode::Write, wait, None, at).await? {
+            Some(guard) => work_under(guard, work).await.map(Some),
+            None => Ok(None),
+        }
     }
 }
 

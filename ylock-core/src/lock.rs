@@ -84,8 +84,9 @@ impl Lock {
     /// # Errors
     /// See [`Locks::write`].
     #[doc(alias = "lock")]
-    pub async fn write(&self) -> Result<Guard> {
-        acquire_or_time_out(&self.locks, self.key.clone(), Mode::Write).await
+    #[track_caller]
+    pub fn write(&self) -> impl Future<Output = Result<Guard>> {
+        acquire_or_time_out(&self.locks, self.key.clone(), Mode::Write)
     }
 
     /// See [`Locks::try_write`].
@@ -93,16 +94,18 @@ impl Lock {
     /// # Errors
     /// See [`Locks::write`].
     #[doc(alias = "try_lock")]
-    pub async fn try_write(&self) -> Result<Option<Guard>> {
-        acquire(&self.locks, self.key.clone(), Mode::Write, Wait::No).await
+    #[track_caller]
+    pub fn try_write(&self) -> impl Future<Output = Result<Option<Guard>>> {
+        acquire(&self.locks, self.key.clone(), Mode::Write, Wait::No)
     }
 
     /// See [`Locks::write_within`].
     ///
     /// # Errors
     /// See [`Locks::write`].
-    pub async fn write_within(&self, time: Duration) -> Result<Option<Guard>> {
-        acquire(&self.locks, self.key.clone(), Mode::Write, Wait::For(time)).await
+    #[track_caller]
+    pub fn write_within(&self, time: Duration) -> impl Future<Output = Result<Option<Guard>>> {
+        acquire(&self.locks, self.key.clone(), Mode::Write, Wait::For(time))
     }
 
     /// See [`Locks::read`].
@@ -110,8 +113,9 @@ impl Lock {
     /// # Errors
     /// See [`Locks::write`].
     #[doc(alias = "rlock")]
-    pub async fn read(&self) -> Result<Guard> {
-        acquire_or_time_out(&self.locks, self.key.clone(), Mode::Read).await
+    #[track_caller]
+    pub fn read(&self) -> impl Future<Output = Result<Guard>> {
+        acquire_or_time_out(&self.locks, self.key.clone(), Mode::Read)
     }
 
     /// See [`Locks::try_read`].
@@ -119,28 +123,31 @@ impl Lock {
     /// # Errors
     /// See [`Locks::write`].
     #[doc(alias = "try_rlock")]
-    pub async fn try_read(&self) -> Result<Option<Guard>> {
-        acquire(&self.locks, self.key.clone(), Mode::Read, Wait::No).await
+    #[track_caller]
+    pub fn try_read(&self) -> impl Future<Output = Result<Option<Guard>>> {
+        acquire(&self.locks, self.key.clone(), Mode::Read, Wait::No)
     }
 
     /// See [`Locks::read_within`].
     ///
     /// # Errors
     /// See [`Locks::write`].
-    pub async fn read_within(&self, time: Duration) -> Result<Option<Guard>> {
-        acquire(&self.locks, self.key.clone(), Mode::Read, Wait::For(time)).await
+    #[track_caller]
+    pub fn read_within(&self, time: Duration) -> impl Future<Output = Result<Option<Guard>>> {
+        acquire(&self.locks, self.key.clone(), Mode::Read, Wait::For(time))
     }
 
     /// See [`Locks::run`].
     ///
     /// # Errors
     /// See [`Locks::run`].
-    pub async fn run<W, F>(&self, work: W) -> Result<F::Output>
+    #[track_caller]
+    pub fn run<W, F>(&self, work: W) -> impl Future<Output = Result<F::Output>>
     where
         W: FnOnce(Lease) -> F,
         F: Future,
     {
-        run(&self.locks, self.key.clone(), Mode::Write, work).await
+        run(&self.locks, self.key.clone(), Mode::Write, work)
     }
 
     /// Does `work` while holding the lock exclusively, if that is possible now; `None`, without any work, if it is held or waited for.
@@ -148,12 +155,13 @@ impl Lock {
     ///
     /// # Errors
     /// Those of [`try_write`](Self::try_write), and `Lost`.
-    pub async fn try_run<W, F>(&self, work: W) -> Result<Option<F::Output>>
+    #[track_caller]
+    pub fn try_run<W, F>(&self, work: W) -> impl Future<Output = Result<Option<F::Output>>>
     where
         W: FnOnce(Lease) -> F,
         F: Future,
     {
-        run_after(&self.locks, self.key.clone(), Wait::No, work).await
+        run_after(&self.locks, self.key.clone(), Wait::No, work)
     }
 
     /// Does `work` while holding the lock exclusively, if its turn comes within `time`; otherwise `None`, without any work. The time
@@ -161,23 +169,25 @@ impl Lock {
     ///
     /// # Errors
     /// Those of [`write_within`](Self::write_within), and `Lost`.
-    pub async fn run_within<W, F>(&self, time: Duration, work: W) -> Result<Option<F::Output>>
+    #[track_caller]
+    pub fn run_within<W, F>(&self, time: Duration, work: W) -> impl Future<Output = Result<Option<F::Output>>>
     where
         W: FnOnce(Lease) -> F,
         F: Future,
     {
-        run_after(&self.locks, self.key.clone(), Wait::For(time), work).await
+        run_after(&self.locks, self.key.clone(), Wait::For(time), work)
     }
 
     /// See [`Locks::run_read`].
     ///
     /// # Errors
     /// See [`Locks::run`].
-    pub async fn run_read<W, F>(&self, work: W) -> Result<F::Output>
+    #[track_caller]
+    pub fn run_read<W, F>(&self, work: W) -> impl Future<Output = Result<F::Output>>
     where
         W: FnOnce(Lease) -> F,
         F: Future,
     {
-        run(&self.locks, self.key.clone(), Mode::Read, work).await
+        run(&self.locks, self.key.clone(), Mode::Read, work)
     }
 }

@@ -110,6 +110,10 @@ impl Locks {
     /// gets [`WouldDeadlock`](crate::ErrorKind::WouldDeadlock) at once, because two readers that both want to write would
     /// wait for each other for ever: give the read guard back first.
     ///
+    /// A call without an owner is an owner of its own. So a task that holds the lock and acquires it once more without naming the
+    /// owner of its guard ([`owned_by`](Self::owned_by), [`Owner::scope`], or work inside [`run`](Self::run)) waits for itself, for ever:
+    /// no error, for the guard may be on its way to another task. After a second a warning in the log names both calls.
+    ///
     /// # Cancel safety
     /// Dropping the future leaves the queue and leaves nothing behind in the store. The place in the queue is lost.
     ///
@@ -125,8 +129,9 @@ impl Locks {
     /// which client held it shortly before, and how many waited before the caller, where the store could be asked in time,
     /// [`Closed`](crate::ErrorKind::Closed) after [`Ylock::close`].
     #[doc(alias = "lock")]
-    pub async fn write(&self, name: impl Name) -> Result<Guard> {
-        acquire_or_time_out(self, self.key(name), Mode::Write).await
+    #[track_caller]
+    pub fn write(&self, name: impl Name) -> impl Future<Output = Result<Guard>> {
+        acquire_or_time_out(self, self.key(name), Mode::Write)
     }
 
     /// Acquires the lock exclusively if that is possible now; never waits for another holder.
@@ -135,39 +140,53 @@ impl Locks {
     /// answer it fails with [`Unavailable`](crate::ErrorKind::Unavailable) after one request timeout of the engine. Reentrancy, cancel
     /// safety, loss and the other errors as with [`write`](Self::write).
     #[doc(alias = "try_lock")]
-    pub async fn try_write(&self, name: impl Name) -> Result<Option<Guard>> {
-        acquire(self, self.key(name), Mode::Write, Wait::No).await
+    #[track_caller]
+    pub fn try_write(&self, name: impl Name) -> impl Future<Output = Result<Option<Guard>>> {
+        acquire(self, self.key(name), Mode::Write, Wait::No)
     }
 
     /// Acquires the lock exclusively if its turn comes within `time`; otherwise returns `None`: others hold it or were first. If the store
     /// has not answered the last request by then, that is [`Unavailable`](crate::ErrorKind::Unavailable).
     ///
     /// Zero is the same as [`try_write`](Self::try_write). The rest is as with [`write`](Self::write).
-    pub async fn write_within(&self, name: impl Name, time: Duration) -> Result<Option<Guard>> {
-        acquire(self, self.key(name), Mode::Write, Wait::For(time)).await
+    #[track_caller]
+    pub fn write_within(
+        &self,
+        name: impl Name,
+        time: Duration,
+    ) -> impl Future<Output = Result<Option<Guard>>> {
+        acquire(self, self.key(name), Mode::Write, Wait::For(time))
     }
 
     /// Acquires the lock to share it with other readers; waits for a writer that holds it, and for writers that came
     /// earlier.
     ///
     /// # Reentrancy
-    /// Granted at once if the same owner holds the lock, as a reader or as the writer.
+    /// Granted at once if the same owner holds the lock, as a reader or as the writer. A task that holds it under another owner waits for
+    /// itself, as with [`write`](Self::write).
     ///
     /// Cancel safety, loss and errors as with [`write`](Self::write).
     #[doc(alias = "rlock")]
-    pub async fn read(&self, name: impl Name) -> Result<Guard> {
-        acquire_or_time_out(self, self.key(name), Mode::Read).await
+    #[track_caller]
+    pub fn read(&self, name: impl Name) -> impl Future<Output = Result<Guard>> {
+        acquire_or_time_out(self, self.key(name), Mode::Read)
     }
 
     /// Acquires the lock for reading if that is possible now; `None` if a writer holds it or waits for it.
     #[doc(alias = "try_rlock")]
-    pub async fn try_read(&self, name: impl Name) -> Result<Option<Guard>> {
-        acquire(self, self.key(name), Mode::Read, Wait::No).await
+    #[track_caller]
+    pub fn try_read(&self, name: impl Name) -> impl Future<Output = Result<Option<Guard>>> {
+        acquire(self, self.key(name), Mode::Read, Wait::No)
     }
 
     /// Acquires the lock for reading if its turn comes within `time`; otherwise answers `None`.
-    pub async fn read_within(&self, name: impl Name, time: Duration) -> Result<Option<Guard>> {
-        acquire(self, self.key(name), Mode::Read, Wait::For(time)).await
+    #[track_caller]
+    pub fn read_within(
+        &self,
+        name: impl Name,
+        time: Duration,
+    ) -> impl Future<Output = Result<Option<Guard>>> {
+        acquire(self, self.key(name), Mode::Read, Wait::For(time))
     }
 
     /// Does `work` while holding the lock exclusively, and stops it if the lock is lost.
@@ -193,12 +212,13 @@ impl Locks {
     /// assert!(token.is_some());
     /// # Ok(()) }
     /// ```
-    pub async fn run<W, F>(&self, name: impl Name, work: W) -> Result<F::Output>
+    #[track_caller]
+    pub fn run<W, F>(&self, name: impl Name, work: W) -> impl Future<Output = Result<F::Output>>
     where
         W: FnOnce(Lease) -> F,
         F: Future,
     {
-        run(self, self.key(name), Mode::Write, work).await
+        run(self, self.key(name), Mode::Write, work)
     }
 
     /// Does `work` while holding the lock exclusively, if that is possible now; `None`, without any work, if it is held or waited for.
@@ -206,12 +226,13 @@ impl Locks {
     ///
     /// # Errors
     /// Those of [`try_write`](Self::try_write), and `Lost`.
-    pub async fn try_run<W, F>(&self, name: impl Name, work: W) -> Result<Option<F::Output>>
+    #[track_caller]
+    pub fn try_run<W, F>(&self, name: impl Name, work: W) -> impl Future<Output = Result<Option<F::Output>>>
     where
         W: FnOnce(Lease) -> F,
         F: Future,
     {
-        run_after(self, self.key(name), Wait::No, work).await
+        run_after(self, self.key(name), Wait::No, work)
     }
 
     /// Does `work` while holding the lock exclusively, if its turn comes within `time`; otherwise `None`, without any work. The time
@@ -232,29 +253,31 @@ impl Locks {
     /// assert!(made.is_none()); // still being written elsewhere
     /// # drop(writing); Ok(()) }
     /// ```
-    pub async fn run_within<W, F>(
+    #[track_caller]
+    pub fn run_within<W, F>(
         &self,
         name: impl Name,
         time: Duration,
         work: W,
-    ) -> Result<Option<F::Output>>
+    ) -> impl Future<Output = Result<Option<F::Output>>>
     where
         W: FnOnce(Lease) -> F,
         F: Future,
     {
-        run_after(self, self.key(name), Wait::For(time), work).await
+        run_after(self, self.key(name), Wait::For(time), work)
     }
 
     /// Does `work` while holding the lock as a reader; otherwise like [`run`](Self::run).
     ///
     /// # Errors
     /// Those of [`read`](Self::read), and `Lost`.
-    pub async fn run_read<W, F>(&self, name: impl Name, work: W) -> Result<F::Output>
+    #[track_caller]
+    pub fn run_read<W, F>(&self, name: impl Name, work: W) -> impl Future<Output = Result<F::Output>>
     where
         W: FnOnce(Lease) -> F,
         F: Future,
     {
-        run(self, self.key(name), Mode::Read, work).await
+        run(self, self.key(name), Mode::Read, work)
     }
 
     fn key(&self, name: impl Name) -> Result<Key> {

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::future::pending;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::{Keeper, caught, lock};
@@ -31,18 +31,18 @@ pub(crate) struct Before {
 impl Keeper {
     /// Notes who is before this waiter shortly before its wait is over. Never ends.
     pub(super) async fn look_before(
-        self: Arc<Self>,
-        key: Key,
+        &self,
+        key: &Key,
         number: u64,
-        wait: Duration,
+        wait: Option<Duration>,
         before: Option<&OnceLock<Before>>,
     ) -> Infallible {
-        if let Some(before) = before {
+        if let (Some(wait), Some(before)) = (wait, before) {
             self.environment.sleep(wait - (wait / PART).min(LONGEST)).await;
             // The engine's own view, without the waiters of this process: thousands of them may look one after the other.
             if let Ok(_permit) = self.looks.try_acquire()
-                && let Ok(seen) = caught(self.engine.inspect(&key)).await
-                && let Some(seen) = self.before(&key, number, seen)
+                && let Ok(seen) = caught(self.engine.inspect(key)).await
+                && let Some(seen) = self.before(key, number, seen)
             {
                 drop(before.set(seen));
             }

@@ -13,6 +13,7 @@ use tokio::sync::{Notify, oneshot};
 use super::effects::{Effects, Reply, Ungranted};
 use super::hold::{Hold, Way};
 use super::renewal::{Turn, next_renewal};
+use super::self_wait::Caller;
 use super::validity::Validity;
 use crate::client_name::SharedName;
 use crate::contact::Contact;
@@ -140,20 +141,7 @@ pub(super) struct Holder {
     pub(super) reads: u32,
     /// When its first acquisition was granted. While nobody watches no clock is read for it, and it is that of the grant.
     pub(super) since: Moment,
-    caller: Caller,
-}
-
-/// Who called, as far as that can be told: the task; outside of one, as in the body of `main` or in `block_on`, the thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Caller {
-    Task(tokio::task::Id),
-    Thread(std::thread::ThreadId),
-}
-
-impl Caller {
-    pub(super) fn current() -> Self {
-        tokio::task::try_id().map_or_else(|| Self::Thread(std::thread::current().id()), Self::Task)
-    }
+    pub(super) caller: Caller,
 }
 
 impl Holder {
@@ -251,7 +239,6 @@ impl Entry {
     pub(super) fn push(&mut self, mut waiter: Waiter) {
         let is_given_back = matches!(self.store, Store::Absent | Store::Releasing(_));
         waiter.met_others = !is_given_back || !self.queue.is_empty();
-        self.warn_of_own_task(&waiter);
         let unfair = waiter.options.fairness() == Fairness::Unfair;
         if unfair && waiter.mode == Mode::Read && self.is_shared() {
             // A newcomer may overtake: readers are inside, and the writers that wait do not keep it out.
@@ -264,17 +251,6 @@ impl Entry {
     /// Whether readers hold it, and nobody else.
     fn is_shared(&self) -> bool {
         !self.holders.is_empty() && self.holders.iter().all(|holder| holder.mode() == Mode::Read)
-    }
-
-    fn warn_of_own_task(&self, waiter: &Waiter) {
-        let own = |holder: &&Holder| !waiter.tries && holder.caller == waiter.caller;
-        for holder in self.holders.iter().filter(own) {
-            tracing::warn!(
-                key = ?holder.hold.validity.key, holder = %holder.hold.owner, waiter = %waiter.owner,
-                "a task waits for a lock that it has acquired itself, under another owner: unless it has passed the guard on, it waits for ever. \
-                 Give the guard back first, or acquire both in the scope of one owner"
-            );
-        }
     }
 
     /// Removes somebody who stopped waiting. Nothing if it was not in the queue any more. To drop it may wake it.

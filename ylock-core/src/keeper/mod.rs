@@ -16,6 +16,7 @@ mod entry;
 mod give_back;
 mod hold;
 mod renewal;
+mod self_wait;
 mod validity;
 mod view;
 mod waiting;
@@ -49,6 +50,7 @@ use entry::{Context, Entry, Store};
 use give_back::Done;
 pub(crate) use hold::{Acquired, Hold, Way};
 use renewal::Schedule;
+pub(crate) use self_wait::Site;
 pub(crate) use waiting::Ask;
 
 /// Keys are spread over this many locks, so that tasks with different keys rarely meet.

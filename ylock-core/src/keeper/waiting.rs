@@ -1,5 +1,6 @@
 //! The way in: granted at once, refused at once, or waiting in the queue.
 
+use std::future::pending;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -8,7 +9,8 @@ use tokio::sync::oneshot;
 
 use super::before::Before;
 use super::effects::{Effects, Reply};
-use super::entry::{Caller, Waiter};
+use super::entry::Waiter;
+use super::self_wait::{Caller, Site};
 use super::{Acquired, Hold, Keeper, Way, closed, lock};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::Key;
@@ -27,6 +29,8 @@ pub(crate) struct Ask<'a> {
     pub(crate) options: &'a Arc<Options>,
     /// Where to note who is before the caller, shortly before its wait is over.
     pub(crate) before: Option<&'a OnceLock<Before>>,
+    /// Where it is called.
+    pub(crate) at: Site,
 }
 
 impl Ask<'_> {
@@ -85,8 +89,14 @@ impl Keeper {
         let tries = ask.limit().is_some_and(|limit| limit.is_zero());
         let (waiter, answer) = self.waiter(&ask, tries);
         let number = waiter.number;
-        let mut waiting =
-            Waiting { keeper: Arc::clone(self), key: ask.key.clone(), number, answer, ended: true };
+        let mut waiting = Waiting {
+            keeper: Arc::clone(self),
+            key: ask.key.clone(),
+            number,
+            answer,
+            own: false,
+            ended: true,
+        };
         let mut effects = Effects::for_arrival(number);
         let mut shard = lock(self.shard(&ask.key));
         if self.closed.load(Ordering::SeqCst) {
@@ -101,6 +111,7 @@ impl Keeper {
             return again.map(|hold| Entered::Now(self.reentered(hold, ask.mode)));
         }
         let alone = entry.may_try(ask.mode);
+        waiting.own = entry.is_held_by(waiter.caller);
         entry.push(waiter);
         entry.advance(&self.context(&ask.key), &mut effects);
         // One that only tries and was not granted at once stays for the store's answer only if nobody is before it.
@@ -125,7 +136,7 @@ impl Keeper {
             arrived: self.environment.now(),
             ticket: strict.then(|| self.engine.ticket()),
             options: Arc::clone(ask.options),
-            caller: Caller::current(),
+            caller: Caller::current(ask.at),
             reply,
         };
         (waiter, answer)
@@ -151,26 +162,33 @@ struct Waiting {
     key: Key,
     number: u64,
     answer: oneshot::Receiver<Reply>,
+    /// The caller held the lock itself when it began to wait.
+    own: bool,
     ended: bool,
 }
 
 impl Waiting {
     async fn wait(mut self, limit: Option<Duration>, before: Option<&OnceLock<Before>>) -> Reply {
-        if let Some(limit) = limit {
-            let timer = self.keeper.environment.sleep(limit);
-            let keeper = Arc::clone(&self.keeper);
-            let look = keeper.look_before(self.key.clone(), self.number, limit, before);
-            tokio::select! {
-                // What was granted in the last moment is not lost.
-                biased;
-                answer = &mut self.answer => return self.end(answer),
-                () = timer => {}
-                never = look => match never {},
+        let (keeper, key, number) = (Arc::clone(&self.keeper), self.key.clone(), self.number);
+        let timer = async {
+            match limit {
+                Some(limit) => keeper.environment.sleep(limit).await,
+                None => pending().await,
             }
-            if let Some(silence) = self.keeper.stop_waiting(&self.key, self.number) {
-                self.ended = true;
-                return silence.map_or(Ok(None), Err);
-            }
+        };
+        let look = keeper.look_before(&key, number, limit, before);
+        let warning = keeper.warn_of_self_wait(&key, number, self.own);
+        tokio::select! {
+            // What was granted in the last moment is not lost.
+            biased;
+            answer = &mut self.answer => return self.end(answer),
+            () = timer => {}
+            never = look => match never {},
+            never = warning => match never {},
+        }
+        if let Some(silence) = keeper.stop_waiting(&key, number) {
+            self.ended = true;
+            return silence.map_or(Ok(None), Err);
         }
         let answer = (&mut self.answer).await;
         self.end(answer)

@@ -1,0 +1,73 @@
+//! The warning of a caller that waits for a lock that it holds itself, under another owner.
+
+use std::convert::Infallible;
+use std::future::pending;
+use std::panic::Location;
+use std::thread::ThreadId;
+use std::time::Duration;
+
+use super::entry::{Entry, Holder};
+use super::{Keeper, lock};
+use crate::key::Key;
+
+/// For how long a caller waits before it is warned: a guard that another branch of the task is about to give back, or that was passed
+/// on, is no deadlock.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Where in the program a lock is acquired.
+pub(crate) type Site = &'static Location<'static>;
+
+/// Who called, as far as that can be told, and where.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Caller {
+    thread: Thread,
+    site: Site,
+}
+
+/// The task; outside of one, as in the body of `main` or in `block_on`, the thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Thread {
+    Task(tokio::task::Id),
+    System(ThreadId),
+}
+
+impl Caller {
+    pub(super) fn current(site: Site) -> Self {
+        let system = || Thread::System(std::thread::current().id());
+        Self { thread: tokio::task::try_id().map_or_else(system, Thread::Task), site }
+    }
+}
+
+impl Entry {
+    /// Whether this caller has acquired it already.
+    pub(super) fn is_held_by(&self, caller: Caller) -> bool {
+        self.holders.iter().any(|holder| holder.caller.thread == caller.thread)
+    }
+
+    fn warn_of_self_wait(&self, number: u64) {
+        let Some(waiter) = self.queue.iter().find(|waiter| waiter.number == number) else { return };
+        let own = |holder: &&Holder| holder.caller.thread == waiter.caller.thread;
+        for holder in self.holders.iter().filter(own) {
+            tracing::warn!(
+                key = ?holder.hold.validity.key, holder = %holder.hold.owner, acquired_at = %holder.caller.site,
+                waiter = %waiter.owner, waits_at = %waiter.caller.site,
+                "a task waits for a lock that it has acquired itself, under another owner: unless it has passed the guard on, it waits for ever. \
+                 Give the guard back first, or acquire both in the scope of one owner"
+            );
+        }
+    }
+}
+
+impl Keeper {
+    /// Warns, once, when the wait has lasted for long and the caller still holds what it waits for. Never ends.
+    pub(super) async fn warn_of_self_wait(&self, key: &Key, number: u64, own: bool) -> Infallible {
+        // Only of one that held it from the beginning: another wakes no timer.
+        if own {
+            self.environment.sleep(PATIENCE).await;
+            if let Some(entry) = lock(self.shard(key)).get(key) {
+                entry.warn_of_self_wait(number);
+            }
+        }
+        pending().await
+    }
+}
