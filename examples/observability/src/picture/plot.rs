@@ -27,10 +27,19 @@ pub(super) fn lines(svg: &mut String, panel: &Panel, area: Area, range: Range, n
     let top = stacked.iter().flatten().map(|(_, value)| *value).filter(|v| v.is_finite()).fold(0.0, f64::max);
     let top = if top > 0.0 { top * 1.05 } else { 1.0 };
     axes(svg, panel, plot, range, top);
-    for (index, points) in stacked.iter().enumerate() {
-        let path = path(points, plot, range, top);
+    // The highest first: of each, what is below is painted over by the next.
+    for (index, points) in stacked.iter().enumerate().rev() {
         let colour = COLOURS[index % COLOURS.len()];
-        let _ = writeln!(svg, "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.4\"/>");
+        for run in runs(points, range.step) {
+            let line = path(run, plot, range, top);
+            if panel.draw == Draw::Stack {
+                let area = closed(&line, run, plot, range);
+                let _ = writeln!(svg, "<path d=\"{area}\" fill=\"#fff\"/>");
+                let _ = writeln!(svg, "<path d=\"{area}\" fill=\"{colour}\" fill-opacity=\"0.35\"/>");
+            }
+            let _ =
+                writeln!(svg, "<path d=\"{line}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.4\"/>");
+        }
     }
     legend(svg, area, plot, named);
 }
@@ -81,18 +90,31 @@ fn times(svg: &mut String, plot: Area, range: Range) {
     );
 }
 
-/// Broken where there is no number.
-fn path(points: &[(f64, f64)], plot: Area, range: Range, top: f64) -> String {
+/// The parts of a line, which is broken where there is no number.
+fn runs(points: &[(f64, f64)], step: f64) -> impl Iterator<Item = &[(f64, f64)]> {
+    let is_next = move |a: &(f64, f64), b: &(f64, f64)| {
+        a.1.is_finite() && b.1.is_finite() && b.0 - a.0 < 1.5 * step
+    };
+    points.chunk_by(is_next).filter(|run| run[0].1.is_finite())
+}
+
+fn path(run: &[(f64, f64)], plot: Area, range: Range, top: f64) -> String {
     let mut path = String::new();
-    let mut last = f64::NEG_INFINITY;
-    for &(time, value) in points.iter().filter(|(_, value)| value.is_finite()) {
-        let x = plot.x + plot.width * (time - range.start) / (range.end - range.start);
+    for &(time, value) in run {
         let y = plot.y + plot.height * (1.0 - value / top);
-        let is_next = time - last < 1.5 * range.step;
-        let _ = write!(path, "{}{x:.0} {y:.1}", if is_next { 'L' } else { 'M' });
-        last = time;
+        let _ = write!(path, "{}{:.0} {y:.1}", if path.is_empty() { 'M' } else { 'L' }, x_of(time, plot, range));
     }
     path
+}
+
+/// What is below a line.
+fn closed(line: &str, run: &[(f64, f64)], plot: Area, range: Range) -> String {
+    let (first, last, base) = (run[0].0, run[run.len() - 1].0, plot.y + plot.height);
+    format!("{line}L{:.0} {base:.1}L{:.0} {base:.1}Z", x_of(last, plot, range), x_of(first, plot, range))
+}
+
+fn x_of(time: f64, plot: Area, range: Range) -> f64 {
+    plot.x + plot.width * (time - range.start) / (range.end - range.start)
 }
 
 fn legend_columns(area: Area) -> usize {
