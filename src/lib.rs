@@ -37,6 +37,8 @@ pub mod engine {
 /// Locks on Apache Cassandra.
 #[cfg(feature = "cassandra")]
 pub mod cassandra {
+    #[cfg(feature = "scylla-1")]
+    pub use ylock_engine_cassandra::driver_api;
     pub use ylock_engine_cassandra::options::{Clock, Consistency, DEFAULT_PORT, Protocol, SchemaMode, Tls};
     pub use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
 }
@@ -44,6 +46,8 @@ pub mod cassandra {
 /// Locks on Redis.
 #[cfg(feature = "redis")]
 pub mod redis {
+    #[cfg(feature = "redis-1")]
+    pub use ylock_engine_redis::driver_api;
     pub use ylock_engine_redis::options::{DEFAULT_PORT, Tls, Waiting};
     pub use ylock_engine_redis::{RedisEngine, RedisOptions};
 }
@@ -51,6 +55,8 @@ pub mod redis {
 /// Locks on Apache ZooKeeper.
 #[cfg(feature = "zookeeper")]
 pub mod zookeeper {
+    #[cfg(feature = "zookeeper-client-0-11")]
+    pub use ylock_engine_zookeeper::driver_api;
     pub use ylock_engine_zookeeper::options::{Access, DEFAULT_BASE, DEFAULT_PORT, Tls};
     pub use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
 }

@@ -4,6 +4,8 @@
 
 pub mod algorithm;
 pub mod driver;
+#[cfg(feature = "scylla-1")]
+pub mod driver_api;
 pub mod options;
 
 mod engine;

@@ -2,6 +2,8 @@
 #![doc = "\n"]
 #![doc = include_str!("../guarantees.md")]
 
+#[cfg(feature = "redis-1")]
+pub mod driver_api;
 pub mod options;
 #[doc(hidden)]
 pub mod scripts;

@@ -2,6 +2,8 @@
 #![doc = "\n"]
 #![doc = include_str!("../guarantees.md")]
 
+#[cfg(feature = "zookeeper-client-0-11")]
+pub mod driver_api;
 pub mod options;
 
 mod announcing;

@@ -18,7 +18,7 @@ use super::errors::connect;
 use super::hedges::Hedges;
 use super::nodes::Nodes;
 use super::session;
-use super::statements::{Reads, Statements};
+use super::statements::{Preparing, Statements};
 use crate::options::{CassandraOptions, SchemaMode};
 use crate::schema;
 
@@ -163,19 +163,19 @@ impl How {
     async fn connect(&self, first: bool) -> Result<Connected> {
         let Self { options, environment, .. } = self;
         let runtime = watch_runtime(&**environment).await;
-        let session = session::open(options, &self.nodes, &**environment).await?;
+        let session = self.session(first).await?;
         let limit = match options.schema() {
             SchemaMode::Create if first => schema::CREATE_TIME,
             _ => options.connect_timeout(),
         };
-        let reads =
-            Reads { profile: session::of_reads(options, &self.nodes), hedges: Arc::clone(&self.hedges) };
+        let profiles = session::profiles(options, &self.nodes);
+        let preparing = Preparing { session: &session, profiles, hedges: &self.hedges };
         // A prepared statement waits for every node without a limit of its own.
         let setting_up = async {
             if first {
                 schema::ensure(&session, options, environment).await?;
             }
-            Statements::prepare(&session, options, &reads).await
+            Statements::prepare(options, &preparing).await
         };
         let statements = session::within(&**environment, limit, setting_up)
             .await
@@ -183,7 +183,15 @@ impl How {
         if first {
             clocks::look(&session, options, &**environment).await;
         }
-        Ok(Connected { session: Arc::new(session), statements, runtime })
+        Ok(Connected { session, statements, runtime })
+    }
+
+    async fn session(&self, first: bool) -> Result<Arc<Session>> {
+        match self.options.handed_over() {
+            Some(session) if first => Ok(Arc::clone(session)),
+            Some(_) => Err(connect::handed_over_session_ended()),
+            None => session::open(&self.options, &self.nodes, &*self.environment).await.map(Arc::new),
+        }
     }
 }
 

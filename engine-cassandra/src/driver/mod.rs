@@ -13,4 +13,5 @@ mod table;
 mod tls;
 mod values;
 
+pub(crate) use scylla::client::session::Session;
 pub use table::Table;

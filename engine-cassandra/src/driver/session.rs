@@ -89,11 +89,22 @@ fn builder(options: &CassandraOptions, nodes: &Arc<Nodes>) -> Result<SessionBuil
     Ok(builder)
 }
 
+/// How statements are sent. Each has its profile, whatever the session's own is: that one may be the program's.
+#[derive(Debug)]
+pub(super) struct Profiles {
+    pub(super) writes: ExecutionProfileHandle,
+    pub(super) reads: ExecutionProfileHandle,
+}
+
+pub(super) fn profiles(options: &CassandraOptions, nodes: &Arc<Nodes>) -> Profiles {
+    Profiles { writes: of_writes(options, nodes), reads: of_reads(options, nodes) }
+}
+
 /// How reads are sent: to a second node where the first one does not answer.
 ///
 /// That is safe: each copy begins after whatever its caller has waited for. It is what keeps a node that hangs from costing
 /// anybody more than a moment, and what finds out that it hangs before a write goes there.
-pub(super) fn of_reads(options: &CassandraOptions, nodes: &Arc<Nodes>) -> ExecutionProfileHandle {
+fn of_reads(options: &CassandraOptions, nodes: &Arc<Nodes>) -> ExecutionProfileHandle {
     let hedge = SimpleSpeculativeExecutionPolicy { max_retry_count: 1, retry_interval: nodes.patience() };
     profile(options, Balancing::of_reads(options, nodes))
         .speculative_execution_policy(Some(Arc::new(hedge)))

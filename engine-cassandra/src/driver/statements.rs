@@ -12,13 +12,14 @@ use ylock_core::{Mode, Result};
 
 use super::errors;
 use super::hedges::Hedges;
+use super::session::Profiles;
 use crate::options::CassandraOptions;
 
-/// How reads are sent.
-#[derive(Debug)]
-pub(super) struct Reads {
-    pub(super) profile: ExecutionProfileHandle,
-    pub(super) hedges: Arc<Hedges>,
+/// Prepares statements for one session.
+pub(super) struct Preparing<'a> {
+    pub(super) session: &'a Session,
+    pub(super) profiles: Profiles,
+    pub(super) hedges: &'a Arc<Hedges>,
 }
 
 /// Everything that is ever sent for a lock.
@@ -45,27 +46,23 @@ struct ByMode {
 }
 
 impl Statements {
-    pub(super) async fn prepare(
-        session: &Session,
-        options: &CassandraOptions,
-        reads: &Reads,
-    ) -> Result<Self> {
+    pub(super) async fn prepare(options: &CassandraOptions, how: &Preparing<'_>) -> Result<Self> {
         let table = format!("\"{}\".\"{}\"", options.keyspace(), options.table());
-        let row = prepare(session, &row_cql(&table)).await?;
-        let claim = prepare(session, &update(&table, "claim_token = ?, claim_mode = ?")).await?;
-        let last_read = prepare(session, &update_static(&table, "last_read_token")).await?;
-        let last_write = prepare(session, &update_static(&table, "last_write_token")).await?;
+        let row = how.write(&row_cql(&table)).await?;
+        let claim = how.write(&update(&table, "claim_token = ?, claim_mode = ?")).await?;
+        let last_read = how.write(&update_static(&table, "last_read_token")).await?;
+        let last_write = how.write(&update_static(&table, "last_write_token")).await?;
         Ok(Self {
-            read: prepare_read(session, &read_cql(&table), reads).await?,
-            revoke: prepare(session, &update(&table, "revoked = ?")).await?,
-            erase: prepare(session, &erase_cql(&table)).await?,
-            read_time: prepare_read(session, &read_time_cql(&table), reads).await?,
-            write_time: prepare(session, &write_time_cql(&table)).await?,
-            claim: batch(&[&row, &claim]),
-            used: ByMode { read: batch(&[&row, &last_read]), write: batch(&[&row, &last_write]) },
+            read: how.read(&read_cql(&table)).await?,
+            revoke: how.write(&update(&table, "revoked = ?")).await?,
+            erase: how.write(&erase_cql(&table)).await?,
+            read_time: how.read(&read_time_cql(&table)).await?,
+            write_time: how.write(&write_time_cql(&table)).await?,
+            claim: how.batch(&[&row, &claim]),
+            used: ByMode { read: how.batch(&[&row, &last_read]), write: how.batch(&[&row, &last_write]) },
             claim_and_used: ByMode {
-                read: batch(&[&row, &claim, &last_read]),
-                write: batch(&[&row, &claim, &last_write]),
+                read: how.batch(&[&row, &claim, &last_read]),
+                write: how.batch(&[&row, &claim, &last_write]),
             },
             row,
         })
@@ -91,28 +88,37 @@ impl ByMode {
     }
 }
 
-/// One mutation of one partition: all of it happens or nothing, in one trip. The first statement tells the driver
-/// where the partition is.
-fn batch(statements: &[&PreparedStatement]) -> Batch {
-    let statements = statements.iter().map(|&statement| statement.clone().into()).collect();
-    Batch::new_with_statements(BatchType::Unlogged, statements)
-}
+impl Preparing<'_> {
+    /// A statement that the driver sends once, whatever happens: to it no write is idempotent. A copy has the same timestamp, but ends
+    /// at another time.
+    async fn write(&self, cql: &str) -> Result<PreparedStatement> {
+        self.prepare(cql, &self.profiles.writes).await
+    }
 
-/// A statement that the driver sends once, whatever happens: to it no write is idempotent. A copy has the same timestamp, but ends
-/// at another time.
-async fn prepare(session: &Session, cql: &str) -> Result<PreparedStatement> {
-    session.prepare(Statement::new(cql)).await.map_err(errors::prepare)
-}
+    async fn read(&self, cql: &str) -> Result<PreparedStatement> {
+        let mut read = self.prepare(cql, &self.profiles.reads).await?;
+        // What lets the driver send it to a second node.
+        read.set_is_idempotent(true);
+        read.set_history_listener(Arc::clone(self.hedges) as Arc<dyn HistoryListener>);
+        // The columns are named, and Cassandra never changes the type of one; so they need not come with every answer.
+        read.set_use_cached_result_metadata(true);
+        Ok(read)
+    }
 
-async fn prepare_read(session: &Session, cql: &str, reads: &Reads) -> Result<PreparedStatement> {
-    let mut read = prepare(session, cql).await?;
-    // What lets the driver send it to a second node.
-    read.set_is_idempotent(true);
-    read.set_execution_profile_handle(Some(reads.profile.clone()));
-    read.set_history_listener(Arc::clone(&reads.hedges) as Arc<dyn HistoryListener>);
-    // The columns are named, and Cassandra never changes the type of one; so they need not come with every answer.
-    read.set_use_cached_result_metadata(true);
-    Ok(read)
+    async fn prepare(&self, cql: &str, profile: &ExecutionProfileHandle) -> Result<PreparedStatement> {
+        let mut statement = self.session.prepare(Statement::new(cql)).await.map_err(errors::prepare)?;
+        statement.set_execution_profile_handle(Some(profile.clone()));
+        Ok(statement)
+    }
+
+    /// One mutation of one partition: all of it happens or nothing, in one trip. The first statement tells the driver
+    /// where the partition is.
+    fn batch(&self, statements: &[&PreparedStatement]) -> Batch {
+        let statements = statements.iter().map(|&statement| statement.clone().into()).collect();
+        let mut batch = Batch::new_with_statements(BatchType::Unlogged, statements);
+        batch.set_execution_profile_handle(Some(self.profiles.writes.clone()));
+        batch
+    }
 }
 
 fn row_cql(table: &str) -> String {

@@ -1,10 +1,13 @@
 //! Where the cluster is, how to log in, and how its answers are judged.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ylock_core::options::Reach;
 use ylock_core::url::{EngineUrl, Host};
 use ylock_core::{Options, Result};
+
+use crate::driver::Session;
 
 mod check;
 #[cfg(test)]
@@ -28,6 +31,7 @@ ylock_core::define_options! {
     pub struct CassandraOptions {
         hosts: Vec<Host>,
         keyspace: String,
+        handed_over: Option<Arc<Session>>,
     }
     includes reach: Reach;
 
@@ -77,7 +81,7 @@ ylock_core::define_options! {
 impl CassandraOptions {
     /// Options with every default, for this keyspace and no host yet.
     pub fn new(keyspace: impl Into<String>) -> Self {
-        Self::with_defaults(Vec::new(), keyspace.into(), Reach::default())
+        Self::with_defaults(Vec::new(), keyspace.into(), None, Reach::default())
     }
 
     /// One more node to begin with; the driver finds the others by itself.
@@ -107,6 +111,18 @@ impl CassandraOptions {
     pub(crate) fn row_seconds(&self) -> u32 {
         let exact = self.reach.lease.as_secs_f64().ceil() + 1.0 + self.max_clock_skew.as_secs_f64().ceil();
         exact as u32
+    }
+
+    /// For a session that the program has; its nodes are those that messages name.
+    #[cfg(feature = "scylla-1")]
+    pub(crate) fn with_session(mut self, session: Arc<Session>, nodes: Vec<Host>) -> Self {
+        (self.handed_over, self.hosts) = (Some(session), nodes);
+        self
+    }
+
+    /// The session that the program has handed over. Then there is no other, and it ends with its runtime.
+    pub(crate) fn handed_over(&self) -> Option<&Arc<Session>> {
+        self.handed_over.as_ref()
     }
 
     /// The nodes to begin with, as `host:port`.

@@ -7,7 +7,8 @@ use std::time::Duration;
 use redis::aio::{AsyncPushSender, MultiplexedConnection};
 use redis::io::tcp::TcpSettings;
 use redis::{
-    AsyncConnectionConfig, Client, ConnectionAddr, IntoConnectionInfo, ProtocolVersion, RedisConnectionInfo,
+    AsyncConnectionConfig, Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, ProtocolVersion,
+    RedisConnectionInfo,
 };
 use ylock_core::environment::{Environment, Moment};
 use ylock_core::options::{Login, Tls};
@@ -21,6 +22,8 @@ pub(super) struct Access {
     login: Option<Login>,
     database: i64,
     tls: Option<Encrypted>,
+    /// The server of a client that the program has.
+    handed_over: Option<ConnectionInfo>,
     pub(super) connect_timeout: Duration,
     pub(super) request_timeout: Duration,
     pub(super) environment: Arc<dyn Environment>,
@@ -56,6 +59,7 @@ impl Access {
             login,
             database,
             tls: encrypted(&options.tls())?,
+            handed_over: options.handed_over().cloned(),
             connect_timeout: options.connect_timeout(),
             request_timeout: options.request_timeout(),
             environment: Arc::clone(environment),
@@ -136,23 +140,44 @@ impl Access {
         Client::build_with_tls(info, certificates).map_err(errors::classify)
     }
 
-    fn info(&self, address: &Address, protocol: ProtocolVersion) -> Result<redis::ConnectionInfo> {
+    fn info(&self, address: &Address, protocol: ProtocolVersion) -> Result<ConnectionInfo> {
+        let info = match &self.handed_over {
+            Some(server) => server.clone(),
+            None => self.address(address).into_connection_info().map_err(errors::classify)?,
+        };
+        let login = self.login(info.redis_settings().clone().set_db(self.database).set_protocol(protocol));
+        // A request must not wait for the one before it to be acknowledged; and a server that vanished is found out.
+        let tcp = TcpSettings::default().set_nodelay(true).set_user_timeout(self.request_timeout * 2);
+        Ok(info.set_redis_settings(login).set_tcp_settings(tcp))
+    }
+
+    fn address(&self, address: &Address) -> ConnectionAddr {
         let (host, port) = (address.host.clone(), address.port);
-        let address = match self.tls {
+        match self.tls {
             Some(_) => ConnectionAddr::TcpTls { host, port, insecure: false, tls_params: None },
             None => ConnectionAddr::Tcp(host, port),
-        };
-        let mut login = RedisConnectionInfo::default().set_db(self.database).set_protocol(protocol);
+        }
+    }
+
+    fn login(&self, mut login: RedisConnectionInfo) -> RedisConnectionInfo {
         if let Some(known) = &self.login {
             login = login.set_password(known.password.reveal());
             if !known.user.is_empty() {
                 login = login.set_username(&known.user);
             }
         }
-        let info = address.into_connection_info().map_err(errors::classify)?;
-        // A request must not wait for the one before it to be acknowledged; and a server that vanished is found out.
-        let tcp = TcpSettings::default().set_nodelay(true).set_user_timeout(self.request_timeout * 2);
-        Ok(info.set_redis_settings(login).set_tcp_settings(tcp))
+        login
+    }
+}
+
+/// For messages: of a socket of the operating system it is the path.
+#[cfg(feature = "redis-1")]
+pub(crate) fn address_of(server: &ConnectionInfo) -> Address {
+    match server.addr() {
+        ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
+            Address::new(host, *port)
+        }
+        other => Address::new(other.to_string(), 0),
     }
 }
 

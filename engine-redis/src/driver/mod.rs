@@ -13,6 +13,9 @@ mod server;
 mod slots;
 mod store;
 
+#[cfg(feature = "redis-1")]
+pub(crate) use access::address_of;
 pub(crate) use inbox::{Heard, Inbox};
+pub(crate) use redis::ConnectionInfo;
 pub(crate) use scripts::{Answer, Call};
 pub(crate) use store::Store;

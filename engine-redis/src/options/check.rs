@@ -24,6 +24,9 @@ impl RedisOptions {
                 "TLS is not compiled in: switch on the Cargo feature \"tls\" of ylock-engine-redis, or \"redis-tls\" of ylock",
             ));
         }
+        if self.tls() != Tls::Off && self.handed_over.is_some() {
+            return Err(invalid("TLS is that of the client that was handed over, not of the options"));
+        }
         self.reach.check(self.reach.lease).map_err(|error| error.with_engine(crate::NAME))?;
         self.check_waiting()
     }

@@ -6,6 +6,8 @@ use ylock_core::Result;
 use ylock_core::options::{Login, Reach};
 use ylock_core::url::Secret;
 
+use crate::driver::ConnectionInfo;
+
 mod address;
 mod check;
 mod url;
@@ -47,6 +49,7 @@ ylock_core::define_options! {
         addresses: Vec<Address>,
         topology: Topology,
         database: i64,
+        handed_over: Option<Box<ConnectionInfo>>,
     }
     includes reach: Reach;
 
@@ -100,8 +103,21 @@ impl RedisOptions {
         Self::with_addresses(addresses(hosts), Topology::Cluster)
     }
 
+    /// For the server of a client that the program has.
+    #[cfg(feature = "redis-1")]
+    pub(crate) fn of_server(server: ConnectionInfo) -> Self {
+        let options = Self::with_addresses(vec![crate::driver::address_of(&server)], Topology::Single);
+        let database = server.redis_settings().db();
+        Self { handed_over: Some(Box::new(server)), ..options }.with_database(database)
+    }
+
+    /// How to reach the server of a client that the program has handed over: all but the database, and what the options say of the login.
+    pub(crate) fn handed_over(&self) -> Option<&ConnectionInfo> {
+        self.handed_over.as_deref()
+    }
+
     fn with_addresses(addresses: Vec<Address>, topology: Topology) -> Self {
-        Self::with_defaults(addresses, topology, 0, Reach::default())
+        Self::with_defaults(addresses, topology, 0, None, Reach::default())
     }
 
     /// The number of the database; 0 by default, and always in a cluster. Clients exclude each other within one only.

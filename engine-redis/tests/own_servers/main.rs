@@ -5,6 +5,8 @@ mod announced;
 #[cfg(target_os = "linux")]
 mod clock;
 mod cluster;
+#[cfg(feature = "redis-1")]
+mod driver_api;
 mod outages;
 mod own_cluster;
 mod own_sentinels;

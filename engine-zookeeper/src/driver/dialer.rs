@@ -85,7 +85,8 @@ impl Dialer {
 
     /// One that can only read is of no use, and the driver passes over servers that offer no other.
     fn connector(&self) -> Result<Connector> {
-        let mut connector = Client::connector();
+        let handed_over = self.options.handed_over().cloned();
+        let mut connector = handed_over.unwrap_or_else(Client::connector).with_readonly(false);
         if let Some(login) = self.options.login() {
             let words = format!("{}:{}", login.user, login.password.reveal());
             connector = connector.with_auth("digest", words.as_bytes());

@@ -15,3 +15,4 @@ pub(crate) use errors::{Fault, had_no_effect, to_error};
 pub(crate) use requests::{Made, Told};
 pub(crate) use sent::Sent;
 pub(crate) use session::Session;
+pub(crate) use zookeeper_client::Connector;

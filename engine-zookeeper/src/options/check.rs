@@ -24,7 +24,7 @@ impl ZookeeperOptions {
             Some(login) if login.user.is_empty() => {
                 return Err(invalid("a login is a user and a password: zookeeper://user:password@host/path"));
             }
-            None if self.acl == Access::Creator => {
+            None if self.acl == Access::Creator && self.handed_over.is_none() => {
                 return Err(invalid("acl=creator needs a login: zookeeper://user:password@host/path"));
             }
             _ => {}
@@ -67,7 +67,7 @@ impl ZookeeperOptions {
                 "TLS is not compiled in: switch on the Cargo feature \"tls\" of ylock-engine-zookeeper, or \"zookeeper-tls\" of ylock",
             ));
         }
-        if self.tls() == Tls::PlatformRoots {
+        if self.tls() == Tls::PlatformRoots && self.handed_over.is_none() {
             return Err(invalid("tls=on needs tls_ca, the file with the authorities to trust"));
         }
         Ok(())

@@ -6,6 +6,8 @@ use ylock_core::options::Reach;
 use ylock_core::url::{EngineUrl, Host};
 use ylock_core::{Options, Result};
 
+use crate::driver::Connector;
+
 mod check;
 #[cfg(test)]
 mod tests;
@@ -40,6 +42,7 @@ ylock_core::define_options! {
     pub struct ZookeeperOptions {
         hosts: Vec<Host>,
         base: String,
+        handed_over: Option<Connector>,
     }
     includes reach: Reach;
 
@@ -56,7 +59,7 @@ ylock_core::define_options! {
 impl ZookeeperOptions {
     /// Options with every default, for these servers.
     pub fn new(hosts: impl IntoIterator<Item = Host>) -> Self {
-        Self::with_defaults(hosts.into_iter().collect(), DEFAULT_BASE.to_owned(), Reach::default())
+        Self::with_defaults(hosts.into_iter().collect(), DEFAULT_BASE.to_owned(), None, Reach::default())
     }
 
     /// The node that all locks are below, such as `/apps/ylock`; [`DEFAULT_BASE`] by default. It is made if it is missing. Clients
@@ -101,6 +104,18 @@ impl ZookeeperOptions {
     /// See [`with_base`](Self::with_base).
     pub fn base(&self) -> &str {
         &self.base
+    }
+
+    /// Sessions are made by this connector.
+    #[cfg(feature = "zookeeper-client-0-11")]
+    pub(crate) fn with_connector(mut self, connector: Connector) -> Self {
+        self.handed_over = Some(connector);
+        self
+    }
+
+    /// The connector that the program has handed over.
+    pub(crate) fn handed_over(&self) -> Option<&Connector> {
+        self.handed_over.as_ref()
     }
 
     /// The servers as the driver wants them. For messages too: it has no login in it.

@@ -5,6 +5,8 @@ mod announced;
 mod chaos;
 #[cfg(target_os = "linux")]
 mod clock;
+#[cfg(feature = "zookeeper-client-0-11")]
+mod driver_api;
 mod ensemble;
 mod grants;
 mod heartbeats;

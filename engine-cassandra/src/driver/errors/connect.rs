@@ -31,6 +31,12 @@ pub(in crate::driver) fn too_slow(what: &str, options: &CassandraOptions) -> Err
     Error::new(kind, message).with_engine(crate::NAME)
 }
 
+/// There is no other session, and nothing to make one with.
+pub(in crate::driver) fn handed_over_session_ended() -> Error {
+    let message = "the runtime of the session that was handed over has ended: hand over one of a runtime that lives for as long as the locks";
+    Error::new(ErrorKind::Unavailable, message).with_engine(crate::NAME)
+}
+
 type Explanation = (ErrorKind, String);
 
 fn unreachable(what: &str, options: &CassandraOptions) -> Explanation {

@@ -1,0 +1,104 @@
+//! Locks over a session of the program.
+#![cfg(feature = "scylla-1")]
+#![allow(clippy::disallowed_methods, reason = "tests wait in real time")]
+
+mod cluster;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use scylla::client::execution_profile::ExecutionProfile;
+use scylla::client::session::Session;
+use scylla::client::session_builder::SessionBuilder;
+use scylla::policies::retry::{RequestInfo, RetryDecision, RetryPolicy, RetrySession};
+use tokio::runtime::Builder;
+use ylock_core::testkit::within;
+use ylock_core::{ErrorKind, Options, Ylock};
+use ylock_engine_cassandra::{CassandraEngine, driver_api};
+
+const SOON: Duration = Duration::from_secs(10);
+
+/// Counts the requests that the session's own profile is used for.
+#[derive(Clone, Debug, Default)]
+struct Counting(Arc<AtomicUsize>);
+
+impl RetryPolicy for Counting {
+    fn new_session(&self) -> Box<dyn RetrySession> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Box::new(self.clone())
+    }
+}
+
+impl RetrySession for Counting {
+    fn decide_should_retry(&mut self, _: RequestInfo<'_>) -> RetryDecision {
+        RetryDecision::DontRetry
+    }
+    fn reset(&mut self) {}
+}
+
+async fn session(policy: &Counting) -> Arc<Session> {
+    let profile = ExecutionProfile::builder().retry_policy(Arc::new(policy.clone())).build();
+    let hosts = std::env::var("YLOCK_TEST_CASSANDRA").unwrap();
+    let nodes: Vec<_> = hosts.split(',').map(|host| format!("{host}:9042")).collect();
+    let builder = SessionBuilder::new().known_nodes(nodes);
+    Arc::new(builder.default_execution_profile_handle(profile.into_handle()).build().await.unwrap())
+}
+
+async fn over(session: &Arc<Session>) -> Ylock {
+    let options = driver_api::options(Arc::clone(session), cluster::options().keyspace());
+    let engine = CassandraEngine::connect(&options.with_lease(cluster::LEASE)).await.unwrap();
+    Ylock::new(engine).with_options(Options::default().with_lease(cluster::LEASE))
+}
+
+#[tokio::test]
+#[ignore = "needs cassandra: run `cargo xtask test`"]
+async fn locks_over_a_session_of_the_program_are_those_of_all_and_sent_as_always() {
+    let (usual, policy, group) = (cluster::client().await, Counting::default(), cluster::group());
+    let session = session(&policy).await;
+    let (one, other) = (over(&session).await, over(&session).await);
+    let sent = policy.0.load(Ordering::SeqCst);
+    let holder = one.locks(&group).write("alice").await.unwrap();
+    for ylock in [&other, &usual] {
+        assert!(ylock.locks(&group).try_write("alice").await.unwrap().is_none());
+    }
+    let (locks, waiter) = (other.locks(&group), usual.locks(&group));
+    let waits = tokio::spawn(async move { locks.read("alice").await });
+    tokio::time::sleep(cluster::LEASE).await;
+    assert!(holder.is_valid(), "it is renewed");
+    assert_eq!(one.inspect(&group, "alice").await.unwrap().queue.len(), 1);
+    holder.unlock().await.unwrap();
+    let reader = within(SOON, "the waiter gets in", waits).await.unwrap().unwrap();
+    drop(within(SOON, "another reader gets in", waiter.read("alice")).await.unwrap());
+    reader.unlock().await.unwrap();
+    one.close().await;
+    other.close().await;
+    assert_eq!(policy.0.load(Ordering::SeqCst), sent, "requests for locks have a profile of their own");
+    session.query_unpaged("SELECT key FROM system.local", ()).await.expect("it is the program's, and open");
+    assert_eq!(policy.0.load(Ordering::SeqCst), sent + 1, "the policy counts");
+}
+
+#[test]
+#[ignore = "needs cassandra: run `cargo xtask test`"]
+fn locks_end_with_the_runtime_of_the_session_and_their_holder_is_told() {
+    let runtime = || Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let (first, second) = (runtime(), runtime());
+    let ylock = first.block_on(async { over(&session(&Counting::default()).await).await });
+    let group = cluster::group();
+    let guard = second.block_on(ylock.locks(&group).write("alice")).unwrap();
+    drop(first);
+    second.block_on(async {
+        let error = within(SOON, "an answer", ylock.locks(&group).try_write("bob")).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+        assert!(
+            format!("{error:#}").contains("the runtime of the session that was handed over"),
+            "{error:#}"
+        );
+        within(cluster::LEASE + SOON, "the loss", guard.lost()).await;
+        // Nothing of this client stands in the way of others.
+        let usual = cluster::client().await;
+        drop(
+            within(cluster::LEASE + SOON, "the next one", usual.locks(&group).write("alice")).await.unwrap(),
+        );
+    });
+}

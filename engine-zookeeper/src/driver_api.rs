@@ -1,0 +1,34 @@
+//! Sessions by a connector of the program's: feature `zookeeper-client-0-11`, for version 0.11 of the crate `zookeeper-client`.
+//!
+//! The only part of this crate that shows types of its driver.
+
+use ylock_core::url::Host;
+use zookeeper_client::Connector;
+
+use crate::ZookeeperOptions;
+
+/// Returns options for clients whose sessions are made by this connector: with its logins, among them those by SASL and Kerberos, its
+/// certificates, and the version of the servers that it was told.
+///
+/// A session of the program is not used: its end would be the end of all locks, and a client makes another one when its session has ended.
+/// So the connector must name no session. [`session`](ZookeeperOptions::with_session) is the timeout, not the connector's. For a connector
+/// with TLS call [`with_tls`](ZookeeperOptions::with_tls) too: with `PlatformRoots` the authorities are those of the connector.
+///
+/// # Examples
+/// Invoices are locked in an ensemble in which clients are told apart by a login:
+/// ```no_run
+/// use ylock::Ylock;
+/// use ylock::url::Host;
+/// use ylock::zookeeper::{Access, ZookeeperEngine, driver_api};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let connector = zookeeper_client::Client::connector().with_auth("digest", b"billing:secret");
+/// let host = Host { name: "10.0.0.1".to_owned(), port: None };
+/// let options = driver_api::options(connector, [host]).with_access(Access::Creator);
+/// let invoices = Ylock::new(ZookeeperEngine::connect(&options).await?).locks("invoices");
+/// invoices.run("2026-11", |_| async { /* … */ }).await?;
+/// # Ok(()) }
+/// ```
+pub fn options(connector: Connector, hosts: impl IntoIterator<Item = Host>) -> ZookeeperOptions {
+    ZookeeperOptions::new(hosts).with_connector(connector)
+}

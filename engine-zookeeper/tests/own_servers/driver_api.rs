@@ -1,0 +1,36 @@
+//! Sessions by a connector of the program's.
+
+use ylock_core::ErrorKind;
+use ylock_core::url::Secret;
+use ylock_engine_zookeeper::driver_api;
+use ylock_engine_zookeeper::options::{Access, Tls};
+use zookeeper_client::Client;
+
+use super::own_server::OwnServer;
+use super::{LEASE, client_with, options};
+
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn sessions_log_in_as_the_connector_does() {
+    let server = OwnServer::start().await;
+    let connector = Client::connector().with_auth("digest", b"me:secret").with_readonly(true);
+    let by_connector = driver_api::options(connector, [server.host()]).with_lease(LEASE);
+    let holder = client_with(by_connector.with_access(Access::Creator)).await;
+    let guard = holder.locks("users").write("alice").await.unwrap();
+
+    let same = options(vec![server.host()]).with_access(Access::Creator);
+    let same = client_with(same.with_login("me", Secret::new("secret"))).await;
+    assert!(same.locks("users").try_write("alice").await.unwrap().is_none());
+
+    let stranger = client_with(options(vec![server.host()])).await;
+    let refused = stranger.locks("users").try_write("alice").await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Config, "{refused}");
+    guard.unlock().await.unwrap();
+}
+
+#[test]
+fn the_authorities_may_be_those_of_the_connector() {
+    let host = super::server::host("127.0.0.1:1");
+    let options = driver_api::options(Client::connector(), [host]).with_tls(Tls::PlatformRoots);
+    options.check().unwrap();
+}
