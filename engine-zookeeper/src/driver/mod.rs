@@ -2,6 +2,7 @@
 
 mod connection;
 mod dialer;
+mod ended;
 mod errors;
 mod heart;
 mod line;

@@ -4,9 +4,10 @@ use std::sync::{Arc, Weak};
 
 use tokio::sync::watch;
 use ylock_core::environment::Moment;
-use zookeeper_client::{Client, StateWatcher};
+use zookeeper_client::Client;
 
 use super::dialer::{Dialer, Known, Refusal};
+use super::ended::Ended;
 use super::line::{Line, State};
 
 /// How often the end of a session is tried to be told to the servers, from one runtime after the other.
@@ -80,7 +81,7 @@ impl Operator {
     }
 
     async fn stay(&mut self, client: Arc<Client>) {
-        let mut session = client.state_watcher();
+        let mut ended = Ended::of(client.state_watcher());
         if let (Some(line), Some(known)) = (self.line.upgrade(), &self.known) {
             line.is_live(&client, known);
         }
@@ -92,7 +93,7 @@ impl Operator {
         };
         tokio::select! {
             biased;
-            () = until_ended(&mut session) => {}
+            () = &mut ended => {}
             () = over => {}
         }
         if let Some(line) = self.line.upgrade() {
@@ -100,7 +101,7 @@ impl Operator {
         }
         // When nobody has the driver any more it closes the session.
         self.client = None;
-        until_ended(&mut session).await;
+        ended.await;
     }
 
     /// Whether the servers are to be told that the session is over.
@@ -119,13 +120,6 @@ async fn until_over(seen: &mut Option<watch::Receiver<State>>) -> Moment {
         Ok(State::Over(then)) => *then,
         // Nobody has the line any more.
         _ => Moment::ZERO,
-    }
-}
-
-async fn until_ended(session: &mut StateWatcher) {
-    // The last state is told once.
-    while !session.peek_state().is_terminated() {
-        session.changed().await;
     }
 }
 
