@@ -34,9 +34,8 @@ use crate::CassandraOptions;
 /// let engine = CassandraEngine::connect(&driver_api::options(Arc::clone(&session), "shop")).await?;
 /// let orders = Ylock::new(engine).locks("orders");
 ///
-/// let guard = orders.write("4711").await?;
-/// session.query_unpaged("UPDATE shop.orders SET state = 'paid' WHERE id = 4711", ()).await?;
-/// guard.unlock().await?;
+/// let paid = "UPDATE shop.orders SET state = 'paid' WHERE id = 4711";
+/// orders.run("4711", |_| session.query_unpaged(paid, ())).await??;
 /// # Ok(()) }
 /// ```
 pub fn options(session: Arc<Session>, keyspace: impl Into<String>) -> CassandraOptions {

@@ -67,10 +67,10 @@ async fn locks_over_a_session_of_the_program_are_those_of_all_and_sent_as_always
     tokio::time::sleep(cluster::LEASE).await;
     assert!(holder.is_valid(), "it is renewed");
     assert_eq!(one.inspect(&group, "alice").await.unwrap().queue.len(), 1);
-    holder.unlock().await.unwrap();
+    assert!(holder.unlock().await.unwrap().is_released());
     let reader = within(SOON, "the waiter gets in", waits).await.unwrap().unwrap();
     drop(within(SOON, "another reader gets in", waiter.read("alice")).await.unwrap());
-    reader.unlock().await.unwrap();
+    assert!(reader.unlock().await.unwrap().is_released());
     one.close().await;
     other.close().await;
     assert_eq!(policy.0.load(Ordering::SeqCst), sent, "requests for locks have a profile of their own");

@@ -39,7 +39,7 @@ async fn a_caller_outside_of_tasks_that_waits_for_itself_is_warned_once_with_bot
     assert_eq!(log.lines(&[WARNING, both[0], both[1], "alice"]).len(), 1, "{:?}", log.lines(&[]));
     assert_eq!(log.lines(&[]).len(), 1);
     drop(guard);
-    waits.await.unwrap();
+    drop(waits.await.unwrap());
 }
 
 #[tokio::test(start_paused = true)]

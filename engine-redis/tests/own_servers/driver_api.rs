@@ -29,7 +29,7 @@ async fn server_database_and_login_are_those_of_the_client_unless_the_options_sa
     assert!(!is_held(&client_with(logged_in.with_database(2)).await).await);
     let refused = RedisEngine::connect(&options("")).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Config, "{refused}");
-    guard.unlock().await.unwrap();
+    assert!(guard.unlock().await.unwrap().is_released());
 }
 
 #[tokio::test]
@@ -45,7 +45,7 @@ async fn a_server_is_reached_over_a_socket_of_the_operating_system() {
     // A waiter is told: both of its connections go there.
     let waits = tokio::spawn(async move { ylock.locks("users").write("alice").await });
     assert!(is_held(&client_with(server.options()).await).await);
-    holder.unlock().await.unwrap();
+    assert!(holder.unlock().await.unwrap().is_released());
     drop(waits.await.unwrap().unwrap());
     std::fs::remove_dir_all(folder).unwrap();
 }

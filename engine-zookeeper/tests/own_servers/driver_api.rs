@@ -25,7 +25,7 @@ async fn sessions_log_in_as_the_connector_does() {
     let stranger = client_with(options(vec![server.host()])).await;
     let refused = stranger.locks("users").try_write("alice").await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Config, "{refused}");
-    guard.unlock().await.unwrap();
+    assert!(guard.unlock().await.unwrap().is_released());
 }
 
 #[test]

@@ -92,9 +92,8 @@ fn times(svg: &mut String, plot: Area, range: Range) {
 
 /// The parts of a line, which is broken where there is no number.
 fn runs(points: &[(f64, f64)], step: f64) -> impl Iterator<Item = &[(f64, f64)]> {
-    let is_next = move |a: &(f64, f64), b: &(f64, f64)| {
-        a.1.is_finite() && b.1.is_finite() && b.0 - a.0 < 1.5 * step
-    };
+    let is_next =
+        move |a: &(f64, f64), b: &(f64, f64)| a.1.is_finite() && b.1.is_finite() && b.0 - a.0 < 1.5 * step;
     points.chunk_by(is_next).filter(|run| run[0].1.is_finite())
 }
 
@@ -102,7 +101,8 @@ fn path(run: &[(f64, f64)], plot: Area, range: Range, top: f64) -> String {
     let mut path = String::new();
     for &(time, value) in run {
         let y = plot.y + plot.height * (1.0 - value / top);
-        let _ = write!(path, "{}{:.0} {y:.1}", if path.is_empty() { 'M' } else { 'L' }, x_of(time, plot, range));
+        let _ =
+            write!(path, "{}{:.0} {y:.1}", if path.is_empty() { 'M' } else { 'L' }, x_of(time, plot, range));
     }
     path
 }
