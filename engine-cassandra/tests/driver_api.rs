@@ -11,34 +11,55 @@ use std::time::Duration;
 use scylla::client::execution_profile::ExecutionProfile;
 use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
-use scylla::policies::retry::{RequestInfo, RetryDecision, RetryPolicy, RetrySession};
+use scylla::cluster::{ClusterState, NodeRef};
+use scylla::policies::load_balancing::{DefaultPolicy, FallbackPlan, LoadBalancingPolicy, RoutingInfo};
+use scylla::routing::Shard;
 use tokio::runtime::Builder;
 use ylock_core::testkit::within;
 use ylock_core::{ErrorKind, Options, Ylock};
+use ylock_engine_cassandra::options::SchemaMode;
 use ylock_engine_cassandra::{CassandraEngine, driver_api};
 
 const SOON: Duration = Duration::from_secs(10);
 
 /// Counts the requests that the session's own profile is used for.
-#[derive(Clone, Debug, Default)]
-struct Counting(Arc<AtomicUsize>);
+#[derive(Clone, Debug)]
+struct Counting {
+    inner: Arc<dyn LoadBalancingPolicy>,
+    requests: Arc<AtomicUsize>,
+}
 
-impl RetryPolicy for Counting {
-    fn new_session(&self) -> Box<dyn RetrySession> {
-        self.0.fetch_add(1, Ordering::SeqCst);
-        Box::new(self.clone())
+impl Counting {
+    fn new() -> Self {
+        Self { inner: DefaultPolicy::builder().build(), requests: Arc::default() }
+    }
+
+    fn requests(&self) -> usize {
+        self.requests.load(Ordering::SeqCst)
     }
 }
 
-impl RetrySession for Counting {
-    fn decide_should_retry(&mut self, _: RequestInfo<'_>) -> RetryDecision {
-        RetryDecision::DontRetry
+impl LoadBalancingPolicy for Counting {
+    fn pick<'a>(
+        &'a self,
+        request: &'a RoutingInfo,
+        cluster: &'a ClusterState,
+    ) -> Option<(NodeRef<'a>, Option<Shard>)> {
+        self.requests.fetch_add(1, Ordering::SeqCst);
+        self.inner.pick(request, cluster)
     }
-    fn reset(&mut self) {}
+
+    fn fallback<'a>(&'a self, request: &'a RoutingInfo, cluster: &'a ClusterState) -> FallbackPlan<'a> {
+        self.inner.fallback(request, cluster)
+    }
+
+    fn name(&self) -> String {
+        "counting".to_owned()
+    }
 }
 
 async fn session(policy: &Counting) -> Arc<Session> {
-    let profile = ExecutionProfile::builder().retry_policy(Arc::new(policy.clone())).build();
+    let profile = ExecutionProfile::builder().load_balancing_policy(Arc::new(policy.clone())).build();
     let hosts = std::env::var("YLOCK_TEST_CASSANDRA").unwrap();
     let nodes: Vec<_> = hosts.split(',').map(|host| format!("{host}:9042")).collect();
     let builder = SessionBuilder::new().known_nodes(nodes);
@@ -47,17 +68,20 @@ async fn session(policy: &Counting) -> Arc<Session> {
 
 async fn over(session: &Arc<Session>) -> Ylock {
     let options = driver_api::options(Arc::clone(session), cluster::options().keyspace());
-    let engine = CassandraEngine::connect(&options.with_lease(cluster::LEASE)).await.unwrap();
+    let engine =
+        CassandraEngine::connect(&options.with_schema(SchemaMode::Create).with_lease(cluster::LEASE))
+            .await
+            .unwrap();
     Ylock::new(engine).with_options(Options::default().with_lease(cluster::LEASE))
 }
 
 #[tokio::test]
 #[ignore = "needs cassandra: run `cargo xtask test`"]
 async fn locks_over_a_session_of_the_program_are_those_of_all_and_sent_as_always() {
-    let (usual, policy, group) = (cluster::client().await, Counting::default(), cluster::group());
+    let (usual, policy, group) = (cluster::client().await, Counting::new(), cluster::group());
     let session = session(&policy).await;
     let (one, other) = (over(&session).await, over(&session).await);
-    let sent = policy.0.load(Ordering::SeqCst);
+    let sent = policy.requests();
     let holder = one.locks(&group).write("alice").await.unwrap();
     for ylock in [&other, &usual] {
         assert!(ylock.locks(&group).try_write("alice").await.unwrap().is_none());
@@ -73,9 +97,9 @@ async fn locks_over_a_session_of_the_program_are_those_of_all_and_sent_as_always
     assert!(reader.unlock().await.unwrap().is_released());
     one.close().await;
     other.close().await;
-    assert_eq!(policy.0.load(Ordering::SeqCst), sent, "requests for locks have a profile of their own");
+    assert_eq!(policy.requests(), sent, "requests for locks have a profile of their own");
     session.query_unpaged("SELECT key FROM system.local", ()).await.expect("it is the program's, and open");
-    assert_eq!(policy.0.load(Ordering::SeqCst), sent + 1, "the policy counts");
+    assert_eq!(policy.requests(), sent + 1, "the policy counts");
 }
 
 #[test]
@@ -83,7 +107,7 @@ async fn locks_over_a_session_of_the_program_are_those_of_all_and_sent_as_always
 fn locks_end_with_the_runtime_of_the_session_and_their_holder_is_told() {
     let runtime = || Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let (first, second) = (runtime(), runtime());
-    let ylock = first.block_on(async { over(&session(&Counting::default()).await).await });
+    let ylock = first.block_on(async { over(&session(&Counting::new()).await).await });
     let group = cluster::group();
     let guard = second.block_on(ylock.locks(&group).write("alice")).unwrap();
     drop(first);

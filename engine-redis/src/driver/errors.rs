@@ -35,7 +35,13 @@ pub(super) fn classify(error: RedisError) -> Error {
 
 /// The same of a connection that could not be made to this server.
 pub(super) fn unreachable(address: &Address, error: RedisError) -> Error {
-    let (kind, message) = meaning(&error);
+    let (kind, message) = match error.kind() {
+        // Nothing was asked of a lock yet. The driver does not say whether the server has no such database, or wants a login first.
+        DriverKind::Server(ServerErrorKind::ResponseError) => {
+            (ErrorKind::Config, "the server refused the database or the login")
+        }
+        _ => meaning(&error),
+    };
     let message = match kind {
         ErrorKind::Unavailable if error.is_io_error() => format!("the server at {address} cannot be reached"),
         _ => format!("{message} (server {address})"),

@@ -16,7 +16,8 @@ async fn is_held(ylock: &Ylock) -> bool {
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn server_database_and_login_are_those_of_the_client_unless_the_options_say_otherwise() {
-    let server = OwnServer::start_with(Disk::Nothing, &["--requirepass", "secret"]).await;
+    let server = OwnServer::start(Disk::Nothing).await;
+    server.command(&["CONFIG", "SET", "requirepass", "secret"]).await;
     let url = |login: &str| format!("redis://{login}127.0.0.1:{}/3", server.port());
     let options = |login: &str| driver_api::options(&Client::open(url(login)).unwrap());
     let holder = client_with(options(":secret@")).await;
@@ -27,8 +28,12 @@ async fn server_database_and_login_are_those_of_the_client_unless_the_options_sa
     let logged_in = options("").with_login("", Secret::new("secret"));
     assert!(is_held(&client_with(logged_in.clone()).await).await);
     assert!(!is_held(&client_with(logged_in.with_database(2)).await).await);
-    let refused = RedisEngine::connect(&options("")).await.unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::Config, "{refused}");
+    let no_such_database = usual().with_database(99);
+    for wrong in [options(""), no_such_database] {
+        let refused = RedisEngine::connect(&wrong).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Config, "{refused}");
+        assert!(refused.to_string().contains("refused the database or the login"), "{refused}");
+    }
     assert!(guard.unlock().await.unwrap().is_released());
 }
 

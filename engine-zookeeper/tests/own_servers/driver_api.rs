@@ -2,8 +2,8 @@
 
 use ylock_core::ErrorKind;
 use ylock_core::url::Secret;
-use ylock_engine_zookeeper::driver_api;
 use ylock_engine_zookeeper::options::{Access, Tls};
+use ylock_engine_zookeeper::{ZookeeperEngine, driver_api};
 use zookeeper_client::Client;
 
 use super::own_server::OwnServer;
@@ -22,8 +22,7 @@ async fn sessions_log_in_as_the_connector_does() {
     let same = client_with(same.with_login("me", Secret::new("secret"))).await;
     assert!(same.locks("users").try_write("alice").await.unwrap().is_none());
 
-    let stranger = client_with(options(vec![server.host()])).await;
-    let refused = stranger.locks("users").try_write("alice").await.unwrap_err();
+    let refused = ZookeeperEngine::connect(&options(vec![server.host()])).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Config, "{refused}");
     assert!(guard.unlock().await.unwrap().is_released());
 }
