@@ -43,7 +43,7 @@ async fn one_writer_at_a_time(show: &Show, here: &Ylock, there: &Ylock) -> Resul
     show.say(format!("there stands in line: {} holds, {} waits", seen.holders.len(), seen.queue.len()));
 
     sleep(Duration::from_millis(300)).await;
-    // What became of it is worth a look: after a pause of this process the lock may have been somebody else's.
+    // The outcome is worth a look: after a pause of this process another holder may have had the lock.
     let outcome = guard.unlock().await?;
     show.say(format!("here gives it back after 300 ms: {outcome:?}"));
     let guard = waiting.await.expect("the task does not panic")?;
@@ -53,7 +53,7 @@ async fn one_writer_at_a_time(show: &Show, here: &Ylock, there: &Ylock) -> Resul
 }
 
 async fn one_owner_enters_again(show: &Show, here: &Ylock) -> Result<()> {
-    show.step("An owner may enter again, a stranger may not");
+    show.step("An owner may enter again, another owner may not");
     let users = here.locks("users");
     let owner = Owner::new();
     owner
@@ -81,12 +81,12 @@ async fn readers_share(show: &Show, here: &Ylock, there: &Ylock) -> Result<()> {
 }
 
 async fn work_with_a_token(show: &Show, here: &Ylock) -> Result<()> {
-    show.step("run: hold the lock for the length of some work, and pass its token on");
+    show.step("run: hold the lock for as long as some work runs, and pass the token of the lock on");
     for _ in 0..2 {
         let token = here.locks("users").run("alice", |lease| async move { lease.token() }).await?;
         show.say(format!("this time the token is {}", token.expect("the in-memory engine gives tokens")));
     }
-    show.say("it only ever grows, so a database can turn away whoever comes with an old one");
+    show.say("tokens only ever grow, so a database can turn away a writer that comes with an old token");
     Ok(())
 }
 
@@ -97,10 +97,10 @@ async fn a_lost_lock_stops_the_work(show: &Show, here: &Ylock, there: &Ylock) ->
     let users = here.locks("users").with_options(Options::default().with_lease(Duration::from_secs(1)));
     let guard = users.write("alice").await?;
     let taken = there.revoke("users", "alice").await?;
-    show.say(format!("there takes away {taken} lock; nobody gets in before here knows it"));
+    show.say(format!("there takes away {taken} lock; no other client gets in before here is told"));
     let reason = guard.lost().await;
     show.say(format!("lost() ends at the next renewal, a third of the lease later: {}", reason.as_str()));
-    show.say(format!("valid: {}, and giving it back answers {:?}", guard.is_valid(), guard.unlock().await?));
+    show.say(format!("valid: {}, and giving it back returns {:?}", guard.is_valid(), guard.unlock().await?));
 
     let work = users.run("alice", |_| async {
         show.say("run: the work has begun, and would take for ever");
@@ -112,11 +112,11 @@ async fn a_lost_lock_stops_the_work(show: &Show, here: &Ylock, there: &Ylock) ->
     };
     let (result, taken) = tokio::join!(work, operator);
     let error = result.expect_err("the work never ends by itself");
-    show.say(format!("there takes away {} lock; run drops the work and answers {error:?}", taken?));
+    show.say(format!("there takes away {} lock; run drops the work and returns {error:?}", taken?));
     Ok(())
 }
 
-/// Looks until somebody waits for alice.
+/// Waits until a waiter queues for alice.
 async fn wait_for_a_queue(ylock: &Ylock) -> Result<()> {
     while ylock.inspect("users", "alice").await?.queue.is_empty() {
         sleep(Duration::from_millis(1)).await;
@@ -124,7 +124,7 @@ async fn wait_for_a_queue(ylock: &Ylock) -> Result<()> {
     Ok(())
 }
 
-/// Looks until somebody holds alice.
+/// Waits until an owner holds alice.
 async fn wait_for_a_holder(ylock: &Ylock) -> Result<()> {
     while ylock.inspect("users", "alice").await?.holders.is_empty() {
         sleep(Duration::from_millis(1)).await;

@@ -1,4 +1,4 @@
-//! What an account is, and what a worker says about a transfer.
+//! An account, and the reports of a worker about its transfers.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,15 +10,15 @@ use anyhow::{Context, Error, Result, bail};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Account {
     pub(crate) balance: i64,
-    /// How many moves of which worker it has seen.
+    /// The number of moves that the account has seen, by worker.
     pub(crate) moves: BTreeMap<i32, i64>,
     /// A transfer that was begun here and may not have reached the other account.
     pub(crate) owes: Option<Debt>,
-    /// The timestamp of the last write: the token of whoever wrote it.
+    /// The timestamp of the last write: the token of its writer.
     pub(crate) stamp: i64,
 }
 
-/// What is still to be paid to another account.
+/// An amount that is still to be paid to another account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Debt {
     pub(crate) worker: i32,
@@ -48,12 +48,12 @@ pub(crate) struct Transfer {
     pub(crate) amount: i64,
 }
 
-/// What a worker tells its parent, one line each.
+/// A message of a worker to its parent, one line each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Report {
-    /// Just before the first write.
+    /// Said just before the first write.
     Begins(Transfer),
-    /// The transfer that it began last is done, and it held both locks until then.
+    /// The transfer that the worker began last is done, and the worker held both locks until then.
     Done,
 }
 

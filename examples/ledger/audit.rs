@@ -1,4 +1,4 @@
-//! The check: what the workers acknowledged against what the accounts show.
+//! The check: compares the moves that the workers acknowledged with those that the accounts show.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,11 +6,11 @@ use std::fmt;
 use crate::account::{Account, Report, Transfer};
 use crate::teller::FIRST_BALANCE;
 
-/// What the accounts must show, by what the workers have said.
+/// The accounts as they must be, by the reports of the workers.
 #[derive(Debug)]
 pub(crate) struct Books {
     accounts: BTreeMap<String, Account>,
-    /// Begun and not acknowledged, by worker.
+    /// Transfers that were begun and not acknowledged, by worker.
     in_doubt: BTreeMap<i32, Transfer>,
     pub(crate) acknowledged: u64,
 }
@@ -44,7 +44,7 @@ impl Books {
         }
     }
 
-    /// Books the transfers in doubt that have happened, and answers how many these are.
+    /// Books the transfers in doubt that have happened, and returns their number.
     fn resolve(&mut self, found: &BTreeMap<String, Account>) -> usize {
         let happened = |(worker, transfer): &(i32, Transfer)| {
             let count = |accounts: &BTreeMap<String, Account>| accounts[&transfer.from].count(*worker);
@@ -59,7 +59,7 @@ impl Books {
     }
 }
 
-/// The result.
+/// The result of the check.
 #[derive(Debug, Default)]
 pub(crate) struct Audit {
     acknowledged: u64,
@@ -67,17 +67,17 @@ pub(crate) struct Audit {
     happened: usize,
     /// Moves that were acknowledged and that the account has not counted.
     lost: i64,
-    /// Moves that the account has counted and nobody has made.
+    /// Moves that the account has counted and no worker has made.
     invented: i64,
     wrong_balances: usize,
     money: i64,
     money_before: i64,
 }
 
-/// Whether the books are right.
+/// The verdict on the books.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Nobody did anything.
+    /// No transfer was acknowledged.
     Nothing,
     Right,
     Wrong,

@@ -13,7 +13,7 @@ use ylock::url::EngineUrl;
 
 use crate::account::{Account, Debt};
 
-/// The accounts delete themselves after a day.
+/// Creates the table. Cassandra deletes the accounts after a day.
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS accounts (
     run text, name text, balance bigint, moves frozen<map<int, bigint>>, owes frozen<tuple<int, text, bigint, bigint>>,
     PRIMARY KEY ((run, name))) WITH default_time_to_live = 86400";
@@ -63,8 +63,8 @@ impl Bank {
         Ok(())
     }
 
-    /// Deletes the note of what an account owes. With the stamp of the write that made it this is right too: of
-    /// equal stamps Cassandra prefers the deletion.
+    /// Deletes the note of what an account owes. The stamp may be that of the write that
+    /// made the note: of equal stamps Cassandra prefers the deletion.
     pub(crate) async fn settle(&self, name: &str, stamp: i64) -> Result<()> {
         self.session.execute_unpaged(&self.settle, (stamp, &self.run, name)).await?;
         Ok(())

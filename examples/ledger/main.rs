@@ -9,19 +9,20 @@
 //!
 //! An account is one row of Cassandra: its balance, and how many moves of which worker it has seen. A worker reads the two
 //! rows, computes, and writes them back, with no condition and no transaction: two workers at once would overwrite each
-//! other's result. So it holds the locks of both accounts meanwhile ([`teller`]).
+//! other's result. So the worker holds the locks of both accounts meanwhile ([`teller`]).
 //!
-//! **Fencing.** The token of an account's lock is the write timestamp of its row. Cassandra keeps what has the largest
-//! timestamp, so whatever a former holder still sends, however late, loses against a later holder.
+//! **Fencing.** The token of an account's lock is the write timestamp of its row. Cassandra keeps the write with the largest
+//! timestamp, so a write of a former holder, however late it arrives, loses against the write of a later holder.
 //!
-//! **A worker killed between its two writes.** The first one debits an account *and* notes in the same row what it owes to whom;
-//! the second one credits the other; the third one deletes the note. Whoever is next to take money from an
-//! account that owes some settles this first: the creditor's count of that worker's moves tells whether it has been paid.
+//! **A worker killed between its writes.** The first write debits an account *and* notes in the same row what the account owes
+//! to which other account; the second write credits the other account; the third write deletes the note. The next worker that
+//! takes money from an account that owes some settles this debt first: the creditor's count of the killed worker's moves tells
+//! whether the creditor has been paid.
 //!
 //! **How the books are checked.** Each worker announces a transfer before its first write and acknowledges it after the last,
-//! with the locks still held. The parent adds this up. In the end every account must have counted, of every worker, what that
-//! worker acknowledged; a count that is smaller is a lost update ([`audit`]). The one transfer that a killed worker has
-//! announced and not acknowledged may have happened or not, but entirely, and the counts tell which.
+//! with the locks still held. The parent adds these reports up. In the end every account must have counted, of every worker,
+//! the moves that the worker acknowledged; a count that is smaller is a lost update ([`audit`]). The one transfer that a killed
+//! worker has announced and not acknowledged may have happened or not, but not in part, and the counts tell which.
 
 #![allow(clippy::disallowed_methods, reason = "an example tells the time and spawns like any program")]
 
@@ -76,7 +77,7 @@ async fn run(settings: Settings) -> Result<ExitCode> {
 
 fn judge(verdict: &Verdict, no_lock: bool) -> ExitCode {
     let (good, text) = match (verdict, no_lock) {
-        (Verdict::Nothing, _) => (false, "FAILED: no transfer was acknowledged, so nothing was tried"),
+        (Verdict::Nothing, _) => (false, "FAILED: no transfer was acknowledged, so nothing was tested"),
         (Verdict::Right, false) => (true, "OK: the locks kept the books right"),
         (Verdict::Wrong, false) => (false, "FAILED: the books are wrong in spite of the locks"),
         (Verdict::Wrong, true) => (true, "OK: this is what happens without locks"),

@@ -1,4 +1,4 @@
-//! The parent: starts workers, kills them if it is told to, and writes down what they say.
+//! The parent: starts workers, kills workers if it is told to, and writes down their reports.
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
@@ -15,12 +15,12 @@ use crate::account::Report;
 use crate::audit::Books;
 use crate::settings::Settings;
 
-/// How long the workers may take to end after they were asked to.
+/// The time that the workers have to end after they were asked to.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// More workers than this, beyond those that were killed, do not end by themselves unless something is badly wrong.
+/// The number of workers that may end with an error. Beyond this something is badly wrong; killed workers do not count.
 const MOST_FAILURES: usize = 20;
 
-/// Where the workers work.
+/// The workers at work, and the books of the parent.
 #[derive(Debug)]
 pub(crate) struct Office {
     settings: Settings,
@@ -82,7 +82,7 @@ impl Office {
         self.end_all().await
     }
 
-    /// Closes the pipes to the workers, which tells them to end, and hears them out.
+    /// Closes the pipes to the workers, which tells them to end, and notes all that they still report.
     async fn end_all(&mut self) -> Result<()> {
         (self.is_over, self.wants_blood) = (true, false);
         for worker in self.workers.values_mut() {
@@ -110,14 +110,14 @@ impl Office {
             .stdout(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
-            .context("a worker cannot be started")?;
+            .context("cannot start a worker")?;
         let stdout = worker.stdout.take().context("stdout is a pipe")?;
         self.workers.insert(number, worker);
         tokio::spawn(listen(number, stdout, self.events.0.clone()));
         Ok(())
     }
 
-    /// SIGKILL, somewhere in the middle of a transfer: the worker gets no chance to give anything back.
+    /// Kills a worker with SIGKILL, somewhere in the middle of a transfer: it gets no chance to give anything back.
     async fn kill(&mut self, number: i32) -> Result<()> {
         let Some(worker) = self.workers.get_mut(&number) else { return Ok(()) };
         sleep(Duration::from_micros(rand::random_range(0..10_000))).await;
@@ -127,7 +127,7 @@ impl Office {
         self.start_one()
     }
 
-    /// Writes down what happened.
+    /// Writes down an event.
     async fn note(&mut self, event: Event) -> Result<()> {
         match event {
             Event::Said(worker, line) => {
@@ -141,7 +141,7 @@ impl Office {
             Event::Ended(number) => {
                 let Some(mut worker) = self.workers.remove(&number) else { return Ok(()) };
                 let status = worker.wait().await?;
-                // One that was killed has no code.
+                // A worker that was killed has no code.
                 if status.code().is_some_and(|code| code != 0) {
                     self.replace_failed()?;
                 }
@@ -150,7 +150,7 @@ impl Office {
         Ok(())
     }
 
-    /// A worker that does not know what became of a write ends by itself. That is no failure of the locks.
+    /// Replaces a worker that ended by itself, because it did not know the outcome of a write. That is no failure of the locks.
     fn replace_failed(&mut self) -> Result<()> {
         self.failed += 1;
         ensure!(self.failed < MOST_FAILURES, "{} workers ended with an error", self.failed);
@@ -167,7 +167,7 @@ impl Office {
     }
 }
 
-/// Passes on what a worker says, to the last line, also after it was killed.
+/// Passes on the lines of a worker, to the last one, also after the worker was killed.
 async fn listen(worker: i32, stdout: ChildStdout, events: mpsc::UnboundedSender<Event>) {
     let mut lines = BufReader::new(stdout).lines();
     while let Ok(Some(line)) = lines.next_line().await {

@@ -13,18 +13,18 @@ pub(crate) struct Settings {
     /// Worker processes
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) workers: u32,
-    /// Accounts, 2 at least; the fewer, the more the workers get in each other's way. With --kill 100, because the two that a
-    /// killed worker had locked stay locked for a while
+    /// Accounts, 2 at least; the fewer, the more the workers get in each other's way. With --kill the default is 100, because the
+    /// two accounts that a killed worker had locked stay locked for a while
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(2..))]
     #[arg(default_value_if("kill", ArgPredicate::IsPresent, "100"))]
     pub(crate) accounts: u32,
-    /// How long the workers work
+    /// Seconds for which the workers work
     #[arg(long, default_value_t = 10)]
     pub(crate) seconds: u64,
-    /// How long the locks of a killed worker stay
+    /// The lease: how long the locks of a killed worker stay
     #[arg(long, default_value = "5s")]
     pub(crate) lease: String,
-    /// The cluster and a keyspace; with schema=create it is made if it is not there
+    /// The cluster and a keyspace; with schema=create a missing keyspace is created
     #[arg(long, default_value_t = default_url())]
     pub(crate) url: String,
     /// The control arm: no locks
@@ -36,13 +36,13 @@ pub(crate) struct Settings {
     /// Be a worker, with this number
     #[arg(long, hide = true)]
     pub(crate) worker: Option<i32>,
-    /// Tells the accounts of this run from those of others
+    /// Tells the accounts of this run from those of other runs
     #[arg(long, hide = true, default_value_t = new_run())]
     pub(crate) run: String,
 }
 
 impl Settings {
-    /// The arguments that make a worker of this program.
+    /// Returns the arguments with which this program runs as a worker.
     pub(crate) fn for_worker(&self, number: i32) -> Vec<String> {
         let mut arguments = vec![
             format!("--worker={number}"),
@@ -57,13 +57,13 @@ impl Settings {
         arguments
     }
 
-    /// The URL for the locks. The lease is part of it, because how long the engine waits for an answer depends on it.
+    /// Returns the URL for the locks. It contains the lease, because how long the engine waits for an answer depends on the lease.
     pub(crate) fn ylock_url(&self) -> String {
         let mark = if self.url.contains('?') { '&' } else { '?' };
         format!("{}{mark}lease={}", self.url, self.lease)
     }
 
-    /// The names of the accounts.
+    /// Returns the names of the accounts.
     pub(crate) fn names(&self) -> impl Iterator<Item = String> {
         (0..self.accounts).map(|number| format!("account-{number:03}"))
     }

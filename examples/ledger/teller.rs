@@ -12,12 +12,12 @@ use crate::account::{Account, Debt, Report, Transfer};
 use crate::bank::Bank;
 use crate::settings::Settings;
 
-/// What every account has in the beginning.
+/// The balance of every account in the beginning.
 pub(crate) const FIRST_BALANCE: i64 = 1000;
-/// Below every token and every clock.
+/// The stamp of the first write: below every token and every clock.
 const FIRST_STAMP: i64 = 1;
 
-/// A worker: transfers until its parent closes the pipe.
+/// Runs a worker: transfers money until the parent closes the pipe.
 pub(crate) async fn work(settings: &Settings, number: i32) -> Result<()> {
     let teller = Teller::connect(settings, number).await?;
     let stop = end_of_stdin();
@@ -28,7 +28,7 @@ pub(crate) async fn work(settings: &Settings, number: i32) -> Result<()> {
     Ok(())
 }
 
-/// Becomes true when the parent closes the pipe, or dies.
+/// Returns a flag that becomes true when the parent closes the pipe, or dies.
 fn end_of_stdin() -> Arc<AtomicBool> {
     let end = Arc::new(AtomicBool::new(false));
     let reached = Arc::clone(&end);
@@ -40,7 +40,7 @@ fn end_of_stdin() -> Arc<AtomicBool> {
     end
 }
 
-/// Somebody who moves money.
+/// A worker's connections, with which it moves money.
 #[derive(Debug)]
 pub(crate) struct Teller {
     number: i32,
@@ -51,14 +51,14 @@ pub(crate) struct Teller {
     names: Vec<String>,
 }
 
-/// What became of a transfer.
+/// The outcome of a transfer.
 enum Outcome {
     Moved,
     /// The account owes something that must be settled first.
     Owes(Debt),
 }
 
-/// Who may write, and when: the token of the account's lock, or without locks the time.
+/// The timestamp of a write: the token of the account's lock, or without locks the time.
 #[derive(Clone, Copy, Debug)]
 struct Stamp {
     number: i64,
@@ -82,13 +82,13 @@ impl Teller {
         Ok(())
     }
 
-    /// One transfer between two accounts at random.
+    /// Makes one transfer between two accounts at random.
     async fn transfer_something(&self) -> Result<()> {
         let transfer = self.something();
         let outcome = self.with_both(&transfer.from, &transfer.to, async |from, to| {
             self.transfer(&transfer, from, to).await
         });
-        // An error leaves in doubt what was written. So this worker ends, and another one takes its place.
+        // An error leaves in doubt what was written. So this worker ends, and another worker takes its place.
         match outcome.await? {
             Outcome::Moved => println!("{}", Report::Done),
             Outcome::Owes(debt) => self.settle(&transfer.from, &debt).await?,
@@ -105,7 +105,7 @@ impl Teller {
 
     /// Does `work` under the locks of two accounts.
     ///
-    /// Everybody takes two locks in the order of their names: in any order, two workers might wait for each other.
+    /// Every worker takes two locks in the order of their names: in any order, two workers might wait for each other.
     async fn with_both<T>(
         &self,
         from: &str,
@@ -125,7 +125,7 @@ impl Teller {
         result.await?
     }
 
-    /// Read, compute, write: right only while nobody else does the same with one of the two accounts.
+    /// Reads, computes and writes. Right only while no other worker does so with one of the two accounts.
     async fn transfer(&self, transfer: &Transfer, from: Stamp, to: Stamp) -> Result<Outcome> {
         let mut debtor = self.read(&transfer.from, from).await?;
         let mut creditor = self.read(&transfer.to, to).await?;
@@ -147,7 +147,7 @@ impl Teller {
     /// Completes a transfer whose worker died.
     async fn settle(&self, name: &str, debt: &Debt) -> Result<()> {
         let pay = async |from: Stamp, to: Stamp| {
-            // Somebody else may have settled it while this worker waited for the locks.
+            // Another worker may have settled it while this worker waited for the locks.
             if self.read(name, from).await?.owes.as_ref() != Some(debt) {
                 return Ok(());
             }
@@ -164,7 +164,7 @@ impl Teller {
     /// Reads an account that is about to be written under this stamp.
     async fn read(&self, name: &str, stamp: Stamp) -> Result<Account> {
         let account = self.bank.read(name).await?;
-        // The rule of the token for reads: with a smaller one than the last writer's this is a former holder.
+        // The rule of the token for reads: a worker whose token is smaller than the last writer's is a former holder.
         ensure!(
             !stamp.is_token || account.stamp <= stamp.number,
             "{name} has been written under a later token"
@@ -172,8 +172,8 @@ impl Teller {
         Ok(account)
     }
 
-    /// Settles what is still owed when all workers have ended, and answers how many transfers that were. Waits for
-    /// the leases of those that were killed.
+    /// Settles the debts that are left when all workers have ended, and returns their number. Waits until the leases of killed
+    /// workers have passed.
     pub(crate) async fn settle_all(&self) -> Result<usize> {
         let mut count = 0;
         for name in &self.names {
@@ -220,7 +220,7 @@ fn explain(error: ylock::Error) -> anyhow::Error {
     match error.kind() {
         ErrorKind::Unavailable => {
             anyhow!(
-                "{error}\nno Cassandra answers: `cargo xtask up` starts one on this machine, --url names another"
+                "{error}\nno Cassandra answers: start one with `cargo xtask up`, or name another one with --url"
             )
         }
         _ => error.into(),
