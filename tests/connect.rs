@@ -1,10 +1,10 @@
-//! Every way in which a URL can be wrong says what is wrong, and nothing else of the URL.
+//! Connects with URLs, right and wrong: the error for a wrong URL says what is wrong, and shows nothing else of the URL.
 
 use std::time::Duration;
 
 use ylock::ErrorKind;
 
-/// The message of the `Config` error that this URL gives.
+/// Returns the message of the `Config` error that this URL causes.
 async fn complaint(url: &str) -> String {
     let error = ylock::connect(url).await.expect_err(url);
     assert_eq!(error.kind(), ErrorKind::Config, "{url}: {error}");
@@ -163,7 +163,7 @@ async fn no_error_shows_a_secret() {
     }
 }
 
-/// A password with a `/` or `?` that was not written with percent signs ends early, and its rest looks like something else.
+/// A password with a `/` or `?` that is not percent-encoded ends early, and its rest looks like another part of the URL.
 #[tokio::test]
 async fn no_error_shows_a_secret_that_was_not_escaped() {
     for url in [

@@ -1,4 +1,4 @@
-//! `examples/ledger` in its three arms: many real processes, a real Cassandra, and every acknowledged move counted.
+//! Runs `examples/ledger` in its three arms: many real processes, a real Cassandra, and every acknowledged move counted.
 
 #![cfg(feature = "cassandra")]
 
@@ -10,7 +10,7 @@ use tokio::process::Command;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-/// The arms share the machine's few cores, so one runs after the other.
+/// The lock of the arm that runs: the arms share the machine's few cores, so they run one after the other.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
 #[tokio::test]
@@ -33,32 +33,32 @@ async fn without_locks_updates_are_lost() {
 async fn a_worker_killed_in_the_middle_of_a_transfer_breaks_nothing() {
     let report = ledger(&["--seconds=15", "--kill", "--lease=2s"]).await;
     assert!(report.contains("OK: the locks kept the books right"), "{report}");
-    assert!(!report.contains("workers killed       0"), "nobody was killed, so nothing was tried:\n{report}");
+    assert!(!report.contains("workers killed       0"), "no worker was killed, the arm is void:\n{report}");
 }
 
-/// Runs the example, and answers what it prints.
+/// Runs the example, and returns its output.
 async fn ledger(arguments: &[&str]) -> String {
     let _alone = ALONE.lock().await;
     let mut command = Command::new(built().await);
     command.args(arguments).kill_on_drop(true);
     let Output { status, stdout, stderr } = timeout(Duration::from_secs(120), command.output())
         .await
-        .expect("it ends in time")
-        .expect("it starts");
+        .expect("the example ends in time")
+        .expect("the example starts");
     let report = format!("{}{}", String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
     assert!(status.success(), "{status}\n{report}");
     report
 }
 
-/// Builds the example, because a test that is run alone would find none or an old one. The flags are those of
-/// `cargo xtask test`, so that nothing is compiled twice.
+/// Builds the example, because a test that is run alone would find no example or an old one. The flags are those of
+/// `cargo xtask test`, so that nothing is compiled twice. Returns the path of the program.
 async fn built() -> PathBuf {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
     cargo.args(["build", "--quiet", "--workspace", "--all-features", "--example=ledger"]);
     let output = cargo.output().await.expect("cargo starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    // Tests are in `deps`, examples beside it.
+    // Test programs are in `deps`, examples in a folder beside it.
     let test = std::env::current_exe().expect("a test knows where it is");
     let profile = test.parent().and_then(Path::parent).expect("target/debug/deps/ledger-0123456789abcdef");
     profile.join("examples/ledger")

@@ -1,4 +1,4 @@
-//! What programs do with locks, written from the documentation alone: none may need a way around anything.
+//! Programs that use locks, written from the documentation alone: none may need a workaround.
 
 #![allow(clippy::disallowed_methods, reason = "time is paused")]
 
@@ -33,7 +33,7 @@ async fn a_web_handler() {
     assert_eq!(save(&documents, 7, long).await.unwrap(), 200);
 }
 
-/// A job that runs on every replica at the same time and must be done by one: those that come while it runs leave it alone.
+/// A job that starts on every replica at the same time and must be done by one: a replica that comes while the job runs leaves it alone.
 async fn nightly(jobs: &Locks, runs: &AtomicUsize) -> Answer {
     let work = async |_| {
         runs.fetch_add(1, Ordering::SeqCst);
@@ -51,7 +51,7 @@ async fn a_nightly_job() {
     assert_eq!(runs.load(Ordering::SeqCst), 1);
 }
 
-/// Stands for a table whose rows remember the last token: `update … set …, token = $1 where id = $2 and token <= $1`.
+/// A row of a table that remembers the last token: `update … set …, token = $1 where id = $2 and token <= $1`.
 #[derive(Default)]
 struct Row(Mutex<(i64, u32)>);
 
@@ -66,7 +66,7 @@ impl Row {
     }
 }
 
-/// A pool of workers; what they write is refused by the database once another one has taken over.
+/// One worker of a pool; the database refuses what it writes once another worker has taken over.
 async fn work_on(orders: &Locks, order: &str, row: &Row) -> Answer<bool> {
     let lease = orders.write(order).await?;
     let token = lease.token().ok_or("this store gives no tokens")?;
@@ -82,11 +82,11 @@ async fn a_pool_of_workers_with_tokens() {
     for _ in 0..10 {
         assert!(work_on(&orders, "4711", &row).await.unwrap());
     }
-    assert!(!row.add(late, 100), "the first one comes too late");
+    assert!(!row.add(late, 100), "the former holder comes too late");
     assert_eq!(row.0.lock().unwrap().1, 10);
 }
 
-/// A batch over many names, a few at a time, which stops when a name cannot be had.
+/// A batch over many names, which stops when the lock of one name cannot be acquired.
 async fn batch(users: &Locks, names: &[String]) -> Answer<usize> {
     let mut tasks = tokio::task::JoinSet::new();
     for name in names {
@@ -106,7 +106,7 @@ async fn a_batch() {
     assert_eq!(batch(&Ylock::in_memory().locks("users"), &names).await.unwrap(), 700);
 }
 
-/// A service that is configured by a file and, where it runs, by the environment.
+/// A service that is configured by a file and by the environment in which it runs.
 #[cfg(feature = "serde")]
 #[tokio::test]
 async fn configuration_by_file() {
@@ -121,7 +121,7 @@ async fn configuration_by_file() {
     assert!(wrong.is_err_and(|error| error.to_string().contains("lease")));
 }
 
-/// A library that locks what its caller names, with a shorter wait and all else as its caller has chosen.
+/// A library that locks what its caller names, with a shorter wait and all other options as the caller has chosen.
 struct Cache {
     locks: Locks,
 }
@@ -149,7 +149,7 @@ async fn a_library() {
     drop(cache.fill(String::from("front page")).await.unwrap());
 }
 
-/// Code that is not asynchronous has a runtime of its own for its locks.
+/// Code that is not asynchronous, with a runtime of its own for its locks.
 #[test]
 fn synchronous_code() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();

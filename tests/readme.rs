@@ -1,11 +1,11 @@
-//! The tables of options in the README are those of the definitions in the code.
+//! Compares the tables of options in the README with the definitions in the code.
 
 use ylock::Options;
 use ylock_core::options::{Definition, Reach};
 
 const README: &str = include_str!("../README.md");
 
-/// The README has a table of exactly these options.
+/// Checks that the README has a table of exactly these options.
 fn is_in_the_readme(of: &str, options: &[Definition]) {
     let rows = options.iter().map(Definition::markdown).collect::<Vec<_>>().join("\n");
     let table = format!("\n\n| option | default | what it does |\n|---|---|---|\n{rows}\n\n");
