@@ -1,4 +1,4 @@
-//! The files that code in this crate writes: once here, and in the repository for those who have no Rust.
+//! The files that code in this crate writes. The repository contains them too, for users who have no Rust.
 
 use std::{fs, path::Path};
 
@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::{dashboards, rules};
 
-/// Their names, from the folder of this example, and what is in them.
+/// Returns the names of all files, from the folder of this example, and their contents.
 pub fn all() -> Vec<(String, String)> {
     let mut files: Vec<_> = dashboards::all()
         .iter()
@@ -22,7 +22,7 @@ pub fn all() -> Vec<(String, String)> {
     files
 }
 
-/// Writes all of them into the folder of this example.
+/// Writes all files into the folder of this example, and returns their number.
 ///
 /// # Errors
 /// If a file cannot be written.

@@ -1,5 +1,5 @@
-//! Everything around the metrics of ylock: dashboards for Grafana, rules and alerts for Prometheus, a workload that shows them.
-//! `README.md` beside it says how to use them.
+//! Dashboards for Grafana, rules and alerts for Prometheus, and a workload that shows them, for the metrics of ylock. The `README.md` of
+//! this example says how to use them.
 
 #![allow(clippy::disallowed_methods, reason = "an example sleeps and spawns like any program")]
 

@@ -1,4 +1,5 @@
-//! `cargo run -p ylock-observability -- run` shows metrics; `-- files` writes dashboards and rules, `-- pictures` draws them.
+//! The program of this example: `cargo run -p ylock-observability -- run` runs the workload and shows its metrics; `-- files` writes
+//! dashboards and rules, `-- pictures` draws them.
 
 use std::{
     net::SocketAddr,
@@ -15,7 +16,7 @@ use ylock_observability::{
     workload::{self, Settings},
 };
 
-/// Metrics of ylock, and what shows them.
+/// Show the metrics of ylock: a workload, dashboards, rules and pictures
 #[derive(Debug, Parser)]
 #[command(name = "ylock-observability")]
 struct Cli {
@@ -25,7 +26,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Use locks in different ways, and tell Prometheus
+    /// Use locks in different ways, and serve the metrics to Prometheus
     Run(Settings),
     /// Write the dashboards, the rules and their tests
     Files,
@@ -48,16 +49,16 @@ async fn main() -> Result<()> {
 
 #[derive(Args, Debug)]
 struct Pictures {
-    /// The Prometheus that is asked
+    /// The Prometheus to ask
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9090")]
     prometheus: SocketAddr,
-    /// How far they go back
+    /// How far the pictures go back
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = humantime::parse_duration)]
     last: Duration,
     /// The group that the dashboard of one group shows
     #[arg(long, value_name = "GROUP", default_value = "busy")]
     group: String,
-    /// The folder that they are written to
+    /// The folder to write the pictures to
     #[arg(long, value_name = "FOLDER", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/docs"))]
     to: PathBuf,
 }
@@ -73,8 +74,8 @@ fn draw(options: &Pictures) -> Result<()> {
     Ok(())
 }
 
-/// Ctrl-C.
+/// Waits until the user presses Ctrl-C.
 async fn interrupted() {
-    // Where it cannot be heard of the workload ends at once, rather than never.
+    // Where the program cannot listen for it, the workload ends at once, rather than never.
     let _ = tokio::signal::ctrl_c().await;
 }

@@ -1,4 +1,4 @@
-//! Asking a Prometheus.
+//! A client for a Prometheus server.
 
 use std::{
     collections::BTreeMap,
@@ -11,25 +11,25 @@ use anyhow::{Context, Result, bail};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
-/// One that answers.
+/// A Prometheus server.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Prometheus {
-    /// Where.
+    /// The address of the server.
     pub address: SocketAddr,
 }
 
-/// A series, or what an expression made of it.
+/// A series, or the result of an expression on series.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Series {
-    /// What tells it from the others.
+    /// The labels that tell the series from the others.
     pub labels: BTreeMap<String, String>,
-    /// Seconds since 1970, and the value then.
+    /// The points: seconds since 1970, and the value at that time.
     pub points: Vec<(f64, f64)>,
 }
 
-/// From when to when, and how often, in seconds.
+/// A range of time with a step, in seconds.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::exhaustive_structs, reason = "an example")]
 pub struct Range {
@@ -37,20 +37,20 @@ pub struct Range {
     pub start: f64,
     /// The last moment.
     pub end: f64,
-    /// From one point to the next.
+    /// The time from one point to the next.
     pub step: f64,
 }
 
 impl Prometheus {
-    /// The one at this address.
+    /// Returns the server at this address.
     pub fn at(address: SocketAddr) -> Self {
         Self { address }
     }
 
-    /// What an expression was over a time.
+    /// Returns the values of an expression over a range of time.
     ///
     /// # Errors
-    /// If it does not answer, or not with success.
+    /// If the server does not answer, or answers with an error.
     pub fn range(&self, expression: &str, range: Range) -> Result<Vec<Series>> {
         let Range { start, end, step } = range;
         let query = utf8_percent_encode(expression, NON_ALPHANUMERIC);
@@ -60,10 +60,10 @@ impl Prometheus {
         result.iter().map(|one| series(one, one["values"].as_array())).collect()
     }
 
-    /// What an expression is now.
+    /// Returns the present value of an expression.
     ///
     /// # Errors
-    /// If it does not answer, or not with success.
+    /// If the server does not answer, or answers with an error.
     pub fn now(&self, expression: &str) -> Result<Vec<Series>> {
         let path = format!("/api/v1/query?query={}", utf8_percent_encode(expression, NON_ALPHANUMERIC));
         let data = self.ask(&path)?;
@@ -71,14 +71,14 @@ impl Prometheus {
         result.iter().map(|one| series(one, Some(&vec![one["value"].clone()]))).collect()
     }
 
-    /// What its API says under this path.
+    /// Returns the answer of the server's API under this path.
     ///
     /// # Errors
-    /// If it does not answer, or not with success.
+    /// If the server does not answer, or answers with an error.
     pub fn ask(&self, path: &str) -> Result<Value> {
         let answer: Value = serde_json::from_str(&get(self.address, path)?)?;
         if answer["status"] != "success" {
-            bail!("Prometheus says: {}", answer["error"]);
+            bail!("Prometheus answered with an error: {}", answer["error"]);
         }
         Ok(answer["data"].clone())
     }
@@ -94,7 +94,7 @@ fn series(one: &Value, points: Option<&Vec<Value>>) -> Result<Series> {
     })
 }
 
-/// The body of the answer. HTTP/1.0, because then it ends where the connection ends.
+/// Returns the body of the answer to an HTTP request. HTTP/1.0, because then the body ends where the connection ends.
 ///
 /// # Errors
 /// If there is no answer within 10 s, or one without a body.
@@ -104,7 +104,7 @@ pub fn get(address: SocketAddr, path: &str) -> Result<String> {
     stream.write_all(format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n").as_bytes())?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
-    let (_, body) = answer.split_once("\r\n\r\n").context("an answer without a body")?;
+    let (_, body) = answer.split_once("\r\n\r\n").context("the answer has no body")?;
     Ok(body.to_owned())
 }
 

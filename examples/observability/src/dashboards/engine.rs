@@ -1,4 +1,4 @@
-//! The stores, and what keeps locks.
+//! The dashboard of the stores: requests, renewals, releases and hand-overs.
 
 use ylock_metrics::catalogue::{
     ACQUISITIONS, CLIENTS, HAND_OVERS, LOSSES, RELEASE, RELEASES_PENDING, RENEWAL_LAG, RENEWALS,
@@ -42,8 +42,8 @@ fn glance() -> Vec<Panel> {
             4,
             "percentunit",
             "Requests that fail",
-            "Should be 0. Otherwise look below at which operation, and then at the store's servers and \
-             the network.",
+            "Should be 0. Otherwise see below which operation fails, and then look at the store's \
+             servers and the network.",
         )
         .ask("", share("", &chosen(&STORE_REQUESTS, FAILED), &chosen(&STORE_REQUESTS, "")))
         .alert(rules::STORE_REQUESTS_FAIL)
@@ -66,7 +66,7 @@ fn glance() -> Vec<Panel> {
             "s",
             "Renewal lag, 99 %",
             "How much later than planned renewals begin. Should be milliseconds; otherwise a process \
-             has no time for its tasks.",
+             does not run its tasks in time.",
         )
         .ask("", quantile(0.99, &RENEWAL_LAG, "", ""))
         .alert(rules::RENEWALS_LATE)
@@ -77,8 +77,8 @@ fn glance() -> Vec<Panel> {
             4,
             "none",
             "Releases pending",
-            "Given back, and not confirmed at the first attempt. Should be 0; until it is, nobody else \
-             gets in.",
+            "Releases that the store did not confirm at the first attempt. Should be 0; until the store \
+             confirms a release, no waiter gets the lock.",
         )
         .ask("", sum("", &chosen(&RELEASES_PENDING, "")))
         .alert(rules::RELEASES_PENDING)
@@ -88,7 +88,7 @@ fn glance() -> Vec<Panel> {
             4,
             "none",
             "Clients",
-            "Clients that report. If some are missing, so are their metrics.",
+            "Clients that report. If a client is missing, its metrics are missing too.",
         )
         .ask("", sum("", &chosen(&CLIENTS, "")))
         .alert(rules::METRICS_ABSENT),
@@ -104,8 +104,8 @@ fn store() -> Vec<Panel> {
             12,
             "reqps",
             "Requests by operation",
-            "What the store is asked. If it grows faster than the acquisitions, look at how many \
-             requests one of them costs.",
+            "Requests to the store. If they grow faster than the acquisitions, look at how many \
+             requests one acquisition costs.",
         )
         .ask(named, sum(by, &rate(&chosen(&STORE_REQUESTS, "")))),
         Panel::new(
@@ -113,8 +113,8 @@ fn store() -> Vec<Panel> {
             12,
             "reqps",
             "Failed requests by operation",
-            "Should be 0. Reads that work beside writes that fail: rights, a full disk, or too few \
-             replicas.",
+            "Should be 0. If writes fail while reads work, look for missing rights, a full disk, or too \
+             few replicas.",
         )
         .ask(named, sum(by, &rate(&chosen(&STORE_REQUESTS, FAILED))))
         .alert(rules::STORE_REQUESTS_FAIL),
@@ -123,7 +123,7 @@ fn store() -> Vec<Panel> {
             8,
             "s",
             "Latency by operation, half",
-            "Half of the requests took no longer. It is the least that a lock that is free costs; if it \
+            "Half of the requests took no longer than this. A free lock costs at least this time; if it \
              rises, look at the store's load and the network.",
         )
         .ask(named, quantile(0.5, &STORE_REQUEST, by, "")),
@@ -132,8 +132,8 @@ fn store() -> Vec<Panel> {
             8,
             "s",
             "Latency by operation, 99 %",
-            "If only this rises, look for pauses: garbage collection, disks, failovers. Above a third \
-             of the lease renewals are in danger.",
+            "If this rises and the half does not, look for pauses: garbage collection, disks, \
+             failovers. Above a third of the lease, renewals are in danger.",
         )
         .ask(named, quantile(0.99, &STORE_REQUEST, by, ""))
         .alert(rules::RENEWALS_FAIL),
@@ -142,7 +142,7 @@ fn store() -> Vec<Panel> {
             8,
             "s",
             "Latency, all requests",
-            "Every request by how long it took. A second band far up: one slow server, or time-outs.",
+            "Every request, by how long it took. A second band far up means one slow server, or time-outs.",
         )
         .ask("{{le}}", sum("le", &rate(&part(&STORE_REQUEST, "_bucket", "")))),
         Panel::new(
@@ -150,8 +150,8 @@ fn store() -> Vec<Panel> {
             12,
             "none",
             "Requests per granted lock",
-            "What one granted acquisition costs the store, with its renewals and its waiting. If it \
-             grows, many wait in many processes, or holds are long.",
+            "Requests that one granted acquisition costs, with its renewals and its waiting. If the \
+             number grows, there are many waiters in many processes, or holds are long.",
         )
         .ask(
             "{{engine}}",
@@ -173,8 +173,8 @@ fn renewals() -> Vec<Panel> {
             8,
             "ops",
             "Renewals by outcome",
-            "failed is tried again after a twelfth of a lease; lost means that the store does not know \
-             the grant any more. Both should be 0.",
+            "failed: the client tries again after a twelfth of the lease, at most a second. lost: the \
+             store does not know the grant any more. Both should be 0.",
         )
         .ask("{{engine}} {{outcome}}", sum("engine, outcome", &rate(&chosen(&RENEWALS, ""))))
         .alert(rules::RENEWALS_FAIL),
@@ -183,8 +183,8 @@ fn renewals() -> Vec<Panel> {
             8,
             "s",
             "Renewal lag by instance, 99 %",
-            "How much later than planned renewals begin. One instance: it blocks its tasks, or its \
-             machine has no time. All of them: look at what was deployed last.",
+            "How much later than planned renewals begin. If one instance is late, it blocks its tasks, or \
+             its machine is overloaded. If all are late, look at what was deployed last.",
         )
         .ask("{{instance}} {{engine}}", quantile(0.99, &RENEWAL_LAG, "instance, engine", ""))
         .alert(rules::RENEWALS_LATE),
@@ -193,8 +193,8 @@ fn renewals() -> Vec<Panel> {
             8,
             "none",
             "Losses by reason",
-            "lapsed beside lag: the process. lapsed beside failed renewals: the store. gone: the store \
-             lost data.",
+            "lapsed together with lag: look at the process. lapsed together with failed renewals: look at \
+             the store. gone: the store lost data.",
         )
         .ask(
             "{{engine}} {{reason}}",
@@ -211,7 +211,7 @@ fn giving_back() -> Vec<Panel> {
             8,
             "s",
             "Release by engine",
-            "Time from giving back until the store confirmed it: the next one waits for as long.",
+            "Time from a release until the store confirmed it. The next waiter waits for as long.",
         )
         .ask("{{engine}} 50 %", quantile(0.5, &RELEASE, "engine", ""))
         .ask("{{engine}} 99 %", quantile(0.99, &RELEASE, "engine", "")),
@@ -220,8 +220,8 @@ fn giving_back() -> Vec<Panel> {
             8,
             "none",
             "Releases pending by group",
-            "Should be 0. A group that stays above: the store does not take its releases, and its locks \
-             stay taken until their leases end.",
+            "Should be 0. If a group stays above 0, the store does not confirm its releases, and its \
+             locks stay taken until their leases end.",
         )
         .ask("{{engine}} {{group}}", top(&max("engine, group", &chosen(&RELEASES_PENDING, ""))))
         .alert(rules::RELEASES_PENDING)
@@ -231,8 +231,8 @@ fn giving_back() -> Vec<Panel> {
             8,
             "percentunit",
             "Handed over",
-            "Part of the granted acquisitions that came from another owner of the same process, and \
-             cost the store nothing.",
+            "Share of the granted acquisitions that another owner of the same process handed over, \
+             without a request to the store.",
         )
         .ask(
             "{{engine}}",

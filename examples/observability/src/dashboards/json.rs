@@ -1,5 +1,5 @@
-//! Grafana's classic JSON. Imported by hand and by provisioning alike, because the data source is a variable: what `__inputs`
-//! asks for is only asked for by hand.
+//! Writes Grafana's classic JSON. The files can be imported by hand and by provisioning alike, because the data source is a variable:
+//! Grafana asks for `__inputs` only when a file is imported by hand.
 
 use serde_json::{Value, json};
 use ylock_metrics::catalogue::{ACQUISITIONS, CLIENTS, LOSSES};
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::query;
 
-/// The whole file.
+/// Returns the whole file of a dashboard.
 pub(super) fn dashboard(dashboard: &Dashboard, all: &[(&str, &str)]) -> Value {
     let panels: Vec<_> =
         dashboard.placed().iter().enumerate().map(|(index, place)| item(index + 1, place)).collect();
@@ -66,7 +66,7 @@ fn variables() -> Vec<Value> {
     list
 }
 
-/// Each variable offers what those before it leave.
+/// Returns the query for the values of a variable: each variable offers the values that the variables before it leave.
 fn values_of(label: &str) -> String {
     let metric = if label == "group" { &ACQUISITIONS } else { &CLIENTS };
     let before: Vec<_> = query::CHOSEN.iter().take_while(|other| **other != label).collect();
@@ -100,7 +100,7 @@ fn item(id: usize, place: &Place<'_>) -> Value {
     })
 }
 
-/// Grafana shows the alerts of its data sources under this address.
+/// Returns a link to an alert, under the address at which Grafana shows the alerts of its data sources.
 fn alert_link(name: &str) -> Value {
     let url = format!("/alerting/list?search=rule:{name}");
     json!({ "title": format!("Alert {name}"), "url": url, "targetBlank": true })
@@ -172,7 +172,7 @@ fn options(panel: &Panel) -> Value {
     }
 }
 
-/// The time of an instant query says nothing.
+/// Returns the transformations of a panel: tables do not show the time of an instant query, which says nothing.
 fn transformations(draw: Draw) -> Value {
     if draw != Draw::Table {
         return json!([]);

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 pub use self::panel::{Draw, Panel, Target};
 
-/// The uid of the dashboard that answers: is locking healthy, what waits longest, who is lost?
+/// The uid of the dashboard that answers: is locking healthy, what waits longest, who lost a lock?
 pub const OVERVIEW: &str = "ylock-overview";
 /// The uid of the dashboard that shows one group in depth.
 pub const GROUP: &str = "ylock-group";
@@ -21,53 +21,53 @@ pub const ENGINE: &str = "ylock-engine";
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Dashboard {
-    /// Its address: `/d/<uid>`, and the name of its file.
+    /// The address of the dashboard, `/d/<uid>`, and the name of its file.
     pub uid: &'static str,
-    /// Its name.
+    /// The name of the dashboard.
     pub title: &'static str,
-    /// What it answers.
+    /// The questions that the dashboard answers.
     pub description: &'static str,
-    /// Its panels, under the titles of their rows.
+    /// The panels of the dashboard, under the titles of their rows.
     pub rows: Vec<(&'static str, Vec<Panel>)>,
 }
 
-/// Where something stands in the grid: a panel, or the title of a row.
+/// The place of a panel, or of the title of a row, in the grid.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Place<'a> {
-    /// Columns from the left, of 24.
+    /// The number of columns from the left, of 24.
     pub x: u32,
-    /// Lines from the top.
+    /// The number of lines from the top.
     pub y: u32,
-    /// Columns.
+    /// The width in columns.
     pub width: u32,
-    /// Lines.
+    /// The height in lines.
     pub height: u32,
-    /// That of the panel or of the row.
+    /// The title of the panel or of the row.
     pub title: &'a str,
-    /// None: the title of a row.
+    /// The panel, or `None` for the title of a row.
     pub panel: Option<&'a Panel>,
 }
 
-/// All of them.
+/// Returns all dashboards.
 pub fn all() -> Vec<Dashboard> {
     vec![overview::dashboard(), group::dashboard(), engine::dashboard()]
 }
 
 impl Dashboard {
-    /// As Grafana imports it.
+    /// Returns the JSON that Grafana imports.
     pub fn json(&self) -> Value {
         let all = all();
         let names: Vec<_> = all.iter().map(|dashboard| (dashboard.uid, dashboard.title)).collect();
         json::dashboard(self, &names)
     }
 
-    /// All panels.
+    /// Returns all panels.
     pub fn panels(&self) -> impl Iterator<Item = &Panel> {
         self.rows.iter().flat_map(|(_, panels)| panels)
     }
 
-    /// From left to right, and on when a line is full.
+    /// Returns the places of all rows and panels: from left to right, and below when a line is full.
     pub fn placed(&self) -> Vec<Place<'_>> {
         let (mut places, mut y) = (Vec::new(), 0);
         for (title, panels) in &self.rows {

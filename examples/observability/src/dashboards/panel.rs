@@ -1,6 +1,6 @@
 //! One panel, as it is described before it becomes JSON.
 
-/// What is drawn.
+/// The kind of drawing of a panel.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[allow(clippy::exhaustive_enums, reason = "an example")]
 pub enum Draw {
@@ -8,7 +8,7 @@ pub enum Draw {
     Stat,
     /// Lines over time.
     Lines,
-    /// The same, one on top of the other.
+    /// Lines over time, one on top of the other.
     Stack,
     /// Counts by bucket over time.
     Heatmap,
@@ -20,12 +20,12 @@ pub enum Draw {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Target {
-    /// With Grafana's variables in it.
+    /// The expression, with Grafana's variables in it.
     pub expression: String,
-    /// What its series are called: `{{label}}`.
+    /// The names of the series: `{{label}}`.
     pub legend: &'static str,
-    /// It answers nothing as long as all is well. In the check the workload loses a lock, waits in vain and makes a mistake, which
-    /// fills all of these.
+    /// Whether the query returns nothing as long as all is well. In the check the workload loses a lock, waits in vain and makes a
+    /// mistake, so that all of these queries return something.
     pub empty_when_healthy: bool,
 }
 
@@ -33,28 +33,28 @@ pub struct Target {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Panel {
-    /// What it shows.
+    /// The title: what the panel shows.
     pub title: &'static str,
-    /// What that means, and what to do when it looks bad.
+    /// The meaning of the panel, and what to do when it looks bad.
     pub description: &'static str,
-    /// How.
+    /// The kind of drawing.
     pub draw: Draw,
-    /// A unit by Grafana's names.
+    /// The unit, by Grafana's names.
     pub unit: &'static str,
-    /// Of 24.
+    /// The width in columns, of 24.
     pub width: u32,
-    /// What is asked.
+    /// The queries.
     pub targets: Vec<Target>,
     /// The alerts about the same thing.
     pub alerts: Vec<&'static str>,
-    /// From which value on which colour; below the first one green.
+    /// The colours, each with the value from which on it is used; below the first value the colour is green.
     pub colours: Vec<(f64, &'static str)>,
-    /// Where a click on a series with the label `group` leads.
+    /// The dashboard to which a click on a series with the label `group` leads.
     pub drill_down: Option<&'static str>,
 }
 
 impl Panel {
-    /// A panel without a query.
+    /// Creates a panel without a query.
     pub fn new(
         draw: Draw,
         width: u32,
@@ -66,37 +66,37 @@ impl Panel {
         Self { title, description, draw, unit, width, targets, alerts, colours, drill_down }
     }
 
-    /// With one more query.
+    /// Adds a query.
     pub fn ask(mut self, legend: &'static str, expression: String) -> Self {
         self.targets.push(Target { expression, legend, empty_when_healthy: false });
         self
     }
 
-    /// With one more query, that answers nothing as long as all is well.
+    /// Adds a query that returns nothing as long as all is well.
     pub fn ask_of_trouble(mut self, legend: &'static str, expression: String) -> Self {
         self.targets.push(Target { expression, legend, empty_when_healthy: true });
         self
     }
 
-    /// With a link to an alert.
+    /// Adds a link to an alert.
     pub fn alert(mut self, name: &'static str) -> Self {
         self.alerts.push(name);
         self
     }
 
-    /// With a colour from this value on.
+    /// Adds a colour that is used from this value on.
     pub fn from(mut self, value: f64, colour: &'static str) -> Self {
         self.colours.push((value, colour));
         self
     }
 
-    /// With a way to the dashboard of one group.
+    /// Adds a link from each series to the dashboard of its group.
     pub fn drill_down(mut self) -> Self {
         self.drill_down = Some(super::GROUP);
         self
     }
 
-    /// In units of Grafana's grid.
+    /// Returns the height in units of Grafana's grid.
     pub fn height(&self) -> u32 {
         if self.draw == Draw::Stat { 4 } else { 8 }
     }

@@ -1,4 +1,4 @@
-//! Pictures of the dashboards for those who have no Grafana at hand: our own drawing, from the same queries at the same places.
+//! Draws pictures of the dashboards for readers without a Grafana: from the same queries, at the same places.
 
 mod plot;
 mod text;
@@ -22,7 +22,7 @@ const HEAD: u32 = 44;
 const COLOURS: [&str; 8] =
     ["#3274d9", "#e0752d", "#37872d", "#c4162a", "#8f3bb8", "#b7950b", "#0f8a8a", "#7a7a7a"];
 
-/// Rectangle, in pixels.
+/// A rectangle, in pixels.
 #[derive(Clone, Copy, Debug)]
 struct Area {
     x: f64,
@@ -31,14 +31,14 @@ struct Area {
     height: f64,
 }
 
-/// Who is asked, and about what.
+/// The Prometheus to ask, and the chosen group.
 #[derive(Debug)]
 struct Asked {
     prometheus: Prometheus,
     group: String,
 }
 
-/// An SVG of one dashboard, as it looked over the last `time` with this group chosen.
+/// Returns an SVG of one dashboard, as it looked over the last `time` with this group chosen.
 ///
 /// # Errors
 /// If Prometheus does not answer.
@@ -104,7 +104,7 @@ fn draw_panel(svg: &mut String, panel: &Panel, area: Area, asked: &Asked, range:
         let series = if is_now { prometheus.now(&sent)? } else { prometheus.range(&sent, range)? };
         named.extend(series.into_iter().map(|one| (text::legend(target.legend, &one), one)));
     }
-    // There is not room for all.
+    // There is not room for all series: the largest come first.
     named.sort_by(|(_, a), (_, b)| largest(b).total_cmp(&largest(a)));
     match panel.draw {
         Draw::Stat => stat(svg, panel, area, &named),

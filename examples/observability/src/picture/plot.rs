@@ -1,4 +1,4 @@
-//! Lines and heat maps.
+//! Draws lines and heat maps.
 
 use std::{collections::BTreeMap, fmt::Write};
 
@@ -11,7 +11,7 @@ use crate::{
     prometheus::{Range, Series},
 };
 
-/// How many series a panel has room for.
+/// The number of series that a panel has room for.
 const MOST: usize = 8;
 
 pub(super) fn lines(svg: &mut String, panel: &Panel, area: Area, range: Range, named: &[(String, Series)]) {
@@ -27,7 +27,7 @@ pub(super) fn lines(svg: &mut String, panel: &Panel, area: Area, range: Range, n
     let top = stacked.iter().flatten().map(|(_, value)| *value).filter(|v| v.is_finite()).fold(0.0, f64::max);
     let top = if top > 0.0 { top * 1.05 } else { 1.0 };
     axes(svg, panel, plot, range, top);
-    // The highest first: of each, what is below is painted over by the next.
+    // The highest line first: the next line paints over the area below it.
     for (index, points) in stacked.iter().enumerate().rev() {
         let colour = COLOURS[index % COLOURS.len()];
         for run in runs(points, range.step) {
@@ -44,7 +44,7 @@ pub(super) fn lines(svg: &mut String, panel: &Panel, area: Area, range: Range, n
     legend(svg, area, plot, named);
 }
 
-/// Each on top of those before it, if they are to be stacked.
+/// Returns the points of all series, each series on top of those before it if they are to be stacked.
 fn stack(is_stacked: bool, named: &[(String, Series)]) -> Vec<Vec<(f64, f64)>> {
     let mut below: BTreeMap<u64, f64> = BTreeMap::new();
     let mut stacked = Vec::new();
@@ -90,7 +90,7 @@ fn times(svg: &mut String, plot: Area, range: Range) {
     );
 }
 
-/// The parts of a line, which is broken where there is no number.
+/// Returns the parts of a line, which is broken where there is no number.
 fn runs(points: &[(f64, f64)], step: f64) -> impl Iterator<Item = &[(f64, f64)]> {
     let is_next =
         move |a: &(f64, f64), b: &(f64, f64)| a.1.is_finite() && b.1.is_finite() && b.0 - a.0 < 1.5 * step;
@@ -107,7 +107,7 @@ fn path(run: &[(f64, f64)], plot: Area, range: Range, top: f64) -> String {
     path
 }
 
-/// What is below a line.
+/// Returns the path around the area below a line.
 fn closed(line: &str, run: &[(f64, f64)], plot: Area, range: Range) -> String {
     let (first, last, base) = (run[0].0, run[run.len() - 1].0, plot.y + plot.height);
     format!("{line}L{:.0} {base:.1}L{:.0} {base:.1}Z", x_of(last, plot, range), x_of(first, plot, range))
@@ -139,7 +139,7 @@ fn legend(svg: &mut String, area: Area, plot: Area, named: &[(String, Series)]) 
     }
 }
 
-/// Shades of a cell, from few to many.
+/// The shades of a cell, from few to many.
 const SHADES: [&str; 6] = ["#fdd9b5", "#fdb97d", "#fd9a4e", "#ee7524", "#d04c04", "#8c2d04"];
 
 pub(super) fn heatmap(svg: &mut String, area: Area, range: Range, named: &[(String, Series)]) {
@@ -153,7 +153,7 @@ pub(super) fn heatmap(svg: &mut String, area: Area, range: Range, named: &[(Stri
     let mut shades: BTreeMap<usize, String> = BTreeMap::new();
     for (index, (bound, cells)) in used.iter().enumerate() {
         let y = plot.y + plot.height - height * (index + 1) as f64;
-        // Every second bound, where there is little room.
+        // Only every second bound is written where there is little room.
         if height > 9.0 || index % 2 == 0 {
             let _ = writeln!(
                 svg,
@@ -176,7 +176,8 @@ pub(super) fn heatmap(svg: &mut String, area: Area, range: Range, named: &[(Stri
     times(svg, plot, range);
 }
 
-/// By bound of the bucket, from small to large, how many fell into it at which time: buckets are told as sums of all below.
+/// Returns, by the bound of each bucket, from small to large, how many values fell into the bucket at which time. Prometheus reports
+/// each bucket as a sum that includes all smaller ones.
 fn rows(named: &[(String, Series)]) -> Vec<(f64, BTreeMap<u64, f64>)> {
     let bound =
         |series: &Series| series.labels.get("le").and_then(|le| le.parse().ok()).unwrap_or(f64::INFINITY);

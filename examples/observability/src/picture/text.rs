@@ -1,8 +1,8 @@
-//! Numbers and names.
+//! Writes numbers and names.
 
 use crate::prometheus::Series;
 
-/// With its unit, in three digits.
+/// Returns a number with its unit, in three digits.
 pub(super) fn number(value: f64, unit: &str) -> String {
     let (value, unit) = match unit {
         "s" if value == 0.0 => (value, " s"),
@@ -13,7 +13,7 @@ pub(super) fn number(value: f64, unit: &str) -> String {
         "ops" | "reqps" => (value, "/s"),
         _ => (value, ""),
     };
-    // Floating point leaves a trace of what was divided before.
+    // Divisions of floating-point numbers leave small errors.
     let value = if (value - value.round()).abs() < 1e-6 { value.round() } else { value };
     let digits = match value.abs() {
         _ if value.fract() == 0.0 => 0,
@@ -24,7 +24,7 @@ pub(super) fn number(value: f64, unit: &str) -> String {
     format!("{value:.digits$}{unit}")
 }
 
-/// `{{label}}` in a legend becomes the value of that label.
+/// Returns a legend in which each `{{label}}` is replaced by the value of that label.
 pub(super) fn legend(legend: &str, series: &Series) -> String {
     let mut text = legend.to_owned();
     for (label, value) in &series.labels {

@@ -1,5 +1,5 @@
-//! Recording rules and alerts, each alert with the case that shows that it fires and that it is over again. Code for the same reason as
-//! the dashboards; what `promtool` and Prometheus read is written by [`recording_yaml`], [`alerts_yaml`] and [`tests_yaml`].
+//! Recording rules and alerts, each alert with the case that shows that it fires and that it is over again. They are code for the same
+//! reason as the dashboards. [`recording_yaml`], [`alerts_yaml`] and [`tests_yaml`] write the files that Prometheus and `promtool` read.
 
 mod alerts;
 mod cases;
@@ -21,11 +21,11 @@ pub use self::{
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Recording {
-    /// `labels:metric:operation`.
+    /// The name of the series: `labels:metric:operation`.
     pub name: &'static str,
-    /// The labels that it has.
+    /// The labels of the series.
     pub labels: &'static str,
-    /// What is computed.
+    /// The expression that is computed.
     pub expression: String,
 }
 
@@ -33,20 +33,20 @@ pub struct Recording {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Alert {
-    /// Its name.
+    /// The name of the alert.
     pub name: &'static str,
-    /// When it is true.
+    /// The expression under which the alert fires.
     pub expression: String,
-    /// For how long it must be so.
+    /// The time for which the expression must hold before the alert fires.
     pub lasting: &'static str,
-    /// `critical`: work may be damaged now. `warning`: it will be, or is slow. `info`: something to set right.
+    /// The severity. `critical`: work may be damaged now. `warning`: work will be damaged, or is slow. `info`: something to set right.
     pub severity: &'static str,
-    /// What is the case.
+    /// The trouble, in one line.
     pub summary: &'static str,
-    /// What to do about it.
+    /// The instructions of what to do about the trouble.
     pub description: &'static str,
     /// The uid of the dashboard that shows more.
     pub dashboard: &'static str,
-    /// Why it asks as it asks.
+    /// The reason for the form of the expression: a comment in the file.
     pub why: &'static str,
 }

@@ -1,4 +1,4 @@
-//! Recording rules: what alerts ask again and again.
+//! The recording rules: expressions that alerts use again and again.
 
 use ylock_metrics::catalogue::{
     ACQUISITIONS, HOLD, Metric, RENEWAL_LAG, RENEWALS, STORE_REQUEST, STORE_REQUESTS, WAIT,
@@ -15,7 +15,7 @@ const HOLD_P99: &str = "job_engine_group:ylock_hold_seconds:p99_5m";
 const WRITERS: &str = "job_engine_group:ylock_hold_seconds:writers5m";
 const REQUEST_P99: &str = "job_engine_operation:ylock_store_request_seconds:p99_5m";
 
-/// All of them.
+/// Returns all recording rules.
 pub fn recordings() -> Vec<Recording> {
     let group = "job, engine, group";
     vec![
@@ -29,7 +29,7 @@ pub fn recordings() -> Vec<Recording> {
             expression: format!("sum by ({group}) (rate({}_sum{{mode=\"write\"}}[5m]))", HOLD.name),
         },
         rate(RENEWAL_RATE, "job, engine, group, outcome", &RENEWALS),
-        // By instance: it is one process that has no time.
+        // By instance, because one process is late.
         p99(LAG_P99, "job, instance, engine", &RENEWAL_LAG, ""),
         rate(REQUEST_RATE, "job, engine, operation, outcome", &STORE_REQUESTS),
         p99(REQUEST_P99, "job, engine, operation", &STORE_REQUEST, ""),

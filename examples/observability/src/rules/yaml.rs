@@ -1,4 +1,4 @@
-//! What Prometheus and `promtool` read. Strings are written as JSON writes them, which YAML reads too.
+//! Writes the files that Prometheus and `promtool` read. Strings are written as in JSON, which YAML reads too.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use super::{Alert, Case, Recording, alerts, cases, recordings};
 const HEAD: &str =
     "# Written by `cargo run -p ylock-observability -- files`: change the code, not this file.\n";
 
-/// `prometheus/rules/recording.yml`.
+/// Returns the text of `prometheus/rules/recording.yml`.
 pub fn recording_yaml() -> String {
     let mut text = format!("{HEAD}groups:\n  - name: ylock-recording\n    rules:\n");
     for Recording { name, expression, .. } in recordings() {
@@ -16,7 +16,7 @@ pub fn recording_yaml() -> String {
     text
 }
 
-/// `prometheus/rules/alerts.yml`.
+/// Returns the text of `prometheus/rules/alerts.yml`.
 pub fn alerts_yaml() -> String {
     let mut text = format!("{HEAD}groups:\n  - name: ylock-alerts\n    rules:\n");
     alerts().iter().for_each(|alert| write_alert(&mut text, alert));
@@ -42,7 +42,7 @@ fn write_alert(text: &mut String, alert: &Alert) {
     }
 }
 
-/// `prometheus/tests/alerts.yml`, for `promtool test rules`.
+/// Returns the text of `prometheus/tests/alerts.yml`, for `promtool test rules`.
 pub fn tests_yaml() -> String {
     let mut text = format!(
         "{HEAD}rule_files:\n  - ../rules/recording.yml\n  - ../rules/alerts.yml\nevaluation_interval: \
@@ -91,7 +91,7 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// One line as it is, several as a block.
+/// Returns one line as it is, several lines as a YAML block.
 fn block(text: &str, indent: usize) -> String {
     if !text.contains('\n') {
         return text.to_owned();

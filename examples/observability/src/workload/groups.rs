@@ -1,4 +1,4 @@
-//! Groups with different behaviour, named after it.
+//! Groups in which tasks use locks in different ways. Each group is named after its behaviour.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,7 +8,7 @@ use ylock::{Guard, Locks, Owner, Ylock};
 
 use super::{Settings, Tally, site::Site};
 
-/// Starts all of them on one store.
+/// Starts the tasks of all groups on one store.
 pub(super) fn start(site: &Site, settings: &Settings, tasks: &mut JoinSet<()>) {
     let tally = site.tally();
     for locks in site.locks("busy").iter().cycle().take(8) {
@@ -32,7 +32,7 @@ pub(super) fn start(site: &Site, settings: &Settings, tasks: &mut JoinSet<()>) {
     tasks.spawn(lose(unlucky, operator.clone(), settings.clone(), Arc::clone(tally)));
 }
 
-/// Many want a few names, to read, to write, and to write again in the same work.
+/// Uses a few names that many tasks want: to read, to write, and to write again in the same work.
 async fn busy(locks: Locks, tally: Arc<Tally>) {
     loop {
         let (name, kind) = (["anna", "bert", "carl"][below(3)], below(10));
@@ -53,7 +53,7 @@ async fn write_twice(locks: &Locks, name: &'static str, tally: &Tally) {
     work(outer, 3).await;
 }
 
-/// Somebody comes now and then, and finds it free.
+/// Acquires a lock now and then, and finds it free.
 async fn idle(locks: Locks, tally: Arc<Tally>) {
     loop {
         work(tally.count(locks.write("once in a while").await.map(Some)), 20).await;
@@ -61,7 +61,7 @@ async fn idle(locks: Locks, tally: Arc<Tally>) {
     }
 }
 
-/// Does something else if it is taken.
+/// Tries a lock, and does something else if the lock is taken.
 async fn impatient(locks: Locks, tally: Arc<Tally>) {
     loop {
         work(tally.count(locks.try_write("slot").await), 80).await;
@@ -69,7 +69,7 @@ async fn impatient(locks: Locks, tally: Arc<Tally>) {
     }
 }
 
-/// Holds it for longer than others want to wait, and than a third of a lease: it is renewed.
+/// Holds a lock for longer than the other tasks want to wait, and for longer than a third of a lease, so that the lock is renewed.
 async fn hold_long(locks: Locks, tally: Arc<Tally>) {
     loop {
         let guard = tally.count(locks.write("report").await.map(Some));
@@ -86,7 +86,7 @@ async fn wait_a_little(locks: Locks, tally: Arc<Tally>) {
     }
 }
 
-/// Drops what waits: a cancelled acquisition.
+/// Drops the future that waits: a cancelled acquisition.
 async fn change_their_mind(locks: Locks, tally: Arc<Tally>) {
     loop {
         match tokio::time::timeout(Duration::from_millis(400), locks.read("report")).await {
@@ -97,7 +97,7 @@ async fn change_their_mind(locks: Locks, tally: Arc<Tally>) {
     }
 }
 
-/// Two that both did this would wait for each other for ever, so it is an error at once.
+/// Wants to write while it reads. Two owners that both did this would wait for each other for ever, so it is an error at once.
 async fn write_while_reading(locks: Locks, tally: Arc<Tally>) {
     loop {
         let locks = locks.owned_by(&Owner::new());
@@ -108,14 +108,14 @@ async fn write_while_reading(locks: Locks, tally: Arc<Tally>) {
     }
 }
 
-/// Somebody's lock is taken away by an operator.
+/// Loses locks: an operator takes them away.
 async fn lose(locks: Locks, operator: Ylock, settings: Settings, tally: Arc<Tally>) {
     let mut left = settings.losses.unwrap_or(u32::MAX);
     while left > 0 {
         let held = settings.lose_every.min(Duration::from_secs(3));
         let guard = tally.count(locks.write("treasure").await.map(Some));
         sleep(held).await;
-        // An error is that of a store in trouble; it is in the metrics.
+        // An error means that the store is in trouble; the metrics show it.
         if let (Some(guard), Ok(1..)) = (&guard, operator.revoke("unlucky", "treasure").await) {
             guard.lost().await;
             tally.lost();
@@ -127,7 +127,7 @@ async fn lose(locks: Locks, operator: Ylock, settings: Settings, tally: Arc<Tall
     std::future::pending::<()>().await;
 }
 
-/// Under the lock, if it was granted.
+/// Works under the lock, if it was granted.
 async fn work(guard: Option<Guard>, milliseconds: u64) {
     if guard.is_some() {
         pause(0..milliseconds).await;

@@ -1,4 +1,4 @@
-//! Programs that use locks in different ways, so that every panel has something to show.
+//! The workload: tasks that use locks in different ways, so that every panel has something to show.
 
 mod groups;
 mod site;
@@ -12,28 +12,28 @@ use tokio::{task::JoinSet, time::interval};
 use self::site::Site;
 pub use self::tally::Tally;
 
-/// What runs, and for how long.
+/// The settings of the workload: what runs, and for how long.
 #[derive(Clone, Debug, clap::Args)]
 #[non_exhaustive]
 pub struct Settings {
     /// Stores to lock on, all at the same time
     #[arg(value_name = "URL", default_value = "memory://")]
     pub urls: Vec<String>,
-    /// Where Prometheus may ask for the metrics
+    /// The address at which Prometheus may ask for the metrics
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9400")]
     pub listen: SocketAddr,
-    /// For how long; until Ctrl-C if not given
+    /// For how long to run; until Ctrl-C if not given
     #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
     pub time: Option<Duration>,
     /// How often a lock is lost
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = humantime::parse_duration)]
     pub lose_every: Duration,
-    /// How many locks are lost on each store before it has an end
+    /// How many locks are lost on each store in all; without a limit if not given
     #[arg(long, value_name = "COUNT")]
     pub losses: Option<u32>,
 }
 
-/// Runs until the time is over or `enough` ends, and gives everything back.
+/// Runs the workload until the time is over or `enough` ends, and gives all locks back.
 ///
 /// # Errors
 /// If the port is taken, or a store cannot be reached.

@@ -1,4 +1,4 @@
-//! One store, and two clients of it that stand for two processes.
+//! A store, and two clients of it that stand for two processes.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl Site {
         &self.clients
     }
 
-    /// The locks of a group, as both clients see them.
+    /// Returns the locks of a group, as both clients see them.
     pub(super) fn locks(&self, group: &'static str) -> [Locks; 2] {
         [self.clients[0].locks(group), self.clients[1].locks(group)]
     }
@@ -46,7 +46,7 @@ impl Site {
     }
 }
 
-/// Without what stands before the host: it may be a password.
+/// Returns a message with the host of a URL, without the part before it, which may contain a password.
 fn shown(url: &str) -> String {
     let host = url.rsplit_once('@').map_or(url, |(_, host)| host);
     format!("cannot use {host}")

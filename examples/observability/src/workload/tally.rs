@@ -1,4 +1,4 @@
-//! What a person sees of it.
+//! The line of counts that a user sees on the terminal.
 
 use std::{
     io::{IsTerminal, Write, stderr},
@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What happened on one store.
+/// The counts of one store.
 #[derive(Debug)]
 pub struct Tally {
     engine: &'static str,
@@ -29,7 +29,7 @@ impl Tally {
         self.lost.fetch_add(1, Relaxed);
     }
 
-    /// Counts how an acquisition ended, and hands on what was granted.
+    /// Counts how an acquisition ended, and returns what was granted.
     pub(super) fn count<T>(&self, ended: ylock::Result<Option<T>>) -> Option<T> {
         let (which, granted) = match ended {
             Ok(Some(granted)) => (&self.granted, Some(granted)),
@@ -70,7 +70,7 @@ impl Shown {
         let texts: Vec<_> = tallies.map(|tally| tally.text()).collect();
         let line = format!("{:>5} s  {}", passed.as_secs(), texts.join("  |  "));
         let mut terminal = stderr().lock();
-        // Nobody may be looking any more, which is no reason to stop.
+        // The terminal may be gone, which is no reason to stop.
         let _ = if self.is_terminal {
             write!(terminal, "\r\x1b[K{line}").and_then(|()| terminal.flush())
         } else {
@@ -79,5 +79,5 @@ impl Shown {
     }
 }
 
-/// Between two lines in a log.
+/// The time between two lines in a log.
 const SELDOM: Duration = Duration::from_secs(10);

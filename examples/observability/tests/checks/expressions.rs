@@ -1,4 +1,4 @@
-//! Every expression uses only metrics, labels and values that exist, and every metric is used.
+//! Checks that every expression uses only metrics, labels and values that exist, and that every metric is used.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,11 +11,11 @@ use serde_json::Value;
 use ylock_metrics::catalogue::{self, Kind};
 use ylock_observability::{dashboards, query, rules};
 
-/// Where each expression stands, and the expression as Grafana or Prometheus sees it.
+/// Returns the place of each expression, and the expression as Grafana or Prometheus sees it.
 fn all() -> Vec<(String, String)> {
     let mut all = Vec::new();
     for dashboard in dashboards::all() {
-        // From the JSON: what counts is what is imported.
+        // From the JSON, because Grafana imports the JSON.
         let json = dashboard.json();
         let panels = json["panels"].as_array().unwrap().iter();
         for panel in panels.filter(|panel| panel["type"] != "row") {
@@ -35,7 +35,7 @@ fn sent(expression: &Value) -> String {
     query::as_sent(expression.as_str().unwrap(), "20s", "1h")
 }
 
-/// What each series is called, with its labels.
+/// Returns the names of all series, each with its labels.
 fn series() -> BTreeMap<String, BTreeSet<String>> {
     let scraped = ["job", "instance"].map(str::to_owned);
     let mut all = BTreeMap::new();
@@ -59,7 +59,7 @@ fn series() -> BTreeMap<String, BTreeSet<String>> {
     all
 }
 
-/// The closed set of a label, for a series that is called so.
+/// Returns the closed set of the values of a label, for the series of this name.
 fn values(series: &str, label: &str) -> Option<Vec<&'static str>> {
     if label == "outcome" {
         let outcomes = [
@@ -68,7 +68,7 @@ fn values(series: &str, label: &str) -> Option<Vec<&'static str>> {
             (catalogue::STORE_REQUESTS.name, "ylock_store_requests:", catalogue::REQUEST_OUTCOMES),
         ];
         let found = outcomes.iter().find(|(name, recorded, _)| *name == series || series.contains(recorded));
-        return Some(found.unwrap_or_else(|| panic!("which outcomes has {series}?")).2.to_vec());
+        return Some(found.unwrap_or_else(|| panic!("unknown outcomes of {series}")).2.to_vec());
     }
     if label == "alertname" {
         return Some(rules::alerts().iter().map(|alert| alert.name).collect());
@@ -76,7 +76,7 @@ fn values(series: &str, label: &str) -> Option<Vec<&'static str>> {
     catalogue::VALUES.iter().find(|(name, _)| *name == label).map(|(_, values)| values.to_vec())
 }
 
-/// Collects what is wrong.
+/// A visitor that collects what is wrong in an expression.
 struct Look<'a> {
     series: &'a BTreeMap<String, BTreeSet<String>>,
     used: BTreeSet<String>,
@@ -99,14 +99,14 @@ impl Look<'_> {
         self.used.insert(name);
     }
 
-    /// What is grouped by must be a label of something below.
+    /// Checks that each label of a grouping is a label of a series below it.
     fn grouping(&mut self, labels: &[String], inner: &Expr) {
         let mut below = Look { series: self.series, used: BTreeSet::new(), wrong: Vec::new() };
         let _ = walk_expr(&mut below, inner);
         let known: BTreeSet<_> =
             below.used.iter().filter_map(|name| self.series.get(name)).flatten().collect();
         let unknown = labels.iter().filter(|label| !known.contains(label));
-        self.wrong.extend(unknown.map(|label| format!("nothing has the label {label}")));
+        self.wrong.extend(unknown.map(|label| format!("no series has the label {label}")));
     }
 }
 

@@ -1,4 +1,4 @@
-//! The files in the repository are what the code writes.
+//! Checks that the files in the repository are those that the code writes.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -18,7 +18,7 @@ fn files_are_those_that_the_code_writes() {
             (Ok(found), Ok(written)) => found == written,
             _ => found == written,
         };
-        assert!(same, "{name} is old: cargo run -p ylock-observability -- files");
+        assert!(same, "{name} is old: write it with cargo run -p ylock-observability -- files");
     }
 }
 
@@ -28,7 +28,7 @@ fn no_dashboard_or_rule_is_left_from_before() {
     for folder in ["grafana/dashboards", "prometheus/rules", "prometheus/tests"] {
         for entry in fs::read_dir(example().join(folder)).unwrap() {
             let name = format!("{folder}/{}", entry.unwrap().file_name().display());
-            assert!(written.contains(&name), "nothing writes {name}");
+            assert!(written.contains(&name), "the code does not write {name}: remove it");
         }
     }
 }

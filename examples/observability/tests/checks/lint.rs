@@ -1,4 +1,4 @@
-//! What Grafana and its users want of a dashboard, and Prometheus and its users of an alert.
+//! Checks what Grafana and its users need of a dashboard, and what Prometheus and its users need of an alert.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ fn panels(board: &Value) -> Vec<&Value> {
     board["panels"].as_array().unwrap().iter().filter(|panel| panel["type"] != "row").collect()
 }
 
-/// Every text in it, however deep.
+/// Collects every text in a value, however deep.
 fn texts<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
     match value {
         Value::String(text) => found.push(text),
@@ -142,7 +142,7 @@ fn every_alert_says_how_bad_it_is_and_what_to_do() {
         assert!(alert.name.starts_with("Ylock"));
         assert!(["critical", "warning", "info"].contains(&alert.severity), "{}", alert.name);
         assert!(alert.summary.len() > 20 && alert.description.len() > 50, "{}", alert.name);
-        // `promtool`'s cases compare it as it is.
+        // The cases for `promtool` compare the description as it is.
         assert!(!alert.description.contains("{{"), "{}", alert.name);
     }
 }
@@ -152,7 +152,7 @@ fn every_alert_has_a_case_in_which_it_fires_and_one_in_which_it_is_over() {
     for alert in rules::alerts() {
         let cases = rules::cases();
         let fires = cases.iter().filter(|case| case.alert == alert.name && !case.fires.is_empty());
-        // The first is before, the last is after.
+        // The first quiet time is before the alert fires, the last is after.
         assert!(fires.clone().any(|case| case.quiet.len() >= 2), "{}", alert.name);
         let seconds = |time: &&str| humantime::parse_duration(time).unwrap();
         for case in fires {

@@ -1,4 +1,4 @@
-//! What can be said of dashboards, rules and alerts without a server.
+//! Tests of dashboards, rules and alerts that need no server.
 
 #![allow(missing_docs, reason = "tests")]
 

@@ -1,4 +1,4 @@
-//! What the real Prometheus answers to everything that is asked.
+//! Sends every expression to the real Prometheus, and checks the answers.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,15 +10,15 @@ use ylock_observability::{
     query, rules,
 };
 
-/// Something that is asked, and by whom.
+/// An expression to ask, and the place that it comes from.
 #[derive(Debug)]
 pub(crate) struct Question {
     pub(crate) by: String,
     pub(crate) expression: String,
 }
 
-/// Every expression that must have an answer: of panels and annotations, as Grafana sends them when one engine or all are chosen and
-/// "All" of everything else, and of recording rules.
+/// Returns every expression that must have an answer: those of panels and annotations, as Grafana sends them when one engine or all are
+/// chosen and "All" of every other variable, and those of recording rules.
 pub(crate) fn questions(engine: &str) -> Vec<Question> {
     let sent = |expression: &str| {
         let chosen = expression.replace("\"$engine\"", &format!("\"{engine}\""));
@@ -45,7 +45,7 @@ pub(crate) fn questions(engine: &str) -> Vec<Question> {
     all
 }
 
-/// Those that have no number in the last minute. Fails for one that Prometheus does not understand.
+/// Returns the questions that have no number in the last minute. Fails for an expression that Prometheus does not understand.
 pub(crate) fn unanswered(prometheus: Prometheus, questions: Vec<Question>) -> Vec<Question> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64();
     let range = Range { start: now - 60.0, end: now, step: 1.0 };
@@ -57,7 +57,7 @@ pub(crate) fn unanswered(prometheus: Prometheus, questions: Vec<Question>) -> Ve
     questions.into_iter().filter(is_open).collect()
 }
 
-/// Every scraped series is of the catalogue: its name, its labels, their values.
+/// Checks that every scraped series is in the catalogue: its name, its labels, their values.
 pub(crate) fn check_series(prometheus: Prometheus) {
     let series = prometheus.now("{__name__=~\"ylock_.+\"}").unwrap();
     assert!(!series.is_empty());
@@ -85,7 +85,7 @@ fn check(one: &Series) {
     assert_eq!(missing, None, "{name}");
 }
 
-/// The values that a label may have, if they are known.
+/// Returns the values that a label may have, if they are known.
 fn closed(metric: &catalogue::Metric, label: &str) -> Option<&'static [&'static str]> {
     if label != "outcome" {
         return catalogue::VALUES.iter().find(|(name, _)| *name == label).map(|(_, values)| *values);
@@ -97,7 +97,7 @@ fn closed(metric: &catalogue::Metric, label: &str) -> Option<&'static [&'static 
     })
 }
 
-/// Whether an alert of this name fires now for an engine.
+/// Returns whether an alert of this name fires now for an engine.
 pub(crate) fn fires(prometheus: Prometheus, name: &str, engine: &str) -> bool {
     let answer = prometheus.ask("/api/v1/alerts").unwrap();
     let alerts = answer["alerts"].as_array().unwrap();

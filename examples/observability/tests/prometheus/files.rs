@@ -1,4 +1,4 @@
-//! What `promtool` says of the files.
+//! Checks the files with `promtool`.
 
 use std::path::Path;
 

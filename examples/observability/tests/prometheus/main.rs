@@ -1,4 +1,4 @@
-//! With a real Prometheus: it is started here, and `promtool` is beside it.
+//! Tests with a real Prometheus, which they start; `promtool` is in the same folder as `prometheus`.
 
 #![cfg(feature = "workload")]
 #![allow(missing_docs, reason = "tests")]

@@ -1,4 +1,4 @@
-//! Processes of a test: killed when dropped, and every wait has an end.
+//! The processes of a test: killed when dropped, and every wait has an end.
 
 use std::{
     env, fs,
@@ -15,7 +15,7 @@ use ylock_observability::{
     rules,
 };
 
-/// Killed when dropped.
+/// A process that is killed when dropped.
 #[derive(Debug)]
 pub(crate) struct Process(Child);
 
@@ -26,7 +26,7 @@ impl Process {
     }
 
     pub(crate) fn assert_alive(&mut self) {
-        assert!(self.0.try_wait().unwrap().is_none(), "a process has ended");
+        assert!(self.0.try_wait().unwrap().is_none(), "a process of the test has ended");
     }
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Asks `metrics` every second, by the rules of the example with a window of seconds in place of minutes.
+    /// Starts a Prometheus that scrapes `metrics` every second, with the rules of the example, whose window is this in place of minutes.
     pub(crate) fn start(metrics: SocketAddr, window: &str) -> Self {
         let folder =
             Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("prometheus-{}", std::process::id()));
@@ -79,7 +79,7 @@ impl Server {
         server
     }
 
-    /// Looks until nothing is missing.
+    /// Looks again and again until nothing is missing.
     pub(crate) fn until(&mut self, what: &str, mut missing: impl FnMut(Prometheus) -> Option<String>) {
         let began = Instant::now();
         while let Some(missing) = missing(self.prometheus) {
@@ -102,7 +102,7 @@ impl Drop for Server {
     }
 }
 
-/// Rules that look back for seconds, where those of the example look back for minutes; nothing else is changed.
+/// Returns rules that look back for seconds where the rules of the example look back for minutes; nothing else is changed.
 fn shortened(rules: &str, window: &str) -> String {
     let mut short = rules.replace("[15m]", "[5m]").replace("[5m]", &format!("[{window}]"));
     short = short.replace("offset 5m", &format!("offset {window}"));
@@ -115,10 +115,10 @@ fn shortened(rules: &str, window: &str) -> String {
 
 fn program() -> PathBuf {
     let program = env::var_os("YLOCK_TEST_PROMETHEUS");
-    program.expect("YLOCK_TEST_PROMETHEUS is not set: run `cargo xtask test`").into()
+    program.expect("YLOCK_TEST_PROMETHEUS is not set: run the tests with `cargo xtask test`").into()
 }
 
-/// Runs `promtool`, which finds nothing wrong.
+/// Runs `promtool`, and checks that it finds nothing wrong.
 pub(crate) fn promtool(arguments: &[&str], input: &str) {
     let mut command = Command::new(program().with_file_name("promtool"));
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

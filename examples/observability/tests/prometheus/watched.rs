@@ -1,4 +1,4 @@
-//! The workload, watched: everything that is asked has an answer, and a lost lock is told.
+//! Watches the workload: every expression has an answer, and an alert tells of a lost lock.
 
 use std::{
     env,
@@ -14,7 +14,7 @@ use crate::{
     server::{Process, Server, free_address, promtool},
 };
 
-/// The stores that there are.
+/// Returns the URLs of the stores that the tests were given, and that of the store in memory.
 fn urls() -> Vec<String> {
     let mut urls = vec!["memory://".to_owned()];
     for (is_compiled, variable, scheme, rest) in [
@@ -33,7 +33,7 @@ fn urls() -> Vec<String> {
     urls
 }
 
-/// Loses one lock on every store, soon.
+/// Starts the workload, which soon loses one lock on every store.
 fn workload(listen: SocketAddr, urls: &[String]) -> Process {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ylock-observability"));
     command.args(["run", "--listen", &listen.to_string(), "--losses", "1"]).args(urls);
@@ -46,7 +46,7 @@ fn everything_that_is_asked_has_an_answer_and_a_lost_lock_is_told() {
     let (metrics, urls) = (free_address(), urls());
     println!("on {}", urls.join(", "));
     let mut server = Server::start(metrics, "10s");
-    // It begins to scrape seconds after it is ready, and what happens before is not for panels to see.
+    // Prometheus begins to scrape seconds after it is ready, and panels cannot show what happens before.
     server.until("it looks for the workload", |prometheus| {
         prometheus.now("up").unwrap().is_empty().then(|| "no up".to_owned())
     });
@@ -60,7 +60,7 @@ fn everything_that_is_asked_has_an_answer_and_a_lost_lock_is_told() {
         silent.retain(|engine| !fires(prometheus, rules::LOCK_LOST, engine));
         (!silent.is_empty()).then(|| format!("not on {silent:?}"))
     });
-    // Of all engines together, and of each: one that works may hide another one.
+    // For all engines together, and for each engine: an engine that works may hide one that does not.
     for chosen in [query::ALL].iter().chain(&engines) {
         // The engine in memory asks no store. `cargo xtask test` brings others.
         let asks_store = *chosen != "memory" && engines.len() > 1;
@@ -84,7 +84,7 @@ fn everything_that_is_asked_has_an_answer_and_a_lost_lock_is_told() {
     workload.assert_alive();
 }
 
-/// What metrics of requests to a store begin with.
+/// The beginning of the names of metrics about requests to a store.
 const STORE: &str = "ylock_store_request";
 
 fn check_scraped(text: &str, has_store: bool) {
@@ -96,6 +96,6 @@ fn check_scraped(text: &str, has_store: bool) {
             Kind::Histogram(_) => "histogram",
         };
         let told = text.contains(&format!("# TYPE {} {kind}\n", metric.name));
-        assert!(told, "{} is not told as a {kind}", metric.name);
+        assert!(told, "{} is not reported as a {kind}", metric.name);
     }
 }

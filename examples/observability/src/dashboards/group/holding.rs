@@ -1,4 +1,4 @@
-//! Holding, and what comes of it.
+//! Panels about holds, about the outcomes of acquisitions, and about renewals and releases.
 
 use ylock_metrics::catalogue::{
     ACQUISITION_ERRORS, ACQUISITIONS, HAND_OVERS, HELD, HOLD, LONGEST_HOLD, LOSSES, REENTRIES, RELEASE,
@@ -21,8 +21,8 @@ pub(super) fn holding() -> Vec<Panel> {
             8,
             "s",
             "Hold",
-            "How long locks are held. Everybody else waits for as long: work that need not be under the \
-             lock belongs outside.",
+            "How long locks are held. All waiters wait for as long: move work that need not be under the \
+             lock out of the hold.",
         )
         .ask("{{mode}} 50 %", quantile(0.5, &HOLD, "mode", ""))
         .ask("{{mode}} 99 %", quantile(0.99, &HOLD, "mode", "")),
@@ -31,7 +31,7 @@ pub(super) fn holding() -> Vec<Panel> {
             8,
             "s",
             "Hold, all of them",
-            "Every hold, by how long it lasted. Spots far up are what others wait for.",
+            "Every hold, by how long it lasted. Waiters wait for the holds far up.",
         )
         .ask("{{le}}", sum("le", &rate(&part(&HOLD, "_bucket", "")))),
         Panel::new(
@@ -47,7 +47,7 @@ pub(super) fn holding() -> Vec<Panel> {
             12,
             "none",
             "Holders on average",
-            "Seconds held per second. Near the number of names in use, writing is saturated.",
+            "Seconds held per second. If write is near the number of names in use, writing is saturated.",
         )
         .ask("{{mode}}", sum("mode", &rate(&part(&HOLD, "_sum", "")))),
         Panel::new(
@@ -55,8 +55,8 @@ pub(super) fn holding() -> Vec<Panel> {
             12,
             "s",
             "Longest present hold",
-            "By instance. A line that rises without end is a process that hangs under the lock, or \
-             forgot a guard.",
+            "By instance. A line that rises without end is a process that hangs under the lock, or has \
+             forgotten a guard.",
         )
         .ask("{{instance}} {{engine}}", max("instance, engine", &chosen(&LONGEST_HOLD, "")))
         .alert(rules::HOLD_TOO_LONG),
@@ -70,9 +70,9 @@ pub(super) fn outcomes() -> Vec<Panel> {
             12,
             "ops",
             "Outcomes",
-            "How acquisitions end. at_once: it was free. after_waiting: it was not. not_free: a try_ \
-             method found it taken. timed_out: too much contention. failed: see the errors. If at_once \
-             shrinks, contention grows.",
+            "How acquisitions end. at_once: the lock was free. after_waiting: the caller waited and got it. \
+             not_free: a try_ method found it taken. timed_out: too much contention. failed: see the errors. \
+             If at_once shrinks, contention grows.",
         )
         .ask("{{outcome}}", sum("outcome", &rate(&chosen(&ACQUISITIONS, ""))))
         .alert(rules::ACQUISITIONS_TIME_OUT),
@@ -81,8 +81,8 @@ pub(super) fn outcomes() -> Vec<Panel> {
             12,
             "ops",
             "Errors by kind",
-            "unavailable, indeterminate: the store. would_deadlock, invalid, unsupported, config: the \
-             program. refused: a layer.",
+            "unavailable, indeterminate: look at the store. would_deadlock, invalid, unsupported, config: \
+             a mistake in the program. refused: a layer refused the acquisition.",
         )
         .ask_of_trouble("{{error}}", not_zero(&sum("error", &rate(&chosen(&ACQUISITION_ERRORS, "")))))
         .alert(rules::ACQUISITIONS_FAIL),
@@ -91,7 +91,7 @@ pub(super) fn outcomes() -> Vec<Panel> {
             8,
             "ops",
             "By mode",
-            "Reads and writes. Many writes that only look could be reads, and share.",
+            "Reads and writes. Work that only reads should take read locks, which are shared.",
         )
         .ask("{{mode}}", sum("mode", &rate(&chosen(&ACQUISITIONS, "")))),
         Panel::new(
@@ -99,8 +99,8 @@ pub(super) fn outcomes() -> Vec<Panel> {
             8,
             "ops",
             "Reentries",
-            "Acquisitions by an owner that held the lock already. They cost nothing and are in no other \
-             panel.",
+            "Acquisitions by an owner that held the lock already. They cost nothing, and no other panel \
+             counts them.",
         )
         .ask("{{mode}}", sum("mode", &rate(&chosen(&REENTRIES, "")))),
         Panel::new(
@@ -108,7 +108,7 @@ pub(super) fn outcomes() -> Vec<Panel> {
             8,
             "percentunit",
             "Free when wanted",
-            "Part of the granted acquisitions that did not wait. Falls with contention.",
+            "Share of the granted acquisitions that did not wait. It falls when contention grows.",
         )
         .ask(
             "{{mode}}",
@@ -124,9 +124,9 @@ pub(super) fn keeping() -> Vec<Panel> {
             8,
             "ops",
             "Hand-overs",
-            "Grants that went from one owner of a process to the next without the store. Many are good: \
-             the store is spared. None under contention: the waiters are in different processes, or \
-             fairness is strict.",
+            "Grants that one owner of a process handed over to the next without the store. Many are good: \
+             they save requests to the store. None under contention: the waiters are in different processes, \
+             or fairness is strict.",
         )
         .ask("{{engine}}", sum("engine", &rate(&chosen(&HAND_OVERS, "")))),
         Panel::new(
@@ -134,8 +134,8 @@ pub(super) fn keeping() -> Vec<Panel> {
             8,
             "s",
             "Release",
-            "Time from giving back until the store confirmed it. The next one waits for as long. If it \
-             rises, look at the store.",
+            "Time from a release until the store confirmed it. The next waiter waits for as long. If the \
+             time rises, look at the store.",
         )
         .ask("50 %", quantile(0.5, &RELEASE, "", ""))
         .ask("99 %", quantile(0.99, &RELEASE, "", "")),
@@ -144,8 +144,8 @@ pub(super) fn keeping() -> Vec<Panel> {
             8,
             "none",
             "Releases pending",
-            "Given back, and not confirmed at the first attempt. Should be 0; until it is, nobody else \
-             gets in. Look at the store.",
+            "Releases that the store did not confirm at the first attempt. Should be 0; until the store \
+             confirms a release, no waiter gets the lock. Look at the store.",
         )
         .ask("{{instance}} {{engine}}", sum("instance, engine", &chosen(&RELEASES_PENDING, "")))
         .alert(rules::RELEASES_PENDING),
@@ -154,8 +154,8 @@ pub(super) fn keeping() -> Vec<Panel> {
             12,
             "ops",
             "Renewals",
-            "By outcome. Short holds need none. failed: tried again soon; lost: the store does not know \
-             the grant any more.",
+            "By outcome. Short holds need no renewal. failed: the client tries again soon. lost: the store \
+             does not know the grant any more.",
         )
         .ask("{{outcome}}", sum("outcome", &rate(&chosen(&RENEWALS, ""))))
         .alert(rules::RENEWALS_FAIL),
@@ -164,8 +164,8 @@ pub(super) fn keeping() -> Vec<Panel> {
             12,
             "none",
             "Losses",
-            "By reason. lapsed: too slow or paused. gone: the store forgot it. revoked: taken away. \
-             closed: the program closed its client.",
+            "By reason. lapsed: the holder was too slow or paused. gone: the store lost the grant. revoked: \
+             an operator or a program called revoke. closed: the program closed its client.",
         )
         .ask("{{reason}}", sum("reason", &format!("increase({}[$__rate_interval])", chosen(&LOSSES, ""))))
         .alert(rules::LOCK_LOST),

@@ -1,4 +1,4 @@
-//! One group in depth.
+//! The dashboard of one group in depth.
 
 mod holding;
 
@@ -22,8 +22,8 @@ pub(super) fn dashboard() -> Dashboard {
     Dashboard {
         uid: super::GROUP,
         title: "ylock: group",
-        description: "One group in depth: choose it above. With several chosen, everything is theirs \
-            together.",
+        description: "One group in depth: choose it above. If you choose several groups, the panels show \
+            them together.",
         rows: vec![
             ("At a glance", glance()),
             ("Waiting", waiting()),
@@ -41,8 +41,8 @@ fn glance() -> Vec<Panel> {
             4,
             "none",
             "Locks lost",
-            "Holds of this group that were lost in the time that is shown. Should be 0; otherwise check \
-             the data that the lock protects.",
+            "Holds of this group that were lost in the time range shown. Should be 0; otherwise check the \
+             data that the lock protects.",
         )
         .ask("", in_range("", &chosen(&LOSSES, "")))
         .alert(rules::LOCK_LOST)
@@ -54,7 +54,7 @@ fn glance() -> Vec<Panel> {
             4,
             "percentunit",
             "Got the lock",
-            "Of those who were ready to wait, the part that got it. If it falls, look at the outcomes \
+            "Share of the callers ready to wait that got the lock. If it falls, look at the outcomes \
              below.",
         )
         .ask("", share("", &chosen(&ACQUISITIONS, GRANTED), &chosen(&ACQUISITIONS, WANTED)))
@@ -65,8 +65,8 @@ fn glance() -> Vec<Panel> {
             4,
             "s",
             "Wait, half",
-            "Half of the acquisitions waited no longer than this. Compare with the hold: who waits \
-             longer than one hold stands behind others.",
+            "Half of the acquisitions waited no longer than this. Compare with the hold: a waiter that \
+             waits longer than one hold stands behind other waiters.",
         )
         .ask("", quantile(0.5, &WAIT, "", YES)),
         Panel::new(
@@ -74,7 +74,7 @@ fn glance() -> Vec<Panel> {
             4,
             "s",
             "Longest present wait",
-            "How long the oldest waiter has waited by now. If it only grows, look at the longest hold.",
+            "How long the oldest waiter has waited by now. If the time only grows, look at the longest hold.",
         )
         .ask("", max("", &chosen(&LONGEST_WAIT, "")))
         .alert(rules::WAITERS_STUCK)
@@ -85,8 +85,8 @@ fn glance() -> Vec<Panel> {
             4,
             "s",
             "Longest present hold",
-            "How long the oldest hold lasts by now. If it is longer than the work ever takes, its \
-             process hangs: `inspect` names it, `revoke` takes the lock away.",
+            "How long the oldest hold has lasted by now. If it lasts longer than the work ever takes, its \
+             process hangs: `inspect` names the process, `revoke` takes the lock away.",
         )
         .ask("", max("", &chosen(&LONGEST_HOLD, "")))
         .alert(rules::HOLD_TOO_LONG)
@@ -102,8 +102,9 @@ fn waiting() -> Vec<Panel> {
             8,
             "s",
             "Wait",
-            "How long those waited who got the lock. If all lines rise, the lock is wanted more than it \
-             is free; if only the highest, some holds are long, or somebody is overtaken (see fairness).",
+            "How long the callers that got the lock had waited. If all lines rise, the lock is wanted more \
+             than it is free. If only the highest rises, some holds are long, or some waiters are \
+             overtaken (see the option fairness).",
         )
         .ask("50 %", quantile(0.5, &WAIT, "", YES))
         .ask("90 %", quantile(0.9, &WAIT, "", YES))
@@ -115,8 +116,8 @@ fn waiting() -> Vec<Panel> {
             "s",
             "Wait, all of them",
             "Every acquisition that got its lock, by how long it waited. Two bands are two kinds of \
-             work, or one that finds the lock free and one that does not. A band that wanders up is a \
-             queue that grows.",
+             work, or acquisitions that find the lock free and others that do not. A band that wanders up \
+             is a queue that grows.",
         )
         .ask("{{le}}", sum("le", &rate(&part(&WAIT, "_bucket", YES)))),
         Panel::new(
@@ -124,8 +125,8 @@ fn waiting() -> Vec<Panel> {
             8,
             "none",
             "Waiting",
-            "Acquisitions that wait now. If it only grows, more is wanted than the lock can give: \
-             shorten the work or take finer names.",
+            "Acquisitions that wait now. If the number only grows, the lock is wanted more than it is \
+             free: shorten the work under the lock, or take finer names.",
         )
         .ask("{{mode}}", sum("mode", &chosen(&WAITING, "")))
         .alert(rules::WAITERS_STUCK),
@@ -133,9 +134,9 @@ fn waiting() -> Vec<Panel> {
             Lines,
             8,
             "s",
-            "Wait of those who went without",
-            "How long callers waited who did not get the lock: time lost for nothing. If it is much, \
-             shorten their patience or the holds.",
+            "Wait that ended without the lock",
+            "How long the callers that did not get the lock had waited: time lost for nothing. If it is \
+             much, let callers wait for a shorter time, or shorten the holds.",
         )
         .ask("50 %", quantile(0.5, &WAIT, "", "granted=\"no\""))
         .ask("99 %", quantile(0.99, &WAIT, "", "granted=\"no\""))
@@ -145,8 +146,8 @@ fn waiting() -> Vec<Panel> {
             8,
             "s",
             "Wait by mode, 99 %",
-            "Writers and readers apart. If writers wait much longer, readers leave no gap: look at \
-             their holds.",
+            "Writers and readers apart. If writers wait much longer, readers leave no gap: look at the \
+             holds of the readers.",
         )
         .ask("{{mode}}", quantile(0.99, &WAIT, "mode", YES))
         .alert(rules::WAITS_SLOW),
@@ -155,7 +156,8 @@ fn waiting() -> Vec<Panel> {
             8,
             "s",
             "Longest present wait",
-            "By instance. One alone that rises: that process is not served. All: nobody is.",
+            "By instance. If the line of one instance alone rises, that process is not served. If all \
+             lines rise, no process is served.",
         )
         .ask("{{instance}} {{engine}}", max("instance, engine", &chosen(&LONGEST_WAIT, "")))
         .alert(rules::WAITERS_STUCK),

@@ -1,4 +1,4 @@
-//! Is locking healthy? What waits longest? Who is lost?
+//! The overview dashboard. Is locking healthy? What waits longest? Who lost a lock?
 
 mod trouble;
 
@@ -43,8 +43,9 @@ fn safety() -> Vec<Panel> {
             4,
             "none",
             "Locks lost",
-            "Holds that ended before they were given back, in the time that is shown. Should be 0. \
-             Otherwise look below at who lost which, and check the data that the lock protects.",
+            "Holds that ended before they were given back, in the time range shown. Should be 0. \
+             Otherwise see below which instance lost a lock of which group, and check the data that the \
+             lock protects.",
         )
         .ask("", in_range("", &chosen(&LOSSES, "")))
         .alert(rules::LOCK_LOST)
@@ -54,8 +55,8 @@ fn safety() -> Vec<Panel> {
             4,
             "none",
             "Alerts firing",
-            "Alerts of ylock that Prometheus fires now. Should be 0. Below they are named; each says \
-             what to do.",
+            "Alerts of ylock that Prometheus fires now. Should be 0. The table below names them; each \
+             alert says what to do.",
         )
         .ask("", "count(ALERTS{alertname=~\"Ylock.+\", alertstate=\"firing\"}) or vector(0)".to_owned())
         .from(0.5, "red"),
@@ -64,8 +65,8 @@ fn safety() -> Vec<Panel> {
             4,
             "percentunit",
             "Got the lock",
-            "Of those who were ready to wait, the part that got the lock. If it falls, look at which \
-             group times out or fails.",
+            "Share of the callers ready to wait that got the lock. If it falls, see below which group \
+             times out or fails.",
         )
         .ask("", share("", &chosen(&ACQUISITIONS, GRANTED), &chosen(&ACQUISITIONS, WANTED)))
         .alert(rules::ACQUISITIONS_TIME_OUT)
@@ -75,8 +76,8 @@ fn safety() -> Vec<Panel> {
             4,
             "s",
             "Wait, 99 %",
-            "99 of 100 acquisitions waited no longer than this for their lock. If it grows, look at \
-             which group waits, and there whether holds are long or the store is slow.",
+            "99 of 100 acquisitions waited no longer than this for their lock. If it grows, see which \
+             group waits, and whether its holds are long or the store is slow.",
         )
         .ask("", quantile(0.99, &WAIT, "", "granted=\"yes\""))
         .alert(rules::WAITS_SLOW)
@@ -87,8 +88,8 @@ fn safety() -> Vec<Panel> {
             4,
             "s",
             "Longest present wait",
-            "How long the oldest waiter has waited by now. If it only grows, somebody does not give \
-             back: look at the longest hold.",
+            "How long the oldest waiter has waited by now. If the time only grows, a holder does not give \
+             its lock back: look at the longest hold.",
         )
         .ask("", max("", &chosen(&LONGEST_WAIT, "")))
         .alert(rules::WAITERS_STUCK)
@@ -99,8 +100,8 @@ fn safety() -> Vec<Panel> {
             4,
             "s",
             "Longest present hold",
-            "How long the oldest hold lasts by now. If it is longer than your work ever takes, a \
-             process hangs under the lock: `inspect` names it, `revoke` takes the lock away.",
+            "How long the oldest hold has lasted by now. If it lasts longer than your work ever takes, a \
+             process hangs under the lock: `inspect` names the process, `revoke` takes the lock away.",
         )
         .ask("", max("", &chosen(&LONGEST_HOLD, "")))
         .alert(rules::HOLD_TOO_LONG)
@@ -116,8 +117,8 @@ fn use_of_locks() -> Vec<Panel> {
             8,
             "ops",
             "Acquisitions",
-            "Acquisitions that end, per second. Falls to 0 when nobody works, or when nobody is let in: \
-             compare with who waits.",
+            "Acquisitions that end, per second. Falls to 0 when no task wants a lock, or when no waiter is \
+             let in: compare with the number that waits.",
         )
         .ask("", sum("", &rate(&chosen(&ACQUISITIONS, "")))),
         Panel::new(
@@ -133,8 +134,8 @@ fn use_of_locks() -> Vec<Panel> {
             8,
             "none",
             "Waiting",
-            "Acquisitions that wait now. If it only grows, more is wanted than the locks can give: look \
-             below at which group.",
+            "Acquisitions that wait now. If the number only grows, locks are wanted more than they are \
+             free: see below in which group.",
         )
         .ask("", sum("", &chosen(&WAITING, "")))
         .alert(rules::WAITERS_STUCK),
@@ -150,8 +151,9 @@ fn waiting() -> Vec<Panel> {
             12,
             "s",
             "Wait by group, 99 %",
-            "What 99 of 100 waited at most, for the ten slowest groups. A group that stands out: \
-             shorten its work under the lock, or take finer names. All at once: the store.",
+            "The time that 99 of 100 acquisitions waited at most, for the ten slowest groups. If one group \
+             stands out, shorten its work under the lock, or take finer names. If all rise at once, look at \
+             the store.",
         )
         .ask(named, top(&quantile(0.99, &WAIT, by, "granted=\"yes\"")))
         .alert(rules::WAITS_SLOW)
@@ -162,7 +164,7 @@ fn waiting() -> Vec<Panel> {
             "s",
             "Longest present wait by group",
             "How long the oldest waiter of a group has waited. A line that rises without end is a group \
-             in which nobody is let in.",
+             in which a waiter is not let in.",
         )
         .ask(named, top(&max(by, &chosen(&LONGEST_WAIT, ""))))
         .alert(rules::WAITERS_STUCK)
@@ -172,8 +174,8 @@ fn waiting() -> Vec<Panel> {
             12,
             "none",
             "Time spent waiting",
-            "Seconds waited per second, which is how many wait on average. The groups at the top are \
-             where locks cost most.",
+            "Seconds waited per second, which is the number of waiters on average. Locks cost most in the \
+             groups at the top.",
         )
         .ask(named, top(&sum(by, &rate(&part(&WAIT, "_sum", "")))))
         .drill_down(),
@@ -182,7 +184,7 @@ fn waiting() -> Vec<Panel> {
             12,
             "none",
             "Writers on average",
-            "Seconds held for writing per second. Near the number of names that are in use the group is \
+            "Seconds held for writing per second. Near the number of names in use, the group is \
              saturated: shorter holds or finer names help, a faster store does not.",
         )
         .ask(named, top(&sum(by, &rate(&part(&HOLD, "_sum", "mode=\"write\"")))))

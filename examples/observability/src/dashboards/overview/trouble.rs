@@ -1,4 +1,4 @@
-//! What goes wrong, and who reports.
+//! Panels about losses, errors and alerts, and about the clients that report.
 
 use ylock_metrics::catalogue::{ACQUISITION_ERRORS, ACQUISITIONS, CLIENT_INFO, LOSSES, OTHER};
 
@@ -19,8 +19,9 @@ pub(super) fn trouble() -> Vec<Panel> {
             12,
             "none",
             "Losses by group",
-            "Locks lost, by group and reason. lapsed: the holder was too slow or paused. gone: the \
-             store forgot it. revoked: somebody took it away. closed: the program closed its client.",
+            "Locks lost, by group and reason. lapsed: the holder was too slow or paused. gone: the store \
+             lost the grant. revoked: an operator or a program called revoke. closed: the program closed \
+             its client.",
         )
         .ask_of_trouble(
             "{{engine}} {{group}} {{reason}}",
@@ -33,8 +34,8 @@ pub(super) fn trouble() -> Vec<Panel> {
             12,
             "none",
             "Who lost locks",
-            "Instances that lost locks in the time that is shown. One alone: look at its machine and \
-             its pauses. Many: look at the store. Empty is good.",
+            "Instances that lost locks in the time range shown. If it is one instance, look at its machine \
+             and its pauses. If there are many, look at the store. Empty is good.",
         )
         .ask_of_trouble("", not_zero(&in_range(by, &lost)))
         .alert(rules::LOCK_LOST)
@@ -63,7 +64,7 @@ pub(super) fn trouble() -> Vec<Panel> {
             "ops",
             "Errors by kind",
             "unavailable and indeterminate: the store does not answer. would_deadlock, invalid, \
-             unsupported, config: a mistake in the program. refused: a layer did not let it pass.",
+             unsupported, config: a mistake in the program. refused: a layer refused the acquisition.",
         )
         .ask_of_trouble(
             "{{engine}} {{error}}",
@@ -80,7 +81,7 @@ pub(super) fn reporting() -> Vec<Panel> {
             8,
             "none",
             "Alerts",
-            "Alerts of ylock that fire, or will if it goes on. Empty is good.",
+            "Alerts of ylock that fire, or will fire if the trouble goes on. Empty is good.",
         )
         .ask_of_trouble(
             "",
@@ -91,8 +92,8 @@ pub(super) fn reporting() -> Vec<Panel> {
             8,
             "none",
             "Clients",
-            "Clients that report, by the names that `inspect` shows for holders and waiters. If processes \
-             are missing, their metrics are, too. More than one version for long: a deployment that \
+            "Clients that report, by the names that `inspect` shows for holders and waiters. If a process is \
+             missing, its metrics are missing too. More than one version for long means a deployment that \
              did not end.",
         )
         .ask("", sum("job, instance, engine, client, address, version", &chosen(&CLIENT_INFO, "")))

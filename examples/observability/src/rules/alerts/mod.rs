@@ -1,4 +1,4 @@
-//! The alerts. Thresholds are a start: who knows his locks sets his own.
+//! The alerts. The thresholds are a start: operators who know their locks set their own.
 
 mod store;
 
@@ -13,32 +13,32 @@ use crate::{
     query::{GRANTED, WANTED},
 };
 
-/// See [`alerts`].
+/// The name of the alert `YlockLockLost`; see [`alerts`].
 pub const LOCK_LOST: &str = "YlockLockLost";
-/// See [`alerts`].
+/// The name of the alert `YlockAcquisitionsTimeOut`; see [`alerts`].
 pub const ACQUISITIONS_TIME_OUT: &str = "YlockAcquisitionsTimeOut";
-/// See [`alerts`].
+/// The name of the alert `YlockAcquisitionsFail`; see [`alerts`].
 pub const ACQUISITIONS_FAIL: &str = "YlockAcquisitionsFail";
-/// See [`alerts`].
+/// The name of the alert `YlockWaitsSlow`; see [`alerts`].
 pub const WAITS_SLOW: &str = "YlockWaitsSlow";
-/// See [`alerts`].
+/// The name of the alert `YlockHoldTooLong`; see [`alerts`].
 pub const HOLD_TOO_LONG: &str = "YlockHoldTooLong";
-/// See [`alerts`].
+/// The name of the alert `YlockWaitersStuck`; see [`alerts`].
 pub const WAITERS_STUCK: &str = "YlockWaitersStuck";
-/// See [`alerts`].
+/// The name of the alert `YlockRenewalsFail`; see [`alerts`].
 pub const RENEWALS_FAIL: &str = "YlockRenewalsFail";
-/// See [`alerts`].
+/// The name of the alert `YlockRenewalsLate`; see [`alerts`].
 pub const RENEWALS_LATE: &str = "YlockRenewalsLate";
-/// See [`alerts`].
+/// The name of the alert `YlockStoreRequestsFail`; see [`alerts`].
 pub const STORE_REQUESTS_FAIL: &str = "YlockStoreRequestsFail";
-/// See [`alerts`].
+/// The name of the alert `YlockReleasesPending`; see [`alerts`].
 pub const RELEASES_PENDING: &str = "YlockReleasesPending";
-/// See [`alerts`].
+/// The name of the alert `YlockMetricsAbsent`; see [`alerts`].
 pub const METRICS_ABSENT: &str = "YlockMetricsAbsent";
-/// See [`alerts`].
+/// The name of the alert `YlockTooManyGroups`; see [`alerts`].
 pub const TOO_MANY_GROUPS: &str = "YlockTooManyGroups";
 
-/// All of them.
+/// Returns all alerts.
 pub fn alerts() -> Vec<Alert> {
     let mut all = vec![lock_lost(), waiters_stuck(), hold_too_long()];
     all.extend([acquisitions_time_out(), acquisitions_fail(), waits_slow()]);
@@ -69,12 +69,12 @@ fn lock_lost() -> Alert {
         description: "Two processes may have worked under the same lock, unless the resource checks \
             fencing tokens: check the data of this group. lapsed: the holder could not renew in time; \
             look at its pauses, its load and at YlockRenewalsFail and YlockRenewalsLate. gone: the \
-            store does not know the grant any more; look for lost data, a failover or a wrong clock \
-            there. revoked: somebody called revoke.",
+            store does not know the grant any more; look for lost data, a failover or a wrong clock in \
+            the store. revoked: an operator or a program called revoke.",
         dashboard: GROUP,
         why: "The second half sees a counter that was not 0 when it was first scraped: increase does \
-            not. A program that closes its client loses its locks knowingly, so `closed` is not among \
-            them.",
+            not. A program that closes its client loses its locks knowingly, so the alert leaves \
+            `closed` out.",
     }
 }
 
@@ -94,14 +94,14 @@ fn waiters_stuck() -> Alert {
         ),
         lasting: "1m",
         severity: "critical",
-        summary: "somebody waits in {{ $labels.group }} on {{ $labels.engine }} and is not let in",
-        description: "For 5 minutes one has waited, or all have. Either somebody holds a lock and does not \
-                      give it back, or the store does not let anybody in. Look at the longest hold of the \
-                      group; `inspect` names the holder, `revoke` takes the lock away from it. If no \
-                      process says that it holds, look at the store's requests.",
+        summary: "a waiter in {{ $labels.group }} on {{ $labels.engine }} is not let in",
+        description: "One waiter has waited for 5 minutes, or no waiter was let in for 5 minutes. Either a \
+                      holder does not give its lock back, or the store lets no waiter in. Look at the \
+                      longest hold of the group; `inspect` names the holder, `revoke` takes the lock away \
+                      from it. If no process reports a hold, look at the store's requests.",
         dashboard: GROUP,
-        why: "The first half sees one stuck name among others that are not. All processes of a job are taken \
-              together: one may wait for another one.",
+        why: "The first half sees one stuck name among others that are not stuck. All processes of a job are \
+              taken together: one process may wait for another.",
     }
 }
 
@@ -117,11 +117,11 @@ fn hold_too_long() -> Alert {
             process does; if others wait, `revoke` takes the lock away. If holds of this group may be \
             as long, raise the threshold.",
         dashboard: GROUP,
-        why: "By instance, because it is one process that holds.",
+        why: "By instance, because one process is the holder.",
     }
 }
 
-/// Which part of what was wanted in each group.
+/// Returns, by group, the share of the wanted acquisitions that had this outcome.
 fn part_of_wanted(outcome: &str) -> String {
     let by = "job, engine, group";
     format!(
@@ -138,13 +138,13 @@ fn acquisitions_time_out() -> Alert {
         expression: format!("{}> 0.1", part_of_wanted("timed_out")),
         lasting: "10m",
         severity: "warning",
-        summary: "more than a tenth of those who want a lock of {{ $labels.group }} on {{ \
-            $labels.engine }} stop waiting",
-        description: "The lock is wanted more than it is free. Look at who holds it and for how long: \
-            shorten the work under the lock, read instead of write where that is enough, or take finer \
-            names. If only a few hold it long, see YlockHoldTooLong.",
+        summary: "more than a tenth of the callers ready to wait in {{ $labels.group }} on {{ \
+            $labels.engine }} time out",
+        description: "The lock is wanted more than it is free. Look at which processes hold it and for \
+            how long: shorten the work under the lock, read instead of write where that is enough, or \
+            take finer names. If only a few holds are long, see YlockHoldTooLong.",
         dashboard: GROUP,
-        why: "Only those count that were ready to wait: try_ methods find a lock taken as a matter of \
+        why: "Only callers that were ready to wait count: try_ methods find a lock taken as a matter of \
             course.",
     }
 }
@@ -161,7 +161,7 @@ fn acquisitions_fail() -> Alert {
             store; see YlockStoreRequestsFail. would_deadlock, invalid, unsupported and config: a \
             mistake in the program.",
         dashboard: GROUP,
-        why: "Refusals by a layer and cancelled calls are decisions of the program and not among them.",
+        why: "Refusals by a layer and cancelled calls are decisions of the program and do not count.",
     }
 }
 
@@ -177,6 +177,6 @@ fn waits_slow() -> Alert {
             finer names. If holds are short, look at the latency of the store and at the hand-overs. If \
             such waits are all right for this group, raise the threshold.",
         dashboard: GROUP,
-        why: "Of those who got the lock; those who stopped waiting are in YlockAcquisitionsTimeOut.",
+        why: "Only callers that got the lock count; YlockAcquisitionsTimeOut counts those that timed out.",
     }
 }

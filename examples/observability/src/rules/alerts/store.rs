@@ -1,4 +1,4 @@
-//! Alerts about what is beneath the locks.
+//! The alerts about the stores, the renewals and the metrics themselves.
 
 use ylock_metrics::catalogue::{CLIENTS, OTHER, RELEASES_PENDING as PENDING};
 
@@ -25,10 +25,10 @@ pub(super) fn renewals_fail() -> Alert {
         severity: "warning",
         summary: "more than a tenth of the renewals in {{ $labels.group }} on {{ $labels.engine }} fail",
         description: "A grant that is not renewed for a lease is lost. Look at the store's requests: \
-            does it answer, and in time? If only some instances are concerned, look at their network.",
+            does it answer, and in time? If only some instances are affected, look at their network.",
         dashboard: ENGINE,
-        why: "There are three renewals per lease, so that one that fails does no harm. What a renewal finds lost is told by \
-              YlockLockLost.",
+        why: "There are three renewals per lease, so that one failed renewal does no harm. YlockLockLost \
+              tells of a lock that a renewal finds lost.",
     }
 }
 
@@ -40,7 +40,7 @@ pub(super) fn renewals_late() -> Alert {
         severity: "warning",
         summary: "{{ $labels.instance }} renews its locks on {{ $labels.engine }} more than a second \
             late",
-        description: "The process has no time for its tasks, and will lose locks when it is later by \
+        description: "The process does not run its tasks in time, and will lose locks when it is late by \
             two thirds of a lease. Look for blocking calls in async tasks, too few threads or CPU \
             shares, swapping, and pauses of the machine.",
         dashboard: ENGINE,
@@ -60,7 +60,7 @@ pub(super) fn store_requests_fail() -> Alert {
         ),
         lasting: "5m",
         severity: "warning",
-        summary: "more than 5 % of the requests {{ $labels.operation }} to {{ $labels.engine }} fail",
+        summary: "more than 5 % of the {{ $labels.operation }} requests to {{ $labels.engine }} fail",
         description: "The store does not answer, or not in time. Look at its servers and at the network \
             between; held locks are kept as long as one of three renewals succeeds.",
         dashboard: ENGINE,
@@ -76,10 +76,10 @@ pub(super) fn releases_pending() -> Alert {
         severity: "warning",
         summary: "locks of {{ $labels.group }} on {{ $labels.engine }} were given back, but the store \
             has not confirmed it",
-        description: "Until it does, or their lease ends, nobody else gets in. Look at the store's \
-            requests.",
+        description: "Until the store confirms the release, or the lease ends, no waiter gets the lock. \
+            Look at the store's requests.",
         dashboard: ENGINE,
-        why: "The client tries for one lease; what lasts longer means that it happens again and again.",
+        why: "The client tries for one lease; a longer time means that it happens again and again.",
     }
 }
 
@@ -90,11 +90,11 @@ pub(super) fn metrics_absent() -> Alert {
         lasting: "5m",
         severity: "warning",
         summary: "no process of the job {{ $labels.job }} reports metrics of its locks",
-        description: "All other alerts are blind. Is the program running, has it a MetricsLayer and the \
-            endpoint of Prometheus, and does the target answer? Look at the page Targets of Prometheus. \
-            Put your own job's name into this alert.",
+        description: "All other alerts are blind. Is the program running, does it have a MetricsLayer and \
+            the endpoint for Prometheus, and does the target answer? Look at the page Targets of \
+            Prometheus. Put your own job's name into this alert.",
         dashboard: OVERVIEW,
-        why: "Counters that nobody reports do not grow: without this, silence would look like health.",
+        why: "Counters that no process reports do not grow: without this, silence would look like health.",
     }
 }
 
@@ -105,9 +105,9 @@ pub(super) fn too_many_groups() -> Alert {
         lasting: "15m",
         severity: "info",
         summary: "{{ $labels.job }} uses more groups on {{ $labels.engine }} than its metrics tell apart",
-        description: "Those beyond the bound are counted together as group=\"other\". A group is a kind \
-            of thing, like `users`, and its things are names: look whether the program puts names into \
-            groups. Otherwise raise the bound with `MetricsLayer::with_groups`.",
+        description: "Groups beyond the bound are counted together as group=\"other\". A group is a kind \
+            of thing, like `users`, and each thing is a name in it: check whether the program uses names \
+            as groups. Otherwise raise the bound with `MetricsLayer::with_groups`.",
         dashboard: OVERVIEW,
         why: "Nothing is wrong with the locks.",
     }

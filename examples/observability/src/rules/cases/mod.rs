@@ -1,30 +1,31 @@
-//! For each alert, series under which it fires and under which it is over again. `promtool test rules` runs them.
+//! The cases of the alerts: for each alert, series under which it fires and under which it is over again. `promtool test rules` runs
+//! them.
 
 mod store;
 
 use super::alerts::*;
 
-/// One case.
+/// One case of an alert.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Case {
-    /// What happens, in a sentence.
+    /// A sentence that says what happens.
     pub name: &'static str,
-    /// The alert.
+    /// The name of the alert.
     pub alert: &'static str,
-    /// What is scraped, every 30 s, in the notation of `promtool`.
+    /// The series that are scraped every 30 s, in the notation of `promtool`.
     pub series: &'static [(&'static str, &'static str)],
-    /// When it does not fire: before, and when it is over.
+    /// The times at which the alert does not fire: before, and when it is over.
     pub quiet: &'static [&'static str],
-    /// When it fires.
+    /// The times at which the alert fires.
     pub fires: &'static [&'static str],
-    /// With which labels, beside the severity.
+    /// The labels of the alert, beside the severity.
     pub labels: &'static [(&'static str, &'static str)],
-    /// With which summary.
+    /// The summary of the alert.
     pub summary: &'static str,
 }
 
-/// All of them.
+/// Returns all cases.
 pub fn cases() -> Vec<Case> {
     [losses(), holding(), acquiring(), store::renewing(), store::others()].concat()
 }
@@ -46,7 +47,7 @@ fn losses() -> Vec<Case> {
             summary,
         },
         Case {
-            name: "also one that was lost before the first scrape",
+            name: "a lock that was lost before the first scrape is told too",
             alert: LOCK_LOST,
             series: &[(
                 r#"ylock_losses_total{job="ylock",instance="a:1",engine="redis",group="users",reason="revoked"}"#,
@@ -75,7 +76,7 @@ fn losses() -> Vec<Case> {
 fn holding() -> Vec<Case> {
     vec![
         Case {
-            name: "nobody is let in, by any instance, until the holder lets go",
+            name: "no instance lets a waiter in until the holder gives back",
             alert: WAITERS_STUCK,
             series: &[
                 (
@@ -90,7 +91,7 @@ fn holding() -> Vec<Case> {
             quiet: &["9m", "14m", "31m"],
             fires: &["17m", "29m"],
             labels: &[("job", "ylock"), ("engine", "redis"), ("group", "users")],
-            summary: "somebody waits in users on redis and is not let in",
+            summary: "a waiter in users on redis is not let in",
         },
         Case {
             name: "one name is stuck while others are not",
@@ -112,7 +113,7 @@ fn holding() -> Vec<Case> {
             quiet: &["5m", "11m"],
             fires: &["7m", "10m"],
             labels: &[("job", "ylock"), ("engine", "redis"), ("group", "users")],
-            summary: "somebody waits in users on redis and is not let in",
+            summary: "a waiter in users on redis is not let in",
         },
         Case {
             name: "a hold of more than ten minutes",
@@ -145,7 +146,7 @@ fn acquiring() -> Vec<Case> {
     let group: &[_] = &[("job", "ylock"), ("engine", "redis"), ("group", "users")];
     vec![
         Case {
-            name: "a quarter of the acquisitions times out for twenty minutes",
+            name: "a quarter of the acquisitions time out for twenty minutes",
             alert: ACQUISITIONS_TIME_OUT,
             series: &[
                 (
@@ -164,10 +165,10 @@ fn acquiring() -> Vec<Case> {
             quiet: &["10m", "15m", "40m"],
             fires: &["25m", "30m"],
             labels: group,
-            summary: "more than a tenth of those who want a lock of users on redis stop waiting",
+            summary: "more than a tenth of the callers ready to wait in users on redis time out",
         },
         Case {
-            name: "a tenth of the acquisitions fails for ten minutes",
+            name: "a tenth of the acquisitions fail for ten minutes",
             alert: ACQUISITIONS_FAIL,
             series: &[
                 (

@@ -1,11 +1,11 @@
-//! Cases of alerts about what is beneath the locks.
+//! The cases of the alerts about the stores, the renewals and the metrics themselves.
 
 use super::{super::alerts::*, Case};
 
 pub(super) fn renewing() -> Vec<Case> {
     vec![
         Case {
-            name: "a third of the renewals fails",
+            name: "a third of the renewals fail",
             alert: RENEWALS_FAIL,
             series: &[
                 (
@@ -45,7 +45,7 @@ pub(super) fn renewing() -> Vec<Case> {
             summary: "a:1 renews its locks on redis more than a second late",
         },
         Case {
-            name: "a tenth of one operation's requests fails",
+            name: "a tenth of one operation's requests fail",
             alert: STORE_REQUESTS_FAIL,
             series: &[
                 (
@@ -64,7 +64,7 @@ pub(super) fn renewing() -> Vec<Case> {
             quiet: &["10m", "13m", "30m"],
             fires: &["19m", "21m"],
             labels: &[("job", "ylock"), ("engine", "redis"), ("operation", "renew")],
-            summary: "more than 5 % of the requests renew to redis fail",
+            summary: "more than 5 % of the renew requests to redis fail",
         },
     ]
 }
@@ -72,7 +72,7 @@ pub(super) fn renewing() -> Vec<Case> {
 pub(super) fn others() -> Vec<Case> {
     vec![
         Case {
-            name: "nobody reports any more",
+            name: "no process reports any more",
             alert: METRICS_ABSENT,
             series: &[(
                 r#"ylock_clients{job="ylock",instance="a:1",engine="redis",version="0.1.0"}"#,
