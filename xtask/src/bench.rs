@@ -1,4 +1,4 @@
-//! `cargo xtask bench`.
+//! Runs benchmarks: `cargo xtask bench`.
 
 use std::process::ExitCode;
 
@@ -48,7 +48,7 @@ pub(crate) fn bench(places: &Places, of: Bench, arguments: &[String]) -> Result<
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Whether the thesis's benchmark will ask real servers, by its own options.
+/// Returns whether the thesis's benchmark will ask real servers, by its own options.
 fn wants_real_points(arguments: &[String]) -> bool {
     let has = |option: &str| arguments.iter().any(|argument| argument == option);
     let is_without = ["--render-only", "--help", "-h"].into_iter().any(has);

@@ -1,4 +1,4 @@
-//! Calling cargo, and what it knows about the workspace.
+//! Calls cargo, and asks it about the workspace.
 
 use std::{
     env,
@@ -13,7 +13,7 @@ pub(crate) fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
     for (name, _) in env::vars_os() {
-        // `cargo run` describes xtask in these. Build scripts that watch them would run again and again.
+        // `cargo run` describes xtask in these variables. Build scripts that watch them would run again and again.
         if OURS.iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
             command.env_remove(name);
         }
@@ -21,7 +21,7 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
-/// As a person would type it.
+/// Returns the command as a user would type it.
 pub(crate) fn shown(command: &Command) -> String {
     let words = command.get_args().map(|word| word.to_string_lossy().into_owned());
     ["cargo".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")

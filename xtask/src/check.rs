@@ -1,4 +1,4 @@
-//! `cargo xtask check`: everything that is wanted of a change, apart from tests. All of it runs, so that one look
+//! Checks everything that is wanted of a change, apart from tests: `cargo xtask check`. All checks run, so that one look
 //! shows all that is to be done.
 
 use std::process::{Command, ExitCode};
@@ -51,7 +51,7 @@ fn commands() -> Result<Vec<Command>> {
     Ok(commands)
 }
 
-/// Who wants only the lock in memory shall not compile a database driver.
+/// Checks that the default features bring no driver: users that want only the in-memory engine shall not compile one.
 fn no_driver_by_default() -> Result<()> {
     let mut command = cargo(&["tree", "-p", "ylock", "-e", "normal", "--prefix", "none"]);
     let shown = cargo::shown(&command);

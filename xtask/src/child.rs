@@ -1,5 +1,5 @@
-//! Commands that end by themselves: run in a process group of their own, and killed with all they started when
-//! their time is over or the user presses Ctrl-C.
+//! Runs commands that end by themselves: in a process group of their own, and killed with all they started when their
+//! time is over or the user presses Ctrl-C.
 
 use std::{
     io::{PipeReader, Read, pipe},
@@ -17,12 +17,12 @@ use rustix::{
 
 use crate::interrupt;
 
-/// Runs it with the output of this process.
+/// Runs a command with the output of this process.
 pub(crate) fn run(command: &mut Command, limit: Option<Instant>) -> Result<ExitStatus> {
     Group::spawn(command)?.wait(limit)
 }
 
-/// Runs it and hands over what it prints: one pipe for stdout and stderr, so that the order stays.
+/// Runs a command and gives its output to `sink`: one pipe for stdout and stderr, so that the order stays.
 pub(crate) fn run_into(
     command: &mut Command,
     limit: Option<Instant>,
@@ -33,7 +33,7 @@ pub(crate) fn run_into(
     read_all(command, output, limit, sink)
 }
 
-/// The same for stdout alone.
+/// Runs a command and gives its stdout to `sink`.
 pub(crate) fn stdout_into(
     command: &mut Command,
     limit: Option<Instant>,
@@ -69,7 +69,7 @@ fn read_all(
     group.wait(limit)
 }
 
-/// `None` when nothing came within one look, zero at the end.
+/// Reads what the command prints. Returns `None` if nothing came within one look, zero at the end.
 fn read_some(output: &mut PipeReader, buffer: &mut [u8]) -> Result<Option<usize>> {
     let wait = Timespec { tv_sec: 0, tv_nsec: LOOK.subsec_nanos().into() };
     let ready = poll(&mut [PollFd::new(output, PollFlags::IN)], Some(&wait));
@@ -110,17 +110,17 @@ impl Group {
         }
         interrupt::check()?;
         if limit.is_some_and(|limit| Instant::now() > limit) {
-            bail!("{} was killed: its time is over", self.name);
+            bail!("{} was killed: it did not end in time", self.name);
         }
         Ok(None)
     }
 }
 
 impl Drop for Group {
-    /// Also after a normal end, for what the leader left behind.
+    /// Kills the group, also after a normal end: the leader may have left processes behind.
     fn drop(&mut self) {
         if let Some(group) = i32::try_from(self.leader.id()).ok().and_then(Pid::from_raw) {
-            // An error means that the group is empty, which is what we want.
+            // An error means that the group is empty already.
             let _ = kill_process_group(group, Signal::KILL);
         }
         let _ = self.leader.wait();
@@ -129,5 +129,5 @@ impl Drop for Group {
 
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How long a process that outlives its leader may keep the output open.
+/// The time for which a process that outlives its leader may keep the output open.
 const LEFTOVERS: Duration = Duration::from_secs(2);

@@ -1,4 +1,4 @@
-//! The commands, as `cargo xtask help` shows them.
+//! Defines the commands, as `cargo xtask help` shows them.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -14,17 +14,17 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Start servers and leave them running; print the variables that tests want
+    /// Start servers and leave them running; print the environment variables that tests need
     Up {
         #[arg(value_enum, default_values_t = [Server::Cassandra])]
         servers: Vec<Server>,
-        /// Also the Cassandra node that wants TLS and a password
+        /// Also start the Cassandra node that requires TLS and a password
         #[arg(long)]
         with_login: bool,
     },
     /// Stop all servers
     Down,
-    /// Break or mend one Cassandra node (tests of faults call this)
+    /// Break or mend one Cassandra node (used by tests of faults)
     Node {
         /// 1 to 3: the cluster; 4: the node with login
         number: u8,
@@ -36,44 +36,44 @@ pub(crate) enum Command {
     Bench {
         #[arg(value_enum, default_value_t = Bench::Cassandra)]
         of: Bench,
-        /// For the benchmark itself, behind `--`
+        /// Arguments for the benchmark itself, after `--`
         #[arg(last = true)]
         arguments: Vec<String>,
     },
     /// Break the Cassandra algorithms and the keeper on a simulated store (`-- --help` for its options)
     Simulate {
-        /// For the simulation itself
+        /// Arguments for the simulation itself
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
     /// Show the metrics: servers, a workload on them and a Prometheus that watches it, until Ctrl-C
     Observe(Observe),
-    /// Formatting, lints for every set of features, documentation, dependencies
+    /// Check formatting, lints for every set of features, documentation, dependencies
     Check,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct Test {
-    /// All when none is given
+    /// Engines to test; all if none is given
     #[arg(value_enum)]
     pub(crate) engines: Vec<Engine>,
-    /// A test that did not run is a failure (always so when CI=true)
+    /// Count a test that did not run as a failure (always so when CI=true)
     #[arg(long)]
     pub(crate) deny_skips: bool,
-    /// Minutes after which everything is killed
+    /// Minutes after which the run is killed
     #[arg(long, value_name = "MINUTES", default_value = "40", value_parser = minutes)]
     pub(crate) timeout: Duration,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct Observe {
-    /// Those that can be had when none is given: `memory,redis`
+    /// Engines for the workload, as in `memory,redis`; all that can be started if none is given
     #[arg(long, value_enum, value_delimiter = ',')]
     pub(crate) engines: Vec<Engine>,
-    /// Where the workload tells its metrics; by default a port that is free
+    /// Address at which the workload serves its metrics; by default a free port
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<SocketAddr>,
-    /// Where Prometheus answers; by default a port that is free
+    /// Address at which Prometheus answers; by default a free port
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) prometheus: Option<SocketAddr>,
 }
@@ -105,21 +105,21 @@ pub(crate) enum Bench {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum NodeAction {
-    /// SIGCONT: it goes on, with all that it missed
+    /// Let a stopped node go on (SIGCONT), with all that it missed
     Cont,
-    /// It takes clients and hears nothing of its peers, nor they of it
+    /// Cut the node off from its peers, but not from clients
     Cut,
-    /// What it has in memory goes to its disk, where no kill can reach it
+    /// Write what the node has in memory to its disk, so that it survives a kill
     Flush,
-    /// What `cut` did is undone
+    /// Undo what `cut` did
     Join,
-    /// SIGKILL
+    /// Kill the node (SIGKILL)
     Kill,
-    /// On its data, and wait as `wait` does
+    /// Start the node again on its data, and wait as `wait` does
     Start,
-    /// SIGSTOP: it lives but does not answer
+    /// Stop the node (SIGSTOP): it lives but does not answer
     Stop,
-    /// Until it answers and its running peers see it up
+    /// Wait until the node answers and its running peers see it up
     Wait,
 }
 

@@ -1,4 +1,4 @@
-//! Servers: processes that outlive the command that started them, known by a pid file.
+//! Starts and stops servers: processes that outlive the command that started them, known by a pid file.
 //!
 //! A pid is believed only while that process has our mark in its command line: pids are used again, and a file
 //! may be older than the machine's last start.
@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The tests have the same: a process that was stopped stands still a little later.
+/// Waits until a stopped process stands still, a little later. The tests use this module too.
 #[path = "../../ylock-core/src/testkit/own_servers/standing.rs"]
 #[allow(unreachable_pub, reason = "there it is public")]
 mod standing;
@@ -23,7 +23,7 @@ use rustix::process::{Pid, Signal, kill_process};
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Life {
     Dead,
-    /// It can do nothing any more, but some of its threads are not gone yet, and with them its ports.
+    /// The process can do nothing any more, but some of its threads are not gone yet, and with them its ports.
     Ending,
     Paused,
     Running,
@@ -38,7 +38,7 @@ impl Life {
 #[derive(Clone, Debug)]
 pub(crate) struct Daemon {
     pid_file: PathBuf,
-    /// One whole argument of the command line, which no other process has.
+    /// A whole argument of the command line, which no other process has.
     mark: String,
 }
 
@@ -55,7 +55,7 @@ impl Daemon {
         let mut child = spawned.with_context(|| format!("cannot run {}", command.get_program().display()))?;
         fs::write(&self.pid_file, format!("{}\n", child.id()))?;
         await_arguments(&mut child)?;
-        // Reaped when it ends while we still run; nobody waits for this thread.
+        // Reaps the process if it ends while we still run; no other thread waits for this one.
         thread::spawn(move || child.wait());
         Ok(())
     }
@@ -64,7 +64,7 @@ impl Daemon {
         self.look().map_or(Life::Dead, |(_, life)| life)
     }
 
-    /// The process of the pid file, if it is ours.
+    /// Returns the process of the pid file and its state, if the process is ours.
     fn look(&self) -> Option<(Pid, Life)> {
         let pid: i32 = fs::read_to_string(&self.pid_file).ok()?.trim().parse().ok()?;
         let proc = PathBuf::from(format!("/proc/{pid}"));
@@ -76,7 +76,7 @@ impl Daemon {
         let is_ours = command_line.split(|&byte| byte == 0).any(|argument| argument == self.mark.as_bytes());
         let life = match state {
             "Z" if fs::read_dir(proc.join("task")).ok()?.count() < 2 => Life::Dead,
-            // Whose memory is gone has no command line to tell whether it is ours; it is waited for, not signalled.
+            // A process whose memory is gone has no command line that tells whether it is ours; it is waited for, not signalled.
             _ if command_line.is_empty() && flags & PF_EXITING != 0 => Life::Ending,
             _ if !is_ours => Life::Dead,
             "T" => Life::Paused,
@@ -94,7 +94,7 @@ impl Daemon {
                 }
                 Ok(())
             }
-            _ => bail!("it is not running"),
+            _ => bail!("the process is not running"),
         }
     }
 
@@ -103,7 +103,7 @@ impl Daemon {
         self.await_end(GRACE)
     }
 
-    /// Until nothing is left of one that is ending.
+    /// Waits until nothing is left of a process that is ending.
     pub(crate) fn await_gone(&self) -> Result<()> {
         if self.life() == Life::Ending { self.await_end(GRACE) } else { Ok(()) }
     }
@@ -112,7 +112,7 @@ impl Daemon {
         let began = Instant::now();
         while self.life() != Life::Dead {
             if began.elapsed() > time {
-                bail!("process {} does not end", self.pid_file.display());
+                bail!("the process of {} does not end", self.pid_file.display());
             }
             thread::sleep(Duration::from_millis(20));
         }
@@ -120,7 +120,7 @@ impl Daemon {
     }
 }
 
-/// A process that was just born has no command line for a moment, and would be taken for dead.
+/// Waits until a new process has a command line: without one, for a moment, it would be taken for dead.
 fn await_arguments(child: &mut Child) -> Result<()> {
     let command_line = PathBuf::from(format!("/proc/{}/cmdline", child.id()));
     while fs::read(&command_line).is_ok_and(|line| line.is_empty()) && child.try_wait()?.is_none() {
@@ -129,7 +129,7 @@ fn await_arguments(child: &mut Child) -> Result<()> {
     Ok(())
 }
 
-/// Asks all to end, and kills those that have not after a while.
+/// Asks all servers to end, and kills those that have not ended after a while.
 pub(crate) fn stop_all(daemons: &[Daemon]) -> Result<()> {
     let alive: Vec<_> = daemons.iter().filter(|daemon| daemon.life() != Life::Dead).collect();
     for daemon in &alive {
@@ -150,7 +150,7 @@ pub(crate) fn stop_all(daemons: &[Daemon]) -> Result<()> {
     Ok(())
 }
 
-/// For an orderly end, and again for the system to clear away what is left of a process.
+/// The time for an orderly end, and again for the system to clear away what is left of a process.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// The kernel's flag of a process that is being cleared away.

@@ -1,4 +1,4 @@
-//! Advisory locks between commands that run at the same time. The system frees them when a command dies.
+//! Locks files, to keep commands that run at the same time apart. The system frees these advisory locks when a command dies.
 
 use std::{fs::File, path::Path, thread, time::Duration};
 
@@ -24,7 +24,7 @@ impl FileLock {
         Self::wait(path, FlockOperation::NonBlockingLockExclusive, interrupt::pause)
     }
 
-    /// Also after Ctrl-C: for cleaning up.
+    /// Waits for the exclusive lock, also after Ctrl-C: for cleaning up.
     pub(crate) fn exclusive_regardless(path: &Path) -> Result<Self> {
         let pause = |time| {
             thread::sleep(time);
@@ -33,7 +33,7 @@ impl FileLock {
         Self::wait(path, FlockOperation::NonBlockingLockExclusive, pause)
     }
 
-    /// `None` when anyone else holds it.
+    /// Tries to take the exclusive lock. Returns `None` if another command holds the lock.
     pub(crate) fn try_exclusive(path: &Path) -> Result<Option<Self>> {
         Self::attempt(path, FlockOperation::NonBlockingLockExclusive)
     }
@@ -45,7 +45,7 @@ impl FileLock {
                 return Ok(lock);
             }
             if !said {
-                eprintln!("waiting for another xtask command that uses the servers ...");
+                eprintln!("waiting until another xtask command no longer uses the servers ...");
                 said = true;
             }
             // Polled, because a blocking call would not notice Ctrl-C.

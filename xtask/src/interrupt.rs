@@ -1,4 +1,4 @@
-//! Ctrl-C becomes an ordinary error, so that guards run and stop what was started.
+//! Turns Ctrl-C into an ordinary error, so that guards run and stop what was started.
 
 use std::{
     sync::{
@@ -12,7 +12,7 @@ use std::{
 use anyhow::{Result, bail};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-/// What a shell says about a command that Ctrl-C ended.
+/// The exit code with which a shell reports a command that Ctrl-C ended.
 pub(crate) const EXIT_CODE: u8 = 130;
 
 static INTERRUPTED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
@@ -36,7 +36,7 @@ pub(crate) fn check() -> Result<()> {
     Ok(())
 }
 
-/// Sleeps between two looks at something that takes time.
+/// Sleeps between two looks at something that takes time. Fails after Ctrl-C.
 pub(crate) fn pause(time: Duration) -> Result<()> {
     thread::sleep(time);
     check()

@@ -1,4 +1,4 @@
-//! Servers in Java: Maven artifacts and what they depend on, fetched once.
+//! Fetches servers in Java, once: Maven artifacts and what they depend on.
 
 use std::{
     fs,
@@ -12,26 +12,26 @@ use crate::{child, places::Places, progress::Step, tail, tools};
 
 #[derive(Debug)]
 pub(crate) struct Jars {
-    /// For people and, in small letters, for the folder.
+    /// The name in messages and, in small letters, in the name of the folder.
     pub(crate) name: &'static str,
     pub(crate) version: &'static str,
-    /// What Maven shall fetch; `{version}` in it is the version.
+    /// The project file that tells Maven what to fetch; `{version}` in it is replaced by the version.
     pub(crate) pom: &'static str,
-    /// Without the version, and without `.jar`.
+    /// The name of the server's jar, without the version and without `.jar`.
     pub(crate) server: &'static str,
     pub(crate) megabytes: u32,
 }
 
 impl Jars {
-    /// The folder with the jars, downloaded if need be. Only one command at a time may call it.
+    /// Returns the folder with the jars, and downloads them if need be. Only one command at a time may call this.
     pub(crate) fn get(&self, places: &Places) -> Result<PathBuf> {
         let jars = places.root().join(format!("{}-{}", self.name.to_lowercase(), self.version));
         if jars.exists() {
             return Ok(jars);
         }
         remove_unfinished(places)?;
-        // Renamed only when complete, so what an interrupted download left is never taken for a server. The number
-        // is for the case that only we were killed: Maven may still be writing there.
+        // Renamed only when complete, so that the rest of an interrupted download is never taken for a server. The
+        // number is for the case that only this process was killed: Maven may still be writing there.
         let unfinished = places.root().join(format!("{UNFINISHED}{}", process::id()));
         self.download(&unfinished)?;
         fs::rename(unfinished.join("lib"), &jars)?;
@@ -49,13 +49,13 @@ impl Jars {
         let server = to.join(format!("lib/{}-{}.jar", self.server, self.version));
         server
             .metadata()
-            .with_context(|| format!("Maven said nothing wrong, but {} is missing", server.display()))?;
+            .with_context(|| format!("Maven reported no failure, but {} is missing", server.display()))?;
         step.done(&format!("fetched {what}"));
         Ok(())
     }
 }
 
-/// Into the folder `lib` beside the pom.
+/// Fetches the jars into the folder `lib` beside the pom.
 fn copy_dependencies(maven: &Path, pom: &Path, step: &Step) -> Result<()> {
     let mut command = Command::new(maven);
     command.args(["-B", "-f"]).arg(pom);
@@ -68,7 +68,7 @@ fn copy_dependencies(maven: &Path, pom: &Path, step: &Step) -> Result<()> {
         }
     })?;
     if !status.success() {
-        bail!("the end of what it said:\n{}", tail::of(&said));
+        bail!("the end of its output:\n{}", tail::of(&said));
     }
     Ok(())
 }
@@ -83,7 +83,7 @@ fn remove_unfinished(places: &Places) -> Result<()> {
     Ok(())
 }
 
-/// Maven names each file by its address.
+/// Returns the name of the file that Maven has fetched last: Maven prints the address of each file.
 fn last_file(output: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(output);
     let word = text.split_whitespace().rfind(|word| word.ends_with(".jar"))?;

@@ -1,6 +1,6 @@
-//! `cargo xtask`: starts real servers without containers and runs every check of ylock.
+//! Starts real servers without containers and runs every check of ylock: `cargo xtask`.
 //!
-//! Kept apart from the library's crates: it must start while they do not compile, and in seconds.
+//! This crate depends on none of the library's crates: it must start while they do not compile, and in seconds.
 
 #![allow(
     clippy::disallowed_methods,
@@ -76,7 +76,7 @@ fn run(command: Command) -> Result<ExitCode> {
             }
         }
         Command::Down => {
-            // All of them, whatever happens to one.
+            // All are stopped, even if one fails to stop.
             [cassandra.down(), redis.down(), zookeeper.down()].into_iter().collect::<Result<()>>()?;
         }
         Command::Node { number, action } => cassandra.change_node(number, action)?,
@@ -89,7 +89,7 @@ fn run(command: Command) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// All else goes to stderr, so that a shell can `eval` this.
+/// Prints variables for a shell to `eval`. All other output goes to stderr.
 fn export(variables: impl IntoIterator<Item = (&'static str, String)>) {
     for (name, value) in variables {
         println!("export {name}='{value}'");

@@ -1,4 +1,4 @@
-//! `cargo xtask observe`: something to look at.
+//! Runs servers, the workload and a Prometheus, to look at: `cargo xtask observe`.
 
 use std::{
     env,
@@ -37,7 +37,7 @@ pub(crate) fn observe(places: &Places, options: &Observe) -> Result<ExitCode> {
     workload(metrics, &urls)?.wait()
 }
 
-/// Starts them, and says under which URLs. Without a choice, what cannot be had is left out.
+/// Starts the servers, and returns them with their URLs. If the user has chosen no engines, a server that cannot be started is left out.
 fn servers(places: &Places, chosen: &[Engine]) -> Result<(Servers, Vec<String>)> {
     let is_chosen = |engine| chosen.is_empty() || chosen.contains(&engine);
     let (mut tried, mut running) = (Vec::new(), Vec::new());
@@ -52,13 +52,13 @@ fn servers(places: &Places, chosen: &[Engine]) -> Result<(Servers, Vec<String>)>
                 running.push(server);
             }
             Some(Err(error)) if chosen.is_empty() && !interrupt::happened() => {
-                eprintln!("without {server:?}: {error:#}");
+                eprintln!("{server:?} is left out: {error:#}");
             }
             Some(Err(error)) => return Err(error),
             None => {}
         }
     }
-    // One that uses them all: each of several would leave its own to the others when it ends.
+    // One object uses all servers: of several objects, each would leave its servers to the others when it ends.
     let servers = Servers::start(places, &running)?;
     drop(tried);
     let mut urls: Vec<_> = is_chosen(Engine::Memory).then(|| "memory://".to_owned()).into_iter().collect();
@@ -76,17 +76,17 @@ fn url(server: Server, servers: &Servers) -> Result<String> {
     };
     let ours = servers.environment()?.into_iter().find(|(name, _)| *name == variable);
     let address = ours.map(|(_, address)| address).or_else(|| env::var(variable).ok());
-    Ok(format!("{scheme}://{}{rest}", address.with_context(|| format!("no {variable}"))?))
+    Ok(format!("{scheme}://{}{rest}", address.with_context(|| format!("{variable} is not set"))?))
 }
 
 fn say_where(metrics: SocketAddr, prometheus: SocketAddr) -> Result<()> {
     let grafana = prometheus::example().join("grafana").canonicalize()?;
     eprintln!("\nPrometheus  http://{prometheus}/graph   alerts: http://{prometheus}/alerts");
     eprintln!("metrics     http://{metrics}/metrics");
-    eprintln!("Grafana     not started here. Data source: http://{prometheus}; dashboards to import:");
-    eprintln!("            {}/dashboards, or give a Grafana of your own", grafana.display());
+    eprintln!("Grafana     is not started. Data source: http://{prometheus}; dashboards to import:");
+    eprintln!("            {}/dashboards, or start a Grafana of your own with", grafana.display());
     eprintln!("            GF_PATHS_PROVISIONING={}/provisioning", grafana.display());
-    eprintln!("Ctrl-C ends all of it.\n");
+    eprintln!("Ctrl-C ends all of these.\n");
     Ok(())
 }
 
@@ -98,7 +98,7 @@ fn workload(metrics: SocketAddr, urls: &[String]) -> Result<Workload> {
     Ok(Workload(spawned.context("cannot run the workload")?))
 }
 
-/// In a process group of its own, so that Ctrl-C reaches it through us, and it can give back its locks.
+/// The workload, in a process group of its own, so that Ctrl-C reaches it through us, and it can give its locks back.
 #[derive(Debug)]
 struct Workload(Child);
 
@@ -120,7 +120,7 @@ impl Drop for Workload {
         let group = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw);
         let signal = |signal| group.map(|group| kill_process_group(group, signal));
         let began = Instant::now();
-        // Errors mean that it has ended.
+        // Errors mean that the workload has ended.
         let _ = signal(Signal::INT);
         while began.elapsed() < GRACE && matches!(self.0.try_wait(), Ok(None)) {
             std::thread::sleep(LOOK);
@@ -134,5 +134,5 @@ const PACKAGE: &str = "ylock-observability";
 
 const LOOK: Duration = Duration::from_millis(50);
 
-/// For giving back its locks.
+/// The time that the workload has to give its locks back.
 const GRACE: Duration = Duration::from_secs(10);

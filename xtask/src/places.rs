@@ -1,4 +1,4 @@
-//! Where downloads, node data and lock files live: outside `target/`, so that `cargo clean` fetches nothing again.
+//! The folders of downloads, node data and lock files: outside `target/`, so that `cargo clean` does not remove them.
 
 use std::{
     env, fs,
@@ -13,13 +13,13 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// `$YLOCK_CACHE`, or `ylock` in the user's cache folder.
+    /// Finds the root: `$YLOCK_CACHE`, or `ylock` in the user's cache folder.
     pub(crate) fn find() -> Result<Self> {
         let given = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let root = given("YLOCK_CACHE")
             .or_else(|| given("XDG_CACHE_HOME").map(|cache| cache.join("ylock")))
             .or_else(|| given("HOME").map(|home| home.join(".cache/ylock")))
-            .context("set YLOCK_CACHE to a folder where the test servers may live")?;
+            .context("no cache folder is known: set YLOCK_CACHE to a folder for the test servers")?;
         let root = std::path::absolute(root)?;
         fs::create_dir_all(&root).with_context(|| format!("cannot create {}", root.display()))?;
         Ok(Self { root })
@@ -29,17 +29,17 @@ impl Places {
         &self.root
     }
 
-    /// One folder per node: `node1/pid`, `node1/log`, `node1/data`, …
+    /// Returns the folder of the Cassandra nodes, with one folder per node: `node1/pid`, `node1/log`, `node1/data`, …
     pub(crate) fn nodes(&self) -> PathBuf {
         self.root.join("nodes")
     }
 
-    /// Held while servers are started or stopped, so that two commands never do it at once.
+    /// Returns the lock file that is held while servers are started or stopped, so that two commands never do this at once.
     pub(crate) fn change_lock(&self) -> PathBuf {
         self.root.join("change.lock")
     }
 
-    /// Shared by every run that uses the servers; alone for tests that break them.
+    /// Returns the lock file that every run that uses the servers shares, and that tests that break servers hold alone.
     pub(crate) fn usage_lock(&self) -> PathBuf {
         self.root.join("usage.lock")
     }

@@ -1,4 +1,4 @@
-//! A spinner with the elapsed time on a terminal, two plain lines elsewhere. Always on stderr.
+//! Shows progress on stderr: on a terminal a spinner with the elapsed time, elsewhere two plain lines.
 
 use std::{
     io::{IsTerminal, stderr},
@@ -23,7 +23,7 @@ impl Step {
         Self { began: Instant::now(), spinner }
     }
 
-    /// What is going on just now. Not shown without a terminal: it changes too often for a log.
+    /// Shows what is going on just now. Without a terminal it is not shown: it changes too often for a log.
     pub(crate) fn detail(&self, text: impl Into<String>) {
         if let Some(spinner) = &self.spinner {
             spinner.set_message(text.into());

@@ -1,4 +1,4 @@
-//! Prometheus: for tests, which start their own, and one that watches the workload of the example.
+//! Finds Prometheus for tests, which start their own server, and starts a Prometheus that watches the workload of the example.
 
 use std::{
     fs,
@@ -22,7 +22,7 @@ use crate::{
 
 const VARIABLE: &str = "YLOCK_TEST_PROMETHEUS";
 
-/// What tests are told: which program. Nothing if the user has told them.
+/// Returns the variable that tells tests the program of Prometheus. Returns `None` if the user has set this variable.
 pub(crate) fn variable(places: &Places) -> Result<Option<(&'static str, String)>> {
     if store::is_given(VARIABLE) {
         return Ok(None);
@@ -35,14 +35,14 @@ fn program(places: &Places) -> Result<PathBuf> {
     tools::prometheus()
 }
 
-/// With the configuration of the example. Stops when dropped.
+/// A running Prometheus with the configuration of the example. It is stopped when dropped.
 #[derive(Debug)]
 pub(crate) struct Prometheus {
     process: Process,
 }
 
 impl Prometheus {
-    /// Watches what answers at `metrics`.
+    /// Starts a Prometheus that watches the workload at `metrics`.
     pub(crate) fn start(places: &Places, at: SocketAddr, metrics: SocketAddr) -> Result<Self> {
         let program = program(places)?;
         let folder = places.root().join("prometheus");
@@ -64,17 +64,17 @@ impl Prometheus {
 impl Drop for Prometheus {
     fn drop(&mut self) {
         if let Err(error) = daemon::stop_all(&[self.process.daemon()]) {
-            eprintln!("Prometheus may still run: {error:#}");
+            eprintln!("Prometheus could not be stopped: {error:#}");
         }
     }
 }
 
-/// The folder of the example.
+/// Returns the folder of the example.
 pub(crate) fn example() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/observability")
 }
 
-/// That of the example, with the address of this workload, and with the rules where they are.
+/// Returns the configuration of the example, with the address of this workload and with the full paths of the rules.
 fn configuration(metrics: SocketAddr) -> Result<String> {
     let folder = example().join("prometheus").canonicalize()?;
     let text = fs::read_to_string(folder.join("prometheus.yml"))?;
@@ -91,11 +91,11 @@ fn check_ready(at: SocketAddr) -> Result<()> {
     stream.write_all(b"GET /-/ready HTTP/1.0\r\n\r\n")?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
-    let status = answer.lines().next().context("it answers nothing")?;
-    if status.contains(" 200 ") { Ok(()) } else { bail!("it answers {status}") }
+    let status = answer.lines().next().context("Prometheus gives an empty answer")?;
+    if status.contains(" 200 ") { Ok(()) } else { bail!("Prometheus answers {status}") }
 }
 
-/// Where the workload answers by default.
+/// The address at which the workload answers by default.
 const TARGET: &str = "127.0.0.1:9400";
 
 const PATIENCE: Duration = Duration::from_secs(2);

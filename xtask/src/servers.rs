@@ -1,4 +1,4 @@
-//! The servers that one command needs, for as long as it needs them.
+//! Runs the servers that one command needs, for as long as the command needs them.
 
 use std::env;
 
@@ -14,7 +14,7 @@ use crate::{
     zookeeper,
 };
 
-/// Stops, when dropped, what neither `up` asked for nor another run uses.
+/// The servers of one command. When dropped, it stops the servers that neither `up` asked for nor another run uses.
 #[derive(Debug)]
 pub(crate) struct Servers {
     places: Places,
@@ -26,7 +26,7 @@ pub(crate) struct Servers {
 }
 
 impl Servers {
-    /// Starts those that are wanted and that the user has not named himself.
+    /// Starts the wanted servers, except those that the user has named in variables.
     pub(crate) fn start(places: &Places, wanted: &[Server]) -> Result<Self> {
         let usage = FileLock::shared(&places.usage_lock())?;
         let servers = Self {
@@ -41,12 +41,12 @@ impl Servers {
         Ok(servers)
     }
 
-    /// Waits until no other run uses them: for tests that break servers.
+    /// Waits until no other run uses the servers: for tests that break servers.
     pub(crate) fn alone(&mut self) -> Result<()> {
-        // Ours is given up first. Two runs that both kept theirs would wait for each other for ever.
+        // The shared lock is given up first. Two runs that both kept their shared lock would wait for each other for ever.
         self.usage = None;
         self.usage = Some(FileLock::exclusive(&self.places.usage_lock())?);
-        // The other run may have been the last one, as far as it knew.
+        // The other run may have been the last one, as far as it knew, and have stopped the servers.
         self.up()
     }
 
@@ -95,17 +95,17 @@ impl Drop for Servers {
             Err(error) => Err(error),
         };
         if let Err(error) = stopped {
-            eprintln!("the servers may still run, try `cargo xtask down`: {error:#}");
+            eprintln!("the servers could not be stopped; run `cargo xtask down`: {error:#}");
         }
     }
 }
 
-/// The others are several stores each, and those that the user has are left out one by one.
+/// Returns whether the user has not named this server. Redis and ZooKeeper are several stores each, which are left out one by one.
 fn is_missing(server: &Server) -> bool {
     *server != Server::Cassandra || !store::is_given(CASSANDRA)
 }
 
-/// Whether tests that break servers would break those of the user. Of the other stores they start their own.
+/// Returns whether tests that break servers would break servers of the user. Of the other stores these tests start their own servers.
 pub(crate) fn would_break_given(wanted: &[Server]) -> bool {
     wanted.contains(&Server::Cassandra) && store::is_given(CASSANDRA)
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask simulate`.
+//! Runs the simulation: `cargo xtask simulate`.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! The end of a log, for error messages.
+//! Returns the end of a log, for error messages.
 
 use std::{fs, path::Path};
 
@@ -16,5 +16,5 @@ pub(crate) fn of_file(log: &Path) -> String {
 
 const LINES: usize = 30;
 
-/// Cassandra prints its whole configuration as one line.
+/// The longest part of a line that is shown: Cassandra prints its whole configuration as one line.
 const WIDTH: usize = 300;

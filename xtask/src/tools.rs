@@ -1,4 +1,4 @@
-//! Java, Maven, Redis and Prometheus: found, or installed when that is certainly welcome.
+//! Finds Java, Maven, Redis and Prometheus, or installs them where an installation is certainly welcome.
 
 use std::{
     env, fs,
@@ -17,7 +17,7 @@ pub(crate) struct Java {
 }
 
 pub(crate) fn java() -> Result<Java> {
-    // Who has no Java will need Maven too, and shall be told once.
+    // A user without Java will need Maven too, and shall be told once.
     find_or_install(find_java, || vec![debian_java(), "maven"])
 }
 
@@ -29,13 +29,13 @@ pub(crate) fn redis() -> Result<PathBuf> {
     find_or_install(find_redis, || vec!["redis-server"])
 }
 
-/// The server; `promtool` is beside it.
+/// Finds or installs the server; `promtool` is in the same folder.
 pub(crate) fn prometheus() -> Result<PathBuf> {
     if let Some(found) = find_prometheus() {
         return Ok(found);
     }
     let found = find_or_install(find_prometheus, || vec!["prometheus"])?;
-    // The package also starts a service, which nobody asked for. It fails where there is none.
+    // The package also starts a service, which the user did not ask for. The command fails if no service runs.
     let _ = Command::new("invoke-rc.d").args(["prometheus", "stop"]).output();
     Ok(found)
 }
@@ -49,7 +49,7 @@ fn find_or_install<T>(
     }
     let packages = packages();
     install(&packages)?;
-    find().with_context(|| format!("{} installed, but not found", packages.join(" ")))
+    find().with_context(|| format!("{} was installed, but is not found", packages.join(" ")))
 }
 
 fn find_java() -> Option<Java> {
@@ -58,7 +58,7 @@ fn find_java() -> Option<Java> {
     let candidates = home.into_iter().chain([PathBuf::from("java")]);
     let candidates = candidates.chain(installed.map(|entry| entry.path().join("bin/java")));
     let found = candidates.filter_map(|program| Some(Java { version: java_version(&program)?, program }));
-    // Closest to the version that Cassandra is released for.
+    // The version closest to the one that Cassandra is released for.
     found.filter(|java| SUPPORTED.contains(&java.version)).min_by_key(|java| java.version)
 }
 
@@ -67,7 +67,7 @@ fn java_version(program: &Path) -> Option<u32> {
     parse_java_version(&String::from_utf8_lossy(&output.stderr))
 }
 
-/// From `openjdk version "17.0.15" 2025-04-15`; old ones say `"1.8.0_302"`.
+/// Returns the major version from `openjdk version "17.0.15" 2025-04-15`; old versions print `"1.8.0_302"`.
 fn parse_java_version(text: &str) -> Option<u32> {
     let quoted = text.split('"').nth(1)?;
     quoted.split(['.', '-', '+']).next()?.parse().ok()
@@ -87,14 +87,14 @@ fn find_redis() -> Option<PathBuf> {
     })
 }
 
-/// Where it is, because tests look for `promtool` beside it.
+/// Returns the full path of `prometheus`, because tests look for `promtool` beside it.
 fn find_prometheus() -> Option<PathBuf> {
     let folders = env::var_os("PATH")?;
     let mut candidates = env::split_paths(&folders).map(|folder| folder.join("prometheus"));
     candidates.find(|program| program.is_file() && program.with_file_name("promtool").is_file())
 }
 
-/// Newer Debian releases no longer have Java 17.
+/// Returns the name of a Java package that this Debian release has: newer releases no longer have Java 17.
 fn debian_java() -> &'static str {
     let known = |package: &&str| {
         let shown = Command::new("apt-cache").args(["show", "--no-all-versions", package]).output();
@@ -125,7 +125,7 @@ fn install(packages: &[&str]) -> Result<()> {
 
 const DEBIAN_JAVA: [&str; 2] = ["openjdk-17-jre-headless", "openjdk-21-jre-headless"];
 
-/// From 24 on Java has no security manager at all, which Cassandra 5.0 does not start without.
+/// The versions of Java that Cassandra 5.0 starts with: it needs the security manager, which Java no longer has from 24 on.
 const SUPPORTED: std::ops::RangeInclusive<u32> = 17..=23;
 
 #[cfg(test)]
