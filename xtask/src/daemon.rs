@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Waits until a stopped process stands still, a little later. The tests use this module too.
+/// Waits until a process that was stopped stands still, which is a little later. The tests use this module too.
 #[path = "../../ylock-core/src/testkit/own_servers/standing.rs"]
 #[allow(unreachable_pub, reason = "there it is public")]
 mod standing;

@@ -95,7 +95,7 @@ impl Drop for Servers {
             Err(error) => Err(error),
         };
         if let Err(error) = stopped {
-            eprintln!("the servers could not be stopped; run `cargo xtask down`: {error:#}");
+            eprintln!("the servers may still run; stop them with `cargo xtask down`: {error:#}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a server says in the native protocol (version 4), as far as we ask it anything.
+//! The answers of a server in the native protocol (version 4), as far as we need them.
 
 use anyhow::{Result, bail};
 
@@ -36,7 +36,7 @@ struct Body<'a> {
 impl<'a> Body<'a> {
     fn take(&mut self, length: usize) -> Result<&'a [u8]> {
         let Some((taken, rest)) = self.rest.split_at_checked(length) else {
-            bail!("the answer ends too early")
+            bail!("the answer of Cassandra ends too early")
         };
         self.rest = rest;
         Ok(taken)
@@ -55,7 +55,7 @@ impl<'a> Body<'a> {
         Ok(std::str::from_utf8(self.take(length.into())?)?)
     }
 
-    /// Behind the description of the columns, which is of no use here. Columns of simple types only.
+    /// Returns the number of rows, which follows the description of the columns. Columns of simple types only.
     fn row_count(&mut self) -> Result<u32> {
         let (flags, columns) = (self.int()?, self.int()?);
         if flags != ONE_TABLE {
@@ -72,7 +72,7 @@ impl<'a> Body<'a> {
     }
 }
 
-/// The kind of result that has rows.
+/// The kind of a result that has rows.
 const ROWS: u32 = 2;
 const ONE_TABLE: u32 = 1;
 const SIMPLE_TYPES: std::ops::RangeInclusive<u16> = 0x01..=0x15;

@@ -1,5 +1,5 @@
-//! Just enough of the native protocol (version 4) to ask whether a cluster is one. The driver would do it too, but
-//! would make `cargo xtask` wait for its compilation.
+//! Just enough of the native protocol (version 4) to ask nodes whether they are one cluster. The driver could ask this too,
+//! but would make `cargo xtask` wait for its compilation.
 
 use std::{
     io::{Read, Write},
@@ -33,12 +33,12 @@ impl<S: Read + Write> Session<S> {
         }
     }
 
-    /// Fails when the server lets us in without a password.
+    /// Logs in. Fails if the server lets us in without a password.
     pub(crate) fn login(stream: S, user: &str, password: &str) -> Result<Self> {
         let mut session = Self { stream };
         match session.startup()? {
             Answer::Authenticate => {}
-            answer => bail!("the server wants no password, but answers {answer:?}"),
+            answer => bail!("the server asks for no password, but answers {answer:?}"),
         }
         let token = format!("\0{user}\0{password}");
         match session.call(AUTH_RESPONSE, &long_string(&token))? {
@@ -47,7 +47,7 @@ impl<S: Read + Write> Session<S> {
         }
     }
 
-    /// The number of rows, zero for a statement that has none.
+    /// Sends a statement, and returns the number of rows; zero for a statement that has none.
     pub(crate) fn query(&mut self, statement: &str, consistency: Consistency) -> Result<u32> {
         let mut body = long_string(statement);
         body.extend((consistency as u16).to_be_bytes());
@@ -105,5 +105,5 @@ const STARTUP: u8 = 0x01;
 const QUERY: u8 = 0x07;
 const AUTH_RESPONSE: u8 = 0x0f;
 
-/// Longer than the server's own time limits, so that its answer is seen and not ours.
+/// The time limit of a request: longer than the server's own limits, so that the error of the server is seen and not ours.
 const PATIENCE: Duration = Duration::from_secs(12);

@@ -1,8 +1,8 @@
-//! A node that is cut off from its peers but not from clients, without the rights that a packet filter needs.
+//! Cuts a node off from its peers but not from clients, without the rights that a packet filter needs.
 //!
-//! Cassandra takes each message of a peer from its connection into a queue of its stage. A stage without a thread leaves it there:
-//! what comes from peers lies unread, requests as well as answers, while the threads that serve clients and gossip go on. So
-//! nobody is told that the node is of no use: its peers and the driver take it for well.
+//! Cassandra takes each message of a peer from its connection into the queue of a stage. A stage without a thread leaves the message there:
+//! requests and answers of peers lie unread, while the threads that serve clients and gossip go on. So neither the peers nor the driver
+//! notice that the node is of no use: they take it for healthy.
 
 use std::thread;
 
@@ -19,7 +19,7 @@ pub(super) fn join(node: &Node, software: &Software) -> Result<()> {
     set(node, software, &STAGES)
 }
 
-/// All at once: each takes a Java machine of its own.
+/// Sets the number of threads of these stages, all at once: each call starts a Java machine of its own.
 fn set(node: &Node, software: &Software, stages: &[(&str, u32)]) -> Result<()> {
     let set = |&(stage, threads): &(&str, u32)| {
         nodetool(node, software, &["setconcurrency", stage, &threads.to_string()])
@@ -28,7 +28,7 @@ fn set(node: &Node, software: &Software, stages: &[(&str, u32)]) -> Result<()> {
         let all: Vec<_> = stages.iter().map(|stage| scope.spawn(move || set(stage))).collect();
         all.into_iter().map(|one| one.join().expect("no panic")).collect::<Result<String>>()
     })?;
-    // Of one stage Cassandra says that it failed, after it has done it: so what counts is what it says when it is asked.
+    // For one stage Cassandra reports a failure after it has set the number: so only the numbers that it reports afterwards count.
     let found = nodetool(node, software, &["getconcurrency"])?;
     for (stage, threads) in stages {
         let threads = threads.to_string();
@@ -40,6 +40,6 @@ fn set(node: &Node, software: &Software, stages: &[(&str, u32)]) -> Result<()> {
     Ok(())
 }
 
-/// What peers answer and what they ask, with the threads of `assets/cassandra.yaml`. Their writes still arrive: nobody waits for
-/// those of one node.
+/// The stages of the answers and the reads of peers, with their threads in `assets/cassandra.yaml`. Writes of peers still arrive: no
+/// coordinator waits for the writes of one node.
 const STAGES: [(&str, u32); 2] = [("RequestResponseStage", 2), ("ReadStage", 16)];

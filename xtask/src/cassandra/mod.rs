@@ -1,4 +1,4 @@
-//! Three real Cassandra nodes that are one cluster, and a fourth, alone, that wants TLS and a password.
+//! Runs three real Cassandra nodes that are one cluster, and a fourth, alone, that requires TLS and a password.
 
 mod answer;
 mod cql;
@@ -36,7 +36,7 @@ impl Cassandra {
         Self { places: places.clone() }
     }
 
-    /// Brings up what is not up. `keep`: until somebody says `down`.
+    /// Starts the nodes that are not up. With `keep` they run until the user calls `down`.
     pub(crate) fn up(&self, with_login: bool, keep: bool) -> Result<()> {
         let _alone = FileLock::exclusive(&self.places.change_lock())?;
         let mut clusters = vec![self.nodes(&RING)];
@@ -55,14 +55,14 @@ impl Cassandra {
         stop(&self.all())
     }
 
-    /// Stops what no `up` asked for.
+    /// Stops the nodes that no `up` asked for.
     pub(crate) fn stop_unkept(&self) -> Result<()> {
         let _alone = FileLock::exclusive_regardless(&self.places.change_lock())?;
         let unkept: Vec<_> = self.all().into_iter().filter(|node| !node.kept().exists()).collect();
         stop(&unkept)
     }
 
-    /// What tests are told about the servers.
+    /// Returns the variables that tell tests about the servers.
     pub(crate) fn environment(&self, with_login: bool) -> Vec<(&'static str, String)> {
         let addresses = self.nodes(&RING).iter().map(|node| node.address().to_string()).collect::<Vec<_>>();
         let mut variables = vec![
@@ -105,7 +105,7 @@ impl Cassandra {
         self.wait(node)
     }
 
-    /// Until it answers and those of its peers that run see it up.
+    /// Waits until the node answers and those of its peers that run see it up.
     fn wait(&self, node: &Node) -> Result<()> {
         let step = Step::begin(format!("waiting for Cassandra node {}", node.number()));
         if node.wants_login() {
@@ -138,7 +138,7 @@ fn stop(nodes: &[Node]) -> Result<()> {
     let daemons: Vec<_> = nodes.iter().map(Node::daemon).collect();
     daemon::stop_all(&daemons)?;
     for node in nodes {
-        // Not there when no `up` asked for it.
+        // The file does not exist if no `up` asked for the node.
         let _ = fs::remove_file(node.kept());
     }
     step.done(&format!("stopped Cassandra {names}"));

@@ -1,4 +1,4 @@
-//! One node: its folder, its configuration, its process.
+//! One Cassandra node: its folder, its configuration, its process.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ use crate::{
     tools::Java,
 };
 
-/// Everything that is needed to start a node.
+/// The programs that are needed to start a node.
 #[derive(Debug)]
 pub(crate) struct Software {
     pub(crate) java: Java,
@@ -45,7 +45,7 @@ impl Node {
         SocketAddrV4::new(self.address(), CQL_PORT)
     }
 
-    /// The node of its own cluster that wants TLS and a password.
+    /// Returns whether this is the node, in a cluster of its own, that requires TLS and a password.
     pub(crate) fn wants_login(&self) -> bool {
         self.number == LOGIN
     }
@@ -58,7 +58,7 @@ impl Node {
         self.dir.join("log")
     }
 
-    /// Says that `up` started it, so no test run may stop it.
+    /// Returns the file that says that `up` started the node, so that no test run may stop it.
     pub(crate) fn kept(&self) -> PathBuf {
         self.dir.join("kept")
     }
@@ -67,7 +67,7 @@ impl Node {
         Daemon::new(self.dir.join("pid"), format!("-Dcassandra.storagedir={}", self.dir.display()))
     }
 
-    /// Where the tools of operators find it; on the machine's own address, whatever the node's is.
+    /// Returns the port at which the tools of operators find the node; on the machine's own address, whatever the node's address is.
     pub(crate) fn jmx_port(&self) -> u16 {
         JMX_PORT + u16::from(self.number)
     }
@@ -84,7 +84,7 @@ impl Node {
         self.dir.join("conf").exists()
     }
 
-    /// Empties its folder and writes its configuration.
+    /// Empties the node's folder and writes its configuration.
     pub(crate) fn prepare(&self) -> Result<()> {
         let conf = self.dir.join("conf");
         if self.dir.exists() {
@@ -109,7 +109,7 @@ impl Node {
         } else {
             yaml += &format!("initial_token: {}\n", TOKENS[usize::from(self.number) - 1]);
         }
-        // A node that is not a seed gives up when the seed is slower than itself. So each of them is one.
+        // A node that is not a seed gives up when the seed is slower than itself. So each of the three is a seed.
         let seeds = if self.wants_login() { "127.0.0.4" } else { "127.0.0.1,127.0.0.2,127.0.0.3" };
         yaml.replace("{cluster}", if self.wants_login() { "ylock login" } else { "ylock" })
             .replace("{seeds}", seeds)
@@ -119,7 +119,7 @@ impl Node {
             .replace("{dir}", &self.dir.display().to_string())
     }
 
-    /// Starts it on the data that it has.
+    /// Starts the node on the data that it has.
     pub(crate) fn start(&self, software: &Software) -> Result<()> {
         let conf = self.dir.join("conf");
         let mut command = Command::new(&software.java.program);
@@ -140,15 +140,15 @@ impl Node {
         self.daemon().start(&mut command, &self.log())
     }
 
-    /// Fails when somebody else has its ports.
+    /// Fails if another process has the node's ports.
     pub(crate) fn check_ports(&self) -> Result<()> {
         self.daemon().await_gone()?;
         let jmx = (Ipv4Addr::LOCALHOST, self.jmx_port());
         for (address, port) in [(self.address(), CQL_PORT), (self.address(), STORAGE_PORT), jmx] {
             if let Err(error) = TcpListener::bind((address, port)) {
                 bail!(
-                    "{address}:{port} is taken by a process that xtask did not start ({error}); end it (`ss -ltnp` \
-                     tells who it is), or point YLOCK_TEST_CASSANDRA at a cluster of yours"
+                    "{address}:{port} is taken by a process that xtask did not start ({error}); end this \
+                     process (`ss -ltnp` names it), or point YLOCK_TEST_CASSANDRA at a cluster of your own"
                 );
             }
         }
@@ -156,19 +156,19 @@ impl Node {
     }
 }
 
-/// The agent that measures objects; its version changes with Cassandra's.
+/// Returns the jar of the agent that measures objects; its version changes with Cassandra's.
 fn jamm(jars: &Path) -> Result<PathBuf> {
     let files = fs::read_dir(jars)?.flatten().map(|entry| entry.path());
     let is_jamm =
         |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("jamm-"));
-    files.into_iter().find(is_jamm).context("no jamm jar among Cassandra's")
+    files.into_iter().find(is_jamm).context("there is no jamm jar among Cassandra's jars")
 }
 
-/// Nodes 1 to 3 are one cluster, the fourth is alone.
+/// The nodes that are one cluster; the fourth is alone.
 pub(crate) const RING: [u8; 3] = [1, 2, 3];
 pub(crate) const LOGIN: u8 = 4;
 
-/// Three equal parts of the ring.
+/// The tokens of the three nodes: each has an equal part of the ring.
 const TOKENS: [i64; 3] = [i64::MIN, -3_074_457_345_618_258_603, 3_074_457_345_618_258_602];
 
 const CQL_PORT: u16 = 9042;

@@ -1,4 +1,4 @@
-//! Cassandra's own tool for the operator of a node.
+//! Calls `nodetool`, Cassandra's own tool for the operator of a node.
 
 use std::process::{Command, Output};
 
@@ -15,23 +15,23 @@ fn call(node: &Node, software: &Software, arguments: &[&str]) -> Result<Output> 
     Command::new(&software.java.program)
         .arg(format!("@{}", node.conf().join("jvm.options").display()))
         .arg(format!("-Dlogback.configurationFile={}", node.conf().join("logback.xml").display()))
-        // It starts in half the time where it does not compile for later.
+        // It starts in half the time if Java does not optimise for later.
         .args(["-XX:TieredStopAtLevel=1", "-Xms16m", "-cp"])
         .arg(format!("{}/*", software.jars.display()))
         .args(["org.apache.cassandra.tools.NodeTool", "-h", "127.0.0.1", "-p", &node.jmx_port().to_string()])
         .args(arguments)
         .output()
-        .context("nodetool")
+        .context("cannot run nodetool")
 }
 
 fn all_of(output: &Output) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
 }
 
-/// Writes what a node has in memory to its disk. A node that is killed within a tenth of a second after a write loses it: the
-/// commit log is read only up to its last mark.
+/// Writes what a node has in memory to its disk. A node that is killed within a tenth of a second after a write loses the write:
+/// the commit log is read only up to its last mark.
 pub(super) fn flush(node: &Node, software: &Software) -> Result<()> {
     let output = call(node, software, &["flush"])?;
-    ensure!(output.status.success(), "flush: {}", all_of(&output));
+    ensure!(output.status.success(), "nodetool flush failed: {}", all_of(&output));
     Ok(())
 }

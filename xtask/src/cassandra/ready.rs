@@ -1,5 +1,5 @@
-//! When nodes are a cluster. A port that accepts is not enough: every node must know the others, and a write that
-//! all of them confirm must pass through each of them.
+//! Waits until nodes are a cluster. A port that accepts is not enough: every node must know the other nodes, and a write
+//! that all of them confirm must pass through each of them.
 
 use std::{
     fmt::Display,
@@ -28,7 +28,7 @@ pub(crate) fn until_cluster(nodes: &[Node], step: &Step) -> Result<()> {
         if usize::try_from(peers)? + 1 < RING.len() {
             bail!("it knows {peers} of its {} peers", RING.len() - 1);
         }
-        // Answered only when it sees all of them up. A table made earlier may long be unknown to some.
+        // Answered only when the node sees all nodes up. A table that was created earlier may still be unknown to some.
         session.query(READ_OF_ALL, Consistency::All)?;
         Ok(())
     })?;
@@ -42,7 +42,7 @@ pub(crate) fn until_cluster(nodes: &[Node], step: &Step) -> Result<()> {
     until_agreed(nodes, step)
 }
 
-/// Waits until each of these nodes, which are all that live, sees the others up.
+/// Waits until each of these nodes, which are all that live, sees the other nodes up.
 pub(crate) fn until_agreed(nodes: &[Node], step: &Step) -> Result<()> {
     let consistency = match nodes.len() {
         0 | 1 => Consistency::One,
@@ -56,7 +56,7 @@ pub(crate) fn until_agreed(nodes: &[Node], step: &Step) -> Result<()> {
     })
 }
 
-/// Waits until the node lets in who has the password, and only over TLS with the CA of its last start.
+/// Waits until the node lets in a client with the password, over TLS with the CA of the node's last start.
 pub(crate) fn until_login(node: &Node, step: &Step) -> Result<()> {
     until(std::slice::from_ref(node), step, |node| {
         let mut session = Session::login(tls(node)?, "cassandra", "cassandra")?;
@@ -74,7 +74,7 @@ fn tls(node: &Node) -> Result<StreamOwned<ClientConnection, TcpStream>> {
     Ok(StreamOwned::new(connection, cql::connect(node.cql_address())?))
 }
 
-/// Tries again until it works for every node, or one has died, or the patience is over.
+/// Tries `check` again until it succeeds for every node, or a node has died, or the time is over.
 fn until(nodes: &[Node], step: &Step, check: impl Fn(&Node) -> Result<()>) -> Result<()> {
     let began = Instant::now();
     for node in nodes {
@@ -98,10 +98,10 @@ fn failed(node: &Node, what: impl Display) -> Result<()> {
     bail!("Cassandra node {} {what}; {}", node.number(), tail::of_file(&node.log()))
 }
 
-/// Generous: the machine may be compiling at the same time.
+/// The time that nodes have to become ready. Generous: the machine may be compiling at the same time.
 const PATIENCE: Duration = Duration::from_secs(420);
 
-/// From a table that Cassandra itself keeps on three nodes.
+/// A read from a table that Cassandra itself keeps on three nodes.
 const READ_OF_ALL: &str = "SELECT parent_id FROM system_distributed.parent_repair_history \
                            WHERE parent_id = 50554d6e-29bb-11e5-b345-feff819cdc9f";
 const PROBE_TABLE: [&str; 2] = [

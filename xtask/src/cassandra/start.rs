@@ -1,4 +1,4 @@
-//! Bringing up clusters, all nodes at the same time, so that either all of them work or none was started.
+//! Starts clusters, all nodes at the same time, so that in the end either all nodes work or none of them was started.
 
 use anyhow::Result;
 use rustix::process::Signal;
@@ -20,7 +20,7 @@ pub(super) fn start(clusters: &[Vec<Node>], places: &Places) -> Result<()> {
     let all = clusters.concat();
     let dead: Vec<_> = all.iter().filter(|node| node.life().is_over()).collect();
     let step = if dead.is_empty() {
-        Step::begin(format!("looking at Cassandra {}, running already", names(&all)))
+        Step::begin(format!("checking Cassandra {}, running already", names(&all)))
     } else {
         let software = software(places)?;
         let step = Step::begin(format!("starting Cassandra {}", names(dead.iter().copied())));
@@ -37,7 +37,7 @@ fn start_dead(clusters: &[Vec<Node>], software: &Software, step: Step) -> Result
         let dead: Vec<_> = nodes.iter().filter(|node| node.life().is_over()).collect();
         dead.iter().try_for_each(|node| node.check_ports())?;
         for node in &dead {
-            // One that died alone keeps its data: the others remember it.
+            // A node that died alone keeps its data: the other nodes remember it.
             if dead.len() == nodes.len() || !node.is_prepared() {
                 node.prepare()?;
             }
@@ -76,7 +76,7 @@ const JARS: Jars = Jars {
     megabytes: 67,
 };
 
-/// Nodes that are not known to work yet. Their logs stay when they are stopped.
+/// Nodes that are not known to work yet. They are stopped when this is dropped; their logs stay.
 #[derive(Debug)]
 struct Started(Vec<Node>);
 

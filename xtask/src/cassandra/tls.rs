@@ -1,4 +1,4 @@
-//! A certificate authority for one start of one node. Its key is forgotten at once.
+//! Creates a certificate authority for one start of one node. The key of the authority is forgotten at once.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -7,7 +7,7 @@ use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose, SanType,
 };
 
-/// Texts in PEM.
+/// Certificates and keys, in PEM.
 #[derive(Debug)]
 pub(crate) struct Made {
     pub(crate) ca: String,

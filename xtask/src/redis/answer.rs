@@ -1,4 +1,4 @@
-//! Just enough of Redis' protocol to form a cluster and to ask whether servers are ready. The driver would do it too,
+//! Just enough of Redis' protocol to form a cluster and to ask whether servers are ready. The driver could do this too,
 //! but would make `cargo xtask` wait for its compilation.
 
 use std::{
@@ -16,7 +16,7 @@ pub(super) enum Answer {
     Text(String),
 }
 
-/// One command over a connection of its own.
+/// Sends one command over a connection of its own, and returns the answer.
 pub(super) fn ask(port: u16, command: &str) -> Result<Answer> {
     let ask = || {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
@@ -32,8 +32,8 @@ impl Answer {
     fn read(from: &mut impl BufRead) -> Result<Self> {
         let mut line = String::new();
         from.read_line(&mut line)?;
-        let Some(line) = line.strip_suffix("\r\n") else { bail!("the answer ends too early") };
-        let (kind, rest) = line.split_at_checked(1).context("an empty answer")?;
+        let Some(line) = line.strip_suffix("\r\n") else { bail!("the answer of Redis ends too early") };
+        let (kind, rest) = line.split_at_checked(1).context("the answer of Redis is empty")?;
         Ok(match kind {
             "+" | ":" => Self::Text(rest.to_owned()),
             "-" => bail!("{rest}"),
@@ -51,18 +51,18 @@ impl Answer {
         }
     }
 
-    /// From lines like `cluster_state:ok`.
+    /// Returns the value of a name, from lines like `cluster_state:ok`.
     pub(super) fn line(&self, name: &str) -> Result<&str> {
         let mut lines = self.text()?.lines().filter_map(|line| line.split_once(':'));
-        lines.find(|(key, _)| *key == name).map(|(_, value)| value).with_context(|| format!("no {name}"))
+        lines.find(|(key, _)| *key == name).map(|(_, value)| value).with_context(|| format!("{name} missing"))
     }
 
-    /// From a list of names and values, by turns.
+    /// Returns the value of a name, from a list in which names and values alternate.
     pub(super) fn field(&self, name: &str) -> Result<&str> {
         let Self::List(list) = self else { bail!("a list was expected, not {self:?}") };
         let mut pairs = list.chunks_exact(2);
         let pair = pairs.find(|pair| pair[0].text().is_ok_and(|key| key == name));
-        pair.with_context(|| format!("no {name}"))?[1].text()
+        pair.with_context(|| format!("{name} missing"))?[1].text()
     }
 }
 

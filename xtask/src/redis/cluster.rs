@@ -1,4 +1,4 @@
-//! A Redis Cluster of three masters, formed as `redis-cli --cluster create` does it, which is another package.
+//! Runs a Redis Cluster of three masters, formed as by `redis-cli --cluster create`, a program of another package.
 
 use std::path::PathBuf;
 
@@ -56,9 +56,9 @@ impl Store for Cluster {
         let [a, b, c, bus_a, bus_b, bus_c] = free_ports()?;
         let ports = [(a, bus_a), (b, bus_b), (c, bus_c)];
         for (master, (port, bus)) in masters.iter().zip(ports) {
-            // Who knows old peers cannot be told to form a cluster.
+            // A server that knows old peers cannot be told to form a cluster.
             master.process().forget("nodes.conf")?;
-            // Named, because by default it is the port plus 10000, which may be taken or too large.
+            // The port of the bus is named, because by default it is the port plus 10000, which may be taken or too large.
             master.start(port, &["--cluster-enabled", "yes", "--cluster-port", &bus.to_string()])?;
         }
         masters.iter().try_for_each(Server::await_answer)?;
@@ -77,22 +77,22 @@ impl Store for Cluster {
     }
 }
 
-/// Which commands, sent to which ports, make a cluster of three lonely servers.
+/// Returns the commands, each with the port to send it to, that make a cluster of three lonely servers.
 fn formation(ports: [(u16, u16); 3]) -> Vec<(u16, String)> {
     let mut commands = Vec::new();
     for (number, (port, _)) in ports.into_iter().enumerate() {
-        // Before they meet: two masters with the same epoch would have to agree first who takes another one.
+        // Before they meet: two masters with the same epoch would have to agree first which of them takes another epoch.
         commands.push((port, format!("CLUSTER SET-CONFIG-EPOCH {}", number + 1)));
         let (first, last) = (number * SLOTS / 3, (number + 1) * SLOTS / 3 - 1);
         commands.push((port, format!("CLUSTER ADDSLOTSRANGE {first} {last}")));
     }
     let [(first, _), others @ ..] = ports;
-    // The others hear of each other from the first.
+    // The second and the third server hear of each other from the first.
     commands.extend(others.map(|(port, bus)| (first, format!("CLUSTER MEET 127.0.0.1 {port} {bus}"))));
     commands
 }
 
-/// By what one of the masters says about the cluster.
+/// Checks what one of the masters says about the cluster.
 fn check(info: &Answer) -> Result<()> {
     let (state, known) = (info.line("cluster_state")?, info.line("cluster_known_nodes")?);
     if state != "ok" || known != "3" {

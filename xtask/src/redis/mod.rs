@@ -1,4 +1,4 @@
-//! Real Redis servers, on ports that were free when they started: one alone, a cluster, and a master that Sentinels
+//! Runs real Redis servers, on ports that were free when they started: one alone, a cluster, and a master that Sentinels
 //! watch.
 
 mod answer;

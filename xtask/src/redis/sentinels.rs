@@ -1,4 +1,4 @@
-//! A master with one replica, and three Sentinels that watch both.
+//! Runs a master with one replica, and three Sentinels that watch both.
 
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ impl Sentinels {
         Self { folder }
     }
 
-    /// Which of them is the master may have changed since their start.
+    /// Returns the master and the replica. Which of them is the master may have changed since their start.
     fn data(&self) -> [Server; 2] {
         ["data1", "data2"].map(|name| Server::new(self.folder.join(name)))
     }
@@ -37,7 +37,7 @@ impl Sentinels {
     fn start_data(&self) -> Result<u16> {
         let [master, replica] = self.data();
         let [master_port, replica_port] = free_ports()?;
-        // By default it waits 5 s for more replicas.
+        // By default the master waits 5 s for more replicas.
         let at_once = ["--repl-diskless-sync-delay", "0"];
         master.start(master_port, &at_once)?;
         replica.start(
@@ -117,17 +117,17 @@ fn seen_by(sentinel: &Server) -> Result<Answer> {
     ask(sentinel.process().port()?, &format!("SENTINEL MASTER {SERVICE}"))
 }
 
-/// By what both say about their replication.
+/// Checks what both servers say about their replication.
 fn check_data(both: &[Answer; 2]) -> Result<()> {
     let has =
         |name: &str, value: &str| both.iter().any(|info| info.line(name).is_ok_and(|said| said == value));
     if !has("role", "master") || !has("master_link_status", "up") {
-        bail!("they are not a master with a replica that follows it");
+        bail!("the servers are not a master with a replica that follows it");
     }
     Ok(())
 }
 
-/// By what one of the Sentinels says about the master.
+/// Checks what one of the Sentinels says about the master.
 fn check_seen(master: &Answer) -> Result<()> {
     for (name, wanted) in [("flags", "master"), ("num-slaves", "1"), ("num-other-sentinels", "2")] {
         let said = master.field(name)?;

@@ -1,4 +1,4 @@
-//! One `redis-server`, of whatever kind.
+//! Runs one `redis-server`, of whatever kind.
 
 use std::{path::PathBuf, process::Command};
 
@@ -17,7 +17,7 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) fn new(folder: PathBuf) -> Self {
-        // Its folder is an argument of every server.
+        // Every server has its folder as an argument.
         let mark = folder.display().to_string();
         Self { process: Process::new(folder, mark) }
     }
@@ -26,7 +26,7 @@ impl Server {
         &self.process
     }
 
-    /// With nothing on disk.
+    /// Starts a server that keeps nothing on disk.
     pub(super) fn start(&self, port: u16, more: &[&str]) -> Result<()> {
         let mut command = Command::new(tools::redis()?);
         command.args([
@@ -39,13 +39,13 @@ impl Server {
             "--appendonly",
             "no",
         ]);
-        // What a replica was sent would be loaded at the next start, perhaps as a master.
+        // Data that a replica was sent would be loaded at the next start, perhaps as a master.
         self.process.forget("dump.rdb")?;
         command.args(["--rdb-del-sync-files", "yes"]).args(more);
         self.run(command, port)
     }
 
-    /// As a Sentinel, which wants a file that it may write.
+    /// Starts a Sentinel, which needs a file that it may write.
     pub(super) fn start_sentinel(&self, port: u16, configuration: &str) -> Result<()> {
         let file = self.process.write("sentinel.conf", configuration)?;
         let mut command = Command::new(tools::redis()?);
@@ -55,7 +55,7 @@ impl Server {
 
     fn run(&self, mut command: Command, port: u16) -> Result<()> {
         command.arg("--dir").arg(self.process.folder());
-        // Otherwise its command line would not show whose it is.
+        // Otherwise the command line would not show the folder, by which the process is known.
         command.args(["--set-proc-title", "no"]);
         self.process.start(&mut command, port)
     }
@@ -67,7 +67,7 @@ impl Server {
     pub(super) fn check_answer(&self) -> Result<()> {
         match ask(self.process.port()?, "PING")?.text()? {
             "PONG" => Ok(()),
-            other => bail!("it answers {other}"),
+            other => bail!("Redis answers {other}"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One server alone.
+//! Runs one Redis server alone.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Stores of one or several processes, each known to tests by one variable: started, kept and stopped as a whole.
+//! Runs stores of one or several processes, each known to tests by one variable: started, kept and stopped as a whole.
 
 mod process;
 mod ready;
@@ -20,10 +20,10 @@ use crate::{
 };
 
 pub(crate) trait Store: Debug + Send + Sync {
-    /// For people.
+    /// Returns the name in messages.
     fn name(&self) -> &'static str;
 
-    /// The environment variable that says where it is.
+    /// Returns the environment variable that holds the store's address.
     fn variable(&self) -> &'static str;
 
     fn folder(&self) -> PathBuf;
@@ -33,27 +33,27 @@ pub(crate) trait Store: Debug + Send + Sync {
     /// Installs and fetches what `start` needs. Never called for two stores at once.
     fn prepare(&self) -> Result<()>;
 
-    /// Starts all processes, on free ports and with nothing left of what they knew.
+    /// Starts all processes, on free ports and without the data of earlier runs.
     fn start(&self) -> Result<()>;
 
-    /// Fails with what is missing as long as it does not work as a whole.
+    /// Checks that the store works as a whole. The error says what is missing.
     fn check(&self) -> Result<()>;
 
-    /// What the variable says.
+    /// Returns the value of the variable.
     fn address(&self) -> Result<String>;
 
-    /// Says that `up` started it, so no test run may stop it.
+    /// Returns the file that says that `up` started the store, so that no test run may stop it.
     fn kept(&self) -> PathBuf {
         self.folder().join("kept")
     }
 
-    /// The user has one of his own and has named it: then ours is not needed.
+    /// Returns whether the user has named a store of their own, so that ours is not needed.
     fn is_given(&self) -> bool {
         is_given(self.variable())
     }
 }
 
-/// Whether the user has set this variable.
+/// Returns whether the user has set this variable.
 pub(crate) fn is_given(variable: &str) -> bool {
     env::var_os(variable).is_some_and(|value| !value.is_empty())
 }
@@ -75,7 +75,7 @@ impl Stores {
         self
     }
 
-    /// Brings up what does not work. `keep`: until somebody says `down`.
+    /// Starts the stores that do not work. With `keep` they run until the user calls `down`.
     pub(crate) fn up(&self, keep: bool) -> Result<()> {
         let _alone = FileLock::exclusive(&self.places.change_lock())?;
         start::start(&self.stores)?;
@@ -90,13 +90,13 @@ impl Stores {
         stop(self.stores.iter().map(|store| &**store))
     }
 
-    /// Stops what no `up` asked for.
+    /// Stops the stores that no `up` asked for.
     pub(crate) fn stop_unkept(&self) -> Result<()> {
         let _alone = FileLock::exclusive_regardless(&self.places.change_lock())?;
         stop(self.stores.iter().map(|store| &**store).filter(|store| !store.kept().exists()))
     }
 
-    /// What tests are told about them.
+    /// Returns the variables that tell tests about the stores.
     pub(crate) fn environment(&self) -> Result<Vec<(&'static str, String)>> {
         self.stores.iter().map(|store| Ok((store.variable(), store.address()?))).collect()
     }
@@ -112,7 +112,7 @@ fn stop<'a>(stores: impl Iterator<Item = &'a dyn Store>) -> Result<()> {
         step.done(&format!("stopped {names}"));
     }
     for store in alive.into_iter().chain(dead) {
-        // Not there when no `up` asked for it.
+        // The file does not exist if no `up` asked for the store.
         let _ = fs::remove_file(store.kept());
     }
     Ok(())

@@ -19,7 +19,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// `mark`: one whole argument of its command line, which no other process has.
+    /// Creates a process that is not started yet. `mark` is a whole argument of its command line, which no other process has.
     pub(crate) fn new(folder: PathBuf, mark: String) -> Self {
         Self { folder, mark }
     }
@@ -40,14 +40,14 @@ impl Process {
         self.daemon().life()
     }
 
-    /// Where clients reach it.
+    /// Returns the port at which clients reach the process.
     pub(crate) fn port(&self) -> Result<u16> {
         let file = self.folder.join("port");
-        let port = fs::read_to_string(&file).with_context(|| format!("no {}", file.display()))?;
-        port.trim().parse().with_context(|| format!("no port in {}", file.display()))
+        let port = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        port.trim().parse().with_context(|| format!("there is no port in {}", file.display()))
     }
 
-    /// Removes what it knew when it ran before.
+    /// Removes a file or folder that the process left when it ran before.
     pub(crate) fn forget(&self, what: &str) -> Result<()> {
         let path = self.folder.join(what);
         let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
@@ -59,7 +59,7 @@ impl Process {
         }
     }
 
-    /// Writes a file into its folder, and says where it is.
+    /// Writes a file into the folder of the process, and returns the path of the file.
     pub(crate) fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
         let file = self.folder.join(name);
         fs::create_dir_all(file.parent().unwrap_or(&self.folder))?;
@@ -68,22 +68,22 @@ impl Process {
     }
 
     pub(crate) fn start(&self, command: &mut Command, port: u16) -> Result<()> {
-        // The end of the log is shown when it fails, and must not be that of another start.
+        // If the start fails, the end of the log is shown, which must not be from an earlier start.
         self.forget("log")?;
         self.write("port", &port.to_string())?;
         self.daemon().start(command, &self.log())
     }
 }
 
-/// As tests read them.
+/// Returns the addresses of processes in the form that tests read.
 pub(crate) fn addresses(processes: &[Process]) -> Result<String> {
     let address = |process: &Process| Ok(format!("127.0.0.1:{}", process.port()?));
     Ok(processes.iter().map(address).collect::<Result<Vec<_>>>()?.join(","))
 }
 
-/// Ports that were free just now, no two of them the same.
+/// Returns ports that were free just now, no two of them the same.
 pub(crate) fn free_ports<const COUNT: usize>() -> Result<[u16; COUNT]> {
-    // All are held until the last one is known.
+    // All ports are held until the last one is known.
     let mut held = Vec::new();
     let mut ports = [0; COUNT];
     for port in &mut ports {

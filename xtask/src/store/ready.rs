@@ -1,4 +1,4 @@
-//! Waiting for processes.
+//! Waits for processes.
 
 use std::time::{Duration, Instant};
 
@@ -7,11 +7,11 @@ use anyhow::{Result, bail};
 use super::Process;
 use crate::{interrupt, tail};
 
-/// Tries again until it works, or one of them has ended, or the patience is over.
+/// Tries `check` again until it succeeds, or a process has ended, or the time is over.
 pub(crate) fn until(processes: &[Process], check: impl Fn() -> Result<()>) -> Result<()> {
     let began = Instant::now();
     loop {
-        // Looked at first: if its port was taken, somebody else may answer there.
+        // Looked at first: if the port was taken, another process may answer there.
         if let Some(ended) = processes.iter().find(|process| process.life().is_over()) {
             bail!("a process has ended; {}", tail::of_file(&ended.log()));
         }
@@ -24,5 +24,5 @@ pub(crate) fn until(processes: &[Process], check: impl Fn() -> Result<()>) -> Re
     }
 }
 
-/// Generous: the machine may be compiling at the same time.
+/// The time that processes have to become ready. Generous: the machine may be compiling at the same time.
 const PATIENCE: Duration = Duration::from_secs(60);

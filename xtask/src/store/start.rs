@@ -1,4 +1,4 @@
-//! Bringing up stores, all at the same time, so that either all of them work or none was started.
+//! Starts stores, all at the same time, so that in the end either all of them work or none was started.
 
 use std::{
     thread,
@@ -32,7 +32,7 @@ pub(super) fn start(stores: &[Box<dyn Store>]) -> Result<()> {
     Ok(())
 }
 
-/// One whose processes all run is given time: a test may just have made it choose another master.
+/// Returns whether a store works. A store whose processes all run is given time: a test may just have made it choose another master.
 fn works(store: &dyn Store) -> Result<bool> {
     let runs = || store.processes().iter().all(|process| process.life() == Life::Running);
     if !runs() || store.check().is_ok() {
@@ -53,13 +53,13 @@ fn works(store: &dyn Store) -> Result<bool> {
 fn start_all(stores: &[&dyn Store]) -> Result<()> {
     thread::scope(|scope| {
         let threads: Vec<_> = stores.iter().map(|&store| scope.spawn(move || start_one(store))).collect();
-        // All are waited for, so that nothing is started behind the back of who cleans up.
+        // All threads are waited for, so that no server is started while the caller cleans up.
         let results: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
         results.into_iter().try_for_each(|result| result.map_err(|_| anyhow!("a start panicked"))?)
     })
 }
 
-/// From nothing, even if only one of its processes is missing: tests leave nothing there that is worth mending.
+/// Starts a store from nothing, even if only one of its processes is missing: what tests leave is not worth mending.
 fn start_one(store: &dyn Store) -> Result<()> {
     let mut attempts = 0;
     loop {
@@ -67,7 +67,7 @@ fn start_one(store: &dyn Store) -> Result<()> {
         let processes = store.processes();
         let started = store.start().and_then(|()| until(&processes, || store.check()));
         attempts += 1;
-        // Between asking for a free port and using it, somebody else may have taken it. Then a process ends.
+        // Between asking for a free port and using it, another process may have taken it. Then a process of the store ends.
         let has_ended = processes.iter().any(|process| process.life().is_over());
         if started.is_ok() || !has_ended || attempts == ATTEMPTS || interrupt::happened() {
             return started.with_context(|| format!("cannot start {}", store.name()));
@@ -77,5 +77,6 @@ fn start_one(store: &dyn Store) -> Result<()> {
 
 const ATTEMPTS: u32 = 3;
 
-/// After a failover Sentinels let the old master be one for about 11 s, until they tell it whom to follow.
+/// The time that a store has to settle. After a failover Sentinels leave the old master a master for about 11 s, until they tell it
+/// which server to follow.
 const SETTLING: Duration = Duration::from_secs(25);

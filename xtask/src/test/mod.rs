@@ -1,4 +1,4 @@
-//! `cargo xtask test`: builds, starts what is needed, runs everything, sums it up.
+//! Runs the tests: `cargo xtask test` builds, starts the servers that are needed, runs everything, and sums it up.
 
 mod output;
 mod plan;
@@ -29,7 +29,7 @@ pub(crate) fn test(places: &Places, options: &Test) -> Result<ExitCode> {
     let limit = Instant::now() + options.timeout;
     let wanted = servers_for(&options.engines);
     let plan = Plan::new(cargo::packages()?, &options.engines, whose(&wanted));
-    // First the build: it fails sooner than servers start, and they need not run meanwhile.
+    // First the build: it fails sooner than servers start, and the servers need not run meanwhile.
     let executables = run::build(&plan, limit)?;
     let mut reader = Reader::new(executables);
     let skips = SkipsFile::create(places.skips_file())?;
@@ -54,7 +54,7 @@ fn servers_for(engines: &[Engine]) -> Vec<Server> {
     all.into_iter().filter(|(engine, _)| chosen(*engine)).map(|(_, server)| server).collect()
 }
 
-/// Whose servers those are that some tests break.
+/// Returns whose servers the tests use, some of which break servers.
 fn whose(wanted: &[Server]) -> ServersOf {
     if wanted.is_empty() {
         ServersOf::Nobody
@@ -65,7 +65,8 @@ fn whose(wanted: &[Server]) -> ServersOf {
     }
 }
 
-/// What went wrong, apart from tests. The servers are stopped before the sums are printed, which shall come last.
+/// Runs all passes, and returns what went wrong apart from tests. The servers are stopped before the sums are printed, which shall
+/// come last.
 fn run_all(
     places: &Places,
     wanted: &[Server],

@@ -1,8 +1,8 @@
-//! Reading along with what `cargo test` prints.
+//! Reads along with the output of `cargo test`.
 
 use std::collections::BTreeMap;
 
-/// Which crate and target an executable in `target/…/deps` is.
+/// The crate and the target of each executable in `target/…/deps`.
 pub(crate) type Executables = BTreeMap<String, Target>;
 
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -11,22 +11,22 @@ pub(crate) struct Target {
     pub(crate) name: String,
 }
 
-/// What became of one test binary.
+/// The result of one test binary.
 #[derive(Debug, Default)]
 pub(crate) struct Row {
     pub(crate) target: Target,
     pub(crate) passed: u32,
     pub(crate) failed: u32,
     pub(crate) ignored: u32,
-    /// It printed its own sums. One that aborts or is killed does not.
+    /// Whether the binary printed its own sums. A binary that aborts or is killed does not.
     pub(crate) finished: bool,
     pub(crate) names_of_failed: Vec<String>,
     pub(crate) names_of_ignored: Vec<String>,
-    /// Those that libtest warned about and that have not ended since.
+    /// The tests that libtest warned about and that have not ended since.
     names_of_stuck: Vec<String>,
-    /// Its name is printed before it runs, and what its children print comes before its outcome.
+    /// The test that runs: its name is printed before it runs, and the output of its children comes before its outcome.
     open: Option<String>,
-    /// Cases of the suite that all engines share.
+    /// The cases of the suite that all engines share.
     pub(crate) conformance: Cases,
 }
 
@@ -68,7 +68,7 @@ impl Reader {
         }
     }
 
-    /// From `Running tests/x.rs (target/debug/deps/x-0123456789abcdef)` and `Doc-tests ylock_core`.
+    /// Returns the target from lines like `Running tests/x.rs (target/debug/deps/x-0123456789abcdef)` and `Doc-tests ylock_core`.
     fn target(&self, line: &str) -> Option<Target> {
         if let Some(name) = line.strip_prefix("Doc-tests ") {
             return Some(Target { package: name.replace('_', "-"), name: "doc tests".to_owned() });
@@ -85,7 +85,7 @@ impl Row {
         self.finished && self.passed + self.failed + self.ignored == 0
     }
 
-    /// Tests that may be why it has no end.
+    /// Returns the names of the tests that may be the reason why the binary did not end.
     pub(crate) fn suspects(&self) -> String {
         let names = self.names_of_stuck.iter().chain(&self.open).map(String::as_str);
         names.collect::<Vec<_>>().join(", ")
@@ -107,7 +107,7 @@ impl Row {
         }
     }
 
-    /// The outcome of the open test, unless the words are somebody else's.
+    /// Notes the outcome of the open test, unless the words are the output of a child.
     fn test(&mut self, outcome: &str) {
         if !matches!(outcome, "ok" | "FAILED") && !outcome.starts_with("ignored") {
             return;
@@ -135,7 +135,7 @@ fn begun(line: &str) -> Option<(&str, &str)> {
     line.strip_prefix("test ")?.split_once(" ... ")
 }
 
-/// The number before `word` in `ok. 3 passed; 0 failed; …`.
+/// Returns the number before `word` in `ok. 3 passed; 0 failed; …`.
 fn sum(sums: &str, word: &str) -> u32 {
     let words: Vec<_> = sums.split([' ', ';', '.']).filter(|part| !part.is_empty()).collect();
     let found = words.windows(2).find(|pair| pair[1] == word);

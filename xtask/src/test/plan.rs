@@ -1,10 +1,10 @@
-//! What is tested, in which order, with which flags.
+//! Plans which tests run, in which order, with which flags.
 
 use std::fmt;
 
 use crate::{cargo::Package, cli::Engine};
 
-/// Whose servers the tests use.
+/// The owner of the servers that the tests use.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum ServersOf {
     Nobody,
@@ -26,7 +26,7 @@ pub(crate) enum What {
     Tests,
     /// Tests that start servers of their own, and kill and pause them: a few at a time, because starting takes a core.
     OwnServers,
-    /// Tests that kill and pause servers that others use too: alone, one after the other.
+    /// Tests that kill and pause servers that other tests use too: alone, one after the other.
     Trouble,
 }
 
@@ -55,7 +55,7 @@ impl Plan {
         let (redis, zookeeper) = (chosen(Engine::Redis), chosen(Engine::Zookeeper));
         let whole = memory && cassandra && redis && zookeeper;
         let is_wanted = |package: &Package| match package.name.as_str() {
-            // Its tests of programs want Cassandra, those of a connect want nobody.
+            // The tests of its programs need Cassandra, the tests of `connect` need no server.
             "ylock" => memory || cassandra,
             "ylock-core" | "ylock-metrics" => memory,
             "ylock-engine-redis" => redis,
@@ -66,18 +66,18 @@ impl Plan {
         Self { packages: all.into_iter().filter(is_wanted).collect(), whole, servers }
     }
 
-    /// The name of the chosen package that cargo knows by this id.
+    /// Returns the name of the chosen package that cargo knows by this id.
     pub(crate) fn package_named(&self, id: &str) -> Option<&str> {
         self.packages.iter().find(|package| package.id == id).map(|package| package.name.as_str())
     }
 
-    /// Whether tests are among them that start a Prometheus.
+    /// Returns whether the plan contains tests that start a Prometheus.
     pub(crate) fn wants_prometheus(&self) -> bool {
         let has_tests = self.packages.iter().any(|package| package.name == "ylock-observability");
         has_tests && self.servers != ServersOf::Nobody
     }
 
-    /// What one build has to make for all passes but the documentation's.
+    /// Returns the arguments of one build for all passes but that of the documentation.
     pub(crate) fn build(&self) -> Vec<String> {
         self.selection(&["--lib", "--bins", "--tests"])
     }
@@ -102,7 +102,7 @@ impl Plan {
         }
         if !trouble.is_empty() {
             let mut libtest = vec!["--test-threads=1"];
-            // We do not break what is not ours; these tests are then counted as skipped.
+            // We do not break servers that are not ours; these tests are then counted as skipped.
             if self.servers == ServersOf::Xtask {
                 libtest.extend(self.ignored());
             }
@@ -111,7 +111,8 @@ impl Plan {
         passes
     }
 
-    /// Cases of servers mostly wait for leases: more of them than there are cores can wait at the same time.
+    /// Returns the arguments of tests that run side by side. Cases with servers mostly wait for leases, so more of them than there are
+    /// cores can run at the same time.
     fn side_by_side(&self, how_many: &'static str) -> Vec<&'static str> {
         let mut words = self.ignored();
         words.push(how_many);
@@ -147,7 +148,8 @@ impl Plan {
     }
 }
 
-/// By the file name, which is all that `cargo metadata` and `--test` know of a test.
+/// Returns whether tests of this file break servers that other tests use. The file name is all that `cargo metadata` and `--test` know
+/// of a test.
 fn is_trouble(name: &str) -> bool {
     name.starts_with("trouble")
 }

@@ -1,4 +1,4 @@
-//! What is said at the end of a test run.
+//! Prints the report at the end of a test run.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::{
 pub(crate) struct Report {
     pub(crate) rows: Vec<Row>,
     pub(crate) skips: Vec<Skip>,
-    /// What went wrong outside of any test.
+    /// The problems outside of any test.
     pub(crate) problems: Vec<String>,
     pub(crate) deny_skips: bool,
 }
@@ -64,18 +64,18 @@ impl Report {
         }
         self.problems.iter().for_each(|problem| println!("FAILED  {problem}"));
         if self.deny_skips && self.not_run().next().is_some() {
-            println!("FAILED  some tests did not run, and that is denied");
+            println!("FAILED  some tests did not run, and --deny-skips or CI=true forbids that");
         }
     }
 
-    /// Scripts read it.
+    /// Returns the last line, which scripts read.
     fn last_line(&self) -> String {
         let passed: u32 = self.rows.iter().map(|row| row.passed).sum();
         let ignored: u32 = self.rows.iter().map(|row| row.ignored).sum();
         format!("{passed} passed, {} failed, {ignored} skipped", self.failed())
     }
 
-    /// A binary without an end counts as one failure, and so does a problem that no test explains.
+    /// Returns the number of failures. A binary that did not end counts as one failure, and so does a problem that no test explains.
     fn failed(&self) -> usize {
         let tests: usize = self.rows.iter().map(|row| row.failed as usize).sum();
         let unfinished = self.rows.iter().filter(|row| !row.finished).count();
@@ -83,7 +83,7 @@ impl Report {
         if seen == 0 { self.problems.len() } else { seen }
     }
 
-    /// Ignored tests. Examples in the documentation that are marked so are none.
+    /// Returns the names of the ignored tests. Examples in the documentation that are marked as ignored do not count.
     fn not_run(&self) -> impl Iterator<Item = &str> {
         let tests = self.rows.iter().filter(|row| row.target.name != "doc tests");
         tests.flat_map(|row| row.names_of_ignored.iter().map(String::as_str))

@@ -1,4 +1,4 @@
-//! The calls of `cargo test`.
+//! Calls `cargo test`.
 
 use std::{
     io::{Write, stdout},
@@ -36,7 +36,7 @@ fn executable(plan: &Plan, message: &Value) -> Option<(String, Target)> {
     Some((file, Target { package: package.to_owned(), name: name.to_owned() }))
 }
 
-/// Shows the output as it comes and reads along. Says what went wrong, if it did.
+/// Runs a pass, shows its output as it comes and reads along. Returns what went wrong, if anything did.
 pub(crate) fn run(
     pass: &Pass,
     variables: &[(&str, String)],
@@ -46,12 +46,12 @@ pub(crate) fn run(
     let mut command = cargo::cargo();
     command.args(["test", "--no-fail-fast"]).args(&pass.cargo).arg("--").args(&pass.libtest);
     command.envs(variables.iter().map(|(name, value)| (name, value)));
-    // Colours would stand between the reader and the words.
+    // Colours would hide the words from the reader.
     command.env("CARGO_TERM_COLOR", "never");
     eprintln!("\n{}", cargo::shown(&command));
     let status = child::run_into(&mut command, Some(limit), |bytes| {
         reader.feed(bytes);
-        // Nobody may be reading any more, which is no reason to stop.
+        // The reader of our output may be gone, which is no reason to stop.
         let _ = stdout().write_all(bytes).and_then(|()| stdout().flush());
     })?;
     Ok((!status.success()).then(|| format!("`cargo test` of the {} ended with {status}", pass.what)))

@@ -1,5 +1,5 @@
-//! Conformance cases that an engine leaves out, because it does not declare the guarantee. They tell in a file:
-//! libtest hides what passing tests print.
+//! Reads which conformance cases an engine leaves out, because it does not declare the guarantee. The cases write this to
+//! a file: libtest hides the output of passing tests.
 
 use std::{fs, path::PathBuf};
 
@@ -27,7 +27,7 @@ impl SkipsFile {
 
 impl Drop for SkipsFile {
     fn drop(&mut self) {
-        // At worst a small file stays in the cache folder.
+        // If this fails, a small file stays in the cache folder.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -35,11 +35,11 @@ impl Drop for SkipsFile {
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct Skip {
     pub(crate) engine: String,
-    /// Its name and the reason.
+    /// The name of the case and the reason.
     pub(crate) case: String,
 }
 
-/// Lines of `SKIPPED <engine> <case>: <reason>`.
+/// Returns the skips from lines like `SKIPPED <engine> <case>: <reason>`.
 fn parse(text: &str) -> Vec<Skip> {
     let skip = |line: &str| {
         let (engine, case) = line.strip_prefix("SKIPPED ")?.split_once(' ')?;
@@ -47,7 +47,7 @@ fn parse(text: &str) -> Vec<Skip> {
     };
     let mut skips: Vec<_> = text.lines().filter_map(skip).collect();
     skips.sort();
-    // A case that ran in two passes was left out twice, which says nothing more.
+    // A case that two passes left out counts once.
     skips.dedup();
     skips
 }

@@ -1,4 +1,4 @@
-//! Three servers that elect a leader among them.
+//! Runs three ZooKeeper servers that elect a leader among them.
 
 use std::path::PathBuf;
 
@@ -66,7 +66,7 @@ impl Store for Ensemble {
     }
 }
 
-/// Where each listens for the others: one port for what a leader sends, one for elections.
+/// Returns the lines that say where each server listens for the others: one port for messages of the leader, one for elections.
 fn peers(ports: [u16; 6]) -> String {
     let pairs = ports.chunks_exact(2).enumerate();
     let peer =
@@ -77,7 +77,7 @@ fn peers(ports: [u16; 6]) -> String {
 fn check(modes: &[String]) -> Result<()> {
     let count = |wanted: &str| modes.iter().filter(|mode| *mode == wanted).count();
     if count("leader") != 1 || count("follower") != 2 {
-        bail!("they are not a leader with two followers, but: {}", modes.join(", "));
+        bail!("the servers are not a leader with two followers, but: {}", modes.join(", "));
     }
     Ok(())
 }

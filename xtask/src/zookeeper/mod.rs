@@ -1,4 +1,4 @@
-//! Real ZooKeeper servers, on ports that were free when they started: one alone, and an ensemble of three.
+//! Runs real ZooKeeper servers, on ports that were free when they started: one alone, and an ensemble of three.
 
 mod ensemble;
 mod server;
@@ -21,7 +21,7 @@ pub(crate) fn stores(places: &Places) -> Stores {
     Stores::new(places, vec![Box::new(Single::new(places)), Box::new(Ensemble::new(places))])
 }
 
-/// For tests that start servers of their own, to break them: which program, and the folder with its class path.
+/// Returns variables for tests that start servers of their own, to break them: the Java program, and the folder of the jars.
 pub(crate) fn own_servers(places: &Places) -> Result<[(&'static str, String); 2]> {
     let _alone = FileLock::exclusive(&places.change_lock())?;
     let Software { java, jars } = software(places)?;
@@ -31,7 +31,7 @@ pub(crate) fn own_servers(places: &Places) -> Result<[(&'static str, String); 2]
     ])
 }
 
-/// Everything that is needed to start a server.
+/// The programs that are needed to start a server.
 #[derive(Debug)]
 struct Software {
     java: Java,

@@ -1,4 +1,4 @@
-//! One ZooKeeper server, alone or of an ensemble.
+//! Runs one ZooKeeper server, alone or of an ensemble.
 
 use std::{
     io::{Read, Write},
@@ -28,7 +28,7 @@ impl Server {
         &self.process
     }
 
-    /// With no data. `number` and `peers` are for an ensemble.
+    /// Starts the server without data. `number` and `peers` are for an ensemble.
     pub(super) fn start(&self, software: &Software, port: u16, number: usize, peers: &str) -> Result<()> {
         self.process.forget("data")?;
         self.process.write("data/myid", &number.to_string())?;
@@ -51,10 +51,10 @@ impl Server {
             .replace("{port}", &port.to_string())
     }
 
-    /// `standalone`, `leader` or `follower`. Fails while it serves nobody; to `ruok` it would say yes even then.
+    /// Returns `standalone`, `leader` or `follower`. Fails while the server serves no client; it answers `ruok` with yes even then.
     pub(super) fn mode(&self) -> Result<String> {
         let said = ask(self.process.port()?, "srvr")?;
-        mode(&said).with_context(|| format!("it says {}", said.trim()))
+        mode(&said).with_context(|| format!("ZooKeeper says: {}", said.trim()))
     }
 }
 

@@ -1,4 +1,4 @@
-//! One server alone.
+//! Runs one ZooKeeper server alone.
 
 use std::path::PathBuf;
 
@@ -51,7 +51,7 @@ impl Store for Single {
     fn check(&self) -> Result<()> {
         match self.server.mode()?.as_str() {
             "standalone" => Ok(()),
-            other => bail!("it is a {other}"),
+            other => bail!("the server is a {other}, not standalone"),
         }
     }
 
