@@ -51,7 +51,7 @@ pub(crate) struct Transfer {
 /// A message of a worker to its parent, one line each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Report {
-    /// Said just before the first write.
+    /// The beginning of a transfer, told just before the first write.
     Begins(Transfer),
     /// The transfer that the worker began last is done, and the worker held both locks until then.
     Done,

@@ -1,4 +1,4 @@
-//! Many processes move money between accounts. Only the locks keep the books right.
+//! An example in which many processes move money between accounts, and only the locks keep the books right.
 //!
 //! ```text
 //! cargo xtask up                                                        # a three-node Cassandra

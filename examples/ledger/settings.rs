@@ -36,7 +36,7 @@ pub(crate) struct Settings {
     /// Be a worker, with this number
     #[arg(long, hide = true)]
     pub(crate) worker: Option<i32>,
-    /// Tells the accounts of this run from those of other runs
+    /// The mark that tells the accounts of this run from those of other runs
     #[arg(long, hide = true, default_value_t = new_run())]
     pub(crate) run: String,
 }

@@ -46,7 +46,7 @@ pub(crate) struct Teller {
     number: i32,
     bank: Bank,
     ylock: Ylock,
-    /// None in the control arm.
+    /// The locks of the accounts; `None` in the control arm.
     locks: Option<Locks>,
     names: Vec<String>,
 }

@@ -52,7 +52,7 @@ struct Pictures {
     /// The Prometheus to ask
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9090")]
     prometheus: SocketAddr,
-    /// How far the pictures go back
+    /// Time that the pictures go back
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = humantime::parse_duration)]
     last: Duration,
     /// The group that the dashboard of one group shows

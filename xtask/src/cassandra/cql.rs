@@ -1,5 +1,5 @@
-//! Just enough of the native protocol (version 4) to ask nodes whether they are one cluster. The driver could ask this too,
-//! but would make `cargo xtask` wait for its compilation.
+//! Speaks just enough of the native protocol (version 4) to ask nodes whether they are one cluster. The driver could ask
+//! this too, but would make `cargo xtask` wait for its compilation.
 
 use std::{
     io::{Read, Write},

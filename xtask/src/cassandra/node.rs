@@ -140,7 +140,7 @@ impl Node {
         self.daemon().start(&mut command, &self.log())
     }
 
-    /// Fails if another process has the node's ports.
+    /// Checks that no other process has the node's ports.
     pub(crate) fn check_ports(&self) -> Result<()> {
         self.daemon().await_gone()?;
         let jmx = (Ipv4Addr::LOCALHOST, self.jmx_port());

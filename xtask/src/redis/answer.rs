@@ -1,5 +1,5 @@
-//! Just enough of Redis' protocol to form a cluster and to ask whether servers are ready. The driver could do this too,
-//! but would make `cargo xtask` wait for its compilation.
+//! Speaks just enough of Redis' protocol to form a cluster and to ask whether servers are ready. The driver could do this
+//! too, but would make `cargo xtask` wait for its compilation.
 
 use std::{
     io::{BufRead, BufReader, Write},

@@ -18,7 +18,7 @@ pub(crate) struct Row {
     pub(crate) passed: u32,
     pub(crate) failed: u32,
     pub(crate) ignored: u32,
-    /// Whether the binary printed its own sums. A binary that aborts or is killed does not.
+    /// Set when the binary has printed its own sums. A binary that aborts or is killed does not print them.
     pub(crate) finished: bool,
     pub(crate) names_of_failed: Vec<String>,
     pub(crate) names_of_ignored: Vec<String>,

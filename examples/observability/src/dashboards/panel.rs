@@ -24,7 +24,7 @@ pub struct Target {
     pub expression: String,
     /// The names of the series: `{{label}}`.
     pub legend: &'static str,
-    /// Whether the query returns nothing as long as all is well. In the check the workload loses a lock, waits in vain and makes a
+    /// Set for a query that returns nothing as long as all is well. In the check the workload loses a lock, waits in vain and makes a
     /// mistake, so that all of these queries return something.
     pub empty_when_healthy: bool,
 }

@@ -22,13 +22,13 @@ pub struct Settings {
     /// The address at which Prometheus may ask for the metrics
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9400")]
     pub listen: SocketAddr,
-    /// For how long to run; until Ctrl-C if not given
+    /// Time to run; until Ctrl-C if not given
     #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
     pub time: Option<Duration>,
-    /// How often a lock is lost
+    /// Time between two losses of a lock
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = humantime::parse_duration)]
     pub lose_every: Duration,
-    /// How many locks are lost on each store in all; without a limit if not given
+    /// Locks to lose on each store; without a limit if not given
     #[arg(long, value_name = "COUNT")]
     pub losses: Option<u32>,
 }
