@@ -55,7 +55,7 @@ impl Bank {
         Ok(Account { balance, moves: moves.unwrap_or_default(), owes, stamp })
     }
 
-    /// Writes the whole account. Of two writes the one with the larger stamp stays, in whatever order they arrive.
+    /// Writes the whole account. Of two writes Cassandra keeps the one with the larger stamp, in whatever order they arrive.
     pub(crate) async fn write(&self, name: &str, account: &Account, stamp: i64) -> Result<()> {
         let owes = account.owes.as_ref().map(|debt| (debt.worker, &debt.to, debt.amount, debt.count));
         let values = (stamp, account.balance, &account.moves, owes, &self.run, name);

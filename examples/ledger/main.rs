@@ -56,7 +56,7 @@ async fn main() -> ExitCode {
     })
 }
 
-/// The parent: opens the accounts, lets the workers work, looks at the result.
+/// Runs the parent: opens the accounts, lets the workers work, and checks the result.
 async fn run(settings: Settings) -> Result<ExitCode> {
     let teller = Teller::connect(&settings, 0).await?;
     teller.open_accounts().await?;

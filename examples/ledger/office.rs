@@ -29,7 +29,7 @@ pub(crate) struct Office {
     next_number: i32,
     progress: ProgressBar,
     pub(crate) books: Books,
-    /// The next worker that begins a transfer shall die.
+    /// Set when the next worker that begins a transfer shall be killed.
     wants_blood: bool,
     pub(crate) killed: usize,
     failed: usize,

@@ -1,4 +1,4 @@
-//! Moving money: what a worker does under two locks.
+//! Moves money: the work of a worker under two locks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

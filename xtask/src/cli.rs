@@ -40,13 +40,13 @@ pub(crate) enum Command {
         #[arg(last = true)]
         arguments: Vec<String>,
     },
-    /// Break the Cassandra algorithms and the keeper on a simulated store (`-- --help` for its options)
+    /// Try to break the Cassandra algorithms and the keeper on a simulated store (`-- --help` for its options)
     Simulate {
         /// Arguments for the simulation itself
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Show the metrics: servers, a workload on them and a Prometheus that watches it, until Ctrl-C
+    /// Show the metrics: run servers, a workload on them and a Prometheus that watches the workload, until Ctrl-C
     Observe(Observe),
     /// Check formatting, lints for every set of features, documentation, dependencies
     Check,

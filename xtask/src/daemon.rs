@@ -1,6 +1,6 @@
 //! Starts and stops servers: processes that outlive the command that started them, known by a pid file.
 //!
-//! A pid is believed only while that process has our mark in its command line: pids are used again, and a file
+//! A pid is believed only while its process has our mark in its command line: pids are used again, and a pid file
 //! may be older than the machine's last start.
 
 use std::{
@@ -133,7 +133,7 @@ fn await_arguments(child: &mut Child) -> Result<()> {
 pub(crate) fn stop_all(daemons: &[Daemon]) -> Result<()> {
     let alive: Vec<_> = daemons.iter().filter(|daemon| daemon.life() != Life::Dead).collect();
     for daemon in &alive {
-        // Errors mean that it ended by itself in the meantime; what counts is checked below.
+        // Errors mean that the process ended by itself in the meantime; its end is checked below.
         let _ = daemon.signal(Signal::TERM);
         // A paused process would not see the first signal.
         let _ = daemon.signal(Signal::CONT);

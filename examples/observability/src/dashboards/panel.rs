@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[allow(clippy::exhaustive_enums, reason = "an example")]
 pub enum Draw {
-    /// One number of now, or of the whole range.
+    /// One number: the present one, or one for the whole range.
     Stat,
     /// Lines over time.
     Lines,
@@ -45,7 +45,7 @@ pub struct Panel {
     pub width: u32,
     /// The queries.
     pub targets: Vec<Target>,
-    /// The alerts about the same thing.
+    /// The alerts about what the panel shows.
     pub alerts: Vec<&'static str>,
     /// The colours, each with the value from which on it is used; below the first value the colour is green.
     pub colours: Vec<(f64, &'static str)>,

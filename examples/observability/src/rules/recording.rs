@@ -22,7 +22,7 @@ pub fn recordings() -> Vec<Recording> {
         rate(ACQUISITION_RATE, "job, engine, group, outcome", &ACQUISITIONS),
         p99(WAIT_P99, group, &WAIT, "{granted=\"yes\"}"),
         p99(HOLD_P99, group, &HOLD, ""),
-        // Seconds held per second: how many writers there are on average.
+        // Seconds held per second: the number of writers on average.
         Recording {
             name: WRITERS,
             labels: group,

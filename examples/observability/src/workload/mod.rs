@@ -38,7 +38,7 @@ pub struct Settings {
 /// # Errors
 /// If the port is taken, or a store cannot be reached.
 pub async fn run(settings: &Settings, enough: impl Future<Output = ()>) -> Result<()> {
-    // Before the first lock: what is counted earlier is counted nowhere.
+    // Before the first lock: events before this call are not counted.
     let _metrics = ylock::metrics::prometheus::install(&settings.listen.to_string())?;
     let mut sites = Vec::new();
     for url in &settings.urls {

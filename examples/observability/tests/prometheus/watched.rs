@@ -62,7 +62,7 @@ fn everything_that_is_asked_has_an_answer_and_a_lost_lock_is_told() {
     });
     // For all engines together, and for each engine: an engine that works may hide one that does not.
     for chosen in [query::ALL].iter().chain(&engines) {
-        // The engine in memory asks no store. `cargo xtask test` brings others.
+        // The in-memory engine sends no request to a store. `cargo xtask test` starts the stores of other engines.
         let asks_store = *chosen != "memory" && engines.len() > 1;
         let mut open = questions(chosen);
         println!("{} questions, engine {chosen}", open.len());

@@ -79,7 +79,7 @@ pub(super) fn others() -> Vec<Case> {
                 "1x20 _x39 1x20",
             )],
             quiet: &["10m", "18m", "31m"],
-            // A series that just ends is believed for another five minutes.
+            // Prometheus believes a series that just ends for another five minutes.
             fires: &["21m", "29m"],
             labels: &[("job", "ylock")],
             summary: "no process of the job ylock reports metrics of its locks",
