@@ -1,7 +1,8 @@
--- Enters, or takes a place in the queue, or shows that it is still there. May be sent any number of times: what it has
--- already it keeps.
+-- Lets an acquisition in, or gives it a place in the queue, or notes that it is still waiting. May be sent any number of times: the
+-- acquisition keeps what it already has.
 --
--- In: id, mode, lease, patience (queue or try), fairness (fair or unfair), ticket (or -), how long it counts as alive, owner, channel, client.
+-- In: id, mode, lease, patience (queue or try), fairness (fair or unfair), ticket (or -), for how long a waiter counts as alive, owner,
+-- channel, client.
 -- Out: {'granted', token, contended} | {'queued', ticket, milliseconds until the first lease may end, last token} | {'busy'} | {'undone'}
 
 local id, mode, lease, patience, fairness = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
@@ -26,14 +27,15 @@ if not waits and not read_holder(id) then
     return finish({ 'busy' })
   else
     join(id, mode, lease, ticket, alive, who, '-')
-    -- Behind readers, or before those who came later and have not been let in.
+    -- It may enter at once: behind readers, or before waiters that came later and have not been let in.
     settle(id)
   end
 end
 local held = read_holder(id)
 if held then
-  -- Its client counts the lease from this question. It may be inside for longer: since the release that it joined with, or since a
-  -- question whose answer was lost. Without this the lease would end here before it does there, and the next one be let in beside it.
+  -- The client counts the lease from this question. The acquisition may have been inside for longer: since the release that it joined
+  -- with, or since a question whose answer was lost. Without this the lease would end on the server before it ends by the client's
+  -- count, and the next waiter be let in beside this holder.
   prolong(id, held, lease)
   return finish({ 'granted', held.token, is_contended(held.mode) })
 end

@@ -1,4 +1,4 @@
--- Shows everything as it is. Changes nothing.
+-- Returns the whole hash as it is. Changes nothing.
 --
 -- Out: {now, fields and values in turn}
 

@@ -1,4 +1,4 @@
--- What all operations share. One lock is one hash. Every time in it is the server's, in milliseconds since 1970.
+-- The part that all operations share. One lock is one hash. Every time in it is the server's, in milliseconds since 1970.
 --
 --   t            the last token
 --   h:<id>       a holder: mode, expires, lease, token, since, whether it was revoked
@@ -6,34 +6,35 @@
 --   hn           how many holders there are
 --   m, l         no holder's lease ends before m; none is longer than l
 --   a:<id>       a waiter: mode, until when it counts as alive, lease, since, ticket, number, the holder it stands behind (or -)
---   q:<id>       who comes after this waiter, or -: one on each level of the queue that it is part of
---   f            who comes first: one on each level
---   j            the last number
---   k, kw        how many wait; how many of them to write
+--   q:<id>       the next waiter after this one, or -, on each level of the queue that this waiter is part of
+--   f            the first waiter on each level
+--   j            the last number that a waiter got
+--   k, kw        how many waiters there are; how many of them wait to write
 --   o:<id>       owner, channel and client of a holder or waiter; the client's name may have blanks in it
---   b:<id>       who stands behind this holder, waiting, of the same client
---   x:<id>       an acquisition that is undone until then: what comes of it later changes nothing
---   y:<i>        these, for xf <= i < xn, in the order in which they were written; without any there is no xf and no xn
+--   b:<id>       the waiter of the same client that stands behind this holder
+--   x:<id>       until when this acquisition counts as undone: a request of it that arrives before then changes nothing
+--   y:<i>        the ids of these, for xf <= i < xn, in the order in which they were undone; without any there is no xf and no xn
 --   e            when the whole hash expires, at the earliest
 --
--- Invariants. Holders are one writer, or readers only. Each grant takes a token larger than every one before. Who waits has one
--- place. The queue is a skip list: on its lowest level are all who wait, in the order of their tickets and, where these are
--- the same, their numbers; on each higher level a part of those below, in the same order. So joining, leaving wherever one stands and
--- finding the first cost the logarithm of how many wait, and nothing stays of those who have left.
+-- Invariants. Holders are one writer, or readers only. Each grant takes a token larger than all before. A waiter has one place. The
+-- queue is a skip list: its lowest level has all waiters, in the order of their tickets and, where these are equal, of their numbers;
+-- each higher level has a part of the level below, in the same order. So joining, leaving from any place and finding the first waiter
+-- cost the logarithm of the number of waiters, and nothing stays of a waiter that has left.
 
 local key = KEYS[1]
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
--- Whether somebody's time lies further ahead than anybody writes it: then the clock was set back. See `follow_clock`.
+-- True if a stored time lies further ahead than any script writes it: then the server's clock was set back. See `follow_clock`.
 local was_set_back = false
 
--- The hash outlives everybody in it by this, so that the last token is remembered and nothing stays for ever.
+-- The hash outlives every holder and waiter in it by this, so that the last token is remembered and nothing stays for ever.
 local RETENTION = 60000
 
--- What was read so far, as it shall be; false for what is not there. All of it is written at the end: so a script that fails half-way,
--- because it found something that no script writes, has changed nothing and told nobody.
+-- `known` has the fields that were read so far, with the values that they shall have; false for a field that is not there. All changes
+-- are written at the end: so a script that fails half-way, because it found something that no script writes, has changed nothing and
+-- sent no message.
 local known, changed, messages = {}, {}, {}
 
 local function load(fields)
@@ -61,7 +62,7 @@ local function add(field, by)
   return sum
 end
 
--- Redis takes so many arguments at once, and some more.
+-- Redis takes this many arguments in one call, and some more.
 local MOST = 1000
 local function write_all(command, words)
   for first = 1, #words, MOST do
@@ -69,7 +70,8 @@ local function write_all(command, words)
   end
 end
 
--- Writes what has changed, then tells those who were let in. What a script answers goes through here.
+-- Writes what has changed, then tells the waiters that were let in. A script that has set or deleted fields returns its answer through
+-- here.
 local function finish(answer)
   local values, gone = {}, {}
   for field in pairs(changed) do
@@ -83,7 +85,7 @@ local function finish(answer)
   write_all('HSET', values)
   write_all('HDEL', gone)
   if changed['e'] then redis.call('PEXPIREAT', key, known['e']) end
-  -- What is written stays written, whether it can be told or not: who is not told asks.
+  -- What is written stays written, whether or not the message can be sent: a waiter that gets no message asks.
   for _, message in ipairs(messages) do redis.pcall(unpack(message)) end
   return answer
 end
@@ -94,17 +96,17 @@ local function words(text)
   return found
 end
 
--- What `o:<id>` says.
+-- Returns the value of `o:<id>`.
 local function who_is(owner, channel, client) return owner .. ' ' .. channel .. ' ' .. client end
 
 local function outlive(lease)
   if num('e') < now + lease + RETENTION / 2 then set('e', whole(now + lease + RETENTION)) end
 end
 
--- What was undone and has come too late changes nothing.
+-- Returns whether an acquisition counts as undone: a request of it that comes too late changes nothing.
 local function is_undone(id) return num('x:' .. id) > now end
 
--- Forgets what was undone long ago.
+-- Forgets the acquisitions that were undone long ago.
 local function forget_undone()
   local first, next = num('xf'), num('xn')
   local before = first

@@ -1,4 +1,5 @@
-//! The texts of the scripts, as the server gets them: what is quick when nobody else is there, what all share, and the operation.
+//! The texts of the scripts, as the server gets them: the quick way for a lock without contention, the part that all share, and the
+//! operation.
 //!
 //! Not covered by semver.
 
@@ -19,13 +20,13 @@ macro_rules! text {
     };
 }
 
-/// See the file.
+/// The script of `acquire.lua`.
 pub const ACQUIRE: &str = text!("acquire", "alone/acquire.lua");
-/// See the file.
+/// The script of `release.lua`.
 pub const RELEASE: &str = text!("release", "alone/release.lua");
-/// See the file.
+/// The script of `renew.lua`.
 pub const RENEW: &str = text!("renew");
-/// See the file.
+/// The script of `inspect.lua`.
 pub const INSPECT: &str = text!("inspect");
-/// See the file.
+/// The script of `revoke.lua`.
 pub const REVOKE: &str = text!("revoke");

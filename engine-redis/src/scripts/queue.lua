@@ -1,4 +1,4 @@
--- Those who wait.
+-- The waiters and their queue.
 
 local function read_waiter(id)
   local text = get('a:' .. id)
@@ -6,7 +6,7 @@ local function read_waiter(id)
   local word = words(text)
   local lease = tonumber(word[3])
   local alive = tonumber(word[2])
-  -- One that stands behind a holder is alive for as long as that one, whatever its own lease.
+  -- A waiter that stands behind a holder is alive for as long as that holder, whatever its own lease.
   if word[7] == '-' and alive > now + lease then
     was_set_back, alive = true, now + lease
   end
@@ -20,18 +20,18 @@ local function write_waiter(id, waits)
   set('a:' .. id, table.concat(words, ' '))
 end
 
--- Levels of the queue: each has about a quarter of those of the level below.
+-- Levels of the queue: each has about a quarter of the waiters of the level below.
 local LEVELS, SHARE = 12, 4
 
--- On how many levels a waiter is. Its identity decides, which is random. By numbers it could be that all of the higher levels leave and
--- the others stay: of clients that come in turn, every fourth may be one that gives up.
+-- Returns on how many levels a waiter is. Its identity decides, because it is random. If the number decided, it could be that all
+-- waiters of the higher levels leave and the others stay: of clients that come in turn, every fourth may be one that gives up.
 local function height(id)
   local levels = 1
   while levels < LEVELS and (string.byte(id, levels) or 1) % SHARE == 0 do levels = levels + 1 end
   return levels
 end
 
--- Those who come after a waiter, or first if `id` is empty: one on each level.
+-- Returns the waiters that come next after a waiter, or first if `id` is empty: one on each level.
 local function links(id) return words(get(id == '' and 'f' or 'q:' .. id) or '') end
 
 local function link(id, level, after)
@@ -45,7 +45,7 @@ local function after(id, level)
   return found ~= '-' and found or nil
 end
 
--- Counts the steps along the queue: what no script has written could lead round and round, and keep the server from everything else.
+-- Counts the steps along the queue: links that no script has written could lead round and round, and keep the server from all else.
 local function walk()
   local left = num('k')
   return function()
@@ -59,12 +59,12 @@ local function ticket_of(id)
   return tonumber(ticket), tonumber(number)
 end
 
--- On each level who comes before a waiter with this ticket and number, or would; nobody is an empty id.
+-- Returns for each level the waiter that comes, or would come, just before one with this ticket and number; an empty id if there is none.
 local function before(ticket, number)
   local found, at, all, later, step = {}, '', links(''), '-', walk()
   for level = LEVELS, 1, -1 do
     local candidate = all[level] or '-'
-    -- One that was too late on a higher level is so on this one.
+    -- A waiter that was too late on a higher level is too late on this one.
     while candidate ~= '-' and candidate ~= later do
       local its_ticket, its_number = ticket_of(candidate)
       if its_ticket > ticket or (its_ticket == ticket and its_number >= number) then
@@ -109,9 +109,9 @@ local function forget_waiter(id, waits)
   del('o:' .. id)
 end
 
--- After the clock was set back: nobody may be alive for longer, and nobody's ticket be larger, than it could be if it had been
--- written now. Otherwise the dead would keep their places until the clock shows that time again, and whoever comes meanwhile
--- would go before those who wait. `reap` does the same for holders. Numbers keep the order of those whose tickets become the same.
+-- After the clock was set back: no waiter may count as alive for longer, and no ticket be larger, than if it had been written now.
+-- Otherwise dead waiters would keep their places until the clock shows that time again, and waiters that come meanwhile would go before
+-- those that were there already. `reap` does the same for holders. Numbers keep the order of waiters whose tickets become equal.
 local function follow_clock()
   if not was_set_back then return end
   was_set_back = false
@@ -128,8 +128,8 @@ local function follow_clock()
   if number > 0 then set('j', whole(number)) end
 end
 
--- On each level who is last. Those at the end who are dead are forgotten by whoever joins: they are passed over only when their turn
--- comes, and would stay for as long as one before them waits.
+-- Returns the last waiter on each level. A joining waiter forgets dead waiters at the end: these are passed over only when their turn
+-- comes, and would stay for as long as a waiter before them waits.
 local function last_alive()
   while true do
     local found = before(math.huge, 0)
@@ -140,9 +140,9 @@ local function last_alive()
   end
 end
 
--- Takes a place behind all tickets that are not larger.
+-- Gives an acquisition a place in the queue, behind all tickets that are not larger than its own.
 local function join(id, mode, lease, ticket, alive, who, behind)
-  -- A guess of the server's time may be wrong, but not ahead of it.
+  -- A client's guess of the server's time may be wrong, but must not be ahead of it.
   ticket = math.min(ticket, micros)
   local found = last_alive()
   local last = found[1] ~= '' and ticket_of(found[1]) or 0

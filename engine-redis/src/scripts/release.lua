@@ -1,14 +1,14 @@
--- Gives back a grant, leaves the queue, or undoes an acquisition of which a request may still be on its way. Whoever may enter then
--- is told.
+-- Gives back a grant, leaves the queue, or undoes an acquisition of which a request may still be on its way. Waiters that may enter
+-- then are let in and told.
 --
--- In: id, for how long such a request may be on its way (or 0); and of one that joins the queue at the same time, if any: id,
--- mode, lease, ticket (or -), how long it counts as alive, owner, channel, client.
--- Out: 1 if it was there, 0 if not
+-- In: id, for how long such a request may be on its way (or 0); and of an acquisition that joins the queue at the same time, if any: id,
+-- mode, lease, ticket (or -), for how long it counts as alive, owner, channel, client.
+-- Out: 1 if there was a grant that is not over, or a place; 0 if not
 
 local id, late, next = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 load({ 'h:' .. id, 'a:' .. id, 'o:' .. id, 'b:' .. id, 'w', 'hn', 'm', 'l', 'f', 'j', 'k', 'kw', 't', 'e', 'x:' .. (next or '') })
 if next and get('b:' .. id) == next then
-  -- It stands on its own from now on.
+  -- `next` stands on its own from now on.
   local waits = read_waiter(next)
   if waits then
     waits.behind = '-'
@@ -17,7 +17,7 @@ if next and get('b:' .. id) == next then
 end
 local was_there = leave(id)
 if late > 0 then undo(id, late) end
--- A copy of this may arrive after `next` was given back, or gave up.
+-- A copy of this request may arrive after `next` was given back, or gave up.
 if next and not is_undone(next) and not read_holder(next) then
   local waits = read_waiter(next)
   if waits then

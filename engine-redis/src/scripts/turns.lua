@@ -1,4 +1,4 @@
--- Those who hold, and whose turn it is.
+-- The holders, and the turns of the waiters.
 
 local function read_holder(id)
   local text = get('h:' .. id)
@@ -15,7 +15,7 @@ local function write_holder(id, held)
   set('h:' .. id, table.concat(words, ' '))
 end
 
--- Who stands behind a holder leaves with it, unless it asks by itself by now.
+-- The waiter that stands behind a holder leaves with that holder, unless by now it asks by itself.
 local function remove_stander(id)
   local behind = get('b:' .. id)
   if not behind then return end
@@ -36,7 +36,7 @@ local function remove_holder(id)
   end
 end
 
--- Its lease counts from now.
+-- Makes a holder's lease count from now.
 local function prolong(id, held, lease)
   held.expires, held.lease = now + lease, lease
   write_holder(id, held)
@@ -49,7 +49,7 @@ local function is_free(mode)
   return num('hn') == 0
 end
 
--- Ends the leases that are over. Readers are looked through only when the first of them may be.
+-- Ends the leases that are over. Looks through the holders only when the first of their leases may be over.
 local function reap()
   local first = num('m')
   if num('hn') == 0 then return end
@@ -72,7 +72,7 @@ local function reap()
   if earliest then set('m', whole(earliest)) end
 end
 
--- Whether somebody waits who conflicts with this mode, `own` aside.
+-- Returns 1 if a waiter other than `own` conflicts with this mode, otherwise 0.
 local function is_contended(mode, own)
   local rivals = mode == 'w' and num('k') or num('kw')
   local waits = own and read_waiter(own)
@@ -80,7 +80,8 @@ local function is_contended(mode, own)
   return rivals > 0 and 1 or 0
 end
 
--- The token is the server's time where that is larger than the last one: so it goes on growing also after a loss of all data.
+-- Makes an acquisition a holder. Its token is the server's time where that is larger than the last token: so tokens go on growing also
+-- after a loss of all data.
 local function enter(id, mode, lease)
   local token = whole(math.max(num('t') + 1, micros))
   local expires = now + lease
@@ -94,7 +95,8 @@ local function enter(id, mode, lease)
   return token
 end
 
--- Whether a waiter that may enter can be told so. One that asks by itself waits for its next question.
+-- Prepares the message to a waiter that may enter. Returns 'told'; or 'deaf' if the message would not be heard; or 'asks' for a waiter
+-- that asks by itself: its turn lasts until its next question.
 local function tell(id, mode, token)
   local channel = words(get('o:' .. id))[2]
   if channel == '-' then return 'asks' end
@@ -107,8 +109,8 @@ local function tell(id, mode, token)
   return 'told'
 end
 
--- Lets in whoever may: the first in the queue, and readers behind a reader. `own` is asking, and needs no message.
--- One that nobody would hear keeps its place, and the next one goes first: it died, or lost its connection.
+-- Lets in every waiter that may enter: the first in the queue, and readers behind a reader. `own` is asking, and needs no message.
+-- A waiter whose client would not hear the message keeps its place, and the next one goes first: the client died, or lost its connection.
 local function settle(own)
   reap()
   local id, step = after('', 1), walk()
@@ -134,7 +136,7 @@ local function settle(own)
   follow_clock()
 end
 
--- Undoes what an acquisition has in the store. Answers whether there was a grant that is not over, or a place.
+-- Removes what an acquisition has in the store. Returns whether there was a grant that is not over, or a place.
 local function leave(id)
   local held, waits = read_holder(id), read_waiter(id)
   if held then remove_holder(id) end

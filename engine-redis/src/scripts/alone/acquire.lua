@@ -1,4 +1,5 @@
--- Nobody is there, and nothing is remembered as undone: most acquisitions. What stands behind this does the same, and more slowly.
+-- The quick way, for most acquisitions: there is no holder and no waiter, and nothing is remembered as undone. The text that follows
+-- this one does the same, and more slowly.
 
 do
   local key, id, mode, lease = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])

@@ -1,4 +1,5 @@
--- Nobody waits, and nobody else is inside: most releases. What stands behind this does the same, and more slowly.
+-- The quick way, for most releases: there is no waiter, and no other holder. The text that follows this one does the same, and more
+-- slowly.
 
 do
   local key, id = KEYS[1], ARGV[1]
