@@ -1,4 +1,4 @@
-//! The engine: one script per operation, and what this client knows beside what the server has.
+//! The engine: one script per operation, and what this client knows in addition to what the server has.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -20,17 +20,17 @@ use crate::records::Records;
 use crate::waiting::{Way, alive, mode_word};
 use crate::{NAME, inspect, place};
 
-/// For how long a request that nobody answered may still be on its way: longer than any connection holds it back.
+/// The time for which a request without an answer may still be on its way: longer than any connection holds it back.
 const LATE: Duration = Duration::from_secs(60);
-/// How old the guess of the server's clock may be.
+/// The age at which the guess of the server's clock is made anew.
 const CLOCK_AGE: Duration = Duration::from_secs(10);
 
-/// How often the server is asked for its time at once: so often, or more often until a trip was short.
+/// The number of times that the server is asked for its time in a row: this many, or up to [`MOST_TRIPS`] until a trip was short.
 const TRIPS: u32 = 3;
 const MOST_TRIPS: u32 = 8;
 const SHORT_TRIP: Duration = Duration::from_micros(500);
 
-/// Locks on Redis: one hash each.
+/// The engine for locks on Redis: each lock is one hash.
 #[derive(Debug)]
 pub struct RedisEngine {
     client: Arc<Client>,
@@ -38,26 +38,26 @@ pub struct RedisEngine {
     guarantees: Guarantees,
 }
 
-/// What this client knows.
+/// The state of one client of the engine.
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) store: Arc<Store>,
     pub(crate) environment: Arc<dyn Environment>,
     pub(crate) waiting: Waiting,
     pub(crate) min_replicas: u32,
-    /// Whether tokens grow from holder to holder also when another server takes over; otherwise there are none.
+    /// True if tokens grow from holder to holder, also when another server takes over; otherwise there are no tokens.
     pub(crate) fencing: bool,
     pub(crate) records: Arc<Records>,
-    /// What the names of all locks begin with.
+    /// The beginning of the names of all locks.
     prefix: String,
     inbox: Arc<Inbox>,
     clock: ServerClock,
 }
 
-/// The server's clock as it was when it was last asked: for places in the queue that must be known at once.
+/// The server's clock, as guessed when the server was last asked: for places in the queue that must be known at once.
 #[derive(Debug, Default)]
 struct ServerClock {
-    /// Server's time less own time, in microseconds.
+    /// The server's time less the client's, in microseconds.
     ahead: AtomicI64,
     asked: AtomicU64,
 }
@@ -67,14 +67,14 @@ impl RedisEngine {
     ///
     /// # Errors
     /// [`Config`](ylock_core::ErrorKind::Config) for bad options, a refused login or a server that is too old or of the wrong kind;
-    /// [`Unavailable`](ylock_core::ErrorKind::Unavailable) if nobody answers.
+    /// [`Unavailable`](ylock_core::ErrorKind::Unavailable) if no server answers.
     pub async fn connect(options: &RedisOptions) -> Result<Self> {
         options.check()?;
         let environment = SystemEnvironment::shared();
         let store = Arc::new(Store::open(options, &environment).await?);
         let guarantees = guarantees(options.topology());
         let in_a_cluster = *options.topology() == Topology::Cluster;
-        // Short: with the owner beside it, it must fit into what Redis keeps in the compact form of a hash, 64 bytes.
+        // Short: with the owner beside it, it must fit into 64 bytes, the longest value that Redis keeps in the compact form of a hash.
         let name = format!("{:016x}", environment.random());
         let client = Arc::new_cyclic(|client: &Weak<Client>| {
             let client = Weak::clone(client);
@@ -95,7 +95,7 @@ impl RedisEngine {
                 clock: ServerClock::default(),
             }
         });
-        // In a cluster there is a channel for each part of the locks, and it is known only later which are needed.
+        // In a cluster there is a channel for each part of the locks, and which of these are needed is known only later.
         if options.waiting() == Waiting::Told && !in_a_cluster {
             client.inbox.subscribe("").await?;
         }
@@ -103,7 +103,7 @@ impl RedisEngine {
         Ok(Self { client, request_timeout: options.request_timeout(), guarantees })
     }
 
-    /// How many scripts this client has called, those of connecting included.
+    /// Returns how many scripts this client has called, those of connecting included.
     pub fn requests(&self) -> u64 {
         self.client.store.requests()
     }
@@ -114,43 +114,44 @@ impl Client {
         self.environment.now()
     }
 
-    /// A call of a script for a lock.
+    /// Creates a call of a script for a lock.
     pub(crate) fn call(&self, script: &'static scripts::Script, key: &Key) -> Call {
         Call::at(script, place::of(&self.prefix, key))
     }
 
-    /// What the server shall call: nothing for a client that asks by itself, and nothing as long as it would not be heard. Who cannot be told
-    /// is passed over, and that may be again and again; for who asks the server waits until the next question.
+    /// Returns the channel on which the server shall tell this client: `-`, none, if the client asks by itself, or as long as it would not
+    /// hear a message. A waiter with a channel that cannot be told is passed over, and that may be again and again; for a waiter without a
+    /// channel the server waits until its next question.
     pub(crate) fn channel(&self, place: &str) -> Cow<'_, str> {
         let hears = self.waiting == Waiting::Told && self.inbox.hears(place);
         if hears { self.inbox.channel(place) } else { "-".into() }
     }
 
-    /// Sees to it that messages about a lock are heard. Who waits is woken when they are, and asks: its turn may have come before.
+    /// Makes sure that messages about a lock are heard. Waiters are woken when they are, and ask: their turn may have come before.
     pub(crate) fn listen(&self, key: &Key) {
         self.inbox.listen(&place::of(&self.prefix, key));
     }
 
-    /// What the inbox tells.
+    /// Handles what the inbox has heard.
     fn hear(self: &Arc<Self>, heard: Heard) {
         let Heard::LetIn { id, told, place } = heard else { return self.records.wake_all() };
         if self.records.deliver(id, told) {
             return;
         }
-        // Nobody waits for it, and nobody has it: it was caused by a request that came late, or is being given back at this moment. Left
-        // alone, it would keep others out for a lease.
+        // No acquisition of this client waits for this grant or has it: the grant was caused by a request that came late, or is being given
+        // back at this moment. Left alone, it would keep other contenders out for a lease.
         let client = Arc::clone(self);
         self.environment.spawn(Box::pin(async move {
             if let Err(error) = client.undo(Call::at(&scripts::RELEASE, place), id, None).await {
                 tracing::debug!(
                     error = format!("{error:#}"),
-                    "a grant that nobody waits for could not be given back"
+                    "a grant that no caller waits for could not be given back; it ends with its lease"
                 );
             }
         }));
     }
 
-    /// Undoes what there is of an acquisition, for good.
+    /// Undoes all that there is of an acquisition, for good.
     pub(crate) async fn leave(&self, key: &Key, id: AcquisitionId) -> Result<()> {
         self.release(key, id, None).await.map(drop)
     }
@@ -165,12 +166,12 @@ impl Client {
         Ok(if was_there { Release::Released } else { Release::WasGone })
     }
 
-    /// Everything that gives back goes through here.
+    /// Undoes an acquisition, and lets `next` join the queue. Returns whether there was a grant or a place. All releases go through here.
     async fn undo(&self, release: Call, id: AcquisitionId, next: Option<&Request>) -> Result<bool> {
         let late = if self.records.end(id) { Duration::ZERO } else { LATE };
         let call = release.id(id).arg(late.as_millis());
         let Some(next) = next else { return self.store.call(call).await?.flag() };
-        // It lets the next one in: a copy of it may arrive after that one was undone.
+        // This request may let `next` in: a copy of it may arrive after `next` was undone.
         let mark = self.records.begin(next.id);
         let was_there = self.store.call(self.with_next(call, next)).await?.flag();
         mark.answered();
@@ -208,7 +209,8 @@ impl Client {
         read_renewal(&mut answer, sent)
     }
 
-    /// Compares the clocks. A trip that takes long makes the guess worse, so the shortest of a few counts; of more, while all take long.
+    /// Compares the server's clock with the client's. A long trip makes the guess worse, so the shortest of a few trips counts; of more, as
+    /// long as all are long.
     async fn ask_for_the_time(&self) -> Result<()> {
         let mut best: Option<(Duration, i64)> = None;
         for number in 0..MOST_TRIPS {
@@ -230,7 +232,7 @@ impl Client {
         Ok(())
     }
 
-    /// Keeps the guess of the server's clock fresh, without anybody waiting for it.
+    /// Keeps the guess of the server's clock fresh, in a task that no caller waits for.
     fn keep_the_time(self: &Arc<Self>) {
         let asked = Moment::from_nanos(self.clock.asked.load(Ordering::Relaxed));
         if self.now().since(asked) < CLOCK_AGE {
@@ -279,7 +281,7 @@ impl Engine for RedisEngine {
         Way::new(&self.client, request, self.request_timeout).go().await
     }
 
-    /// One request each, all on their way at once over one connection.
+    /// Renews each grant with a request of its own; all are on their way at once over one connection.
     async fn renew(&self, holdings: &[Holding]) -> Vec<Result<Renewal>> {
         join_all(holdings.iter().map(|holding| self.client.renew(holding))).await
     }
@@ -311,7 +313,7 @@ impl Drop for RedisEngine {
     }
 }
 
-/// A server that takes over may not have the last writes, and not the same time: then tokens can fall.
+/// Returns the guarantees of a topology. A server that takes over may lack the last writes, and its clock may differ: then tokens can fall.
 fn guarantees(topology: &Topology) -> Guarantees {
     let is_alone = *topology == Topology::Single;
     Guarantees::ALL.with_durable(false).with_fencing(is_alone).with_exclusive_after_failover(is_alone)

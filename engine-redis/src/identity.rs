@@ -1,14 +1,14 @@
-//! Acquisitions and owners, as the server keeps them: as short as text can be, because each lock has several.
+//! Identities of acquisitions and owners as the server keeps them: in text that is as short as possible, because each lock has several.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// Without spaces, and never a single dash: the scripts have a meaning for that.
+/// Returns an identity as text, without spaces and never a single dash: both have a meaning in the scripts.
 pub(crate) fn text(identity: u128) -> String {
     URL_SAFE_NO_PAD.encode(identity.to_be_bytes())
 }
 
-/// Reads what [`text`] wrote.
+/// Reads an identity that [`text`] wrote.
 pub(crate) fn read(text: &str) -> Option<u128> {
     let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
     Some(u128::from_be_bytes(bytes.try_into().ok()?))

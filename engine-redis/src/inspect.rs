@@ -1,4 +1,4 @@
-//! Who holds and who waits, from what the hash shows.
+//! Reads the holders and the queue of a lock from its hash.
 
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -9,15 +9,15 @@ use ylock_core::{ClientName, Error, ErrorKind, Mode, Owner, Result, StoreToken};
 use crate::driver::Answer;
 use crate::identity;
 
-/// The whole hash.
+/// The whole hash of a lock.
 struct Hash {
     now: i64,
-    /// Whether tokens are shown.
+    /// True if tokens are shown.
     fencing: bool,
     fields: HashMap<String, String>,
 }
 
-/// Reads what the script `inspect` answered.
+/// Reads the answer of the script `inspect`.
 pub(crate) fn read(mut answer: Answer, fencing: bool) -> Result<Inspection> {
     let now = answer.number()?;
     let list = answer.list()?;
@@ -59,16 +59,16 @@ impl Hash {
         Ok(queue)
     }
 
-    /// Who comes first, or after a waiter: on the lowest level, where all are.
+    /// Returns the first waiter, or the one after a waiter: on the lowest level, which has all of them.
     fn after(&self, field: &str) -> Option<&str> {
         let links = self.fields.get(field)?;
         links.split(' ').next().filter(|id| *id != "-")
     }
 
-    /// What a holder and a waiter show.
+    /// Reads what a holder and a waiter have in common.
     fn shown(&self, id: &str, mode: &str, since: &str) -> Result<Waiter> {
         let text = self.text(&format!("o:{id}"))?;
-        // The name is the rest: it may have blanks in it.
+        // The client's name is the rest: it may have blanks in it.
         let [owner, _, client] = array(text, text.splitn(3, ' '))?;
         let owner = identity::read(owner).ok_or_else(|| odd(owner))?;
         let (owner, client) = (Owner::from_bytes(owner.to_be_bytes()), ClientName::stored(client));
@@ -113,6 +113,6 @@ fn time(millis: i64) -> SystemTime {
 }
 
 fn odd(what: &str) -> Error {
-    let message = format!("{what:?} is stored for the lock, which is not what this version writes");
+    let message = format!("{what:?} of the stored lock is missing, or is not what this version writes");
     Error::new(ErrorKind::Unexpected, message)
 }

@@ -19,5 +19,5 @@ mod waiting;
 pub use engine::RedisEngine;
 pub use options::RedisOptions;
 
-/// The engine's name: in errors, as URL scheme and as metric label.
+/// The engine's name in errors, as URL scheme and as metric label.
 pub(crate) const NAME: &str = "redis";

@@ -1,24 +1,24 @@
-//! What a lock is called on the server.
+//! The names of locks on the server.
 
 use ylock_core::Key;
 
-/// How many parts the locks are divided into. Fixed: clients that divide otherwise would not exclude each other.
+/// The number of parts that the locks are divided into. Fixed: clients with different numbers would not exclude each other.
 const PARTS: u32 = 256;
 
-/// The key of a lock's hash. The lengths keep any two locks apart, whatever letters their names have; the part in braces decides
-/// where in a cluster it is. There are none in a prefix.
+/// Returns the key of a lock's hash. The length of the group keeps any two locks apart, whatever letters their names have; the part in
+/// braces decides where in a cluster the lock is. A prefix has no braces.
 pub(crate) fn of(prefix: &str, key: &Key) -> String {
     let (group, name) = (key.group(), key.name());
     format!("{prefix}:{{{}}}:{}:{group}:{name}", part(key), group.len())
 }
 
-/// The part that the key of a hash says.
+/// Returns the part that the key of a hash names.
 pub(crate) fn part_of(place: &str) -> Option<&str> {
     let (_, rest) = place.split_once('{')?;
     Some(rest.split_once('}')?.0)
 }
 
-/// FNV-1a over group and name, kept apart by a byte that is in no UTF-8.
+/// Returns the part of a lock, by FNV-1a over group and name, which are kept apart by a byte that is in no UTF-8.
 fn part(key: &Key) -> u32 {
     let bytes = key.group().bytes().chain([0xff]).chain(key.name().bytes());
     let hash = bytes.fold(0x811c_9dc5u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));

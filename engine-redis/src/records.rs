@@ -1,9 +1,9 @@
-//! What this client knows of its acquisitions: one record for each, and nothing anywhere else.
+//! Records of this client's acquisitions: one for each, and nothing about them anywhere else.
 //!
-//! A record says whether everything was answered that could let its acquisition in. Otherwise a copy of it may still be on its way, and
-//! whoever undoes the acquisition must have the server remember that. So the record begins before the first such request is sent, and
-//! ends when the acquisition begins to be given back. From then on nothing is known, and what is not known counts as not answered:
-//! neither an acquisition that failed nor a release that was given up leaves anything here.
+//! A record says whether every request was answered that could let its acquisition in. If not, a copy of such a request may still be on
+//! its way, and the release that undoes the acquisition must make the server remember that it is undone. So the record begins before the
+//! first such request is sent, and ends when the acquisition begins to be given back. From then on nothing is known of the acquisition,
+//! and what is not known counts as not answered: neither an acquisition that failed nor a release that was given up leaves anything here.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,15 +13,15 @@ use tokio::sync::Notify;
 use ylock_core::StoreToken;
 use ylock_core::engine::AcquisitionId;
 
-/// See the [module](self).
+/// The records of one client; see the [module](self).
 #[derive(Default)]
 pub(crate) struct Records(Mutex<HashMap<AcquisitionId, Record>>);
 
 #[derive(Default)]
 struct Record {
-    /// Requests that could let it in: sent, and neither answered nor given up.
+    /// The number of requests that could let the acquisition in: sent, and neither answered nor given up.
     on_their_way: u32,
-    /// One was given up. It may still arrive, whatever others were answered since.
+    /// True once such a request was given up. It may still arrive, whatever other requests were answered since.
     doubtful: bool,
     waiter: Arc<Waiter>,
 }
@@ -33,14 +33,14 @@ pub(crate) struct Mark {
     is_answered: bool,
 }
 
-/// Somebody was let in.
+/// The server's notice that an acquisition was let in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Told {
     pub(crate) token: StoreToken,
     pub(crate) contended: bool,
 }
 
-/// Where messages to an acquisition arrive.
+/// The receiver of messages to an acquisition.
 #[derive(Default)]
 pub(crate) struct Waiter {
     told: Mutex<Option<Told>>,
@@ -48,28 +48,30 @@ pub(crate) struct Waiter {
 }
 
 impl Records {
-    /// A request is about to be sent.
+    /// Notes that a request is about to be sent that could let the acquisition in.
     pub(crate) fn begin(self: &Arc<Self>, id: AcquisitionId) -> Mark {
         self.lock().entry(id).or_default().on_their_way += 1;
         Mark { records: Arc::clone(self), id, is_answered: false }
     }
 
-    /// To be called before the server hears of the acquisition: the message may come before the answer.
+    /// Returns the receiver of messages to an acquisition. To be called before the server hears of the acquisition: a message may come
+    /// before the answer.
     pub(crate) fn waiter(&self, id: AcquisitionId) -> Arc<Waiter> {
         Arc::clone(&self.lock().entry(id).or_default().waiter)
     }
 
-    /// Whether all requests that could let it in were answered.
+    /// Returns whether all requests that could let the acquisition in were answered.
     pub(crate) fn is_clear(&self, id: AcquisitionId) -> bool {
         self.lock().get(&id).is_some_and(Record::is_clear)
     }
 
-    /// It is about to be given back, and not used any more. Answers whether all requests that could let it in were answered.
+    /// Ends the record of an acquisition that is about to be given back, and not used any more. Returns whether all requests that could let
+    /// it in were answered.
     pub(crate) fn end(&self, id: AcquisitionId) -> bool {
         self.lock().remove(&id).is_some_and(|record| record.is_clear())
     }
 
-    /// A message came. Answers whether it is about an acquisition of this client.
+    /// Delivers a message. Returns whether it is about an acquisition of this client.
     pub(crate) fn deliver(&self, id: AcquisitionId, told: Told) -> bool {
         let Some(waiter) = self.lock().get(&id).map(|record| Arc::clone(&record.waiter)) else {
             return false;
@@ -79,7 +81,7 @@ impl Records {
         true
     }
 
-    /// Messages may have been missed: all who wait ask.
+    /// Wakes all waiters, so that they ask: messages may have been missed.
     pub(crate) fn wake_all(&self) {
         self.lock().values().for_each(|record| record.waiter.wake.notify_one());
     }
@@ -111,7 +113,7 @@ impl Record {
 }
 
 impl Mark {
-    /// The answer has come.
+    /// Notes that the answer has come.
     pub(crate) fn answered(mut self) {
         self.is_answered = true;
     }

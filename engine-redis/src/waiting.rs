@@ -13,22 +13,23 @@ use crate::engine::Client;
 use crate::options::Waiting;
 use crate::records::{Told, Waiter};
 
-/// A waiter asks at least so often, and at least so often per lease. It keeps its place by that, and finds out what no message told.
+/// The longest pause between two questions of a waiter, and the least number of them per lease. By asking a waiter keeps its place, and
+/// finds out what no message told it.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 const QUESTIONS_PER_LEASE: u32 = 6;
 
-/// What the server said to a question.
+/// The server's answer to a question.
 enum Said {
     Granted(Told),
     Queued {
         ticket: i64,
-        /// When the first lease of those inside may end.
+        /// The time until the first lease of the holders may end.
         lease_ends_in: Duration,
-        /// The last token that anybody was given before this answer.
+        /// The last token that a holder was given before this answer.
         last_token: u64,
     },
     Busy,
-    /// It was released meanwhile.
+    /// The acquisition was released meanwhile.
     Undone,
 }
 
@@ -36,13 +37,13 @@ enum Said {
 pub(crate) struct Way<'a> {
     client: &'a Client,
     request: &'a Request,
-    /// Nothing for a client that polls.
+    /// `None` for a client that polls.
     waiter: Option<Arc<Waiter>>,
     ticket: Option<i64>,
-    /// The last token when it was last found waiting. A message about a grant with none above it is of an earlier grant, which
-    /// was over by then: it was long on its way, and nothing may be built on it.
+    /// The last token that was given out when this acquisition was last found waiting. A message with no larger token is about an earlier
+    /// grant, which was over by then: the message was long on its way, and nothing may be built on it.
     last_token: u64,
-    /// It was found waiting at least once.
+    /// True once the acquisition was found waiting.
     waited: bool,
     silence: Silence<'a>,
     pause: Duration,
@@ -59,8 +60,9 @@ impl<'a> Way<'a> {
         Self { client, request, waiter, ticket, last_token: 0, waited: false, silence, pause }
     }
 
-    /// A grant counts from just before the last question was sent. That it was answered by: then its lease was prolonged by it. Or that
-    /// the waiter was still found waiting by: then it was let in later, and is told.
+    /// Asks, waits and asks again until the acquisition is granted or ends. A grant counts from just before the last question was sent.
+    /// Either that question was answered with the grant: then it prolonged the lease. Or it still found the acquisition waiting: then the
+    /// acquisition was let in later, and told by a message.
     pub(crate) async fn go(mut self) -> Result<Option<Grant>> {
         loop {
             let sent = self.client.now();
@@ -82,7 +84,8 @@ impl<'a> Way<'a> {
                     None
                 }
             };
-            // This process may not have run for so long that the grant is worth nothing: then it asks, and is prolonged or waits again.
+            // If this process did not run for so long that the grant is no longer valid, it asks again: the lease is prolonged, or the
+            // acquisition waits again.
             let Some(told) = told.filter(|_| self.client.now() < valid_until(sent, self.request.lease))
             else {
                 continue;
@@ -96,7 +99,7 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// And whether so many replicas have what the question wrote.
+    /// Asks once. Returns the answer, and whether so many replicas have what the question wrote.
     async fn ask(&self, replicas: u32) -> Result<(Said, bool)> {
         let mark = self.client.records.begin(self.request.id);
         let (answer, reached) = self.client.store.call_replicated(self.question(), replicas).await?;
@@ -104,9 +107,10 @@ impl<'a> Way<'a> {
         Ok((read(answer)?, reached))
     }
 
-    /// Waits until enough replicas have its grant. Otherwise it is given back. By one more question, because the grant may have been written
-    /// on the connection of whoever released, and because that prolongs it also when it is revoked meanwhile: its next renewal tells.
-    /// Nothing if it is over by now.
+    /// Waits until enough replicas have the grant, and gives it back if they do not have it in time. Returns `None` if it is over by now.
+    ///
+    /// Asks one more question for that: the grant may have been written on the connection of the client that released, and a question also
+    /// prolongs a grant that was revoked meanwhile: its next renewal tells of that.
     async fn replicated(&self) -> Result<Option<Grant>> {
         let sent = self.client.now();
         let failed = match self.ask(self.client.min_replicas).await {
@@ -120,7 +124,8 @@ impl<'a> Way<'a> {
         Err(failed)
     }
 
-    /// The lock is not free, and it does not wait. An earlier question that got no answer may still let it in.
+    /// Ends an acquisition that does not wait for a lock that is not free. An earlier question without an answer may still let it in: then
+    /// it is released, so that the server remembers that it is undone.
     async fn turn_away(&self) -> Result<Option<Grant>> {
         if self.client.records.is_clear(self.request.id) {
             self.client.records.end(self.request.id);
@@ -152,7 +157,7 @@ impl<'a> Way<'a> {
         Grant::of(self.request, token, since, told.contended).after_waiting(self.waited)
     }
 
-    /// Until it is told, or it is time to ask again.
+    /// Waits until the acquisition is told that it was let in, or it is time to ask again.
     async fn wait(&mut self, lease_ends_in: Duration) -> Option<Told> {
         let longest = longest_pause(self.request);
         let environment = &*self.client.environment;
@@ -162,7 +167,7 @@ impl<'a> Way<'a> {
             self.pause = (self.pause * 2).min(most);
             return None;
         };
-        // Whoever is inside may be dead: then nobody tells anything, and the lock is free when the lease ends.
+        // A holder may be dead: then no message comes, and the lock is free when that holder's lease ends.
         let soon = lease_ends_in + Duration::from_millis(1);
         let pause = if lease_ends_in.is_zero() { longest } else { soon.min(longest) };
         tokio::select! {
@@ -173,7 +178,7 @@ impl<'a> Way<'a> {
     }
 }
 
-/// How long a waiter counts as alive after a question: no shorter than a pause that a busy machine may bring.
+/// Returns how long a waiter counts as alive after a question: not shorter than a pause that a busy machine may bring.
 pub(crate) fn alive(request: &Request) -> Duration {
     request.lease * 2 / 3
 }
@@ -187,7 +192,7 @@ fn read(mut answer: Answer) -> Result<Said> {
         "granted" => {
             let token = answer.number()?;
             let token = StoreToken::new(token)
-                .ok_or_else(|| Error::new(ErrorKind::Unexpected, format!("{token} is not a token")))?;
+                .ok_or_else(|| Error::new(ErrorKind::Unexpected, format!("{token} is not a valid token")))?;
             Ok(Said::Granted(Told { token, contended: answer.flag()? }))
         }
         "queued" => Ok(Said::Queued {
@@ -202,7 +207,7 @@ fn read(mut answer: Answer) -> Result<Said> {
 }
 
 fn undone() -> Error {
-    Error::new(ErrorKind::Indeterminate, "the acquisition was released while it was going on")
+    Error::new(ErrorKind::Indeterminate, "the acquisition was released while it was still under way")
 }
 
 fn not_replicated(replicas: u32) -> Error {

@@ -1,4 +1,4 @@
-//! How to get into any of the servers: everything but which one it is.
+//! The way into the servers: everything that a connection needs, but for the address.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use ylock_core::{Error, ErrorKind, Result};
 use super::errors::{self, unavailable};
 use crate::options::{Address, RedisOptions};
 
-/// See the [module](self).
+/// The access to a kind of servers; see the [module](self).
 pub(super) struct Access {
     login: Option<Login>,
     database: i64,
@@ -36,12 +36,12 @@ struct Encrypted {
 }
 
 impl Access {
-    /// For the servers that keep the locks.
+    /// Returns the access to the servers that keep the locks.
     pub(super) fn of(options: &RedisOptions, environment: &Arc<dyn Environment>) -> Result<Arc<Self>> {
         Self::new(options, environment, options.login().cloned(), options.database())
     }
 
-    /// For the Sentinels.
+    /// Returns the access to the Sentinels.
     pub(super) fn of_sentinels(
         options: &RedisOptions,
         environment: &Arc<dyn Environment>,
@@ -66,12 +66,12 @@ impl Access {
         }))
     }
 
-    /// A connection for requests.
+    /// Opens a connection for requests.
     pub(super) async fn connect(&self, address: &Address) -> Result<MultiplexedConnection> {
         self.open(address, ProtocolVersion::RESP2, self.config()).await
     }
 
-    /// A connection for messages, of which `hear` gets each.
+    /// Opens a connection for messages, and gives each of them to `hear`.
     pub(super) async fn listen(
         &self,
         address: &Address,
@@ -98,7 +98,8 @@ impl Access {
         }
     }
 
-    /// For a question to several servers, of which some may be gone: connecting to those would take long.
+    /// Waits for an answer for as long as a request may take: of several servers that are asked some may be gone, and connecting to those
+    /// would take long.
     pub(super) async fn in_time<T>(&self, answer: impl Future<Output = Result<T>>) -> Result<T> {
         tokio::select! {
             biased;
@@ -107,10 +108,10 @@ impl Access {
         }
     }
 
-    /// For a request: however much of its time has gone by.
+    /// Waits for the answer to a request until `end`, however much of its time has gone by.
     pub(super) async fn until<T>(&self, end: Moment, answer: impl Future<Output = Result<T>>) -> Result<T> {
         tokio::select! {
-            // An answer that is there is one, also after a pause of the process.
+            // An answer that is there counts, also after a pause of the process.
             biased;
             answer = answer => answer,
             () = self.environment.sleep(end.since(self.environment.now())) => {
@@ -134,7 +135,7 @@ impl Access {
     fn client(&self, address: &Address, protocol: ProtocolVersion) -> Result<Client> {
         let info = self.info(address, protocol)?;
         let Some(tls) = &self.tls else { return Client::open(info).map_err(errors::classify) };
-        // The driver takes the one that the program has chosen, and would panic if nobody has. An error says that somebody has.
+        // The driver takes the provider that the program has installed, and would panic without one. An error says that there is one.
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let certificates = redis::TlsCertificates { client_tls: None, root_cert: tls.authority.clone() };
         Client::build_with_tls(info, certificates).map_err(errors::classify)
@@ -146,7 +147,7 @@ impl Access {
             None => self.address(address).into_connection_info().map_err(errors::classify)?,
         };
         let login = self.login(info.redis_settings().clone().set_db(self.database).set_protocol(protocol));
-        // A request must not wait for the one before it to be acknowledged; and a server that vanished is found out.
+        // A request must not wait until the one before it is acknowledged; and a server that vanished must be noticed.
         let tcp = TcpSettings::default().set_nodelay(true).set_user_timeout(self.request_timeout * 2);
         Ok(info.set_redis_settings(login).set_tcp_settings(tcp))
     }
@@ -170,7 +171,7 @@ impl Access {
     }
 }
 
-/// For messages: of a socket of the operating system it is the path.
+/// Returns the address that errors name; of a socket of the operating system it is the path.
 #[cfg(feature = "redis-1")]
 pub(crate) fn address_of(server: &ConnectionInfo) -> Address {
     match server.addr() {

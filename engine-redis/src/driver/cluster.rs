@@ -1,7 +1,7 @@
 //! The servers of a cluster: each keeps a part of the locks.
 //!
-//! The driver has a client for clusters, which sends a request again by itself when its outcome is unknown. Nobody could tell then
-//! that a copy of it may still arrive, and do something after all was undone. So requests go to one server at a time here.
+//! The driver has a client for clusters, which sends a request again by itself when its outcome is unknown. The engine could not tell then
+//! that a copy of the request may still arrive, and do something after all was undone. So here a request goes to one server at a time.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,14 +19,14 @@ use super::server;
 use super::slots::{Slots, slot_of};
 use crate::options::Address;
 
-/// How often a request is sent on to another server. More would mean that the servers do not agree.
+/// The number of times that a request is sent on to another server. More would mean that the servers do not agree.
 const REDIRECTIONS: usize = 5;
 
-/// See the [module](self).
+/// The servers of a cluster; see the [module](self).
 #[derive(Debug)]
 pub(super) struct Cluster {
     access: Arc<Access>,
-    /// Those of the URL: where to begin, and to begin again.
+    /// The addresses of the URL: where to begin, and to begin again.
     seeds: Vec<Address>,
     servers: Mutex<HashMap<Address, Arc<Connection>>>,
     slots: Mutex<Slots>,
@@ -34,7 +34,7 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    /// Connects to the first that answers, and asks it for the others.
+    /// Connects to the first server that answers, and asks it for the others.
     pub(super) async fn open(access: Arc<Access>, seeds: &[Address]) -> Result<Arc<Self>> {
         let cluster = Arc::new(Self {
             access,
@@ -82,15 +82,15 @@ impl Cluster {
                 }
             }
         }
-        Err(unavailable("the servers of the cluster send the request on and on"))
+        Err(unavailable("the servers of the cluster do not agree on which of them keeps the lock"))
     }
 
-    /// The server that keeps a lock.
+    /// Returns the server that keeps a lock.
     pub(super) fn server_for(&self, place: &str) -> Result<Arc<Connection>> {
         self.server_of(slot_of(place))
     }
 
-    /// Any of them.
+    /// Returns any server of the cluster.
     pub(super) fn any(&self) -> Result<Arc<Connection>> {
         self.slots().any().map(|address| self.server(address)).ok_or_else(nobody)
     }
@@ -108,7 +108,8 @@ impl Cluster {
         Arc::clone(servers.entry(address.clone()).or_insert_with(made))
     }
 
-    /// A server did not answer, so another one may have taken over. Nobody waits for what comes of it.
+    /// Asks all servers again which of them keeps what, in a task that no caller waits for: a server did not answer, so another one may
+    /// have taken over.
     pub(super) fn look_again(self: &Arc<Self>) {
         if self.is_looking.swap(true, Ordering::AcqRel) {
             return;
@@ -124,7 +125,7 @@ impl Cluster {
         }));
     }
 
-    /// Asks all, and believes the one that knows of the latest failover: one that is cut off knows of none.
+    /// Asks all servers, and believes the one that knows of the latest failover: a server that is cut off knows of none.
     async fn ask_all(&self) -> Option<Slots> {
         let mut known: HashSet<Address> = self.seeds.iter().cloned().collect();
         known.extend(self.servers().keys().cloned());
@@ -139,7 +140,7 @@ impl Cluster {
         let (info, slots): (String, Value) = self.server(address).ask(&both).await?;
         let epoch = info.lines().find_map(|line| line.strip_prefix("cluster_current_epoch:")?.parse().ok());
         epoch.zip(Slots::read(&slots, address)).ok_or_else(|| {
-            let message = format!("the server at {address} answered oddly to CLUSTER INFO and CLUSTER SLOTS");
+            let message = format!("the server at {address} answered CLUSTER INFO or CLUSTER SLOTS oddly");
             Error::new(ErrorKind::Unexpected, message)
         })
     }
@@ -153,7 +154,7 @@ impl Cluster {
     }
 }
 
-/// A look that is under way. Dropped with its task, also where its runtime ends: then the next failure begins another one.
+/// A look at the servers that is under way. Dropped with its task, also where its runtime ends: then the next failure begins another one.
 struct Look(Arc<Cluster>);
 
 impl Drop for Look {

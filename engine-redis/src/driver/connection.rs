@@ -18,46 +18,46 @@ use super::sentinel::Sentinels;
 use super::server;
 use crate::options::Address;
 
-/// Where the server is.
+/// The way to the address of the server.
 #[derive(Debug)]
 pub(super) enum Whereabouts {
     Known(Address),
-    /// It changes, and they know.
+    /// The address changes, and the Sentinels know it.
     Asked(Arc<Sentinels>),
 }
 
-/// See the [module](self).
+/// The connection to one server; see the [module](self).
 pub(super) struct Connection {
     access: Arc<Access>,
     whereabouts: Whereabouts,
     live: Slot,
     /// The last attempt to connect, under way or failed.
     attempt: Mutex<Option<Attempt>>,
-    /// Only one makes a connection for messages to this server, or subscribes; the others wait for what comes of it.
+    /// Held by the one task that makes a connection for messages to this server, or subscribes; other tasks wait for the result.
     pub(super) subscribing: AsyncMutex<()>,
 }
 
-/// Less than this is no time.
+/// A time so short that it does not count.
 const TICK: Duration = Duration::from_millis(1);
-/// How often a request looks for a connection that another runtime took with it.
+/// The number of times that a request looks for a connection, because the runtime of one may have ended and taken it along.
 const ATTEMPTS: usize = 4;
 
-/// What became of a call.
+/// The outcome of a call.
 pub(super) enum Outcome {
-    /// And whether enough replicas have it.
+    /// The answer, and whether enough replicas have what the call wrote.
     Answered(Value, bool),
-    /// Another server keeps the lock. Nothing was done.
+    /// Another server keeps the lock; this one has done nothing.
     Elsewhere(Redirection),
 }
 
-/// How a call is sent, apart from what it says.
+/// The manner in which a call is sent, whatever it says.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Manner {
-    /// Until when it waits for an answer, connecting and asking other servers included.
+    /// The end of the wait for an answer, connecting and asking other servers included.
     pub(super) until: Moment,
-    /// How many replicas must have what it writes.
+    /// The number of replicas that must have what the call writes.
     pub(super) replicas: u32,
-    /// It was sent here by a server that is giving the lock away to this one.
+    /// True if the call was sent on to this server by one that is giving the lock away to it.
     pub(super) asking: bool,
 }
 
@@ -72,8 +72,8 @@ impl Connection {
         })
     }
 
-    /// Connects, and looks whether the server will do. On a connection of its own: one that is too old would refuse the scripts,
-    /// and say something else.
+    /// Connects, and checks whether locks can be kept on the server. On a connection of its own: a server that is too old would refuse the
+    /// scripts, with an error that says something else.
     pub(super) async fn check(&self, kind: server::Kind) -> Result<()> {
         let address = self.where_it_is().await?;
         let mut connection = self.access.connect(&address).await?;
@@ -91,11 +91,11 @@ impl Connection {
         let answer = async { Ok(self.send_script(&mut live.connection, call, manner).await) };
         let left = manner.until.since(sent);
         let answer = if left + TICK >= self.access.request_timeout {
-            // The driver ends it in time.
+            // The driver's own timeout ends the wait in time.
             answer.await
         } else {
             self.access.until(manner.until, answer).await.inspect_err(|_| {
-                // Not if most of the time went by before it was sent: then nothing is known of this connection.
+                // Not if most of the time went by before the call was sent: then nothing is known of this connection.
                 if left >= self.access.request_timeout / 2 {
                     empty(&self.live, &live.address);
                 }
@@ -117,7 +117,7 @@ impl Connection {
         manner: Manner,
     ) -> RedisResult<(Value, bool)> {
         match self.send(connection, call.by_hash(), manner).await {
-            // A restart, or somebody emptied the cache.
+            // The server was restarted, or an operator emptied its cache of scripts.
             Err(error) if errors::is_no_script(&error) => {
                 self.send(connection, &call.by_text(), manner).await
             }
@@ -141,8 +141,8 @@ impl Connection {
         }
         together.add_command(script.clone());
         if manner.replicas > 0 {
-            // On the connection that wrote, because Redis counts by connection; for half of the time of a request, so that the
-            // answer comes in time.
+            // On the connection that wrote, because Redis counts by connection; for half of the request timeout, so that the answer
+            // comes in time.
             let patience = self.access.request_timeout / 2;
             together.cmd("WAIT").arg(manner.replicas).arg(patience.as_millis() as u64);
         }
@@ -153,7 +153,7 @@ impl Connection {
         Ok((value, reached))
     }
 
-    /// The server's clock, in microseconds since 1970.
+    /// Returns the server's clock, in microseconds since 1970.
     pub(super) async fn server_time(self: &Arc<Self>) -> Result<i64> {
         let mut question = redis::pipe();
         question.cmd("TIME");
@@ -161,13 +161,13 @@ impl Connection {
         Ok(seconds.saturating_mul(1_000_000).saturating_add(micros))
     }
 
-    /// Asks what changes nothing.
+    /// Asks questions that change nothing on the server.
     pub(super) async fn ask<T: FromRedisValue>(self: &Arc<Self>, questions: &Pipeline) -> Result<T> {
         let mut live = self.live().await?;
         questions.query_async(&mut live.connection).await.map_err(|error| self.failed(&live, error))
     }
 
-    /// A connection for messages.
+    /// Opens a connection for messages.
     pub(super) async fn listen(
         &self,
         address: &Address,
@@ -176,17 +176,17 @@ impl Connection {
         self.access.listen(address, hear).await
     }
 
-    /// Where the requests go, once they can.
+    /// Waits until there is a connection for requests, and returns the address that it goes to.
     pub(super) async fn connected(self: &Arc<Self>) -> Result<Arc<Address>> {
         Ok(self.live().await?.address)
     }
 
-    /// Where the requests go now. The same value only for as long as the connection lives.
+    /// Returns the address that requests go to now: the same `Arc` only for as long as the connection lives.
     pub(super) fn address(&self) -> Option<Arc<Address>> {
         self.slot().as_ref().map(|live| Arc::clone(&live.address))
     }
 
-    /// Goes elsewhere from now on, if the server is another one.
+    /// Forgets the connection if it does not go to this address: the server is another one from now on.
     pub(super) fn moved_to(&self, address: &Address) {
         let mut slot = self.slot();
         if slot.as_ref().is_some_and(|live| *live.address != *address) {
@@ -205,12 +205,12 @@ impl Connection {
             {
                 return Err(error.clone());
             }
-            // It is there, or the runtime has ended in which it was made.
+            // The connection is there, or the runtime in which it was made has ended.
         }
         Err(errors::unavailable("no runtime is left to connect in"))
     }
 
-    /// The attempt that is under way, or has just failed, or a new one.
+    /// Returns the attempt that is under way, or has just failed, or a new one.
     fn attempt(self: &Arc<Self>) -> watch::Receiver<Option<Result<()>>> {
         let now = self.access.environment.now();
         let mut attempt = self.attempt.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! What the driver's errors mean.
+//! The meaning of the driver's errors.
 
 use redis::{ErrorKind as DriverKind, RedisError, ServerErrorKind};
 use ylock_core::{Error, ErrorKind};
@@ -7,11 +7,11 @@ use crate::options::Address;
 
 type Meaning = (ErrorKind, &'static str);
 
-/// The server of a cluster that a lock is to be looked for on.
+/// Another server of a cluster, on which a lock is to be looked for.
 #[derive(Debug)]
 pub(super) struct Redirection {
     pub(super) to: Address,
-    /// Only this time: the lock is on its way there.
+    /// True if this holds for one request only: the lock is on its way there.
     pub(super) only_now: bool,
 }
 
@@ -20,20 +20,20 @@ impl Redirection {
     pub(super) fn of(error: &RedisError, from: &Address) -> Option<Self> {
         let (address, _) = error.redirect_node()?;
         let (host, port) = address.rsplit_once(':')?;
-        // No host: the one that said it.
+        // Without a host it is the server that said it.
         let host = if host.is_empty() { &from.host } else { host };
         let only_now = error.kind() == DriverKind::Server(ServerErrorKind::Ask);
         Some(Self { to: Address::new(host, port.parse().ok()?), only_now })
     }
 }
 
-/// What happened, in our words, with the driver's error as its source.
+/// Returns an error that says in our words what happened, with the driver's error as its source.
 pub(super) fn classify(error: RedisError) -> Error {
     let (kind, message) = meaning(&error);
     Error::new(kind, message).with_engine(crate::NAME).with_source(error)
 }
 
-/// The same of a connection that could not be made to this server.
+/// Returns the error for a connection that could not be made to this server.
 pub(super) fn unreachable(address: &Address, error: RedisError) -> Error {
     let (kind, message) = match error.kind() {
         // Nothing was asked of a lock yet. The driver does not say whether the server has no such database, or wants a login first.
@@ -49,12 +49,12 @@ pub(super) fn unreachable(address: &Address, error: RedisError) -> Error {
     Error::new(kind, message).with_engine(crate::NAME).with_source(error)
 }
 
-/// For now.
+/// Returns an error that may go away by itself, of the kind `Unavailable`.
 pub(super) fn unavailable(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Unavailable, message).with_engine(crate::NAME)
 }
 
-/// Whether the connection is of no use any more, or leads to the wrong server.
+/// Returns whether the connection is of no use any more, or leads to the wrong server.
 pub(super) fn ends_connection(error: &RedisError) -> bool {
     error.is_unrecoverable_error()
         || error.is_io_error()
@@ -62,7 +62,7 @@ pub(super) fn ends_connection(error: &RedisError) -> bool {
         || matches!(error.code(), Some("READONLY" | "LOADING" | "MASTERDOWN" | "CLUSTERDOWN"))
 }
 
-/// Whether the server does not know the script.
+/// Returns whether the server does not know the script.
 pub(super) fn is_no_script(error: &RedisError) -> bool {
     error.kind() == DriverKind::Server(ServerErrorKind::NoScript)
 }
@@ -72,16 +72,16 @@ fn meaning(error: &RedisError) -> Meaning {
         Some("NOAUTH" | "WRONGPASS") => (ErrorKind::Config, "the login was refused"),
         Some("NOPERM") => (
             ErrorKind::Config,
-            "the user may not do this; the rights it needs are in the engine's guarantees.md",
+            "the server's user may not do this; the rights that it needs are in the engine's guarantees.md",
         ),
-        Some("WRONGTYPE") => (ErrorKind::Unexpected, "something else is stored where the lock should be"),
+        Some("WRONGTYPE") => (ErrorKind::Unexpected, "something other than a lock is stored at its key"),
         Some("OOM") => (ErrorKind::Unavailable, "the server's memory is full"),
         Some("READONLY") => (ErrorKind::Unavailable, "the server is a replica that only answers reads"),
         Some("LOADING" | "BUSY" | "MASTERDOWN" | "CLUSTERDOWN" | "TRYAGAIN" | "NOREPLICAS" | "MISCONF") => {
             (ErrorKind::Unavailable, "the server cannot carry out requests now")
         }
         Some("MOVED" | "ASK" | "CROSSSLOT") => {
-            (ErrorKind::Config, "the server is part of a cluster; this URL is for a single server")
+            (ErrorKind::Config, "the server is part of a cluster: its URL must begin with redis+cluster://")
         }
         _ => of_kind(error),
     }

@@ -1,8 +1,8 @@
-//! Where the servers tell this client that somebody's turn has come.
+//! The receiver of the messages by which servers tell this client that a waiter was let in.
 //!
-//! One connection to each server that is to tell something, and one channel for all waiters of the client; in a cluster one for each
-//! part of the locks. A message is a hint that saves a question: what counts is what the server has stored, and every waiter asks
-//! for it from time to time. So a connection that broke is made again by the next waiter that asks.
+//! It has one connection to each server that is to tell something, and one channel for all waiters of the client; in a cluster one for
+//! each part of the locks. A message is a hint that saves a question: what counts is what the server has stored, and every waiter asks
+//! for that from time to time. So a connection that broke is made again by the next waiter that asks.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -23,10 +23,10 @@ use super::store::Store;
 use crate::records::Told;
 use crate::{identity, place};
 
-/// After a connection could not be made: for so long nobody tries again.
+/// The time for which no waiter tries again after a connection could not be made.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What there is to hear. What follows from it is decided elsewhere.
+/// An event that the inbox reports. The engine decides what follows from it.
 #[derive(Debug)]
 pub(crate) enum Heard {
     /// An acquisition was let in to the lock at this place.
@@ -35,11 +35,11 @@ pub(crate) enum Heard {
     Gap,
 }
 
-/// See the [module](self).
+/// The inbox of a client; see the [module](self).
 pub(crate) struct Inbox {
-    /// What the channels of this client are called.
+    /// The name of this client's channels.
     name: String,
-    /// One channel for each part of the locks.
+    /// True if there is one channel for each part of the locks.
     by_part: bool,
     store: Arc<Store>,
     environment: Arc<dyn Environment>,
@@ -51,9 +51,9 @@ pub(crate) struct Inbox {
 
 #[derive(Default)]
 struct Lines {
-    /// By their numbers.
+    /// The lines, by their numbers.
     open: HashMap<u64, Line>,
-    /// Over which one a channel is heard.
+    /// The number of the line over which each channel is heard.
     heard: HashMap<String, u64>,
     /// Channels that a task is subscribing to, and since when.
     sought: HashMap<String, Moment>,
@@ -61,7 +61,7 @@ struct Lines {
 }
 
 impl Inbox {
-    /// An inbox of which nothing is heard yet.
+    /// Creates an inbox that hears nothing yet.
     pub(crate) fn new(
         name: String,
         by_part: bool,
@@ -81,7 +81,7 @@ impl Inbox {
         })
     }
 
-    /// What the server shall call for a lock: without the part that all channels have.
+    /// Returns the name of the channel for messages about a lock, without the beginning that all channels share.
     pub(crate) fn channel(&self, place: &str) -> Cow<'_, str> {
         match place::part_of(place) {
             Some(part) if self.by_part => format!("{{{part}}}:{}", self.name).into(),
@@ -89,8 +89,8 @@ impl Inbox {
         }
     }
 
-    /// Sees to it that messages about a lock are heard. Nobody waits for that: a server that hangs must not keep those from asking who
-    /// wait for it, or for others.
+    /// Makes sure that messages about a lock are heard, in a task that no waiter waits for: a server that hangs must not keep waiters from
+    /// asking for its locks, or for those of other servers.
     pub(crate) fn listen(self: &Arc<Self>, place: &str) {
         if self.hears(place) || self.has_just_failed() {
             return;
@@ -117,12 +117,13 @@ impl Inbox {
         format!("ylock:{}", self.channel(place))
     }
 
-    /// Whether messages about a lock are heard now, as far as is known.
+    /// Returns whether messages about a lock are heard now, as far as is known.
     pub(crate) fn hears(&self, place: &str) -> bool {
         self.is_heard(&self.channel_of(place), place)
     }
 
-    /// Over a connection to the server that requests about the lock go to: another one would not be told.
+    /// Returns whether a channel is heard over a connection to the server that requests about the lock go to: over a connection to another
+    /// server nothing would come.
     fn is_heard(&self, channel: &str, place: &str) -> bool {
         let lines = self.lines();
         let line = lines.heard.get(channel).and_then(|number| lines.open.get(number));
@@ -135,15 +136,15 @@ impl Inbox {
         self.lines().failed.is_some_and(|failed| self.environment.now().since(failed) < PAUSE)
     }
 
-    /// Returns when messages about a lock are heard.
+    /// Waits until messages about a lock are heard.
     pub(crate) async fn subscribe(self: &Arc<Self>, place: &str) -> Result<()> {
         let channel = self.channel_of(place);
         let server = self.store.server_for(place)?;
-        // One connection to each server: only one at a time makes it, the others wait for what comes of it.
+        // One connection to each server: only one task at a time makes it, the others wait for the result.
         let _only_one = tokio::select! {
             biased;
             lock = server.subscribing.lock() => Some(lock),
-            // The one that has it may not be polled any more. If it is only slow there are two connections for a while.
+            // The task that holds this mutex may not be polled any more. If it is only slow there are two connections for a while.
             () = self.environment.sleep(PROBE) => None,
         };
         if self.is_heard(&channel, place) {
@@ -163,10 +164,10 @@ impl Inbox {
         if self.is_heard(&channel, place) {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::Unavailable, "the server did not confirm the channel"))
+        Err(Error::new(ErrorKind::Unavailable, "the server did not confirm the subscription"))
     }
 
-    /// The connection to a server, or a new one.
+    /// Returns the connection to a server, or makes a new one.
     async fn line_to(self: &Arc<Self>, server: &Arc<Connection>) -> Result<(u64, Line)> {
         let address = server.connected().await?;
         let known = |lines: &Lines| {
@@ -199,9 +200,9 @@ impl Inbox {
         Ok((number, line))
     }
 
-    /// What comes over a connection.
+    /// Handles what comes over a connection.
     fn hear(self: &Arc<Self>, number: u64, push: &PushInfo) {
-        // What a connection brings that was given up because nobody polled it is old.
+        // What comes over a connection that was given up, because no runtime polled it, is old.
         if self.line(number).is_none() {
             return;
         }
@@ -212,9 +213,9 @@ impl Inbox {
             (PushKind::Subscribe | PushKind::SSubscribe, Some(channel), _) => {
                 self.lines().heard.insert(channel, number);
             }
-            // The part goes elsewhere.
+            // The part goes to another server.
             (PushKind::SUnsubscribe, Some(channel), _) => {
-                // Unless it is heard from the other server by now.
+                // Unless the channel is heard from that server by now.
                 self.lines().heard.retain(|heard, line| *heard != channel || *line != number);
                 self.store.look_again();
                 (self.hear)(Heard::Gap);
@@ -224,7 +225,7 @@ impl Inbox {
         }
     }
 
-    /// Nothing comes over a connection any more.
+    /// Forgets a connection over which nothing comes any more.
     pub(super) fn end(&self, number: u64) {
         let mut lines = self.lines();
         lines.heard.retain(|_, line| *line != number);
@@ -245,7 +246,7 @@ impl Inbox {
         match read(text) {
             Some(heard) => (self.hear)(heard),
             None => {
-                tracing::warn!(text, "a message that nobody understands came to the channel of this client");
+                tracing::warn!(text, "a message that cannot be read came to the channel of this client");
             }
         }
     }
@@ -263,8 +264,8 @@ impl Inbox {
     }
 }
 
-/// A channel that a task is subscribing to. Dropped with the task, also where its runtime ends: then the next waiter begins anew. So it
-/// does when that takes too long.
+/// A channel that a task is subscribing to. Dropped with the task, also where its runtime ends: then the next waiter begins anew. It also
+/// does when the subscription takes too long.
 struct Search {
     inbox: Arc<Inbox>,
     channel: String,
@@ -291,7 +292,7 @@ impl Drop for Search {
     }
 }
 
-/// `id token contended place`; the place may contain spaces.
+/// Reads a message, `id token contended place`; the place may contain spaces.
 fn read(text: &str) -> Option<Heard> {
     let mut words = text.splitn(4, ' ');
     let id = AcquisitionId::from_u128(identity::read(words.next()?)?);

@@ -10,19 +10,20 @@ use ylock_core::environment::Moment;
 use super::inbox::Inbox;
 use crate::options::Address;
 
-/// How often a connection is asked whether it is still there, and how long it may take to say so.
+/// The pause between two probes of a connection, and the longest time that the answer to one may take.
 pub(super) const PROBE: Duration = Duration::from_secs(5);
-/// What gives no sign for so long lives in a runtime that nobody polls: a connection, because it is asked more often, and an attempt to
-/// make one, because it takes no longer.
+/// The time without a sign of life after which a connection, or an attempt to make one, is taken to live in a runtime that is not polled:
+/// a connection is probed more often, and an attempt takes no longer with the default connect timeout.
 pub(super) const SILENT: Duration = Duration::from_secs(15);
 
-/// See the [module](self). The driver takes what the server tells by itself, when a part goes elsewhere, for the answer to
-/// something: so nothing but subscriptions goes over it, and the message itself is believed, not that it was an answer.
+/// A connection for messages; see the [module](self). When a part goes to another server, the driver takes what the server tells by itself
+/// for the answer to a request: so nothing but subscriptions and probes goes over this connection, and the message itself is believed, not
+/// that it was an answer.
 #[derive(Clone)]
 pub(super) struct Line {
     pub(super) connection: MultiplexedConnection,
     pub(super) server: Arc<Address>,
-    /// When it last did.
+    /// The moment of the last answer, in nanoseconds.
     answered: Arc<AtomicU64>,
 }
 
@@ -31,14 +32,14 @@ impl Line {
         Self { connection, server, answered: Arc::new(AtomicU64::new(now.as_nanos())) }
     }
 
-    /// Whether messages that come over it are heard, as far as is known.
+    /// Returns whether messages that come over this connection are heard, as far as is known.
     pub(super) fn is_alive(&self, now: Moment) -> bool {
         now.since(Moment::from_nanos(self.answered.load(Ordering::Relaxed))) < SILENT
     }
 }
 
-/// A connection while it is asked whether it is still there: it can be dead without either side being told. It lives in the runtime in
-/// which it was made, and so does this: where that ends, this is dropped, and the connection is known to be dead.
+/// A connection while it is probed: it can be dead without either side being told. It lives in the runtime in which it was made, and so
+/// does this value: when that runtime ends, this value is dropped, and the connection is known to be dead.
 pub(super) struct Probed {
     pub(super) inbox: Weak<Inbox>,
     pub(super) number: u64,

@@ -12,27 +12,28 @@ use crate::options::Address;
 
 pub(super) type Slot = Arc<Mutex<Option<Live>>>;
 
-/// After a connection could not be made nobody tries again for so long: very many may want one when a server is back.
+/// The time for which no request tries again after a connection could not be made: very many may want one when a server is back.
 const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Clone)]
 pub(super) struct Live {
     pub(super) connection: MultiplexedConnection,
-    /// Of one life of the connection, so that nobody throws away a newer one.
+    /// The address, in an `Arc` that belongs to one life of the connection, so that no task throws away a newer one.
     pub(super) address: Arc<Address>,
-    /// Dropped with the last of these: ends the task that waits for the end of the runtime.
+    /// Dropped with the last clone of this value: that ends the task that waits for the end of the runtime.
     pub(super) _watched: Arc<oneshot::Sender<()>>,
 }
 
-/// An attempt to connect. It goes on in a task of its own, for longer than those wait who need it: each request ends in its own time, and
-/// a server that is far away is reached all the same.
+/// An attempt to connect. It goes on in a task of its own, also after the requests that need it have ended: each request ends in its own
+/// time, and a server that is far away is reached all the same.
 #[derive(Clone)]
 pub(super) struct Attempt {
     pub(super) began: Moment,
     pub(super) result: watch::Receiver<Option<Result<()>>>,
 }
 
-/// The task of a connection runs in the runtime in which it was made. So does the one that has this: dropped with that runtime, it sees
-/// to it that the next request makes another connection, in its own runtime, and does not try the dead one.
+/// A watch over the runtime of a connection. The driver's task for a connection runs in the runtime in which the connection was made, and
+/// so does the task that has this value: dropped with that runtime, it makes the next request connect anew, in its own runtime, and not try
+/// the dead connection.
 pub(super) struct Watch {
     pub(super) slot: Weak<Mutex<Option<Live>>>,
     pub(super) address: Arc<Address>,
@@ -47,7 +48,8 @@ impl Drop for Watch {
 }
 
 impl Attempt {
-    /// One that failed, for a moment; one that is under way, unless it takes so long that nothing runs it any more.
+    /// Returns whether a request shall take the result of this attempt: of one that failed, for a moment; of one that is under way, unless
+    /// it takes so long that nothing runs it any more.
     pub(super) fn is_of_use(&self, now: Moment, connect_timeout: Duration) -> bool {
         let failed = matches!(&*self.result.borrow(), Some(Err(_)));
         let is_under_way = self.result.borrow().is_none() && self.result.has_changed().is_ok();

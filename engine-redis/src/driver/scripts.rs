@@ -8,11 +8,11 @@ use ylock_core::{Error, ErrorKind, Owner, Result};
 
 use crate::{identity, scripts};
 
-/// An operation.
+/// The script of one operation.
 pub(crate) struct Script {
     text: &'static str,
     pub(super) name: &'static str,
-    /// What the server calls it: the SHA-1 of its text.
+    /// The server's name for the script: the SHA-1 of its text.
     hash: OnceLock<String>,
 }
 
@@ -46,19 +46,19 @@ impl Script {
 pub(crate) struct Call {
     pub(super) script: &'static Script,
     place: String,
-    /// By the script's hash: what a server has that knows it.
+    /// The command with the script's hash, for a server that knows the script.
     by_hash: Cmd,
 }
 
 impl Call {
     pub(crate) fn at(script: &'static Script, place: String) -> Self {
-        // Room for all that follows, so that it is made once.
+        // Room for all arguments, so that memory is allocated once.
         let mut by_hash = Cmd::with_capacity(14, 320);
         by_hash.arg("EVALSHA").arg(script.hash()).arg(1).arg(&place);
         Self { script, place, by_hash }
     }
 
-    /// The lock.
+    /// Returns the key of the lock's hash.
     pub(crate) fn place(&self) -> &str {
         &self.place
     }
@@ -80,7 +80,7 @@ impl Call {
         &self.by_hash
     }
 
-    /// By the script's text: the server knows it then.
+    /// Returns the command with the script's text: the server knows the script afterwards.
     pub(super) fn by_text(&self) -> Cmd {
         let mut command = redis::cmd("EVAL");
         command.arg(self.script.text);
@@ -93,7 +93,7 @@ impl Call {
     }
 }
 
-/// What a script answered: words and numbers, in a list or alone.
+/// The answer of a script: words and numbers, in a list or alone.
 #[derive(Debug)]
 pub(crate) struct Answer {
     values: Vec<Value>,
@@ -145,7 +145,7 @@ impl Answer {
     }
 
     fn odd(&self, value: &Value) -> Error {
-        let message = format!("the server answered {value:?} in the script {}", self.script);
+        let message = format!("the script {} gave an unexpected answer: {value:?}", self.script);
         Error::new(ErrorKind::Unexpected, message)
     }
 }

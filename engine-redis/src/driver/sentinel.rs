@@ -1,4 +1,4 @@
-//! Sentinels: which server is the master now.
+//! Asks Sentinels which server is the master now.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,10 +12,10 @@ use super::access::Access;
 use super::errors;
 use crate::options::Address;
 
-/// How often they are asked whether another server has taken over. The old master may be alive and not know it.
+/// The pause before the Sentinels are asked again whether another server has taken over. The old master may be alive and not know it.
 pub(super) const WATCH: Duration = Duration::from_secs(1);
 
-/// See the [module](self).
+/// The Sentinels of a service; see the [module](self).
 pub(super) struct Sentinels {
     access: Arc<Access>,
     service: String,
@@ -27,10 +27,10 @@ struct Sentinel {
     connection: Mutex<Option<MultiplexedConnection>>,
 }
 
-/// What a Sentinel believes.
+/// The belief of a Sentinel about the master.
 struct Belief {
     master: Address,
-    /// Larger after each failover.
+    /// The number of the configuration, larger after each failover.
     epoch: u64,
 }
 
@@ -41,7 +41,7 @@ impl Sentinels {
         Arc::new(Self { access, service: service.to_owned(), all: addresses.iter().map(sentinel).collect() })
     }
 
-    /// Asks all of them, and believes the one that knows of the latest failover: one that is cut off knows of none.
+    /// Asks all Sentinels, and believes the one that knows of the latest failover: a Sentinel that is cut off knows of none.
     pub(super) async fn master(&self) -> Result<Address> {
         let answers = join_all(self.all.iter().map(|sentinel| self.access.in_time(self.ask(sentinel)))).await;
         let mut failure = None;
@@ -79,9 +79,9 @@ impl Sentinels {
             }
             Err(error) => return Err(errors::classify(error)),
         };
-        // Kept only now: one that answered.
+        // Kept only now, because it has answered.
         *sentinel.lock() = Some(connection);
-        Belief::read(&answer).ok_or_else(|| self.wrong(sentinel, "says nothing that makes sense of"))
+        Belief::read(&answer).ok_or_else(|| self.wrong(sentinel, "gives no readable answer about"))
     }
 
     fn wrong(&self, sentinel: &Sentinel, what: &str) -> Error {

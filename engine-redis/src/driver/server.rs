@@ -1,4 +1,4 @@
-//! What the server is, and whether locks can be kept on it.
+//! Checks what the server is, and whether locks can be kept on it.
 
 use redis::aio::MultiplexedConnection;
 use ylock_core::{Error, ErrorKind, Result};
@@ -9,11 +9,11 @@ use crate::options::Address;
 /// The first version with script flags and with channels that belong to a part of a cluster.
 const NEEDED: (u32, u32) = (7, 0);
 
-/// What a server is meant to be.
+/// The role that a server is meant to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Single,
-    /// Whichever the Sentinels say.
+    /// The server that the Sentinels name.
     Master,
     PartOfCluster,
 }
@@ -27,7 +27,7 @@ pub(super) async fn check(
     let said: Result<String, _> = redis::cmd("INFO").query_async(connection).await;
     let said = match said {
         Ok(said) => said,
-        // A user who may not ask is not stopped by that.
+        // A user that may not ask for this may still keep locks.
         Err(error) if error.code() == Some("NOPERM") => return Ok(()),
         Err(error) => return Err(errors::classify(error)),
     };
@@ -51,16 +51,16 @@ fn check_role(is_replica: bool, is_part: bool, kind: Kind, address: &Address) ->
         (Kind::PartOfCluster, _, true) | (Kind::Single | Kind::Master, false, false) => Ok(()),
         (Kind::PartOfCluster, _, false) => Err(wrong(
             address,
-            "is not part of a cluster: its URL begins with redis://, not redis+cluster://",
+            "is not part of a cluster: its URL must begin with redis://, not redis+cluster://",
         )),
         (Kind::Single | Kind::Master, _, true) => {
-            Err(wrong(address, "is part of a cluster: its URL begins with redis+cluster://"))
+            Err(wrong(address, "is part of a cluster: its URL must begin with redis+cluster://"))
         }
         (Kind::Single, true, _) => {
-            Err(wrong(address, "is a replica, which takes no locks: name the one that it follows"))
+            Err(wrong(address, "is a replica, which takes no locks: name the master that it follows"))
         }
         (Kind::Master, true, _) => Err(errors::unavailable(format!(
-            "the server at {address} is a replica: another one is about to take over"
+            "the server at {address} is a replica: another server is about to take over"
         ))),
     }
 }
@@ -72,7 +72,7 @@ fn check_version(version: Option<&str>, address: &Address) -> Result<()> {
     if found >= NEEDED {
         return Ok(());
     }
-    Err(wrong(address, &format!("is version {version}; {}.{} or later is needed", NEEDED.0, NEEDED.1)))
+    Err(wrong(address, &format!("has version {version}; {}.{} or later is needed", NEEDED.0, NEEDED.1)))
 }
 
 fn wrong(address: &Address, what: &str) -> Error {

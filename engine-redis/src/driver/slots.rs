@@ -1,4 +1,4 @@
-//! Which server of a cluster keeps which locks.
+//! The slots of a cluster, and the server that keeps each of them.
 
 use std::collections::HashSet;
 
@@ -7,14 +7,14 @@ use redis::Value;
 use crate::options::Address;
 use crate::place;
 
-/// Fixed by Redis.
+/// The number of slots, fixed by Redis.
 const SLOTS: usize = 16_384;
 
 /// The server of each slot, where it is known.
 #[derive(Debug)]
 pub(super) struct Slots(Vec<Option<Address>>);
 
-/// The slot of a key or channel: that of the part in braces.
+/// Returns the slot of a key or channel: that of the part in braces.
 pub(super) fn slot_of(key: &str) -> u16 {
     let tag = place::part_of(key).filter(|tag| !tag.is_empty()).unwrap_or(key);
     crc16::State::<crc16::XMODEM>::calculate(tag.as_bytes()) % SLOTS as u16
@@ -41,7 +41,7 @@ impl Slots {
         self.0.get(usize::from(slot))?.as_ref()
     }
 
-    /// Any server.
+    /// Returns any server.
     pub(super) fn any(&self) -> Option<&Address> {
         self.0.iter().flatten().next()
     }
@@ -57,7 +57,7 @@ impl Slots {
     }
 }
 
-/// Host and port, as a server should be called: it says neither its own host nor those that it does not know.
+/// Reads the address of a server from what `from` answered: that names neither its own host nor hosts that it does not know.
 fn address(server: &[Value], from: &Address) -> Option<Address> {
     let [host, port, ..] = server else { return None };
     let host = match text(host) {

@@ -17,7 +17,7 @@ use super::sentinel::{Sentinels, WATCH};
 use super::server;
 use crate::options::{RedisOptions, Topology};
 
-/// See the [module](self).
+/// The servers that keep the locks; see the [module](self).
 #[derive(Debug)]
 pub(crate) struct Store {
     servers: Servers,
@@ -34,7 +34,7 @@ enum Servers {
 }
 
 impl Store {
-    /// Connects, and looks whether the servers will do.
+    /// Connects, and checks whether locks can be kept on the servers.
     pub(crate) async fn open(options: &RedisOptions, environment: &Arc<dyn Environment>) -> Result<Self> {
         let (access, watch) = (Access::of(options, environment)?, Caretaker::default());
         let servers = match options.topology() {
@@ -68,7 +68,7 @@ impl Store {
         })
     }
 
-    /// How many scripts were called.
+    /// Returns how many scripts were called.
     pub(crate) fn requests(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
     }
@@ -78,7 +78,7 @@ impl Store {
         self.call_replicated(call, 0).await.map(|(answer, _)| answer)
     }
 
-    /// Calls a script that writes, and waits until so many replicas have what it wrote. Answers also whether they have it.
+    /// Calls a script that writes, and waits until so many replicas have what it wrote. Returns also whether they have it.
     pub(crate) async fn call_replicated(&self, call: Call, replicas: u32) -> Result<(Answer, bool)> {
         self.requests.fetch_add(1, Ordering::Relaxed);
         let request = self.send(&call, replicas);
@@ -102,7 +102,7 @@ impl Store {
         &self.meter
     }
 
-    /// The server's clock, in microseconds since 1970; of a cluster, that of any server.
+    /// Returns the server's clock, in microseconds since 1970; of a cluster, that of any server.
     pub(crate) async fn server_time(&self) -> Result<i64> {
         match &self.servers {
             Servers::One(connection) => connection.server_time().await,
@@ -110,7 +110,7 @@ impl Store {
         }
     }
 
-    /// The server that keeps a lock now.
+    /// Returns the server that keeps a lock now.
     pub(super) fn server_for(&self, place: &str) -> Result<Arc<Connection>> {
         match &self.servers {
             Servers::One(connection) => Ok(Arc::clone(connection)),
@@ -118,7 +118,7 @@ impl Store {
         }
     }
 
-    /// A part of the cluster is not where it was.
+    /// Asks a cluster again where its parts are: one is not where it was.
     pub(super) fn look_again(&self) {
         if let Servers::Cluster(cluster) = &self.servers {
             cluster.look_again();
@@ -126,7 +126,7 @@ impl Store {
     }
 }
 
-/// Leaves a master that was replaced and does not know it, for as long as there is a client.
+/// Returns a maker of tasks that leave a master that was replaced and does not know it, for as long as there is a client.
 fn watching(
     connection: &Arc<Connection>,
     sentinels: &Arc<Sentinels>,
@@ -153,6 +153,6 @@ fn watching(
 }
 
 fn in_a_cluster() -> Error {
-    let message = "the server is part of a cluster: its URL begins with redis+cluster://";
+    let message = "the server is part of a cluster: its URL must begin with redis+cluster://";
     Error::new(ErrorKind::Config, message).with_engine(crate::NAME)
 }

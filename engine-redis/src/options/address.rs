@@ -1,4 +1,4 @@
-//! Where a server is, and what several of them are together.
+//! The address of a server, and the topology that several servers form.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// What the servers are together.
+/// The topology that the servers form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Topology {
     Single,

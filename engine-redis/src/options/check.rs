@@ -1,11 +1,11 @@
-//! What the options must fulfil, whether they come from a URL or from code.
+//! Checks of the options, whether they come from a URL or from code.
 
 use ylock_core::options::Tls;
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::{RedisOptions, Topology, Waiting};
 
-/// It is stored with every lock.
+/// The limit for the prefix, which is stored with every lock.
 const MAX_PREFIX_BYTES: usize = 64;
 
 impl RedisOptions {
@@ -25,13 +25,13 @@ impl RedisOptions {
             ));
         }
         if self.tls() != Tls::Off && self.handed_over.is_some() {
-            return Err(invalid("TLS is that of the client that was handed over, not of the options"));
+            return Err(invalid("TLS comes from the client that was handed over: leave out its options"));
         }
         self.reach.check(self.reach.lease).map_err(|error| error.with_engine(crate::NAME))?;
         self.check_waiting()
     }
 
-    /// What stands in braces decides where in a cluster a lock is: those of a prefix would put all locks in one place.
+    /// Checks the prefix. The text in braces decides where in a cluster a lock is: braces in a prefix would put all locks in one place.
     fn check_prefix(&self) -> Result<()> {
         let prefix = &self.prefix;
         let is_usable =
@@ -39,22 +39,22 @@ impl RedisOptions {
         if is_usable {
             return Ok(());
         }
-        Err(invalid(format!("option prefix={prefix}: 1 to {MAX_PREFIX_BYTES} bytes, without braces")))
+        Err(invalid(format!("option prefix={prefix}: must be 1 to {MAX_PREFIX_BYTES} bytes, without braces")))
     }
 
     fn check_servers(&self) -> Result<()> {
         if self.addresses.is_empty() || self.addresses.iter().any(|address| address.host.is_empty()) {
-            return Err(invalid("no host is given: redis://host:port/database"));
+            return Err(invalid("no host is given: name one, as in redis://host:port/database"));
         }
         match &self.topology {
             Topology::Sentinel { service } if service.is_empty() => Err(invalid(
-                "no service is given: redis+sentinel://host1,host2/service, with the name that the Sentinels know the master by",
+                "no service is given: redis+sentinel://host1,host2/service, with the name by which the Sentinels know the master",
             )),
             Topology::Cluster if self.database != 0 => {
                 Err(invalid("a cluster has one database, 0: redis+cluster://host1,host2"))
             }
             Topology::Single | Topology::Cluster if self.sentinel_password.is_some() => Err(invalid(
-                "a login to Sentinels is given, but no Sentinels: redis+sentinel://host1,host2/service",
+                "a login to Sentinels is given, but no Sentinels: name them, as in redis+sentinel://host1,host2/service",
             )),
             _ if self.sentinel_user.is_some() && self.sentinel_password.is_none() => {
                 Err(invalid("sentinel_user has no sentinel_password"))

@@ -1,4 +1,4 @@
-//! Where the servers are, how to log in, and how waiters learn of their turn.
+//! The options of the engine: where the servers are, how to log in, and how waiters learn of their turn.
 
 use std::time::Duration;
 
@@ -19,28 +19,27 @@ pub use ylock_core::options::Tls;
 pub const DEFAULT_PORT: u16 = 6379;
 /// The port of a Sentinel that names none.
 pub const DEFAULT_SENTINEL_PORT: u16 = 26_379;
-/// How long a waiter pauses first that asks by itself.
+/// The first pause of a waiter that asks by itself.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 
-/// How a waiter learns that its turn has come.
+/// The way in which a waiter learns that its turn has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Waiting {
-    /// The server tells it, by a message to its client. Should one get lost, it asks by itself a moment later.
+    /// The server tells the waiter, by a message to its client. Should a message get lost, the waiter asks by itself a moment later.
     #[default]
     Told,
-    /// It asks, again and again. For servers without publish and subscribe.
+    /// The waiter asks, again and again. For servers without publish and subscribe.
     Poll {
         /// The first pause.
         first: Duration,
-        /// The longest one: each is twice as long as the one before, more or less, up to this. The same as the first for a
-        /// constant one.
+        /// The longest pause: each is about twice as long as the one before, up to this. Equal to `first` for a constant pause.
         longest: Duration,
     },
 }
 
 ylock_core::define_options! {
-    /// How to reach the servers and how to use them.
+    /// Options of the engine: how to reach the servers and how to use them.
     ///
     /// Redis 7.0 or later, or Valkey. Nothing is checked before [`check`](Self::check), which connecting does first. The
     /// [connect timeout](Self::with_connect_timeout) is for reaching one server.
@@ -58,11 +57,11 @@ ylock_core::define_options! {
 
     /// How many replicas must have a grant before it counts; otherwise it is given back.
     ///
-    /// One that they do not have within the [request timeout](Self::with_request_timeout) is given back, and the acquisition fails with
-    /// [`Unavailable`](ylock_core::ErrorKind::Unavailable). Costs one more trip, and that of the slowest of so many.
+    /// A grant that they do not have within the [request timeout](Self::with_request_timeout) is given back, and the acquisition fails with
+    /// [`Unavailable`](ylock_core::ErrorKind::Unavailable). Costs one more trip, and that of the server to the slowest of so many replicas.
     ///
-    /// It makes it rarer that a replica which takes over has forgotten a grant. It does not exclude it: renewals and releases
-    /// are not waited for, and Redis may let another replica take over.
+    /// This makes it rarer that a replica which takes over lacks a grant. It does not exclude it: renewals and releases are not waited
+    /// for, and Redis may let another replica take over.
     min_replicas / with_min_replicas: u32 = "0";
 
     /// Whether the server tells the waiter that is next. With `off` waiters ask by themselves, for servers without publish and subscribe.
@@ -82,28 +81,28 @@ ylock_core::define_options! {
 }
 
 impl RedisOptions {
-    /// Options with every default, for this server.
+    /// Returns options with every default, for this server.
     pub fn new(host: impl Into<String>, port: u16) -> Self {
         Self::with_addresses(vec![Address::new(host, port)], Topology::Single)
     }
 
-    /// Options with every default, for the master that these Sentinels know under the name of a service.
+    /// Returns options with every default, for the master that these Sentinels know under the name of a service.
     ///
-    /// When another server takes over, so do the clients. What it does not have of the last writes is lost: locks that were granted
-    /// in them are granted again. So there are no tokens.
+    /// When another server takes over, clients go to that server. Those of the last writes that it does not have are lost: locks that were
+    /// granted in them are granted again. So there are no tokens.
     pub fn sentinel(hosts: impl IntoIterator<Item = (String, u16)>, service: impl Into<String>) -> Self {
         Self::with_addresses(addresses(hosts), Topology::Sentinel { service: service.into() })
     }
 
-    /// Options with every default, for a Redis Cluster; any of its servers will do, and several are better than one.
+    /// Returns options with every default, for a Redis Cluster; any of its servers will do, and several are better than one.
     ///
-    /// When a replica takes over, what it does not have of the last writes is lost: locks that were granted in them are granted
+    /// When a replica takes over, those of the last writes that it does not have are lost: locks that were granted in them are granted
     /// again. So there are no tokens.
     pub fn cluster(hosts: impl IntoIterator<Item = (String, u16)>) -> Self {
         Self::with_addresses(addresses(hosts), Topology::Cluster)
     }
 
-    /// For the server of a client that the program has.
+    /// Returns options for the server of a client that the program has.
     #[cfg(feature = "redis-1")]
     pub(crate) fn of_server(server: ConnectionInfo) -> Self {
         let options = Self::with_addresses(vec![crate::driver::address_of(&server)], Topology::Single);
@@ -111,7 +110,8 @@ impl RedisOptions {
         Self { handed_over: Some(Box::new(server)), ..options }.with_database(database)
     }
 
-    /// How to reach the server of a client that the program has handed over: all but the database, and what the options say of the login.
+    /// Returns how to reach the server of a client that the program has handed over: all but the database, and what the options say of the
+    /// login.
     pub(crate) fn handed_over(&self) -> Option<&ConnectionInfo> {
         self.handed_over.as_deref()
     }
@@ -120,21 +120,21 @@ impl RedisOptions {
         Self::with_defaults(addresses, topology, 0, None, Reach::default())
     }
 
-    /// The number of the database; 0 by default, and always in a cluster. Clients exclude each other within one only.
+    /// Sets the number of the database; 0 by default, and always in a cluster. Clients exclude each other only within one database.
     #[must_use]
     pub fn with_database(mut self, database: i64) -> Self {
         self.database = database;
         self
     }
 
-    /// Logs in to the Sentinels; without this nobody does. An empty name is the default user.
+    /// Sets the login to the Sentinels; without it clients do not log in to them. An empty name is the default user.
     #[must_use]
     pub fn with_sentinel_login(mut self, user: impl Into<String>, password: Secret) -> Self {
         (self.sentinel_user, self.sentinel_password) = (Some(user.into()), Some(password));
         self
     }
 
-    /// How waiters learn of their turn; they are told by default.
+    /// Sets how waiters learn of their turn; they are told by default.
     #[must_use]
     pub fn with_waiting(mut self, waiting: Waiting) -> Self {
         (self.notify, self.poll, self.poll_longest) = match waiting {
@@ -144,11 +144,11 @@ impl RedisOptions {
         self
     }
 
-    /// Options from `redis://user:password@host:port/database?option=value`,
+    /// Reads options from `redis://user:password@host:port/database?option=value`,
     /// `redis+sentinel://user:password@host1,host2:port/service/database` or `redis+cluster://user:password@host1,host2:port`;
     /// `rediss` for TLS.
     ///
-    /// `ylock_options` are those that the same URL gave for every engine; their lease bounds the request timeout.
+    /// `ylock_options` are the options of every engine from the same URL; their lease bounds the request timeout.
     ///
     /// # Errors
     /// [`Config`](ylock_core::ErrorKind::Config) that names what is missing, unknown or wrong.
@@ -158,7 +158,7 @@ impl RedisOptions {
             .map_err(|error| error.with_engine(crate::NAME))
     }
 
-    /// See [`with_waiting`](Self::with_waiting).
+    /// Returns how waiters learn of their turn; see [`with_waiting`](Self::with_waiting).
     pub fn waiting(&self) -> Waiting {
         match (self.notify, self.poll, self.poll_longest) {
             (None | Some(true), None, None) => Waiting::Told,

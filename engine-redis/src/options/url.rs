@@ -1,4 +1,4 @@
-//! Where a `redis://`, `redis+sentinel://` or `redis+cluster://` URL says that the servers are, each also with `rediss`.
+//! The servers that a `redis://`, `redis+sentinel://` or `redis+cluster://` URL names, each also with `rediss`.
 
 use ylock_core::Result;
 use ylock_core::options::Tls;
