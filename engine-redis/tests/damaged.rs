@@ -1,4 +1,4 @@
-//! Something else where a lock should be, logins, and what a user of the server must be allowed to do.
+//! Damaged locks, logins, and what a user of the server must be allowed to do.
 #![allow(clippy::disallowed_methods, reason = "tests start tasks of their own")]
 
 mod server;
@@ -14,7 +14,7 @@ use ylock_engine_redis::{RedisEngine, RedisOptions};
 const RIGHTS: &str = "resetkeys resetchannels -@all ~ylock:* &ylock:* +evalsha +eval +script|load +time +hmget +hget +hset +hdel +hkeys \
      +hgetall +pexpireat +publish +pubsub|numsub +subscribe +hello +ping +info";
 
-/// And what it asks for in a cluster.
+/// The further rights that `guarantees.md` asks for in a cluster.
 const RIGHTS_IN_A_CLUSTER: &str =
     "+cluster|info +cluster|slots +asking +ssubscribe +spublish +pubsub|shardnumsub";
 
@@ -27,7 +27,7 @@ async fn client(options: &RedisOptions) -> Ylock {
     Ylock::new(engine).with_options(Options::default().with_lease(options.lease()))
 }
 
-/// Where the engine keeps a lock of a group that nobody else uses: found by taking it.
+/// The key of a lock of a group that no other test uses: found by taking the lock.
 async fn place_of(ylock: &Ylock, group: &str) -> String {
     let guard = ylock.locks(group).write("name").await.unwrap();
     let mut connection = server::raw().await;
@@ -59,7 +59,7 @@ async fn something_else_in_the_place_of_a_lock_is_an_error_that_names_it() {
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn garbage_in_a_lock_is_an_error_and_never_acquired() {
     let mut connection = server::raw().await;
-    // A place without anybody, a waiter and a holder without a lease, numbers that are none.
+    // A place without a waiter, a waiter and a holder without a lease, texts where numbers should be.
     for garbage in [
         &["hn", "many"][..],
         &["t", "a token"],
@@ -149,7 +149,7 @@ async fn everything_as_a_user(servers: Servers, rights: &str) {
     }
 }
 
-/// One writes and goes on as a reader, and so lets the other one in, who waited to read.
+/// The first client writes and goes on as a reader, and so lets the second in, which waited to read.
 async fn reader_behind_writer(one: &Ylock, two: &Ylock, group: &str) -> [Guard; 2] {
     let guard = one.locks(group).write("name").await.unwrap();
     let waiting = tokio::spawn({

@@ -1,4 +1,4 @@
-//! The engine's two scripts, called without the engine over one connection: what there is to reach.
+//! The engine's two scripts, called without the engine over one connection: the speed that the engine can reach at most.
 
 use redis::aio::MultiplexedConnection;
 use redis::{Script, Value};
@@ -43,7 +43,7 @@ impl Raw {
     }
 }
 
-/// As long as those of the engine.
+/// Makes an identity that is as long as those of the engine.
 fn identity() -> String {
     let mut text = Owner::new().to_string();
     text.truncate(22);

@@ -6,7 +6,7 @@ use ylock_core::testkit::measure::stress;
 
 use super::{address, client};
 
-/// What a child process is called by.
+/// The argument that makes a process a child of this benchmark.
 pub(crate) const ROLE: &str = "stress-worker";
 
 pub(crate) async fn run() {
@@ -17,12 +17,12 @@ pub(crate) async fn run() {
     println!("{} keys are left a minute later", keys(&group).await.len());
 }
 
-/// What a child process does.
+/// The work of a child process.
 pub(crate) async fn work(folder: &str, name: &str) {
     stress::work(client(stress::LEASE).await.ylock, folder, name).await;
 }
 
-/// Holders, waiters and whatever else there is in the locks of the group. Whoever comes next ends what has expired.
+/// Counts holders, waiters and all else that there is in the locks of the group. The next acquisition ends what has expired.
 async fn left(group: &str) -> usize {
     let mut connection = connect().await;
     let mut left = 0;

@@ -1,4 +1,4 @@
-//! Acquire and release with nobody else there, by one task or by many with names of their own.
+//! Acquire and release without contention, by one task or by many with names of their own.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ struct Result {
     pairs_per_second: f64,
 }
 
-/// In turns, so that what the machine does meanwhile hits both.
+/// Runs raw and engine in turns, so that what the machine does meanwhile hits both.
 pub(crate) async fn run(tasks: usize) {
     let (mut raw, mut own): (Vec<Result>, Vec<Result>) = (Vec::new(), Vec::new());
     for round in 0..=ROUNDS {

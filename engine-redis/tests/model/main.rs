@@ -1,4 +1,4 @@
-//! The scripts against a model of them that is so simple that it must be right: random operations, no difference.
+//! Compares the scripts with a model of them that is so simple that it must be right: random operations, no difference.
 //!
 //! `YLOCK_TEST_SEED=…` plays one seed again.
 #![allow(clippy::disallowed_methods, reason = "tests of real servers wait in real time")]
@@ -51,7 +51,7 @@ impl Play {
             let what = self.step(scripts).await;
             let (shown, tickets) = scripts.show(&self.place).await;
             assert_eq!(shown, self.model.show(), "seed {} step {step}: after {what}", self.seed);
-            // Which numbers the server gave out is its own affair; their order has just been compared.
+            // The model takes the numbers that the server gave out; their order has just been compared.
             self.model.take_over(&tickets);
         }
         scripts.remove(&self.place).await;
@@ -125,7 +125,7 @@ impl Play {
         format!("revoke {id}")
     }
 
-    /// One of those that were used, or a new one.
+    /// Returns an acquisition that was used already, or a new one.
     fn id(&mut self) -> String {
         let known = self.ids.len() as u64;
         if known > 0 && self.chance.below(3) > 0 {
@@ -145,7 +145,7 @@ impl Play {
         [Hears::Told, Hears::Told, Hears::Asks, Hears::Nothing][self.chance.below(4) as usize]
     }
 
-    /// Mostly none; now and then the place of somebody who waits.
+    /// Returns mostly no ticket; now and then that of a waiter.
     fn ticket(&mut self) -> Option<i64> {
         let tickets = self.model.tickets();
         let place = self.chance.below(8) as usize;

@@ -1,4 +1,4 @@
-//! What the scripts do, on two lists, without time.
+//! A model of the scripts: two lists, without time.
 
 /// Shared or exclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,7 +7,7 @@ pub(crate) enum Mode {
     Write,
 }
 
-/// How a waiter learns that it was let in.
+/// The way in which a waiter learns that it was let in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hears {
     Told,
@@ -16,7 +16,7 @@ pub(crate) enum Hears {
     Nothing,
 }
 
-/// What an acquisition is answered.
+/// The answer to an acquisition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
     Granted { token: u64, contended: bool },
@@ -24,7 +24,7 @@ pub(crate) enum Reply {
     Busy,
 }
 
-/// What a renewal is answered.
+/// The answer to a renewal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Renewal {
     Renewed { contended: bool },
@@ -32,7 +32,7 @@ pub(crate) enum Renewal {
     Revoked,
 }
 
-/// Somebody who comes along with a release or a renewal.
+/// Another acquisition that comes along with a release or a renewal.
 pub(crate) type Other<'a> = Option<(&'a str, Mode, Hears)>;
 
 #[derive(Debug)]
@@ -178,7 +178,7 @@ impl Reference {
         self.holders.push(Holder { id: id.to_owned(), mode, revoked: false, behind: None });
     }
 
-    /// Without a ticket the last place: those that the server gives out are the largest.
+    /// Adds a waiter. Without a ticket it gets the last place: the tickets that the server gives out are the largest.
     fn join(&mut self, id: &str, mode: Mode, ticket: Option<i64>, hears: Hears, behind: Option<&str>) {
         let last = self.queue.last().map_or(i64::MIN, |last| last.ticket);
         let ticket = ticket.unwrap_or(last);
@@ -214,7 +214,7 @@ impl Reference {
         holder.is_some() || self.queue.len() < waited
     }
 
-    /// Who stands behind a holder, unless it stands on its own by now.
+    /// Removes the waiter that stands behind a holder, unless it stands on its own by now.
     fn remove_stander(&mut self, holder: &str, id: &str) {
         self.queue.retain(|waits| waits.id != id || waits.behind.as_deref() != Some(holder));
     }

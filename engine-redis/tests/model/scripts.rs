@@ -8,7 +8,7 @@ use ylock_engine_redis::scripts;
 use super::reference::{Hears, Mode, Other, Renewal, Reply, Shown};
 use super::server;
 
-/// No lease ends while an operation is compared.
+/// The lease is so long that none ends while operations are compared.
 const CLIENT: &str = "a client";
 const LEASE: &str = "3600000";
 
@@ -16,7 +16,7 @@ const LEASE: &str = "3600000";
 pub(crate) struct Scripts {
     connection: MultiplexedConnection,
     hashes: [String; 5],
-    /// Where somebody listens.
+    /// The channel on which a connection of this test listens.
     channel: String,
 }
 
@@ -34,7 +34,7 @@ impl Scripts {
         let client = redis::Client::open(server::address()).expect("an address");
         let mut listening = client.get_async_pubsub().await.expect("the server answers");
         listening.subscribe(format!("ylock:{channel}")).await.expect("subscribed");
-        // Somebody must take the messages, or the connection is full one day.
+        // A task must take the messages, or the connection is full one day.
         tokio::spawn(async move { while listening.on_message().next().await.is_some() {} });
         Self { connection, hashes, channel }
     }
@@ -111,7 +111,7 @@ impl Scripts {
         self.ask::<i64>(call).await == 1
     }
 
-    /// What the hash shows; every waiter must have one place, and be in a place.
+    /// Returns what the hash shows; every waiter must have exactly one place, and every place a waiter.
     pub(crate) async fn show(&mut self, place: &str) -> (Shown, Vec<i64>) {
         let call = self.call(4, place);
         let (_, list): (String, Vec<String>) = self.ask(call).await;
@@ -123,8 +123,8 @@ impl Scripts {
         let first_word = |text: &str| mode(text.split(' ').next().unwrap());
         let holders: Vec<_> = of("h:").map(|(id, text)| (id.to_owned(), first_word(text))).collect();
         let places = queue(&fields);
-        assert_eq!(places.len(), of("a:").count(), "who waits has one place: {fields:?}");
-        assert_eq!(places.len(), of("q:").count(), "nothing stays of those who have left: {fields:?}");
+        assert_eq!(places.len(), of("a:").count(), "a waiter has one place: {fields:?}");
+        assert_eq!(places.len(), of("q:").count(), "nothing stays of waiters that have left: {fields:?}");
         assert_eq!(fields.get("k").map_or(0, |count| count.parse().unwrap()), places.len());
         assert_eq!(fields.get("hn").map_or(0, |count| count.parse().unwrap()), holders.len());
         let tickets = places.iter().map(|id| ticket(&fields, id).0).collect();
@@ -158,7 +158,7 @@ impl Scripts {
 
 type Fields<'a> = std::collections::BTreeMap<&'a str, &'a str>;
 
-/// Those who wait, in order. Each level of the queue must have a part of those of the level below, in the order of their tickets.
+/// Returns the waiters in order. Each level of the queue must have a part of the level below, in the order of the tickets.
 fn queue<'a>(fields: &Fields<'a>) -> Vec<&'a str> {
     let after = |field: &str, level: usize| {
         let next = fields.get(field)?.split(' ').nth(level)?;
@@ -182,7 +182,7 @@ fn queue<'a>(fields: &Fields<'a>) -> Vec<&'a str> {
     levels.swap_remove(0)
 }
 
-/// And the number, for those with the same ticket.
+/// Returns the ticket of a waiter, and its number, which decides among equal tickets.
 fn ticket(fields: &Fields<'_>, id: &str) -> (i64, u64) {
     let words: Vec<_> = fields[format!("a:{id}").as_str()].split(' ').collect();
     (words[4].parse().expect("a ticket"), words[5].parse().expect("a number"))

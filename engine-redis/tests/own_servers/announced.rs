@@ -19,7 +19,7 @@ async fn renew(engine: &RedisEngine, grant: &Grant, next: Option<&Request>) {
     assert!(matches!(answer, Renewal::Renewed { .. }), "{answer:?}");
 }
 
-/// It believes in the lease that it asked for, and not in that of the holder that it stood behind.
+/// The client believes in the lease that the waiter asked for, and not in that of the holder that the waiter stood behind.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn an_announced_waiter_is_let_in_for_its_own_lease() {
@@ -44,7 +44,7 @@ async fn an_announced_waiter_is_let_in_for_its_own_lease() {
     }
 }
 
-/// The same by what users hold.
+/// As above, seen by the guards that users hold.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn a_writer_with_a_long_lease_that_waited_behind_a_reader_with_a_short_one_is_alone() {
@@ -66,7 +66,7 @@ async fn a_writer_with_a_long_lease_that_waited_behind_a_reader_with_a_short_one
     }
 }
 
-/// Between two renewals of its holder there may be more than its own lease.
+/// The time between two renewals of the holder may be longer than the waiter's own lease.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn an_announced_waiter_keeps_its_place_for_as_long_as_the_grant_that_it_stands_behind() {
@@ -86,7 +86,7 @@ async fn an_announced_waiter_keeps_its_place_for_as_long_as_the_grant_that_it_st
     acquire(&two, &request(&two, Mode::Read, LONG)).await;
 }
 
-/// A copy of a renewal from before.
+/// The copy is of a renewal that was sent before the writer became a reader.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn a_late_copy_of_a_renewal_does_not_show_a_writer_that_has_become_a_reader() {

@@ -74,7 +74,7 @@ async fn goes_on(rounds: &AtomicU64) {
     until("work goes on", async || rounds.load(Ordering::Relaxed) > before + 8).await;
 }
 
-/// The server says so in between, on the connection where others wait for messages about other locks.
+/// While the part is away the server says so, on the connection over which waiters for other locks are told.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn waiters_are_heard_also_after_their_part_was_away() {
@@ -137,13 +137,13 @@ async fn a_server_that_is_not_part_of_a_cluster_is_refused() {
     assert!(error.to_string().contains("is not part of a cluster"), "{error}");
 }
 
-/// It takes all and answers nothing. Locks that others keep are renewed in time.
+/// The master that hangs takes all requests and answers none. Locks that other masters keep are renewed in time.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn a_master_that_hangs_costs_no_lock_on_another_one() {
     let cluster = OwnCluster::start(0).await;
     for server in &cluster.servers {
-        // The others go on serving, also where the machine is so busy that they hear nothing of each other for a while.
+        // The other servers go on serving, also where the machine is so busy that they hear nothing of each other for a while.
         server.command(&["CONFIG", "SET", "cluster-require-full-coverage", "no"]).await;
         server.command(&["CONFIG", "SET", "cluster-node-timeout", "60000"]).await;
     }

@@ -46,7 +46,7 @@ async fn client(server: &OwnServer, lease: Duration) -> Ylock {
     client_with(server.options().with_lease(lease)).await
 }
 
-/// A lock that the replica has too; it takes a new one a moment to follow.
+/// A lock that the replica has too; a new replica needs a moment to follow.
 async fn replicated(ylock: &Ylock) -> Guard {
     within("a grant is replicated", async {
         loop {
@@ -63,7 +63,7 @@ async fn waiters(ylock: &Ylock) -> usize {
     ylock.inspect("users", "alice").await.map_or(0, |seen| seen.queue.len())
 }
 
-/// Waits for the lock behind so many others, and has its place when this returns.
+/// Begins to wait for the lock behind so many other waiters, and returns when the waiter has its place.
 async fn joins(ylock: &Ylock, before: usize) -> JoinHandle<Guard> {
     let locks = ylock.locks("users");
     let waiting = tokio::spawn(async move { locks.write("alice").await.unwrap() });
@@ -151,7 +151,7 @@ async fn a_killed_connection_costs_neither_a_hold_nor_a_place() {
     }
 }
 
-/// The message went nowhere: the waiter asks by itself, and finds that it was let in, or is.
+/// The message went nowhere: the waiter asks by itself, and finds that it was let in, or is let in then.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn a_lost_message_costs_a_second() {
@@ -166,7 +166,7 @@ async fn a_lost_message_costs_a_second() {
     assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
 }
 
-/// A waiter asks while its turn comes: the answer can be faster than the message, which then finds somebody who holds already.
+/// A waiter asks while its turn comes: the answer can be faster than the message, which then finds that the waiter holds already.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn a_message_that_comes_after_the_answer_takes_nothing_away() {
@@ -181,7 +181,7 @@ async fn a_message_that_comes_after_the_answer_takes_nothing_away() {
     let (channel, message) = (format!("ylock:{channel}"), format!("{id} {token} 0 {}", keys[0]));
     let heard: i64 = server.ask(&["PUBLISH", &channel, &message]).await.unwrap();
     assert_eq!(heard, 1, "the client hears it");
-    // It has been renewed since, or its renewal was refused.
+    // The grant has been renewed since, or its renewal was refused.
     tokio::time::sleep(LEASE).await;
     assert!(guard.is_valid());
     assert!(within("given back", guard.unlock()).await.unwrap().is_released());
@@ -218,11 +218,11 @@ async fn a_grant_that_is_not_replicated_is_given_back() {
     let server = OwnServer::start(Disk::Nothing).await;
     let mut replica =
         OwnServer::start_with(Disk::Nothing, &["--replicaof", "127.0.0.1", &server.port().to_string()]).await;
-    // Long enough for a replica to say what it has: by itself it does so once a second.
+    // Long enough for a replica to say what it has: without being asked it does so once a second.
     let lease = Duration::from_secs(20);
     let ylock = client_with(server.options().with_lease(lease).with_min_replicas(1)).await;
     let locks = ylock.locks("users");
-    // It takes the replica a moment to follow.
+    // The replica needs a moment to follow.
     until("a grant is replicated", async || locks.write("alice").await.is_ok_and(|guard| guard.is_valid()))
         .await;
     replica.kill();
@@ -259,7 +259,7 @@ async fn a_replica_and_a_node_of_a_cluster_are_refused() {
     }
 }
 
-/// Nobody would be there to hear so many when the server comes back.
+/// A server that comes back could not take so many connections at once.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn very_many_waiters_do_not_storm_a_server_that_is_gone() {
@@ -281,7 +281,7 @@ async fn very_many_waiters_do_not_storm_a_server_that_is_gone() {
         }
     };
     assert!(tokio::time::timeout(time, counting).await.is_err());
-    // One every tenth of a second, and a few that were on their way.
+    // One attempt every tenth of a second, and a few that were on their way.
     assert!((5..60).contains(&tried), "{tried} connections in {time:?}");
     for waiter in waiters {
         waiter.abort();

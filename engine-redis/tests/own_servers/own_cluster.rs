@@ -80,7 +80,7 @@ impl OwnCluster {
                 return (key, number);
             }
         }
-        panic!("nobody keeps a lock of {group}");
+        panic!("no server keeps a lock of {group}");
     }
 
     /// Gives a slot with its locks to another master, as resharding does.
@@ -89,7 +89,7 @@ impl OwnCluster {
         self.end_move(place, from, to).await;
     }
 
-    /// The lock is there already; the others of its slot are not.
+    /// Begins to move a slot: the lock is on the new master already, the other locks of its slot are not.
     pub(crate) async fn begin_move(&self, place: &str, from: usize, to: usize) {
         let (source, target) = (&self.servers[from], &self.servers[to]);
         let slot = self.slot(place).await;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ylock_core::testkit::own_servers::{self, free_port};
 use ylock_engine_redis::RedisOptions;
 
-/// What it keeps.
+/// The data that the server keeps on disk.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Disk {
     Nothing,
@@ -18,7 +18,7 @@ pub(crate) enum Disk {
 pub(crate) struct OwnServer {
     port: u16,
     folder: PathBuf,
-    /// How it is started, again and again.
+    /// The command that starts it, again and again.
     program: Command,
     child: Child,
 }
@@ -89,7 +89,7 @@ impl OwnServer {
         self.ask(words).await
     }
 
-    /// What it answers to a command.
+    /// Returns the server's answer to a command.
     pub(crate) async fn ask<T: redis::FromRedisValue>(&self, words: &[&str]) -> redis::RedisResult<T> {
         let client = redis::Client::open(("127.0.0.1", self.port))?;
         // A busy machine may take longer than the driver waits by itself.

@@ -16,7 +16,7 @@ fn start(test: &str, server: &OwnServer) -> Other {
     Other::start(&format!("paused::{test}"), &server.port().to_string())
 }
 
-/// Where to go to, in the other process.
+/// The server to connect to, in the other process.
 fn server() -> Option<RedisOptions> {
     let port = Other::told()?;
     Some(RedisOptions::new("127.0.0.1", port.parse().unwrap()).with_lease(LEASE))
@@ -30,7 +30,7 @@ async fn wait(options: RedisOptions) {
     Other::say(&format!("unlocked {:?}", within("given back", guard.unlock()).await.unwrap()));
 }
 
-/// However long it was until now.
+/// Waits until a pause since `since` is longer than a lease, however much of it has gone by.
 async fn pause_longer_than_lease(since: Instant) {
     tokio::time::sleep((LEASE * 5 / 4).saturating_sub(since.elapsed())).await;
 }
@@ -53,7 +53,7 @@ async fn a_holder_that_was_paused_knows_at_once_and_disturbs_nobody() {
     pause_longer_than_lease(paused).await;
     other.go_on();
     other.knows_that_it_was_lost().await;
-    // Renewed since.
+    // The grant has been renewed since.
     tokio::time::sleep(LEASE).await;
     assert!(guard.is_valid() && third.locks("users").try_write("alice").await.unwrap().is_none());
     assert!(within("given back", guard.unlock()).await.unwrap().is_released());
@@ -77,7 +77,7 @@ async fn a_waiter_that_was_paused_is_passed_over_and_gets_in_in_the_end() {
     let guard = within("the second gets in", second).await.unwrap();
     assert!(
         since.elapsed() < LEASE,
-        "it waited for somebody who was let in and did not know: {:?}",
+        "it waited for a waiter that was let in and did not know: {:?}",
         since.elapsed()
     );
     other.go_on();
@@ -88,7 +88,7 @@ async fn a_waiter_that_was_paused_is_passed_over_and_gets_in_in_the_end() {
     assert_eq!(other.says("unlocked").await, "Released");
 }
 
-/// The message that it was let in reaches it when that is over.
+/// The message that the waiter was let in reaches it when that grant is over.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn a_waiter_that_is_let_in_while_it_is_paused_does_not_believe_it() {

@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use ylock_core::url::Host;
 
-/// What happens to what it carries.
+/// The state of the proxy: what happens to the bytes that it carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Line {
     Open,

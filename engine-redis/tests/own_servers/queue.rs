@@ -10,7 +10,7 @@ use super::own_server::{Disk, OwnServer};
 use super::schedules::{acquire, engine, request};
 use super::until;
 
-/// One lock by its scripts: as many waiters as it takes, and no client that asks for them in between.
+/// One lock, used by its scripts: with as many waiters as a test needs, and no client that asks for them in between.
 struct Queue {
     server: OwnServer,
     acquire: String,
@@ -64,7 +64,7 @@ impl Queue {
     }
 }
 
-/// Of clients that come in turn it may be always the same one that gives up.
+/// Of clients that come in turn always the same one may give up.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn joining_and_leaving_a_long_queue_cost_little_whoever_has_left_it() {
@@ -88,7 +88,7 @@ async fn joining_and_leaving_a_long_queue_cost_little_whoever_has_left_it() {
     }
 }
 
-/// Clients of which each dies while it waits behind one that lives.
+/// Each client dies while it waits behind a waiter that lives.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn nothing_stays_of_waiters_that_died_behind_one_that_lives() {

@@ -43,14 +43,14 @@ fn messages_are_heard_after_the_runtime_of_connect_has_ended() {
     let (one, two) = (first.block_on(client(&server, LEASE)), main.block_on(client(&server, LEASE)));
     drop(first);
     main.block_on(async {
-        // One whose runtime lives: what a hand-over takes on this machine now.
+        // A client whose runtime lives shows how long a hand-over takes on this machine now.
         let three = client(&server, LEASE).await;
         let (mut took, mut usual) = (Duration::ZERO, Duration::ZERO);
         for _ in 0..6 {
             took += hand_over(&two, &one).await;
             usual += hand_over(&two, &three).await;
         }
-        // By asking it would be half a second more each.
+        // If waiters had to ask by themselves, each hand-over would take half a second more.
         assert!(took < usual * 2 + Duration::from_secs(1), "{took:?}, and {usual:?}");
     });
 }
@@ -78,7 +78,7 @@ async fn hears(server: &OwnServer, one: &Ylock) {
     waiting.abort();
 }
 
-/// Nobody polls it, and nothing tells that from one that is busy: only that what lives in it gives no sign.
+/// The runtime is not polled, and the client cannot tell it from one that is busy: only that what lives in it gives no sign of life.
 #[test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 fn messages_are_heard_again_while_the_runtime_of_connect_stands_still() {
@@ -87,7 +87,7 @@ fn messages_are_heard_again_while_the_runtime_of_connect_stands_still() {
     let (one, two) = (still.block_on(client(&server, LEASE)), main.block_on(client(&server, LEASE)));
     main.block_on(async {
         let _guard = within("it gets in", two.locks("users").write("bob")).await.unwrap();
-        // Nothing in the client sees that.
+        // Nothing in the client notices that.
         server.command(&["CLIENT", "KILL", "TYPE", "pubsub"]).await;
         hears(&server, &one).await;
     });
@@ -147,7 +147,7 @@ fn a_look_at_the_cluster_that_died_with_its_runtime_is_not_the_last() {
     let (mut cluster, ylock, name) = main.block_on(async {
         let cluster = OwnCluster::start(1).await;
         let ylock = client_with(cluster.options().with_lease(Duration::from_secs(3))).await;
-        // One on the first master, which has a replica.
+        // A lock on the first master, which has a replica.
         for number in 0.. {
             let name = number.to_string();
             drop(ylock.locks("users").write(name.as_str()).await.unwrap());
@@ -158,7 +158,7 @@ fn a_look_at_the_cluster_that_died_with_its_runtime_is_not_the_last() {
         }
         unreachable!()
     });
-    // It hangs: a look at the cluster takes as long as a request may.
+    // That master hangs: a look at the cluster takes as long as a request may.
     cluster.servers[0].signal("STOP");
     let second = runtime();
     second.block_on(async {

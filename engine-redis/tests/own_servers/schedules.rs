@@ -40,7 +40,7 @@ pub(super) async fn acquire(engine: &RedisEngine, request: &Request) -> Grant {
     within("it gets in", engine.acquire(request)).await.unwrap().expect("granted")
 }
 
-/// Again and again, as the keeper does.
+/// Releases, again and again until the server confirms it, as the keeper does.
 pub(super) async fn release(engine: &RedisEngine, request: &Request, next: Option<&Request>) -> Release {
     within("given back", async {
         loop {
@@ -57,7 +57,7 @@ pub(super) async fn nobody_is_there(engine: &RedisEngine, what: &str) {
     assert!(seen.holders.is_empty() && seen.queue.is_empty(), "{what}: {seen:?}");
 }
 
-/// The server says what it is asked, word by word, so that it can be asked the same once more.
+/// Copies of the requests that the server gets, word by word, so that a test can send them once more.
 pub(super) struct Copies(TcpStream);
 
 impl Copies {
@@ -83,7 +83,7 @@ impl Copies {
             .collect()
     }
 
-    /// The same, when there are so many.
+    /// Returns the scripts that were called since the last time, when there are at least so many.
     pub(super) async fn at_least(&mut self, count: usize) -> Vec<Vec<String>> {
         let mut seen = Vec::new();
         let taking = async {
@@ -101,7 +101,7 @@ pub(super) async fn send(server: &OwnServer, words: &[String]) {
     server.ask::<redis::Value>(&words).await.expect("a script may come twice");
 }
 
-/// A client that loses every answer from here on, and has `future` going: it is dropped when the server has seen its request.
+/// Runs `future` while the client loses every answer, and drops it when the server has seen its request. Returns that request.
 async fn unanswered<T>(
     proxy: &Proxy,
     copies: &mut Copies,
@@ -152,7 +152,7 @@ async fn a_grant_that_a_release_handed_on_is_not_believed_for_longer_than_the_se
     assert!(now < valid_until(theirs.sent, theirs.lease));
 }
 
-/// The same by what users hold: nothing but answers is lost, for less than a lease.
+/// As above, seen by the guards that users hold: nothing but answers is lost, for less than a lease.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn two_guards_are_never_valid_at_once_when_answers_are_lost() {
@@ -177,7 +177,7 @@ async fn two_guards_are_never_valid_at_once_when_answers_are_lost() {
     let third = tokio::spawn(async move { locks.write("alice").await });
     tokio::time::sleep((lease * 74 / 100).saturating_sub(since.elapsed())).await;
     proxy.set(Line::Open);
-    // Either order will do. Whoever is first holds on, and the other one must not get in.
+    // Either order will do. The client that is first holds on, and the other client must not get in.
     let (mut second, mut third) = (second, third);
     let (guard, mut other) = within("one of them is answered", async {
         tokio::select! {
@@ -186,17 +186,17 @@ async fn two_guards_are_never_valid_at_once_when_answers_are_lost() {
         }
     })
     .await;
-    // On a machine that is too busy to ask in time it may be an error.
+    // On a machine that is too busy to ask in time the answer may be an error.
     let Ok(guard) = guard else { return };
     if let Ok(answered) = tokio::time::timeout(lease, &mut other).await {
         if let Ok(theirs) = answered.unwrap() {
-            // In this order: what is valid in the end was so before.
+            // In this order: a guard that is valid at the end was valid before.
             assert!(!(theirs.is_valid() && guard.is_valid()), "two hold: {guard:?}, {theirs:?}");
         }
         return;
     }
     drop(guard);
-    drop(within("the other one is answered", other).await.unwrap());
+    drop(within("the other client is answered", other).await.unwrap());
 }
 
 /// A question prolongs the lease, whichever request let its acquisition in.
@@ -226,7 +226,7 @@ async fn a_late_copy_of_a_release_lets_nobody_in_whom_it_took_along() {
     acquire(&one, &first).await;
     let mut copies = Copies::of(&server).await;
     let seen = unanswered(&proxy, &mut copies, one.release(&first.key, first.id, Some(&next))).await;
-    // The keeper tries again, this time with an answer; the one that followed works, and gives back.
+    // The keeper tries again, this time with an answer; the acquisition that followed holds the lock, and gives it back.
     release(&one, &first, Some(&next)).await;
     acquire(&one, &next).await;
     release(&one, &next, None).await;
@@ -237,7 +237,7 @@ async fn a_late_copy_of_a_release_lets_nobody_in_whom_it_took_along() {
     assert_eq!(one.in_memory(), [("acquisitions", 0)]);
 }
 
-/// On each way in: a free lock, one that is held, and one with a queue.
+/// The copy finds a free lock, or one that is held; so did the question itself.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn a_late_copy_of_a_question_lets_nobody_in_who_was_undone() {
@@ -253,7 +253,7 @@ async fn a_late_copy_of_a_question_lets_nobody_in_who_was_undone() {
             }
             let mut copies = Copies::of(&server).await;
             let seen = unanswered(&proxy, &mut copies, one.acquire(&mine)).await;
-            // The next question is answered. What became of the first one is not known for all that.
+            // The next question is answered. What became of the first question is still not known.
             if !was_held {
                 acquire(&one, &mine).await;
             }
@@ -278,8 +278,8 @@ async fn a_late_copy_of_a_question_lets_nobody_in_who_was_undone() {
     }
 }
 
-/// Of renewals, releases and questions of one that has long gone, whose answers all came: the network does not repeat what was
-/// answered, but a copy that was lost on its way may be sent again by nobody, so each must at least be harmless while others hold.
+/// The copies are of requests of an acquisition that has long gone, all of which were answered. The network does not repeat a request that
+/// was answered, and no client sends a lost copy again: but each copy must at least be harmless while another client holds.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn late_copies_of_renewals_and_releases_disturb_nobody() {
@@ -309,7 +309,7 @@ async fn late_copies_of_renewals_and_releases_disturb_nobody() {
     assert!(matches!(answer, Renewal::Renewed { contended: false, .. }), "{answer:?}");
 }
 
-/// Nobody waits for it: it is given back, and for good.
+/// No acquisition waits for the grant: it is given back, and for good.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn a_message_about_a_grant_that_nobody_waits_for_undoes_it() {
@@ -321,7 +321,7 @@ async fn a_message_about_a_grant_that_nobody_waits_for_undoes_it() {
     let asked = tokio::time::timeout(Duration::from_millis(300), one.acquire(&mine)).await;
     assert!(asked.is_err(), "it waits");
     release(&one, &mine, None).await;
-    // Later than anybody remembers: the marks are gone.
+    // As if the server had forgotten what was undone: the marks are gone.
     let keys: Vec<String> = server.ask(&["KEYS", "ylock:*"]).await.unwrap();
     let fields: Vec<String> = server.ask(&["HKEYS", &keys[0]]).await.unwrap();
     for field in fields.iter().filter(|field| field.starts_with("x:")) {
@@ -349,7 +349,7 @@ async fn a_late_copy_of_a_question_lets_nobody_in_who_only_tried() {
     proxy.set(Line::Deaf);
     let answer = async {
         let seen = copies.at_least(1).await;
-        // It hears at once that there will be no answer: one that it had to wait for would be the end of the try.
+        // The client hears at once that there will be no answer: if it had to wait for one, the try would end.
         proxy.set(Line::Cut);
         until("the connection is closed", async || one.inspect(&tries.key).await.is_err()).await;
         proxy.set(Line::Open);
@@ -365,7 +365,7 @@ async fn a_late_copy_of_a_question_lets_nobody_in_who_only_tried() {
     nobody_is_there(&two, "a copy of the question").await;
 }
 
-/// The message comes at once, and the process does not run: what it then believes is what the server does, or it asks again.
+/// The message comes at once, and the process does not run: it then believes in the grant no longer than the server, or asks again.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn a_message_that_is_read_late_is_believed_for_as_long_as_the_server_keeps_the_grant() {
@@ -379,7 +379,7 @@ async fn a_message_that_is_read_late_is_believed_for_as_long_as_the_server_keeps
         assert!(asked.is_err(), "it waits");
         let before = one.environment().now();
         release(&two, &theirs, None).await;
-        // Nobody polls it.
+        // The waiter is not polled.
         tokio::time::sleep(pause).await;
         let grant = within("an answer", waiting).await.unwrap().expect("granted");
         assert_eq!(grant.sent > before, is_new, "after {pause:?}");
@@ -388,7 +388,7 @@ async fn a_message_that_is_read_late_is_believed_for_as_long_as_the_server_keeps
     }
 }
 
-/// It was long on its way: the grant that it is about has ended, another client holds, and the waiter has asked since.
+/// The message was long on its way: its grant has ended, another client holds, and the waiter has asked since.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn a_message_about_an_earlier_grant_is_not_believed() {
@@ -426,7 +426,7 @@ async fn a_waiter_gets_in_after_an_outage_that_is_shorter_than_its_lease() {
         until("it waits", async || waiters(&two).await == 1).await;
         let since = Instant::now();
         proxy.set(line);
-        // Its lease here ends before it hears of it.
+        // The lease of the grant ends on the server before its client hears of the grant.
         tokio::time::sleep(lease / 20).await;
         drop(guard);
         tokio::time::sleep((lease * 3 / 5).saturating_sub(since.elapsed())).await;
@@ -437,21 +437,21 @@ async fn a_waiter_gets_in_after_an_outage_that_is_shorter_than_its_lease() {
     }
 }
 
-/// Its turn comes again and again while it cannot be told, and it is never free when it asks.
+/// The waiter's turn comes again and again while it cannot be told, and the lock is never free when it asks.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn a_waiter_that_cannot_be_told_gets_in_beside_others_that_can() {
     let (server, lease) = (OwnServer::start(Disk::Nothing).await, Duration::from_secs(12));
     let (proxy, engine) = through(&server, lease).await;
     let one = Ylock::new(engine).with_options(Options::default().with_lease(lease));
-    // Its requests go on, and it gets no other connection.
+    // Its requests go on, and it gets no other connection for messages.
     proxy.set(Line::Full);
     server.command(&["CLIENT", "KILL", "TYPE", "pubsub"]).await;
     let others = async || {
         let ylock = client(&server, lease).await;
         loop {
             let guard = ylock.locks("users").write("alice").await.unwrap();
-            // Only if another one waits too is it handed on, and never free.
+            // Only if another client waits too is the lock handed on, and never free.
             until("both wait", async || waiters(&ylock).await == 2).await;
             assert!(guard.unlock().await.unwrap().is_released());
         }
@@ -467,7 +467,7 @@ async fn a_waiter_that_cannot_be_told_gets_in_beside_others_that_can() {
     }
 }
 
-/// Whatever time goes by until the answer comes: the server may have counted from the beginning of that.
+/// The server may have counted from the beginning of the time that goes by until the answer comes.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn a_lease_counts_from_before_the_request_was_sent() {
@@ -490,7 +490,7 @@ async fn a_lease_counts_from_before_the_request_was_sent() {
     assert!(matches!(answer, Renewal::Renewed { sent, .. } if sent < moment), "{answer:?}");
 }
 
-/// Of those who share the lock two die. What is remembered is the end that comes first, also after the first one was found.
+/// Of the readers that share the lock two die. The script remembers the lease end that comes first, also after the first was found.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn dead_readers_keep_nobody_out_for_longer_than_their_own_leases() {
@@ -509,7 +509,7 @@ async fn dead_readers_keep_nobody_out_for_longer_than_their_own_leases() {
     within("it gets in", waiting).await.unwrap();
 }
 
-/// It was let in, and revoked before it heard of that: its call ends with the grant, and its next renewal tells it.
+/// The acquisition was let in, and revoked before its client heard of that: the call ends with the grant, and the next renewal tells it.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn a_revocation_does_not_end_the_call_of_one_that_waits_for_replicas() {
@@ -520,7 +520,7 @@ async fn a_revocation_does_not_end_the_call_of_one_that_waits_for_replicas() {
     let options = server.options().with_lease(lease).with_min_replicas(1);
     let one = RedisEngine::connect(&options).await.unwrap();
     let mine = request(&one, Mode::Write, lease);
-    // It takes the replica a moment to follow.
+    // The replica needs a moment to follow.
     until("a grant is replicated", async || matches!(one.acquire(&mine).await, Ok(Some(_)))).await;
     assert!(one.revoke(&mine.key, mine.id).await.unwrap());
     let grant = acquire(&one, &mine).await;

@@ -30,7 +30,7 @@ async fn what_the_replica_has_stays_when_it_takes_over() {
     assert!(within("the next one gets in", waiting).await.unwrap().is_valid());
 }
 
-/// It lives, and does not know that it was replaced: whoever still went there would share the lock with those who do not.
+/// The old master lives, and does not know that it was replaced: a client that stayed there would hold the lock beside clients that moved.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn a_master_that_was_replaced_is_left() {
@@ -41,11 +41,11 @@ async fn a_master_that_was_replaced_is_left() {
     all.await_failover().await;
     all.master.signal("CONT");
     let two = client_with(all.options().with_lease(LEASE)).await;
-    // The one that has moved sees what the other holds.
+    // The client that has moved sees what the other client holds.
     let guard = two.locks("users").write("alice").await.unwrap();
     until("the old master is left", async || holders(&one).await == 1).await;
     assert!(one.locks("users").try_write("alice").await.unwrap().is_none());
-    // Nobody told it yet: it is not by an error that the client found out.
+    // The old master has not heard of it yet: so it is not by an error that the client found out.
     let role: redis::Value = all.master.ask(&["ROLE"]).await.unwrap();
     assert!(format!("{role:?}").contains("master"), "{role:?}");
     drop(guard);

@@ -1,4 +1,4 @@
-//! What stays of acquisitions that went wrong: nothing, here and on the server.
+//! What stays of acquisitions that went wrong: nothing, in the client and on the server.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -46,7 +46,7 @@ async fn nothing_stays_of_acquisitions_that_failed_in_an_outage() {
     nothing_stays(&engine, &ylock).await;
 }
 
-/// Others of this client were to follow.
+/// Other acquisitions of this client were to follow.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn nothing_stays_of_those_who_were_to_follow_a_release_that_was_given_up() {
@@ -67,7 +67,7 @@ async fn nothing_stays_of_those_who_were_to_follow_a_release_that_was_given_up()
     nothing_stays(&engine, &ylock).await;
 }
 
-/// Writers are announced behind a reader, and give up, again and again, as long as it holds.
+/// Writers are announced behind a reader, and give up, again and again, as long as the reader holds.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn a_lock_that_is_held_for_long_does_not_grow_by_those_who_gave_up() {
@@ -78,7 +78,7 @@ async fn a_lock_that_is_held_for_long_does_not_grow_by_those_who_gave_up() {
     for _ in 0..300 {
         for ylock in [&one, &two] {
             let waited = ylock.locks("users").write_within("alice", Duration::from_millis(4)).await;
-            // So short a time may be over before there is any answer, and then it says so.
+            // So short a time may be over before there is any answer, and then the call fails with `Unavailable`.
             assert!(waited.map_or_else(|error| error.kind() == ErrorKind::Unavailable, |it| it.is_none()));
         }
     }
@@ -88,9 +88,9 @@ async fn a_lock_that_is_held_for_long_does_not_grow_by_those_who_gave_up() {
         let all = fields().await;
         all.into_iter().filter(|field| !marks.iter().any(|mark| field.starts_with(mark))).collect::<Vec<_>>()
     };
-    until("nobody waits", async || super::waiters(&one).await == 0).await;
+    until("no writer waits", async || super::waiters(&one).await == 0).await;
     let left = left().await;
-    // Token and expiry; the holder and its owner; how many they are and until when.
+    // Token and expiry; the holder and its owner; the number of holders, and when their leases end.
     assert!(left.len() <= 8, "{left:?}");
     let since = Instant::now();
     drop(reader);
@@ -98,7 +98,7 @@ async fn a_lock_that_is_held_for_long_does_not_grow_by_those_who_gave_up() {
     assert!(since.elapsed() < Duration::from_millis(500), "{:?}", since.elapsed());
 }
 
-/// Nothing is known of the acquisition, and nothing is there of the lock: a request of it may still be on its way.
+/// The client knows nothing of the acquisition, and the server has nothing of the lock: a request of it may still be on its way.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn what_was_undone_is_remembered_for_a_minute_and_not_for_ever() {

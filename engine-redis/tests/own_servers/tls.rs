@@ -52,7 +52,7 @@ async fn tls_and_a_password_are_told_by_the_url() {
     }
 }
 
-/// A cluster of one server is enough to see that all connections to it are made with TLS, also that for messages.
+/// A cluster of one server is enough to see that all connections to it are made with TLS, also the one for messages.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn tls_in_a_cluster() {

@@ -14,7 +14,7 @@ pub(crate) const LEASE: Duration = Duration::from_secs(2);
 
 const BOUND: Duration = Duration::from_secs(30);
 
-/// Which servers a test is about.
+/// The servers that a test is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Servers {
     Single,
@@ -23,7 +23,7 @@ pub(crate) enum Servers {
 }
 
 impl Servers {
-    /// How to reach them.
+    /// Returns the options that reach them.
     pub(crate) fn options(self) -> RedisOptions {
         let options = match self {
             Self::Single => {
@@ -60,8 +60,8 @@ impl Servers {
         connections
     }
 
-    /// What the locks of a group still have. The last tokens stay for a minute on purpose, and so do the marks of what was undone while a
-    /// request of it was on its way.
+    /// Returns what is left of the locks of a group. The last tokens stay for a minute on purpose, and so do the marks of acquisitions that
+    /// were undone while a request of theirs was on its way.
     pub(crate) async fn left_behind(self, group: &str) -> usize {
         let pattern = format!("ylock:{{*}}:{}:{group}:*", group.len());
         let mut left = 0;
@@ -88,7 +88,7 @@ pub(crate) fn address() -> (String, u16) {
     addresses(&variable("YLOCK_TEST_REDIS")).remove(0)
 }
 
-/// A connection to it without ylock.
+/// A connection to the single server, without ylock.
 pub(crate) async fn raw() -> MultiplexedConnection {
     connect(address()).await
 }

@@ -1,4 +1,4 @@
-//! A number that is right only if those who count take turns, and when each of them had its turn.
+//! A number that is right only if the clients that count take turns, and the times of their turns.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ struct State {
     turns: Vec<Turn>,
 }
 
-/// Not for longer than its holder has found itself valid: it may have noticed late that it was not.
+/// One turn, for no longer than its holder has found its grant valid: the holder may have noticed late that the grant was not.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     from: Instant,
@@ -64,7 +64,7 @@ impl Counter {
         state.written += 1;
     }
 
-    /// What came of it.
+    /// Returns what came of all turns.
     pub(super) fn report(&self) -> Report {
         let state = self.lock();
         let mut turns = state.turns.clone();
@@ -89,16 +89,16 @@ impl Counter {
     }
 }
 
-/// How often what happened.
+/// The number of times that each thing happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Report {
     pub(super) turns: usize,
-    /// Somebody's turn began before the last one's was over.
+    /// Turns that began before the turn before was over.
     pub(super) overlaps: usize,
-    /// Somebody's token was not larger than the last one's.
+    /// Turns with a token that was not larger than that of the turn before.
     pub(super) out_of_order: usize,
     pub(super) written: u64,
-    /// Because of a token that was not the largest any more.
+    /// Writes that were refused because their token was not the largest any more.
     pub(super) refused: u64,
     pub(super) lost: u64,
 }

@@ -27,7 +27,7 @@ async fn steps_within_the_margin_let_nobody_in_beside_anybody() {
     assert_eq!((overlaps, out_of_order, refused, lost), (0, 0, 0, 0), "{report:?}");
 }
 
-/// So the test above would notice; and this is what tokens are for.
+/// This shows that the test above would notice overlapping turns; and this is what tokens are for.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn larger_steps_let_others_in_and_tokens_keep_the_count_right() {
@@ -71,7 +71,7 @@ async fn work(ylock: Ylock, mut chance: Chance, counter: Arc<Counter>, stop: Arc
         let longest = if chance.below(200) == 0 { LEASE * 3 / 2 } else { Duration::ZERO };
         let guard = within("it gets in", ylock.locks("users").write("alice")).await.unwrap();
         counter.take_turn(guard.token().expect("a token"), longest, || guard.is_valid()).await;
-        // It may have been lost.
+        // The lock may have been lost.
         drop(guard.unlock().await);
     }
 }
@@ -84,7 +84,7 @@ async fn die(options: RedisOptions, counter: Arc<Counter>, stop: Arc<AtomicBool>
         let grant = within("it gets in", engine.acquire(&request)).await.unwrap().expect("granted");
         let (token, until) = (grant.token.expect("a token").into(), valid_until(grant.sent, LEASE));
         counter.take_turn(token, LEASE, || engine.environment().now() < until).await;
-        // The others shall have their turns too, and not only wait for the end of this lease.
+        // The other clients shall have their turns too, and not only wait for the end of this lease.
         tokio::time::sleep(LEASE).await;
     }
 }

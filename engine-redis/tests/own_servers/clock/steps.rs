@@ -20,13 +20,13 @@ async fn engine(server: &OwnServer, waiting: Waiting) -> RedisEngine {
     RedisEngine::connect(&options).await.expect("the server answers")
 }
 
-/// A grant that nobody renews or gives back.
+/// A grant that no client renews or gives back.
 async fn dead_holder(server: &OwnServer, mode: Mode) -> Grant {
     let engine = engine(server, Waiting::Told).await;
     within("it gets in", engine.acquire(&request(&engine, mode, LEASE))).await.unwrap().expect("granted")
 }
 
-/// A place in the queue that nobody keeps or leaves.
+/// A place in the queue that no client keeps or leaves.
 async fn dead_waiter(server: &OwnServer, watch: &Ylock, waiting: Waiting) {
     let before = waiters(watch).await;
     let engine = engine(server, waiting).await;
@@ -67,7 +67,7 @@ async fn a_step_forwards_by_less_than_half_of_a_lease_loses_neither_a_hold_nor_a
     let (guard, second) = one_holds_and_another_waits(&clients[0], &clients[1]).await;
     let third = joins(&clients[2], 1).await;
     set.forwards(lease * 2 / 5).await;
-    // Each has asked and renewed since.
+    // Each waiter has asked, and the holder has renewed since.
     tokio::time::sleep(lease).await;
     assert!(guard.is_valid() && !second.is_finished() && waiters(&clients[0]).await == 2);
     let mut token = guard.token();
@@ -79,7 +79,7 @@ async fn a_step_forwards_by_less_than_half_of_a_lease_loses_neither_a_hold_nor_a
     assert!(within("the third gets in", third).await.unwrap().token() > token);
 }
 
-/// In any order: the server takes all of them for dead, until they ask.
+/// Waiters get in in any order: the server takes all of them for dead, until they ask.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn a_step_forwards_beyond_the_lease_forgets_nobody() {
@@ -113,7 +113,7 @@ async fn a_step_backwards_prolongs_no_lease() {
         for mode in modes {
             last = Some((Instant::now(), dead_holder(&set.server, *mode).await.token));
         }
-        let (granted, token) = last.expect("somebody holds");
+        let (granted, token) = last.expect("a reader or a writer holds");
         set.backwards(HOUR).await;
         let since = Instant::now();
         let guard = within("the next one gets in", next.locks("users").write("alice")).await.unwrap();
@@ -124,8 +124,8 @@ async fn a_step_backwards_prolongs_no_lease() {
     }
 }
 
-/// Those who would be told are passed over when their turn comes. Those who ask by themselves would keep all others out; and
-/// whoever only tries is sent away as long as anybody waits.
+/// Dead waiters that would be told are passed over when their turn comes. Dead waiters that ask by themselves would keep all other clients
+/// out; and a client that only tries is turned away as long as there is a waiter.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn a_step_backwards_keeps_no_dead_waiter() {
@@ -141,7 +141,7 @@ async fn a_step_backwards_keeps_no_dead_waiter() {
         let (since, locks) = (Instant::now(), two.locks("users"));
         assert!(within("given back", guard.unlock()).await.unwrap().is_released());
         if tries {
-            until("nobody waits", async || locks.try_write("alice").await.unwrap().is_some()).await;
+            until("no waiter is left", async || locks.try_write("alice").await.unwrap().is_some()).await;
         } else {
             drop(within("the next one gets in", locks.write("alice")).await.unwrap());
         }
@@ -150,7 +150,7 @@ async fn a_step_backwards_keeps_no_dead_waiter() {
 }
 
 /// Places come from the server's clock; with `strict` from what clients think that it shows, which is wrong for some of them after
-/// the step. After a small one nothing but the places shows that there was one: so the holder has used some of its lease before.
+/// the step. Nothing but the places shows that there was a small step: so the holder has used some of its lease before.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn a_step_backwards_changes_neither_the_order_nor_that_tokens_grow() {
@@ -177,7 +177,7 @@ async fn a_step_backwards_changes_neither_the_order_nor_that_tokens_grow() {
             }
             waiting.push(joins(client, waiting.len()).await);
         }
-        // Whoever was there before has asked and renewed since.
+        // The clients that were there before have asked and renewed since.
         tokio::time::sleep(LEASE).await;
         assert!(guard.is_valid() && waiters(&clients[0]).await == waiting.len());
         let mut inside = guard;
@@ -193,7 +193,7 @@ async fn a_step_backwards_changes_neither_the_order_nor_that_tokens_grow() {
 }
 
 /// The hash of a lock lives for a minute longer than the lease of its holder, so a lock that is held for longer depends on its renewals
-/// to keep that too.
+/// to prolong the life of the hash too.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn a_lock_that_is_renewed_is_there_for_as_long_as_it_is_held() {
@@ -228,7 +228,7 @@ async fn what_was_undone_is_forgotten_after_a_minute_by_a_lock_that_is_held_or_t
         let (first, second) = (request(&engine, Mode::Write, lease), request(&engine, Mode::Write, lease));
         let grant = within("it gets in", engine.acquire(&first)).await.unwrap().expect("granted");
         for _ in 0..3 {
-            // Nothing is known of it.
+            // The client knows nothing of this acquisition.
             let unknown = request(&engine, Mode::Write, lease);
             engine.release(&unknown.key, unknown.id, None).await.unwrap();
         }
