@@ -1,5 +1,5 @@
-//! The place of somebody of this client who waits behind a grant: shown in the queue, so that those elsewhere who come later stay behind.
-//! It belongs to the grant and goes with it, see [`Claims::begin_behind`](crate::claims::Claims::begin_behind).
+//! The place of a waiter behind a grant of its own client: shown in the queue, so that contenders of other clients that come later stay
+//! behind it. The place belongs to the grant and goes with it, see [`Claims::begin_behind`](crate::claims::Claims::begin_behind).
 
 use std::sync::Arc;
 
@@ -12,15 +12,15 @@ use crate::driver::{Session, had_no_effect, to_error};
 use crate::making::find;
 use crate::place::Place;
 
-/// Makes the store show who waits behind a grant, and nobody who does not any more. It is a matter of order only: the next renewal
-/// tries again, and none fails because of it.
+/// Makes the store show the waiter behind a grant, and no waiter that has gone. This is a matter of order only: the next renewal tries
+/// again, and no renewal fails because of it.
 pub(crate) async fn show(session: &Arc<Session>, place: &Place, holding: &Holding) {
     session.claims.withdraw(holding.grant.id, holding.next.as_ref().map(|next| next.id));
     let Some(next) = &holding.next else { return };
     if let Err(error) = announce(session, place, holding.grant.id, next).await {
         tracing::debug!(
             error = format!("{error:#}"),
-            "a waiter could not be shown behind the one who holds the lock"
+            "a waiter could not be shown behind the holder of its client; the next renewal tries again"
         );
     }
 }
@@ -33,7 +33,7 @@ async fn announce(session: &Arc<Session>, place: &Place, grant: AcquisitionId, n
     }
 }
 
-/// The lock's node is there: the grant's own is in it.
+/// Makes the waiter's node. The lock's node is there, because the grant's own is in it.
 async fn join(session: &Session, place: &Place, id: AcquisitionId, number: u64) -> Result<()> {
     let claim = session.claims.with(id, |claim| (claim.tag, claim.content.write()));
     let Some((tag, content)) = claim else { return Ok(()) };

@@ -1,8 +1,8 @@
 //! One acquisition under one session: what is known of its node, and whether it is still wanted.
 //!
-//! These are two things. What is known is a fact about the store, and no task owns it: whoever is the next to do something for the
-//! claim goes on from there, also when the one before was dropped in the middle. That it is not wanted is said once and never taken
-//! back: nothing is made for it from then on, and it is removed by whoever comes first.
+//! These are two things. What is known of the node is a fact about the store, and no task owns it: the next task that does something for
+//! the claim goes on from there, also when the task before was dropped in the middle. That the claim is not wanted is said once and never
+//! taken back: from then on nothing is made for it, and the first task that comes removes it.
 
 use std::time::Duration;
 
@@ -15,51 +15,51 @@ use crate::node::{Content, Name, Tag};
 use crate::place::Place;
 use crate::watch::Watch;
 
-/// See the [module](self).
+/// The claim of an acquisition; see the [module](self).
 #[derive(Debug)]
 pub(crate) struct Claim {
-    /// Which claim it is: the same acquisition may begin another one when it has ended, and what is still to be said of the first
-    /// must not be taken for the second.
+    /// The number of this claim: the same acquisition may begin another one when this one has ended, and what is still to be said of the
+    /// first must not be taken for the second.
     pub(crate) number: u64,
     pub(crate) tag: Tag,
     pub(crate) key: Key,
     pub(crate) place: Place,
     pub(crate) content: Content,
-    /// How often the content has been written to since the node was made, as far as is known.
+    /// The number of writes to the content since the node was made, as far as is known.
     pub(crate) version: i32,
     pub(crate) node: Node,
-    /// It is not wanted any more.
+    /// Set once the claim is not wanted any more.
     pub(crate) leaving: Option<Leaving>,
     pub(crate) lease: Duration,
-    /// When its caller last showed that it runs, or since when the lease of its grant counts.
+    /// The moment at which the caller last showed that it runs, or from which the lease of the grant counts.
     pub(crate) shown: Moment,
-    /// Nobody else was there at the last look.
+    /// True if no other contender was there at the last look.
     pub(crate) alone: bool,
-    /// Who stands behind this grant, of the same client. The place is the grant's, and goes with it.
+    /// The acquisition of the same client that stands behind this grant. Its place is the grant's, and goes with it.
     pub(crate) next: Option<AcquisitionId>,
-    /// Fires when somebody changes or removes the own node.
+    /// Fires when the claim's node is changed or removed.
     pub(crate) own: Watch,
-    /// Fires when somebody comes or leaves.
+    /// Fires when a contender comes or leaves.
     pub(crate) others: Watch,
-    /// What the last look at the others showed.
+    /// True if the last look at the other contenders showed one that conflicts.
     pub(crate) contended: bool,
 }
 
-/// What is known of a claim's node.
+/// The state of a claim's node, as far as is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Node {
-    /// Nobody knows: a request that makes, renames, moves or removes it may be on its way. Or nothing was sent yet.
+    /// Not known: a request that makes, renames, moves or removes the node may be on its way. Or nothing was sent yet.
     Unknown,
-    /// It is there, as far as is known.
+    /// The node is there.
     At(Name),
 }
 
-/// How far the removal of a claim is.
+/// The progress of a claim's removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Leaving {
-    /// From when on the cleaner sees to it.
+    /// The moment from which on the cleaner removes the claim.
     pub(crate) due: Moment,
-    /// How often it was begun.
+    /// The number of times that the removal was begun.
     pub(crate) attempts: u32,
 }
 
@@ -93,12 +93,12 @@ impl Claim {
         }
     }
 
-    /// When the lease is over of one that nobody shows any more.
+    /// Returns when the lease is over, if the caller does not show any more that it runs.
     pub(crate) fn ends(&self) -> Moment {
         self.shown.plus(self.lease)
     }
 
-    /// What it adds to the record of the session's end.
+    /// Returns the number of bytes that the claim adds to the record of the session's end.
     pub(crate) fn bytes(&self) -> usize {
         const LENGTH_AND_PLACE: usize = 4 + 1 + 10;
         self.place.lock.len() + self.tag.prefix().len() + LENGTH_AND_PLACE
@@ -108,22 +108,22 @@ impl Claim {
         self.leaving.is_none()
     }
 
-    /// Whether it is this claim, and requests for it may be sent: it is wanted, and nobody knows what it has.
+    /// Returns whether this is the claim with that number, and requests for it may be sent: it is wanted, and what it has is not known.
     pub(crate) fn is_open(&self, number: u64) -> bool {
         self.number == number && self.is_wanted() && self.node == Node::Unknown
     }
 
-    /// Whether it is wanted and stands there.
+    /// Returns whether the claim is wanted and its node has this name.
     pub(crate) fn stands_at(&self, name: Name) -> bool {
         self.is_wanted() && self.node == Node::At(name)
     }
 
-    /// The node is there.
+    /// Notes that the node is there.
     pub(crate) fn settle(&mut self, name: Name) {
         (self.node, self.tag, self.version) = (Node::At(name), name.tag, 0);
     }
 
-    /// Its token, once it is known.
+    /// Returns the claim's token, once it is known.
     pub(crate) fn token(&self) -> Option<StoreToken> {
         self.content.token
     }

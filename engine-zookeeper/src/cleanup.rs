@@ -1,4 +1,4 @@
-//! The cleaner of a session: removes what is not wanted any more and nobody removes, and the nodes of locks that nobody is in.
+//! The cleaner of a session: removes claims that are not wanted any more and that no other task removes, and the nodes of empty locks.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -12,32 +12,32 @@ use crate::driver::Session;
 use crate::leaving;
 use crate::place::Place;
 
-/// How long a lock's node may stay when nobody is in it.
+/// The time for which a lock's node may stay when it is empty.
 const SWEEP_PAUSE: Duration = Duration::from_millis(300);
-/// How many are looked at together.
+/// The number of claims, or of locks, that are looked at together.
 const BATCH: usize = 64;
-/// How many busy locks are remembered.
+/// The number of busy locks that are remembered.
 const MOST_BUSY: usize = 1_000;
 /// The longest sleep while there is something to do: timers may stand still while the machine is suspended.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
-/// Between two looks at what is due.
+/// The shortest sleep between two looks at what is due.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(5);
 
-/// What is known of the nodes of locks.
+/// The state of the nodes of locks, as far as is known.
 #[derive(Debug, Default)]
 pub(crate) struct Cleanup(Mutex<Locks>);
 
 #[derive(Debug, Default)]
 struct Locks {
-    /// Those whose node may be empty now, and when that is looked at.
+    /// The locks whose node may be empty now; `sweep` is when that is looked at.
     emptied: HashSet<Place>,
     sweep: Option<Moment>,
-    /// Those whose node was there when it was last heard of. A guess, which saves a request when it is right.
+    /// The locks whose node was there when it was last heard of. A guess, which saves a request when it is right.
     busy: HashSet<Place>,
 }
 
 impl Cleanup {
-    /// Whether a lock's node is probably there.
+    /// Returns whether a lock's node is probably there.
     pub(crate) fn is_busy(&self, place: &Place) -> bool {
         self.lock().busy.contains(place)
     }
@@ -55,12 +55,12 @@ impl Cleanup {
         locks.busy.insert(place.clone());
     }
 
-    /// How many nodes may be empty.
+    /// Returns how many nodes may be empty.
     pub(crate) fn emptied(&self) -> usize {
         self.lock().emptied.len()
     }
 
-    /// Answers whether it is the first one.
+    /// Remembers a lock whose node may be empty. Returns whether it is the first one.
     fn note_emptied(&self, place: &Place, then: Moment) -> bool {
         let mut locks = self.lock();
         locks.emptied.insert(place.clone());
@@ -73,7 +73,7 @@ impl Cleanup {
         self.lock().sweep
     }
 
-    /// Some of those to look at, if it is time.
+    /// Returns some of the locks to look at, if it is time.
     fn sweep(&self, now: Moment) -> Vec<Place> {
         let mut locks = self.lock();
         if locks.sweep.is_none_or(|then| then > now) {
@@ -93,7 +93,7 @@ impl Cleanup {
 }
 
 impl Session {
-    /// Sees to it that a lock's node does not stay when nobody is in it. Should this process die first, the server removes it: it is a
+    /// Makes sure that a lock's node does not stay when it is empty. Should this process die first, the server removes the node: it is a
     /// container.
     pub(crate) fn emptied(&self, place: &Place) {
         if self.cleanup.note_emptied(place, self.now().plus(SWEEP_PAUSE)) {
@@ -101,12 +101,12 @@ impl Session {
         }
     }
 
-    /// Whether nothing is left to be removed.
+    /// Returns whether nothing is left to be removed.
     pub(crate) fn is_clean(&self) -> bool {
         self.cleanup.emptied() == 0 && self.claims.count().1 == 0
     }
 
-    /// When the cleaner sees to what somebody begins to remove now.
+    /// Returns when the cleaner takes over a removal that another task begins now.
     pub(crate) fn due(&self) -> Moment {
         self.now().plus(self.request_timeout() * leaving::STEPS)
     }
@@ -156,7 +156,8 @@ async fn sweep(session: &Session) {
     }
 }
 
-/// Who comes in between keeps it: a node with children is not removed. What fails is left to the server.
+/// Removes a lock's node if it is empty. A contender that comes in between keeps it: a node with children is not removed. A node whose
+/// removal fails is left to the server.
 async fn remove_if_empty(session: &Session, place: &Place) {
     if matches!(session.count(&place.lock).await, Ok(Some(0))) {
         session.cleanup.note_busy(place, false);

@@ -20,13 +20,14 @@ use crate::sessions::Sessions;
 use crate::waiting::Way;
 use crate::{inspect, leaving, renewing};
 
-/// How often closing looks whether everything is gone.
+/// The number of times that closing looks whether everything is gone.
 const CLOSE_STEPS: u32 = 20;
 
-/// Locks on a ZooKeeper ensemble: one queue of ephemeral nodes each, all of one session; of several, if there are very many.
+/// The engine for locks on a ZooKeeper ensemble: each lock is a queue of ephemeral nodes, all of one session; of several, if there are very
+/// many.
 ///
-/// The connection of a session lives in the runtime in which it was made. When that ends, the session goes on over another connection, in
-/// whatever runtime the client is used in.
+/// The connection of a session lives in the runtime in which it was made. When that runtime ends, the session goes on over another
+/// connection, in whatever runtime the client is used in.
 pub struct ZookeeperEngine {
     sessions: Sessions,
     environment: Arc<dyn Environment>,
@@ -38,7 +39,7 @@ impl ZookeeperEngine {
     ///
     /// # Errors
     /// [`Config`](ylock_core::ErrorKind::Config) for bad options or a login without the rights;
-    /// [`Unavailable`](ylock_core::ErrorKind::Unavailable) if no server makes a session.
+    /// [`Unavailable`](ylock_core::ErrorKind::Unavailable) if no server grants a session.
     pub async fn connect(options: &ZookeeperOptions) -> Result<Self> {
         options.check()?;
         let environment = SystemEnvironment::shared();
@@ -61,7 +62,8 @@ impl Engine for ZookeeperEngine {
         Arc::clone(&self.environment)
     }
 
-    /// Without a session it is not known yet what the servers will grant. An acquisition of who has not asked gets what the session allows.
+    /// Checks a lease against the sessions that there are: without one it is not known yet what the servers will grant. An acquisition
+    /// whose lease was not checked gets what the session allows.
     fn check(&self, options: &Options) -> Result<()> {
         let lease = options.lease();
         for session in self.sessions.current() {
@@ -70,7 +72,7 @@ impl Engine for ZookeeperEngine {
             if lease > longest {
                 let message = format!(
                     "a lease of {lease:?} is too long for a session of {granted:?}, as the servers granted it: at most five sixths of it, \
-                     {longest:?}. Ask for a longer one by session=…, or let the servers allow it by maxSessionTimeout"
+                     {longest:?}. Ask for a longer session by session=…, or raise maxSessionTimeout on the servers"
                 );
                 return Err(Error::new(ErrorKind::Config, message).with_engine(NAME));
             }
@@ -78,7 +80,7 @@ impl Engine for ZookeeperEngine {
         Ok(())
     }
 
-    /// By the wall clock, and never the same twice.
+    /// Returns a ticket by the wall clock, and never the same twice.
     fn ticket(&self) -> Ticket {
         let wall = self.environment.wall_micros();
         let later = |last: i64| Some(wall.max(last.saturating_add(1)));
@@ -143,7 +145,7 @@ impl Engine for ZookeeperEngine {
         ]
     }
 
-    /// What is still being removed has a moment to go. The rest goes with the session.
+    /// Closes all sessions. Nodes that are still being removed have a moment to go; the rest goes with the session.
     async fn close(&self) -> Result<()> {
         for session in self.sessions.current() {
             for _ in 0..CLOSE_STEPS {

@@ -1,4 +1,4 @@
-//! Who holds and who waits, from the nodes of a lock; and taking a lock away.
+//! Inspection, which reads holders and waiters from the nodes of a lock; and revocation.
 
 use futures_util::future::join_all;
 use ylock_core::engine::{AcquisitionId, Holder, Inspection, Waiter};
@@ -10,7 +10,7 @@ use crate::making::names;
 use crate::node::{Content, Name};
 use crate::place::Place;
 
-/// How often a change of the content is tried that meets another one.
+/// The number of times that a change of the content is tried if it meets another change.
 const ATTEMPTS: u32 = 8;
 
 pub(crate) async fn inspect(session: &Session, key: &Key) -> Result<Inspection> {
@@ -20,9 +20,9 @@ pub(crate) async fn inspect(session: &Session, key: &Key) -> Result<Inspection> 
     let contents = join_all(all.iter().map(|name| content(session, &place, name))).await;
     let mut inspection = Inspection::default();
     for (name, content) in all.iter().zip(contents) {
-        // One that left in between is not there.
+        // A contender that left in between is not there.
         let Some((content, token)) = content? else { continue };
-        // Since it came, also of a holder: see the guarantees.
+        // Since the contender came, also for a holder: see the guarantees.
         let since = content.since();
         let shown = Waiter::new(name.tag.id, content.owner, content.client, name.tag.mode, since);
         if judge::holds(&all, name) {
@@ -35,8 +35,8 @@ pub(crate) async fn inspect(session: &Session, key: &Key) -> Result<Inspection> 
     Ok(inspection)
 }
 
-/// Marks a grant, so that its holder finds out. Its node stays until the holder has heard of it and gives it back: before that nobody may
-/// get in.
+/// Marks a grant as revoked, so that its holder finds out. The grant's node stays until the holder has heard of it and gives it back:
+/// before that no contender that conflicts may get in.
 pub(crate) async fn revoke(session: &Session, key: &Key, id: AcquisitionId) -> Result<bool> {
     let place = Place::of(&session.base, key);
     for _ in 0..ATTEMPTS {
@@ -56,7 +56,7 @@ pub(crate) async fn revoke(session: &Session, key: &Key, id: AcquisitionId) -> R
             Err(fault) => return Err(to_error(fault)),
         }
     }
-    Err(Error::new(ErrorKind::Unavailable, "others kept changing the lock"))
+    Err(Error::new(ErrorKind::Unavailable, "other clients kept changing the lock"))
 }
 
 async fn content(

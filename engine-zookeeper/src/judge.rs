@@ -1,40 +1,41 @@
-//! Who may enter, from the names of all contenders of a lock. Pure: no server, no clock.
+//! Decides which contender may enter, from the names of all contenders of a lock. Pure: no server, no clock.
 //!
 //! # Why two holders are impossible
-//! The server makes children one after the other, and gives each a larger place than those before. A contender enters only after a
-//! look that began when its own node was there, and that showed nobody with a lower place who conflicts. Take two who conflict, A
-//! with the lower place. B's node was made after A's, so every look of B shows A for as long as A's node is there; a look that is
-//! stale shows only more who were before B, never fewer (a session sees its own write, and so all that were before it).
-//! So B enters only when A's node is gone: A gave it back, or A's session ended, and A's validity before that (see
+//! The server makes children one after the other, and gives each a larger place than all before. A contender enters only after a look
+//! that began when its own node was there, and that showed no conflicting contender with a lower place. Take two contenders that
+//! conflict, A with the lower place and B. B's node was made after A's, so every look of B shows A for as long as A's node is there; a
+//! look that is stale shows only more contenders before B, never fewer (a session sees its own write, and so all writes before it).
+//! So B enters only when A's node is gone: A gave it back, or A's session ended, and A's validity ended before that (see
 //! [`guarantees.md`](crate)).
 //!
-//! One that waits for a single other one, and sees how that one's node is removed, need not look again: nobody can have come before it.
-//! It has to see the removal itself, see [`Told`](crate::driver::Told).
+//! A contender that waits for a single other contender, and sees how the node of that one is removed, need not look again: no
+//! conflicting contender can have come before it. It has to see the removal itself, see [`Told`](crate::driver::Told).
 //!
-//! Places are only ever given up. A writer that becomes a reader keeps its place, in one transaction, and conflicts with fewer than
-//! before. With `strict`, one that could enter and sees somebody behind who came earlier makes a new node at the end
-//! and removes its old one, in one transaction: it had not entered, and everybody it conflicts with and who is now before it is seen
-//! by its next look.
+//! Places are only ever given up. A writer that becomes a reader keeps its place, in one transaction, and conflicts with fewer
+//! contenders than before. With `strict`, a contender that could enter and sees behind it one that came earlier makes a new node at the
+//! end and removes its old one, in one transaction: it had not entered, and its next look shows every contender that conflicts with it
+//! and is now before it.
 
 use ylock_core::Mode;
 use ylock_core::engine::AcquisitionId;
 
 use crate::node::{Name, Tag};
 
-/// Places above this are not used: the server's counter ends soon, and then gives the same place to all. When everybody has left, the
-/// lock's node is removed, and its next one counts from zero.
+/// The first place that is not used: the server's counter ends soon after it, and then gives the same place to all. When all contenders
+/// have left, the lock's node is removed, and its next node counts from zero.
 const LAST_PLACE: i32 = 2_000_000_000;
 
-/// What a contender finds out.
+/// The outcome of a contender's look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It may enter. `contended`: somebody who conflicts waits.
+    /// The contender may enter. `contended`: another one that conflicts waits.
     Enters { contended: bool },
-    /// It waits until this one is gone. `last`: then nobody is before it, and nobody ever will be, so it need not look again.
+    /// The contender waits until `before` is gone. `last`: then none that conflicts is before it, and none ever will be, so it need not
+    /// look again.
     Waits { before: Name, last: bool },
-    /// It could enter, but somebody came earlier.
+    /// The contender could enter, but one behind it came earlier.
     GivesWay,
-    /// Its own node is not there.
+    /// The contender's own node is not there.
     Gone,
     /// The counter of places has nearly run out.
     WornOut,
@@ -47,10 +48,10 @@ pub(crate) fn judge(all: &[Name], own: &Name) -> Verdict {
     if !(0..LAST_PLACE).contains(&own.place) {
         return Verdict::WornOut;
     }
-    // Only the nearest: it wakes one when it leaves, not all. Whoever is before that one is found by the next look.
+    // Only the nearest: when that one leaves it wakes one contender, not all. A contender before the nearest is found by the next look.
     let before = || rivals(all, own).filter(|other| other.place < own.place);
     if let Some(nearest) = before().max_by_key(|other| other.place) {
-        // With `strict` it has to look whether somebody behind came earlier.
+        // With `strict` it has to look whether a contender behind it came earlier.
         let last = before().count() == 1 && own.tag.ticket.is_none();
         return Verdict::Waits { before: *nearest, last };
     }
@@ -60,22 +61,23 @@ pub(crate) fn judge(all: &[Name], own: &Name) -> Verdict {
     }
 }
 
-/// Whether somebody who conflicts waits behind `own`, whose node lets it enter. `own_next` stands there for the same client.
+/// Returns whether a contender that conflicts waits behind `own`, whose node lets it enter. `own_next` does not count: it stands there for
+/// the same client.
 pub(crate) fn is_contended(all: &[Name], own: &Name, own_next: Option<AcquisitionId>) -> bool {
     rivals(all, own).any(|other| other.place > own.place && Some(other.tag.id) != own_next)
 }
 
-/// Whether a newcomer would have to wait.
+/// Returns whether a newcomer with this mode would not have to wait.
 pub(crate) fn is_free(all: &[Name], mode: Mode) -> bool {
     !all.iter().any(|other| other.tag.mode.conflicts_with(mode))
 }
 
-/// The node that an acquisition has from this session.
+/// Returns the node that an acquisition has from this session.
 pub(crate) fn find(all: &[Name], tag: &Tag) -> Option<Name> {
     all.iter().find(|other| other.tag.is_of(tag)).copied()
 }
 
-/// Whether a node is one of those that hold the lock.
+/// Returns whether a node is one of those that hold the lock.
 pub(crate) fn holds(all: &[Name], own: &Name) -> bool {
     rivals(all, own).all(|other| other.place > own.place)
 }

@@ -1,9 +1,9 @@
 //! The way out: what this client has in the store and does not want any more is removed, until it is known to be gone or the session has
 //! ended.
 //!
-//! Who gives something back removes it in its own task, so that this costs no more than the request. If that is dropped before the end, in
-//! whatever line, the [cleaner](crate::cleanup) goes on: a claim that is not wanted is everybody's to remove, and doing it twice does no
-//! harm.
+//! A caller that gives something back removes it in its own task, so that this costs no more than the request. If that task is dropped
+//! before the end, in whatever line, the [cleaner](crate::cleanup) goes on: any task may remove a claim that is not wanted, and doing so
+//! twice does no harm.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,8 +20,8 @@ use crate::place::Place;
 /// The first pause before a removal is tried again; doubled from then on.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// So many requests one attempt makes at most, one after the other. After their time the cleaner does it, whatever the one does that
-/// began it: it may not be running any more.
+/// The number of requests that one attempt makes at most, one after the other. After their time the cleaner makes an attempt, whatever the
+/// task does that began the last one: it may not be running any more.
 pub(crate) const STEPS: u32 = 4;
 
 /// Removes what an acquisition has in the store, or may have. Goes on if this future is dropped.
@@ -29,7 +29,7 @@ pub(crate) async fn leave(session: &Arc<Session>, key: &Key, id: AcquisitionId) 
     release(session, key, id, None).await
 }
 
-/// The same, and takes a place in the queue for `next` in the same transaction, if possible.
+/// Removes what an acquisition has, as [`leave`] does, and takes a place in the queue for `next` in the same transaction, if possible.
 pub(crate) async fn release(
     session: &Arc<Session>,
     key: &Key,
@@ -48,27 +48,27 @@ pub(crate) async fn release(
         match removal.run(next.take()).await {
             Ok(was_there) => {
                 leaver.number = None;
-                // An attempt before this one was not answered, and may be why nothing is there any more.
+                // An attempt before this one was not answered, and may be the reason that nothing is there any more.
                 let released = was_there || attempts > 0;
                 return Ok(if released { Release::Released } else { Release::WasGone });
             }
             Err(error) if session.is_over() => return Err(error),
-            // It will not get better by itself: it is for the caller to tell what is wrong.
+            // This does not get better by itself: the caller has to be told what is wrong.
             Err(error) if error.kind() == ErrorKind::Config => return Err(error),
-            // Its caller may have gone: a place for somebody who does not come would be in the way.
+            // The next attempt takes no place for `next`: its caller may have gone, and a place that no caller wants would be in the way.
             Err(_) => session.environment.sleep(session.environment.jitter(pause(attempts))).await,
         }
         attempts += 1;
     }
 }
 
-/// One attempt for one that nobody waits for.
+/// Makes one attempt to remove a claim for which no caller waits.
 pub(crate) async fn remove(session: &Arc<Session>, found: GivenUp) {
     let (id, number, attempts) = (found.id, found.number, found.attempts);
     let mut leaver = Leaver { session, id, number: Some(number) };
     let removal = Removal { session, place: found.place.clone(), id, known: Some(found) };
     if let Err(error) = removal.run(None).await {
-        tracing::debug!(error = format!("{error:#}"), "what is not wanted any more could not be removed yet");
+        tracing::debug!(error = format!("{error:#}"), "a node that is not wanted could not be removed yet");
         let pause = session.environment.jitter(pause(attempts));
         session.claims.postpone(id, number, session.now().plus(pause));
     }
@@ -79,11 +79,11 @@ fn pause(attempts: u32) -> Duration {
     FIRST_PAUSE.saturating_mul(1 << attempts.min(8)).min(LONGEST_PAUSE)
 }
 
-/// Somebody who removes a claim. Dropped before the end, the claim is the cleaner's.
+/// A task that removes a claim. If it is dropped before the end, the claim is the cleaner's.
 struct Leaver<'a> {
     session: &'a Arc<Session>,
     id: AcquisitionId,
-    /// Nothing if there is no such claim.
+    /// `None` if there is no such claim.
     number: Option<u64>,
 }
 
@@ -100,12 +100,12 @@ struct Removal<'a> {
     session: &'a Arc<Session>,
     place: Place,
     id: AcquisitionId,
-    /// Nothing if this session has no claim of it: an earlier one may have left a node.
+    /// `None` if this session has no claim of the acquisition: an earlier session may have left a node.
     known: Option<GivenUp>,
 }
 
 impl Removal<'_> {
-    /// Answers whether there was something to remove.
+    /// Makes the attempt. Returns whether there was something to remove.
     async fn run(&self, next: Option<&Request>) -> Result<bool> {
         self.session.attach().await?;
         let node = self.known.as_ref().map_or(Node::Unknown, |known| known.node);
@@ -120,10 +120,10 @@ impl Removal<'_> {
         Ok(was_there)
     }
 
-    /// Gives its place up and takes one at the end for `next`, in one transaction.
+    /// Gives the acquisition's place up and takes one at the end for `next`, in one transaction.
     async fn hand_on(&self, name: Name, next: &Request) -> Result<bool> {
         let Begun::New(number) = self.session.claims.begin(self.session, next)? else {
-            // It stands there already.
+            // `next` has its place already.
             return self.remove_own(name).await;
         };
         let claim = self.session.claims.with(next.id, |claim| (claim.tag, claim.content.write()));
@@ -147,7 +147,7 @@ impl Removal<'_> {
     }
 
     async fn remove(&self, name: Name) -> Result<bool> {
-        // Two who take turns are alone at each look, and not when they leave.
+        // Two clients that take turns are alone at each look, and not when they leave.
         let alone = self.known.as_ref().is_some_and(|known| known.alone);
         if !alone || self.session.cleanup.is_busy(&self.place) {
             return self.remove_own(name).await;
@@ -174,17 +174,17 @@ impl Removal<'_> {
         }
     }
 
-    /// Asks the server what there is. What was sent before on this session is found by that, or never happens: the server handles the
-    /// requests of a session in their order, and after a change of servers those of the old connection are refused.
+    /// Asks the server what there is, and removes it. What was sent before on this session is found by that question, or never happens: the
+    /// server handles the requests of a session in their order, and after a change of servers those of the old connection are refused.
     async fn search_and_remove(&self) -> Result<bool> {
         let all = self.session.list_now(&self.place).await.map_err(to_error)?;
-        // Another task may have finished this removal meanwhile, and the acquisition have begun another claim: what is listed may be its
-        // node then. As long as this claim is there, no other one has begun.
+        // Another task may have finished this removal meanwhile, and the acquisition have begun another claim: the listed node may be that
+        // claim's then. As long as this claim is there, the acquisition has begun no other.
         let is_over = |known: &GivenUp| !self.session.claims.is_leaving(known.id, known.number);
         if self.known.as_ref().is_some_and(is_over) {
             return Ok(false);
         }
-        // What others put there is no reason to stay.
+        // Nodes that other programs put there are no reason to stay.
         let all = all.iter().filter_map(|name| Name::read(name).ok());
         let mine: Vec<_> = all.filter(|name| name.tag.id == self.id).collect();
         let mut was_there = false;

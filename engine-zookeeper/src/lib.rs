@@ -27,5 +27,5 @@ mod watch;
 pub use engine::ZookeeperEngine;
 pub use options::ZookeeperOptions;
 
-/// The engine's name: in errors, as URL scheme and as metric label.
+/// The engine's name in errors, as URL scheme and as metric label.
 pub(crate) const NAME: &str = "zookeeper";

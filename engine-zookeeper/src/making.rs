@@ -8,9 +8,9 @@ use crate::judge;
 use crate::node::Name;
 use crate::place::{self, Place};
 
-/// Makes the node of a claim. Answers also whether it is alone in its lock; `None` if the lock's node came or went in between.
+/// Makes the node of a claim. Returns also whether it is alone in its lock; `None` if the lock's node came or went in between.
 ///
-/// An idle lock has no node. Whoever makes it in the same transaction is alone, and has nothing to look at.
+/// An idle lock has no node. A contender that makes the lock's node in the same transaction is alone, and has nothing to look at.
 pub(crate) async fn make(
     session: &Session,
     place: &Place,
@@ -35,7 +35,7 @@ pub(crate) async fn make(
             Err(fault) => return Err(fault),
         }
     }
-    // Somebody may have begun to remove it since.
+    // Another task may have begun to remove the claim since.
     let Some(sent) = claims.send(id, number, session.join(place, &tag, &content)) else { return Ok(None) };
     match sent.answer().await {
         Ok(made) => {
@@ -51,7 +51,7 @@ pub(crate) async fn make(
     }
 }
 
-/// Finds out what became of a request that was not answered.
+/// Finds the node of a claim, if a request that was not answered has made it.
 pub(crate) async fn find(session: &Session, place: &Place, id: AcquisitionId) -> Result<Option<Name>> {
     let Some(number) = session.claims.with(id, |claim| claim.number) else { return Ok(None) };
     let all = names(&session.list_now(place).await.map_err(to_error)?)?;

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use ylock_core::engine::AcquisitionId;
 use ylock_core::{ClientName, Error, ErrorKind, Mode, Owner, Result, StoreToken};
 
-/// How long a name can be, and what goes with it.
+/// The greatest length of a name, with what goes with it.
 pub(crate) const LONGEST_NAME: usize = 100;
 
 /// The name of a contender's node, without its place: what can be known before the server has made the node, and by which it is
@@ -15,19 +15,20 @@ pub(crate) const LONGEST_NAME: usize = 100;
 pub(crate) struct Tag {
     pub(crate) mode: Mode,
     pub(crate) id: AcquisitionId,
-    /// Which session of its client made it. A node of an earlier session dies with that, so it is never taken for one of this.
+    /// The number of the session of its client that made the node. A node of an earlier session dies with that session, so it is never
+    /// taken for one of this session.
     pub(crate) session: u64,
-    /// With `strict`: when it came. Order only.
+    /// With `strict`: when the contender came. Order only.
     pub(crate) ticket: Option<i64>,
 }
 
 impl Tag {
-    /// Whether the same acquisition made both in the same session.
+    /// Returns whether the same acquisition made both in the same session.
     pub(crate) fn is_of(&self, other: &Self) -> bool {
         (self.id, self.session) == (other.id, other.session)
     }
 
-    /// The name as it is given to the server, which appends the place.
+    /// Returns the name as it is given to the server, which appends the place.
     pub(crate) fn prefix(&self) -> String {
         let mode = if self.mode == Mode::Write { 'w' } else { 'r' };
         let ticket = self.ticket.map_or("x".to_owned(), |ticket| format!("{:x}", ticket as u64));
@@ -49,9 +50,11 @@ impl fmt::Display for Name {
 }
 
 impl Name {
+    /// Reads the name of a contender's node.
+    ///
     /// # Errors
-    /// [`Unexpected`](ErrorKind::Unexpected) for what no version of this engine makes. Not to be passed over: it may stand for
-    /// somebody who is inside.
+    /// [`Unexpected`](ErrorKind::Unexpected) for a name that no version of this engine makes. Not to be passed over: it may stand for a
+    /// holder.
     pub(crate) fn read(name: &str) -> Result<Self> {
         Self::parse(name).ok_or_else(|| odd(name))
     }
@@ -74,16 +77,16 @@ impl Name {
     }
 }
 
-/// What is in a node.
+/// The content of a contender's node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Content {
     pub(crate) owner: Owner,
     pub(crate) client: ClientName,
-    /// Since when it contends, in microseconds of its client's wall clock.
+    /// The time since when the acquisition contends, in microseconds of its client's wall clock.
     pub(crate) since: i64,
-    /// Its token, where that is not the number of the transaction that made the node: it was a writer and became a reader.
+    /// The token, where it is not the number of the transaction that made the node: a writer became a reader.
     pub(crate) token: Option<StoreToken>,
-    /// Somebody took the lock away, and its holder does not know it yet.
+    /// True if the lock was revoked, and its holder does not know it yet.
     pub(crate) revoked: bool,
 }
 

@@ -1,9 +1,9 @@
-//! Where the nodes of a lock are: `<base>/<bucket>/<lock>/<contender>`.
+//! The paths of a lock's nodes: `<base>/<bucket>/<lock>/<contender>`.
 
 use ylock_core::Key;
 
-/// How many parents the locks are divided among, so that none has millions of children. They are made when they are first needed
-/// and stay: so many nodes are nothing. Fixed: clients that divide otherwise would not exclude each other.
+/// The number of parents that the locks are divided among, so that none has millions of children. They are made when they are first
+/// needed and stay: so few nodes cost nothing. Fixed: clients with different numbers would not exclude each other.
 const BUCKETS: u128 = 256;
 /// The longest name of a lock's node that is written out.
 const LONGEST_PLAIN: usize = 40;
@@ -25,25 +25,25 @@ impl Place {
         Self { bucket, lock }
     }
 
-    /// A contender's node.
+    /// Returns the path of a contender's node.
     pub(crate) fn child(&self, name: &str) -> String {
         format!("{}/{name}", self.lock)
     }
 }
 
-/// What a lock's node is called: group and name where they are short, otherwise their hash. [`exact`] is stored in the node.
+/// Returns the name of a lock's node: group and name where they are short, otherwise their hash. [`exact`] is stored in the node.
 pub(crate) fn name(key: &Key) -> String {
     let plain = format!("{}:{}", encode(key.group()), encode(key.name()));
     // No plain name begins so: the letter is always encoded.
     if plain.len() <= LONGEST_PLAIN { plain } else { format!("#{:032x}", hash(key)) }
 }
 
-/// The key as the lock's node keeps it, for those who look at the servers: the length of the group keeps any two keys apart.
+/// Returns the key as the lock's node stores it, for operators who look at the servers: the length of the group keeps any two keys apart.
 pub(crate) fn exact(key: &Key) -> Vec<u8> {
     format!("{}:{}{}", key.group().len(), key.group(), key.name()).into_bytes()
 }
 
-/// Everything but the letters that mean something nowhere. ZooKeeper refuses some, as NUL, and reserves `.` and `..`.
+/// Encodes every character but those that have a special meaning nowhere. ZooKeeper refuses some, such as NUL, and reserves `.` and `..`.
 fn encode(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -55,8 +55,8 @@ fn encode(text: &str) -> String {
     encoded
 }
 
-/// FNV-1a of 128 bits over group and name, kept apart by a byte that is in no UTF-8. Two locks with one hash would exclude each other,
-/// which is a pity and not a danger.
+/// Returns FNV-1a of 128 bits over group and name, kept apart by a byte that is in no UTF-8. Two locks with one hash would exclude each
+/// other, which is a pity and not a danger.
 fn hash(key: &Key) -> u128 {
     let bytes = key.group().bytes().chain([0xff]).chain(key.name().bytes());
     bytes.fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, |hash: u128, byte| {

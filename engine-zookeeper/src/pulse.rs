@@ -1,4 +1,4 @@
-//! What keeps a session: a heartbeat for as long as this client has something there, and an end for what nobody wants any more.
+//! The upkeep of a session: a heartbeat for as long as this client has claims in it, and an end for claims that no caller wants any more.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -8,12 +8,12 @@ use tokio::sync::Notify;
 use crate::cleanup;
 use crate::driver::Session;
 
-/// Heartbeats per session.
+/// The number of heartbeats per timeout of the session.
 const BEATS: u32 = 6;
 /// The longest sleep while there is something to look after: timers may stand still while the machine is suspended.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-/// Beats for a session as long as it has claims, and gives up those that nobody wants any more. In whatever runtime there is.
+/// Starts to beat for a session as long as it has claims, and to give up those that no caller wants any more. In whatever runtime there is.
 pub(crate) fn look_after(session: &Arc<Session>) {
     let (weak, wake) = (Arc::downgrade(session), Arc::clone(&session.claims.wake));
     session.pulse.start(&session.environment, move || Box::pin(pulse(Weak::clone(&weak), Arc::clone(&wake))));
@@ -41,7 +41,7 @@ async fn pulse(weak: Weak<Session>, wake: Arc<Notify>) {
         let environment = Arc::clone(&session.environment);
         drop(session);
         tokio::select! {
-            // The runtime of its connection has ended: the session must not wait for its next heartbeat to go on.
+            // The runtime of its connection has ended: the session must not wait until its next heartbeat to go on.
             () = dead, if attached => {}
             () = environment.sleep(pause) => {}
         }
@@ -53,7 +53,7 @@ async fn beat(session: &Session) {
         && session.beat().await.is_err()
         && session.now().since(session.confirmed()) >= session.timeout() * 3 / 2
     {
-        // The servers have ended it if they were there, and the driver has not noticed.
+        // The servers have ended the session if they were there, and the driver has not noticed.
         session.end();
     }
 }

@@ -1,4 +1,5 @@
-//! Renewal: one heartbeat for all, and a look only at what has changed. Watches tell that: a lock that nobody touches costs nothing.
+//! Renewal: one heartbeat for all grants, and a look only at what has changed. Watches tell that: a lock on which nothing changes costs
+//! nothing.
 
 use std::sync::Arc;
 
@@ -16,25 +17,25 @@ use crate::node::{Content, Name};
 use crate::place::Place;
 use crate::watch::Watch;
 
-/// A heartbeat of which no more than this part of the session has passed serves for renewals that come later: the lease counts from
-/// it. Locks that were taken one after the other are due one after the other, and each would want a heartbeat of its own. At most
-/// twenty for each session they are so, besides the six that it needs; and since the keeper counts from the same moment, a renewal
-/// comes earlier by a twentieth of the session at most, which is less than a fifth of the time between two.
+/// The part of the session's timeout for which a heartbeat also serves renewals that come after it: their leases count from it. Locks that
+/// were taken one after the other are due one after the other, and each would want a heartbeat of its own. So there are twenty for each
+/// timeout at most, besides the six that the session needs; and since the keeper counts from the same moment, a renewal comes earlier by
+/// a twentieth of the timeout at most, which is less than a fifth of the time between two renewals.
 const FRESH_PART: u32 = 20;
-/// How often a change of a node is tried that meets another one.
+/// The number of times that a change of a node is tried if it meets another change.
 const ATTEMPTS: u32 = 8;
 
-/// What a renewal needs to know of a claim.
+/// The part of a claim that a renewal needs to know.
 struct Held {
     node: Node,
     place: Place,
-    /// Until when what was shown last may be relied on.
+    /// The end of the time for which the last confirmation may be relied on.
     until: Moment,
 }
 
 const GONE: Renewal = Renewal::Lost(LossReason::Gone);
 
-/// Renews one grant. All that ask while a heartbeat is on its way share the next one, or that one if it will do.
+/// Renews one grant. All renewals that come while a heartbeat is on its way share the next one, or that one if it will do.
 pub(crate) async fn renew(session: &Arc<Session>, holding: &Holding) -> Result<Renewal> {
     let sent = match beat(session, holding).await {
         Ok(sent) => sent,
@@ -72,7 +73,7 @@ pub(crate) async fn renew(session: &Arc<Session>, holding: &Holding) -> Result<R
     Ok(if still == Some(true) { Renewal::Renewed { sent, contended } } else { GONE })
 }
 
-/// A heartbeat that this renewal counts from.
+/// Returns when the heartbeat was sent that this renewal counts from.
 async fn beat(session: &Session, holding: &Holding) -> Result<Moment> {
     session.attach().await?;
     let settled = session.claims.with(holding.grant.id, is_settled) == Some(true);
@@ -81,20 +82,21 @@ async fn beat(session: &Session, holding: &Holding) -> Result<Moment> {
     beat.await.map_err(to_error)
 }
 
-/// Whether nothing is to be looked at, and a watch tells if there is: then the node was there when the last heartbeat was handled,
+/// Returns whether nothing is to be looked at, and a watch tells if there is: then the node was there when the last heartbeat was handled,
 /// because what happened before that has been heard. Nor is that heartbeat older than the grant: the watch was set by an earlier renewal of
-/// it, which had sent one of its own. A reader's renewal tells also who waits, and that must not be older than its question.
+/// the grant, which had sent a heartbeat of its own. A reader's renewal also tells whether a writer waits, and that must not be older than
+/// the renewal.
 fn is_settled(claim: &mut Claim) -> bool {
     claim.tag.mode == Mode::Write && claim.own.is_quiet()
 }
 
-/// Nothing if it is being given back.
+/// Returns what a renewal needs to know of a claim; `None` if the claim is being given back.
 fn look_at(claim: &mut Claim, holding: &Holding) -> Option<Held> {
     let until = valid_until(claim.shown, holding.grant.lease);
     claim.is_wanted().then(|| Held { node: claim.node, place: claim.place.clone(), until })
 }
 
-/// Whether somebody took the lock away, or removed its node.
+/// Returns why the lock is lost, if it is: it was revoked, or its node was removed.
 async fn lost(session: &Session, place: &Place, own: &Name) -> Result<Option<LossReason>> {
     let id = own.tag.id;
     if session.claims.with(id, |claim| claim.own.is_quiet()) == Some(true) {
@@ -113,11 +115,11 @@ async fn lost(session: &Session, place: &Place, own: &Name) -> Result<Option<Los
     }
 }
 
-/// Shows a reader where a writer was, at the same place: who waits behind does not get in between. Answers why the lock is lost, if it
-/// is.
+/// Shows a reader where a writer was, at the same place: a contender that waits behind does not get in between. Returns why the lock is
+/// lost, if it is.
 ///
-/// The old node is replaced only if it says what was read of it: if others have written to it, it is read again. So a revocation either
-/// is found, or comes later and goes to the new node: whoever revokes looks again when the node that it writes to is gone.
+/// The old node is replaced only if it says what was read of it: if another client has written to it, it is read again. So a revocation
+/// either is found, or comes later and goes to the new node: a client that revokes looks again when the node that it writes to is gone.
 async fn downgrade(
     session: &Session,
     place: &Place,
@@ -150,10 +152,10 @@ async fn downgrade(
             Err(fault) => return Err(to_error(fault)),
         }
     }
-    Err(Error::new(ErrorKind::Unavailable, "others kept changing the lock"))
+    Err(Error::new(ErrorKind::Unavailable, "other clients kept changing the lock"))
 }
 
-/// Whether somebody who conflicts waits elsewhere. Only readers need to know: whether more of them may join.
+/// Returns whether a contender that conflicts waits elsewhere. Only readers need to know: it decides whether more of them may join.
 async fn contended(session: &Session, place: &Place, id: AcquisitionId) -> Result<bool> {
     let known = session.claims.with(id, |claim| {
         let is_known = claim.tag.mode == Mode::Write || claim.others.is_quiet();
@@ -162,7 +164,7 @@ async fn contended(session: &Session, place: &Place, id: AcquisitionId) -> Resul
     match known {
         Some(Some(known)) => return Ok(known),
         Some(None) => {}
-        // It has been given back meanwhile, and the lock's node may have gone with it.
+        // The grant has been given back meanwhile, and the lock's node may have gone with it.
         None => return Ok(false),
     }
     let (all, told) = session.list_and_watch(place).await.map_err(to_error)?;

@@ -16,19 +16,20 @@ use crate::node::LONGEST_NAME;
 use crate::options::ZookeeperOptions;
 use crate::place::Place;
 
-/// See the [module](self).
+/// All sessions of a client; see the [module](self).
 #[derive(Debug)]
 pub(crate) struct Sessions {
     options: ZookeeperOptions,
     environment: Arc<dyn Environment>,
-    /// How many sessions there have been, over all members: no two nodes of a client may say the same of different sessions.
+    /// The number of sessions that there have been, over all members: nodes that different sessions of a client made must have different
+    /// numbers.
     made: Arc<AtomicU64>,
     meter: Meter,
     first: Arc<Member>,
     more: Mutex<More>,
 }
 
-/// Members stay, because whoever needed them will again.
+/// The members after the first. They stay, because a client that needed them will need them again.
 #[derive(Debug, Default)]
 struct More {
     members: Vec<Arc<Member>>,
@@ -78,10 +79,10 @@ impl Sessions {
         &self.meter
     }
 
-    /// A part of the session that an acquisition has a claim in, or else of the first one that is not full.
+    /// Reserves a part of the session in which an acquisition has a claim, or else of the first session that is not full.
     pub(crate) fn room_for(&self, request: &Request) -> Room {
         let bytes = Place::of(self.options.base(), &request.key).lock.len() + LONGEST_NAME;
-        // Held until the room is reserved, so that no two are given the same.
+        // Held until the room is reserved, so that no two acquisitions are given the same room.
         let mut more = self.more();
         let all = || self.all(&more);
         let found = all().find(|member| member.has(request.id));
@@ -99,34 +100,34 @@ impl Sessions {
         Room { member, bytes }
     }
 
-    /// The session that an acquisition has a claim in.
+    /// Returns the session in which an acquisition has a claim.
     pub(crate) fn session_of(&self, id: AcquisitionId) -> Option<Arc<Session>> {
         let more = self.more();
         let mut sessions = self.all(&more).filter_map(|member| member.connection.current());
         sessions.find(|session| session.claims.has(id))
     }
 
-    /// Any session, or a new one if there is none.
+    /// Returns any session, or a new one if there is none.
     pub(crate) async fn any(&self) -> Result<Arc<Session>> {
         self.first.connection.session().await
     }
 
-    /// How many sessions have ended of which something is left in this process.
+    /// Returns how many sessions have ended of which something is left in this process.
     pub(crate) fn remnants(&self) -> usize {
         self.all(&self.more()).map(|member| member.connection.remnants()).sum()
     }
 
-    /// How many bytes are reserved for acquisitions that are on their way in.
+    /// Returns how many bytes are reserved for acquisitions that are on their way in.
     pub(crate) fn reserved(&self) -> usize {
         self.all(&self.more()).map(|member| member.reserved.load(Ordering::Relaxed)).sum()
     }
 
-    /// Those that have not ended.
+    /// Returns the sessions that have not ended.
     pub(crate) fn current(&self) -> Vec<Arc<Session>> {
         self.all(&self.more()).filter_map(|member| member.connection.current()).collect()
     }
 
-    /// Ends them all.
+    /// Ends all sessions.
     pub(crate) fn close(&self) {
         let mut more = self.more();
         more.closed = true;

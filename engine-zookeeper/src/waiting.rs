@@ -1,4 +1,4 @@
-//! The way in: a node at the end of the queue, a look, and a watch on the one before.
+//! The way in: a node at the end of the queue, a look, and a watch on the contender before.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,14 +17,14 @@ use crate::making::{find, make, names};
 use crate::node::Name;
 use crate::place::Place;
 
-/// A waiter shows so often per lease that it runs. Otherwise its place is given up.
+/// The number of times per lease that a waiter shows that it runs. Otherwise its place is given up.
 const SIGNS_PER_LEASE: u32 = 4;
-/// It looks again by itself after so many signs: a watch that got lost costs no more than that.
+/// The number of such signs after which a waiter looks again by itself: a watch that got lost costs no more than that.
 const SIGNS_PER_LOOK: u32 = 8;
-/// Before it asks again what is changing at the moment.
+/// The pause before a contender asks again about a claim that is changing at the moment.
 const SHORT_PAUSE: Duration = Duration::from_millis(20);
 
-/// How long a contender stays away from a lock whose counter has run out. When all are away it begins anew.
+/// The time for which a contender stays away from a lock whose counter has run out. When all contenders are away the counter begins anew.
 const WORN_OUT_PAUSE: Duration = Duration::from_secs(1);
 
 /// One acquisition on its way in.
@@ -32,17 +32,17 @@ pub(crate) struct Way<'a> {
     connection: &'a Connection,
     request: &'a Request,
     silence: Silence<'a>,
-    /// Looked before it made a node, as one does that only tries.
+    /// True once the contender has looked before it makes a node, as one does that only tries.
     looked: bool,
-    /// It was behind somebody at least once.
+    /// True once another contender was before this one.
     waited: bool,
 }
 
-/// What a step on the way came to.
+/// The outcome of a step on the way.
 enum Step {
     Granted(Grant),
     Busy,
-    /// Look again, after a pause if there is one.
+    /// The contender looks again, after a pause if there is one.
     Again(Duration),
 }
 
@@ -59,7 +59,7 @@ impl<'a> Way<'a> {
             let step = match self.session().await {
                 Ok(session) => {
                     let step = self.step(&session).await;
-                    // A heartbeat is an answer as well: somebody who waits may send nothing for long.
+                    // A heartbeat is an answer as well: a waiter may send nothing else for long.
                     self.silence.end_at(if step.is_ok() { session.now() } else { session.confirmed() });
                     step.map(|step| (session, step))
                 }
@@ -77,14 +77,14 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// The session of this client, if there is one before the servers have been silent for a lease.
+    /// Returns the session of this client, if there is one before the servers have been silent for a lease.
     async fn session(&mut self) -> Result<Arc<Session>> {
         let failure = |session: &Result<_>| session.as_ref().err().cloned();
         tokio::select! {
             biased;
             session = asking(self.connection.environment(), self.connection.session(), failure) => session,
             () = self.silence.outlast() => {
-                Err(Error::new(ErrorKind::Unavailable, "no server makes a session").with_engine(crate::NAME))
+                Err(Error::new(ErrorKind::Unavailable, "no server grants a session").with_engine(crate::NAME))
             }
         }
     }
@@ -93,7 +93,7 @@ impl<'a> Way<'a> {
         let (key, id) = (&self.request.key, self.request.id);
         let place = Place::of(&session.base, key);
         if self.request.patience == Patience::Try && !self.looked {
-            // Without a node at first: one that only tries and does not get in must not be in the way of others.
+            // Without a node at first: a contender that only tries and does not get in must not be in the way of others.
             let all = names(&session.list_now(&place).await.map_err(to_error)?)?;
             if !judge::is_free(&all, self.request.mode) {
                 return Ok(Step::Busy);
@@ -107,7 +107,7 @@ impl<'a> Way<'a> {
                 find(session, &place, id).await?;
                 Ok(AT_ONCE)
             }
-            // It was not seen to run for a lease. When that place is gone it takes another one.
+            // The contender was not seen to run for a lease. When its old place is gone it takes another one.
             Begun::Leaving => {
                 leaving::leave(session, &self.request.key, id).await?;
                 Ok(AT_ONCE)
@@ -115,7 +115,7 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// Makes a node.
+    /// Makes the contender's node, and enters or looks.
     async fn enter_queue(&mut self, session: &Arc<Session>, place: &Place, number: u64) -> Result<Step> {
         let id = self.request.id;
         let made = match make(session, place, id, number).await {
@@ -153,7 +153,7 @@ impl<'a> Way<'a> {
         let all = names(&all.map_err(to_error)?)?;
         let token = token.map_err(to_error)?;
         if all.len() == 1 && just_made {
-            // Not any more: nobody was there when it came.
+            // The lock is not busy any more: no other contender was there when this one came.
             session.cleanup.note_busy(place, false);
         }
         session.claims.with(own.tag.id, |claim| {
@@ -188,7 +188,7 @@ impl<'a> Way<'a> {
             (Verdict::Waits { before, last }, token) => {
                 self.waited = true;
                 match (self.wait(session, place, &before).await?, token) {
-                    // Who came meanwhile was not looked at: it is better to take too many for waiting than too few.
+                    // Contenders that came meanwhile were not looked at: it is better to take too many for waiting than too few.
                     (true, Some(token)) if last => self.granted(session, own, token, true).await,
                     _ => Ok(AT_ONCE),
                 }
@@ -200,7 +200,7 @@ impl<'a> Way<'a> {
         session.claims.with(self.request.id, |claim| claim.token()).flatten()
     }
 
-    /// Inside, by what the look showed. Its lease counts from the last write of this session that was confirmed.
+    /// Lets the contender in, because its look showed that it may enter. Its lease counts from the last confirmed write of this session.
     async fn granted(
         &self,
         session: &Arc<Session>,
@@ -222,7 +222,7 @@ impl<'a> Way<'a> {
         Ok(Step::Granted(grant))
     }
 
-    /// Until the one before is gone. Shows meanwhile that this contender runs. Answers whether it saw how that one left.
+    /// Waits until the contender before is gone, and shows meanwhile that this one runs. Returns whether it saw that node being removed.
     async fn wait(&self, session: &Arc<Session>, place: &Place, before: &Name) -> Result<bool> {
         let told = match session.read_and_watch(&place.child(&before.to_string())).await {
             Ok((_, told)) => told,
@@ -253,7 +253,7 @@ impl<'a> Way<'a> {
         Ok(left)
     }
 
-    /// Goes to the end of the queue: somebody who came earlier is behind.
+    /// Goes to the end of the queue: a contender that came earlier is behind.
     async fn give_way(&self, session: &Arc<Session>, place: &Place, own: Name) -> Result<Step> {
         let departed = session.claims.depart(own, |content| content.token = None);
         let Some((number, content, _)) = departed else { return Ok(Step::Again(SHORT_PAUSE)) };
@@ -271,7 +271,7 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// Its node was removed by other hands, or when it was not seen to run: it queues again.
+    /// Makes a contender queue again whose node was removed from outside, or because it was not seen to run.
     async fn vanished(&self, session: &Arc<Session>, own: Name) -> Result<Step> {
         leaving::leave(session, &self.request.key, own.tag.id).await?;
         Ok(Step::Again(SHORT_PAUSE))

@@ -1,4 +1,4 @@
-//! Something that the server tells once, asked without waiting for it.
+//! A watch, which the server fires once, asked without waiting for it.
 
 use std::fmt;
 use std::future::Future;
@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 
 use crate::driver::Told;
 
-/// Something that fires once.
+/// A watch that fires once.
 #[derive(Default)]
 pub(crate) struct Watch(Option<Pin<Box<dyn Future<Output = ()> + Send>>>);
 
@@ -17,8 +17,8 @@ impl Watch {
         Self(Some(Box::pin(told.fires().map(drop))))
     }
 
-    /// Whether it is set and has not fired. What fired before the answer to a heartbeat has been heard when that answer is: the
-    /// server and the driver keep the order of what they send and receive.
+    /// Returns whether the watch is set and has not fired. What fired before the answer to a heartbeat has been heard when that answer is:
+    /// the server and the driver keep the order of what they send and receive.
     pub(crate) fn is_quiet(&mut self) -> bool {
         let Some(told) = &mut self.0 else { return false };
         if told.now_or_never().is_some() {

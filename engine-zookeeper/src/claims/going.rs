@@ -1,4 +1,4 @@
-//! How claims end: given up by those who have them, or by others because nobody showed them for a lease, and removed.
+//! The end of claims: given up by their callers, or by other tasks because the caller did not show for a lease that it runs, and removed.
 
 use ylock_core::engine::AcquisitionId;
 use ylock_core::environment::Moment;
@@ -6,7 +6,7 @@ use ylock_core::environment::Moment;
 use super::{Claims, GivenUp};
 
 impl Claims {
-    /// Nobody but this one stands behind a grant any more.
+    /// Gives up the claim that stands behind a grant, unless it is the one that stays.
     pub(crate) fn withdraw(&self, grant: AcquisitionId, stays: Option<AcquisitionId>) {
         let mut inner = self.lock();
         if inner.claims.get(&grant).is_some_and(|claim| claim.next == stays) {
@@ -17,8 +17,8 @@ impl Claims {
         self.ring(is_left);
     }
 
-    /// Nothing came of its requests. One that is being removed is left to whoever does that: until then the same acquisition must not
-    /// make another node, because all that it has are removed.
+    /// Ends a claim of whose requests nothing came. A claim that is being removed is left to the task that does so: until then the same
+    /// acquisition must not make another node, because all nodes that it has are removed.
     pub(crate) fn end_unknown(&self, id: AcquisitionId, number: u64) {
         let mut inner = self.lock();
         let ends = inner.claims.get(&id).is_some_and(|claim| claim.is_open(number));
@@ -27,8 +27,8 @@ impl Claims {
         self.ring(is_left);
     }
 
-    /// Gives a claim up: nothing is sent for it from now on. What stands behind it goes as well, unless it is to `stay`,
-    /// from that moment on for itself. The cleaner removes it from `due` on, unless it is gone by then.
+    /// Gives a claim up: nothing is sent for it from now on. The claim that stands behind it goes as well, unless it is to `stay`, on its
+    /// own from that moment on. The cleaner removes the claim from `due` on, unless it is gone by then.
     pub(crate) fn give_up(
         &self,
         id: AcquisitionId,
@@ -41,7 +41,7 @@ impl Claims {
         inner.give_up(id, due)
     }
 
-    /// Gives up those whose lease has ended because nobody showed that they are still wanted. The cleaner removes them.
+    /// Gives up the claims whose lease has ended because no caller showed that they are still wanted. The cleaner removes them.
     pub(crate) fn give_up_lapsed(&self, now: Moment) {
         let _order = self.order();
         let mut inner = self.lock();
@@ -54,7 +54,7 @@ impl Claims {
         self.ring(!lapsed.is_empty());
     }
 
-    /// Those whose removal is due. Whoever asks has the time until `next` for it.
+    /// Returns claims whose removal is due. The task that asks has the time until `next` to remove them.
     pub(crate) fn due(&self, now: Moment, most: usize, next: Moment) -> Vec<GivenUp> {
         let _order = self.order();
         let mut inner = self.lock();
@@ -63,12 +63,12 @@ impl Claims {
         due.into_iter().filter_map(|id| inner.give_up(id, next)).collect()
     }
 
-    /// When the next removal is due.
+    /// Returns when the next removal is due.
     pub(crate) fn next_due(&self) -> Option<Moment> {
         self.lock().claims.values().filter_map(|claim| claim.leaving.map(|it| it.due)).min()
     }
 
-    /// A removal was not finished. It is due then.
+    /// Notes that a removal was not finished, and is due at `due`.
     pub(crate) fn postpone(&self, id: AcquisitionId, number: u64, due: Moment) {
         self.with(id, |claim| {
             if let (true, Some(leaving)) = (claim.number == number, &mut claim.leaving) {
@@ -78,12 +78,12 @@ impl Claims {
         self.work.notify_one();
     }
 
-    /// Whether this claim is still being removed.
+    /// Returns whether this claim is still being removed.
     pub(crate) fn is_leaving(&self, id: AcquisitionId, number: u64) -> bool {
         self.with(id, |claim| claim.number == number && !claim.is_wanted()).unwrap_or(false)
     }
 
-    /// Nothing is left of it in the store.
+    /// Ends a claim of which nothing is left in the store.
     pub(crate) fn end(&self, id: AcquisitionId, number: u64) {
         let mut inner = self.lock();
         let ends = inner.claims.get(&id).is_some_and(|claim| claim.number == number);

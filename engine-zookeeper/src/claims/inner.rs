@@ -15,7 +15,7 @@ pub(super) struct Inner {
     pub(super) claims: HashMap<AcquisitionId, Claim>,
     begun: u64,
     pub(super) bytes: usize,
-    /// Those who stand behind a grant of this client: their places end with that.
+    /// The acquisitions that stand behind a grant of this client: their places end with that grant.
     pub(super) announced: HashSet<AcquisitionId>,
 }
 
@@ -39,21 +39,22 @@ impl Inner {
         Ok(Begun::New(self.begun))
     }
 
-    /// Those that end by themselves: not those that do with another one, and not those that are being removed.
+    /// Returns the claims whose leases end by themselves: not those that end with a grant, and not those that are being removed.
     pub(super) fn lapsing(&self) -> impl Iterator<Item = (&AcquisitionId, &Claim)> {
         let ends_alone =
             |(id, claim): &(&AcquisitionId, &Claim)| claim.is_wanted() && !self.announced.contains(id);
         self.claims.iter().filter(ends_alone)
     }
 
-    /// Says that a claim is not wanted any more, and is to be removed now. `false` if there is none, or that was said before.
+    /// Says that a claim is not wanted any more, and is to be removed now. Returns `false` if there is none, or that was said before.
     pub(super) fn leave(&mut self, id: AcquisitionId) -> bool {
         let claim = self.claims.get_mut(&id).filter(|claim| claim.is_wanted());
         claim.map(|claim| claim.leaving = Some(Leaving { due: Moment::ZERO, attempts: 0 })).is_some()
     }
 
-    /// The same, for the one that stands behind a grant: the place is the grant's, unless its caller has come meanwhile. One that stays
-    /// is its own from that moment on, and has a whole lease: it was last shown with the grant, whose lease may be longer.
+    /// Says that the claim that stands behind a grant is not wanted any more: its place is the grant's, unless its caller has come
+    /// meanwhile. A claim that stays is on its own from that moment on, and has a whole lease: it was last shown with the grant, whose
+    /// lease may be longer.
     pub(super) fn leave_behind(
         &mut self,
         grant: AcquisitionId,
@@ -82,7 +83,7 @@ impl Inner {
         Some(GivenUp { id, number: claim.number, place, node, alone: claim.alone, attempts })
     }
 
-    /// Answers whether another one is to be removed with it.
+    /// Forgets a claim. Returns whether another claim is to be removed with it.
     pub(super) fn remove(&mut self, id: AcquisitionId) -> bool {
         let is_left = self.leave_behind(id, None);
         self.announced.remove(&id);

@@ -1,5 +1,5 @@
-//! What this client has in the store under one session, or may have: one [claim](crate::claim) per acquisition, from before its first
-//! request is sent until its node is known to be gone.
+//! The claims of one session, to all that this client has in the store or may have: one [claim](crate::claim) per acquisition, from before
+//! its first request is sent until its node is known to be gone.
 
 mod going;
 mod inner;
@@ -25,10 +25,11 @@ use crate::watch::Watch;
 /// The most bytes of paths that one session may have. The server writes all of them into one record when the session ends, and cannot
 /// start again if it is longer than about 2 MiB (`jute.maxbuffer`, twice).
 const MOST_BYTES: usize = 1 << 20;
-/// After so many another session is begun. The rest is for those who join a queue behind one that has its place already.
+/// The number of bytes after which another session is begun. The rest is for acquisitions that join a queue behind one that has its place
+/// already.
 pub(crate) const ENOUGH_BYTES: usize = MOST_BYTES / 8 * 7;
 
-/// See the [module](self).
+/// The claims of one session; see the [module](self).
 #[derive(Default)]
 pub(crate) struct Claims {
     inner: Mutex<Inner>,
@@ -40,13 +41,13 @@ pub(crate) struct Claims {
     pub(crate) work: Arc<Notify>,
 }
 
-/// What came of beginning a claim.
+/// The outcome of beginning a claim.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Begun {
-    /// It is new, has this number, and nothing was sent yet.
+    /// The claim is new, has this number, and nothing was sent for it yet.
     New(u64),
     Old(Node),
-    /// It is being removed.
+    /// The claim is being removed.
     Leaving,
 }
 
@@ -56,10 +57,10 @@ pub(crate) struct GivenUp {
     pub(crate) id: AcquisitionId,
     pub(crate) number: u64,
     pub(crate) place: Place,
-    /// What was known of its node.
+    /// The last known state of its node.
     pub(crate) node: Node,
     pub(crate) alone: bool,
-    /// How often its removal was begun before.
+    /// The number of times that its removal was begun before.
     pub(crate) attempts: u32,
 }
 
@@ -67,7 +68,7 @@ impl Claims {
     /// Makes a claim for a request, unless there is one.
     pub(crate) fn begin(&self, session: &Session, request: &Request) -> Result<Begun> {
         let mut inner = self.lock();
-        // Its caller has come: from now on it is the caller's, as any other.
+        // Its caller has come: from now on the claim is the caller's, as any other claim.
         inner.announced.remove(&request.id);
         let begun = inner.begin(session, request)?;
         drop(inner);
@@ -77,8 +78,8 @@ impl Claims {
         Ok(begun)
     }
 
-    /// The same, for one that stands behind a grant of this client. `None` if that is not wanted any more. In one step with the look at
-    /// the grant: whoever gives that up gives up all that stands behind it.
+    /// Makes a claim for a request that stands behind a grant of this client, unless there is one. Returns `None` if the grant is not
+    /// wanted any more. In one step with the look at the grant: a task that gives the grant up gives up all that stands behind it.
     pub(crate) fn begin_behind(
         &self,
         session: &Session,
@@ -99,17 +100,19 @@ impl Claims {
         Ok(Some(begun))
     }
 
-    /// Sends a request for a claim. `None`, and nothing is sent, if it has been given up meanwhile, or others have found out what it has.
+    /// Sends a request for a claim. Returns `None`, and sends nothing, if the claim has been given up meanwhile, or another task has found
+    /// out what it has.
     ///
-    /// Whoever gives a claim up asks the server what there is of it, and removes that. What is sent after that question would stay for
-    /// ever: so nobody gives it up between the look at the claim and the sending, which happen on another thread than the giving up.
+    /// A task that gives a claim up asks the server what there is of it, and removes that. What is sent after that question would stay for
+    /// ever: so no task gives the claim up between the look at it and the sending, which happen on another thread than the giving up.
     pub(crate) fn send<F: Future>(&self, id: AcquisitionId, number: u64, request: F) -> Option<Sent<F>> {
         let _order = self.order();
         let is_open = self.with(id, |claim| claim.is_open(number)) == Some(true);
         is_open.then(|| Sent::now(request))
     }
 
-    /// The node of a claim is about to be replaced. Answers what its next one shall have in it; `None` if it does not stand there.
+    /// Notes that the node of a claim is about to be replaced. Returns the number of the claim, the content for its next node, and the
+    /// version of the old one; `None` if the claim does not have that node.
     pub(crate) fn depart(&self, own: Name, change: impl FnOnce(&mut Content)) -> Option<(u64, Vec<u8>, i32)> {
         let departed = self.with(own.tag.id, |claim| {
             if !claim.stands_at(own) {
@@ -122,7 +125,7 @@ impl Claims {
         departed.flatten()
     }
 
-    /// It has this node at its old place.
+    /// Notes that the claim has this node now, at its old place.
     pub(crate) fn replaced(&self, number: u64, name: Name) {
         self.with(name.tag.id, |claim| {
             if claim.is_open(number) {
@@ -132,7 +135,7 @@ impl Claims {
         });
     }
 
-    /// It still stands there: the server refused to replace it.
+    /// Notes that the claim still has its node: the server refused to replace it.
     pub(crate) fn stays(&self, number: u64, own: Name, version: i32) {
         self.with(own.tag.id, |claim| {
             if claim.is_open(number) {
@@ -141,7 +144,7 @@ impl Claims {
         });
     }
 
-    /// The node was made. `false` if the claim has been given up meanwhile: whoever does that removes the node.
+    /// Notes that the node was made. Returns `false` if the claim has been given up meanwhile: the task that does so removes the node.
     pub(crate) fn made(&self, number: u64, made: &Made, alone: bool) -> bool {
         let known = self.with(made.name.tag.id, |claim| {
             if !claim.is_open(number) {
@@ -155,8 +158,8 @@ impl Claims {
         known == Some(true)
     }
 
-    /// It was let in. `false` if it does not stand there any more. In one step with the look at it: a claim whose lease has ended is
-    /// given up by others, and must not be from now on.
+    /// Notes that the claim was let in. Returns `false` if it does not have its node any more. In one step with the look at the claim:
+    /// other tasks give up a claim whose lease has ended, and must not give up this one from now on.
     pub(crate) fn enter(&self, own: Name, token: StoreToken, sent: Moment, contended: bool) -> bool {
         let entered = self.with(own.tag.id, |claim| {
             if !claim.stands_at(own) {
@@ -169,7 +172,7 @@ impl Claims {
         entered == Some(true)
     }
 
-    /// Looks at a claim, or changes it. `None` if there is none.
+    /// Looks at a claim, or changes it. Returns `None` if there is none.
     pub(crate) fn with<T>(&self, id: AcquisitionId, work: impl FnOnce(&mut Claim) -> T) -> Option<T> {
         self.lock().claims.get_mut(&id).map(work)
     }
@@ -178,7 +181,7 @@ impl Claims {
         self.lock().claims.contains_key(&id)
     }
 
-    /// How long the paths of all are together.
+    /// Returns the length of the paths of all claims together.
     pub(crate) fn bytes(&self) -> usize {
         self.lock().bytes
     }
@@ -187,18 +190,18 @@ impl Claims {
         self.lock().claims.is_empty()
     }
 
-    /// How many there are, and how many of them are being removed.
+    /// Returns how many claims there are, and how many of them are being removed.
     pub(crate) fn count(&self) -> (usize, usize) {
         let inner = self.lock();
         (inner.claims.len(), inner.claims.values().filter(|claim| !claim.is_wanted()).count())
     }
 
-    /// How many stand behind a grant.
+    /// Returns how many claims stand behind a grant.
     pub(crate) fn announced(&self) -> usize {
         self.lock().announced.len()
     }
 
-    /// When the next lease ends.
+    /// Returns when the next lease ends.
     pub(crate) fn next_end(&self) -> Option<Moment> {
         self.lock().lapsing().map(|(_, claim)| claim.ends()).min()
     }

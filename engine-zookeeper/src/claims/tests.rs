@@ -1,4 +1,4 @@
-//! What must hold between those who look at a claim, change it and give it up on different threads.
+//! What must hold between tasks that look at a claim, change it and give it up on different threads.
 
 use std::future::{pending, poll_fn};
 use std::task::Poll;
@@ -20,7 +20,7 @@ fn id(number: u128) -> AcquisitionId {
     AcquisitionId::from_u128(number)
 }
 
-/// Claims of which nobody knows anything yet, each with its number.
+/// Claims of which nothing is known yet, each with its number.
 fn claimed(all: &[(AcquisitionId, u64)]) -> Claims {
     let claims = Claims::default();
     for (id, number) in all {
@@ -68,7 +68,7 @@ fn node(claims: &Claims, id: AcquisitionId) -> Option<Node> {
     claims.with(id, |claim| claim.node)
 }
 
-/// See [`Claims::send`]. Were it otherwise a node would be left that nobody knows of, and keep its lock as long as the session lives.
+/// See [`Claims::send`]. Were it otherwise a node would be left that no task knows of, and keep its lock as long as the session lives.
 #[test]
 fn a_claim_is_not_given_up_while_a_request_for_it_is_sent_and_nothing_is_sent_afterwards() {
     let (id, claims) = (id(7), claimed(&[(id(7), 1)]));
@@ -101,7 +101,7 @@ fn an_answer_for_an_earlier_claim_is_not_taken_for_this_one() {
     assert_eq!(node(&claims, id), Some(Node::At(name(id))));
 }
 
-/// Whoever removes it would not know of the node that is made by whoever comes next.
+/// The task that removes the claim would not know of the node that the next task makes.
 #[test]
 fn a_claim_that_is_being_removed_is_left_to_whoever_removes_it() {
     let (id, claims) = (id(7), claimed(&[(id(7), 1)]));
@@ -115,7 +115,7 @@ fn a_claim_that_is_being_removed_is_left_to_whoever_removes_it() {
     assert!(!claims.has(id));
 }
 
-/// As one whose lease has ended by the look of others, who then remove it: in the same step, or it gets in and is removed all the same.
+/// Other tasks see that the lease has ended, and remove the claim: in the same step, or the claim gets in and is removed all the same.
 #[test]
 fn a_claim_whose_lease_has_ended_does_not_get_in() {
     let (id, claims) = (id(7), claimed(&[(id(7), 1)]));
@@ -127,7 +127,8 @@ fn a_claim_whose_lease_has_ended_does_not_get_in() {
     assert_eq!(claims.due(Moment::ZERO, 9, later()).len(), 1, "the cleaner removes it");
 }
 
-/// It was dropped in the middle, or does not run. Both may remove it: that does no harm.
+/// The task that removes the claim was dropped in the middle, or does not run. Both that task and the cleaner may remove it: that does no
+/// harm.
 #[test]
 fn a_removal_that_was_dropped_is_due_for_the_cleaner_at_once_and_one_that_does_not_run_later() {
     let (id, claims) = (id(7), claimed(&[(id(7), 1)]));

@@ -15,38 +15,38 @@ use super::session::Session;
 use crate::options::ZookeeperOptions;
 use crate::pulse;
 
-/// Between two tries to make a session: very many may want one when the servers are back.
+/// The pause between two attempts to make a session: very many callers may want one when the servers are back.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// See the [module](self).
+/// The way to the session of this client; see the [module](self).
 pub(crate) struct Connection {
     dialer: Arc<Dialer>,
     state: Mutex<State>,
-    /// Of this client, over all of its connections.
+    /// The number of sessions of this client, over all of its connections.
     sessions: Arc<AtomicU64>,
     meter: Meter,
-    /// One for each session of which something is left in this process.
+    /// Has a clone for each session of which something is left in this process.
     alive: Arc<()>,
 }
 
 #[derive(Default)]
 struct State {
     current: Option<Arc<Session>>,
-    /// The last try to make a session.
+    /// The last attempt to make a session.
     attempt: Option<Attempt>,
     closed: bool,
 }
 
-/// Only one is made at a time, and all who want a session wait for what comes of it. Nobody owns it: one who waits may be in a runtime
-/// that is not driven any more, and must keep nobody else from a session.
+/// An attempt to make a session. Only one is made at a time, and all callers that want a session wait for its result. No caller owns it: a
+/// caller that waits may be in a runtime that is not driven any more, and must keep no other caller from a session.
 struct Attempt {
     began: Moment,
-    /// Ends when nobody waits for it any more.
+    /// Ends when no caller waits for it any more.
     line: Weak<Line>,
 }
 
 impl Connection {
-    /// Without a session yet. `sessions`: how many there have been.
+    /// Creates a connection without a session yet. `sessions` counts those that there have been.
     pub(crate) fn new(
         options: &ZookeeperOptions,
         environment: &Arc<dyn Environment>,
@@ -71,18 +71,18 @@ impl Connection {
         self.dialer.options.request_timeout()
     }
 
-    /// The session, unless it has ended.
+    /// Returns the session, unless it has ended.
     pub(crate) fn current(&self) -> Option<Arc<Session>> {
         self.state().current.clone().filter(|session| !session.is_over())
     }
 
-    /// How many sessions have ended of which something is left in this process.
+    /// Returns how many sessions have ended of which something is left in this process.
     pub(crate) fn remnants(&self) -> usize {
         let current = usize::from(self.state().current.is_some());
         (Arc::strong_count(&self.alive) - 1).saturating_sub(current)
     }
 
-    /// The session, with a connection; a new one if it has ended.
+    /// Returns the session, with a connection; a new session if the last one has ended.
     pub(crate) async fn session(&self) -> Result<Arc<Session>> {
         loop {
             if let Some(session) = self.attached().await? {
@@ -95,7 +95,7 @@ impl Connection {
         }
     }
 
-    /// The try that is on its way, or a new one, and the time that is left for it; or how long to wait before the next.
+    /// Returns the attempt that is under way, or a new one, and the time that is left for it; or how long to wait before the next.
     fn join(&self) -> Result<std::result::Result<(Arc<Line>, Duration), Duration>> {
         let mut state = self.state();
         if state.closed {
@@ -128,7 +128,7 @@ impl Connection {
         self.begin(line)
     }
 
-    /// Nobody joins a try of which nothing came.
+    /// Notes that an attempt has failed, so that no caller joins it.
     fn fail(&self, line: &Arc<Line>) {
         let mut state = self.state();
         if let Some(attempt) = state.attempt.as_mut().filter(|it| it.line.as_ptr() == Arc::as_ptr(line)) {
@@ -136,7 +136,7 @@ impl Connection {
         }
     }
 
-    /// The session, unless it has ended. The runtime in which its connection was made may have.
+    /// Returns the session, with a connection, unless it has ended: the runtime in which its last connection was made may have ended.
     async fn attached(&self) -> Result<Option<Arc<Session>>> {
         let Some(session) = self.current() else { return Ok(None) };
         match session.attach().await {
@@ -151,7 +151,7 @@ impl Connection {
         if state.closed {
             return Err(closed());
         }
-        // Somebody else who waited for the same try, or for a later one, was here before.
+        // Another caller that waited for the same attempt, or for a later one, was here before.
         if let Some(session) = state.current.as_ref().filter(|session| !session.is_over()) {
             return Ok(Arc::clone(session));
         }
@@ -160,7 +160,7 @@ impl Connection {
         let last = state.current.replace(Arc::clone(&session));
         drop(state);
         if let Some(last) = last {
-            // Whoever looks after it lets go of it.
+            // The tasks that look after the last session let go of it then.
             last.end();
         }
         let (granted, lease) = (session.timeout(), session.longest_lease());

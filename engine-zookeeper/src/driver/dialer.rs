@@ -13,23 +13,23 @@ use zookeeper_client::{Client, Connector, SessionInfo};
 use super::errors::{Fault, to_error};
 use crate::options::ZookeeperOptions;
 
-/// See the [module](self).
+/// The maker of connections; see the [module](self).
 pub(crate) struct Dialer {
     pub(super) options: ZookeeperOptions,
     pub(super) environment: Arc<dyn Environment>,
 }
 
-/// What it takes to go on with a session.
+/// The data that it takes to go on with a session.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     pub(super) session: SessionInfo,
-    /// How long the servers keep it without a sign of life.
+    /// The time for which the servers keep the session without a sign of life.
     pub(super) timeout: Duration,
-    /// Just before it was asked for.
+    /// The moment just before the session was asked for.
     pub(super) asked: Moment,
 }
 
-/// Why there is no connection.
+/// The reason that there is no connection.
 #[derive(Clone, Debug)]
 pub(super) enum Refusal {
     /// The servers do not have the session any more.
@@ -49,7 +49,7 @@ impl Dialer {
                         Known { session: client.session().clone(), timeout: client.session_timeout(), asked };
                     return Ok((client, known));
                 }
-                // It gives up after the time of a session, which may be short.
+                // The driver gives up after the timeout of the session, which may be short.
                 Err(Fault::Timeout | Fault::ConnectionLoss | Fault::NoHosts) => {}
                 Err(fault @ (Fault::AuthFailed | Fault::BadArguments(_))) => return Err(to_error(fault)),
                 Err(fault) => return Err(self.nobody(Some(fault))),
@@ -64,14 +64,15 @@ impl Dialer {
         let connector = connector.with_session_timeout(known.timeout).with_session(known.session.clone());
         match connector.connect(&self.options.cluster()).await {
             Ok(client) => Ok(client),
-            // It tries for longer than the servers keep a session that they do not hear of.
+            // The driver tries for longer than the servers keep a session that they do not hear of.
             Err(Fault::SessionExpired | Fault::SessionMoved | Fault::Timeout) => Err(Refusal::Ended),
             Err(fault) => Err(Refusal::Failed(to_error(fault))),
         }
     }
 
-    /// The driver does not tell the server how far the old connection of its session had come. The one that answers now may be behind
-    /// that, and must catch up before it is asked what there is: otherwise it would not show what this session has made.
+    /// Waits until the server has caught up. The driver does not tell the server how far the old connection of its session had come. The
+    /// server that answers now may be behind that, and must catch up before it is asked what there is: otherwise it would not show what
+    /// this session has made.
     pub(super) async fn catch_up(&self, client: &Client) -> Result<(), Refusal> {
         while let Err(fault) = client.sync("/").await {
             if client.state().is_terminated() {
@@ -83,7 +84,7 @@ impl Dialer {
         Ok(())
     }
 
-    /// One that can only read is of no use, and the driver passes over servers that offer no other.
+    /// Returns a connector. A session that can only read is of no use, and the driver passes over servers that offer no other.
     fn connector(&self) -> Result<Connector> {
         let handed_over = self.options.handed_over().cloned();
         let mut connector = handed_over.unwrap_or_else(Client::connector).with_readonly(false);
@@ -99,7 +100,7 @@ impl Dialer {
     }
 
     pub(super) fn nobody(&self, fault: Option<Fault>) -> Error {
-        let message = format!("none of the servers {} makes a session", self.options.cluster());
+        let message = format!("none of the servers {} grants a session", self.options.cluster());
         let error = Error::new(ErrorKind::Unavailable, message).with_engine(crate::NAME);
         match fault {
             Some(fault) => error.with_source(fault),

@@ -3,9 +3,9 @@
 //! The session ends one timeout T after the *leader* last heard of it. A heartbeat that only the connected server answers proves
 //! nothing: a server that has lost its leader goes on answering reads for several ticks, and a leader that has lost the others, too.
 //! So a heartbeat is a write that changes nothing (a transaction with one check): its answer says that the leader had a quorum after
-//! it was sent, and that the session was alive there. The leader is told of a session's signs of life every half tick, so it has heard of this one
-//! no earlier than T/6 before (if T is three ticks or more; T/4 if it is two; there is a sign of life every T/6): it keeps the session
-//! until 5/6 T after the heartbeat was sent. Validity ends at 3/4 T: nine tenths of a lease of 5/6 T. The rest is for clocks that
+//! it was sent, and that the session was alive there. The leader is told of a session's signs of life every half tick, so it has heard of
+//! this session no earlier than T/6 before (if T is three ticks or more; T/4 if it is two; there is a sign of life every T/6): it keeps the
+//! session until 5/6 T after the heartbeat was sent. Validity ends at 3/4 T: nine tenths of a lease of 5/6 T. The rest is for clocks that
 //! differ in speed.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,13 +15,13 @@ use ylock_core::environment::Moment;
 
 use super::errors::Fault;
 
-/// See the [module](self).
+/// The heartbeats of a session; see the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct Heart {
-    /// Just before the last write was sent that was confirmed.
+    /// The moment just before the last confirmed write was sent.
     confirmed: Mutex<Moment>,
-    /// Only one heartbeat is on its way at a time. Who sends it, or is the next to, may be in a runtime that is not driven any more: then
-    /// the others have another one of these.
+    /// The last heartbeat, locked while one is on its way, so that there is only one at a time. The task that sends it, or is the next to,
+    /// may be in a runtime that is not driven any more: then the other tasks have another one of these.
     last: Mutex<Arc<Last>>,
 }
 
@@ -33,13 +33,13 @@ impl Heart {
         *self.confirmed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A write was confirmed that was sent then.
+    /// Notes that a write was confirmed that was sent at this moment.
     pub(super) fn confirm(&self, sent: Moment) {
         let mut confirmed = self.confirmed.lock().unwrap_or_else(PoisonError::into_inner);
         *confirmed = sent.max(*confirmed);
     }
 
-    /// Sends a write. It counts from before that, if it is confirmed. The driver sends when it is called, not when it is polled.
+    /// Sends a write. If it is confirmed, it counts from before it was sent. The driver sends when it is called, not when it is polled.
     pub(super) async fn write<T, F>(
         &self,
         now: impl FnOnce() -> Moment,
@@ -56,8 +56,9 @@ impl Heart {
         answer
     }
 
-    /// One heartbeat for all who ask while it is on its way: it begins after each of them asked. None, if the last one was confirmed
-    /// and `will_do`, by when it was sent. `patience` ends when one that is on its way should long have come to something.
+    /// Sends one heartbeat for all tasks that ask while the one before is on its way: it begins after each of them asked. Sends none if
+    /// the last one was confirmed and `will_do`, by when it was sent. Returns when the heartbeat was sent. `patience` ends when a heartbeat
+    /// that is on its way should long have been answered.
     pub(super) async fn beat<W, N, P, S, B, F>(
         &self,
         will_do: W,
@@ -121,7 +122,7 @@ mod tests {
 
     use super::*;
 
-    /// A heart, and a clock that goes on whenever somebody looks at it, and while a heartbeat is on its way.
+    /// A heart, and a clock that goes on whenever it is read, and while a heartbeat is on its way.
     #[derive(Default)]
     struct Body(Heart, AtomicU64);
 
@@ -172,7 +173,7 @@ mod tests {
         assert!(body.0.confirmed().plus(std::time::Duration::from_nanos(100)) < body.now());
     }
 
-    /// It is driven by nobody any more, and has what only one may have.
+    /// The first heartbeat is not driven any more, and has the lock that only one may have.
     #[tokio::test]
     async fn a_heartbeat_that_stands_still_keeps_nobody_from_another_one() {
         let body = Body::default();
@@ -183,7 +184,7 @@ mod tests {
         assert!((&mut first).now_or_never().is_none());
         let second = beats(|| std::future::ready(Ok(())));
         assert_eq!(second.now_or_never().expect("it waits for the first one"), Ok(body.0.confirmed()));
-        let (third, sent) = body.beat(false, Ok(())).now_or_never().expect("nobody is in the way any more");
+        let (third, sent) = body.beat(false, Ok(())).now_or_never().expect("nothing is in the way any more");
         assert!(sent && third == Ok(body.0.confirmed()));
     }
 

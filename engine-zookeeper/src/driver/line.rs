@@ -1,13 +1,13 @@
 //! The connection of a session. It lives in the runtime in which it was made; the session does not.
 //!
 //! When that runtime ends, the driver's task ends with it, in the middle of whatever it does, and the servers hear nothing more. They keep
-//! the session for its whole timeout, and it can go on over another connection, made in the runtime of whoever needs it next. So a
-//! runtime that ends costs neither what is held nor a place.
+//! the session for its whole timeout, and it can go on over another connection, made in the runtime of the caller that needs it next. So
+//! a runtime that ends costs neither what is held nor a place.
 //!
-//! An old driver must be known to be dead before the session goes on without it: one that lives would take the session back, and close
-//! it. So a task of ours is started beside the driver's, in the same runtime, and only the end of that says that the line is dead. And
-//! a driver closes its session when nobody has it any more. One whose runtime is just ending may be polled for the last time while ours is
-//! dropped, so it is kept until the session has another connection: what an old one says then is refused.
+//! An old driver must be known to be dead before the session goes on without it: a driver that lives would take the session back, and
+//! close it. So a task of ours is started beside the driver's, in the same runtime, and only the end of our task says that the line is
+//! dead. And a driver closes its session when no task has it any more. A driver whose runtime is just ending may be polled for the last
+//! time while our task is dropped, so the driver is kept until the session has another connection: what an old driver says then is refused.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -21,7 +21,7 @@ use zookeeper_client::Client;
 use super::dialer::{Dialer, Known};
 use super::operator::{FAREWELLS, Operator};
 
-/// See the [module](self).
+/// The connection of a session; see the [module](self).
 pub(super) struct Line {
     dialer: Arc<Dialer>,
     state: watch::Sender<State>,
@@ -33,23 +33,23 @@ pub(super) struct Line {
 
 #[derive(Clone)]
 pub(super) enum State {
-    /// There is no connection. Why the last attempt failed, if there was one.
+    /// There is no connection. Has the error of the last attempt, if there was one.
     Dead(Option<Error>),
     /// A task connects.
     Dialing,
     Live(Arc<Client>),
-    /// The session has ended, or is given up: then the servers must not hear of that before this moment.
+    /// The session has ended, or is given up: the servers must not hear of the latter before this moment.
     Over(Moment),
 }
 
 impl Line {
-    /// Without a connection yet.
+    /// Creates a line without a connection yet.
     pub(super) fn new(dialer: &Arc<Dialer>) -> Arc<Self> {
         let (state, _) = watch::channel(State::Dead(None));
         Arc::new(Self { dialer: Arc::clone(dialer), state, known: OnceLock::new(), last: Mutex::default() })
     }
 
-    /// The driver, if there is a connection.
+    /// Returns the driver, if there is a connection.
     pub(super) fn client(&self) -> Option<Arc<Client>> {
         match &*self.state.borrow() {
             State::Live(client) => Some(Arc::clone(client)),
@@ -57,7 +57,7 @@ impl Line {
         }
     }
 
-    /// Whether the session has ended.
+    /// Returns whether the session has ended.
     pub(super) fn is_over(&self) -> bool {
         match &*self.state.borrow() {
             State::Live(client) => client.state().is_terminated(),
@@ -66,17 +66,17 @@ impl Line {
         }
     }
 
-    /// How long the servers keep the session without a sign of life.
+    /// Returns how long the servers keep the session without a sign of life.
     pub(super) fn timeout(&self) -> Duration {
         self.known.get().map_or(Duration::ZERO, |known| known.timeout)
     }
 
-    /// Just before the session was asked for.
+    /// Returns the moment just before the session was asked for.
     pub(super) fn asked(&self) -> Moment {
         self.known.get().map_or(Moment::ZERO, |known| known.asked)
     }
 
-    /// Waits for a connection, and makes one if nobody does.
+    /// Waits for a connection, and makes one if no other task does.
     pub(super) async fn attach(self: &Arc<Self>) -> Result<()> {
         let mut seen = self.state.subscribe();
         let mut asked = false;
@@ -90,7 +90,7 @@ impl Line {
                 State::Dialing => {}
             }
             asked = true;
-            // It does not end: this holds the sender.
+            // The channel does not end: this line holds the sender.
             let _ = seen.changed().await;
         }
     }
@@ -109,12 +109,12 @@ impl Line {
         }
     }
 
-    /// Ends when there is no connection any more, or the session has ended.
+    /// Waits until there is no connection any more, or the session has ended.
     pub(super) fn until_dead(&self) -> impl Future<Output = ()> + Send + use<> {
         self.until(|state| matches!(state, State::Dead(_) | State::Over(_)))
     }
 
-    /// Ends when the session has ended.
+    /// Waits until the session has ended.
     pub(super) fn until_over(&self) -> impl Future<Output = ()> + Send + use<> {
         self.until(|state| matches!(state, State::Over(_)))
     }
@@ -124,7 +124,7 @@ impl Line {
         async move { drop(seen.wait_for(is_so).await) }
     }
 
-    /// Gives the session up. The servers are told then, and free at once what it still has.
+    /// Gives the session up. The servers are told at the moment `then`, and free at once what the session still has.
     pub(super) fn end(&self, then: Moment) {
         let mut was_dead = false;
         self.state.send_if_modified(|state| {
@@ -147,7 +147,7 @@ impl Line {
         self.keep(None);
     }
 
-    /// The runtime of this driver has ended.
+    /// Notes that the runtime of this driver has ended.
     pub(super) fn died(&self, client: Option<Arc<Client>>) {
         if client.is_some() {
             self.keep(client);
@@ -160,7 +160,7 @@ impl Line {
         drop(last);
     }
 
-    /// Unless the session was given up.
+    /// Changes the state, unless the session was given up.
     pub(super) fn change(&self, to: impl FnOnce() -> State) {
         self.state.send_if_modified(|state| {
             let goes_on = !matches!(state, State::Over(_));

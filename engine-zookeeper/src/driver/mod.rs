@@ -1,4 +1,4 @@
-//! The only part that knows the driver.
+//! The part that talks to the servers, with the crate `zookeeper-client` as its driver.
 
 mod connection;
 mod dialer;

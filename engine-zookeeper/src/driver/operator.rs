@@ -10,14 +10,14 @@ use super::dialer::{Dialer, Known, Refusal};
 use super::ended::Ended;
 use super::line::{Line, State};
 
-/// How often the end of a session is tried to be told to the servers, from one runtime after the other.
+/// The number of attempts to tell the servers that a session is over, from one runtime after the other.
 pub(super) const FAREWELLS: u32 = 3;
 
 /// Connects, and stays beside the driver until the session has ended. Dropped with its runtime, and the driver with it.
 pub(super) struct Operator {
     dialer: Arc<Dialer>,
     line: Weak<Line>,
-    /// Nothing for one that only tells the servers that the session is over.
+    /// `None` for an operator that only tells the servers that the session is over.
     seen: Option<watch::Receiver<State>>,
     known: Option<Known>,
     client: Option<Arc<Client>>,
@@ -35,7 +35,7 @@ impl Operator {
     ) {
         let (dialer, known) = (Arc::clone(dialer), known.cloned());
         let operator = Self { dialer, line, seen, known, client: None, farewells, done: false };
-        // The driver starts its task where this runs, so both end together. It serves all, whoever needs it first.
+        // The driver starts its task where this task runs, so both end together. It serves all callers, whichever needs it first.
         let environment = Arc::clone(&operator.dialer.environment);
         environment.spawn_for_all(Box::pin(operator.run()));
     }
@@ -64,7 +64,7 @@ impl Operator {
             }
         };
         let client = Arc::new(client);
-        // From here on its drop is ours to decide.
+        // From here on this operator decides when the driver is dropped.
         self.client = Some(Arc::clone(&client));
         if goes_on {
             dialer.catch_up(&client).await?;
@@ -99,12 +99,12 @@ impl Operator {
         if let Some(line) = self.line.upgrade() {
             line.end(Moment::ZERO);
         }
-        // When nobody has the driver any more it closes the session.
+        // The driver closes the session when it is dropped, which is when no task has it any more.
         self.client = None;
         ended.await;
     }
 
-    /// Whether the servers are to be told that the session is over.
+    /// Returns whether the servers are to be told that the session is over.
     fn is_farewell(&self) -> bool {
         match self.seen.as_ref().map(|seen| seen.borrow().clone()) {
             Some(State::Over(then)) => then <= self.dialer.environment.now(),
@@ -118,7 +118,7 @@ async fn until_over(seen: &mut Option<watch::Receiver<State>>) -> Moment {
     let Some(seen) = seen else { return Moment::ZERO };
     match seen.wait_for(|state| matches!(state, State::Over(_))).await.as_deref() {
         Ok(State::Over(then)) => *then,
-        // Nobody has the line any more.
+        // No task has the line any more.
         _ => Moment::ZERO,
     }
 }
@@ -131,7 +131,7 @@ impl Drop for Operator {
         if let Some(line) = self.line.upgrade() {
             line.died(self.client.take());
         }
-        // The driver may not have told the servers that the session is over, and what it has would stay until its end.
+        // The driver may not have told the servers that the session is over, and what the session has would stay until they end it.
         if let (true, Some(known), 1..) = (self.is_farewell(), &self.known, self.farewells) {
             Self::start(&self.dialer, Weak::new(), None, Some(known), self.farewells - 1);
         }

@@ -1,4 +1,4 @@
-//! What is asked of the servers. Every request may be answered late or never: then nobody knows whether it happened.
+//! The requests to the servers. Each may be answered late or never: then it is not known whether it took effect.
 
 use std::panic::AssertUnwindSafe;
 
@@ -15,19 +15,19 @@ use crate::place::Place;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Made {
     pub(crate) name: Name,
-    /// Nothing from servers that do not tell it.
+    /// `None` from servers that do not tell it.
     pub(crate) token: Option<StoreToken>,
 }
 
-/// Something that fires once, when a node changes or the session ends.
+/// A watch that fires once, when a node changes or the session ends.
 #[derive(Debug)]
 pub(crate) struct Told(OneshotWatcher);
 
 impl Told {
-    /// Ends when it fires. Answers whether it was seen that the node was removed, and by nothing else than a plain removal.
+    /// Waits until the watch fires. Returns whether it was seen that the node was removed, and by nothing else than a plain removal.
     ///
-    /// A contender that is [renamed](Session::rename) is written to first, and that is what is told then. After a change of servers
-    /// only the outcome is told: such an event has no number of a transaction, and neither has any of a server before 3.9.
+    /// A contender that is [renamed](Session::rename) is written to first, and that write is what the watch tells then. After a change of
+    /// servers only the outcome is told: such an event has no transaction number, and neither has any event of a server before 3.9.
     pub(crate) async fn fires(self) -> bool {
         // The driver panics when the runtime is gone in which it made the session. Then there is nothing more to wait for.
         let event = AssertUnwindSafe(self.0.changed()).catch_unwind().await;
@@ -37,9 +37,9 @@ impl Told {
 }
 
 impl Session {
-    /// Makes a node and those above it, unless they are there.
+    /// Makes a node and the nodes above it, unless they are there.
     pub(crate) async fn make(&self, path: &str) -> Result<(), Fault> {
-        // Whoever may not make it may still use it.
+        // A user that may not make the node may still use it.
         if self.count(path).await?.is_some() {
             return Ok(());
         }
@@ -48,7 +48,8 @@ impl Session {
         self.write(|| client.mkdir(path, &options)).await
     }
 
-    /// Makes the node of a lock and a contender in it, in one transaction: the contender is alone then. `NodeExists` if there is one.
+    /// Makes the node of a lock and a contender in it, in one transaction: the contender is alone then. Fails with `NodeExists` if the lock
+    /// has a node.
     pub(crate) async fn make_both(
         &self,
         place: &Place,
@@ -66,7 +67,7 @@ impl Session {
         )?;
         let results = self.multi(writer).await.map_err(Fault::from)?;
         let mut made = made(tag, &results)?;
-        // Servers before 3.8.2 do not tell it of the contender, but of the node that they made in the same transaction.
+        // Servers before 3.8.2 do not tell the token of the contender, but that of the lock's node, made in the same transaction.
         made.token = made.token.or_else(|| results.iter().find_map(token_of_result));
         Ok(made)
     }
@@ -100,10 +101,11 @@ impl Session {
         made(tag, &results)
     }
 
-    /// Gives a contender another name and content at the same place, in one transaction. Whoever watches it is told of the write, not
-    /// of the removal, and so does not take its place for free.
+    /// Gives a contender another name and content at the same place, in one transaction. A contender that watches its node is told of the
+    /// write, not of the removal, and so does not take the place for free.
     ///
-    /// `BadVersion` if somebody has written to it, such as one who takes the lock away: that must not be lost with the old node.
+    /// Fails with `BadVersion` if another client has written to the node, such as one that revokes the lock: that write must not be lost
+    /// with the old node.
     pub(crate) async fn rename(
         &self,
         place: &Place,
@@ -120,7 +122,7 @@ impl Session {
         self.multi(writer).await.map(drop).map_err(Fault::from)
     }
 
-    /// Removes a contender and the node of its lock. `NotEmpty` if somebody else is there.
+    /// Removes a contender and the node of its lock. Fails with `NotEmpty` if another contender is there.
     pub(crate) async fn remove_both(&self, place: &Place, name: &Name) -> Result<(), Fault> {
         let client = self.client()?;
         let mut writer = client.new_multi_writer();
@@ -139,13 +141,13 @@ impl Session {
         self.write(|| client.set_data(path, content, Some(version))).await.map(drop)
     }
 
-    /// The names of a lock's contenders; none if there is no such lock.
+    /// Returns the names of a lock's contenders; none if there is no such lock.
     pub(crate) async fn list(&self, place: &Place) -> Result<Vec<String>, Fault> {
         let client = self.client()?;
         or_none(self.ask(client.list_children(&place.lock)).await)
     }
 
-    /// The same, not older than this call.
+    /// Returns the names of a lock's contenders, not older than this call.
     pub(crate) async fn list_now(&self, place: &Place) -> Result<Vec<String>, Fault> {
         // Both are sent at once. The server answers them in order, the second from what it has when it has caught up.
         let client = self.client()?;
@@ -154,35 +156,36 @@ impl Session {
         or_none(self.ask(list).await)
     }
 
-    /// The same, and something that fires when it changes.
+    /// Returns the names of a lock's contenders, and a watch that fires when these change.
     pub(crate) async fn list_and_watch(&self, place: &Place) -> Result<(Vec<String>, Told), Fault> {
         let client = self.client()?;
         let (all, told) = self.ask(client.list_and_watch_children(&place.lock)).await?;
         Ok((all, Told(told)))
     }
 
-    /// The token that a contender has from the transaction that made its node. `None` if it is not there.
+    /// Returns the token that a contender has from the transaction that made its node; `None` if the node is not there.
     pub(crate) async fn token(&self, path: &str) -> Result<Option<StoreToken>, Fault> {
         let client = self.client()?;
         let stat = self.ask(client.check_stat(path)).await?;
         Ok(stat.and_then(|stat| token_of(&stat)))
     }
 
-    /// Content, version and token of a contender.
+    /// Returns content, version and token of a contender.
     pub(crate) async fn read(&self, path: &str) -> Result<(Vec<u8>, i32, Option<StoreToken>), Fault> {
         let client = self.client()?;
         let (content, stat) = self.ask(client.get_data(path)).await?;
         Ok((content, stat.version, token_of(&stat)))
     }
 
-    /// The content of a contender, and something that fires when it changes or is gone. Leaves no watch behind if it is gone already.
+    /// Returns the content of a contender, and a watch that fires when the node changes or is gone. Leaves no watch behind if the node is
+    /// gone already.
     pub(crate) async fn read_and_watch(&self, path: &str) -> Result<(Vec<u8>, Told), Fault> {
         let client = self.client()?;
         let (content, _, told) = self.ask(client.get_and_watch_data(path)).await?;
         Ok((content, Told(told)))
     }
 
-    /// How many children a node has. `None` if it is not there.
+    /// Returns how many children a node has; `None` if it is not there.
     pub(crate) async fn count(&self, path: &str) -> Result<Option<i32>, Fault> {
         let client = self.client()?;
         Ok(self.ask(client.check_stat(path)).await?.map(|stat| stat.num_children))
@@ -214,7 +217,7 @@ fn token_of_result(result: &MultiWriteResult) -> Option<StoreToken> {
     }
 }
 
-/// The number of the transaction that made the node: it grows from one transaction to the next, over all nodes and for ever.
+/// Returns the number of the transaction that made the node: it grows from one transaction to the next, over all nodes and for ever.
 fn token_of(stat: &Stat) -> Option<StoreToken> {
     u64::try_from(stat.czxid).ok().and_then(StoreToken::new)
 }

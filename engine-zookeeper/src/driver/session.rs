@@ -24,16 +24,16 @@ use crate::claims::Claims;
 use crate::cleanup::Cleanup;
 use crate::options::Access;
 
-/// See the [module](self).
+/// One session of this client; see the [module](self).
 pub(crate) struct Session {
     line: Arc<Line>,
-    /// Which one of this client it is.
+    /// The number of the session among all of this client.
     pub(crate) number: u64,
     pub(crate) environment: Arc<dyn Environment>,
     pub(crate) base: String,
-    /// What this client has in the store, or may have.
+    /// The claims to all that this client has in the store, or may have.
     pub(crate) claims: Claims,
-    /// What is known of the nodes of locks.
+    /// The state of the nodes of locks, as far as is known.
     pub(crate) cleanup: Cleanup,
     pub(crate) pulse: Caretaker,
     pub(crate) cleaner: Caretaker,
@@ -68,7 +68,7 @@ impl Session {
         }
     }
 
-    /// Sees to it that there is a connection: the runtime in which the last one was made may have ended.
+    /// Makes sure that there is a connection: the runtime in which the last one was made may have ended.
     pub(crate) async fn attach(&self) -> Answer<()> {
         if self.line.client().is_some() {
             return Ok(());
@@ -80,17 +80,17 @@ impl Session {
         }
     }
 
-    /// The driver. Not to be waited for: what is sent for a claim is sent in the step that looks at the claim.
+    /// Returns the driver, without waiting for it: what is sent for a claim is sent in the step that looks at the claim.
     pub(super) fn client(&self) -> Result<Arc<Client>, Fault> {
         self.line.client().ok_or(Fault::ConnectionLoss)
     }
 
-    /// Ends when there is no connection any more, or the session has ended.
+    /// Waits until there is no connection any more, or the session has ended.
     pub(crate) fn until_dead(&self) -> impl Future<Output = ()> + Send + use<> {
         self.line.until_dead()
     }
 
-    /// Ends when the session has ended.
+    /// Waits until the session has ended.
     pub(crate) fn until_over(&self) -> impl Future<Output = ()> + Send + use<> {
         self.line.until_over()
     }
@@ -99,54 +99,54 @@ impl Session {
         self.environment.now()
     }
 
-    /// How long the servers keep it without a sign of life.
+    /// Returns how long the servers keep the session without a sign of life.
     pub(crate) fn timeout(&self) -> Duration {
         self.line.timeout()
     }
 
-    /// The longest lease that can be given: nine tenths of it, the validity, are three quarters of the session.
+    /// Returns the longest lease that can be given: nine tenths of it, the validity, are three quarters of the session.
     pub(crate) fn longest_lease(&self) -> Duration {
         self.timeout() * 5 / 6
     }
 
-    /// How long one request may take.
+    /// Returns how long one request may take.
     pub(crate) fn request_timeout(&self) -> Duration {
         self.request_timeout
     }
 
-    /// Whether it has ended. What this says when nobody answers comes long after validity is over, and decides nothing but when
-    /// to make another session.
+    /// Returns whether the session has ended. When no server answers, the end is noticed long after validity is over, and decides nothing
+    /// but when to make another session.
     pub(crate) fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire) || self.line.is_over()
     }
 
-    /// Nobody uses it any more. What may still be relied on of it is not taken away: the servers hear of it when they would have ended it
-    /// by themselves. A session is given up because nothing of it was confirmed for long, and that was looked at a moment ago: a write
-    /// of another task may have been confirmed since, and a grant count from that.
+    /// Gives the session up. What may still be relied on of it is not taken away: the servers hear of the end when they would have ended
+    /// the session by themselves. A session is given up because nothing of it was confirmed for long, and that was looked at a moment ago:
+    /// a write of another task may have been confirmed since, and a grant count from that.
     pub(crate) fn end(&self) {
         self.over.store(true, Ordering::Release);
         self.line.end(self.confirmed().plus(self.timeout()));
     }
 
-    /// Ends it now, with all that it has in the store.
+    /// Ends the session now, with all that it has in the store.
     pub(crate) fn close(&self) {
         self.over.store(true, Ordering::Release);
         self.line.end(Moment::ZERO);
     }
 
-    /// Just before the last write was sent that was confirmed: leases count from here.
+    /// Returns the moment just before the last confirmed write was sent: leases count from it.
     pub(crate) fn confirmed(&self) -> Moment {
         self.heart.confirmed()
     }
 
-    /// See [`heart`](super::heart). Answers when it was sent.
+    /// Sends a heartbeat, see [`heart`](super::heart). Returns when it was sent.
     pub(crate) async fn beat(&self) -> Result<Moment, Fault> {
         self.beat_unless(|_| false).await
     }
 
-    /// The same, unless the last one was confirmed and will do, by when it was sent.
+    /// Sends a heartbeat, unless the last one was confirmed and will do, by when it was sent. Returns when the one that counts was sent.
     pub(crate) async fn beat_unless(&self, will_do: impl FnOnce(Moment) -> bool) -> Result<Moment, Fault> {
-        // One that is on its way, and the next, which somebody else sends.
+        // For a heartbeat that is on its way, and the next, which another task sends.
         let patience = || self.environment.sleep(self.request_timeout * 2);
         self.heart.beat(will_do, || self.now(), patience, || self.check()).await
     }
@@ -159,7 +159,7 @@ impl Session {
             self.multi(writer).await.map(drop).map_err(Fault::from)
         };
         match once().await {
-            // Somebody removed everything. Only a write that was done is a heartbeat.
+            // Everything was removed from outside, the base too. Only a write that was done is a heartbeat.
             Err(Fault::NoNode) => {
                 self.make(&self.base).await?;
                 once().await

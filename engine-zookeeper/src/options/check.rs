@@ -1,11 +1,11 @@
-//! What the options must fulfil, whether they come from a URL or from code.
+//! Checks of the options, whether they come from a URL or from code.
 
 use ylock_core::options::Tls;
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::{Access, ZookeeperOptions};
 
-/// Longer ones leave too little of what may be written about one session.
+/// The limit for the base: a longer one leaves too little of what may be written about one session.
 const MAX_BASE_BYTES: usize = 200;
 
 impl ZookeeperOptions {
@@ -15,7 +15,7 @@ impl ZookeeperOptions {
     /// [`Config`](ErrorKind::Config) that names the option and the limit.
     pub fn check(&self) -> Result<()> {
         if self.hosts.is_empty() {
-            return Err(invalid("no host is given: zookeeper://host1,host2,host3/path"));
+            return Err(invalid("no host is given: name them, as in zookeeper://host1,host2,host3/path"));
         }
         self.check_hosts()?;
         self.check_base()?;
@@ -32,7 +32,7 @@ impl ZookeeperOptions {
         self.check_times()
     }
 
-    /// The driver has a syntax of its own for a list of servers.
+    /// Checks the hosts: the driver has a syntax of its own for a list of servers.
     fn check_hosts(&self) -> Result<()> {
         let odd = |c: char| !(c.is_ascii_alphanumeric() || "-._:%".contains(c));
         match self.hosts.iter().find(|host| host.name.is_empty() || host.name.contains(odd)) {
@@ -50,7 +50,7 @@ impl ZookeeperOptions {
         };
         let parts = base.strip_prefix('/').map(|rest| rest.split('/'));
         let Some(mut parts) = parts else {
-            return Err(invalid(format!("the path {base:?} of a node begins with a slash")));
+            return Err(invalid(format!("the path {base:?} of the base must begin with a slash")));
         };
         if base.len() > MAX_BASE_BYTES {
             return Err(invalid(format!("the path has {} bytes; the limit is {MAX_BASE_BYTES}", base.len())));

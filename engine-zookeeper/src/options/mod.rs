@@ -1,4 +1,4 @@
-//! Where the servers are, how to log in, how long a session lives, and who may touch what it leaves there.
+//! The options of the engine: where the servers are, how to log in, how long a session lives, and which users may touch its nodes.
 
 use std::time::Duration;
 
@@ -16,27 +16,27 @@ pub use ylock_core::options::Tls;
 
 /// The port of a host that names none.
 pub const DEFAULT_PORT: u16 = 2181;
-/// Below which node the locks are.
+/// The node that the locks are below.
 pub const DEFAULT_BASE: &str = "/ylock";
 
-/// Who may read, change and remove the nodes that this client makes.
+/// The users that may read, change and remove the nodes that this client makes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Access {
-    /// Everybody who reaches the servers.
+    /// Every user that reaches the servers.
     #[default]
     Open,
-    /// Only who logs in as the same user. All clients that share locks must.
+    /// Only clients that log in as the same user. All clients that share locks must do so.
     Creator,
 }
 
 ylock_core::option_words!(Access: Open = "open", Creator = "creator");
 
 ylock_core::define_options! {
-    /// How to reach an ensemble and how to use it.
+    /// Options of the engine: how to reach an ensemble and how to use it.
     ///
     /// ZooKeeper 3.5.3 or later; 3.8.2 or later is better. Nothing is checked before [`check`](Self::check), which connecting does
-    /// first. The driver logs in with the scheme `digest`, and trusts only who is named: there is no
+    /// first. The driver logs in with the scheme `digest`, and trusts only authorities that are named: there is no
     /// [`PlatformRoots`](Tls::PlatformRoots). The [connect timeout](Self::with_connect_timeout) is for getting a session.
     #[derive(Clone, Debug)]
     pub struct ZookeeperOptions {
@@ -48,8 +48,8 @@ ylock_core::define_options! {
 
     /// How long the servers keep the locks of a client that is gone. No lease is longer than five sixths of it.
     ///
-    /// It is the timeout of the session. The servers have limits of their own, from 2 to 20 of their ticks (4 s to 40 s) unless they are
-    /// configured otherwise, and what they grant counts.
+    /// This is the timeout of the session. The servers have limits of their own, from 2 to 20 of their ticks (4 s to 40 s) unless they are
+    /// configured otherwise, and the timeout that they grant counts.
     session / with_session: Duration or "six fifths of the lease";
 
     /// Who may touch the nodes of this client: `open` for everybody, `creator` for who logs in as the same user.
@@ -57,34 +57,34 @@ ylock_core::define_options! {
 }
 
 impl ZookeeperOptions {
-    /// Options with every default, for these servers.
+    /// Returns options with every default, for these servers.
     pub fn new(hosts: impl IntoIterator<Item = Host>) -> Self {
         Self::with_defaults(hosts.into_iter().collect(), DEFAULT_BASE.to_owned(), None, Reach::default())
     }
 
-    /// The node that all locks are below, such as `/apps/ylock`; [`DEFAULT_BASE`] by default. It is made if it is missing. Clients
-    /// exclude each other within one only.
+    /// Sets the node that all locks are below, such as `/apps/ylock`; [`DEFAULT_BASE`] by default. It is made if it is missing. Clients
+    /// exclude each other only within one such node.
     #[must_use]
     pub fn with_base(mut self, base: impl Into<String>) -> Self {
         self.base = base.into();
         self
     }
 
-    /// Who may touch the nodes of this client, the option `acl`; everybody by default.
+    /// Sets which users may touch the nodes of this client, the option `acl`; all users by default.
     #[must_use]
     pub fn with_access(mut self, access: Access) -> Self {
         self.acl = access;
         self
     }
 
-    /// See [`with_access`](Self::with_access).
+    /// Returns which users may touch the nodes of this client; see [`with_access`](Self::with_access).
     pub fn access(&self) -> Access {
         self.acl
     }
 
-    /// Options from `zookeeper://user:password@host1,host2:port/path?option=value`.
+    /// Reads options from `zookeeper://user:password@host1,host2:port/path?option=value`.
     ///
-    /// `ylock_options` are those that the same URL gave for every engine.
+    /// `ylock_options` are the options of every engine from the same URL.
     ///
     /// # Errors
     /// [`Config`](ylock_core::ErrorKind::Config) that names what is missing, unknown or wrong.
@@ -96,29 +96,29 @@ impl ZookeeperOptions {
         options.read(url, ylock_options).map_err(|error| error.with_engine(crate::NAME))
     }
 
-    /// See [`with_session`](Self::with_session).
+    /// Returns the timeout of the session to ask for; see [`with_session`](Self::with_session).
     pub fn session(&self) -> Duration {
         self.session.unwrap_or(self.reach.lease * 6 / 5)
     }
 
-    /// See [`with_base`](Self::with_base).
+    /// Returns the node that all locks are below; see [`with_base`](Self::with_base).
     pub fn base(&self) -> &str {
         &self.base
     }
 
-    /// Sessions are made by this connector.
+    /// Sets the connector that makes the sessions.
     #[cfg(feature = "zookeeper-client-0-11")]
     pub(crate) fn with_connector(mut self, connector: Connector) -> Self {
         self.handed_over = Some(connector);
         self
     }
 
-    /// The connector that the program has handed over.
+    /// Returns the connector that the program has handed over.
     pub(crate) fn handed_over(&self) -> Option<&Connector> {
         self.handed_over.as_ref()
     }
 
-    /// The servers as the driver wants them. For messages too: it has no login in it.
+    /// Returns the servers as the driver wants them. For errors too: there is no login in it.
     pub(crate) fn cluster(&self) -> String {
         let scheme = if self.tls() == Tls::Off { "" } else { "tcp+tls://" };
         let servers = self.hosts.iter().map(|host| format!("{scheme}{}", host.address(DEFAULT_PORT)));

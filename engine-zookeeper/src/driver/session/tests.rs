@@ -1,4 +1,4 @@
-//! How a session is given up.
+//! Sessions that are given up or closed.
 #![allow(clippy::disallowed_methods, reason = "runtimes that end are made here")]
 
 use tokio::runtime::{Builder, Runtime};
@@ -47,7 +47,7 @@ impl Stored {
         Self { node: place.child(&made.name.to_string()), session, place }
     }
 
-    /// When the server does not have the node any more.
+    /// Waits until the server does not have the node any more, and returns that moment.
     async fn gone(&self) -> Moment {
         let other = Client::connect(&std::env::var("YLOCK_TEST_ZOOKEEPER").unwrap()).await.unwrap();
         until("the node is gone", async || other.check_stat(&self.node).await.unwrap().is_none()).await;
