@@ -18,14 +18,14 @@ use ylock_core::Guarantees;
 use ylock_core::engine::Engine;
 use ylock_core::testkit::{Harness, LONGER_THAN_A_MINUTE};
 
-/// What stands for the network outlives the runtimes of the clients.
+/// The runtime of the proxies, which stand for the network: it outlives the runtimes of the clients.
 static NETWORK: LazyLock<Runtime> =
     LazyLock::new(|| Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap());
 
 #[derive(Debug)]
 struct Zookeeper {
     servers: Servers,
-    /// What each engine reaches the servers through: a session outlives its client only if the client cannot say goodbye.
+    /// The proxy through which each engine reaches the servers: a session outlives its client only if the client cannot say goodbye.
     lines: Mutex<HashMap<usize, Proxy>>,
 }
 

@@ -1,4 +1,4 @@
-//! How long the locks of a killed process stay closed.
+//! The time for which the locks of a killed process stay closed.
 
 use std::time::Duration;
 

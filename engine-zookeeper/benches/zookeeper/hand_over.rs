@@ -24,7 +24,7 @@ pub(crate) async fn run() {
             ms(p50),
             ms(p99),
             ratio(p50, floor),
-            // Each client counts what the server received from all.
+            // Each client counts the requests that the server received from all clients.
             result.requests_each() / f64::from(contenders),
             result.gaps.len(),
             result.unevenness,
@@ -32,7 +32,7 @@ pub(crate) async fn run() {
     }
 }
 
-/// What there is to reach: one session deletes, the other is told.
+/// The least gap that the engine could reach: one session deletes, the other is told.
 async fn floor() -> Duration {
     let (one, two) = (super::raw().await, super::raw().await);
     let (path, options) = (format!("/{}", group()), CreateMode::Persistent.with_acls(Acls::anyone_all()));

@@ -38,7 +38,7 @@ fn main() {
     });
 }
 
-/// A client; what the server received since it began counts as its requests.
+/// A client; the requests that the server received since it began count as its own.
 pub(crate) async fn client() -> Measured {
     client_with(SESSION, LEASE).await
 }
@@ -53,13 +53,13 @@ pub(crate) async fn client_with(session: Duration, lease: Duration) -> Measured 
     Measured::new(engine, lease, |_| received())
 }
 
-/// Of all clients together.
+/// The number of requests that the server received from all clients together.
 fn received() -> u64 {
     let line = ask("srvr").lines().find_map(|line| line.strip_prefix("Received: ").map(str::to_owned));
     line.and_then(|count| count.trim().parse().ok()).expect("a count")
 }
 
-/// What the server answers to one of its four letter words.
+/// Returns the server's answer to one of its four letter words.
 pub(crate) fn ask(word: &str) -> String {
     let mut stream = TcpStream::connect(address()).expect("the server answers");
     stream.write_all(word.as_bytes()).expect("asked");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ylock_core::testkit::measure::stress;
 
-/// What a child process is called by.
+/// The argument that makes a process a child of this benchmark.
 pub(crate) const ROLE: &str = "stress-worker";
 const SESSION: Duration = Duration::from_secs(3);
 
@@ -14,7 +14,7 @@ pub(crate) async fn run() {
     println!("{} nodes are left of the locks", left(&group).await);
 }
 
-/// What a child process does.
+/// The work of a child process.
 pub(crate) async fn work(folder: &str, name: &str) {
     stress::work(super::client_with(SESSION, stress::LEASE).await.ylock, folder, name).await;
 }

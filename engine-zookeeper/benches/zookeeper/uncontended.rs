@@ -1,4 +1,4 @@
-//! Acquire and release with nobody else there.
+//! Acquire and release without contention.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use zookeeper_client::{Acls, Client, CreateMode};
 
 const WARM_UP: usize = 2_000;
 const PAIRS: usize = 4_000;
-/// The two take turns, so that both see the same machine.
+/// Pairs in one turn: raw and engine take turns, so that both see the same machine.
 const TURN: usize = 100;
 
 pub(crate) async fn run() {

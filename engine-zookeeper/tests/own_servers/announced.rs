@@ -1,4 +1,4 @@
-//! One that waits behind a reader of its own client has a place in the queue that belongs to the reader's grant.
+//! A writer that waits behind a reader of its own client has a place in the queue that belongs to the reader's grant.
 
 use std::time::{Duration, Instant};
 
@@ -53,7 +53,7 @@ async fn a_writer_that_gave_up_behind_a_reader_of_its_client_lets_readers_pass()
     assert!(reader.unlock().await.unwrap().is_released());
 }
 
-/// Its own lease is shorter than what passes between two renewals of the reader.
+/// The writer's own lease is shorter than the time between two renewals of the reader.
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn a_writer_with_a_short_lease_stays_behind_a_reader_with_a_long_one() {

@@ -1,5 +1,5 @@
-//! Clients whose lines break at random, on an ensemble whose leader is killed: nobody is inside beside anybody, tokens grow, everybody gets in,
-//! and nothing is left.
+//! Clients whose lines break at random, on an ensemble whose leader is killed: no two conflicting holders are inside at once, tokens grow,
+//! every client gets in, and nothing is left.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ const CLIENTS: usize = 5;
 const TASKS: usize = 2;
 const TIME: Duration = Duration::from_secs(30);
 
-/// Who is inside, and what they saw.
+/// The holders that are inside, and what they saw.
 #[derive(Default)]
 struct Oracle {
     inside: Mutex<Vec<(Owner, Mode, Lease)>>,
@@ -26,7 +26,7 @@ struct Oracle {
 }
 
 impl Oracle {
-    /// Nobody who conflicts is valid at this moment, unless this one is not either.
+    /// Lets a holder in: no other that conflicts is valid at this moment, unless this one is not valid either.
     fn enter(&self, guard: &Guard) {
         let mut inside = self.inside.lock().unwrap();
         for (owner, mode, other) in inside.iter() {
@@ -41,7 +41,7 @@ impl Oracle {
         self.inside.lock().unwrap().retain(|(owner, ..)| *owner != guard.owner());
     }
 
-    /// A holder's token is accepted for as long as it is valid.
+    /// Works as a holder: its token is accepted for as long as its lock is valid.
     fn work(&self, guard: &Guard) {
         let read = self.register.read(guard.token());
         let Ok(value) = read else {
@@ -125,7 +125,7 @@ async fn broken_lines_and_a_killed_leader_let_nobody_in_beside_anybody() {
     tokio::time::sleep(SESSION * 3 / 2).await;
     proxies.iter().for_each(|proxy| proxy.set(Line::Open));
     for client in &clients {
-        drop(within("everybody gets in", client.locks("users").write("alice")).await.unwrap());
+        drop(within("every client gets in", client.locks("users").write("alice")).await.unwrap());
     }
     until("nothing is left", async || contenders(&ensemble.hosts(), LOCK).await.is_empty()).await;
     let (entered, writes) = (oracle.entered.load(Ordering::SeqCst), oracle.writes.load(Ordering::SeqCst));

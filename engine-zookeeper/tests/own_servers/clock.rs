@@ -29,13 +29,13 @@ impl SetServer {
         client(vec![self.server.host()]).await
     }
 
-    /// By so many hours.
+    /// Steps the clock by so many hours.
     async fn step(&mut self, by: i64) {
         self.clock.step(by * 60 * 60 * 1_000_000, async || time(&self.raw).await).await;
     }
 }
 
-/// What the server writes down of a node that is made now, in microseconds since 1970.
+/// The time that the server writes down for a node that is made now, in microseconds since 1970.
 async fn time(raw: &Client) -> i64 {
     let options = CreateMode::EphemeralSequential.with_acls(Acls::anyone_all());
     let (stat, _) = raw.create("/now-", b"", &options).await.expect("made");
@@ -53,7 +53,7 @@ async fn no_step_of_the_clock_takes_a_hold_or_a_place() {
     let third = queue_up(&three, &one).await;
     for by in [24, -26] {
         set.step(by).await;
-        // Longer than a session, so that all have asked since, and the server has looked who has not.
+        // Longer than a session, so that all clients have sent something since, and the server has looked which sessions are over.
         tokio::time::sleep(SESSION * 3 / 2).await;
         assert!(guard.is_valid() && !second.is_finished() && !third.is_finished());
     }
@@ -67,7 +67,7 @@ async fn no_step_of_the_clock_takes_a_hold_or_a_place() {
     }
 }
 
-/// Neither sooner nor later: the server measures how much time has passed.
+/// The session ends neither sooner nor later: the server measures how much time has passed.
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn no_step_of_the_clock_ends_or_prolongs_the_session_of_a_client_that_is_gone() {

@@ -62,7 +62,7 @@ async fn a_majority_that_comes_back_in_time_costs_nothing_and_later_everything_i
     assert!(next.token() > token);
 }
 
-/// It goes on answering questions for a while, and must not keep anybody in the belief that it holds a lock.
+/// The server goes on answering questions for a while, and must not keep a client in the belief that it holds a lock.
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn a_server_that_is_on_its_own_confirms_nothing() {

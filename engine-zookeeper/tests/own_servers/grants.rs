@@ -1,4 +1,4 @@
-//! What a grant may be relied on for, asked of the engine itself.
+//! How far a grant may be relied on, asked of the engine itself.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::own_server::OwnServer;
 use super::server::proxy::{Line, Proxy, What};
 use super::{LEASE, LOCK, SESSION, client, contenders, options, until, waiters, within};
 
-/// Far less than what the cleaner leaves to those who remove something themselves.
+/// Far less than the time that the cleaner leaves to callers that remove something themselves.
 const SOON: Duration = Duration::from_secs(5);
 
 pub(super) fn request(engine: &ZookeeperEngine, lease: Duration) -> Request {
@@ -30,7 +30,7 @@ pub(super) fn request(engine: &ZookeeperEngine, lease: Duration) -> Request {
     }
 }
 
-/// What is left of the session is for clocks that differ, and for the servers to hear of its signs of life.
+/// The rest of the session is for clocks that differ, and for the servers to hear of its signs of life.
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn no_lease_is_longer_than_five_sixths_of_the_session() {
@@ -45,7 +45,7 @@ async fn no_lease_is_longer_than_five_sixths_of_the_session() {
     engine.close().await.unwrap();
 }
 
-/// A server that has lost its leader goes on answering reads. Here it does so alone, and answers the driver's own signs of life.
+/// A server that has lost its leader goes on answering reads. Here the server answers nothing but reads and the driver's own signs of life.
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn only_a_write_is_a_heartbeat() {
@@ -69,7 +69,7 @@ async fn only_a_write_is_a_heartbeat() {
     assert!(since.elapsed() < SESSION, "{:?}", since.elapsed());
 }
 
-/// Its session was confirmed last too long ago: the lease that would begin then is over.
+/// The session was confirmed last too long ago: a lease that counts from then is over.
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn who_is_let_in_without_a_heartbeat_waits_for_one() {
@@ -83,7 +83,7 @@ async fn who_is_let_in_without_a_heartbeat_waits_for_one() {
     tokio::pin!(waits);
     let queued = until("it waits", async || waiters(&there).await == 1);
     tokio::select! {
-        _ = &mut waits => panic!("somebody is inside"),
+        _ = &mut waits => panic!("two clients are inside"),
         () = queued => {}
     }
     proxy.set(Line::Beatless);
@@ -101,7 +101,7 @@ async fn who_is_let_in_without_a_heartbeat_waits_for_one() {
     engine.release(&grant.key, grant.id, None).await.unwrap();
 }
 
-/// The same request is asked for again, in whatever runtime: it goes on where it stood.
+/// A caller asks for the same request again, in whatever runtime: the acquisition goes on where it stood.
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn an_acquisition_that_is_asked_for_again_has_its_old_place() {
@@ -114,7 +114,7 @@ async fn an_acquisition_that_is_asked_for_again_has_its_old_place() {
     for _ in 0..3 {
         let queued = until("it waits", async || waiters(&there).await == 1);
         tokio::select! {
-            _ = engine.acquire(&request) => panic!("somebody is inside"),
+            _ = engine.acquire(&request) => panic!("two clients are inside"),
             () = queued => {}
         }
         places.push(contenders(&[server.host()], LOCK).await.len());
@@ -125,7 +125,7 @@ async fn an_acquisition_that_is_asked_for_again_has_its_old_place() {
     engine.release(&grant.key, grant.id, None).await.unwrap();
 }
 
-/// Nobody asks for it again: what is left of it is removed in the background, and forgotten.
+/// No caller asks for the release again: what is left of the acquisition is removed in the background, and forgotten.
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn a_release_that_is_dropped_after_any_poll_is_done_all_the_same() {
@@ -160,7 +160,7 @@ async fn warm(hosts: Vec<Host>) -> ZookeeperEngine {
     engine
 }
 
-/// The server may have confirmed it long before the answer comes.
+/// The server may have made the node long before the answer comes.
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn a_grant_counts_from_before_its_node_was_asked_for() {
@@ -183,7 +183,7 @@ async fn a_grant_counts_from_before_its_node_was_asked_for() {
     engine.close().await.unwrap();
 }
 
-/// Nothing else was confirmed yet: the answer about the node got lost, and it was found by asking what there is.
+/// Nothing but the session was confirmed yet: the answer about the node got lost, and the node was found by asking what there is.
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn the_first_grant_of_a_session_counts_from_before_that_was_asked_for() {

@@ -1,4 +1,4 @@
-//! How often the servers are asked to go on keeping what a client holds.
+//! The number of heartbeats for what a client holds.
 
 use super::own_server::OwnServer;
 use super::{LEASE, SESSION, client, until};
@@ -7,7 +7,7 @@ const LOCKS: u32 = 300;
 /// Twenty heartbeats for each session, the client's own signs of life, and what is still asked once of each lock.
 const MOST_PER_SESSION: u64 = 60;
 
-/// Each is due at a moment of its own.
+/// Each renewal is due at a moment of its own.
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn renewals_that_are_due_one_by_one_share_heartbeats() {

@@ -1,4 +1,4 @@
-//! Clients that nobody uses for a while.
+//! Clients that no caller uses for a while.
 
 use ylock_core::engine::Engine;
 use ylock_core::{Options, Ylock};
@@ -10,7 +10,7 @@ use super::{LEASE, options, until, within};
 
 const SESSIONS: usize = 14;
 
-/// The servers end it while it has nothing there, so no heartbeat finds out.
+/// A session ends while it has nothing on the servers, so no heartbeat finds out.
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn sessions_that_ended_idle_leave_nothing() {
@@ -28,13 +28,13 @@ async fn sessions_that_ended_idle_leave_nothing() {
         until("nothing is left in memory", async || engine.in_memory().iter().all(|(_, count)| *count == 0))
             .await;
         if round == 1 {
-            // What is started once is there by now.
+            // Tasks that are started once are there by now.
             before = tasks();
         }
         thief.close_the_session().await;
         until("the client has found out", async || server.number("zk_global_sessions").await == 0).await;
     }
-    // Some of the connections between the two may be just beginning or ending.
+    // Some of the connections between client and thief may be just beginning or ending.
     println!("{before} tasks, then {}", tasks());
     until("no tasks are left of them", async || tasks() < before + SESSIONS / 2).await;
 }

@@ -1,4 +1,4 @@
-//! A request that arrives when its client has long given it up.
+//! Requests that arrive when their client has long given them up.
 
 use std::time::Duration;
 

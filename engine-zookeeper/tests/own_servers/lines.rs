@@ -75,7 +75,7 @@ async fn a_line_that_is_cut_for_more_than_the_session_is_told_before_somebody_el
     }
 }
 
-/// One that waits is put back into the queue of a new session.
+/// A waiter takes a place again, under a new session.
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn one_who_waits_queues_again_after_the_loss_of_its_session() {
@@ -114,14 +114,14 @@ async fn a_session_that_the_administrator_closed_is_lost_at_once_for_the_next_re
     drop(within("so does this one, in a new session", here.locks("users").write("alice")).await.unwrap());
 }
 
-/// The node is there and nobody knows: it is found by the identity in its name, and there is only one.
+/// The node is there and its client does not know: the node is found by the identity in its name, and there is only one.
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn a_node_whose_answer_got_lost_is_found_again_and_never_doubled() {
     let server = OwnServer::start().await;
     let proxy = Proxy::before(&[server.host()]).await;
     let (here, there) = (client(proxy.hosts()).await, client(vec![server.host()]).await);
-    // So that the nodes above are there: the answer about those must not be the one that gets lost.
+    // So that the nodes above are there: the answer that gets lost must not be the one about those.
     assert!(there.locks("users").write("alice").await.unwrap().unlock().await.unwrap().is_released());
     let hosts = [server.host()];
     for _ in 0..3 {
@@ -139,7 +139,7 @@ async fn a_node_whose_answer_got_lost_is_found_again_and_never_doubled() {
     }
 }
 
-/// The place that the next one of a client took when the one before it left.
+/// The place is that which the next waiter of a client took when the holder before it left.
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn a_place_whose_answer_got_lost_is_found_again_and_never_doubled() {
@@ -170,7 +170,7 @@ async fn a_place_whose_answer_got_lost_is_found_again_and_never_doubled() {
     }
 }
 
-/// Its caller has gone: what was made is removed in the background, once the server can be reached again.
+/// What was made is removed in the background, once the server can be reached again.
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn what_was_made_for_a_caller_who_has_gone_is_removed() {
@@ -243,7 +243,7 @@ async fn a_server_that_is_gone_is_told_within_a_lease() {
     assert_eq!(within("the holder is told", guard.lost()).await, LossReason::Lapsed);
 }
 
-/// Nobody would be there to hear so many when the server comes back.
+/// A server that comes back could not take so many connections at once.
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn very_many_waiters_do_not_storm_a_server_that_is_gone() {

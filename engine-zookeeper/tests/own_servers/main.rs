@@ -37,11 +37,11 @@ use ylock_core::url::Host;
 use ylock_core::{Guard, Options, Ylock};
 use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
 
-/// With the sessions of 3.6 s that go with it.
+/// The lease of most tests, with the sessions of 3.6 s that go with it.
 const LEASE: Duration = Duration::from_secs(3);
 const SESSION: Duration = Duration::from_millis(3_600);
 
-/// Where the lock of most tests is.
+/// The node of the lock of most tests.
 const LOCK: &str = "/ylock/24/users:alice";
 
 fn options(hosts: Vec<Host>) -> ZookeeperOptions {
@@ -67,7 +67,7 @@ async fn queue_up(ylock: &Ylock, seen_by: &Ylock) -> JoinHandle<Guard> {
     let before = waiters(seen_by).await;
     let locks = ylock.locks("users");
     let waiting = tokio::spawn(async move { locks.write("alice").await.unwrap() });
-    until("somebody waits", async || waiters(seen_by).await > before).await;
+    until("one more waits", async || waiters(seen_by).await > before).await;
     waiting
 }
 

@@ -19,7 +19,7 @@ const TICK: &str = "250";
 pub(crate) struct OwnServer {
     address: String,
     folder: PathBuf,
-    /// How it is started, again and again.
+    /// The command that starts it, again and again.
     program: Command,
     child: Child,
 }
@@ -36,7 +36,7 @@ impl OwnServer {
         server
     }
 
-    /// One that goes by this clock.
+    /// Starts a server that goes by this clock.
     #[cfg(target_os = "linux")]
     pub(crate) async fn start_by(clock: &own_servers::SetClock) -> Self {
         let server = Self::launch("127.0.0.1", None, "", &[], &clock.variables());
@@ -100,12 +100,12 @@ impl OwnServer {
         own_servers::signal(&self.child, "CONT");
     }
 
-    /// What it says of itself, if it answers.
+    /// Returns what the server says of itself, if it answers.
     pub(crate) async fn describe(&self) -> Option<String> {
         self.ask("srvr").await
     }
 
-    /// One of the numbers that it counts.
+    /// Returns one of the numbers that the server counts.
     pub(crate) async fn number(&self, name: &str) -> u64 {
         let text = self.ask("mntr").await.expect("the server answers");
         let line = text.lines().find_map(|line| line.strip_prefix(name)).expect("a number of this name");
@@ -164,14 +164,14 @@ impl OwnEnsemble {
         self.0.iter().map(OwnServer::host).collect()
     }
 
-    /// Which of them leads.
+    /// Returns the number of the server that leads.
     pub(crate) async fn leader(&self) -> usize {
         for (number, server) in self.0.iter().enumerate() {
             if server.describe().await.is_some_and(|text| text.contains("Mode: leader")) {
                 return number;
             }
         }
-        panic!("nobody leads");
+        panic!("no server leads");
     }
 }
 

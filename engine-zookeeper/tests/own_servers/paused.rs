@@ -35,7 +35,7 @@ async fn a_holder_that_was_paused_knows_at_once_and_disturbs_nobody() {
     assert!(next_token > token);
     other.go_on();
     other.knows_that_it_was_lost().await;
-    // Renewed since.
+    // The grant has been renewed since.
     tokio::time::sleep(LEASE).await;
     assert!(guard.is_valid() && third.locks("users").try_write("alice").await.unwrap().is_none());
     assert!(within("given back", guard.unlock()).await.unwrap().is_released());
@@ -52,7 +52,7 @@ async fn wait(server: Host) {
     }
 }
 
-/// Its session is over by then, and its place with it.
+/// The waiter's session is over by then, and its place with it.
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn a_waiter_that_was_paused_for_longer_than_its_session_queues_again() {

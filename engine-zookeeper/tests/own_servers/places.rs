@@ -1,4 +1,4 @@
-//! Places in the queue: how long they are kept, and who goes first.
+//! Places in the queue: how long they are kept, and which waiter goes first.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -37,7 +37,7 @@ async fn queue_up<'a>(engine: &'a ZookeeperEngine, request: &'a Request, server:
     waiting
 }
 
-/// Its lease is far shorter than its session: it shows that it runs.
+/// The waiter's lease is far shorter than its session: the waiter shows that it runs.
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn who_waits_for_longer_than_a_lease_keeps_its_place() {
@@ -54,7 +54,7 @@ async fn who_waits_for_longer_than_a_lease_keeps_its_place() {
     here.release(&request.key, request.id, None).await.unwrap();
 }
 
-/// Its future is there and is not polled, as in a runtime that is not driven any more. Its session goes on for a minute.
+/// The waiter's future is there and is not polled, as in a runtime that is not driven any more. Its session goes on for a minute.
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn who_does_not_show_for_a_lease_loses_its_place() {
@@ -93,7 +93,7 @@ async fn a_release_removes_also_what_an_earlier_session_of_its_client_has_left()
     granted(&there, &request(&there, LEASE)).await;
 }
 
-/// One that came late is at the front, and lets the one behind it go first. The answer to its move gets lost.
+/// A waiter that came late is at the front, and lets the one behind it go first. The answer to its move gets lost.
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn who_let_another_one_go_first_gets_in_with_a_larger_token() {
@@ -116,7 +116,7 @@ async fn who_let_another_one_go_first_gets_in_with_a_larger_token() {
     let moves = async {
         until("it moves", async || proxy.kept() == 1).await;
         proxy.set(Line::Deaf);
-        let grant = within("the other one gets in", behind).await.unwrap().unwrap();
+        let grant = within("the waiter behind gets in", behind).await.unwrap().unwrap();
         proxy.set(Line::Cut);
         until("it has moved", async || contenders(&hosts, LOCK).await.len() == 2).await;
         proxy.set(Line::Open);

@@ -1,5 +1,5 @@
-//! A writer that becomes a reader has another node from then on, at the same place. Who waits for its old node to go must not take that for
-//! its turn.
+//! A writer that becomes a reader has another node from then on, at the same place. A waiter that waits for the old node to go must not
+//! take the change for its turn.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ async fn who_waits_to_write_stays_behind_a_writer_that_becomes_a_reader() {
     }
 }
 
-/// Then the server tells it only what has become of the node, and not how.
+/// After the line was down the server tells the waiter only what has become of the node, and not how.
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn who_waits_to_write_stays_behind_it_also_if_its_line_was_down_meanwhile() {

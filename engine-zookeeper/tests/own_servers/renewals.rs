@@ -12,7 +12,8 @@ use super::own_server::OwnServer;
 use super::server::proxy::{Line, Proxy, What};
 use super::{options, until, within};
 
-/// What becomes of a renewal if its grant is given up while the node is looked at: the server answers that first, and then removes it.
+/// What becomes of a renewal if its grant is given up while the node is looked at: the server answers that look first, and then removes the
+/// node.
 async fn overtaken(by_the_whole_release: bool) -> Result<Renewal> {
     let server = OwnServer::start().await;
     let proxy = Proxy::before(&[server.host()]).await;
@@ -41,7 +42,8 @@ async fn overtaken(by_the_whole_release: bool) -> Result<Renewal> {
     renewal
 }
 
-/// By its caller, or by the client because its lease has ended meanwhile: the node is about to go, or has gone, and another client gets in.
+/// The caller gives the grant up, or the client because its lease has ended meanwhile: the node is about to go, or has gone, and another
+/// client gets in.
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn a_grant_that_is_given_up_while_it_is_renewed_is_not_renewed() {

@@ -1,4 +1,4 @@
-//! A revocation that meets what its holder does at the same moment.
+//! Revocations that meet what the holder does at the same moment.
 
 use std::time::Duration;
 

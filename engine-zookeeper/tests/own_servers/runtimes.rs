@@ -41,7 +41,7 @@ fn a_client_goes_on_in_another_runtime_with_the_same_session() {
     });
 }
 
-/// The connection is noticed to be gone at once, not after a timeout of a request.
+/// The client notices at once that its connection is gone, not after a timeout of a request.
 #[test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 fn the_first_use_in_another_runtime_is_not_slow() {
@@ -62,7 +62,7 @@ fn the_first_use_in_another_runtime_is_not_slow() {
     assert!(since.elapsed() < SOON, "{:?}", since.elapsed());
 }
 
-/// What gives a lock back is dropped between any two of its steps.
+/// The future that gives a lock back is dropped between any two of its steps.
 #[test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 fn a_release_that_ends_with_its_runtime_is_done_all_the_same() {
@@ -93,7 +93,7 @@ fn a_release_that_ends_with_its_runtime_is_done_all_the_same() {
     main.block_on(until("nothing is left", async || contenders(&[server.host()], LOCK).await.is_empty()));
 }
 
-/// Twenty who wait for one lock each, whose runtime ends.
+/// Twenty callers wait for one lock each, and their runtime ends.
 fn waiters_end_with_their_runtime(made_elsewhere: bool) {
     let (main, first, elsewhere) = (runtime(), runtime(), runtime());
     let server = main.block_on(OwnServer::start());
@@ -137,7 +137,7 @@ fn those_who_wait_in_a_runtime_that_ends_leave_long_before_their_leases_end_also
     waiters_end_with_their_runtime(false);
 }
 
-/// Its connection ends with them, and nobody has the client any more.
+/// The connection ends with the waiters, and no task has the client any more.
 #[test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 fn a_client_that_ends_with_its_runtime_takes_its_waiters_along_within_a_second() {
@@ -159,7 +159,7 @@ fn a_client_that_ends_with_its_runtime_takes_its_waiters_along_within_a_second()
     main.block_on(until("its session is closed", closed));
 }
 
-/// It has been closed, and the runtime ends before the driver can tell the server.
+/// The client has been closed, and the runtime ends before the driver can tell the server.
 #[test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 fn a_client_that_is_dropped_just_before_its_runtime_closes_its_session() {
@@ -218,7 +218,7 @@ fn a_lock_is_kept_when_no_runtime_is_left() {
     main.block_on(async { drop(within("it is free", there.locks("users").write("alice")).await.unwrap()) });
 }
 
-/// As one of a thread that is not asynchronous: driven while that waits for a lock, and not in between.
+/// A runtime as a thread has that is not asynchronous: driven while the thread waits for a lock, and not in between.
 fn of_a_thread() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
@@ -237,7 +237,7 @@ fn without_a_session(main: &Runtime, server: &OwnServer) -> (Proxy, Ylock) {
     })
 }
 
-/// It was about to begin one when the servers were away.
+/// The caller in that runtime was about to begin a session when the servers were away.
 #[test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 fn a_runtime_that_is_not_driven_any_more_keeps_no_other_one_from_a_new_session() {
@@ -251,7 +251,7 @@ fn a_runtime_that_is_not_driven_any_more_keeps_no_other_one_from_a_new_session()
     drop(job);
 }
 
-/// The first who wants a lock again is in such a runtime, and gets it.
+/// The first caller that wants a lock again is in such a runtime, and gets it.
 #[test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 fn a_session_that_a_runtime_began_that_is_not_driven_any_more_serves_the_others() {
@@ -263,7 +263,7 @@ fn a_session_that_a_runtime_began_that_is_not_driven_any_more_serves_the_others(
     main.block_on(async {
         let alice = within("it gets in", here.locks("users").write("alice")).await.unwrap();
         tokio::time::sleep(LEASE * 2).await;
-        assert!(alice.is_valid() && bob.is_valid(), "nobody renews");
+        assert!(alice.is_valid() && bob.is_valid(), "no task renews");
         assert!(within("given back", alice.unlock()).await.unwrap().is_released());
     });
     drop(job);

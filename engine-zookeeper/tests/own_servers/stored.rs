@@ -1,4 +1,4 @@
-//! What others put, change and forbid among the nodes.
+//! What other programs put, change and forbid among the nodes.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::own_server::OwnServer;
 use super::server::proxy::{Line, Proxy};
 use super::{LOCK, client, client_with, contenders, options, queue_up, server, within};
 
-/// It may be of a later version, and stand for somebody who is inside.
+/// The foreign node may be of a later version, and stand for a holder.
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn a_foreign_node_in_a_lock_is_told_and_elsewhere_does_no_harm() {
@@ -50,7 +50,7 @@ async fn a_node_that_was_deleted_by_hand_is_told_at_the_next_renewal() {
     assert_eq!(within("the holder is told", guard.lost()).await, LossReason::Gone);
     assert_eq!(within("given back", guard.unlock()).await.unwrap(), Unlocked::WasLost);
     let guard = within("another one gets in", two.locks("users").write("alice")).await.unwrap();
-    // Also one that waits finds out, and queues again.
+    // A waiter finds out too, and queues again.
     let waiting = queue_up(&one, &two).await;
     for child in raw.list_children(LOCK).await.unwrap() {
         if raw.get_data(LOCK).await.is_ok() && !child.ends_with("0000000000") {
@@ -138,14 +138,14 @@ async fn very_many_locks_are_shared_out_so_that_the_server_can_end_each_session_
     for task in tasks {
         held.extend(tokio::time::timeout(Duration::from_secs(100), task).await.unwrap().unwrap());
     }
-    // Each has been renewed since, and each can be given back.
+    // Each lock has been renewed since, and each can be given back.
     tokio::time::sleep(server::LEASE).await;
     assert!(held.len() == LOCKS && held.iter().all(|guard| guard.is_valid()));
     let (first, last) = (held.remove(0), held.pop().unwrap());
     for guard in [first, last] {
         assert_eq!(within("given back", guard.unlock()).await.unwrap(), ylock_core::Unlocked::Released);
     }
-    // Not given back one by one: the sessions end with all of them.
+    // The locks are not given back one by one: the sessions end with all of them.
     let other = client(vec![server.host()]).await;
     let raw = server::raw(&[server.host()]).await;
     assert!(raw.count_descendants_number(&base).await.unwrap() >= 2 * held.len());

@@ -18,7 +18,7 @@ fn runtime() -> Runtime {
     Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
-/// Another server may answer from now on, and be behind what the session has seen: it would not show the nodes that it has.
+/// Another server may answer from now on, and be behind what the session has seen: it would not show the nodes that the session has.
 #[test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 fn the_server_that_a_session_comes_to_catches_up_before_anything_is_asked_of_it() {
@@ -39,7 +39,7 @@ fn the_server_that_a_session_comes_to_catches_up_before_anything_is_asked_of_it(
     });
 }
 
-/// Stops the thread that wakes it, once, until it is let go.
+/// A waker that stops the thread that wakes it, once, until the thread is let go.
 #[derive(Default)]
 struct Brake {
     is_used: AtomicBool,
@@ -68,8 +68,8 @@ impl Wake for Brake {
     }
 }
 
-/// The old driver is in the middle of its last step when its runtime ends, and so does the next one, before a connection is made in it: it
-/// must not take that for the end of its client, and close the session.
+/// The old driver is in the middle of its last step when its runtime ends, and so does the next runtime, before a connection is made in it:
+/// the driver must not take that for the end of its client, and close the session.
 #[test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 fn a_driver_that_takes_its_last_step_while_its_runtime_ends_does_not_close_the_session() {
@@ -83,7 +83,7 @@ fn a_driver_that_takes_its_last_step_while_its_runtime_ends_does_not_close_the_s
     main.block_on(until("bob is given back", async || here.keys_in_use() == 1));
     let before = main.block_on(contenders(&[server.host()], LOCK));
     proxy.set(Line::Full);
-    // The driver answers, and wakes who asked, in the middle of its step.
+    // The driver answers, and wakes the task that asked, in the middle of its step.
     let brake = Arc::new(Brake::default());
     let asking = {
         let _inside = second.enter();
@@ -93,7 +93,7 @@ fn a_driver_that_takes_its_last_step_while_its_runtime_ends_does_not_close_the_s
         asking
     };
     main.block_on(until("the driver stands still", async || brake.stops()));
-    // It has the driver, too.
+    // That task has the driver, too.
     drop(asking);
     let ends = std::thread::spawn(move || first.shutdown_timeout(BOUND));
     main.block_on(until("another connection is wanted", async || proxy.refused() > 0));

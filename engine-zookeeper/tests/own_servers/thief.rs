@@ -1,4 +1,4 @@
-//! Somebody who closes the session of a client, as an administrator can.
+//! A thief that closes the session of a client, as an operator can.
 
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,15 +8,15 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use ylock_core::url::Host;
 
-/// What the server said when the session began: its number and what proves that one may have it.
+/// What the server said when the session began: its number, and the password that proves that a client may have it.
 type Secret = Arc<Mutex<Option<(i64, Vec<u8>)>>>;
 
-/// Stands between a client and its server, and overhears what the session is.
+/// Stands between a client and its server, and overhears number and password of the session.
 pub(crate) struct Thief {
     host: Host,
     server: (String, u16),
     secret: Secret,
-    /// Its client is kept away: it would take the session back.
+    /// True while the client is kept away: it would take the session back.
     at_work: Arc<AtomicBool>,
 }
 
@@ -61,7 +61,7 @@ impl Thief {
         send(&mut stream, &connect).await;
         let answer = receive(&mut stream).await.expect("the session goes on");
         assert_eq!(answer[8..16], session.to_be_bytes());
-        // Number of the request, and what it is.
+        // The number of the request, and its kind.
         send(&mut stream, &[1_i32.to_be_bytes(), (-11_i32).to_be_bytes()].concat()).await;
         assert!(receive(&mut stream).await.is_some(), "the server says that it is closed");
         self.at_work.store(false, Ordering::SeqCst);

@@ -12,13 +12,13 @@ use zookeeper_client::Client;
 
 /// The lease of most tests: long enough for a busy machine, short enough to wait for.
 pub(crate) const LEASE: Duration = Duration::from_secs(3);
-/// Longer than needed for that, because no lease can be longer than five sixths of it, and some are asked to be. The servers must
-/// allow it.
+/// The session of most tests. Longer than that lease needs, because no lease can be longer than five sixths of the session, and some tests
+/// ask for longer ones. The servers must allow it.
 pub(crate) const SESSION: Duration = Duration::from_millis(7_200);
-/// Below which the locks of the tests are: short, because a client may have many.
+/// The node that the locks of the tests are below: short, because a client may have many locks.
 pub(crate) const BASE: &str = "/ylock-test";
 
-/// Which servers.
+/// The servers that a test is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Servers {
     One,
@@ -43,7 +43,7 @@ pub(crate) fn host(server: &str) -> Host {
     Host { name: name.to_owned(), port: Some(port.parse().expect("a port")) }
 }
 
-/// How to reach them.
+/// Returns the options that reach them.
 pub(crate) fn options(hosts: Vec<Host>) -> ZookeeperOptions {
     ZookeeperOptions::new(hosts).with_base(BASE).with_lease(LEASE).with_session(SESSION)
 }
@@ -60,8 +60,8 @@ pub(crate) async fn raw(hosts: &[Host]) -> Client {
     Client::connect(&servers.join(",")).await.expect("the servers under test answer")
 }
 
-/// The nodes of a group's locks and of their contenders, empty ones included. By what is stored in them, because long names are not
-/// written out in paths.
+/// Returns the nodes of a group's locks and of their contenders, empty locks included. They are found by what is stored in them, because
+/// long names are not written out in paths.
 pub(crate) async fn left_behind(hosts: &[Host], group: &str) -> Vec<String> {
     let client = raw(hosts).await;
     let prefix = format!("{}:{group}", group.len());
@@ -83,7 +83,7 @@ pub(crate) async fn left_behind(hosts: &[Host], group: &str) -> Vec<String> {
     left
 }
 
-/// The nodes of all locks below a base.
+/// Returns the nodes of all locks below a base.
 pub(crate) async fn left_in(hosts: &[Host], base: &str) -> Vec<String> {
     let client = raw(hosts).await;
     let mut left = Vec::new();

@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use ylock_core::url::Host;
 
-/// What happens to what it carries.
+/// The state of the proxy: what happens to the bytes that it carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Line {
     Open,
@@ -31,12 +31,12 @@ pub(crate) enum Line {
     Full,
 }
 
-/// Which requests are held.
+/// The requests that are held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     /// All but heartbeats.
     Anything,
-    /// Those that change several nodes at once.
+    /// Requests that change several nodes at once.
     Transactions,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Proxy {
     seen: Seen,
 }
 
-/// What the tests are told of what it does.
+/// What the tests are told of the proxy's work.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     kept: Arc<AtomicUsize>,
@@ -85,12 +85,12 @@ impl Proxy {
         self.line.send_replace(line);
     }
 
-    /// How many requests are kept back.
+    /// Returns how many requests are kept back.
     pub(crate) fn kept(&self) -> usize {
         self.seen.kept.load(Ordering::SeqCst)
     }
 
-    /// How many connections were refused because the line was full.
+    /// Returns how many connections were refused because the line was full.
     pub(crate) fn refused(&self) -> usize {
         self.seen.refused.load(Ordering::SeqCst)
     }
@@ -134,7 +134,7 @@ async fn answers(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, line: watch::R
     let mut lost = false;
     while let Ok(length @ 1..) = from.read(&mut buffer).await {
         lost |= matches!(*line.borrow(), Line::Dead | Line::Deaf);
-        // Its client may have gone: what it has sent may still be on its way.
+        // The client may have gone: what it has sent may still be on its way.
         lost |= !lost && to.write_all(&buffer[..length]).await.is_err();
     }
     if lost || *line.borrow() == Line::Late {
@@ -146,9 +146,9 @@ async fn answers(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, line: watch::R
 struct Requests {
     line: watch::Receiver<Line>,
     seen: Seen,
-    /// Which connection it is.
+    /// The number of the connection.
     number: usize,
-    /// It began when the line was late.
+    /// True if the connection began when the line was late.
     is_new: bool,
 }
 
@@ -196,7 +196,7 @@ impl Requests {
         }
     }
 
-    /// For as long as it is to wait.
+    /// Holds a request for as long as it is to wait.
     async fn hold(&mut self, request: &[u8]) {
         let is_held = match *self.line.borrow() {
             Line::Held(What::Anything) => true,
