@@ -2,7 +2,7 @@
 
 use ylock_core::Key;
 
-/// The number of parts that the locks are divided into. Fixed: clients with different numbers would not exclude each other.
+/// The number of parts that the locks are divided into. Fixed: clients with another number of parts would not exclude each other.
 const PARTS: u32 = 256;
 
 /// Returns the key of a lock's hash. The length of the group keeps any two locks apart, whatever letters their names have; the part in

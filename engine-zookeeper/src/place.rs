@@ -3,7 +3,7 @@
 use ylock_core::Key;
 
 /// The number of parents that the locks are divided among, so that none has millions of children. They are made when they are first
-/// needed and stay: so few nodes cost nothing. Fixed: clients with different numbers would not exclude each other.
+/// needed and stay: so few nodes cost nothing. Fixed: clients with another number would not exclude each other.
 const BUCKETS: u128 = 256;
 /// The longest name of a lock's node that is written out.
 const LONGEST_PLAIN: usize = 40;

@@ -1,7 +1,7 @@
 //! The heartbeat: until when the session, and with it everything that this client holds, can be relied on.
 //!
 //! The session ends one timeout T after the *leader* last heard of it. A heartbeat that only the connected server answers proves
-//! nothing: a server that has lost its leader goes on answering reads for several ticks, and a leader that has lost the others, too.
+//! nothing: a server that has lost its leader goes on answering reads for several ticks, and a leader that has lost the other servers, too.
 //! So a heartbeat is a write that changes nothing (a transaction with one check): its answer says that the leader had a quorum after
 //! it was sent, and that the session was alive there. The leader is told of a session's signs of life every half tick, so it has heard of
 //! this session no earlier than T/6 before (if T is three ticks or more; T/4 if it is two; there is a sign of life every T/6): it keeps the
