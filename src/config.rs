@@ -1,4 +1,4 @@
-//! What a program's configuration says of its locks.
+//! The part of a program's configuration that concerns its locks.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,11 +12,11 @@ use crate::connect::check;
 /// The store and the options of a client, from a configuration file, from the environment, or from both.
 ///
 /// `url` names the store. `password` is that of the URL, kept outside of it. Every other key is an option, named as in the URL. Nothing is
-/// connected to before [`connect_with`](crate::connect_with), but everything is checked at once: a `Config` can be connected with, as far as
-/// that can be told without the store. Only a password that is missing may still come from the environment.
+/// connected to before [`connect_with`](crate::connect_with), but everything that can be checked without the store is checked at once. Only
+/// a missing password may still come from the environment.
 ///
-/// What is said in several places: the environment wins over the file, and an option that has a key of its own wins over the same option in
-/// the URL, wherever either comes from.
+/// If several places set the same value, the environment wins over the file, and an option that has a key of its own wins over the same
+/// option in the URL, wherever either comes from.
 ///
 /// # Examples
 /// In a file: with the Cargo feature `serde`, as a part of the configuration of a service.
@@ -52,7 +52,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// The store that this URL names, with no option beside those of the URL.
+    /// Creates the configuration for the store that this URL names, with no options beside those of the URL.
     ///
     /// # Errors
     /// [`Config`](ErrorKind::Config) as [`connect`](crate::connect), for everything that can be told without the store.
@@ -60,10 +60,10 @@ impl Config {
         Self::bare(url)?.checked_but_for_the_password()
     }
 
-    /// Reads the environment: with the prefix `YLOCK` the variables `YLOCK_URL`, `YLOCK_PASSWORD`, `YLOCK_LEASE` and so on. One that is empty
-    /// counts as not set.
+    /// Reads the environment: with the prefix `YLOCK` the variables `YLOCK_URL`, `YLOCK_PASSWORD`, `YLOCK_LEASE` and so on. An empty
+    /// variable counts as not set.
     ///
-    /// Every variable with this prefix must be one of them, so that one with a typing error is noticed.
+    /// Every variable with this prefix must be one of them, so that a misspelled name is noticed.
     ///
     /// # Errors
     /// [`Config`](ErrorKind::Config) if there is no `…_URL`, for a variable that is no option, and as [`connect`](crate::connect), for
@@ -79,7 +79,7 @@ impl Config {
         Self::from_variables(None, prefix, std::env::vars_os())
     }
 
-    /// The same, changed by what the environment says; see [`from_env`](Self::from_env). There need not be anything.
+    /// Returns this configuration, changed by the variables of the environment; see [`from_env`](Self::from_env). No variable need be set.
     ///
     /// # Errors
     /// As [`from_env`](Self::from_env).
@@ -87,7 +87,7 @@ impl Config {
         Self::from_variables(Some(self), prefix, std::env::vars_os())
     }
 
-    /// The URL with everything that is said beside it.
+    /// Returns the URL, with the password and the options that are kept beside it.
     pub fn to_url(&self) -> EngineUrl {
         let url =
             self.options.iter().fold(self.url.clone(), |url, (name, value)| url.with_option(name, value));
@@ -106,7 +106,7 @@ impl Config {
         Ok(self)
     }
 
-    /// What is read first: the password may be in what comes later.
+    /// Checks what is read first: a missing password may come from a source that is read later.
     fn checked_but_for_the_password(self) -> Result<Self> {
         let url = self.to_url();
         let lacks = url.user.is_some() && url.password.is_none();
@@ -140,14 +140,14 @@ impl Config {
     }
 }
 
-/// As the URL: without its passwords.
+/// Shows the URL, without its passwords.
 impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Config").field(&self.to_url()).finish()
     }
 }
 
-/// What the variables with this prefix say, by the names that options have in a URL.
+/// Returns the values of the variables with this prefix, by the names that options have in a URL.
 fn options_of(
     prefix: &str,
     variables: impl Iterator<Item = (OsString, OsString)>,

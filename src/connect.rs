@@ -23,16 +23,16 @@ const FEATURES: [(&str, &str); 4] =
 /// - `cassandra://user:password@host1,host2:port/keyspace`, with the Cargo feature `cassandra`.
 /// - `redis://user:password@host:port/database`, with the Cargo feature `redis`; `rediss://` for TLS, with `redis-tls`.
 /// - `redis+sentinel://user:password@host1,host2:port/service/database`: the master that the Sentinels know by the name of the
-///   service; and `redis+cluster://user:password@host1,host2:port`. The same features, and `rediss+…` for TLS.
+///   service; and `redis+cluster://user:password@host1,host2:port`. They need the same features; `rediss+…` is for TLS.
 /// - `zookeeper://user:password@host1,host2:port/path`, with the Cargo feature `zookeeper`.
 ///
 /// The options `lease`, `fairness`, `hand_over`, `hand_over_time` and `wait` may follow after `?` with every engine; they
 /// become the [`Options`] of the client. With `metrics=on` and the Cargo feature `metrics` the client is
 /// measured by `MetricsLayer`; `client` [names](Ylock::with_name) it. An engine has options of its own beside them. Letters that have a meaning
-/// in a URL, as `@` in a password, are written with a percent sign.
+/// in a URL, such as `@` in a password, are written with a percent sign.
 ///
 /// # Errors
-/// [`Config`](ErrorKind::Config) if something in the URL is wrong or needs a Cargo feature, and what the engine answers if
+/// [`Config`](ErrorKind::Config) if something in the URL is wrong or needs a Cargo feature, and the engine's error if
 /// its store cannot be reached. No error shows the password.
 ///
 /// # Examples
@@ -45,7 +45,7 @@ pub async fn connect(url: &str) -> Result<Ylock> {
     connect_to(EngineUrl::parse(url)?).await
 }
 
-/// Connects to the store that a URL names which was read, or put together, before.
+/// Connects to the store that a URL names which was parsed, or put together, before.
 ///
 /// # Errors
 /// As [`connect`].
@@ -74,12 +74,12 @@ pub async fn connect_with(config: &Config) -> Result<Ylock> {
     connect_to(config.to_url()).await
 }
 
-/// Checks everything of a URL that can be told without the store.
+/// Checks everything of a URL that can be checked without the store.
 pub(crate) fn check(url: EngineUrl) -> Result<()> {
     Read::of(url).map(|_| ())
 }
 
-/// What a URL says.
+/// The contents of a URL.
 struct Read {
     engine: Engine,
     options: Options,
@@ -102,7 +102,7 @@ impl Read {
     }
 }
 
-/// The engine that a URL names, with its options. In boxes: they differ much in size.
+/// The engine that a URL names, with its options. These are boxed because they differ much in size.
 enum Engine {
     Memory,
     #[cfg(feature = "cassandra")]
@@ -137,7 +137,8 @@ impl Engine {
         }
     }
 
-    /// In boxes: with every engine compiled in, a future that contains one of each is too deep for the compiler's default limits.
+    /// Connects the engine. Its future is boxed: with every engine compiled in, a future that contains one of each is too deep for the
+    /// compiler's default limits.
     async fn connect(self) -> Result<Ylock> {
         Ok(match self {
             Self::Memory => Ylock::in_memory(),
@@ -157,7 +158,7 @@ impl Engine {
     }
 }
 
-/// Takes an option of the client itself out of the URL: no engine is told of it.
+/// Takes an option of the client itself out of the URL: no engine sees it.
 fn take(url: &mut EngineUrl, name: &str) -> Option<String> {
     let place = url.options.iter().position(|(known, _)| known == name)?;
     Some(url.options.remove(place).1)
@@ -173,7 +174,7 @@ fn with_metrics(client: &Ylock) -> Ylock {
     client.clone()
 }
 
-/// With Redis, what follows a plus says what the servers are together.
+/// Returns the part of a scheme that names the engine. With Redis, the part after a plus says how the servers form one store.
 fn engine_of(scheme: &str) -> &str {
     match scheme.split_once('+') {
         Some((engine @ ("redis" | "rediss"), _)) => engine,
@@ -181,7 +182,7 @@ fn engine_of(scheme: &str) -> &str {
     }
 }
 
-/// The options that mean the same with every engine. The others are left to the engine.
+/// Returns the options that mean the same with every engine. The others are left to the engine.
 fn common_options(url: &EngineUrl) -> Result<Options> {
     let mut options = Options::default();
     for (name, value) in &url.options {
@@ -213,7 +214,7 @@ fn no_such_engine(scheme: &str) -> Error {
     wrong(format!("no engine has the scheme {scheme:?}{hint} (compiled in: {there})"))
 }
 
-/// The engine that was perhaps meant.
+/// Returns the scheme that was probably meant, if one is similar.
 fn nearest(scheme: &str) -> Option<&'static str> {
     let scheme = scheme.to_lowercase();
     let likeness = |name: &str| strsim::jaro_winkler(&scheme, name);

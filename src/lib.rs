@@ -6,16 +6,16 @@ mod connect;
 pub use config::Config;
 pub use connect::{connect, connect_to, connect_with};
 
-// What a program holds.
+// The values that a program holds.
 pub use ylock_core::{Guard, Lease, Lock, Locks, Unlocked, Ylock};
-// What it passes.
+// The values that it passes.
 pub use ylock_core::{
     ClientName, Fairness, HandOver, Key, MAX_GROUP_BYTES, MAX_NAME_BYTES, Mode, Name, Options, Owner, Token,
     Wait,
 };
-// What it is told.
+// The results and errors that it is told.
 pub use ylock_core::{Error, ErrorKind, Guarantees, LossReason, Result};
-// What it may add.
+// The trait of the layers that it may add.
 pub use ylock_core::Layer;
 // The engine that is always there.
 pub use ylock_core::{MemoryEngine, MemoryStore};
@@ -23,7 +23,7 @@ pub use ylock_core::{MemoryEngine, MemoryStore};
 #[doc(inline)]
 pub use ylock_core::layer;
 
-/// For those who write an engine, or look at who holds a lock.
+/// The types for programs that implement an engine, or inspect the holders of a lock.
 pub mod engine {
     pub use ylock_core::StoreToken;
     pub use ylock_core::engine::{
@@ -61,7 +61,7 @@ pub mod zookeeper {
     pub use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
 }
 
-/// Waits, holds and losses, by the crate `metrics`.
+/// Metrics of waits, holds and losses, by the crate `metrics`.
 #[cfg(feature = "metrics")]
 pub mod metrics {
     #[cfg(feature = "prometheus")]

@@ -16,10 +16,10 @@ use crate::locks::Locks;
 use crate::mode::{Mode, Wait};
 use crate::owner::Owner;
 
-/// What the next acquisition is called that is watched. One for the process: a layer may lie over several clients.
+/// The number of the next acquisition that layers see. One counter for the process: a layer may lie over several clients.
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// Acquires, waiting at most as long as the options say.
+/// Acquires, and waits at most as long as the options say.
 #[track_caller]
 pub(crate) fn acquire_or_time_out(
     locks: &Locks,
@@ -42,7 +42,7 @@ async fn acquire_or_time_out_at(locks: &Locks, key: Result<Key>, mode: Mode, at:
     })
 }
 
-/// Acquires, or answers `None` when the wait is over.
+/// Acquires, or returns `None` when the wait is over.
 #[track_caller]
 pub(crate) fn acquire(
     locks: &Locks,
@@ -54,7 +54,7 @@ pub(crate) fn acquire(
     async move { acquire_behind(locks, key?, mode, wait, None, at).await }
 }
 
-/// The same, and notes who is before the caller, shortly before the wait is over.
+/// Acquires as [`acquire`] does, and notes which holders and waiters are before the caller, shortly before the wait is over.
 async fn acquire_behind(
     locks: &Locks,
     key: Key,
@@ -73,12 +73,12 @@ async fn acquire_behind(
     }
 }
 
-/// An owner of its own for an acquisition of nobody in particular.
+/// Creates the owner of an acquisition for which the caller named none.
 fn new_owner(locks: &Locks) -> Owner {
     Owner::drawn_from(&**locks.client.keeper.environment())
 }
 
-/// The same, with layers that watch.
+/// Acquires, and tells the layers.
 async fn acquire_watched(locks: &Locks, layers: Layers, mut ask: Ask<'_>) -> Result<Option<Guard>> {
     let keeper = &locks.client.keeper;
     let owner = *ask.owner.get_or_insert_with(|| new_owner(locks));
@@ -114,7 +114,7 @@ impl Acquired {
     }
 }
 
-/// Owes the layers an outcome; a caller that stops waiting drops it.
+/// An acquisition whose outcome the layers are still owed. A caller that stops waiting drops it.
 struct Waiting<'a> {
     locks: &'a Locks,
     layers: &'a Layers,
@@ -123,7 +123,7 @@ struct Waiting<'a> {
 }
 
 impl Waiting<'_> {
-    /// Answers also when that was: a hold begins where the wait ends.
+    /// Tells the layers the outcome. Returns also the moment of it: a hold begins where the wait ends.
     fn end(&mut self, outcome: &Outcome) -> Option<(Acquisition, Moment)> {
         let acquisition = self.acquisition.take()?;
         let now = self.locks.client.keeper.environment().now();
@@ -138,7 +138,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Does `work` under the lock, and stops it if the lock is lost.
+/// Runs `work` under the lock, and stops it if the lock is lost.
 #[track_caller]
 pub(crate) fn run<W, F>(
     locks: &Locks,
@@ -157,7 +157,7 @@ where
     }
 }
 
-/// The same, unless the wait is over before the lock is granted.
+/// Runs `work` as [`run`] does, or returns `None` if the wait is over before the lock is granted.
 #[track_caller]
 pub(crate) fn run_after<W, F>(
     locks: &Locks,
@@ -178,7 +178,7 @@ where
     }
 }
 
-/// The work may acquire the same lock again: so it needs an owner before the lock is acquired.
+/// Returns the locks with an owner: the work may acquire the same lock again, so it needs one before the lock is acquired.
 fn with_owner(locks: &Locks) -> Locks {
     locks.owned_by(&locks.owner.or_else(Owner::current).unwrap_or_else(|| new_owner(locks)))
 }
@@ -193,18 +193,18 @@ where
         // The loss is looked at first: work that is ready in the same moment must not run on.
         biased;
         _ = guard.lost() => return Err(lost(&guard)),
-        // Inside the scope also what the work does before its first await.
+        // The call is inside the scope, too: what the work does before its first await belongs to the owner.
         output = owner.scope(async { work(guard.lease()).await }) => output,
     };
     guard.check()?;
     match guard.unlock().await {
         Ok(Unlocked::Released) => {}
         Ok(Unlocked::WasLost) => {
-            tracing::warn!("the lock was lost in the moment in which the work under it ended")
+            tracing::warn!("the lock was lost at the moment at which the work under it ended")
         }
         Err(error) => tracing::warn!(
             error = format!("{error:#}"),
-            "the work is done, but giving its lock back was not confirmed"
+            "the work is done, but the release of its lock was not confirmed"
         ),
     }
     Ok(output)

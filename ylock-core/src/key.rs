@@ -1,4 +1,4 @@
-//! What a lock is for (`group`), which one (`name`), and the pair of both.
+//! The key of a lock: the pair of its group and its name.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// Makes a key of a group and a name.
+    /// Creates a key from a group and a name.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] if one of them is empty or longer than [`MAX_GROUP_BYTES`] or [`MAX_NAME_BYTES`].
@@ -34,18 +34,18 @@ impl Key {
         Ok(Self { group, name })
     }
 
-    /// What the lock is for.
+    /// Returns the group: what the lock is for.
     pub fn group(&self) -> &str {
         &self.group
     }
 
-    /// Which lock of the group.
+    /// Returns the name: which lock of the group.
     pub fn name(&self) -> &str {
         &self.name
     }
 }
 
-/// `group/name`, for people: two keys may look the same.
+/// Writes `group/name`, for people to read: two keys may look the same.
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.group, self.name)

@@ -1,11 +1,11 @@
-//! The core of `ylock`: what a user holds, the keeper below it, the in-memory engine, and the trait that engines
+//! The core of `ylock`: the locks that users hold, the keeper below them, the in-memory engine, and the trait that engines
 //! implement. Programs use the crate `ylock`, which adds the engines.
 //!
 //! The way down, and where to read:
-//! - [`Locks`], [`Lock`], [`Guard`], [`Lease`]: what a user holds.
+//! - [`Locks`], [`Lock`], [`Guard`], [`Lease`]: the values that a user holds.
 //! - [`layer`]: middleware, seen from the user's side.
 //! - `keeper` (private): reentrancy, the local queue, renewal, loss and release, once for all engines.
-//! - [`engine`]: what an engine implements.
+//! - [`engine`]: the trait that an engine implements.
 //! - [`environment`]: the one seam for time, randomness and tasks.
 
 pub mod contact;

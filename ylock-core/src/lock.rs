@@ -1,4 +1,4 @@
-//! One coarse lock.
+//! A single lock, with a fixed name.
 
 use std::future::Future;
 use std::time::Duration;
@@ -16,8 +16,8 @@ use crate::owner::Owner;
 /// One lock: a fixed name in a group. Every method is the one of [`Locks`] with the name filled in.
 ///
 /// # Examples
-/// A job that several processes start at night. The lock lets one of them in *at a time*; one that comes when another has finished gets in
-/// as well. So the work looks first whether it is done already:
+/// A job that several processes start at night. The lock lets one of them in *at a time*; a process that comes when another has finished
+/// gets in as well. So the work first checks whether it is already done:
 /// ```
 /// # use ylock::Ylock;
 /// # struct Db; impl Db { async fn is_closed(&self) -> bool { false } async fn close(&self) {} }
@@ -46,7 +46,7 @@ impl Lock {
         Self { locks, key }
     }
 
-    /// The group and the name.
+    /// Returns the group and the name.
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) if one of them is outside its limits.
@@ -54,24 +54,24 @@ impl Lock {
         self.key.as_ref().map_err(Clone::clone)
     }
 
-    /// The same lock, always acquired for this owner.
+    /// Returns the same lock, always acquired for this owner.
     #[must_use]
     pub fn owned_by(&self, owner: &Owner) -> Self {
         Self { locks: self.locks.owned_by(owner), key: self.key.clone() }
     }
 
-    /// The options of this lock.
+    /// Returns the options of this lock.
     pub fn options(&self) -> &Options {
         self.locks.options()
     }
 
-    /// The same lock with other options; what they leave open stays as it is.
+    /// Returns the same lock with other options; what they leave open stays as it is.
     #[must_use]
     pub fn with_options(&self, options: Options) -> Self {
         Self { locks: self.locks.with_options(options), key: self.key.clone() }
     }
 
-    /// See [`Locks::try_with_options`].
+    /// Returns the same lock with other options, if the engine supports them; see [`Locks::try_with_options`].
     ///
     /// # Errors
     /// See [`Locks::try_with_options`].
@@ -79,7 +79,7 @@ impl Lock {
         Ok(Self { locks: self.locks.try_with_options(options)?, key: self.key.clone() })
     }
 
-    /// See [`Locks::write`].
+    /// Acquires the lock exclusively; see [`Locks::write`].
     ///
     /// # Errors
     /// See [`Locks::write`].
@@ -89,7 +89,7 @@ impl Lock {
         acquire_or_time_out(&self.locks, self.key.clone(), Mode::Write)
     }
 
-    /// See [`Locks::try_write`].
+    /// Acquires the lock exclusively if that is possible now; see [`Locks::try_write`].
     ///
     /// # Errors
     /// See [`Locks::write`].
@@ -99,7 +99,7 @@ impl Lock {
         acquire(&self.locks, self.key.clone(), Mode::Write, Wait::No)
     }
 
-    /// See [`Locks::write_within`].
+    /// Acquires the lock exclusively if its turn comes within `time`; see [`Locks::write_within`].
     ///
     /// # Errors
     /// See [`Locks::write`].
@@ -108,7 +108,7 @@ impl Lock {
         acquire(&self.locks, self.key.clone(), Mode::Write, Wait::For(time))
     }
 
-    /// See [`Locks::read`].
+    /// Acquires the lock to share it with other readers; see [`Locks::read`].
     ///
     /// # Errors
     /// See [`Locks::write`].
@@ -118,7 +118,7 @@ impl Lock {
         acquire_or_time_out(&self.locks, self.key.clone(), Mode::Read)
     }
 
-    /// See [`Locks::try_read`].
+    /// Acquires the lock for reading if that is possible now; see [`Locks::try_read`].
     ///
     /// # Errors
     /// See [`Locks::write`].
@@ -128,7 +128,7 @@ impl Lock {
         acquire(&self.locks, self.key.clone(), Mode::Read, Wait::No)
     }
 
-    /// See [`Locks::read_within`].
+    /// Acquires the lock for reading if its turn comes within `time`; see [`Locks::read_within`].
     ///
     /// # Errors
     /// See [`Locks::write`].
@@ -137,7 +137,7 @@ impl Lock {
         acquire(&self.locks, self.key.clone(), Mode::Read, Wait::For(time))
     }
 
-    /// See [`Locks::run`].
+    /// Runs `work` while holding the lock exclusively, and stops it if the lock is lost; see [`Locks::run`].
     ///
     /// # Errors
     /// See [`Locks::run`].
@@ -150,8 +150,8 @@ impl Lock {
         run(&self.locks, self.key.clone(), Mode::Write, work)
     }
 
-    /// Does `work` while holding the lock exclusively, if that is possible now; `None`, without any work, if it is held or waited for.
-    /// Otherwise like [`run`](Self::run).
+    /// Runs `work` while holding the lock exclusively, if that is possible now; returns `None`, without any work, if the lock is held or
+    /// waited for. Otherwise like [`run`](Self::run).
     ///
     /// # Errors
     /// Those of [`try_write`](Self::try_write), and `Lost`.
@@ -164,8 +164,8 @@ impl Lock {
         run_after(&self.locks, self.key.clone(), Wait::No, work)
     }
 
-    /// Does `work` while holding the lock exclusively, if its turn comes within `time`; otherwise `None`, without any work. The time
-    /// bounds the wait, not the work. Otherwise like [`run`](Self::run).
+    /// Runs `work` while holding the lock exclusively, if its turn comes within `time`; otherwise returns `None`, without any work. The
+    /// time bounds the wait, not the work. Otherwise like [`run`](Self::run).
     ///
     /// # Errors
     /// Those of [`write_within`](Self::write_within), and `Lost`.
@@ -178,7 +178,7 @@ impl Lock {
         run_after(&self.locks, self.key.clone(), Wait::For(time), work)
     }
 
-    /// See [`Locks::run_read`].
+    /// Runs `work` while holding the lock as a reader; see [`Locks::run_read`].
     ///
     /// # Errors
     /// See [`Locks::run`].

@@ -18,7 +18,7 @@ use crate::owner::Owner;
 
 /// The locks of one group, each with a name: users, orders, files.
 ///
-/// Cheap to clone, and free to make: nothing is kept for a name that nobody uses.
+/// Cheap to clone, and free to make: nothing is kept for a name that is not in use.
 ///
 /// # Fairness
 /// Within a process first come, first served; a reader that comes after a waiting writer stays behind it.
@@ -51,28 +51,28 @@ impl Locks {
         Self { client, options, owner: None, group }
     }
 
-    /// What these locks are for.
+    /// Returns the group: what these locks are for.
     pub fn group(&self) -> &str {
         &self.group
     }
 
-    /// The same locks, always acquired for this owner, whatever scope the caller is in.
+    /// Returns the same locks, always acquired for this owner, whatever scope the caller is in.
     #[must_use]
     pub fn owned_by(&self, owner: &Owner) -> Self {
         Self { owner: Some(*owner), ..self.clone() }
     }
 
-    /// The same locks with other options; what they leave open stays as it is. Bad ones are reported by the first acquisition;
+    /// Returns the same locks with other options; what they leave open stays as it is. Bad options are reported by the first acquisition;
     /// [`try_with_options`](Self::try_with_options) reports them at once.
     #[must_use]
     pub fn with_options(&self, options: Options) -> Self {
         Self { options: Arc::new(options.over(&self.options)), ..self.clone() }
     }
 
-    /// The same locks with other options; what they leave open stays as it is. Fails now if the engine cannot have them, such as a
-    /// lease that is too short for its request timeout: not at the first acquisition.
+    /// Returns the same locks with other options; what they leave open stays as it is. Fails at once, and not at the first acquisition, if
+    /// the engine does not support them, such as a lease that is too short for its request timeout.
     ///
-    /// The in-memory engine can have every lease from 100 ms to 24 h, also where a store over a network cannot.
+    /// The in-memory engine supports every lease from 100 ms to 24 h, also those that an engine over a network does not support.
     ///
     /// # Errors
     /// [`Config`](crate::ErrorKind::Config) that names the limit and what to change.
@@ -92,18 +92,18 @@ impl Locks {
         Ok(Self { options: Arc::new(options), ..self.clone() })
     }
 
-    /// The options of these locks.
+    /// Returns the options of these locks.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// One of these locks.
+    /// Returns one of these locks.
     pub fn lock(&self, name: impl Name) -> Lock {
         Lock::new(self.clone(), self.key(name))
     }
 
-    /// Acquires the lock exclusively; waits until everybody who holds it has given it back, and those who came
-    /// earlier have had their turn.
+    /// Acquires the lock exclusively; waits until every holder has given it back, and every earlier waiter has had
+    /// its turn.
     ///
     /// # Reentrancy
     /// Granted at once if the same owner holds it exclusively. An owner that holds it as a reader
@@ -112,7 +112,7 @@ impl Locks {
     ///
     /// A call without an owner is an owner of its own. So a task that holds the lock and acquires it once more without naming the
     /// owner of its guard ([`owned_by`](Self::owned_by), [`Owner::scope`], or work inside [`run`](Self::run)) waits for itself, for ever:
-    /// no error, for the guard may be on its way to another task. After a second a warning in the log names both calls.
+    /// no error, because the guard may be on its way to another task. After a second a warning in the log names both calls.
     ///
     /// # Cancel safety
     /// Dropping the future leaves the queue and leaves nothing behind in the store. The place in the queue is lost.
@@ -122,12 +122,11 @@ impl Locks {
     /// [`run`](Self::run).
     ///
     /// # Errors
-    /// [`Invalid`](crate::ErrorKind::Invalid) for a group or name outside its limits,
-    /// [`Unavailable`](crate::ErrorKind::Unavailable) if the store does not answer for about one lease, or has not answered the last request
-    /// when a limited wait is over,
-    /// [`TimedOut`](crate::ErrorKind::TimedOut) if the options limit the [wait](Options::with_wait) and others hold the lock for longer: it says
-    /// which client held it shortly before, and how many waited before the caller, where the store could be asked in time,
-    /// [`Closed`](crate::ErrorKind::Closed) after [`Ylock::close`].
+    /// [`Invalid`](crate::ErrorKind::Invalid) for a group or name outside its limits, [`Unavailable`](crate::ErrorKind::Unavailable) if the
+    /// store does not answer for about one lease, or has not answered the last request when a limited wait is over,
+    /// [`TimedOut`](crate::ErrorKind::TimedOut) if the options limit the [wait](Options::with_wait) and other owners hold it for longer:
+    /// the error says which client held it shortly before, and how many waiters were before the caller, if the store could be asked in
+    /// time, [`Closed`](crate::ErrorKind::Closed) after [`Ylock::close`].
     #[doc(alias = "lock")]
     #[track_caller]
     pub fn write(&self, name: impl Name) -> impl Future<Output = Result<Guard>> {
@@ -136,17 +135,17 @@ impl Locks {
 
     /// Acquires the lock exclusively if that is possible now; never waits for another holder.
     ///
-    /// Returns `None` if the lock is held or waited for. Of many who try at once on a free name one gets it. While the store does not
-    /// answer it fails with [`Unavailable`](crate::ErrorKind::Unavailable) after one request timeout of the engine. Reentrancy, cancel
-    /// safety, loss and the other errors as with [`write`](Self::write).
+    /// Returns `None` if the lock is held or waited for. Of many callers that try a free name at once, one gets it. While the store does
+    /// not answer, the call fails with [`Unavailable`](crate::ErrorKind::Unavailable) after one request timeout of the engine. Reentrancy,
+    /// cancel safety, loss and the other errors as with [`write`](Self::write).
     #[doc(alias = "try_lock")]
     #[track_caller]
     pub fn try_write(&self, name: impl Name) -> impl Future<Output = Result<Option<Guard>>> {
         acquire(self, self.key(name), Mode::Write, Wait::No)
     }
 
-    /// Acquires the lock exclusively if its turn comes within `time`; otherwise returns `None`: others hold it or were first. If the store
-    /// has not answered the last request by then, that is [`Unavailable`](crate::ErrorKind::Unavailable).
+    /// Acquires the lock exclusively if its turn comes within `time`; otherwise returns `None`: other owners hold it or were first. If the
+    /// store has not answered the last request by then, the call fails with [`Unavailable`](crate::ErrorKind::Unavailable).
     ///
     /// Zero is the same as [`try_write`](Self::try_write). The rest is as with [`write`](Self::write).
     #[track_caller]
@@ -172,14 +171,14 @@ impl Locks {
         acquire_or_time_out(self, self.key(name), Mode::Read)
     }
 
-    /// Acquires the lock for reading if that is possible now; `None` if a writer holds it or waits for it.
+    /// Acquires the lock for reading if that is possible now; returns `None` if a writer holds it or waits for it.
     #[doc(alias = "try_rlock")]
     #[track_caller]
     pub fn try_read(&self, name: impl Name) -> impl Future<Output = Result<Option<Guard>>> {
         acquire(self, self.key(name), Mode::Read, Wait::No)
     }
 
-    /// Acquires the lock for reading if its turn comes within `time`; otherwise answers `None`.
+    /// Acquires the lock for reading if its turn comes within `time`; otherwise returns `None`.
     #[track_caller]
     pub fn read_within(
         &self,
@@ -189,10 +188,10 @@ impl Locks {
         acquire(self, self.key(name), Mode::Read, Wait::For(time))
     }
 
-    /// Does `work` while holding the lock exclusively, and stops it if the lock is lost.
+    /// Runs `work` while holding the lock exclusively, and stops it if the lock is lost.
     ///
     /// The lease is renewed while `work` runs. If the lock is lost the future of `work` is dropped, wherever it
-    /// is, and the answer is an error of kind [`Lost`](crate::ErrorKind::Lost): what it did until then stays done,
+    /// is, and the result is an error of kind [`Lost`](crate::ErrorKind::Lost): what the work did until then stays done,
     /// so let it send the [token](Lease::token) with everything that must not happen twice. Inside `work` the owner is
     /// current: it may acquire the same lock again.
     ///
@@ -221,8 +220,8 @@ impl Locks {
         run(self, self.key(name), Mode::Write, work)
     }
 
-    /// Does `work` while holding the lock exclusively, if that is possible now; `None`, without any work, if it is held or waited for.
-    /// Otherwise like [`run`](Self::run).
+    /// Runs `work` while holding the lock exclusively, if that is possible now; returns `None`, without any work, if the lock is held or
+    /// waited for. Otherwise like [`run`](Self::run).
     ///
     /// # Errors
     /// Those of [`try_write`](Self::try_write), and `Lost`.
@@ -235,8 +234,8 @@ impl Locks {
         run_after(self, self.key(name), Wait::No, work)
     }
 
-    /// Does `work` while holding the lock exclusively, if its turn comes within `time`; otherwise `None`, without any work. The time
-    /// bounds the wait, not the work. Otherwise like [`run`](Self::run).
+    /// Runs `work` while holding the lock exclusively, if its turn comes within `time`; otherwise returns `None`, without any work. The
+    /// time bounds the wait, not the work. Otherwise like [`run`](Self::run).
     ///
     /// # Errors
     /// Those of [`write_within`](Self::write_within), and `Lost`.
@@ -267,7 +266,7 @@ impl Locks {
         run_after(self, self.key(name), Wait::For(time), work)
     }
 
-    /// Does `work` while holding the lock as a reader; otherwise like [`run`](Self::run).
+    /// Runs `work` while holding the lock as a reader; otherwise like [`run`](Self::run).
     ///
     /// # Errors
     /// Those of [`read`](Self::read), and `Lost`.

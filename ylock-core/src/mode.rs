@@ -1,9 +1,9 @@
-//! How a lock is held, and how long a caller waits for it.
+//! The mode in which a lock is held, and the limit of a caller's wait for it.
 
 use std::fmt;
 use std::time::Duration;
 
-/// How a lock is held.
+/// The mode in which a lock is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(clippy::exhaustive_enums, reason = "a lock is shared or exclusive; there is no third")]
 pub enum Mode {
@@ -14,12 +14,12 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Whether two different owners may not hold these modes at the same time.
+    /// Returns whether two different owners may not hold these modes at the same time.
     pub fn conflicts_with(self, other: Self) -> bool {
         self == Self::Write || other == Self::Write
     }
 
-    /// `read` or `write`, as used in stores and metric labels.
+    /// Returns `read` or `write`, as used in stores and metric labels.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -34,7 +34,7 @@ impl fmt::Display for Mode {
     }
 }
 
-/// How long an acquisition waits for its turn.
+/// The time for which an acquisition waits for its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::exhaustive_enums, reason = "not at all, for a time, or for ever")]
 pub enum Wait {

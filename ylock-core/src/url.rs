@@ -17,7 +17,7 @@ impl Secret {
         Self(text.into())
     }
 
-    /// The text itself, for the one place that must send it.
+    /// Returns the text itself, for the one place that must send it.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -39,14 +39,14 @@ pub struct Host {
 }
 
 impl Host {
-    /// As drivers want it: `host:port`, with brackets where the host is an address with colons.
+    /// Returns `host:port`, as drivers want it, with brackets where the host is an address with colons.
     pub fn address(&self, default_port: u16) -> String {
         let (name, port) = (&self.name, self.port.unwrap_or(default_port));
         if name.contains(':') { format!("[{name}]:{port}") } else { format!("{name}:{port}") }
     }
 }
 
-/// `scheme://user:password@host1,host2:port/path?option=value`, as stores with several hosts need it.
+/// A URL of the form `scheme://user:password@host1,host2:port/path?option=value`, as stores with several hosts need it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EngineUrl {
     /// The engine.
@@ -57,7 +57,7 @@ pub struct EngineUrl {
     pub password: Option<Secret>,
     /// The servers, in order.
     pub hosts: Vec<Host>,
-    /// What follows the hosts, without the first slash.
+    /// The path: the part after the hosts, without the first slash.
     pub path: String,
     /// The options, in order.
     pub options: Vec<(String, String)>,
@@ -93,14 +93,14 @@ impl EngineUrl {
         })
     }
 
-    /// The same URL with a password that is kept elsewhere, such as in the environment or a file. If the URL names no user, it is the one
-    /// without a name: a password that is not used would be a connection without a login.
+    /// Returns the same URL with a password that is kept elsewhere, such as in the environment or a file. If the URL names no user, it gets
+    /// the user without a name: otherwise the password would not be used, and the connection made without a login.
     #[must_use]
     pub fn with_password(self, password: Secret) -> Self {
         Self { user: self.user.or_else(|| Some(String::new())), password: Some(password), ..self }
     }
 
-    /// The same URL with this option, instead of what it said of it before.
+    /// Returns the same URL with this option, which replaces an earlier value.
     #[must_use]
     pub fn with_option(mut self, name: &str, value: &str) -> Self {
         self.options.retain(|(known, _)| known != name);
@@ -108,15 +108,15 @@ impl EngineUrl {
         self
     }
 
-    /// The value of an option, if it is given.
+    /// Returns the value of an option, if it is given.
     pub fn option(&self, name: &str) -> Option<&str> {
         self.options.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Hands each option to `set` that not every engine has; it answers whether the name is one of `known`.
+    /// Hands each option to `set` that not every engine has; `set` returns whether the name is one of `known`.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`] for a name that nobody knows, and what `set` answers.
+    /// [`ErrorKind::Config`] for an unknown name, and the errors of `set`.
     pub fn set_options(
         &self,
         known: &[Definition],
@@ -133,7 +133,7 @@ impl EngineUrl {
     }
 }
 
-/// An option may be a password too.
+/// Hides the values of options that are passwords, too.
 impl fmt::Debug for EngineUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = |(name, value): &(String, String)| match name.contains("password") {
@@ -151,7 +151,8 @@ impl fmt::Debug for EngineUrl {
     }
 }
 
-/// A password with a bare `/` or `?` would be read as port, path and option, and be shown by a complaint about them.
+/// Refuses an `@` behind the hosts: a password with a bare `/` or `?` would be read as port, path and option, and the errors about these
+/// would show it.
 fn no_login_in_pieces(rest: &str) -> Result<()> {
     let behind_hosts = rest.find(['/', '?']).map_or("", |end| &rest[end..]);
     if !behind_hosts.contains('@') {
@@ -234,7 +235,7 @@ fn wrong(message: &str) -> Error {
     Error::new(ErrorKind::Config, message)
 }
 
-/// The error for an option that nobody knows; names the nearest of `known`.
+/// Returns the error for an unknown option; it names the nearest of `known`.
 pub(crate) fn unknown_option(name: &str, known: &[&str]) -> Error {
     let mut message = format!("unknown option {name:?}");
     let near = known
@@ -282,7 +283,7 @@ mod tests {
         let url = EngineUrl::parse("redis://h?lease=1s&wait=1s").unwrap().with_option("lease", "2s");
         assert_eq!((url.option("lease"), url.options.len()), (Some("2s"), 2));
         let url = url.with_password(Secret::new("x"));
-        assert_eq!(url.user.as_deref(), Some(""), "a password without a user would be used by nobody");
+        assert_eq!(url.user.as_deref(), Some(""), "a password without a user would not be used");
         assert_eq!(
             EngineUrl::parse("x://me@h").unwrap().with_password(Secret::new("x")).user.as_deref(),
             Some("me")

@@ -1,13 +1,13 @@
 //! One definition for each option, and what follows from it: its field, its name in URLs, files and the environment, its default, its
 //! builder method, and its row in the README.
 
-/// What messages and tables say of one option.
+/// The description of one option, as messages and tables show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::exhaustive_structs, reason = "made by `define_options!` in the crates of engines")]
 pub struct Definition {
     /// The name in a URL, a configuration file and the environment.
     pub name: &'static str,
-    /// What is used if the caller chooses nothing, as Markdown; empty if there is no default.
+    /// The value that is used if the caller chooses none, as Markdown; empty if there is no default.
     pub default: &'static str,
     /// The documentation of the option, one line for each of the source.
     pub doc: &'static str,
@@ -132,7 +132,7 @@ macro_rules! define_options {
             self
         }
 
-        #[doc = concat!("See [`", stringify!($with), "`](Self::", stringify!($with), ").")]
+        #[doc = concat!("Returns what [`", stringify!($with), "`](Self::", stringify!($with), ") sets.")]
         pub fn $name(&self) -> &str {
             &self.$name
         }
@@ -146,7 +146,7 @@ macro_rules! define_options {
             self
         }
 
-        #[doc = concat!("See [`", stringify!($with), "`](Self::", stringify!($with), ").")]
+        #[doc = concat!("Returns what [`", stringify!($with), "`](Self::", stringify!($with), ") sets.")]
         pub fn $name(&self) -> $Type {
             self.$name
         }

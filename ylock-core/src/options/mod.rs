@@ -22,19 +22,19 @@ pub use value::{OptionValue, read};
 #[doc(hidden)]
 pub use value::{one_of, preset};
 
-/// Who is served first when several wait.
+/// The order in which waiters are served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fairness {
-    /// Those of one process are served in the order of their arrival, and processes in the order in which they
+    /// The waiters of one process are served in the order of their arrival, and processes in the order in which they
     /// joined the queue. A process may hand the lock to its own next waiter, up to [`HandOver`].
     #[default]
     Fair,
     /// One order of arrival over all processes. Nothing is handed over inside a process, so every acquisition
-    /// costs a trip to the store. Arrivals in two processes are compared by clocks: those that are closer together than the
+    /// costs a trip to the store. Arrivals in two processes are compared by clocks: arrivals that are closer together than the
     /// clocks agree (with Redis half of a round trip; else the clocks of the machines) may be served in either order.
     Strict,
-    /// A newcomer may overtake those who wait. The highest throughput, and no promise to anybody.
+    /// A newcomer may overtake waiters. The highest throughput, and no promise of a turn to any waiter.
     Unfair,
 }
 
@@ -48,7 +48,7 @@ impl FromStr for Fairness {
     }
 }
 
-/// How long one process may pass a lock from task to task before it lets the others have their turn.
+/// The limits within which one process may pass a lock from task to task before it lets other processes have their turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandOver {
     count: u32,
@@ -60,31 +60,31 @@ impl HandOver {
     /// join a writer which has become a reader.
     pub const MAX_COUNT: u32 = MAX_HAND_OVERS - 1;
 
-    /// At most `count` hand-overs within `time` of getting the lock from the store. Zero hands nothing over.
+    /// Allows at most `count` hand-overs within `time` of getting the lock from the store. Zero hands nothing over.
     pub fn up_to(count: u32, time: Duration) -> Self {
         Self { count, time }
     }
 
-    /// The most hand-overs under one grant.
+    /// Returns the most hand-overs under one grant.
     pub fn count(self) -> u32 {
         self.count
     }
 
-    /// How long after the grant the last hand-over may happen.
+    /// Returns how long after the grant the last hand-over may happen.
     pub fn time(self) -> Duration {
         self.time
     }
 }
 
 impl Default for HandOver {
-    /// 1000 hand-overs within 100 ms: a store trip per 100 ms is cheap, and a waiter elsewhere waits no longer.
+    /// Returns 1000 hand-overs within 100 ms: a store trip per 100 ms is cheap, and a waiter elsewhere waits no longer.
     fn default() -> Self {
         Self { count: 1000, time: Duration::from_millis(100) }
     }
 }
 
 crate::define_options! {
-    /// How locks behave. Given to a client, and changed for some locks with [`Locks::with_options`](crate::Locks::with_options).
+    /// The options of locks. Given to a client, and changed for some locks with [`Locks::with_options`](crate::Locks::with_options).
     ///
     /// Options are layers: what they leave open comes from the layer below, which is that of the group, the client, or its URL, and at last
     /// from the defaults.
@@ -103,8 +103,8 @@ crate::define_options! {
     /// How long the store keeps a lock whose holder does not renew it any more: 100 ms to 24 h. It is renewed three times per lease.
     ///
     /// A long lease survives longer pauses and store outages; a short one frees the locks of a crashed process
-    /// sooner. A waiter that gets the lock from another task of its process, or shares it with one,
-    /// has the lease of that one, which is at least as long as its own.
+    /// sooner. A waiter that gets the lock from another task of its process, or shares it with that task,
+    /// has the lease of that task, which is at least as long as its own.
     lease / with_lease: Duration or "`10s`";
 
     /// Who is served first: `fair`, `strict` or `unfair`; see [`Fairness`].
@@ -127,21 +127,21 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The lease of those who do not choose one.
+    /// The lease of locks for which none is chosen.
     pub const DEFAULT_LEASE: Duration = Duration::from_secs(10);
     /// The shortest lease: below it the renewals of a busy machine come too late. An engine may demand more.
     pub const MIN_LEASE: Duration = Duration::from_millis(100);
     /// The longest lease.
     pub const MAX_LEASE: Duration = Duration::from_secs(24 * 60 * 60);
 
-    /// How long a process may keep a lock among its own tasks: the options `hand_over` and `hand_over_time`.
+    /// Limits how long a process may keep a lock among its own tasks: the options `hand_over` and `hand_over_time`.
     #[must_use]
     pub fn with_hand_over(mut self, hand_over: HandOver) -> Self {
         (self.hand_over, self.hand_over_time) = (Some(hand_over.count), Some(hand_over.time));
         self
     }
 
-    /// These options, with what they leave open from `below`.
+    /// Returns these options, with what they leave open from `below`.
     #[must_use]
     pub fn over(&self, below: &Self) -> Self {
         Self {
@@ -153,7 +153,8 @@ impl Options {
         }
     }
 
-    /// [`over`](Self::over), if the engine can have it. A lease that comes from below was checked there, or is shortened by the engine.
+    /// Returns what [`over`](Self::over) does, if the engine supports it. A lease that comes from below was checked there, or is shortened
+    /// by the engine.
     pub(crate) fn checked_over(&self, below: &Self, engine: &dyn Engine) -> Result<Self> {
         let options = self.over(below);
         options.check()?;
@@ -163,28 +164,28 @@ impl Options {
         Ok(options)
     }
 
-    /// See [`with_lease`](Self::with_lease).
+    /// Returns the lease; see [`with_lease`](Self::with_lease).
     pub fn lease(&self) -> Duration {
         self.lease.unwrap_or(Self::DEFAULT_LEASE)
     }
 
-    /// See [`with_fairness`](Self::with_fairness).
+    /// Returns the order in which waiters are served; see [`with_fairness`](Self::with_fairness).
     pub fn fairness(&self) -> Fairness {
         self.fairness.unwrap_or_default()
     }
 
-    /// See [`with_hand_over`](Self::with_hand_over).
+    /// Returns the limits of hand-overs; see [`with_hand_over`](Self::with_hand_over).
     pub fn hand_over(&self) -> HandOver {
         let HandOver { count, time } = HandOver::default();
         HandOver { count: self.hand_over.unwrap_or(count), time: self.hand_over_time.unwrap_or(time) }
     }
 
-    /// See [`with_wait`](Self::with_wait).
+    /// Returns how long callers wait; see [`with_wait`](Self::with_wait).
     pub fn wait(&self) -> Wait {
         self.wait.unwrap_or(Wait::Forever)
     }
 
-    /// How much earlier than the store a holder treats its lease as over: a tenth of the lease, but at least 100 ms
+    /// Returns how much earlier than the store a holder treats its lease as over: a tenth of the lease, but at least 100 ms
     /// (or a quarter of a very short lease). It covers the difference in speed between two clocks, and leaves the
     /// holder time to stop.
     pub fn margin(&self) -> Duration {
@@ -208,7 +209,7 @@ impl Options {
     }
 }
 
-/// See [`Options::margin`].
+/// Returns the margin of a lease; see [`Options::margin`].
 pub(crate) fn margin(lease: Duration) -> Duration {
     (lease / 10).max(Duration::from_millis(100)).min(lease / 4)
 }
@@ -224,7 +225,7 @@ pub fn check_lease(lease: Duration, request_timeout: Duration) -> Result<()> {
     }
     Err(invalid(format!(
         "a lease of {lease:?} is too short for a request timeout of {request_timeout:?}: it must be more than three times as long. \
-         Connect with a shorter request_timeout=…, or with lease={lease:?} in the URL, which it follows"
+         Connect with a shorter request_timeout=…, or with lease={lease:?} in the URL, which the default timeout follows"
     )))
 }
 

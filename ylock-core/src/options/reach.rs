@@ -1,4 +1,4 @@
-//! What the options of every engine over a network have: how long an answer may take, who logs in, and whom to trust.
+//! The options that every engine over a network has: how long an answer may take, the login, and the authorities to trust.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,12 +8,13 @@ use crate::error::Result;
 use crate::url::{EngineUrl, Secret};
 
 crate::define_options! {
-    /// How the servers of a store are reached. An engine includes it in its own options; see [`define_options!`](crate::define_options).
+    /// The options for reaching the servers of a store. An engine includes them in its own options; see
+    /// [`define_options!`](crate::define_options).
     #[derive(Clone, Debug)]
     pub struct Reach {
         /// The lease of the client, from which the default request timeout comes.
         pub lease: Duration,
-        /// Whom to log in as.
+        /// The user to log in as, and its password.
         pub login: Option<Login>,
     }
 
@@ -30,7 +31,7 @@ crate::define_options! {
     tls_ca: PathBuf or "";
 }
 
-/// Whom to log in as.
+/// The user to log in as, and its password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::exhaustive_structs, reason = "what a URL can say")]
 pub struct Login {
@@ -40,7 +41,7 @@ pub struct Login {
     pub password: Secret,
 }
 
-/// Whether connections are encrypted, and who may vouch for the servers.
+/// The encryption of connections, and the authorities that may vouch for the servers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::exhaustive_enums, reason = "an engine must say what becomes of each")]
 pub enum Tls {
@@ -60,7 +61,7 @@ impl Default for Reach {
 }
 
 impl Reach {
-    /// With the login of a URL, and the lease that it gave for every engine.
+    /// Returns these options with the login of a URL, and with the lease of the options that all engines share.
     ///
     /// # Errors
     /// [`Config`](crate::ErrorKind::Config) for a user without a password.
@@ -68,7 +69,7 @@ impl Reach {
         Ok(Self { lease: common.lease(), login: Login::of(url)?, ..self })
     }
 
-    /// Whether and whom to trust with TLS: the options `tls` and `tls_ca`.
+    /// Sets whether to use TLS and which authorities to trust: the options `tls` and `tls_ca`.
     #[must_use]
     pub fn with_tls(mut self, tls: Tls) -> Self {
         self.tls = tls != Tls::Off;
@@ -79,7 +80,7 @@ impl Reach {
         self
     }
 
-    /// See [`with_tls`](Self::with_tls).
+    /// Returns whether TLS is used, and the authorities to trust; see [`with_tls`](Self::with_tls).
     pub fn tls(&self) -> Tls {
         match &self.tls_ca {
             _ if !self.tls => Tls::Off,
@@ -88,13 +89,13 @@ impl Reach {
         }
     }
 
-    /// How long one request may take: if nobody said it, a fifth of the lease, at most two seconds.
+    /// Returns how long one request may take: if no option says it, a fifth of the lease, at most two seconds.
     pub fn request_timeout(&self) -> Duration {
         self.request_timeout.unwrap_or_else(|| (self.lease / 5).min(Duration::from_secs(2)))
     }
 
     /// Checks the timeouts against the longest lease that grants will have: a renewal that gets no answer must leave time for
-    /// another one. Checks too that no caller takes a plain connection for an encrypted one: an authority needs TLS.
+    /// another one. Checks also that no caller takes a plain connection for an encrypted one: an authority needs TLS.
     ///
     /// # Errors
     /// [`Config`](crate::ErrorKind::Config) that says what is too long or too short.
@@ -124,14 +125,14 @@ impl Login {
             (Some(user), None) => {
                 let scheme = &url.scheme;
                 Err(invalid(format!(
-                    "a login is a user and a password: user {user:?} has no password, as in {scheme}://user:password@…"
+                    "user {user:?} has no password: a login is a user and a password, as in {scheme}://user:password@…"
                 )))
             }
         }
     }
 }
 
-/// Writes what the options of an engine have of the [`Reach`] in their field of this name.
+/// Writes the methods that the options of an engine pass on to the [`Reach`] in their field of this name.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! reach_methods {
@@ -143,47 +144,47 @@ macro_rules! reach_methods {
             self
         }
 
-        /// Whether and whom to trust with TLS; off by default. The options `tls` and `tls_ca`.
+        /// Sets whether to use TLS and which authorities to trust; off by default. The options `tls` and `tls_ca`.
         #[must_use]
         pub fn with_tls(mut self, tls: $crate::options::Tls) -> Self {
             self.$reach = self.$reach.with_tls(tls);
             self
         }
 
-        /// The lease of the client, from which the default [request timeout](Self::with_request_timeout) comes; 10 s by default.
+        /// Sets the lease of the client, from which the default [request timeout](Self::with_request_timeout) comes; 10 s by default.
         #[must_use]
         pub fn with_lease(mut self, lease: ::std::time::Duration) -> Self {
             self.$reach.lease = lease;
             self
         }
 
-        /// How long one request may take before its outcome counts as unknown; a fifth of the lease, at most 2 s, by default.
+        /// Sets how long one request may take before its outcome counts as unknown; a fifth of the lease, at most 2 s, by default.
         ///
-        /// Less than a third of the lease: a renewal that gets no answer must leave time for another one.
+        /// It must be less than a third of the lease: a renewal that gets no answer must leave time for another one.
         #[must_use]
         pub fn with_request_timeout(mut self, timeout: ::std::time::Duration) -> Self {
             self.$reach = self.$reach.with_request_timeout(timeout);
             self
         }
 
-        /// How long connecting may take; 10 s by default.
+        /// Sets how long connecting may take; 10 s by default.
         #[must_use]
         pub fn with_connect_timeout(mut self, timeout: ::std::time::Duration) -> Self {
             self.$reach = self.$reach.with_connect_timeout(timeout);
             self
         }
 
-        /// See [`with_lease`](Self::with_lease).
+        /// Returns the lease of the client; see [`with_lease`](Self::with_lease).
         pub fn lease(&self) -> ::std::time::Duration {
             self.$reach.lease
         }
 
-        /// See [`with_request_timeout`](Self::with_request_timeout).
+        /// Returns how long one request may take; see [`with_request_timeout`](Self::with_request_timeout).
         pub fn request_timeout(&self) -> ::std::time::Duration {
             self.$reach.request_timeout()
         }
 
-        /// See [`with_connect_timeout`](Self::with_connect_timeout).
+        /// Returns how long connecting may take; see [`with_connect_timeout`](Self::with_connect_timeout).
         pub fn connect_timeout(&self) -> ::std::time::Duration {
             self.$reach.connect_timeout()
         }
@@ -196,7 +197,7 @@ macro_rules! reach_methods {
             self.$reach.tls()
         }
 
-        /// These options, changed by what a URL says after its path, if they can be had.
+        /// Returns these options, changed by the login and the options of a URL, if the result passes the check.
         fn read(mut self, url: &$crate::url::EngineUrl, common: &$crate::Options) -> $crate::Result<Self> {
             self.$reach = self.$reach.with_url(url, common)?;
             url.set_options(&Self::definitions(), |name, value| self.set(name, value))?;

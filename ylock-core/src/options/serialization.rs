@@ -1,4 +1,4 @@
-//! Options in configuration files: read from what is said there, written as they are read.
+//! Options in configuration files: read from what the file says, written as they are read.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::url::unknown_option;
 #[allow(clippy::exhaustive_structs, reason = "it is the text and nothing else")]
 pub struct Scalar(pub String);
 
-/// It may be a password.
+/// Does not show the text: it may be a password.
 impl fmt::Debug for Scalar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("***")
@@ -68,7 +68,7 @@ impl<'de> Deserialize<'de> for Options {
     }
 }
 
-/// Only what was chosen: what is left open is left out, and comes from the layer below also when it is read again.
+/// Writes only the options that were chosen: an option that is left open comes from the layer below also when the text is read again.
 impl Serialize for Options {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let duration = |time| humantime::format_duration(time).to_string();

@@ -1,4 +1,4 @@
-//! How the values of options are read from text.
+//! The reading of option values from text.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use crate::url::Secret;
 
 /// A value that an option can have, as it is written in a URL, a configuration file or the environment.
 pub trait OptionValue: Sized {
-    /// Reads it.
+    /// Reads the value.
     ///
     /// # Errors
-    /// What is allowed instead, to stand behind `option name=value: `.
+    /// A text that says what is allowed instead, to stand behind `option name=value: `.
     fn from_text(text: &str) -> Result<Self, String>;
 }
 
@@ -32,7 +32,7 @@ pub fn preset<V: OptionValue>(text: &str) -> V {
     V::from_text(text).unwrap_or_else(|why| panic!("the default {text:?}: {why}"))
 }
 
-/// Says how the values of an option are written that is one of a few words.
+/// Defines the words of an option whose value is one of a few words.
 ///
 /// # Examples
 /// ```
@@ -63,7 +63,7 @@ macro_rules! option_words {
     };
 }
 
-/// Returns what is wrong with a text that is none of these words.
+/// Returns the message for a text that is none of these words.
 #[doc(hidden)]
 pub fn one_of(words: &[&str]) -> String {
     let (last, others) = words.split_last().expect("an enum has variants");
