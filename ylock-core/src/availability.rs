@@ -1,4 +1,4 @@
-//! Whether the store answers a client at all, told in the log when that changes.
+//! The availability of the store for a client, told in the log when it changes.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,18 +8,19 @@ use crate::client_name::SharedName;
 use crate::environment::Moment;
 use crate::error::ErrorKind;
 
-/// A request that fails while others are answered is no outage: one of several servers may be down, whose locks wait.
+/// The time without any answer from which on a failure is an outage. A request that fails while others are answered is none: one of several
+/// servers may be down, whose locks wait.
 const ALONE: Duration = Duration::from_secs(1);
 
-/// See the [module](self). Of one client.
+/// The availability of the store for one client; see the [module](self).
 #[derive(Debug, Default)]
 pub(crate) struct Availability {
     engine: &'static str,
     address: String,
     client: OnceLock<SharedName>,
-    /// The last answer, in nanoseconds.
+    /// The moment of the last answer, in nanoseconds.
     answered: AtomicU64,
-    /// Since when it is away; zero while it is not.
+    /// The moment since which the store is away; zero while it is not.
     away: AtomicU64,
 }
 
@@ -32,15 +33,15 @@ impl Availability {
         &self.address
     }
 
-    /// From now on the log names this client.
+    /// Makes the log name this client from now on.
     pub(crate) fn belongs_to(&self, client: &SharedName) {
         // An engine that several clients share is named after the first.
         drop(self.client.set(client.clone()));
     }
 
-    /// A request has ended now.
+    /// Notes that a request has ended now.
     pub(crate) fn learn(&self, failure: Option<ErrorKind>, now: Moment) {
-        // An answer that says no is one.
+        // An answer that says no is an answer.
         if failure.is_some_and(ErrorKind::is_silence) { self.failed(now) } else { self.answered(now) }
     }
 

@@ -25,7 +25,7 @@ pub struct Ylock {
     pub(crate) keeper: Arc<Keeper>,
     pub(crate) layers: Layers,
     options: Arc<Options>,
-    /// What all clones share, and nothing else: it goes with the last of them.
+    /// Shared by all clones and by nothing else: it is dropped with the last clone.
     _last: Arc<Last>,
 }
 
@@ -40,35 +40,35 @@ impl Drop for Last {
 }
 
 impl Ylock {
-    /// A client over an engine, with the default [`Options`].
+    /// Creates a client over an engine, with the default [`Options`].
     pub fn new(engine: impl Engine) -> Self {
         Self::over(Arc::new(engine))
     }
 
-    /// A client over an engine that is shared.
+    /// Creates a client over an engine that is shared.
     pub fn over(engine: Arc<dyn Engine>) -> Self {
         let keeper = Keeper::new(engine);
         let last = Arc::new(Last(Arc::clone(&keeper)));
         Self { keeper, layers: Layers::default(), options: Arc::default(), _last: last }
     }
 
-    /// A client over a new, empty in-memory store: locks between the tasks of this process, for a program that runs
+    /// Creates a client over a new, empty in-memory store: locks between the tasks of this process, for a program that runs
     /// alone, and for tests. See [`MemoryEngine`] for several clients of one in-memory store.
     pub fn in_memory() -> Self {
         Self::new(MemoryEngine::new())
     }
 
-    /// The same client, for locks with other options; what they leave open stays as it is. Bad ones are reported by the first
+    /// Returns the same client, for locks with other options; what they leave open stays as it is. Bad options are reported by the first
     /// acquisition; [`try_with_options`](Self::try_with_options) reports them at once.
     #[must_use]
     pub fn with_options(&self, options: Options) -> Self {
         Self { options: Arc::new(options.over(&self.options)), ..self.clone() }
     }
 
-    /// The same client, for locks with other options; what they leave open stays as it is. Fails now if the engine cannot have them, such as a
-    /// lease that is too short for its request timeout: not at the first acquisition.
+    /// Returns the same client, for locks with other options; what they leave open stays as it is. Fails at once, and not at the first
+    /// acquisition, if the engine does not support them, such as a lease that is too short for its request timeout.
     ///
-    /// The in-memory engine can have every lease from 100 ms to 24 h, also where a store over a network cannot.
+    /// The in-memory engine supports every lease from 100 ms to 24 h, also those that an engine over a network does not support.
     ///
     /// # Errors
     /// [`Config`](crate::ErrorKind::Config) that names the limit and what to change.
@@ -77,13 +77,13 @@ impl Ylock {
         Ok(Self { options: Arc::new(options), ..self.clone() })
     }
 
-    /// The options of locks that are not given others.
+    /// Returns the options of locks that are not given others.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// The same client, called so from now on, as all its clones are. Those who look at a lock that it acquires afterwards, or waits for, see
-    /// the name: [`inspect`](Self::inspect), the error of a wait that is over, the log. By default it is the host and the process.
+    /// Names this client, and all its clones, from now on. The name is shown for every lock that the client acquires afterwards, or waits
+    /// for: by [`inspect`](Self::inspect), by the error of a wait that is over, and in the log. By default it is the host and the process.
     ///
     /// # Errors
     /// [`Config`](crate::ErrorKind::Config) for an empty name, one of more than 64 bytes, and one with control characters.
@@ -104,29 +104,29 @@ impl Ylock {
         Ok(self)
     }
 
-    /// What the client is called.
+    /// Returns the name of the client.
     pub fn name(&self) -> ClientName {
         self.keeper.name().get()
     }
 
-    /// The same client with one more [layer](Layer), inside the earlier ones.
+    /// Returns the same client with one more [layer](Layer), inside the earlier ones.
     #[must_use]
     pub fn with(&self, layer: impl Layer) -> Self {
         self.with_shared(Arc::new(layer))
     }
 
-    /// The same client with one more layer, which others may share.
+    /// Returns the same client with one more layer, which other clients may share.
     #[must_use]
     pub fn with_shared(&self, layer: Arc<dyn Layer>) -> Self {
         self.keeper.watch(&layer);
         Self { layers: self.layers.with(layer), ..self.clone() }
     }
 
-    /// What this client does from now on, through any of its clones: acquisitions with their outcome, holds that end, losses,
-    /// renewals, hand-overs.
+    /// Returns a stream of what this client does from now on, through any of its clones: acquisitions with their outcome, holds that end,
+    /// losses, renewals, hand-overs.
     ///
-    /// Reading too slowly loses the oldest events, and the stream says how many; a lock never waits for a reader. Every call makes a
-    /// stream of its own. It ends when all clones of the client are gone.
+    /// A program that reads too slowly loses the oldest events, and the stream says how many; a lock never waits for the stream. Every call
+    /// makes a stream of its own. It ends when all clones of the client are gone.
     ///
     /// # Examples
     /// ```
@@ -144,22 +144,22 @@ impl Ylock {
         self.keeper.events()
     }
 
-    /// What this client holds and waits for now, by group, in the order of their names: a walk over all keys that are in use.
+    /// Returns what this client holds and waits for now, by group, in the order of their names: a walk over all keys that are in use.
     pub fn usage(&self) -> Vec<GroupUsage> {
         self.keeper.usage()
     }
 
-    /// The locks of a group: one for each user, order or file.
+    /// Returns the locks of a group: one for each user, order or file.
     pub fn locks(&self, group: impl Name) -> Locks {
         Locks::new(self.clone(), group.into_name())
     }
 
-    /// One lock.
+    /// Returns one lock.
     pub fn lock(&self, group: impl Name, name: impl Name) -> Lock {
         self.locks(group).lock(name)
     }
 
-    /// Who holds a lock and who waits for it, in order.
+    /// Returns the holders of a lock and the waiters for it, in order.
     ///
     /// # Errors
     /// [`Unavailable`](crate::ErrorKind::Unavailable) if the store does not answer, and
@@ -168,10 +168,10 @@ impl Ylock {
         self.keeper.inspect(&Key::new(group, name)?).await
     }
 
-    /// Takes a lock away from everybody who holds it, and answers how many acquisitions that were.
+    /// Takes a lock away from all of its holders, and returns how many acquisitions that were.
     ///
     /// The holders are told: their `lost()` fires, at once where the store can reach them, otherwise
-    /// at their next renewal, a third of the lease later at most; only then the next one gets in, or when the lease ends.
+    /// at their next renewal, a third of the lease later at most. Only then, or when the lease ends, the next waiter gets in.
     ///
     /// # Errors
     /// As [`inspect`](Self::inspect).
@@ -181,24 +181,24 @@ impl Ylock {
 
     /// Gives back everything that this client holds, leaves every queue, and waits until the store knows it.
     ///
-    /// Guards that are still held are lost, with the reason `closed`; those who wait get an error. Afterwards every
+    /// Guards that are still held are lost, with the reason `closed`; waiters get an error. Afterwards every
     /// acquisition fails with [`Closed`](crate::ErrorKind::Closed). If the store does not answer this ends after about one
     /// lease; the store frees the rest by itself. Closing twice is harmless.
     pub async fn close(&self) {
         self.keeper.close().await;
     }
 
-    /// What the engine promises.
+    /// Returns what the engine promises.
     pub fn guarantees(&self) -> Guarantees {
         self.keeper.engine().guarantees()
     }
 
-    /// The word that names the engine.
+    /// Returns the word that names the engine.
     pub fn engine_name(&self) -> &'static str {
         self.keeper.engine().name()
     }
 
-    /// How many keys this client keeps in memory: those that are held, waited for, or on their way back.
+    /// Returns how many keys this client keeps in memory: those that are held, waited for, or on their way back.
     pub fn keys_in_use(&self) -> usize {
         self.keeper.len()
     }

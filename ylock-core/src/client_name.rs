@@ -1,4 +1,4 @@
-//! What a client is called.
+//! The name of a client.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -7,18 +7,18 @@ use arc_swap::ArcSwap;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// The name of a client: stored with the locks that it holds and waits for, so that others see who that is. Nothing is decided by it, and
-/// several clients may have the same one.
+/// The name of a client: stored with the locks that the client holds and waits for, so that other programs see which client that is.
+/// Nothing is decided by the name, and several clients may have the same one.
 ///
 /// By default it is the host and the process, as in `web-3/4711`.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ClientName(Arc<str>);
 
 impl ClientName {
-    /// The longest name.
+    /// The most bytes of UTF-8 that a name may have.
     pub const MAX_BYTES: usize = 64;
 
-    /// Names a client.
+    /// Creates the name of a client.
     ///
     /// # Errors
     /// [`Config`](ErrorKind::Config) for an empty name, one of more than [`MAX_BYTES`](Self::MAX_BYTES), and one with control characters.
@@ -40,18 +40,18 @@ impl ClientName {
         Err(Error::new(ErrorKind::Config, message))
     }
 
-    /// The name as text.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// As a store shows it, which may hold what another program has written.
+    /// Creates the name that a store shows, unchecked: another program may have written it.
     pub fn stored(text: &str) -> Self {
         Self(text.into())
     }
 }
 
-/// The host and the process.
+/// The name by default: the host and the process.
 impl Default for ClientName {
     fn default() -> Self {
         static OF_THIS_PROCESS: OnceLock<ClientName> = OnceLock::new();
@@ -64,7 +64,7 @@ impl Default for ClientName {
 }
 
 impl ClientName {
-    /// The host may be longer than a name: its end is left out, since the domain stands there.
+    /// Creates the name from host and process. The host may be longer than a name: its end is left out, since the domain stands there.
     fn of(host: &str, process: &str) -> Self {
         let mut host: String = host.chars().filter(|letter| !letter.is_control()).collect();
         let mut end = host.len().min(Self::MAX_BYTES - 1 - process.len());

@@ -1,4 +1,4 @@
-//! Whether the store answers what is asked for one key: so that a wait that ends can tell a lock that is held from a store that is away.
+//! The contact with the store for one key, so that a wait that ends can tell a lock that is held from a store that is away.
 
 use std::future::Future;
 use std::pin::pin;
@@ -9,31 +9,32 @@ use std::time::Duration;
 use crate::environment::{Environment, Moment};
 use crate::error::{Error, ErrorKind};
 
-/// A request is taken for unanswered if it takes so many times as long as the slowest answer, and [`GRACE`].
+/// A request is taken for unanswered if it takes this many times as long as the slowest answer, and [`GRACE`].
 const SLOWER: u32 = 4;
-/// A store that works may take so long now and then, as while it collects garbage.
+/// A store that works may take this long now and then, such as while it collects garbage.
 const GRACE: Duration = Duration::from_millis(100);
-/// No answer counts as slower: a connection that took long to be made does not make a store slow.
+/// No answer counts as slower than this: a connection that took long to be made does not make a store slow.
 const SLOWEST: Duration = Duration::from_millis(250);
 
 tokio::task_local! {
-    /// Of the key that the engine is asked for. Set around the calls of the engine's methods, so that engines need not hand it through.
+    /// The contact for the key that the engine is asked for. Set around the calls of the engine's methods, so that engines need not pass it
+    /// on.
     static CURRENT: Arc<Contact>;
 }
 
-/// What the store has answered of what was asked for one key of this client.
+/// The store's answers to the requests for one key of this client.
 #[derive(Debug, Default)]
 pub(crate) struct Contact(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// When the request was sent that is still without an answer.
+    /// The moment at which the request was sent that is still without an answer.
     asked: Option<Moment>,
     /// The store has answered at least once.
     answered: bool,
     /// The longest that an answer took.
     slowest: Duration,
-    /// What there was instead of the last answer.
+    /// The failure that came instead of the last answer.
     failure: Option<Error>,
 }
 
@@ -43,7 +44,8 @@ impl Contact {
         CURRENT.scope(Arc::clone(self), call).await
     }
 
-    /// Why a wait that ends now has not ended because others hold the lock: the store has not answered the last request, or none at all.
+    /// Returns the error of a wait that ends now not because others hold the lock, but because the store has not answered the last request,
+    /// or none at all.
     pub(crate) fn silence(&self, now: Moment) -> Option<Error> {
         let state = self.lock();
         if let Some(failure) = &state.failure {
@@ -62,11 +64,11 @@ impl Contact {
         state.slowest = state.slowest.max(took).min(SLOWEST);
     }
 
-    /// What there was instead of an answer; or an answer, where that says no.
+    /// Notes the failure that came instead of an answer; or an answer that says no.
     pub(crate) fn failed(&self, error: &Error) {
         let is_silence = error.kind().is_silence();
         let mut state = self.lock();
-        // Anything else is something that the store has said.
+        // Every other kind is something that the store has said.
         state.answered |= !is_silence;
         state.failure = is_silence.then(|| error.clone());
     }
@@ -76,8 +78,8 @@ impl Contact {
     }
 }
 
-/// Waits for something that only the store can bring: the answer to a request, a connection, a session. `failure` says what of it is an
-/// error.
+/// Waits for something that only the store can bring: the answer to a request, a connection, a session. `failure` returns the error that
+/// the result stands for, if it is one.
 pub async fn asking<T>(
     environment: &dyn Environment,
     request: impl Future<Output = T>,
@@ -104,18 +106,18 @@ pub async fn asking<T>(
     answer
 }
 
-/// Notes what there was instead of an answer, for engines that learn of it after the request.
+/// Notes the failure that came instead of an answer, for engines that learn of it after the request.
 pub(crate) fn failed(error: &Error) {
     // Outside of a call of the engine there is no contact, and nothing to note.
     CURRENT.try_with(|contact| contact.failed(error)).ok();
 }
 
-/// The store is away, as this shows.
+/// Returns the error for a store that is away, as `failure` shows.
 pub(crate) fn away(failure: Error) -> Error {
     Error::new(ErrorKind::Unavailable, "the store does not answer").with_source(failure)
 }
 
-/// A request is on its way.
+/// A request that is on its way.
 struct Asking<'a>(&'a Contact);
 
 impl<'a> Asking<'a> {
@@ -125,7 +127,8 @@ impl<'a> Asking<'a> {
     }
 }
 
-/// Answered; or dropped, because the caller has learnt otherwise what it asks for. That says nothing of the store.
+/// Ends the request: it was answered; or dropped, because the caller has learnt otherwise what it asks for, which says nothing of the
+/// store.
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
         self.0.lock().asked = None;
@@ -195,7 +198,7 @@ mod tests {
         assert!(!store.is_silent());
     }
 
-    /// While it is on its way: what a waiter that polls a store which works would meet most of the time is no outage.
+    /// While it is on its way: what a waiter that polls a working store would meet most of the time is no outage.
     #[tokio::test(start_paused = true)]
     async fn a_request_on_its_way_is_silence_at_once_if_it_is_the_first_and_otherwise_when_it_is_late() {
         let store = Store::new();

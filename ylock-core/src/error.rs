@@ -1,4 +1,4 @@
-//! What can go wrong, by what the caller should do about it.
+//! Errors, by what the caller should do about them.
 
 use std::any::Any;
 use std::error::Error as _;
@@ -10,7 +10,7 @@ use crate::key::Key;
 /// The result of everything in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What kind of thing went wrong.
+/// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -18,8 +18,8 @@ pub enum ErrorKind {
     Closed,
     /// A URL, an option or the set-up of the store is wrong; nothing will work until it is changed.
     Config,
-    /// Nobody knows whether the store took it. The keeper resolves it in the background; the caller does not hold
-    /// the lock.
+    /// It is in doubt whether the store has done what it was asked. The keeper resolves it in the background; the caller
+    /// does not hold the lock.
     Indeterminate,
     /// An argument is outside its limits.
     Invalid,
@@ -40,12 +40,12 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// Whether the store has not answered. Every other kind is something that it, or this client, has said.
+    /// Returns whether the store has not answered. Every other kind is something that the store, or this client, has said.
     pub(crate) fn is_silence(self) -> bool {
         matches!(self, Self::Unavailable | Self::Indeterminate)
     }
 
-    /// One word, as used in metric labels and spans.
+    /// Returns one word, as used in metric labels and spans.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Closed => "closed",
@@ -65,10 +65,10 @@ impl ErrorKind {
 
 /// An error, with its [kind](ErrorKind), and the engine, key and cause it belongs to.
 ///
-/// Contention is not an error: `try_*` and `*_within` answer `None`.
+/// Contention is not an error: `try_*` and `*_within` return `None`.
 ///
 /// `{error}` says what went wrong, `{error:#}` also why: it adds the causes, each of which is a [`source`](std::error::Error::source) of the
-/// one before it. So what prints a chain of errors says each thing once.
+/// one before it. So a program that prints a chain of errors says each thing once.
 #[derive(Clone)]
 pub struct Error(Arc<Inner>);
 
@@ -82,27 +82,27 @@ struct Inner {
 }
 
 impl Error {
-    /// An error of this kind; the message says which thing is wrong and what to do.
+    /// Creates an error of this kind; the message says which thing is wrong and what to do.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Arc::new(Inner { kind, message: message.into(), engine: None, key: None, source: None }))
     }
 
-    /// What kind of thing went wrong.
+    /// Returns the kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// The engine that reported it.
+    /// Returns the engine that reported it.
     pub fn engine(&self) -> Option<&'static str> {
         self.0.engine
     }
 
-    /// The key it is about.
+    /// Returns the key it is about.
     pub fn key(&self) -> Option<&Key> {
         self.0.key.as_ref()
     }
 
-    /// Whether the same call may succeed later without any change by the caller.
+    /// Returns whether the same call may succeed later without any change by the caller.
     pub fn is_retryable(&self) -> bool {
         matches!(
             self.kind(),
@@ -110,20 +110,20 @@ impl Error {
         )
     }
 
-    /// The same error, naming the engine.
+    /// Returns the same error, naming the engine.
     #[must_use]
     pub fn with_engine(self, engine: &'static str) -> Self {
         self.change(|inner| inner.engine = Some(engine))
     }
 
-    /// The same error, naming the key.
+    /// Returns the same error, naming the key.
     #[must_use]
     pub fn with_key(self, key: &Key) -> Self {
         self.change(|inner| inner.key = Some(key.clone()))
     }
 
-    /// The same error, naming its cause. Of a driver's error and its own causes the words are kept, each once: drivers repeat a cause in
-    /// what they say of it.
+    /// Returns the same error, naming its cause. Of a driver's error and its causes only the texts are kept, each once: drivers repeat a
+    /// cause in their own text.
     #[must_use]
     pub fn with_source(self, source: impl std::error::Error + Send + Sync + 'static) -> Self {
         let own = (&source as &dyn Any).downcast_ref::<Self>().cloned();
@@ -173,7 +173,7 @@ impl std::error::Error for Error {
     }
 }
 
-/// What a driver says of a failure.
+/// The text of a driver's error, and of its causes.
 #[derive(Debug)]
 struct Cause {
     words: String,
@@ -181,7 +181,7 @@ struct Cause {
 }
 
 impl Cause {
-    /// What `error` and its causes say beyond what was `said` already.
+    /// Returns what `error` and its causes say beyond what was `said` already.
     fn of(error: Option<&(dyn std::error::Error + 'static)>, said: &str) -> Option<Box<Self>> {
         let error = error?;
         let words = error.to_string();

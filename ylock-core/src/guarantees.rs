@@ -1,6 +1,6 @@
-//! What an engine promises, as a value.
+//! The promises of an engine, as a value.
 
-/// What an engine promises. Each field that is `false` leaves out the conformance cases that need it, and the run
+/// The promises of an engine. Each field that is `false` leaves out the conformance cases that need it, and the run
 /// says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -14,45 +14,45 @@ pub struct Guarantees {
     pub shared_reads: bool,
     /// A grant outlives a restart of the store.
     pub durable: bool,
-    /// A grant stays exclusive when another server of the store takes over. Otherwise it may be granted again then, while its holder still
-    /// believes in it, and there is no token to tell the two apart.
+    /// A grant stays exclusive when another server of the store takes over. Otherwise its key may be granted again then, while its holder
+    /// still believes in it, and there is no token to tell the two grants apart.
     pub exclusive_after_failover: bool,
 }
 
 impl Guarantees {
-    /// Everything is promised.
+    /// All promises.
     pub const ALL: Self =
         Self { fair: true, fencing: true, shared_reads: true, durable: true, exclusive_after_failover: true };
 
-    /// The same promises, with or without grants that stay exclusive when another server takes over.
+    /// Returns the same promises, with or without grants that stay exclusive when another server takes over.
     #[must_use]
     pub const fn with_exclusive_after_failover(mut self, exclusive: bool) -> Self {
         self.exclusive_after_failover = exclusive;
         self
     }
 
-    /// The same promises, with or without fairness.
+    /// Returns the same promises, with or without fairness.
     #[must_use]
     pub const fn with_fair(mut self, fair: bool) -> Self {
         self.fair = fair;
         self
     }
 
-    /// The same promises, with or without fencing tokens.
+    /// Returns the same promises, with or without fencing tokens.
     #[must_use]
     pub const fn with_fencing(mut self, fencing: bool) -> Self {
         self.fencing = fencing;
         self
     }
 
-    /// The same promises, with or without shared reads.
+    /// Returns the same promises, with or without shared reads.
     #[must_use]
     pub const fn with_shared_reads(mut self, shared_reads: bool) -> Self {
         self.shared_reads = shared_reads;
         self
     }
 
-    /// The same promises, with or without grants that outlive a restart of the store.
+    /// Returns the same promises, with or without grants that outlive a restart of the store.
     #[must_use]
     pub const fn with_durable(mut self, durable: bool) -> Self {
         self.durable = durable;

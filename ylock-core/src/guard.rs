@@ -12,14 +12,14 @@ use crate::layer::{Acquisition, End, Layers};
 use crate::lease::Lease;
 use crate::mode::Mode;
 
-/// What became of a lock that was given back.
+/// The outcome of giving a lock back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::exhaustive_enums, reason = "it was held to the end or it was not")]
 #[must_use = "the lock may have been lost before: `is_released()` says whether it was held to the end. To give it back without asking, drop the guard"]
 pub enum Unlocked {
     /// It was held until now.
     Released,
-    /// It had been lost before: somebody else may have held it meanwhile.
+    /// It had been lost before: another owner may have held it meanwhile.
     WasLost,
 }
 
@@ -32,8 +32,8 @@ impl Unlocked {
 
 /// A lock that is held. Dropping it gives it back.
 ///
-/// A drop only begins that, in the background. As the last act of a program it may come to nothing, because the process ends before the
-/// release is sent: then the next holder waits until the lease is over. [`Ylock::close`](crate::Ylock::close) waits for it.
+/// A drop only begins the release, in the background. As the last act of a program it may come to nothing, because the process ends before
+/// the release is sent: then the next holder waits until the lease is over. [`Ylock::close`](crate::Ylock::close) waits for the release.
 ///
 /// A guard can be moved to another task or thread, and guards of one owner can be given back in any order.
 /// Everything that can be asked about the lock is on [`Lease`], to which a guard dereferences.
@@ -44,7 +44,7 @@ pub struct Guard {
     watch: Option<Box<Watch>>,
 }
 
-/// What the layers are told at the end.
+/// The facts that the layers are told at the end.
 struct Watch {
     layers: Layers,
     acquisition: Acquisition,
@@ -61,15 +61,15 @@ impl Guard {
         self
     }
 
-    /// A view of this lock, to pass around.
+    /// Returns a view of this lock, to pass around.
     pub fn lease(&self) -> Lease {
         self.lease.clone()
     }
 
     /// Gives the lock back and waits until the store, or the next local waiter, has it.
     ///
-    /// Answers [`Unlocked::WasLost`] if the lock was lost before. Giving back one of several acquisitions of the same
-    /// owner keeps the lock and answers at once.
+    /// Returns [`Unlocked::WasLost`] if the lock was lost before. Giving back one of several acquisitions of the same
+    /// owner keeps the lock and returns at once.
     ///
     /// # Cancel safety
     /// The lock is given back also if this future is dropped.
@@ -108,7 +108,7 @@ impl Guard {
         Ok(self)
     }
 
-    /// Tells the layers, once, how this hold ends; before it is given back, because afterwards nobody can say whether it
+    /// Tells the layers, once, how this hold ends; before it is given back, because afterwards it cannot be told whether it
     /// was valid until then.
     fn tell_layers(&mut self) {
         let Some(watch) = self.watch.take() else { return };
@@ -122,7 +122,7 @@ impl Guard {
     }
 }
 
-/// The error of somebody who does not hold its lock any more.
+/// Returns the error of a holder that does not hold its lock any more.
 pub(crate) fn lost(lease: &Lease) -> Error {
     let reason = lease.loss().map_or("lapsed", |reason| reason.as_str());
     Error::new(ErrorKind::Lost, format!("the lock was lost: {reason}")).with_key(lease.key())

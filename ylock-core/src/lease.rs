@@ -1,4 +1,4 @@
-//! What a holder can know about its lock.
+//! The view that a holder has of its lock.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::token::Token;
 /// A view of a lock that is held: its token, and whether it is still held. It does not keep the lock.
 ///
 /// A lock over a store is a lease, not a mutex: a process that was paused may find that its lease has ended and
-/// that somebody else holds the lock. Check [`is_valid`](Self::is_valid) before something that must not be done
+/// that another owner holds the lock. Check [`is_valid`](Self::is_valid) before something that must not be done
 /// twice, and send the [`token`](Self::token) with it.
 #[derive(Clone, Debug)]
 pub struct Lease {
@@ -28,27 +28,27 @@ impl Lease {
         Self { hold, mode }
     }
 
-    /// The lock.
+    /// Returns the key of the lock.
     pub fn key(&self) -> &Key {
         &self.hold.validity.key
     }
 
-    /// Shared or exclusive.
+    /// Returns the mode: shared or exclusive.
     pub fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// Who holds it.
+    /// Returns the owner that holds it.
     pub fn owner(&self) -> Owner {
         self.hold.owner
     }
 
-    /// The fencing token, or nothing if the engine cannot give one that is safe. See [`Token`] for how to use it.
+    /// Returns the fencing token, or `None` if the engine cannot give a safe one. See [`Token`] for how to use it.
     pub fn token(&self) -> Option<Token> {
         self.hold.token
     }
 
-    /// Whether the lock is held: neither lost nor given back, and its lease has not run out.
+    /// Returns whether the lock is held: neither lost nor given back, and its lease has not run out.
     ///
     /// Counted on this machine's own clock, which includes suspend, from before the last renewal was sent, less a
     /// [margin](crate::Options::margin). Once `false`, always `false`. Not guaranteed: that it is still `true`
@@ -57,7 +57,7 @@ impl Lease {
         !self.hold.is_over() && self.hold.validity.is_valid()
     }
 
-    /// `Ok` if the lock is [valid](Self::is_valid), otherwise the error that says why not.
+    /// Returns `Ok` if the lock is [valid](Self::is_valid), otherwise the error that says why not.
     ///
     /// # Errors
     /// [`ErrorKind::Lost`](crate::ErrorKind::Lost).
@@ -65,12 +65,12 @@ impl Lease {
         if self.is_valid() { Ok(()) } else { Err(lost(self)) }
     }
 
-    /// How long the lock stays valid without another renewal; zero when it is not.
+    /// Returns how long the lock stays valid without another renewal; zero when it is not.
     pub fn remaining(&self) -> Duration {
         if self.hold.is_over() { Duration::ZERO } else { self.hold.validity.remaining() }
     }
 
-    /// Ends when the lock is lost, and says why; before the store gives it to somebody else, unless this process
+    /// Waits until the lock is lost, and returns why; before the store gives it to another owner, unless this process
     /// was not running. A lock that was given back is not lost: then this never ends.
     ///
     /// # Cancel safety
@@ -78,13 +78,13 @@ impl Lease {
     pub async fn lost(&self) -> LossReason {
         let reason = self.hold.validity.lost().await;
         if self.hold.is_over() {
-            // It was given back before, and somebody else lost what was handed on.
+            // It was given back before, and a later holder lost what was handed on.
             return std::future::pending().await;
         }
         reason
     }
 
-    /// Why the lock was lost, if it was.
+    /// Returns why the lock was lost, if it was.
     pub fn loss(&self) -> Option<LossReason> {
         self.hold.validity.loss().filter(|_| !self.hold.is_over())
     }

@@ -1,4 +1,4 @@
-//! How engines tell how long their requests take.
+//! The meter with which engines tell how long their requests take.
 
 use std::fmt;
 use std::future::Future;
@@ -14,42 +14,42 @@ use crate::contact::asking;
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Who is told of requests.
+/// A listener that is told of requests.
 pub trait Requests: Send + Sync {
-    /// A request to the store has ended.
+    /// Called when a request to the store has ended.
     fn ended(&self, operation: &'static str, took: Duration, error: Option<ErrorKind>);
 }
 
-/// Where an engine measures its requests. Clones are the same meter. While nobody listens nothing is measured.
+/// The meter of an engine's requests. Clones are the same meter. Without a listener nothing is reported.
 #[derive(Clone, Default)]
 pub struct Meter(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    /// Whether anybody ever listened: asked before each request.
+    /// True if there ever was a listener: asked for each request.
     on: AtomicBool,
     requests: ArcSwapOption<Weak<dyn Requests>>,
     availability: Availability,
 }
 
 impl Meter {
-    /// The meter of an engine whose store is there: addresses as an operator writes them, without passwords.
+    /// Creates the meter of an engine whose store is at `address`: addresses as an operator writes them, without passwords.
     pub fn of(engine: &'static str, address: impl Into<String>) -> Self {
         let availability = Availability::of(engine, address.into());
         Self(Arc::new(Inner { availability, ..Inner::default() }))
     }
 
-    /// Where the store is. Nothing for one inside this process.
+    /// Returns the address of the store; `None` for a store inside this process.
     pub fn address(&self) -> Option<&str> {
         Some(self.0.availability.address()).filter(|address| !address.is_empty())
     }
 
-    /// The log names this client from now on.
+    /// Makes the log name this client from now on.
     pub(crate) fn belongs_to(&self, client: &SharedName) {
         self.0.availability.belongs_to(client);
     }
 
-    /// Tells `requests` from now on, and nobody else.
+    /// Tells `requests` from now on, and no other listener.
     pub fn report_to(&self, requests: &Arc<dyn Requests>) {
         self.0.requests.store(Some(Arc::new(Arc::downgrade(requests))));
         self.0.on.store(true, Ordering::Release);
@@ -69,7 +69,8 @@ impl Meter {
         self.measure_as(environment, operation, request, failure).await
     }
 
-    /// The same for answers of any kind: `failure` says which of them is one.
+    /// Sends one request whose answer may be of any type: `failure` returns the kind of error that an answer stands for, if it is one.
+    /// Otherwise like [`measure`](Self::measure).
     pub async fn measure_as<T>(
         &self,
         environment: &dyn Environment,

@@ -1,16 +1,16 @@
-//! What can name a lock.
+//! The types that can name a lock.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// What can name a lock or its group: texts, and whole numbers, which are written in decimal digits. So `write("7")` and `write(7)` are one
-/// lock.
+/// A type that can name a lock or its group: texts, and whole numbers, which are written in decimal digits. So `write("7")` and `write(7)`
+/// are one lock.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot name a lock",
     note = "texts and whole numbers can; of anything else use its `to_string()`, such as that of a UUID"
 )]
 pub trait Name {
-    /// The name as it is stored.
+    /// Returns the name as it is stored.
     fn into_name(self) -> Arc<str>;
 }
 

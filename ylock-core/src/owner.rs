@@ -1,4 +1,4 @@
-//! Who holds: the unit of reentrancy.
+//! The owner of a lock: the unit of reentrancy.
 
 use std::fmt;
 use std::future::Future;
@@ -11,14 +11,14 @@ tokio::task_local! {
     static CURRENT: Owner;
 }
 
-/// Who holds a lock. Acquisitions by the same owner are reentrant; two owners exclude each other.
+/// The owner of a lock. Acquisitions by the same owner are reentrant; two owners exclude each other.
 ///
 /// An owner is a value, never a thread or a task: 128 random bits that are never used again. Make one, and
 /// either make it current with [`scope`](Self::scope) or name it with
 /// [`Locks::owned_by`](crate::Locks::owned_by). An acquisition outside any scope is its own owner: correct,
 /// but not reentrant.
 ///
-/// Whoever has the same owner is inside together: two branches of one `join!` under one owner do not exclude
+/// All calls of one owner hold the lock together: two branches of one `join!` under one owner do not exclude
 /// each other.
 ///
 /// # Examples
@@ -38,13 +38,13 @@ tokio::task_local! {
 pub struct Owner(u128);
 
 impl Owner {
-    /// A new owner, different from every other.
+    /// Creates a new owner, different from every other.
     #[allow(clippy::new_without_default, reason = "two calls never give equal values, so it is no default")]
     pub fn new() -> Self {
         Self(crate::environment::entropy())
     }
 
-    /// A new owner from an environment, so that a simulation decides it.
+    /// Creates a new owner from an environment, so that a simulation decides it.
     pub(crate) fn drawn_from(environment: &dyn Environment) -> Self {
         Self(environment.random_identity())
     }
@@ -57,17 +57,17 @@ impl Owner {
         CURRENT.scope(self, future).await
     }
 
-    /// The owner whose scope this code runs in, if any.
+    /// Returns the owner whose scope this code runs in, if any.
     pub fn current() -> Option<Self> {
         CURRENT.try_with(|owner| *owner).ok()
     }
 
-    /// The 16 bytes that identify this owner, to hand it to another process.
+    /// Returns the 16 bytes that identify this owner, to hand it to another process.
     pub fn to_bytes(self) -> [u8; 16] {
         self.0.to_be_bytes()
     }
 
-    /// The owner with these bytes, as given by [`to_bytes`](Self::to_bytes).
+    /// Returns the owner with these bytes, as given by [`to_bytes`](Self::to_bytes).
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(u128::from_be_bytes(bytes))
     }

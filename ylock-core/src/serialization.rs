@@ -1,4 +1,4 @@
-//! How owners and tokens are written where they are handed on: as they print.
+//! The serialized form of owners and tokens: as they print.
 
 use std::fmt;
 
@@ -20,8 +20,8 @@ impl<'de> Deserialize<'de> for Owner {
     }
 }
 
-/// Digits in a text where people may read it: tokens are larger than 2^53, and whoever takes the numbers of JSON for floating point would
-/// round them, so that a former holder's token could pass for a later one's. The number itself in binary formats.
+/// Writes digits in a text where people may read it: tokens are larger than 2^53, and a program that takes the numbers of JSON for floating
+/// point would round them, so that a former holder's token could pass for a later holder's. Writes the number itself in binary formats.
 impl Serialize for Token {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if serializer.is_human_readable() {
@@ -32,7 +32,7 @@ impl Serialize for Token {
     }
 }
 
-/// From digits in a text, and from the number itself.
+/// Reads digits in a text, and the number itself.
 impl<'de> Deserialize<'de> for Token {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         if !deserializer.is_human_readable() {

@@ -1,5 +1,5 @@
-//! How long an engine bears that its store does not answer: neither a short outage nor a pause of the process must throw waiters out of
-//! the queue.
+//! The time for which an engine bears that its store does not answer: neither a short outage nor a pause of the process must throw waiters
+//! out of the queue.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,22 +9,23 @@ use crate::engine::{Patience, Request};
 use crate::environment::{Environment, Moment};
 use crate::error::{Error, Result};
 
-/// However long the lease is: a store that is back should not be left alone for longer than this takes.
+/// The longest lease that the pauses between tries are derived from: a store that is back should not be left alone for longer.
 const LONGEST_LEASE: Duration = Duration::from_secs(10);
-/// How often a waiter asks again within a lease, more or less.
+/// The number of times that a waiter asks again within a lease, more or less.
 const TRIES_PER_LEASE: u32 = 50;
 /// No step of a waiter, from one of its looks at the time to the next, counts for more than this part of the lease: a request takes less
-/// than that, so in a step that took longer the process was not running. While it was paused the store was not silent, nobody asked.
+/// than that, so in a step that took longer the process was not running. While it was paused the store was not silent: it was not asked.
 const LONGEST_STEP: u32 = 3;
 
-/// For how long a store has not answered to a waiter, in *running* time of the process; one lease is the most that is borne, and less by one that only tries.
+/// The time for which a store has not answered a waiter, in *running* time of the process. A waiter bears one lease at most; a request that
+/// only tries bears less.
 #[derive(Clone)]
 pub struct Silence<'a> {
     environment: &'a dyn Environment,
     lease: Duration,
-    /// The most that is borne.
+    /// The longest silence that is borne.
     longest: Duration,
-    /// The last answer.
+    /// The moment of the last answer.
     answered: Moment,
     /// Running time between that and `counted`.
     borne: Duration,
@@ -32,13 +33,14 @@ pub struct Silence<'a> {
 }
 
 impl<'a> Silence<'a> {
-    /// Begins now.
+    /// Creates a silence that begins now.
     pub fn new(environment: &'a dyn Environment, lease: Duration) -> Self {
         let now = environment.now();
         Self { environment, lease, longest: lease, answered: now, borne: Duration::ZERO, counted: now }
     }
 
-    /// Begins now. A request that only tries bears no more than one `request_timeout`: its caller has asked for an answer, not for a wait.
+    /// Creates the silence of a request, which begins now. A request that only tries bears no more than one `request_timeout`: its caller
+    /// has asked for an answer, not for a wait.
     pub fn of(environment: &'a dyn Environment, request: &Request, request_timeout: Duration) -> Self {
         let longest = match request.patience {
             Patience::Queue => request.lease,
@@ -47,12 +49,12 @@ impl<'a> Silence<'a> {
         Self { longest, ..Self::new(environment, request.lease) }
     }
 
-    /// The store has answered.
+    /// Notes that the store has answered now.
     pub fn end(&mut self) {
         self.end_at(self.environment.now());
     }
 
-    /// The store has answered, then or later.
+    /// Notes that the store has answered at `moment` or later.
     pub fn end_at(&mut self, moment: Moment) {
         if moment <= self.answered {
             return;
@@ -62,7 +64,7 @@ impl<'a> Silence<'a> {
         self.counted = self.counted.max(moment);
     }
 
-    /// For how much longer it is borne.
+    /// Returns for how much longer the silence is borne.
     pub fn left(&self) -> Duration {
         self.longest.saturating_sub(self.borne + self.step())
     }
@@ -70,7 +72,7 @@ impl<'a> Silence<'a> {
     /// Waits a little before the next try.
     ///
     /// # Errors
-    /// The one that is to be borne, if the silence has lasted for as long as it may, or if waiting does not mend it.
+    /// `error` itself, if the silence has lasted for as long as it may, or if waiting does not mend the error.
     pub async fn bear(&mut self, error: Error) -> Result<()> {
         self.count();
         contact::failed(&error);
@@ -81,7 +83,7 @@ impl<'a> Silence<'a> {
         Ok(())
     }
 
-    /// Ends when the silence has lasted for as long as it may.
+    /// Waits until the silence has lasted for as long as it may.
     ///
     /// # Cancel safety
     /// Can be dropped and called again: what was counted is kept.

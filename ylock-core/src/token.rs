@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// How many bits of a [`Token`] count the hand-overs inside one process.
+/// The number of bits of a [`Token`] that count the hand-overs inside one process.
 pub(crate) const HAND_OVER_BITS: u32 = 10;
 /// The most local hand-overs that one store token can tell apart.
 pub(crate) const MAX_HAND_OVERS: u32 = (1 << HAND_OVER_BITS) - 1;
@@ -16,25 +16,25 @@ pub(crate) const MAX_HAND_OVERS: u32 = (1 << HAND_OVER_BITS) - 1;
 ///
 /// It is positive and fits into an `i64`, as most databases need it.
 ///
-/// Tokens are compared with those of the same store only. Those of Cassandra, Redis and memory follow the clock; those of ZooKeeper count its
-/// transactions and are far smaller. Who changes the engine sets the tokens back that resources remember, while nothing runs, or keeps the
-/// name of the engine beside them.
+/// Tokens are compared with those of the same store only. Those of Cassandra, Redis and memory follow the clock; those of ZooKeeper count
+/// its transactions and are far smaller. An operator who changes the engine sets the tokens back that resources remember, while nothing
+/// runs, or keeps the name of the engine beside them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Token(i64);
 
 impl Token {
-    /// The token of the `hand_overs`-th local holder under a store's token.
+    /// Returns the token of the `hand_overs`-th local holder under a store's token.
     pub(crate) fn local(store: StoreToken, hand_overs: u32) -> Self {
         debug_assert!(hand_overs <= MAX_HAND_OVERS, "the keeper's bound keeps hand-overs within their bits");
         Self(((store.0 << HAND_OVER_BITS) | u64::from(hand_overs)) as i64)
     }
 
-    /// The token as a number.
+    /// Returns the token as a number.
     pub fn get(self) -> i64 {
         self.0
     }
 
-    /// The token with this number, for instance one that was read back from a database.
+    /// Returns the token with this number, for instance a number that was read back from a database.
     pub fn from_number(number: i64) -> Self {
         Self(number)
     }
@@ -69,12 +69,12 @@ impl StoreToken {
     /// The smallest token: every other one exceeds it.
     pub const LOWEST: Self = Self(1);
 
-    /// The token with this number, or nothing if it is zero or above [`MAX`](Self::MAX).
+    /// Returns the token with this number, or `None` if it is zero or above [`MAX`](Self::MAX).
     pub fn new(number: u64) -> Option<Self> {
         (1..=Self::MAX).contains(&number).then_some(Self(number))
     }
 
-    /// The token as a number.
+    /// Returns the token as a number.
     pub fn get(self) -> u64 {
         self.0
     }
