@@ -11,18 +11,18 @@ use super::{BoxFuture, Environment};
 
 type Make = Arc<dyn Fn() -> BoxFuture + Send + Sync>;
 
-/// A task of which one runs at a time. When its runtime ends it begins afresh in another one.
+/// A task that runs once at a time. When its runtime ends it begins afresh in another runtime.
 #[derive(Debug, Default)]
 pub struct Caretaker(Arc<AtomicBool>);
 
 impl Caretaker {
-    /// Whether it runs.
+    /// Returns whether the task runs.
     pub fn is_running(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
 
-    /// Starts it, unless it runs. `make` makes the work, also each time that it begins afresh, from what it knows of the client; it
-    /// holds the client weakly, and the work ends by itself when the client is gone.
+    /// Starts the task, unless it runs. `make` makes the work, also each time that the task begins afresh, from what it knows of the
+    /// client; it holds the client weakly, and the work ends by itself when the client is gone.
     pub fn start(
         &self,
         environment: &Arc<dyn Environment>,
@@ -60,7 +60,8 @@ enum Progress {
 impl Shift {
     async fn work(mut self) {
         self.progress = Progress::Began;
-        // One that panics would do so again. It is told here, not in the drop: a thread whose own work has panicked drops its runtime too.
+        // Work that panics would do so again. The panic is noticed here, not in the drop: a thread whose own work has panicked drops its
+        // runtime too.
         let work = async { (self.make)().await };
         drop(AssertUnwindSafe(work).catch_unwind().await);
         self.progress = Progress::Done;
@@ -69,7 +70,7 @@ impl Shift {
 
 impl Drop for Shift {
     fn drop(&mut self) {
-        // One that was never polled is dropped only where nothing will ever run again.
+        // Work that was never polled is dropped only where nothing will ever run again.
         let goes_on = self.progress == Progress::Began;
         let Some(environment) = self.environment.upgrade().filter(|_| goes_on) else {
             self.running.store(false, Ordering::Release);

@@ -27,77 +27,78 @@ impl Moment {
     /// The first moment; every clock starts at or after it.
     pub const ZERO: Self = Self(0);
 
-    /// The moment this many nanoseconds after [`ZERO`](Self::ZERO).
+    /// Returns the moment this many nanoseconds after [`ZERO`](Self::ZERO).
     pub fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// Nanoseconds since [`ZERO`](Self::ZERO).
+    /// Returns the nanoseconds since [`ZERO`](Self::ZERO).
     pub fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// How long after `earlier` this is; zero if it is not after it.
+    /// Returns how long after `earlier` this is; zero if it is not after it.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// This moment, `duration` later, or the last moment there is.
+    /// Returns the moment `duration` later, or the last moment there is.
     #[must_use]
     pub fn plus(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)))
     }
 }
 
-/// Time, randomness and tasks.
+/// The source of time, randomness and tasks.
 pub trait Environment: fmt::Debug + Send + Sync + 'static {
-    /// The present moment, on a clock that never steps back and, on a real machine, counts suspend.
+    /// Returns the present moment, on a clock that never steps back and, on a real machine, counts suspend.
     fn now(&self) -> Moment;
 
-    /// The wall clock: microseconds since 1970. It may step in either direction; nothing that must be safe uses it.
+    /// Returns the wall clock: microseconds since 1970. It may step in either direction; nothing that must be safe uses it.
     fn wall_micros(&self) -> i64;
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     fn random(&self) -> u64;
 
-    /// Ends after `duration` of *running* time.
+    /// Waits for `duration` of *running* time.
     fn sleep(&self, duration: Duration) -> BoxFuture;
 
-    /// Starts a task of the client's background work, in the runtime of the caller, or elsewhere if that one has ended.
+    /// Starts a task of the client's background work, in the runtime of the caller, or elsewhere if that has ended.
     ///
     /// # If the runtime ends
     /// - A future that was not polled yet is carried on to a runtime that lives. It is dropped only where nothing will ever run
     ///   again.
-    /// - One that was polled is dropped, wherever it stands: what it waits for may have belonged to that runtime. Work that must
+    /// - A future that was polled is dropped, wherever it stands: what it waits for may have belonged to that runtime. Work that must
     ///   go on is a [`Caretaker`]'s, or is started again by the future's own drop.
     fn spawn(&self, future: BoxFuture);
 
-    /// The same, for what all users of the client need, whoever of them comes first: a connection, a session, renewals. A runtime of a
-    /// single thread may not be driven again for long, so this prefers one in which the client was used and that runs by itself.
+    /// Starts a task for what all users of the client need, whichever of them comes first: a connection, a session, renewals. A
+    /// current-thread runtime may not be driven again for long, so this prefers a runtime in which the client was used and that runs by
+    /// itself. Otherwise like [`spawn`](Self::spawn).
     fn spawn_for_all(&self, future: BoxFuture);
 
-    /// Remembers the runtime of the caller as one in which background work of the client may run. Answers whether there is one.
+    /// Remembers the runtime of the caller as one in which background work of the client may run. Returns whether there is one.
     fn enter(&self) -> bool;
 }
 
 impl dyn Environment {
-    /// 128 random bits, for identities that are never used again.
+    /// Returns 128 random bits, for identities that are never used again.
     pub fn random_identity(&self) -> u128 {
         (u128::from(self.random()) << 64) | u128::from(self.random())
     }
 
-    /// A duration between a half and three halves of `middle`, so that those who wait do not move in step.
+    /// Returns a duration between a half and three halves of `middle`, so that waiters do not move in step.
     pub fn jitter(&self, middle: Duration) -> Duration {
         middle.mul_f64(0.5 + self.fraction())
     }
 
-    /// A number from zero on and below one.
+    /// Returns a number of at least zero and below one.
     pub fn fraction(&self) -> f64 {
         (self.random() >> 11) as f64 / (1u64 << 53) as f64
     }
 }
 
-/// 128 random bits, for identities that are never used again.
+/// Returns 128 random bits, for identities that are never used again.
 pub(crate) fn entropy() -> u128 {
     rand::random()
 }

@@ -1,9 +1,9 @@
-//! Where the background work of a client runs: in the runtimes in which the client is used, and on a thread of its own where none of
-//! them is left.
+//! The runtimes for the background work of a client: those in which the client is used, and a thread of its own where none of them is
+//! left.
 //!
-//! A runtime that ends drops its tasks, wherever they stand, and says nothing to those who spawned them. So each task is a [`Carried`]
-//! one, whose drop notices the end: what was not polled yet is carried on to another runtime, and what was polled finds, when its own
-//! drop starts it again, that this runtime is not used any more.
+//! A runtime that ends drops its tasks, wherever they stand, and says nothing to the code that spawned them. So each task is
+//! [`Carried`], whose drop notices the end: a task that was not polled yet is carried on to another runtime, and a task that was polled
+//! finds, when its own drop starts it again, that this runtime is not used any more.
 
 use std::fmt;
 use std::future::Future;
@@ -18,14 +18,14 @@ use tokio::sync::oneshot;
 
 use super::BoxFuture;
 
-/// See the [module](self).
+/// The runtimes of one client; see the [module](self).
 pub(super) struct Runtimes {
-    /// Those that live, in the order in which the client came to them. Read in every acquisition, so without a lock.
+    /// The runtimes that live, in the order in which the client came to them. Read in every acquisition, so without a lock.
     known: ArcSwap<Vec<Arc<Known>>>,
-    /// Whether a current-thread runtime of the caller is preferred to the client's own thread. Its tasks run only while the caller is
+    /// True if a current-thread runtime of the caller is preferred to the client's own thread. Its tasks run only while the caller is
     /// inside `block_on`, but the thread does not know its clock, which a test may have paused.
     prefers_callers: bool,
-    /// Nothing before it is needed, and from then on that a caller has come who is preferred to it.
+    /// The client's own thread. `None` until it is needed, and again when a caller has come whose runtime is preferred to it.
     own: Mutex<Option<OwnThread>>,
 }
 
@@ -48,7 +48,7 @@ impl Runtimes {
         Self { known: ArcSwap::default(), prefers_callers, own: Mutex::default() }
     }
 
-    /// Remembers the runtime of the caller. Answers whether there is one.
+    /// Remembers the runtime of the caller. Returns whether there is one.
     pub(super) fn enter(self: &Arc<Self>) -> bool {
         let Ok(current) = Handle::try_current() else { return false };
         if !self.knows(current.id()) {
@@ -62,7 +62,7 @@ impl Runtimes {
         self.spawn_in(self.choose(), future);
     }
 
-    /// Runs a future that must go on whether the caller's runtime is driven or not, if there is one that drives itself.
+    /// Runs a future that must go on whether the caller's runtime is driven or not: in a runtime that drives itself, if there is one.
     pub(super) fn spawn_for_all(self: &Arc<Self>, future: BoxFuture) {
         let of_caller = Handle::try_current().map(|current| current.runtime_flavor());
         let is_idle = of_caller.is_ok_and(|flavor| flavor == RuntimeFlavor::CurrentThread);
@@ -86,13 +86,13 @@ impl Runtimes {
         start(&handle, carried);
     }
 
-    /// That of the caller; otherwise one that runs by itself; otherwise the thread of the client's own.
+    /// Returns the runtime of the caller; otherwise a runtime that runs by itself; otherwise that of the client's own thread.
     fn choose(self: &Arc<Self>) -> Option<Handle> {
         if let Ok(current) = Handle::try_current() {
             if self.knows(current.id()) {
                 return Some(current);
             }
-            // One that is just ending is forgotten in the same moment.
+            // A runtime that is just ending is forgotten at the same moment.
             self.remember(current.clone());
             if self.knows(current.id()) {
                 return Some(current);
@@ -144,7 +144,8 @@ impl Runtimes {
         own.as_ref().map(|own| own.handle.clone())
     }
 
-    /// The caller has come with a clock of its own: what went on on the thread goes on there, before that clock can move.
+    /// Leaves the client's own thread when a caller has come with a clock of its own: what ran on the thread goes on in the caller's
+    /// runtime, before that clock can move.
     fn leave_own(&self, callers: Id) {
         let left = self.own_thread().take_if(|own| self.prefers_callers && own.handle.id() != callers);
         if let Some(OwnThread { stop, thread, .. }) = left {
@@ -158,7 +159,7 @@ impl Runtimes {
     }
 }
 
-#[allow(clippy::disallowed_methods, reason = "this is the seam that everybody else uses")]
+#[allow(clippy::disallowed_methods, reason = "this is the seam that all other code uses")]
 fn start(handle: &Handle, future: impl Future<Output = ()> + Send + 'static) {
     drop(handle.spawn(future));
 }
@@ -174,7 +175,7 @@ impl OwnThread {
     }
 }
 
-/// Waits for the end of a runtime: dropped with it.
+/// A wait for the end of a runtime: dropped with it.
 struct Watch {
     id: Id,
     runtimes: Weak<Runtimes>,
@@ -188,7 +189,7 @@ impl Drop for Watch {
     }
 }
 
-/// How far a task has come.
+/// The progress of a task.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Progress {
     /// It was never polled: it has no ties to a runtime.
@@ -199,9 +200,9 @@ enum Progress {
     Began,
 }
 
-/// A task, and in which runtime it is.
+/// A task, and the runtime that it is in.
 struct Carried {
-    /// Nothing when it is done.
+    /// `None` when it is done.
     future: Option<BoxFuture>,
     progress: Progress,
     runtime: Id,

@@ -17,7 +17,7 @@ pub struct SystemEnvironment {
     runtimes: Arc<Runtimes>,
 }
 
-/// Which clock tells the moments.
+/// The clock that tells the moments.
 #[derive(Debug)]
 enum ClockSource {
     /// Counts suspend: a laptop that slept for an hour knows that its leases are gone.
@@ -27,12 +27,12 @@ enum ClockSource {
 }
 
 impl SystemEnvironment {
-    /// For stores outside this process, whose leases run on while this machine is suspended.
+    /// Creates an environment for stores outside this process, whose leases run on while this machine is suspended.
     pub fn shared() -> Arc<dyn Environment> {
         Arc::new(Self { clock: ClockSource::Boot, runtimes: Arc::new(Runtimes::new(false)) })
     }
 
-    /// For the in-memory engine and for tests with paused time: all moments are those of tokio's clock.
+    /// Creates an environment for the in-memory engine and for tests with paused time: all moments are those of tokio's clock.
     pub fn on_tokio_clock() -> Arc<dyn Environment> {
         let clock = ClockSource::Tokio(tokio::time::Instant::now());
         Arc::new(Self { clock, runtimes: Arc::new(Runtimes::new(true)) })
@@ -47,7 +47,7 @@ impl Environment for SystemEnvironment {
         }
     }
 
-    #[allow(clippy::disallowed_methods, reason = "this is the seam that everybody else uses")]
+    #[allow(clippy::disallowed_methods, reason = "this is the seam that all other code uses")]
     fn wall_micros(&self) -> i64 {
         match SystemTime::now().duration_since(UNIX_EPOCH) {
             Ok(since) => i64::try_from(since.as_micros()).unwrap_or(i64::MAX),
@@ -87,6 +87,6 @@ fn boot_time() -> Moment {
     use std::sync::OnceLock;
     use std::time::Instant;
     static START: OnceLock<Instant> = OnceLock::new();
-    #[allow(clippy::disallowed_methods, reason = "this is the seam that everybody else uses")]
+    #[allow(clippy::disallowed_methods, reason = "this is the seam that all other code uses")]
     Moment::ZERO.plus(START.get_or_init(Instant::now).elapsed())
 }

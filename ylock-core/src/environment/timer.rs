@@ -1,4 +1,4 @@
-//! A timer that survives the runtime in which it was begun: a caller may go on with a future in another runtime.
+//! A timer that survives the runtime in which it began: a caller may go on with a future in another runtime.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::runtime::{Handle, Id};
 use tokio::time::{Instant, Sleep};
 
-/// Ends after a time of the clock of the runtime that polls it, counted from the first poll.
+/// A future that ends after a time on the clock of the runtime that polls it, counted from the first poll.
 pub(super) struct Timer {
     duration: Duration,
     begun: Option<Begun>,
@@ -17,7 +17,7 @@ pub(super) struct Timer {
 struct Begun {
     until: Instant,
     sleep: Pin<Box<Sleep>>,
-    /// The timer belongs to this runtime: polled in another one after that has ended, it would panic.
+    /// The runtime of the timer: polled in another one after this has ended, the timer would panic.
     runtime: Option<Id>,
 }
 
@@ -30,7 +30,7 @@ impl Timer {
 impl Future for Timer {
     type Output = ();
 
-    #[allow(clippy::disallowed_methods, reason = "this is the seam that everybody else uses")]
+    #[allow(clippy::disallowed_methods, reason = "this is the seam that all other code uses")]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let runtime = Handle::try_current().ok().map(|handle| handle.id());
         let begun = match self.begun.take() {

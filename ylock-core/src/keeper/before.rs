@@ -1,4 +1,4 @@
-//! Who is before a waiter: for the error of a wait that is over.
+//! The holders and waiters before a waiter, for the error of a wait that is over.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -10,18 +10,18 @@ use super::{Keeper, caught, lock};
 use crate::engine::{Holder, Inspection};
 use crate::key::Key;
 
-/// How many waiters of a client may ask the store at once who is before them: where thousands give up together, the store that they wait
-/// for must not be asked by all of them.
+/// The number of waiters of a client that may ask the store at once which holders and waiters are before them: where thousands give up
+/// together, the store that they wait for must not be asked by all of them.
 pub(super) const LOOKS: usize = 4;
 /// The store is asked when this part of the wait is left, and not more than [`LONGEST`]: so the error comes when the wait is over, and
 /// not later.
 const PART: u32 = 10;
-/// What was seen earlier may have nothing to do with the end of the wait.
+/// A look that is earlier than this may have nothing to do with the end of the wait.
 const LONGEST: Duration = Duration::from_secs(2);
-/// The last second of the year 9999. A store may show a later one, which no clock does.
+/// The last second of the year 9999. A store may show a later time, which no clock does.
 const LAST: u64 = 253_402_300_799;
 
-/// See the [module](self).
+/// The holders, and the number of waiters, before a waiter; see the [module](self).
 #[derive(Debug)]
 pub(crate) struct Before {
     holders: Vec<Holder>,
@@ -29,7 +29,7 @@ pub(crate) struct Before {
 }
 
 impl Keeper {
-    /// Notes who is before this waiter shortly before its wait is over. Never ends.
+    /// Notes which holders and waiters are before this waiter, shortly before its wait is over. Never ends.
     pub(super) async fn look_before(
         &self,
         key: &Key,
@@ -81,7 +81,7 @@ impl fmt::Display for Before {
     }
 }
 
-/// To the second, as a log shows it.
+/// A time to the second, as a log shows it.
 struct Time(SystemTime);
 
 impl fmt::Display for Time {

@@ -19,11 +19,11 @@ use super::entry::{Entry, Leaving, Step, Store};
 /// The first pause before a release is tried again; doubled from then on.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// A release is given up after one lease and not before so many attempts; if they hang, so many fit into it.
+/// A release is given up after one lease and not before this many attempts; if they hang, this many fit into the lease.
 const ATTEMPTS_PER_LEASE: u32 = 3;
 const STEPS_PER_ATTEMPT: u32 = 5;
 
-/// Runs the driver of one entry. If its runtime ends before it is done, another one goes on elsewhere.
+/// The driver of one entry. If its runtime ends before it is done, another driver goes on elsewhere.
 pub(super) struct Driver {
     keeper: Arc<Keeper>,
     key: Key,
@@ -47,12 +47,12 @@ impl Driver {
         self.progress = Progress::Began;
         let worked = AssertUnwindSafe(self.work()).catch_unwind().await;
         self.progress = Progress::Done;
-        // Were it taken for the end of the runtime, the same would be done again at once, without end. What is under way goes on with the
-        // next change of the entry.
+        // If a panic were taken for the end of the runtime, the same work would be done again at once, without end. What is under way goes
+        // on with the next change of the entry.
         if worked.is_err() {
             self.keeper.change(&self.key, |entry, context, effects| {
                 entry.driver = None;
-                let message = "the work in the background panicked; it needs a runtime with timers";
+                let message = "the background work panicked; it needs a tokio runtime with timers";
                 entry.fail_all(&Error::new(ErrorKind::Unexpected, message).with_key(context.key), effects);
             });
         }
@@ -64,8 +64,8 @@ impl Driver {
             match step {
                 Some(Step::Acquire(request, cancel)) => {
                     tokio::select! {
-                        // Nobody waits any more: the engine must not be asked to go on even once. It rings at most once
-                        // for a request, so it cannot keep an answer from being heard that somebody waits for.
+                        // No waiter is left: the engine must not be asked to go on even once. This rings at most once
+                        // for a request, so it cannot keep an answer from a waiter.
                         biased;
                         // The future is dropped and the outcome unknown: the entry has decided to release already.
                         () = cancel.notified() => {}
@@ -96,11 +96,11 @@ impl Driver {
             environment.sleep(environment.jitter(pause)).await;
         }
         let answer = tokio::select! {
-            // An answer that comes in the last moment is one. An engine that does not answer is not ready, so the end of the time is
+            // An answer that comes at the last moment counts. An engine that does not answer is not ready, so the end of the time is
             // always seen.
             biased;
             answer = caught(self.contact.scope(self.keeper.engine().release(&self.key, id, next))) => answer,
-            // One attempt that hangs must not keep the key, and those who wait for it, for ever.
+            // One attempt that hangs must not keep the key, and the waiters for it, for ever.
             () = self.outlast(lease / ATTEMPTS_PER_LEASE) => {
                 Err(Error::new(ErrorKind::Indeterminate, "the store did not answer a release"))
             }
@@ -112,15 +112,15 @@ impl Driver {
                 });
             }
             Err(error) => {
-                // One that hung was dropped, and a request that is dropped says nothing by itself.
+                // An attempt that hung was dropped, and a request that is dropped says nothing by itself.
                 self.contact.failed(&error);
                 self.release_failed(id, error);
             }
         }
     }
 
-    /// Ends after this long. In steps, so that a pause of the process counts for one of them: while it stood, the store was not silent, the
-    /// client did not listen. In few, because thousands of releases may be under way.
+    /// Waits for this long. In steps, so that a pause of the process counts for one of them: while the process stood still, the store was
+    /// not silent; the client did not listen. In few steps, because thousands of releases may be under way.
     async fn outlast(&self, time: Duration) {
         for _ in 0..STEPS_PER_ATTEMPT {
             self.keeper.environment().sleep(time / STEPS_PER_ATTEMPT).await;
@@ -136,14 +136,14 @@ impl Driver {
             let (since, lease, attempts) = (leaving.since, leaving.lease, leaving.attempts);
             let was_held = leaving.held && leaving.result != Unlocked::WasLost;
             entry.fail_those_who_try(&self.keeper.about(context.key, away(error.clone())), effects);
-            // The time alone proves nothing: a process that was paused in its first attempt has not asked for a lease.
+            // The time alone proves nothing: a process that was paused in its first attempt has not been asking for a lease.
             if context.now().since(since) >= lease && attempts >= ATTEMPTS_PER_LEASE {
                 let message =
-                    "the store did not confirm a release for one lease; it frees the lock by itself";
+                    "the store did not confirm the release within one lease; it frees the lock by itself";
                 let error = self
                     .keeper
                     .about(context.key, Error::new(ErrorKind::Indeterminate, message).with_source(error));
-                // Who has lost the lock has heard that already, and has nothing to give back.
+                // A holder that has lost the lock was told already, and has nothing to give back.
                 if was_held {
                     tracing::warn!(error = format!("{error:#}"), "a release was given up");
                 }
@@ -154,7 +154,7 @@ impl Driver {
 }
 
 impl Entry {
-    /// The release of this acquisition, if that is what is under way.
+    /// Returns the release of this acquisition, if it is under way.
     fn leaving(&mut self, id: AcquisitionId) -> Option<&mut Leaving> {
         match &mut self.store {
             Store::Releasing(leaving) if leaving.id == id => Some(leaving),
@@ -162,7 +162,7 @@ impl Entry {
         }
     }
 
-    /// A driver was dropped in the middle, because its runtime ended.
+    /// Notes that a driver was dropped in the middle, because its runtime ended.
     fn driver_dropped(&mut self) {
         // What it was asking for may have happened.
         if let Store::Releasing(leaving) = &mut self.store {

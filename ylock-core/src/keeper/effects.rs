@@ -1,4 +1,4 @@
-//! What follows from a decision, done after the lock of the shard is released: waking somebody may run its drop,
+//! The effects of a decision, which happen after the lock of the shard is released: waking a waiter may run its drop,
 //! and that locks the shard again.
 
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::key::Key;
 use crate::layer::Happened;
 use crate::mode::Mode;
 
-/// What somebody who waits is told.
+/// The answer that a waiter gets.
 pub(super) type Reply = Result<Option<Acquired>>;
 
-/// Why somebody is not granted, without an error.
+/// The reason why a waiter is not granted, without an error.
 pub(super) enum Ungranted {
     NotFree,
 }
@@ -31,22 +31,22 @@ pub(super) struct Effects {
     refusals: Vec<(oneshot::Sender<Reply>, Result<()>)>,
     pub(super) shown: Vec<(oneshot::Sender<Result<()>>, Result<()>)>,
     pub(super) done: Vec<(oneshot::Sender<Result<Unlocked>>, Result<Unlocked>)>,
-    /// Those grants that are lost: whoever waits for that is woken.
+    /// The grants that are lost: callers that wait for the loss are woken.
     pub(super) lost: Vec<Arc<Validity>>,
-    /// Requests that nobody waits for any more.
+    /// The requests that no waiter waits for any more.
     pub(super) cancelled: Vec<Arc<Notify>>,
-    /// What the layers are told. Empty if nobody watches.
+    /// The events that the layers are told. Empty if there are no layers.
     pub(super) happened: Vec<Happened>,
-    /// Who has just come: it is granted at once if it is granted by the same change.
+    /// The waiter that has just come: it is granted at once if it is granted by the same change.
     pub(super) arriving: Option<u64>,
-    /// Start the entry's driver.
+    /// The contact of the entry's driver, if that is to be started.
     pub(super) drive: Option<Arc<Contact>>,
-    /// When to look at the grant for its renewal.
+    /// The moment at which to look at the grant for its renewal.
     pub(super) renew: Option<Turn>,
 }
 
 impl Effects {
-    /// Those of somebody's arrival.
+    /// Creates the effects of a waiter's arrival.
     pub(super) fn for_arrival(number: u64) -> Self {
         Self { arriving: Some(number), ..Self::default() }
     }
@@ -64,7 +64,7 @@ impl Effects {
         self.refusals.extend(waiter.map(|waiter| (waiter.reply, Ok(()))));
     }
 
-    /// Does everything.
+    /// Does everything that follows.
     pub(super) fn happen(self, keeper: &Arc<Keeper>, key: &Key) {
         if let Some(turn) = self.renew {
             keeper.schedule.push(key, turn, keeper.len());
@@ -77,7 +77,7 @@ impl Effects {
         }
         for (reply, hold, mode, way) in self.grants {
             let acquired = Acquired { hold, mode, way, keeper: Arc::clone(keeper), spent: false };
-            // Whoever stopped waiting just now gets it back in the error, and dropping that gives it back.
+            // If the waiter has just stopped waiting, the acquisition comes back in the error, and dropping that gives it back.
             drop(reply.send(Ok(Some(acquired))));
         }
         for (reply, refusal) in self.refusals {
@@ -92,7 +92,7 @@ impl Effects {
         if let Some(contact) = self.drive {
             keeper.drive(key, contact);
         }
-        // Last: a layer may be slow, and nobody should wait for it.
+        // Last: a layer may be slow, and no waiter should wait for it.
         for happened in self.happened {
             keeper.tell(&happened);
         }

@@ -1,8 +1,8 @@
-//! What the keeper knows about one key: who of this process holds it, who waits, and where the one contender of
-//! this process stands in the store.
+//! The keeper's knowledge of one key: the holders and the waiters of this process, and where its one contender
+//! stands in the store.
 //!
 //! Everything here is decided under the lock of the entry's shard and without waiting. What follows from a
-//! decision (wake somebody, start a task) is collected in [`Effects`] and done after that lock is released.
+//! decision (wake a waiter, start a task) is collected in [`Effects`] and done after that lock is released.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,37 +28,37 @@ use crate::options::{Fairness, Options};
 use crate::owner::Owner;
 use crate::token::{StoreToken, Token};
 
-/// What an entry needs to know of the world around it.
+/// The world around an entry, as far as the entry needs to know it.
 pub(super) struct Context<'a> {
     pub(super) client: &'a SharedName,
     pub(super) engine: &'a Arc<dyn Engine>,
     pub(super) environment: &'a dyn Environment,
     pub(super) key: &'a Key,
-    /// Whether any layer hears what the client does by itself.
+    /// True if any layer hears what the client does by itself.
     pub(super) watched: bool,
 }
 
 impl Context<'_> {
-    /// The present moment. Not a field: most decisions do not need it, and asking costs more than they do.
+    /// Returns the present moment. Not a field: most decisions do not need it, and asking costs more than they do.
     pub(super) fn now(&self) -> Moment {
         self.environment.now()
     }
 }
 
-/// One key.
+/// The state of one key.
 #[derive(Debug, Default)]
 pub(super) struct Entry {
-    /// Those of this process who wait, in the order in which they are served.
+    /// The waiters of this process, in the order in which they are served.
     pub(super) queue: VecDeque<Waiter>,
-    /// Those of this process who hold. Not empty only while the store's grant is [`Store::Granted`].
+    /// The holders of this process. Not empty only while `store` is [`Store::Granted`].
     pub(super) holders: Vec<Holder>,
     pub(super) store: Store,
-    /// A task drives this entry's requests to the store, and this is what it hears. At most one does, so that there is one contender per
-    /// key.
+    /// The contact of the task that drives this entry's requests to the store, if one does. At most one does, so that there is one
+    /// contender per key.
     pub(super) driver: Option<Arc<Contact>>,
 }
 
-/// Where the one contender of this process stands.
+/// The state of the one contender of this process.
 #[derive(Debug, Default)]
 pub(super) enum Store {
     /// The store knows nothing of us.
@@ -75,7 +75,7 @@ pub(super) enum Store {
 #[derive(Debug)]
 pub(super) struct Contender {
     pub(super) request: Request,
-    /// Rung when nobody of this process waits any more.
+    /// Rung when no waiter of this process waits for it any more.
     pub(super) cancel: Arc<Notify>,
 }
 
@@ -85,50 +85,50 @@ pub(super) struct Granted {
     /// decided, because from then on the store may let readers in.
     pub(super) grant: Grant,
     pub(super) validity: Arc<Validity>,
-    /// The store may have given a shorter one; it would not give more to the next one who asks.
+    /// The lease that the store was asked for. It may have given a shorter one, and would not give more to the next contender that asks.
     asked_lease: Duration,
     pub(super) since: Moment,
-    /// How often the grant went from one local holder to the next: part of the token. At most one more than may be handed
-    /// over, because a reader may join a writer that has become a reader.
+    /// The number of times that the grant went from one local holder to the next: part of the token. At most one more than may be
+    /// handed over, because a reader may join a writer that has become a reader.
     hand_overs: u32,
-    /// A writer has this number. Whoever comes later needs a larger one, also a reader that shares the lock with it once it
-    /// has given up writing: otherwise a resource could not tell a write that is still on its way from a new one.
+    /// A writer has this number in its token. A later holder needs a larger one, also a reader that shares the lock with the writer once
+    /// that has given up writing: otherwise a resource could not tell a write that is still on its way from a new one.
     written: bool,
-    /// Nobody has held under it yet.
+    /// The grant has had no holder yet.
     fresh: bool,
-    /// Others went first in the store.
+    /// Other contenders went first in the store.
     waited: bool,
     /// A local waiter that conflicts, as the store shall show it.
     pub(super) next: Option<Request>,
-    /// Whether renewals name it. Not after one that failed: what the store has against the announcement must not cost the holders
-    /// their lock.
+    /// True if renewals name `next`. Not after a renewal that failed: what the store has against the announcement must not cost the
+    /// holders their lock.
     pub(super) announces: bool,
-    /// When the store last told whether somebody conflicting waits elsewhere.
+    /// The moment at which the store last told whether a conflicting contender waits elsewhere.
     looked: Moment,
     pub(super) renewing: bool,
-    /// Why the last renewal failed, if it did.
+    /// The error of the last renewal, if it failed.
     pub(super) failure: Option<Error>,
     /// Something changed during a renewal that the store must be told.
     pub(super) renew_again: bool,
-    /// Which of the schedule's entries is the current one; the others are stale.
+    /// The number of the current entry in the schedule; the others are stale.
     pub(super) turn: u64,
-    /// Those who wait for a downgrade to be shown by the store.
+    /// The callers that wait for the store to show a downgrade.
     pub(super) shown: Vec<oneshot::Sender<Result<()>>>,
 }
 
 #[derive(Debug)]
 pub(super) struct Leaving {
     pub(super) id: AcquisitionId,
-    /// What follows in the same trip. The store may have it as soon as the release was sent once, whatever the answer: it stays the
-    /// same in every attempt, and is undone if the release is given up.
+    /// The request that follows in the same trip. The store may have it as soon as the release was sent once, whatever the answer: it
+    /// stays the same in every attempt, and is undone if the release is given up.
     pub(super) next: Option<Request>,
-    /// After it the store has freed what is not given back.
+    /// The time after which the store has freed what is not given back.
     pub(super) lease: Duration,
     pub(super) since: Moment,
     pub(super) attempts: u32,
     /// It was granted.
     pub(super) held: bool,
-    /// What to tell those who wait for it to be done.
+    /// The result for the callers that wait for the release.
     pub(super) result: Unlocked,
     pub(super) done: Vec<oneshot::Sender<Result<Unlocked>>>,
 }
@@ -139,7 +139,7 @@ pub(super) struct Holder {
     pub(super) hold: Arc<Hold>,
     pub(super) writes: u32,
     pub(super) reads: u32,
-    /// When its first acquisition was granted. While nobody watches no clock is read for it, and it is that of the grant.
+    /// The moment at which its first acquisition was granted. Without layers no clock is read for it, and it is that of the grant.
     pub(super) since: Moment,
     pub(super) caller: Caller,
 }
@@ -149,7 +149,7 @@ impl Holder {
         if self.writes > 0 { Mode::Write } else { Mode::Read }
     }
 
-    /// What those are told who watch.
+    /// Returns what the layers are told of the end of this hold.
     pub(super) fn ended(&self, context: &Context<'_>, mode: Mode, end: End) -> Happened {
         Happened::HoldEnded {
             key: context.key.clone(),
@@ -176,17 +176,17 @@ impl Holder {
     }
 }
 
-/// Somebody of this process who waits.
+/// A waiter of this process.
 #[derive(Debug)]
 pub(super) struct Waiter {
     pub(super) number: u64,
     pub(super) owner: Owner,
-    /// The owner was named by the caller, so that others may have the same one.
+    /// The owner was named by the caller, so that other waiters may have the same one.
     pub(super) named: bool,
     pub(super) mode: Mode,
     /// Does not stay in the store's queue.
     pub(super) tries: bool,
-    /// Somebody of this process held the lock, or waited for it, when it came.
+    /// This process held the lock, or waited for it, when the waiter came.
     pub(super) met_others: bool,
     pub(super) arrived: Moment,
     /// For `Fairness::Strict`: the place in the queue of all processes, taken on arrival.
@@ -197,14 +197,14 @@ pub(super) struct Waiter {
 }
 
 impl Waiter {
-    /// Whether this request is at its place. Only a [`Fairness::Strict`] one has a place of its own: in one order over all processes that of
-    /// somebody who came earlier, and has gone, is nobody's.
+    /// Returns whether this request is at the place of this waiter. Only a [`Fairness::Strict`] waiter has a place of its own: in one order
+    /// over all processes no waiter may take the place of an earlier waiter that has gone.
     fn stands_at(&self, request: &Request) -> bool {
         self.ticket.is_none_or(|own| request.ticket == Some(own))
     }
 }
 
-/// What to do next in the store.
+/// The next step in the store.
 pub(super) enum Step {
     Acquire(Request, Arc<Notify>),
     Release { id: AcquisitionId, next: Option<Request>, attempts: u32, lease: Duration },
@@ -226,7 +226,7 @@ impl Entry {
         Some(holder.reenter(mode, key).map(|()| Arc::clone(&holder.hold)))
     }
 
-    /// Whether a `try_*` may stay in the queue for the answer of the store: only if nobody is known to be before it.
+    /// Returns whether a `try_*` may stay in the queue for the answer of the store: only if no holder or waiter is known to be before it.
     pub(super) fn may_try(&self, mode: Mode) -> bool {
         let may_be_free = match &self.store {
             Store::Absent | Store::Releasing(_) => true,
@@ -248,23 +248,23 @@ impl Entry {
         }
     }
 
-    /// Whether readers hold it, and nobody else.
+    /// Returns whether readers hold it, and no writer.
     fn is_shared(&self) -> bool {
         !self.holders.is_empty() && self.holders.iter().all(|holder| holder.mode() == Mode::Read)
     }
 
-    /// Removes somebody who stopped waiting. Nothing if it was not in the queue any more. To drop it may wake it.
+    /// Removes a waiter that stopped waiting. `None` if it was not in the queue any more. Dropping the waiter may wake its task.
     pub(super) fn remove(&mut self, number: u64) -> Option<Waiter> {
         let position = self.queue.iter().position(|waiter| waiter.number == number)?;
         self.queue.remove(position)
     }
 
-    /// Why those who wait here wait for the store, and not for other holders; nothing if they do not.
+    /// Returns why the waiters here wait for the store, and not for other holders; `None` if they do not.
     pub(super) fn silence(&self, now: Moment) -> Option<Error> {
         self.driver.as_ref()?.silence(now)
     }
 
-    /// As which acquisition the store may show those who wait here.
+    /// Returns the acquisition as which the store may show the waiters here.
     pub(super) fn shown_as(&self) -> Option<AcquisitionId> {
         match &self.store {
             Store::Contending(contender) => Some(contender.request.id),
@@ -274,7 +274,7 @@ impl Entry {
         }
     }
 
-    /// Makes everything follow that follows from a change: who is granted, what the store must be told.
+    /// Decides everything that follows from a change: which waiters are granted, and what the store must be told.
     pub(super) fn advance(&mut self, context: &Context<'_>, effects: &mut Effects) {
         match &self.store {
             Store::Absent => self.contend(context, effects),
@@ -291,8 +291,8 @@ impl Entry {
         }
     }
 
-    /// Whether somebody still waits for the answer to this request. Somebody who only tries must not be left to one that
-    /// stays in the queue, and nobody who has a place of its own to one with the place of somebody who has gone.
+    /// Returns whether the first waiter still waits for the answer to this request. A waiter that only tries must not be left to a request
+    /// that stays in the queue, nor a waiter with a place of its own to a request at the place of a waiter that has gone.
     fn wants(&self, request: &Request) -> bool {
         self.queue.front().is_some_and(|first| {
             first.stands_at(request) && (!first.tries || request.patience == Patience::Try)
@@ -320,7 +320,7 @@ impl Entry {
         self.leave(context, id, Unlocked::Released, next, effects);
     }
 
-    /// Starts contending for whoever is first.
+    /// Starts contending for the first waiter.
     fn contend(&mut self, context: &Context<'_>, effects: &mut Effects) {
         let Some(first) = self.queue.front() else { return };
         let request = request_for(context, first, None);
@@ -334,7 +334,7 @@ impl Entry {
         }
     }
 
-    /// Whether the first waiter may enter under the grant that this process has.
+    /// Returns whether the first waiter may enter under the grant that this process has.
     fn admits_first(&mut self, context: &Context<'_>, effects: &mut Effects) -> bool {
         let shared = self.is_shared();
         let Store::Granted(granted) = &mut self.store else { return false };
@@ -357,8 +357,8 @@ impl Entry {
         }
     }
 
-    /// Whether the first waiter, which may not enter, only tries and has nothing to wait for: somebody is inside, and no
-    /// look at those who wait elsewhere is on its way.
+    /// Returns whether the first waiter, which may not enter, only tries and has nothing to wait for: there are holders, and no
+    /// look at the waiters elsewhere is on its way.
     fn refuses_first(&self) -> bool {
         let (Store::Granted(granted), Some(first)) = (&self.store, self.queue.front()) else { return false };
         let shares = first.mode == Mode::Read && granted.grant.mode == Mode::Read && self.is_shared();
@@ -366,7 +366,7 @@ impl Entry {
         first.tries && !self.holders.is_empty() && !waits_for_a_look
     }
 
-    /// Makes the first waiter a holder, and with it whoever else waits for the same owner.
+    /// Makes the first waiter a holder, and with it all other waiters of the same owner.
     fn admit_first(&mut self, context: &Context<'_>, effects: &mut Effects) {
         let Store::Granted(granted) = &mut self.store else { return };
         let Some(first) = self.queue.pop_front() else { return };
@@ -392,8 +392,8 @@ impl Entry {
         }
     }
 
-    /// One owner may wait in several places at once. It is inside now, so all of them are: were they left in the
-    /// queue, they would wait for somebody who may be waiting for them.
+    /// Admits all waiters of an owner that has just entered. One owner may wait in several places at once: a waiter that
+    /// is left in the queue would wait for a holder that may be waiting for this waiter.
     fn admit_same_owner(&mut self, owner: Owner, effects: &mut Effects) {
         while let Some(position) = self.queue.iter().position(|waiter| waiter.owner == owner) {
             let Some(waiter) = self.queue.remove(position) else { return };
@@ -407,7 +407,7 @@ impl Entry {
         }
     }
 
-    /// Makes the store show what has changed: that nobody writes any more, or that a local writer waits.
+    /// Makes the store show what has changed: that no holder writes any more, or that a local writer waits.
     fn show(&mut self, context: &Context<'_>, effects: &mut Effects) {
         let reads_only = self.is_shared();
         let Store::Granted(granted) = &mut self.store else { return };
@@ -438,7 +438,7 @@ impl Entry {
         }
     }
 
-    /// The request that follows when the grant is given back: joining again costs no trip of its own.
+    /// Returns the request that follows when the grant is given back: joining again costs no trip of its own.
     fn request_after(&mut self, context: &Context<'_>) -> Option<Request> {
         let Store::Granted(granted) = &mut self.store else { return None };
         let first = self.queue.front().filter(|first| !first.tries)?;
@@ -470,7 +470,7 @@ impl Entry {
         self.ensure_driven(effects);
     }
 
-    /// The grant is gone: nobody holds any more, and those who wait must contend afresh.
+    /// Ends a grant that is lost: it has no holders any more, and the waiters must contend afresh.
     pub(super) fn lose(&mut self, context: &Context<'_>, reason: LossReason, effects: &mut Effects) {
         let next = self.request_after(context);
         let Store::Granted(granted) = &mut self.store else { return };
@@ -498,7 +498,7 @@ impl Entry {
         self.leave(context, id, Unlocked::WasLost, next, effects);
     }
 
-    /// The store has granted the contender's request.
+    /// Handles the grant of the contender's request by the store.
     pub(super) fn granted(&mut self, context: &Context<'_>, grant: Grant, effects: &mut Effects) {
         let asked_lease = match &self.store {
             Store::Contending(contender) if contender.request.id == grant.id => contender.request.lease,
@@ -529,7 +529,7 @@ impl Entry {
         self.advance(context, effects);
     }
 
-    /// The store has not granted it to somebody who only tried.
+    /// Handles the store's refusal of a request that only tried.
     pub(super) fn not_free(&mut self, context: &Context<'_>, id: AcquisitionId, effects: &mut Effects) {
         match &self.store {
             Store::Contending(contender) if contender.request.id == id => self.store = Store::Absent,
@@ -541,7 +541,7 @@ impl Entry {
         self.advance(context, effects);
     }
 
-    /// The store could not be asked, or it is unknown what it did: the attempt is undone, and those whose patience it was are told.
+    /// Handles a request that failed, or whose outcome is unknown: the attempt is undone, and the waiters that wait no longer are told.
     pub(super) fn failed(
         &mut self,
         context: &Context<'_>,
@@ -564,7 +564,7 @@ impl Entry {
         self.leave(context, id, Unlocked::Released, None, effects);
     }
 
-    /// The store has not answered for this lease: those fail who would not wait for it longer, and the others go on.
+    /// Fails the waiters that would not wait longer for a store that has not answered for this lease; the others go on.
     pub(super) fn fail_those_who_waited(
         &mut self,
         context: &Context<'_>,
@@ -583,7 +583,7 @@ impl Entry {
         }
     }
 
-    /// A caller that only tries has asked for an answer, and waits for no outage to end.
+    /// Fails the callers that only try: they have asked for an answer, and wait for no outage to end.
     pub(super) fn fail_those_who_try(&mut self, error: &Error, effects: &mut Effects) {
         while self.queue.front().is_some_and(|first| first.tries) {
             let Some(waiter) = self.queue.pop_front() else { break };
@@ -597,7 +597,7 @@ impl Entry {
         }
     }
 
-    /// What the driver does next.
+    /// Returns what the driver does next.
     pub(super) fn step(&mut self) -> Step {
         match &mut self.store {
             Store::Contending(contender) => {
@@ -618,7 +618,7 @@ impl Entry {
 }
 
 impl Store {
-    /// How long the store keeps what it has of us, if it hears nothing more.
+    /// Returns how long the store keeps what it has of us, if it hears nothing more.
     pub(super) fn lease(&self) -> Duration {
         match self {
             Self::Absent => Duration::ZERO,
@@ -630,13 +630,13 @@ impl Store {
 }
 
 impl Granted {
-    /// Whether the lease that the store was asked for is as long as this waiter wants it: a shorter one could be lost in a pause that the
-    /// waiter has asked to survive.
+    /// Returns whether the lease that the store was asked for is as long as this waiter wants it: a shorter one could be lost in a pause
+    /// that the waiter has asked to survive.
     fn lasts_for(&self, waiter: &Waiter) -> bool {
         waiter.options.lease() <= self.asked_lease
     }
 
-    /// Whether the next local waiter may have the exclusive grant without a trip to the store.
+    /// Returns whether the next local waiter may have the exclusive grant without a trip to the store.
     fn may_hand_over(&self, options: &Options, now: Moment) -> bool {
         let bound = options.hand_over();
         options.fairness() != Fairness::Strict
@@ -644,12 +644,12 @@ impl Granted {
             && now.since(self.since) < bound.time()
     }
 
-    /// Whether a local reader may share the grant. It must not overtake a writer that waits elsewhere, so what is known
-    /// of those must be fresh; if it is not, the store is asked first.
+    /// Returns whether a local reader may share the grant. It must not overtake a writer that waits elsewhere, so what is known
+    /// of such writers must be fresh; if it is not, the store is asked first.
     fn may_join(&mut self, reader: &Waiter, effects: &mut Effects) -> bool {
         match reader.options.fairness() {
             Fairness::Unfair => return true,
-            // Those who waited together are one batch.
+            // Readers that waited together are one batch.
             Fairness::Fair if reader.arrived <= self.since => return true,
             Fairness::Fair | Fairness::Strict => {}
         }
@@ -660,16 +660,16 @@ impl Granted {
         fresh && !self.grant.contended
     }
 
-    /// Whether what is known of those who wait elsewhere is as fresh as this reader must have it: known since it came, or
-    /// not longer ago than a process may keep a lock to itself.
+    /// Returns whether what is known of the waiters elsewhere is as fresh as this reader must have it: learned since the reader came,
+    /// or not longer before that than a process may keep a lock to itself.
     fn has_looked_for(&self, reader: &Waiter) -> bool {
         let bound = reader.options.hand_over();
         let keeps = reader.options.fairness() != Fairness::Strict && bound.count() > 0;
         self.looked.plus(if keeps { bound.time() } else { Duration::ZERO }) >= reader.arrived
     }
 
-    /// A renewal was confirmed. `mode` is the one that it showed, `asked` the moment just before it began: what it says of others is not
-    /// older.
+    /// Handles a renewal that was confirmed. `mode` is the mode that it showed, `asked` the moment just before it began: what it says of
+    /// other contenders is not older.
     pub(super) fn confirm(
         &mut self,
         mode: Mode,
@@ -682,20 +682,20 @@ impl Granted {
         self.grant.sent = sent;
         self.grant.contended = contended;
         self.failure = None;
-        // The next one names it again.
+        // The next renewal names `next` again.
         let announces = std::mem::replace(&mut self.announces, true);
         if self.renew_again || (!announces && self.next.is_some()) {
             self.schedule(Moment::ZERO, effects);
         } else {
             self.schedule(next_renewal(&self.grant), effects);
         }
-        // The mode is shown, whatever becomes of the announcement, and whoever else wants another look.
+        // The mode is shown, whatever becomes of the announcement, and whichever other caller wants another look.
         if mode == self.grant.mode {
             effects.shown.extend(self.shown.drain(..).map(|shown| (shown, Ok(()))));
         }
     }
 
-    /// The store shall be told at once, not only when the next renewal is due.
+    /// Has the store told at once, not only when the next renewal is due.
     pub(super) fn renew_soon(&mut self, effects: &mut Effects) {
         if self.renewing {
             self.renew_again = true;

@@ -1,4 +1,4 @@
-//! How holders let go: giving back, giving up writing, and the end of a release.
+//! The ways in which holders let go: giving back, giving up writing, and the end of a release.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use crate::guard::Unlocked;
 use crate::layer::{End, Happened};
 use crate::mode::Mode;
 
-/// Who wants to know when a release is done.
+/// The caller that waits for the end of a release, if there is one.
 pub(super) type Done = Option<oneshot::Sender<Result<Unlocked>>>;
 
 impl Entry {
-    /// One acquisition is given back.
+    /// Gives one acquisition back.
     pub(super) fn give_back(
         &mut self,
         context: &Context<'_>,
@@ -39,7 +39,7 @@ impl Entry {
         }
     }
 
-    /// A writer becomes a reader. `shown` is told when the store shows it.
+    /// Makes a writer a reader. `shown` is told when the store shows it.
     pub(super) fn downgrade(
         &mut self,
         context: &Context<'_>,
@@ -68,7 +68,7 @@ impl Entry {
         Ok(())
     }
 
-    /// Whether this hold is one of the present grant, and the grant is valid. One that has lapsed is lost here.
+    /// Returns whether this hold is one of the present grant, and the grant is valid. A grant that has lapsed is lost here.
     fn is_held(&mut self, context: &Context<'_>, hold: &Arc<Hold>, effects: &mut Effects) -> bool {
         let Store::Granted(granted) = &self.store else { return false };
         let same = Arc::ptr_eq(&granted.validity, &hold.validity);
@@ -79,7 +79,7 @@ impl Entry {
         same
     }
 
-    /// Counts one acquisition less. Answers whether that changes anything for others.
+    /// Counts one acquisition less. Returns whether that changes anything for other holders or waiters.
     fn count_down(
         &mut self,
         context: &Context<'_>,
@@ -109,7 +109,7 @@ impl Entry {
         changes
     }
 
-    /// The store has answered a release.
+    /// Handles the store's answer to a release.
     pub(super) fn released(
         &mut self,
         context: &Context<'_>,
@@ -130,7 +130,8 @@ impl Entry {
         self.advance(context, effects);
     }
 
-    /// A release was not confirmed for a whole lease: the store frees it by itself. What it may have let in behind it is undone.
+    /// Gives up a release that was not confirmed for a whole lease: the store frees the lock by itself. The request that the store may have
+    /// let in behind it is undone.
     pub(super) fn gave_up(
         &mut self,
         context: &Context<'_>,

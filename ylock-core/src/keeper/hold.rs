@@ -1,4 +1,4 @@
-//! What an owner has while its count is above zero, and what the keeper hands to one acquisition.
+//! The hold that an owner has while its count is above zero, and the acquisition that the keeper hands to a caller.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,13 +9,13 @@ use crate::mode::Mode;
 use crate::owner::Owner;
 use crate::token::Token;
 
-/// What all guards of one owner's hold share.
+/// The state that all guards of one owner's hold share.
 #[derive(Debug)]
 pub(crate) struct Hold {
     pub(crate) validity: Arc<Validity>,
     pub(crate) owner: Owner,
     pub(crate) token: Option<Token>,
-    /// The count has fallen to zero. The grant may live on, for others.
+    /// The count has fallen to zero. The grant may live on, for other holders.
     over: AtomicBool,
 }
 
@@ -33,19 +33,19 @@ impl Hold {
     }
 }
 
-/// How somebody got in.
+/// The way in which an owner got in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// The owner held it already.
     Again,
     /// As a new holder.
     In {
-        /// Others went first.
+        /// Other holders or waiters went first.
         waited: bool,
     },
 }
 
-/// One acquisition that was granted. Whoever lets go of it gives it back, so that it cannot get lost on its way
+/// One acquisition that was granted. Dropping it gives it back, so that it cannot get lost on its way
 /// to a caller that has just stopped waiting.
 #[derive(Debug)]
 pub(crate) struct Acquired {

@@ -61,30 +61,30 @@ type Hasher = foldhash::fast::RandomState;
 type Entries = HashMap<Key, Entry, Hasher>;
 type Shard = Mutex<Entries>;
 
-/// See the [module](self).
+/// The keeper of one client; see the [module](self).
 pub(crate) struct Keeper {
     engine: Arc<dyn Engine>,
     environment: Arc<dyn Environment>,
-    /// What the client is called.
+    /// The name of the client.
     name: SharedName,
     shards: Box<[Shard]>,
     hasher: Hasher,
-    /// How many entries there are in all shards.
+    /// The number of entries in all shards.
     entries: AtomicUsize,
     schedule: Arc<Schedule>,
     /// The task that renews.
     looked_after: Caretaker,
     closed: AtomicBool,
-    /// Set when the engine has been closed: a call that was dropped before leaves that to the next one.
+    /// Set when the engine has been closed: a `close` that was dropped before leaves that to the next one.
     engine_closed: OnceCell<()>,
     drained: Notify,
     next_number: AtomicU64,
     watchers: Watchers,
-    /// The client as those who watch see it.
+    /// The client as its layers see it.
     view: ClientView,
-    /// How many waiters may look at once who is before them.
+    /// Bounds how many waiters may look at once which holders and waiters are before them.
     looks: Semaphore,
-    /// Where the events go, from the first time on that somebody wants them.
+    /// The layer that the events go to, from the first call on that asks for a stream of them.
     hub: OnceLock<Arc<Hub>>,
 }
 
@@ -120,7 +120,7 @@ impl Keeper {
         &self.name
     }
 
-    /// What the engine said, with the engine and the key that it belongs to: engines need not name them.
+    /// Returns the engine's error with the engine and the key that it belongs to: engines need not name them.
     pub(super) fn about(&self, key: &Key, error: Error) -> Error {
         error.with_engine(self.engine.name()).with_key(key)
     }
@@ -129,12 +129,12 @@ impl Keeper {
         &self.environment
     }
 
-    /// How many keys are held, waited for, or on their way back.
+    /// Returns how many keys are held, waited for, or on their way back.
     pub(crate) fn len(&self) -> usize {
         self.entries.load(Ordering::Relaxed)
     }
 
-    /// See [`Guard`](crate::Guard): gives back one acquisition, and tells `done` when it is.
+    /// Gives back one acquisition, and tells `done` when that is done; see [`Guard`](crate::Guard).
     fn give_back(self: &Arc<Self>, hold: &Arc<Hold>, mode: Mode, done: Done) {
         let mut done = done;
         let known = self.change(&hold.validity.key, |entry, context, effects| {
@@ -163,7 +163,7 @@ impl Keeper {
             });
         }
         tokio::select! {
-            // What is over is over, also in the last moment. Neither can starve the other: each ends the wait.
+            // What is over is over, also at the last moment. Neither can starve the other: each ends the wait.
             biased;
             () = self.wait_until_drained() => {}
             // Releases give up after one lease; this bound is for those that wait for a runtime which does not run.
@@ -188,7 +188,7 @@ impl Keeper {
         }
     }
 
-    /// Sorted: the maps have random seeds, and in which order locks are given back must not be left to those.
+    /// Returns all keys, sorted: the maps have random seeds, which must not decide the order in which locks are given back.
     fn keys(&self) -> Vec<Key> {
         let mut keys: Vec<Key> =
             self.shards.iter().flat_map(|shard| lock(shard).keys().cloned().collect::<Vec<_>>()).collect();
@@ -196,7 +196,7 @@ impl Keeper {
         keys
     }
 
-    /// How many moments the schedule of renewals keeps, the stale ones among them.
+    /// Returns how many moments the schedule of renewals keeps, the stale ones among them.
     #[cfg(any(test, feature = "testkit"))]
     pub(crate) fn scheduled(&self) -> usize {
         self.schedule.len()
@@ -246,8 +246,8 @@ impl Keeper {
         }
     }
 
-    /// The caller has dropped the client. What is being given back goes on in the background, if the process lives for long enough: without
-    /// that the next holder waits until the lease is over. In memory no other process waits.
+    /// Warns if the caller has dropped the client while releases are under way. They go on in the background, if the process lives for long
+    /// enough: otherwise the next holder waits until the lease is over. In memory no other process waits.
     pub(crate) fn warn_of_releases(&self) {
         let Some(address) = self.engine.meter().address() else { return };
         let releasing = |entry: &Entry| matches!(entry.store, Store::Releasing(_));
@@ -259,8 +259,8 @@ impl Keeper {
                 engine = self.engine.name(),
                 address,
                 count,
-                "a client was dropped while locks are being given back: if the process ends now, others wait for them until their leases \
-                 are over. `close().await` waits for it"
+                "a client was dropped while locks are being given back: if the process ends now, other clients wait for them until their \
+                 leases are over. Call `close().await` first: it waits for the releases"
             );
         }
     }
@@ -301,7 +301,7 @@ impl fmt::Debug for Keeper {
 }
 
 impl Acquired {
-    /// Gives it back now. The answer can be waited for, or not.
+    /// Gives the acquisition back now. The answer can be waited for, or not.
     pub(crate) fn unlock(&mut self) -> impl Future<Output = Result<Unlocked>> + use<> {
         self.spent = true;
         let (done, answer) = oneshot::channel();
@@ -328,8 +328,8 @@ impl Acquired {
     }
 }
 
-/// The answer of a call to the engine. One that panics has failed; were it taken for the end of the runtime, the same call would be made
-/// again at once, without end.
+/// Returns the answer of a call to the engine. A call that panics has failed; if it were taken for the end of the runtime, the same call
+/// would be made again at once, without end.
 async fn caught<T>(call: impl Future<Output = Result<T>>) -> Result<T> {
     let panicked = |_| Err(Error::new(ErrorKind::Unexpected, "the engine panicked"));
     AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(panicked)

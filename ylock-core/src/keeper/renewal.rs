@@ -19,11 +19,12 @@ use crate::layer::{Happened, Renewed};
 /// Renewals per lease.
 const RENEWALS: u32 = 3;
 /// After a renewal that failed, the next try comes this part of the lease after that one began, or at once if it took longer: a lease
-/// has room for a few requests that nobody answers, and none for pauses between them.
+/// has room for a few requests that get no answer, and none for pauses between them.
 const RETRY_PART: u32 = 12;
-/// However long the lease is: a caller may wait for a downgrade or a look, and a long lease would keep readers out for hours.
+/// The longest time until the next try, however long the lease is: a caller may wait for a downgrade or a look, and a long lease would keep
+/// readers out for hours.
 const LONGEST_RETRY: Duration = Duration::from_secs(1);
-/// So many stale moments are not worth a look at all of them.
+/// The number of stale moments that are not worth a look at all of them.
 const STALE: usize = 256;
 /// The most grants in one call of the engine: a bound on what one slow call can delay.
 const BATCH: usize = 256;
@@ -39,12 +40,12 @@ pub(super) struct Turn {
     pub(super) number: u64,
 }
 
-/// When a grant that has just been confirmed is due.
+/// Returns the moment at which a grant that has just been confirmed is due.
 pub(super) fn next_renewal(grant: &Grant) -> Moment {
     grant.sent.plus(grant.lease / RENEWALS)
 }
 
-/// When which grant is due. An entry whose grant has ended, or was scheduled anew, is stale and is skipped.
+/// The moments at which grants are due. An entry whose grant has ended, or was scheduled anew, is stale and is skipped.
 #[derive(Debug, Default)]
 pub(super) struct Schedule {
     heap: Mutex<BinaryHeap<Reverse<Due>>>,
@@ -60,7 +61,7 @@ struct Due {
 }
 
 impl Schedule {
-    /// `grants`: as many as there may be at most.
+    /// Adds a turn. `grants`: as many as there may be at most.
     pub(super) fn push(&self, key: &Key, turn: Turn, grants: usize) {
         let mut heap = self.heap();
         let earlier = heap.peek().is_none_or(|Reverse(first)| turn.at < first.at);
@@ -72,14 +73,14 @@ impl Schedule {
         }
     }
 
-    /// How many moments are kept, the stale ones among them.
+    /// Returns how many moments are kept, the stale ones among them.
     #[cfg(any(test, feature = "testkit"))]
     pub(super) fn len(&self) -> usize {
         self.heap().len()
     }
 
-    /// Forgets what is stale, if that is most of it: a lock that is given back within its lease would otherwise be kept for a third of
-    /// it, and with long leases that is for ever. Rare enough that it costs each grant no more than a look at it once or twice.
+    /// Forgets the stale moments, if most are stale: a lock that is given back within its lease would otherwise be kept for a third of
+    /// the lease, and with long leases that is for ever. Rare enough that it costs each grant no more than a look or two.
     fn tidy(&self, grants: usize, is_current: impl Fn(&Due) -> bool) {
         let all = {
             let mut heap = self.heap();
@@ -111,7 +112,7 @@ impl Schedule {
     }
 }
 
-/// Whether most of so many moments must be stale: each grant has one that is not.
+/// Returns whether most of these moments must be stale: each grant has one that is not.
 fn is_overgrown(moments: usize, grants: usize) -> bool {
     moments > 2 * grants + STALE
 }
@@ -151,7 +152,7 @@ pub(super) async fn look_after(keeper: Weak<Keeper>, schedule: Arc<Schedule>) {
 /// Grants that are renewed together. If its task is dropped because the runtime ends, they are due again.
 struct Batch {
     keeper: Arc<Keeper>,
-    /// Those without an answer.
+    /// The holdings without an answer.
     holdings: Vec<Holding>,
 }
 
@@ -179,7 +180,7 @@ impl Drop for Batch {
 }
 
 impl Keeper {
-    /// A turn has come: what to renew, if anything.
+    /// Handles a turn that has come. Returns what to renew, if anything.
     fn due(self: &Arc<Self>, due: &Due) -> Option<Holding> {
         self.change(&due.key, |entry, context, effects| entry.due(context, due, effects)).flatten()
     }
@@ -190,7 +191,7 @@ impl Keeper {
 }
 
 impl Entry {
-    /// The grant that this turn is for, unless it is stale.
+    /// Returns the grant that this turn is for, unless the turn is stale.
     fn current(&self, due: &Due) -> Option<&Granted> {
         let Store::Granted(granted) = &self.store else { return None };
         (granted.grant.id == due.id && granted.turn == due.number).then_some(&**granted)
@@ -214,7 +215,7 @@ impl Entry {
         Some(holding)
     }
 
-    /// A renewal will never be answered.
+    /// Handles a renewal that will never be answered.
     fn renewal_dropped(&mut self, context: &Context<'_>, id: AcquisitionId, effects: &mut Effects) {
         if let Store::Granted(granted) = &mut self.store
             && granted.grant.id == id
@@ -224,7 +225,7 @@ impl Entry {
         }
     }
 
-    /// A renewal was answered. `shown` is what it showed, `asked` the moment just before it began.
+    /// Handles the answer to a renewal. `shown` is what it showed, `asked` the moment just before it began.
     fn renewed(
         &mut self,
         context: &Context<'_>,

@@ -1,4 +1,4 @@
-//! The warning of a caller that waits for a lock that it holds itself, under another owner.
+//! The warning to a caller that waits for a lock that it holds itself, under another owner.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -10,21 +10,21 @@ use super::entry::{Entry, Holder};
 use super::{Keeper, lock};
 use crate::key::Key;
 
-/// For how long a caller waits before it is warned: a guard that another branch of the task is about to give back, or that was passed
-/// on, is no deadlock.
+/// The time for which a caller waits before it is warned: a guard that another branch of the task is about to give back, or that was
+/// passed on, is no deadlock.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Where in the program a lock is acquired.
+/// The place in the program where a lock is acquired.
 pub(crate) type Site = &'static Location<'static>;
 
-/// Who called, as far as that can be told, and where.
+/// The task or thread that called, as far as that can be told, and the place of the call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Caller {
     thread: Thread,
     site: Site,
 }
 
-/// The task; outside of one, as in the body of `main` or in `block_on`, the thread.
+/// The task that called; outside of a task, as in the body of `main` or in `block_on`, the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Thread {
     Task(tokio::task::Id),
@@ -39,7 +39,7 @@ impl Caller {
 }
 
 impl Entry {
-    /// Whether this caller has acquired it already.
+    /// Returns whether this caller has acquired it already.
     pub(super) fn is_held_by(&self, caller: Caller) -> bool {
         self.holders.iter().any(|holder| holder.caller.thread == caller.thread)
     }
@@ -61,7 +61,7 @@ impl Entry {
 impl Keeper {
     /// Warns, once, when the wait has lasted for long and the caller still holds what it waits for. Never ends.
     pub(super) async fn warn_of_self_wait(&self, key: &Key, number: u64, own: bool) -> Infallible {
-        // Only of one that held it from the beginning: another wakes no timer.
+        // Only a caller that held it from the beginning: others need no timer.
         if own {
             self.environment.sleep(PATIENCE).await;
             if let Some(entry) = lock(self.shard(key)).get(key) {

@@ -1,4 +1,4 @@
-//! How long a grant may be relied on, and the one signal that it is lost.
+//! The validity of a grant, and the one signal that it is lost.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -15,15 +15,15 @@ const OVER: u64 = 0;
 /// Ended for good, because it was given back or lost. So early that a comparison with it says "over", too.
 const FINISHED: u64 = 1;
 
-/// The validity of one grant, shared by everybody who holds under it.
+/// The validity of one grant, shared by all of its holders.
 #[derive(Debug)]
 pub(crate) struct Validity {
     pub(crate) key: Key,
     pub(crate) id: AcquisitionId,
     environment: Arc<dyn Environment>,
     lease: Duration,
-    /// Nanoseconds of the environment's clock, [`OVER`] or [`FINISHED`]. Once one of those, never a moment again: whoever sees
-    /// that the moment has passed writes `OVER` before it says so, and a renewal only ever replaces a moment
+    /// Nanoseconds of the environment's clock, [`OVER`] or [`FINISHED`]. Once one of those, never a moment again: a caller that
+    /// sees that the moment has passed writes `OVER` before it says so, and a renewal only ever replaces a moment
     /// that has not passed.
     until: AtomicU64,
     lost: OnceLock<LossReason>,
@@ -49,7 +49,7 @@ impl Validity {
         !self.remaining().is_zero()
     }
 
-    /// How much longer the grant may be relied on; zero for good once it is zero.
+    /// Returns how much longer the grant may be relied on; zero for good once it is zero.
     pub(crate) fn remaining(&self) -> Duration {
         loop {
             let until = self.until.load(Ordering::Acquire);
@@ -61,7 +61,7 @@ impl Validity {
         }
     }
 
-    /// When the validity ends unless it is renewed; [`Moment::ZERO`] if it has ended.
+    /// Returns the moment at which the validity ends unless it is renewed; [`Moment::ZERO`] if it has ended.
     pub(crate) fn until(&self) -> Moment {
         match self.until.load(Ordering::Acquire) {
             OVER | FINISHED => Moment::ZERO,
@@ -69,7 +69,7 @@ impl Validity {
         }
     }
 
-    /// Prolongs the validity to one lease after `sent`. Answers `false`, and changes nothing, if it has ended: a
+    /// Prolongs the validity to one lease after `sent`. Returns `false`, and changes nothing, if it has ended: a
     /// lapsed grant never becomes valid again.
     pub(crate) fn extend(&self, sent: Moment) -> bool {
         let new = self.end_of_lease(sent);
@@ -90,7 +90,7 @@ impl Validity {
         _ = self.lost.set(reason);
     }
 
-    /// Wakes those who wait for the loss. Not while a shard is locked: to wake a caller may be to drop its guard.
+    /// Wakes the callers that wait for the loss. Not while a shard is locked: to wake a caller may be to drop its guard.
     pub(crate) fn ring(&self) {
         self.lost_signal.notify_waiters();
     }
@@ -104,7 +104,7 @@ impl Validity {
         self.lost.get().copied()
     }
 
-    /// Ends when the lock is lost.
+    /// Waits until the lock is lost, and returns why.
     pub(crate) async fn lost(&self) -> LossReason {
         loop {
             let signal = self.lost_signal.notified();
@@ -126,7 +126,7 @@ impl Validity {
                 // Either order is right: both lead to the same look.
                 biased;
                 () = signal => {}
-                // The end of the lease is seen without anybody's help: the task that renews may not be running.
+                // The end of the lease is seen without another task's help: the task that renews may not be running.
                 () = self.environment.sleep(remaining) => {}
             }
         }

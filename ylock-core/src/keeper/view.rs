@@ -1,4 +1,4 @@
-//! What is known of a key: the store's view, with the details that only this process knows.
+//! The view of a key: that of the store, with the details that only this process knows.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -13,7 +13,7 @@ use crate::mode::Mode;
 use crate::owner::Owner;
 use crate::token::Token;
 
-/// What this process knows about its own contender.
+/// The details that this process knows about its own contender.
 #[derive(Default)]
 struct Local {
     client: ClientName,
@@ -24,7 +24,7 @@ struct Local {
 }
 
 impl Keeper {
-    /// See [`Ylock::inspect`](crate::Ylock::inspect).
+    /// Returns the holders of a key and the waiters for it; see [`Ylock::inspect`](crate::Ylock::inspect).
     pub(crate) async fn inspect(&self, key: &Key) -> Result<Inspection> {
         let seen = self.engine.inspect(key).await.map_err(|error| self.about(key, error))?;
         let local =
@@ -33,10 +33,10 @@ impl Keeper {
         Ok(local.merge(seen, UNIX_EPOCH + Duration::from_micros(wall)))
     }
 
-    /// See [`Ylock::revoke`](crate::Ylock::revoke).
+    /// Takes a key away from all of its holders; see [`Ylock::revoke`](crate::Ylock::revoke).
     pub(crate) async fn revoke(self: &Arc<Self>, key: &Key) -> Result<usize> {
         let count = self.revoke_all(key).await.map_err(|error| self.about(key, error))?;
-        // If it is one of ours, there is no need to wait for the next renewal to find out.
+        // If the grant is ours, there is no need to wait for the next renewal to find out.
         self.change(key, |entry, _, effects| {
             if let Store::Granted(granted) = &mut entry.store {
                 granted.renew_soon(effects);
@@ -75,7 +75,7 @@ impl Local {
         local
     }
 
-    /// The store shows one contender for this process; behind it stand all its tasks.
+    /// Merges the store's view with these details: the store shows one contender for this process, which stands for all of its tasks.
     fn merge(self, seen: Inspection, now: SystemTime) -> Inspection {
         let mut merged = Inspection::default();
         for holder in seen.holders {
@@ -105,7 +105,7 @@ impl Local {
         merged
     }
 
-    /// As which acquisition the waiters of this process stand in the queue.
+    /// Returns the acquisition as which the waiters of this process stand in the queue.
     fn shown_as(&self) -> Option<AcquisitionId> {
         self.waits_as.or(self.held_as)
     }

@@ -18,18 +18,18 @@ use crate::mode::{Mode, Wait};
 use crate::options::{Fairness, Options};
 use crate::owner::Owner;
 
-/// What somebody wants.
+/// The acquisition that a caller wants.
 #[derive(Debug)]
 pub(crate) struct Ask<'a> {
     pub(crate) key: Key,
     pub(crate) mode: Mode,
-    /// Nothing for somebody who is its own owner.
+    /// `None` for a caller that is its own owner.
     pub(crate) owner: Option<Owner>,
     pub(crate) wait: Wait,
     pub(crate) options: &'a Arc<Options>,
-    /// Where to note who is before the caller, shortly before its wait is over.
+    /// The place to note which holders and waiters are before the caller, shortly before its wait is over.
     pub(crate) before: Option<&'a OnceLock<Before>>,
-    /// Where it is called.
+    /// The place of the call.
     pub(crate) at: Site,
 }
 
@@ -50,7 +50,7 @@ enum Entered {
 }
 
 impl Keeper {
-    /// Acquires, or answers `None` when the wait is over.
+    /// Acquires, or returns `None` when the wait is over.
     pub(crate) async fn acquire(self: &Arc<Self>, ask: Ask<'_>) -> Result<Option<Acquired>> {
         let (limit, before) = (ask.limit().filter(|limit| !limit.is_zero()), ask.before);
         match self.enter(ask)? {
@@ -83,7 +83,7 @@ impl Keeper {
     fn queue_up(self: &Arc<Self>, ask: Ask<'_>) -> Result<Entered> {
         ask.options.check()?;
         if !self.environment.enter() {
-            return Err(Error::new(ErrorKind::Invalid, "locks are acquired inside a tokio runtime"));
+            return Err(Error::new(ErrorKind::Invalid, "locks must be acquired inside a tokio runtime"));
         }
         self.look_after();
         let tries = ask.limit().is_some_and(|limit| limit.is_zero());
@@ -106,7 +106,7 @@ impl Keeper {
             self.entries.fetch_add(1, Ordering::SeqCst);
         }
         let entry = shard.entry(ask.key.clone()).or_default();
-        // Another task of the same owner may have got in since the first look: behind it nobody must queue.
+        // Another task of the same owner may have got in since the first look: this one must not queue behind it.
         if let Some(again) = ask.owner.and_then(|owner| entry.reenter(&ask.key, owner, ask.mode)) {
             return again.map(|hold| Entered::Now(self.reentered(hold, ask.mode)));
         }
@@ -114,7 +114,7 @@ impl Keeper {
         waiting.own = entry.is_held_by(waiter.caller);
         entry.push(waiter);
         entry.advance(&self.context(&ask.key), &mut effects);
-        // One that only tries and was not granted at once stays for the store's answer only if nobody is before it.
+        // A waiter that only tries and was not granted at once stays for the store's answer only if no holder or waiter is before it.
         let removed = (tries && !alone).then(|| entry.remove(number)).flatten();
         drop(shard);
         let refused = removed.is_some();
@@ -142,7 +142,8 @@ impl Keeper {
         (waiter, answer)
     }
 
-    /// A waiter stops waiting. Answers what it has waited for, if that was the store; nothing if it was answered already.
+    /// Ends a wait. Returns the silence of the store, if that was what the waiter has waited for; `None` if the waiter was answered
+    /// already.
     fn stop_waiting(self: &Arc<Self>, key: &Key, number: u64) -> Option<Option<Error>> {
         let stopped = self.change(key, |entry, context, effects| {
             let removed = entry.remove(number)?;
@@ -179,7 +180,7 @@ impl Waiting {
         let look = keeper.look_before(&key, number, limit, before);
         let warning = keeper.warn_of_self_wait(&key, number, self.own);
         tokio::select! {
-            // What was granted in the last moment is not lost.
+            // A lock that was granted at the last moment is not lost.
             biased;
             answer = &mut self.answer => return self.end(answer),
             () = timer => {}

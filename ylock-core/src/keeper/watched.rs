@@ -1,4 +1,4 @@
-//! What this client does by itself, told to the layers that were added to it, and what it has in use.
+//! The events of this client, told to the layers that were added to it, and the locks that it has in use.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use crate::error::ErrorKind;
 use crate::layer::{Events, GroupUsage, Happened, Layer};
 
 impl Keeper {
-    /// A layer was added to a clone of the client.
+    /// Adds a layer, which was added to a clone of the client.
     pub(crate) fn watch(self: &Arc<Self>, layer: &Arc<dyn Layer>) {
         let keeper: Arc<dyn Requests> = Arc::<Self>::clone(self);
         self.engine.meter().report_to(&keeper);
         self.watchers.add(layer, &self.view);
     }
 
-    /// See [`Ylock::events`](crate::Ylock::events).
+    /// Returns a stream of what this client does from now on; see [`Ylock::events`](crate::Ylock::events).
     pub(crate) fn events(self: &Arc<Self>) -> Events {
         let mut fresh = None;
         let hub = self.hub.get_or_init(|| {
@@ -34,7 +34,7 @@ impl Keeper {
         events
     }
 
-    /// Where the events of users' acquisitions go, if somebody listens.
+    /// Returns the layer that the events of users' acquisitions go to, if a stream is open.
     pub(crate) fn heard_hub(&self) -> Option<Arc<dyn Layer>> {
         let hub: Arc<dyn Layer> = Arc::<Hub>::clone(self.hub.get().filter(|hub| hub.is_heard())?);
         Some(hub)
@@ -44,12 +44,12 @@ impl Keeper {
         self.watchers.tell(&self.view, happened);
     }
 
-    /// Whether anybody hears what is told.
+    /// Returns whether any layer hears what is told.
     pub(super) fn is_watched(&self) -> bool {
         self.watchers.any()
     }
 
-    /// See [`Ylock::usage`](crate::Ylock::usage).
+    /// Returns what this client holds and waits for now; see [`Ylock::usage`](crate::Ylock::usage).
     pub(crate) fn usage(&self) -> Vec<GroupUsage> {
         let now = self.environment.now();
         let mut groups: HashMap<Arc<str>, GroupUsage> = HashMap::new();

@@ -1,4 +1,4 @@
-//! What a layer may ask about a client.
+//! The view of a client that its layers have.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -21,32 +21,32 @@ impl ClientView {
         Self { engine, keeper }
     }
 
-    /// The engine, in one word.
+    /// Returns the engine, in one word.
     pub fn engine(&self) -> &'static str {
         self.engine
     }
 
-    /// What the client is called now; nothing once it is gone.
+    /// Returns the name of the client now; `None` once the client is gone.
     pub fn name(&self) -> Option<ClientName> {
         self.keeper.upgrade().map(|keeper| keeper.name().get())
     }
 
-    /// Where its store is; nothing for one inside this process, and once the client is gone.
+    /// Returns the address of its store; `None` for a store inside this process, and once the client is gone.
     pub fn address(&self) -> Option<String> {
         self.keeper.upgrade().and_then(|keeper| keeper.engine().meter().address().map(str::to_owned))
     }
 
-    /// Whether this is the same client.
+    /// Returns whether this is the same client.
     pub fn is_same(&self, other: &Self) -> bool {
         self.keeper.ptr_eq(&other.keeper)
     }
 
-    /// What the client holds and waits for now, as [`Ylock::usage`](crate::Ylock::usage); nothing once the client is gone.
+    /// Returns what the client holds and waits for now, as [`Ylock::usage`](crate::Ylock::usage); `None` once the client is gone.
     pub fn usage(&self) -> Option<Vec<GroupUsage>> {
         self.keeper.upgrade().map(|keeper| keeper.usage())
     }
 
-    /// Where the client takes time and tasks from; nothing once the client is gone.
+    /// Returns the client's source of time and tasks; `None` once the client is gone.
     pub fn environment(&self) -> Option<Arc<dyn Environment>> {
         self.keeper.upgrade().map(|keeper| Arc::clone(keeper.environment()))
     }
@@ -58,23 +58,23 @@ impl fmt::Debug for ClientView {
     }
 }
 
-/// What a client holds and waits for in one group.
+/// The usage of one group by a client: what it holds and waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GroupUsage {
     /// The group.
     pub group: Arc<str>,
-    /// Owners that hold a lock as readers.
+    /// The number of owners that hold a lock as readers.
     pub held_read: usize,
-    /// Owners that hold a lock as writers.
+    /// The number of owners that hold a lock as writers.
     pub held_write: usize,
-    /// Acquisitions of readers that wait.
+    /// The number of acquisitions of readers that wait.
     pub waiting_read: usize,
-    /// Acquisitions of writers that wait.
+    /// The number of acquisitions of writers that wait.
     pub waiting_write: usize,
-    /// How long the oldest of the holds has lasted. Of those that began before the client had its first layer, at most so long.
+    /// The time that the oldest hold has lasted. A hold that began before the client had its first layer has lasted this long at most.
     pub longest_hold: Duration,
-    /// How long the oldest of those who wait has waited.
+    /// The time that the oldest waiter has waited.
     pub longest_wait: Duration,
     /// Releases that the store did not confirm at the first attempt, and that are tried again.
     pub releases_pending: usize,
@@ -94,12 +94,12 @@ impl GroupUsage {
         }
     }
 
-    /// Owners that hold a lock.
+    /// Returns the number of owners that hold a lock.
     pub fn held(&self) -> usize {
         self.held_read + self.held_write
     }
 
-    /// Acquisitions that wait.
+    /// Returns the number of acquisitions that wait.
     pub fn waiting(&self) -> usize {
         self.waiting_read + self.waiting_write
     }

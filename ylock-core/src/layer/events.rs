@@ -1,4 +1,4 @@
-//! What a client does, as a stream for programs.
+//! The events of a client, as a stream for programs.
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use super::{Acquisition, ClientView, Happened, Layer, Outcome};
 pub enum Event {
     /// An acquisition has ended.
     Acquired {
-        /// Which.
+        /// The acquisition.
         acquisition: Acquisition,
-        /// How.
+        /// The outcome of the acquisition.
         outcome: Outcome,
-        /// After how long.
+        /// The time after which it ended.
         waited: Duration,
     },
-    /// The reader was too slow, and so many events were dropped before the next one.
+    /// The program read too slowly, and this many events were dropped before the next one.
     Dropped(u64),
     /// The client did or learnt something by itself. Requests to the store are left out: there are too many.
     Happened(Happened),
@@ -34,10 +34,10 @@ pub enum Event {
 pub struct Events(Receiver<Event>);
 
 impl Events {
-    /// How many events are kept for a reader that is slow.
+    /// The number of events that are kept for a program that reads slowly.
     pub const KEPT: usize = 4096;
 
-    /// The next event; nothing when the client is gone.
+    /// Waits for the next event and returns it; `None` when the client is gone.
     ///
     /// # Cancel safety
     /// No event is lost when the future is dropped.
@@ -49,7 +49,7 @@ impl Events {
         }
     }
 
-    /// The next event if there is one now.
+    /// Returns the next event if there is one now.
     pub fn try_next(&mut self) -> Option<Event> {
         match self.0.try_recv() {
             Ok(event) => Some(event),
@@ -72,14 +72,14 @@ impl Hub {
         Events(self.0.subscribe())
     }
 
-    /// Whether anybody listens: otherwise there is nothing to copy.
+    /// Returns whether a stream is open: otherwise there is nothing to copy.
     pub(crate) fn is_heard(&self) -> bool {
         self.0.receiver_count() > 0
     }
 
     fn send(&self, event: impl FnOnce() -> Event) {
         if self.is_heard() {
-            // Fails only if the last one has just stopped listening.
+            // Fails only if the last stream has just been dropped.
             drop(self.0.send(event()));
         }
     }

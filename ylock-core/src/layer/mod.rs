@@ -27,7 +27,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! A limit on how many wait for a group at once:
+//! A limit on how many acquisitions wait for a group at once:
 //! ```
 //! use std::sync::atomic::{AtomicUsize, Ordering};
 //! use std::time::Duration;
@@ -92,12 +92,12 @@ pub(crate) use watchers::Watchers;
 /// They are caught, reported in the log, and change nothing about the lock; only if `acquiring` panics the acquisition fails, because
 /// a layer that guards something has not agreed.
 pub trait Layer: fmt::Debug + Send + Sync + 'static {
-    /// The layer was added to a client. It may be added to several.
+    /// Called when the layer is added to a client. It may be added to several.
     fn attached(&self, client: &ClientView) {
         let _ = client;
     }
 
-    /// Somebody wants a lock. An error refuses it: the caller gets this error, and nothing reaches the keeper.
+    /// Called when a caller wants a lock. An error refuses it: the caller gets this error, and nothing reaches the keeper.
     ///
     /// Each call is followed by exactly one [`acquired`](Self::acquired), unless this layer itself refused.
     fn acquiring(&self, acquisition: &Acquisition) -> Result<()> {
@@ -105,19 +105,19 @@ pub trait Layer: fmt::Debug + Send + Sync + 'static {
         Ok(())
     }
 
-    /// An acquisition has ended, `waited` after it began.
+    /// Called when an acquisition has ended, `waited` after it began.
     fn acquired(&self, acquisition: &Acquisition, outcome: &Outcome, waited: Duration) {
         let _ = (acquisition, outcome, waited);
     }
 
-    /// A guard that was granted was let go, `held` after that. Reentrant acquisitions have an end of their own;
-    /// [`Happened::HoldEnded`] tells the end of an owner's hold, also of one that is lost while its guards live on.
+    /// Called when a guard is let go, `held` after it was granted. Reentrant acquisitions have an end of their own;
+    /// [`Happened::HoldEnded`] tells the end of an owner's hold, also of a hold that is lost while its guards live on.
     fn ended(&self, acquisition: &Acquisition, end: End, held: Duration) {
         let _ = (acquisition, end, held);
     }
 
-    /// A client that this layer was added to did or learnt something by itself, for any of its locks, also those that this layer does
-    /// not lie over.
+    /// Called when a client that this layer was added to did or learnt something by itself, for any of its locks, also those that this
+    /// layer does not lie over.
     fn happened(&self, client: &ClientView, happened: &Happened) {
         let _ = (client, happened);
     }

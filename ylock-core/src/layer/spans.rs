@@ -32,7 +32,7 @@ macro_rules! span {
     };
 }
 
-/// A span for each acquisition and for each hold, and a warning for those that take too long.
+/// A layer that makes a span for each acquisition and for each hold, and warns of those that take too long.
 ///
 /// - `ylock.acquire` (debug) lasts from the call until it is granted or not, and has the fields `ylock.engine`, `ylock.client`, `ylock.group`,
 ///   `ylock.name`, `ylock.mode`, `ylock.owner`, at its end `ylock.outcome` (`granted`, `reentered`, `not_free`, `cancelled`, `failed`)
@@ -41,8 +41,8 @@ macro_rules! span {
 ///   or `lost`, with `ylock.reason`.
 /// - A wait or a hold that lasts longer than its threshold is warned of while it lasts, once.
 ///
-/// Both are children of the span in which the lock was asked for. That a lock was lost is always warned of, with or without this layer,
-/// at the moment when the client learns it.
+/// Both are children of the span in which the lock was asked for. A lost lock is always warned of, with or without this layer, at the
+/// moment when the client learns of it.
 ///
 /// # Examples
 /// ```
@@ -62,7 +62,7 @@ struct Shared {
     /// The clock of all moments here: that of the first client. Moments of two clients may not be compared.
     environment: OnceLock<Arc<dyn Environment>>,
     shards: [Mutex<HashMap<u64, Stay>>; SHARDS as usize],
-    /// A task looks for those that take too long.
+    /// The task that looks for waits and holds that take too long.
     looked_after: Caretaker,
 }
 
@@ -70,7 +70,7 @@ struct Shared {
 #[derive(Debug)]
 struct Stay {
     span: Span,
-    /// Named in warnings: the span may be one that nobody wants.
+    /// Named in warnings: no subscriber may want the span.
     key: Key,
     owner: Owner,
     since: Moment,
@@ -79,18 +79,18 @@ struct Stay {
 }
 
 impl TracingLayer {
-    /// With warnings after a wait of 10 s and a hold of 30 s.
+    /// Creates a layer with warnings after a wait of 10 s and a hold of 30 s.
     pub fn new() -> Self {
         Self::with_thresholds(Duration::from_secs(10), Duration::from_secs(30))
     }
 
-    /// Warns of a wait that lasts longer. Zero never warns.
+    /// Sets the time after which a wait is warned of. Zero never warns.
     #[must_use]
     pub fn with_slow_wait(self, slow: Duration) -> Self {
         Self::with_thresholds(slow, self.0.slow_hold)
     }
 
-    /// Warns of a hold that lasts longer. Zero never warns.
+    /// Sets the time after which a hold is warned of. Zero never warns.
     #[must_use]
     pub fn with_slow_hold(self, slow: Duration) -> Self {
         Self::with_thresholds(self.0.slow_wait, slow)
@@ -178,7 +178,7 @@ impl Shared {
         self.shard(number).remove(&number)
     }
 
-    /// Starts the task that looks for those that take too long, unless it runs.
+    /// Starts the task that looks for waits and holds that take too long, unless it runs.
     fn look_after(self: &Arc<Self>) {
         let Some(environment) = self.environment.get().filter(|environment| environment.enter()) else {
             return;
@@ -208,9 +208,9 @@ impl Shared {
                 let _inside = span.enter();
                 let seconds = lasts.as_secs_f64();
                 let what = if holds {
-                    "a lock has been held for long"
+                    "a lock has been held for a long time"
                 } else {
-                    "a lock has been waited for for long"
+                    "a caller has waited for a lock for a long time"
                 };
                 tracing::warn!(?key, %owner, seconds, "{what}");
             }

@@ -12,12 +12,12 @@ use crate::error::{Error, ErrorKind, Result};
 pub(crate) struct Layers(Option<Arc<[Arc<dyn Layer>]>>);
 
 impl Layers {
-    /// One more layer, inside the others.
+    /// Returns these layers and one more, inside the others.
     pub(crate) fn with(&self, layer: Arc<dyn Layer>) -> Self {
         Self(Some(self.all().iter().cloned().chain([layer]).collect()))
     }
 
-    /// One more layer, outside the others, if there is one.
+    /// Returns these layers and one more, outside the others, if there is one.
     pub(crate) fn under(&self, layer: Option<Arc<dyn Layer>>) -> Self {
         match layer {
             Some(layer) => Self(Some([layer].into_iter().chain(self.all().iter().cloned()).collect())),
@@ -25,7 +25,7 @@ impl Layers {
         }
     }
 
-    /// Whether there is nothing to call: then nothing needs to be measured or copied either.
+    /// Returns whether there is nothing to call: then nothing needs to be measured or copied either.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_none()
     }
@@ -35,7 +35,7 @@ impl Layers {
             let answer =
                 guarded(|| layer.acquiring(acquisition)).unwrap_or_else(|| Err(panicked(acquisition)));
             if let Err(error) = answer {
-                // Those outside the one that refused have been told of a beginning and are owed an end.
+                // The layers outside the one that refused have been told of a beginning and are owed an end.
                 let outcome = Outcome::Failed(error.clone());
                 for layer in self.all()[..index].iter().rev() {
                     guarded(|| layer.acquired(acquisition, &outcome, Duration::ZERO));
@@ -63,11 +63,11 @@ impl Layers {
     }
 }
 
-/// Calls a layer. What it breaks is its own: a panic in the middle of a release would keep the lock.
+/// Calls a layer, and catches its panic: a panic in the middle of a release would keep the lock.
 pub(super) fn guarded<T>(call: impl FnOnce() -> T) -> Option<T> {
     let answer = catch_unwind(AssertUnwindSafe(call));
     if answer.is_err() {
-        tracing::error!("a layer panicked; the lock goes on as if it had not been asked");
+        tracing::error!("a layer panicked; the lock goes on as if the layer had not been asked");
     }
     answer.ok()
 }

@@ -1,4 +1,4 @@
-//! What layers are told.
+//! The events that layers are told.
 
 use std::time::Duration;
 
@@ -9,27 +9,27 @@ use crate::key::Key;
 use crate::mode::{Mode, Wait};
 use crate::owner::Owner;
 
-/// One call of a user who wants a lock.
+/// One call of a user that acquires a lock.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Acquisition {
-    /// Different for every acquisition of a process: what joins the beginning of one to its end.
+    /// A number, different for every acquisition of a process: it joins the beginning of one to its end.
     pub number: u64,
     /// The engine of the client, in one word.
     pub engine: &'static str,
     /// The name of the client.
     pub client: ClientName,
-    /// What for.
+    /// The key of the lock.
     pub key: Key,
     /// Shared or exclusive. After [`Guard::downgrade`](crate::Guard::downgrade) the end says `Read`.
     pub mode: Mode,
-    /// Who.
+    /// The owner that acquires.
     pub owner: Owner,
-    /// How long the caller is ready to wait.
+    /// The time for which the caller is ready to wait.
     pub wait: Wait,
 }
 
-/// How an acquisition ended.
+/// The outcome of an acquisition.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Outcome {
@@ -39,7 +39,7 @@ pub enum Outcome {
     Failed(Error),
     /// The caller holds the lock.
     Granted {
-        /// Somebody else had to let go first, or stood before it in the queue.
+        /// Another holder had to let go first, or another waiter was before it in the queue.
         waited: bool,
     },
     /// The lock was not free, or not in time.
@@ -48,7 +48,7 @@ pub enum Outcome {
     Reentered,
 }
 
-/// How a hold ended.
+/// The end of a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum End {
@@ -58,7 +58,7 @@ pub enum End {
     Released,
 }
 
-/// What became of a renewal.
+/// The outcome of a renewal.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Renewed {
@@ -70,68 +70,68 @@ pub enum Renewed {
     Renewed,
 }
 
-/// What a client did or learnt by itself, without a call of a user.
+/// An event: something that a client did or learnt by itself, without a call of a user.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Happened {
     /// An owner holds a lock no more.
     HoldEnded {
-        /// Which lock.
+        /// The key of the lock.
         key: Key,
-        /// Who held it.
+        /// The owner that held it.
         owner: Owner,
-        /// As what it was held at the end.
+        /// The mode in which it was held at the end.
         mode: Mode,
-        /// From the owner's first acquisition until it had given back its last one, or until the loss.
+        /// The time from the owner's first acquisition until it had given back its last one, or until the loss.
         held: Duration,
-        /// How.
+        /// The way in which the hold ended.
         end: End,
     },
     /// A grant went from one owner of this process to the next, without the store.
     HandedOver {
-        /// Of which lock.
+        /// The key of the lock.
         key: Key,
     },
     /// Renewals began.
     Renewing {
-        /// How many.
+        /// The number of grants.
         grants: usize,
-        /// How much later than planned the latest of them was: more than a moment if the process had no time for its tasks.
+        /// The delay of the latest of them: more than a moment if the process had no time for its tasks.
         lag: Duration,
     },
     /// A renewal has ended.
     Renewed {
-        /// Of which lock.
+        /// The key of the lock.
         key: Key,
-        /// How.
+        /// The outcome of the renewal.
         outcome: Renewed,
     },
-    /// What the store had of this client for a key has been given back: a grant or, if `held` is false, a place in the queue.
+    /// A grant or, if `held` is false, a place in the queue, which the store had of this client for a key, has been given back.
     Left {
-        /// Of which lock.
+        /// The key of the lock.
         key: Key,
-        /// A grant, not a place in the queue.
+        /// True for a grant, false for a place in the queue.
         held: bool,
-        /// From the decision until now.
+        /// The time from the decision until now.
         took: Duration,
-        /// How many attempts failed before.
+        /// The number of attempts that failed before.
         failures: u32,
-        /// False: the store never confirmed it within one lease, and frees it by itself.
+        /// False if the store did not confirm it within one lease; it frees it by itself then.
         confirmed: bool,
     },
     /// A request to the store has ended.
     Requested {
-        /// What kind of request, in the words of the engine.
+        /// The kind of request, in the words of the engine.
         operation: &'static str,
-        /// From sending it.
+        /// The time since it was sent.
         took: Duration,
-        /// Why it failed, if it did.
+        /// The kind of error, if it failed.
         error: Option<ErrorKind>,
     },
 }
 
 impl Happened {
-    /// The key it belongs to, if it belongs to one.
+    /// Returns the key that it belongs to, if it belongs to one.
     pub fn key(&self) -> Option<&Key> {
         match self {
             Self::HoldEnded { key, .. }

@@ -1,4 +1,4 @@
-//! Who hears what a client does by itself.
+//! The layers that hear what a client does by itself.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use super::{ClientView, Happened, Layer};
 /// share.
 pub(crate) struct Watchers {
     layers: ArcSwap<Vec<Weak<dyn Layer>>>,
-    /// Whether there ever was one: what nobody hears is not even put together.
+    /// True if there ever was one: an event that no layer hears is not even put together.
     any: AtomicBool,
 }
 
@@ -26,7 +26,7 @@ impl Default for Watchers {
 impl Watchers {
     pub(crate) fn add(&self, layer: &Arc<dyn Layer>, client: &ClientView) {
         self.layers.rcu(|layers| {
-            // Also here those are forgotten that are gone: a client lives for long, and may be given layers often.
+            // Layers that are gone are forgotten here: a client lives for long, and may be given layers often.
             let alive = layers.iter().filter(|layer| layer.strong_count() > 0).cloned();
             alive.chain([Arc::downgrade(layer)]).collect::<Vec<_>>()
         });

@@ -53,13 +53,13 @@ struct Inner {
 }
 
 impl MemoryStore {
-    /// A new, empty store on tokio's clock.
+    /// Creates a new, empty store on tokio's clock.
     #[allow(clippy::new_without_default, reason = "two stores are never equal, so there is no default one")]
     pub fn new() -> Self {
         Self::in_environment(SystemEnvironment::on_tokio_clock())
     }
 
-    /// A new, empty store in another environment.
+    /// Creates a new, empty store in another environment.
     pub fn in_environment(environment: Arc<dyn Environment>) -> Self {
         Self(Arc::new(Inner {
             environment,
@@ -69,22 +69,22 @@ impl MemoryStore {
         }))
     }
 
-    /// A new client's engine over this store.
+    /// Creates the engine of a new client over this store.
     pub fn engine(&self) -> MemoryEngine {
         MemoryEngine { store: self.clone(), meter: Meter::default() }
     }
 
-    /// How many keys the store knows: those that are held or waited for.
+    /// Returns how many keys the store knows: those that are held or waited for.
     pub fn len(&self) -> usize {
         self.0.keys.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Whether nobody holds or waits for anything.
+    /// Returns whether no client holds or waits for anything.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Works on one key, without those whose lease has ended; forgets it if nobody is left.
+    /// Works on one key, without the contenders whose lease has ended; forgets the key if no contender is left.
     fn with<T>(&self, key: &Key, work: impl FnOnce(&mut State, Moment) -> T) -> T {
         let now = self.0.environment.now();
         let mut keys = self.0.keys.lock().unwrap_or_else(PoisonError::into_inner);
@@ -102,7 +102,7 @@ impl MemoryStore {
     }
 
     fn next_token(&self) -> Result<StoreToken> {
-        // Not below those that another engine has given, or this one before the program was started again: theirs follow the clock too.
+        // Not below the tokens that another engine has given, or this one before the program was started again: those follow the clock too.
         let clock = u64::try_from(self.wall()).unwrap_or(0);
         let follow = |last: u64| Some(clock.max(last + 1));
         let last = self.0.last_token.fetch_update(Ordering::Relaxed, Ordering::Relaxed, follow);
@@ -127,7 +127,7 @@ pub struct MemoryEngine {
 }
 
 impl MemoryEngine {
-    /// An engine over a store of its own.
+    /// Creates an engine over a store of its own.
     #[allow(clippy::new_without_default, reason = "two stores are never equal, so there is no default one")]
     pub fn new() -> Self {
         MemoryStore::new().engine()
@@ -143,7 +143,7 @@ impl MemoryEngine {
                 let pause = expiry.map_or(request.lease, |expiry| expiry.since(now));
                 return Ok(Attempt::Wait { wake, pause });
             }
-            // Drawn only now, under the lock of the store: whoever enters later draws later.
+            // Drawn only now, under the lock of the store: a contender that enters later draws later.
             let token = self.store.next_token()?;
             state.enter(request.id, token, now.plus(request.lease), wall);
             let contended = state.is_contended(request.id);
@@ -190,8 +190,8 @@ impl Engine for MemoryEngine {
         Arc::clone(&self.store.0.environment)
     }
 
-    /// Any lease will do: there is no request that could take too long. So a program finds out only on its own engine that this one cannot
-    /// have a lease.
+    /// Accepts any lease: there is no request that could take too long. So a program finds out only on its own engine that that engine does
+    /// not support a lease.
     fn check(&self, _: &Options) -> Result<()> {
         Ok(())
     }

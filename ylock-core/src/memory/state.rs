@@ -1,4 +1,4 @@
-//! One key of the in-memory store: who holds, who waits. Pure: no clock, no waiting, no lock.
+//! One key of the in-memory store: its holders and waiters. Pure: no clock, no waiting, no lock.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::options::Fairness;
 use crate::owner::Owner;
 use crate::token::StoreToken;
 
-/// Everybody who holds one key or waits for it.
+/// The contenders for one key: its holders and waiters.
 #[derive(Debug, Default)]
 pub(super) struct State {
     /// In the order of their tickets.
@@ -30,7 +30,7 @@ pub(super) struct Contender {
     fairness: Fairness,
     /// Microseconds of the wall clock: since when it waits, or holds.
     pub(super) since: i64,
-    /// When it is gone unless it shows itself again.
+    /// The moment at which it is gone unless it shows itself again.
     expires: Moment,
     /// Its token, from the moment it holds.
     pub(super) token: Option<StoreToken>,
@@ -46,7 +46,7 @@ impl Contender {
     }
 }
 
-/// What a holder finds out when it renews.
+/// The state in which a holder finds its grant when it renews.
 pub(super) enum Seen {
     Held,
     Revoked,
@@ -62,7 +62,7 @@ impl State {
         &self.contenders
     }
 
-    /// Forgets those whose lease has ended.
+    /// Forgets the contenders whose lease has ended.
     pub(super) fn expire(&mut self, now: Moment) {
         let before = self.contenders.len();
         self.contenders.retain(|contender| contender.expires > now);
@@ -71,12 +71,12 @@ impl State {
         }
     }
 
-    /// When the next one expires that `id` may be waiting for.
+    /// Returns the moment at which the next contender expires that `id` may be waiting for.
     pub(super) fn next_expiry(&self, id: AcquisitionId) -> Option<Moment> {
         self.contenders.iter().filter(|other| other.id != id).map(|other| other.expires).min()
     }
 
-    /// Puts a request into the queue, or keeps it there; answers what wakes it.
+    /// Puts a request into the queue, or keeps it there; returns what wakes it.
     pub(super) fn join(
         &mut self,
         request: &Request,
@@ -109,7 +109,7 @@ impl State {
         wake
     }
 
-    /// Whether a waiting contender may enter now.
+    /// Returns whether a waiting contender may enter now.
     pub(super) fn may_enter(&self, id: AcquisitionId) -> bool {
         let Some(place) = self.place(id) else { return false };
         let own = &self.contenders[place];
@@ -126,7 +126,7 @@ impl State {
         }
     }
 
-    /// Whether somebody who conflicts with this one waits.
+    /// Returns whether a contender that conflicts with this one waits.
     pub(super) fn is_contended(&self, id: AcquisitionId) -> bool {
         let Some(own) = self.place(id).map(|place| &self.contenders[place]) else { return false };
         self.contenders.iter().any(|other| {
@@ -152,12 +152,12 @@ impl State {
         Seen::Held
     }
 
-    /// Marks a waiter as one that stands behind a grant of its own client. Others that stood there are gone.
+    /// Marks a waiter as standing behind a grant of its own client. Other waiters that stood there are removed.
     pub(super) fn stand_behind(&mut self, grant: AcquisitionId, waiter: Option<AcquisitionId>) {
         let before = self.contenders.len();
         self.contenders.retain(|contender| contender.behind != Some(grant) || Some(contender.id) == waiter);
         if self.contenders.len() < before {
-            // Others may have waited for one that is gone.
+            // Other contenders may have waited for one that was removed.
             self.wake_all();
         }
         if let Some(place) = waiter.and_then(|waiter| self.place(waiter)) {
@@ -165,7 +165,7 @@ impl State {
         }
     }
 
-    /// Removes an acquisition. Answers whether it was there.
+    /// Removes an acquisition. Returns whether it was there.
     pub(super) fn leave(&mut self, id: AcquisitionId) -> bool {
         let Some(place) = self.place(id) else { return false };
         self.contenders.remove(place);

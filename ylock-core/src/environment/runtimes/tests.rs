@@ -244,7 +244,7 @@ fn a_runtime_that_was_remembered_twice_is_known_until_it_ends() {
     assert_eq!(count(&runtimes), 0);
 }
 
-/// It is driven while its thread waits for a lock, and nobody knows when it will be again.
+/// It is driven while its thread waits for a lock, and it is unknown when it will be driven again.
 #[test]
 fn what_all_need_runs_by_itself_also_if_somebody_in_a_runtime_of_one_thread_comes_first() {
     let (runtimes, main, job) = (runtimes(), multi_thread(), current_thread());

@@ -1,5 +1,5 @@
-//! Races between those who look at a validity, those who renew it and those who end it. What happens in between is done where the
-//! clock is read: every one of them does that between its look at the moment and its change.
+//! Races between callers that look at a validity, renew it and end it. What happens in between is done where the clock is read: every
+//! one of them reads the clock between its look at the moment and its change.
 
 use std::future::Future;
 use std::pin::pin;
@@ -16,7 +16,7 @@ const LEASE: Duration = Duration::from_secs(10);
 const VALID: Duration = Duration::from_secs(9);
 const INSTANT: Duration = Duration::from_nanos(1);
 
-/// Told once, at the next look at the clock: it may do something, and says how late it is then.
+/// Called once, at the next look at the clock: it may do something, and says how late it is then.
 type Meanwhile = Box<dyn FnOnce(&Scripted) -> Moment + Send>;
 
 /// A clock that shows what the test says.
@@ -85,7 +85,7 @@ fn just_before_the_end() -> Moment {
     Moment::from_nanos(end().as_nanos() - 1)
 }
 
-/// Granted at the start; it is the start.
+/// A grant from the start, and a clock that shows the start.
 fn granted() -> (Arc<Scripted>, Arc<Validity>) {
     let scripted = Arc::new(Scripted::default());
     scripted.set(start());
@@ -222,7 +222,7 @@ fn a_loss_is_told_to_those_who_wait_and_to_those_who_come_later_with_its_first_r
     assert!(!validity.is_valid());
 }
 
-/// Somebody looks when the validity has ended and the reason is not written down yet.
+/// A caller looks when the validity has ended and the reason is not written down yet.
 #[test]
 fn a_loss_that_is_just_being_written_down_is_told() {
     let (_scripted, validity) = granted();
