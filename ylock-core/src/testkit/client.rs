@@ -62,7 +62,7 @@ impl Client {
         }
     }
 
-    /// Acquires the lock of the stage in this mode, however long it takes; nothing if it cannot be had.
+    /// Acquires the lock of the stage in this mode, however long it takes; returns `None` if that fails.
     pub async fn acquire_whenever(&self, mode: Mode) -> Option<Guard> {
         match mode {
             Mode::Read => self.lock.read().await.ok(),
@@ -89,44 +89,44 @@ impl Client {
         contender
     }
 
-    /// Who holds the lock of the stage and who waits for it, as this client sees it.
+    /// Returns the holders of the lock of the stage and the waiters for it, as this client sees them.
     #[track_caller]
     pub fn look(&self) -> impl Future<Output = Inspection> {
         let key = self.key();
-        let looked = within(self.stage.soon(), "somebody looks", async move {
+        let looked = within(self.stage.soon(), "a client looks", async move {
             self.ylock.inspect(key.group(), key.name()).await
         });
         async { looked.await.expect("inspect") }
     }
 
-    /// Takes the lock of the stage away from everybody.
+    /// Takes the lock of the stage away from all holders.
     pub async fn take_away(&self) -> usize {
         let key = self.key();
         self.ylock.revoke(key.group(), key.name()).await.expect("revoke")
     }
 
-    /// The key of the lock of the stage.
+    /// Returns the key of the lock of the stage.
     pub fn key(&self) -> Key {
         self.lock.key().expect("the suite uses good names").clone()
     }
 
-    /// The engine itself, without what is between it and its client.
+    /// Returns the engine itself, without what is between it and its client.
     pub fn engine(&self) -> &Arc<dyn Engine> {
         &self.engine
     }
 
-    /// Whether this process runs.
+    /// Returns the switch that pauses, resumes and kills this process.
     pub fn life(&self) -> &Life {
         &self.life
     }
 
-    /// The process ends as by `kill -9`: nothing that it has begun goes on, and nothing is given back.
+    /// Ends the process as by `kill -9`: nothing that it has begun goes on, and nothing is given back.
     pub async fn crash(&self) {
         self.life.kill();
         self.stage.harness().cut_off(&self.engine).await;
     }
 
-    /// What it plays on.
+    /// Returns the stage that it plays on.
     pub fn stage(&self) -> &Stage {
         &self.stage
     }

@@ -1,4 +1,4 @@
-//! Somebody who wants a lock, in a task of its own.
+//! A contender for a lock, in a task of its own.
 
 use std::fmt;
 
@@ -38,28 +38,28 @@ impl Contender {
         Self { owner, stage: client.stage().clone(), task }
     }
 
-    /// Who wants the lock.
+    /// Returns the owner that wants the lock.
     pub fn owner(&self) -> Owner {
         self.owner
     }
 
-    /// Returns when this client sees the contender in the queue. Of another process only the first is visible.
+    /// Waits until this client sees the contender in the queue. Of another process only the first is visible.
     pub async fn seen_by(&self, client: &Client) {
         let seen = || async {
-            assert!(!self.is_done(), "somebody who should wait got in");
+            assert!(!self.is_done(), "a contender that should wait got in");
             client.look().await.queue.iter().any(|waiter| waiter.owner == self.owner)
         };
-        eventually(self.stage.soon(), "the queue shows somebody who waits", seen).await;
+        eventually(self.stage.soon(), "the queue shows a contender that waits", seen).await;
     }
 
-    /// Whether its wait is over.
+    /// Returns whether its wait is over.
     pub fn is_done(&self) -> bool {
         self.task.is_finished()
     }
 
-    /// Its guard, which it must get soon.
+    /// Waits for its guard, which it must get soon, and returns it.
     pub async fn guard(mut self) -> Guard {
-        let granted = within(self.stage.soon(), "somebody who waited gets in", &mut self.task).await;
+        let granted = within(self.stage.soon(), "a contender that waited gets in", &mut self.task).await;
         granted.expect("no panic").expect("a guard")
     }
 
@@ -68,9 +68,9 @@ impl Contender {
         drop(self.guard().await);
     }
 
-    /// What its wait ended with.
+    /// Returns what its wait ended with.
     pub async fn outcome(mut self) -> Result<Guard> {
-        within(self.stage.lapse(), "somebody who waited gets an answer", &mut self.task)
+        within(self.stage.lapse(), "a contender that waited gets an answer", &mut self.task)
             .await
             .expect("no panic")
     }

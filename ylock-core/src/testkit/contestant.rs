@@ -1,4 +1,4 @@
-//! One contender, straight at the engine: for what the keeper relies on.
+//! One contender, straight at the engine, for tests of what the keeper relies on.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What an engine tells the suite about itself and its store.
+//! The harness: an engine, and what the suite must know about its store.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,23 +15,23 @@ pub const LONGER_THAN_A_MINUTE: Duration = Duration::from_secs(75);
 /// One store, with what the suite must know about it.
 #[async_trait]
 pub trait Harness: fmt::Debug + Send + Sync + 'static {
-    /// The word that names the engine in the list of skipped cases.
+    /// Returns the word that names the engine in the list of skipped cases.
     fn name(&self) -> &str;
 
-    /// What the engine declares; decides which cases are left out.
+    /// Returns what the engine declares; decides which cases are left out.
     fn guarantees(&self) -> Guarantees;
 
-    /// Another client of the same store: what a new process would make.
+    /// Creates the engine of another client of the same store, as a new process would.
     async fn engine(&self) -> Arc<dyn Engine>;
 
-    /// A short lease that the engine supports. Cases wait for several of them, and a client that is not able to
+    /// Returns a short lease that the engine supports. Cases wait for several of them, and a client that is not able to
     /// run for half of it counts as broken.
     fn lease(&self) -> Duration;
 
-    /// The longest that one trip to the store takes, on a busy machine.
+    /// Returns the longest that one trip to the store takes, on a busy machine.
     fn trip(&self) -> Duration;
 
-    /// The longest until somebody who waits notices that its turn has come.
+    /// Returns the longest until a waiter notices that its turn has come.
     fn notice(&self) -> Duration;
 
     /// Ends whatever a killed client would still do by itself, such as the heartbeats of a session. By the time of
@@ -40,30 +40,30 @@ pub trait Harness: fmt::Debug + Send + Sync + 'static {
         let _ = engine;
     }
 
-    /// How many things of this group are in the store, whatever they are. Counters that stay on purpose, such as that
+    /// Returns how many things of this group are in the store, whatever they are. Counters that stay on purpose, such as that
     /// of the tokens, are not counted.
     async fn left_behind(&self, group: &str) -> usize {
         let _ = group;
         0
     }
 
-    /// How many names count as many.
+    /// Returns how many names count as many.
     fn many(&self) -> usize {
         10_000
     }
 
-    /// How many rounds are enough to find a rare race.
+    /// Returns how many rounds are enough to find a rare race.
     fn rounds(&self) -> usize {
         500
     }
 
-    /// How long a lock is held that is held for long: [`LONGER_THAN_A_MINUTE`], as engines keep things for a minute, at least once for each
-    /// engine; shorter where it is the same engine once more.
+    /// Returns how long a lock is held in the case of a long hold: [`LONGER_THAN_A_MINUTE`], as engines keep things for a minute, at least
+    /// once for each engine; shorter where it is the same engine once more.
     fn long_hold(&self) -> Duration {
         LONGER_THAN_A_MINUTE
     }
 
-    /// After this long a case is stuck.
+    /// Returns the time after which a case is stuck.
     fn bound(&self) -> Duration {
         Duration::from_secs(60)
     }

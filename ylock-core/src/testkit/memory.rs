@@ -23,13 +23,13 @@ pub struct MemoryHarness {
 }
 
 impl MemoryHarness {
-    /// A new store and its engine as it is.
+    /// Creates a new store, with its engine as it is.
     #[allow(clippy::new_without_default, reason = "two stores are never equal, so there is no default one")]
     pub fn new() -> Self {
         Self::wrapped(|engine| Arc::new(engine))
     }
 
-    /// A new store, each of whose engines is put into something else.
+    /// Creates a new store, each of whose engines is put into something else.
     pub fn wrapped<W>(wrap: W) -> Self
     where
         W: Fn(MemoryEngine) -> Arc<dyn Engine> + Send + Sync + 'static,
@@ -37,7 +37,7 @@ impl MemoryHarness {
         Self { store: MemoryStore::new(), wrap: Arc::new(wrap), bound: Duration::from_secs(60) }
     }
 
-    /// The same harness, whose cases are stuck after this long.
+    /// Returns the same harness, whose cases are stuck after this long.
     #[must_use]
     pub fn with_bound(self, bound: Duration) -> Self {
         Self { bound, ..self }

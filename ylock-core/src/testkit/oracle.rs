@@ -1,4 +1,4 @@
-//! What notices that two were inside at the same time.
+//! The oracles, which notice that two holders were inside at the same time.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -10,7 +10,7 @@ use crate::guard::Guard;
 use crate::mode::Mode;
 use crate::token::Token;
 
-/// A room for one writer or many readers. It does not keep anybody out; it notices.
+/// A room for one writer or many readers. It keeps no visitor out; it notices.
 #[derive(Debug, Default)]
 pub struct Room {
     writers: AtomicUsize,
@@ -21,7 +21,7 @@ pub struct Room {
 }
 
 impl Room {
-    /// Is inside for a few turns of the scheduler, in the mode of the guard.
+    /// Stays inside for a few turns of the scheduler, in the mode of the guard.
     pub async fn visit(&self, guard: &Guard) {
         assert!(guard.is_valid(), "a guard is valid when it is given out");
         match guard.mode() {
@@ -51,18 +51,18 @@ impl Room {
         self.readers.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// How many visits of writers are counted.
+    /// Returns how many visits of writers are counted.
     pub fn written(&self) -> usize {
         self.counter.load(Ordering::SeqCst)
     }
 
-    /// The most readers that were inside together.
+    /// Returns the most readers that were inside together.
     pub fn most_readers(&self) -> usize {
         self.most_readers.load(Ordering::SeqCst)
     }
 }
 
-/// The resource of a careful user: it knows the highest tokens it has seen, and rejects whoever comes too late.
+/// The resource of a careful user: it knows the highest tokens it has seen, and rejects requests that come too late.
 #[derive(Debug, Default)]
 pub struct FencedRegister(Mutex<Register>);
 
@@ -73,7 +73,7 @@ struct Register {
     highest: Option<Token>,
 }
 
-/// A request came with a token that is too old.
+/// The error of a request with a token that is too old.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stale;
 
@@ -91,7 +91,7 @@ impl FencedRegister {
         Ok(register.value)
     }
 
-    /// Writes, unless anybody later was here.
+    /// Writes, unless a later holder was here.
     ///
     /// # Errors
     /// [`Stale`].

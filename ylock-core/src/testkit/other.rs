@@ -13,7 +13,7 @@ use crate::{Guard, Lease};
 
 /// The variable that tells such a process what its test told it.
 const TOLD: &str = "YLOCK_TEST_OTHER";
-/// What its lines begin with; others are those of the test harness.
+/// The beginning of its lines; other lines are those of the test harness.
 const SAYS: &str = "it says: ";
 const BOUND: Duration = Duration::from_secs(60);
 
@@ -45,18 +45,18 @@ impl Other {
         Self { child, lines }
     }
 
-    /// What this process was told, if it is the other one.
+    /// Returns what this process was told, if it is the other process.
     pub fn told() -> Option<String> {
         std::env::var(TOLD).ok()
     }
 
-    /// The other process says something.
+    /// Says something to the test, from the other process.
     pub fn say(what: &str) {
         // The harness does not end its own line before.
         println!("\n{SAYS}{what}");
     }
 
-    /// Pauses it. When this returns, all of its threads stand still.
+    /// Pauses the process. When this returns, all of its threads stand still.
     pub fn stop(&self) -> Instant {
         signal(&self.child, "STOP");
         Instant::now()
@@ -67,7 +67,7 @@ impl Other {
         signal(&self.child, "CONT");
     }
 
-    /// The next thing it says, after the word that is expected.
+    /// Returns the next thing that the process says, after the word that is expected.
     ///
     /// # Panics
     /// If it says something else, or nothing for a minute.
@@ -77,7 +77,7 @@ impl Other {
         said.strip_prefix(word).unwrap_or_else(|| panic!("{word}: {said}")).trim().to_owned()
     }
 
-    /// The same, for a token.
+    /// Returns the token that the process says next, after the word that is expected.
     ///
     /// # Panics
     /// As [`says`](Self::says), or if it is no number.
@@ -99,7 +99,7 @@ impl Other {
         Self::say(&format!("unlocked {unlocked:?}"));
     }
 
-    /// The other side of [`hold_through_pause`](Self::hold_through_pause), from the end of the pause on: it knew at once, and took
+    /// Checks the other side of [`hold_through_pause`](Self::hold_through_pause), from the end of the pause on: it knew at once, and took
     /// nothing away by giving back.
     ///
     /// # Panics
@@ -111,7 +111,7 @@ impl Other {
         assert_eq!(self.says("unlocked").await, "WasLost");
     }
 
-    /// A thread looks, before any task runs.
+    /// Looks at the lease after a pause, on a thread of its own, before any task runs.
     fn is_valid_after_pause(lease: &Lease, pause: Duration) -> bool {
         let mut last = Instant::now();
         loop {

@@ -1,4 +1,4 @@
-//! What callers are told while the store is away.
+//! The answers that callers get while the store is away.
 
 use std::time::{Duration, Instant};
 
@@ -8,8 +8,8 @@ use crate::error::{Error, ErrorKind};
 use crate::mode::Wait;
 use crate::options::Options;
 
-/// The store must be away by now, and the lock free. Every bounded call says that it is: a wait that only ended would be told as a lock that
-/// is held.
+/// Checks that every bounded call says that the store is away: a wait that only ended would be told as a lock that is held. The store must
+/// be away by now, and the lock free.
 ///
 /// # Panics
 /// If one of them says anything else, or takes much longer than it may. `request_timeout` is that of the client.

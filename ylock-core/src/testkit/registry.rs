@@ -26,7 +26,7 @@ pub enum Need {
 }
 
 impl Case {
-    /// The first guarantee that this case needs and the engine does not declare.
+    /// Returns the first guarantee that this case needs and the engine does not declare.
     pub fn missing(&self, guarantees: Guarantees) -> Option<&'static str> {
         self.needs.iter().find_map(|need| {
             let (name, declared) = match need {

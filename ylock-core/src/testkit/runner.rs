@@ -38,7 +38,7 @@ where
     }
 }
 
-/// Runs one case and answers what went wrong, if anything did.
+/// Runs one case and returns what went wrong, if anything did.
 ///
 /// # Errors
 /// The failure, as a text that names the case.
@@ -80,7 +80,7 @@ fn message(error: JoinError) -> String {
     }
 }
 
-/// A case that is left out must be seen by whoever reads the result of the run.
+/// Notes that a case is left out: the reader of the results of the run must see it.
 fn note_skip(line: &str) {
     println!("{line}");
     let Some(path) = std::env::var_os("YLOCK_SKIPS_FILE") else { return };

@@ -1,4 +1,4 @@
-//! What a case plays on.
+//! The stage that a case plays on.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -23,29 +23,29 @@ struct Inner {
 }
 
 impl Stage {
-    /// A stage for one case: in a group that no other run has used.
+    /// Creates a stage for one case: in a group that no other run has used.
     pub fn new(harness: Arc<dyn Harness>, case: Case) -> Self {
         let run: u64 = rand::random();
         let group = format!("conformance {} {run:016x}", case.name).into();
         Self(Arc::new(Inner { harness, group, clients: Mutex::default() }))
     }
 
-    /// What the engine said about its store.
+    /// Returns the harness of the store.
     pub fn harness(&self) -> &dyn Harness {
         &*self.0.harness
     }
 
-    /// The group of this case.
+    /// Returns the group of this case.
     pub fn group(&self) -> Arc<str> {
         Arc::clone(&self.0.group)
     }
 
-    /// Another client, with a lease so long that a busy machine cannot lose a lock by accident.
+    /// Creates another client, with a lease so long that a busy machine cannot lose a lock by accident.
     pub async fn client(&self) -> Client {
         self.client_with(Options::default().with_lease(self.long_lease())).await
     }
 
-    /// Several clients as by [`client`](Self::client).
+    /// Creates several clients as by [`client`](Self::client).
     pub async fn clients(&self, count: usize) -> Vec<Client> {
         let mut clients = Vec::with_capacity(count);
         for _ in 0..count {
@@ -54,17 +54,17 @@ impl Stage {
         clients
     }
 
-    /// Another client, with the shortest lease.
+    /// Creates another client, with the shortest lease.
     pub async fn short_lived(&self) -> Client {
         self.client_with(self.short_options()).await
     }
 
-    /// Another client with these options.
+    /// Creates another client with these options.
     pub async fn client_with(&self, options: Options) -> Client {
         self.client_over(options, |engine| engine).await
     }
 
-    /// Another client, with something between it and its engine.
+    /// Creates another client, with something between it and its engine.
     pub async fn client_over<W>(&self, options: Options, wrap: W) -> Client
     where
         W: FnOnce(Arc<dyn Engine>) -> Arc<dyn Engine>,
@@ -76,27 +76,27 @@ impl Stage {
         client
     }
 
-    /// Options with the shortest lease.
+    /// Returns options with the shortest lease.
     pub fn short_options(&self) -> Options {
         Options::default().with_lease(self.lease())
     }
 
-    /// The shortest lease.
+    /// Returns the shortest lease.
     pub fn lease(&self) -> Duration {
         self.0.harness.lease()
     }
 
-    /// A lease that does not end within a case.
+    /// Returns a lease that does not end within a case.
     pub fn long_lease(&self) -> Duration {
         (self.lease() * 4).max(self.0.harness.bound() * 2)
     }
 
-    /// After this long something that should happen at once has not happened.
+    /// Returns the time after which something that should happen at once has not happened.
     pub fn soon(&self) -> Duration {
         self.0.harness.trip() * 20 + self.0.harness.notice() * 10 + Duration::from_secs(1)
     }
 
-    /// After this long a lock of a client that is gone, with the shortest lease, is not free.
+    /// Returns the time after which a lock of a client that is gone, with the shortest lease, must be free.
     pub fn lapse(&self) -> Duration {
         self.lease() + self.soon()
     }
@@ -106,7 +106,7 @@ impl Stage {
         self.work_for(1.0).await;
     }
 
-    /// The same for a multiple of that time.
+    /// Pretends to work for a multiple of the time of [`work`](Self::work).
     pub async fn work_for(&self, times: f64) {
         let work = (self.0.harness.notice() + self.0.harness.trip()) * 2;
         tokio::time::sleep(work.mul_f64(times)).await;
@@ -117,13 +117,13 @@ impl Stage {
         tokio::time::sleep(self.lease().mul_f64(count)).await;
     }
 
-    /// The same store and group, without the list of clients.
+    /// Returns a stage on the same store and group, without the list of clients.
     pub(super) fn without_clients(&self) -> Self {
         let harness = Arc::clone(&self.0.harness);
         Self(Arc::new(Inner { harness, group: self.group(), clients: Mutex::default() }))
     }
 
-    /// Every client that lives has forgotten all its keys: the case has dropped its guards and futures.
+    /// Checks that every client that lives forgets all its keys: the case has dropped its guards and futures.
     pub(super) async fn expect_nothing_in_use(&self) {
         let clients = std::mem::take(&mut *self.0.clients.lock().unwrap());
         for client in clients.iter().filter(|client| client.life().is_running()) {

@@ -24,7 +24,7 @@ where
     }
 }
 
-/// The result of the future; panics if it takes longer than `bound`.
+/// Returns the result of the future; panics if it takes longer than `bound`.
 #[track_caller]
 pub fn within<F: Future>(bound: Duration, what: &str, future: F) -> impl Future<Output = F::Output> {
     let caller = Location::caller();

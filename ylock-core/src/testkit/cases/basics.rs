@@ -46,12 +46,12 @@ pub async fn an_owner_is_a_stranger_in_another_client(stage: Stage) {
     assert!(there.lock.owned_by(&guard.owner()).try_write().await.unwrap().is_none());
     let waiter = Contender::start_as(&there, Mode::Write, guard.owner());
     stage.work().await;
-    assert!(!waiter.is_done(), "the same owner in another client waits like anybody else");
+    assert!(!waiter.is_done(), "the same owner in another client waits like any other owner");
     drop(guard);
     drop(waiter.guard().await);
 }
 
-/// While one holds, the other neither gets in by trying nor by waiting; afterwards it does.
+/// While one client holds, the other gets in neither by trying nor by waiting; afterwards it does.
 pub(super) async fn excludes(holder: &Client, held: Mode, other: &Client, wanted: Mode) {
     let guard = holder.acquire(held).await;
     assert!(other.try_acquire(wanted).await.is_none(), "{wanted} was granted beside {held}");
@@ -64,7 +64,7 @@ pub(super) async fn excludes(holder: &Client, held: Mode, other: &Client, wanted
     drop(guard);
 }
 
-/// When a writer leaves, exactly one of those who wait gets in.
+/// When a writer leaves, exactly one waiter gets in.
 pub async fn a_release_lets_exactly_one_writer_in(stage: Stage) {
     let clients = stage.clients(3).await;
     let guard = clients[0].write().await;
@@ -75,7 +75,7 @@ pub async fn a_release_lets_exactly_one_writer_in(stage: Stage) {
     drop(guard);
     for left in (0..waiters.len()).rev() {
         let one = || async { waiters.iter().any(Contender::is_done) };
-        eventually(stage.soon(), "one of those who wait gets in", one).await;
+        eventually(stage.soon(), "one waiter gets in", one).await;
         stage.work().await;
         assert_eq!(waiters.iter().filter(|waiter| waiter.is_done()).count(), 1, "only one gets in");
         let inside = waiters.iter().position(Contender::is_done).unwrap();
@@ -135,7 +135,7 @@ pub async fn a_guard_is_given_back_by_any_task_or_thread(stage: Stage) {
     drop(client.write().await);
 }
 
-/// `run` answers with what the work answers, under a valid lock, and gives the lock back.
+/// `run` returns what the work returns, under a valid lock, and gives the lock back.
 pub async fn run_does_the_work_under_the_lock_and_gives_back(stage: Stage) {
     let (here, there) = (stage.client().await, stage.client().await);
     let work = here.lock.run(|lease| async move { (lease.is_valid(), lease.mode(), lease.token()) });

@@ -12,7 +12,7 @@ use crate::testkit::{Client, Contender, Stage, eventually, poll_times};
 /// More polls than any call needs.
 const ENOUGH: usize = 100;
 
-/// Lets `call` be polled once, twice, and so on until it ends by itself, beside a holder that leaves and one that
+/// Lets `call` be polled once, twice, and so on until it ends by itself, beside a holder that leaves and a holder that
 /// stays; afterwards the lock must be free for others.
 async fn cancelled_everywhere<C, F>(stage: &Stage, call: C)
 where
@@ -41,14 +41,14 @@ where
     }
 }
 
-/// Nobody holds the lock or waits for it, and another client gets it at once.
+/// The lock has no holders and no waiters, and another client gets it at once.
 async fn expect_free(stage: &Stage, other: &Client) {
     drop(other.write().await);
     let free = || async {
         let seen = other.look().await;
         seen.holders.is_empty() && seen.queue.is_empty()
     };
-    eventually(stage.soon(), "nobody holds it, nobody waits", free).await;
+    eventually(stage.soon(), "it has no holders and no waiters", free).await;
 }
 
 /// `write` can be dropped after any poll.

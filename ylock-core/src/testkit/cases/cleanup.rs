@@ -26,7 +26,7 @@ pub async fn nothing_is_left_in_the_store(stage: Stage) {
     assert!(seen.holders.is_empty() && seen.queue.is_empty(), "{seen:?}");
 }
 
-/// A client forgets a key when nobody holds it or waits for it.
+/// A client forgets a key that it neither holds nor waits for.
 pub async fn idle_keys_are_forgotten(stage: Stage) {
     let (here, there) = (stage.client().await, stage.client().await);
     let guard = here.write().await;
@@ -34,9 +34,9 @@ pub async fn idle_keys_are_forgotten(stage: Stage) {
     let waiting = there.queue_up(Mode::Write).await;
     assert_eq!(there.keys_in_use(), 1);
     waiting.cancel().await;
-    eventually(stage.soon(), "one who gave up is forgotten", || async { there.keys_in_use() == 0 }).await;
+    eventually(stage.soon(), "a wait given up is forgotten", || async { there.keys_in_use() == 0 }).await;
     drop(guard);
-    eventually(stage.soon(), "one who gave back is forgotten", || async { here.keys_in_use() == 0 }).await;
+    eventually(stage.soon(), "a lock given back is forgotten", || async { here.keys_in_use() == 0 }).await;
     assert!(here.lock(stage.group(), "other").try_write().await.unwrap().is_some());
     eventually(stage.soon(), "a try is forgotten", || async { here.keys_in_use() == 0 }).await;
 }
@@ -90,10 +90,10 @@ pub async fn guards_outlive_the_handles_of_their_client(stage: Stage) {
     drop(there.write().await);
 }
 
-/// So many at once go wrong.
+/// The number of acquisitions that go wrong at once.
 const WRONG_AT_ONCE: usize = 32;
-/// So many tasks more or less are those of connections: two clients with those to each of three servers, for requests and for messages, that are
-/// made when they are needed. Which of them are there before depends on where the names are kept.
+/// The number of tasks, more or less, that belong to connections: two clients with connections to each of three servers, for requests and
+/// for messages, that are made when they are needed. Which of them are there before depends on where the names are kept.
 const TASKS: usize = 16;
 
 /// Acquisitions that are dropped, refused, too late, revoked, or whose answers get lost leave nothing: neither in the client, which has no

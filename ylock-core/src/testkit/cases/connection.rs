@@ -98,7 +98,7 @@ pub async fn a_closed_client_acquires_nothing(stage: Stage) {
     assert_eq!(kinds, [ErrorKind::Closed; 4]);
 }
 
-/// Those who wait when their client is closed are told, and leave the queue.
+/// The waiters of a client that is closed are told, and leave the queue.
 pub async fn closing_ends_every_wait(stage: Stage) {
     let (here, there) = (stage.client().await, stage.client().await);
     let guard = there.write().await;
@@ -113,7 +113,7 @@ pub async fn closing_ends_every_wait(stage: Stage) {
     drop(there.write().await);
 }
 
-/// Closing while somebody acquires and gives back ends, and leaves nothing.
+/// Closing while tasks acquire and give back ends, and leaves nothing.
 pub async fn closing_in_the_middle_of_work_leaves_nothing(stage: Stage) {
     let there = stage.client().await;
     for _ in 0..10 {

@@ -1,4 +1,4 @@
-//! What the keeper relies on: the contract of [`Engine`](crate::engine::Engine), asked of the engine itself.
+//! The contract of [`Engine`](crate::engine::Engine), on which the keeper relies, asked of the engine itself.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub async fn a_release_may_be_repeated(stage: Stage) {
     assert_eq!(one.releases(grant.id).await, Release::WasGone);
     let held = other.tries().await.unwrap();
     assert_eq!(one.releases(grant.id).await, Release::WasGone);
-    assert!(one.tries().await.is_none(), "the repeated release released somebody else's");
+    assert!(one.tries().await.is_none(), "the repeated release released the other grant");
     assert_eq!(one.releases(one.request.id).await, Release::WasGone, "a try leaves nothing");
     assert_eq!(other.releases(held.id).await, Release::Released);
 }
@@ -46,7 +46,7 @@ pub async fn the_release_of_something_unknown_changes_nothing(stage: Stage) {
     one.releases(grant.id).await;
 }
 
-/// A release and a renewal that gives up writing, and announces somebody, cross on two threads: the release wins.
+/// A release and a renewal that gives up writing, and announces a waiter, cross on two threads: the release wins.
 pub async fn a_release_that_crosses_a_renewal_leaves_nothing(stage: Stage) {
     let (mut one, other) = pair(&stage, Mode::Write).await;
     let mut longest = Duration::ZERO;
@@ -93,7 +93,7 @@ pub async fn a_renewal_after_a_release_brings_nothing_back(stage: Stage) {
     let grant = one.tries().await.unwrap();
     one.releases(grant.id).await;
     assert!(matches!(one.renews(&grant).await, Renewal::Lost(_)));
-    let held = other.tries().await.expect("nobody holds it");
+    let held = other.tries().await.expect("it has no holder");
     assert!(matches!(one.renews(&grant).await, Renewal::Lost(_)));
     assert!(matches!(other.renews(&held).await, Renewal::Renewed { .. }));
     other.releases(held.id).await;
@@ -106,7 +106,7 @@ pub async fn a_renewal_after_the_lease_is_lost(stage: Stage) {
     stage.leases(1.5).await;
     assert!(matches!(one.renews(&grant).await, Renewal::Lost(_)));
     one.releases(grant.id).await;
-    let held = other.tries().await.expect("the lease of the other one is over");
+    let held = other.tries().await.expect("the lease of the other grant is over");
     assert!(matches!(one.renews(&grant).await, Renewal::Lost(_)));
     other.releases(held.id).await;
 }
@@ -167,7 +167,7 @@ pub async fn a_contender_leaves_the_queue_by_its_release(stage: Stage) {
     late.releases(second.id).await;
 }
 
-/// A revoked grant is lost at its next renewal, and only then, or after its lease, somebody else gets in.
+/// A revoked grant is lost at its next renewal, and only then, or after its lease, another contender gets in.
 pub async fn a_revoked_grant_is_lost_at_its_renewal(stage: Stage) {
     let (mut one, mut other) = pair(&stage, Mode::Write).await;
     let grant = one.tries().await.unwrap();
@@ -194,7 +194,7 @@ pub async fn an_acquisition_goes_on_after_its_future_was_dropped(stage: Stage) {
         holder.renews(&grant).await;
         holder.releases(grant.id).await;
         let (granted, first) = within(stage.lapse(), "it goes on", again).await.unwrap();
-        assert_eq!(granted.expect("nobody else wants it").id, first.request.id);
+        assert_eq!(granted.expect("no other wants it").id, first.request.id);
         assert_eq!(first.releases(first.request.id).await, Release::Released);
         let held = holder.tries().await.expect("nothing is left of it");
         holder.releases(held.id).await;

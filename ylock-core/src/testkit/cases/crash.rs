@@ -13,13 +13,13 @@ pub async fn the_lock_of_a_dead_writer_is_free_after_its_lease(stage: Stage) {
         assert!(other.try_acquire(mode).await.is_none() || !guard.is_valid());
         let lock = &other.lock;
         let granted = async { if mode == Mode::Write { lock.write().await } else { lock.read().await } };
-        let next = within(stage.lapse(), "the next one gets in", granted).await.unwrap();
+        let next = within(stage.lapse(), "the next holder gets in", granted).await.unwrap();
         assert!(!guard.is_valid(), "two hold it");
         drop(next);
     }
 }
 
-/// Somebody who waits already gets in when the one before it died.
+/// A waiter gets in when the holder before it has died.
 pub async fn one_who_waits_outlives_a_dead_holder(stage: Stage) {
     let (dying, other) = (stage.short_lived().await, stage.client().await);
     let guard = dying.write().await;

@@ -112,5 +112,5 @@ pub async fn writing_and_reading_can_alternate(stage: Stage) {
         assert_eq!(read.unlock().await.unwrap(), Unlocked::Released);
     }
     let empty = || async { here.look().await.holders.is_empty() };
-    eventually(stage.soon(), "nobody holds it", empty).await;
+    eventually(stage.soon(), "it has no holder", empty).await;
 }

@@ -99,7 +99,7 @@ pub async fn tokens_of_readers_and_writers_are_ordered(stage: Stage) {
     }
 }
 
-/// Those who read beside a writer that became a reader, and the writer after them, have tokens in order.
+/// Readers beside a writer that became a reader, and the writer after them, have tokens in order.
 pub async fn tokens_stay_ordered_through_a_downgrade(stage: Stage) {
     let (here, there) = (stage.client().await, stage.client().await);
     let write = here.write().await;
@@ -116,7 +116,7 @@ pub async fn tokens_stay_ordered_through_a_downgrade(stage: Stage) {
     assert!(token(&there, Mode::Write).await > newest);
 }
 
-/// A resource that checks tokens accepts everybody who holds the lock, in whatever order they come.
+/// A resource that checks tokens accepts every holder of the lock, in whatever order they come.
 pub async fn a_fenced_resource_accepts_every_holder(stage: Stage) {
     let clients = stage.clients(3).await;
     let register = Arc::new(FencedRegister::default());
@@ -141,14 +141,14 @@ pub async fn a_fenced_resource_accepts_every_holder(stage: Stage) {
     assert_eq!(register.read(last.token()), Ok(9 * rounds as u64), "no update is lost");
 }
 
-/// Who does not know that it has lost the lock is rejected by the resource, reading and writing.
+/// A holder that does not know that it has lost the lock is rejected by the resource, reading and writing.
 pub async fn a_fenced_resource_rejects_one_who_overslept(stage: Stage) {
     let (here, there) = (stage.short_lived().await, stage.client().await);
     let register = FencedRegister::default();
     let old = here.write().await;
     register.write(old.token(), 1).unwrap();
     here.life().pause();
-    let new = within(stage.lapse(), "another one gets in", there.lock.write()).await.unwrap();
+    let new = within(stage.lapse(), "another holder gets in", there.lock.write()).await.unwrap();
     assert_eq!(register.read(new.token()), Ok(1));
     assert_eq!(register.write(old.token(), 100), Err(Stale), "a write that comes too late");
     register.write(new.token(), 2).unwrap();

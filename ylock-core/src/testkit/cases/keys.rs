@@ -83,7 +83,7 @@ pub async fn any_text_is_a_name(stage: Stage) {
     let (here, there) = (here.locks(stage.group()), there.locks(stage.group()));
     let mut guards: Vec<Guard> = Vec::new();
     for &name in NAMES {
-        // Every other one is still held: a name that is taken for another one is not granted.
+        // Every other name is still held: a name that is taken for another one is not granted.
         let guard = within(stage.soon(), name, here.write(name)).await.unwrap();
         assert_eq!(guard.key().name(), name);
         assert!(there.try_write(name).await.unwrap().is_none(), "{name:?} is held");
@@ -145,7 +145,8 @@ pub async fn options_out_of_their_limits_are_refused(stage: Stage) {
     drop(client.write().await);
 }
 
-/// A lease that the engine cannot have is refused when it is attached, and so it is by an acquisition; one that was attached is served.
+/// A lease that the engine does not support is refused when it is attached, and also by an acquisition; a lease that was attached is
+/// served.
 pub async fn a_lease_that_may_be_attached_may_be_acquired(stage: Stage) {
     let client = stage.client().await;
     for lease in [Options::MIN_LEASE, stage.lease()] {

@@ -1,4 +1,4 @@
-//! What layers are told of a client on a real store.
+//! The events that layers are told of a client on a real store.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,7 +32,7 @@ impl Witness {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the last one that was granted had to wait.
+    /// Returns whether the last acquisition, which must be granted, had to wait.
     fn last_waited(&self) -> bool {
         match self.seen().outcomes.last() {
             Some(Outcome::Granted { waited }) => *waited,
@@ -55,13 +55,13 @@ impl Layer for Witness {
     }
 }
 
-/// Whoever found the lock free was granted at once, and whoever had to wait for another client waited.
+/// An acquisition that found the lock free was granted at once, and an acquisition that had to wait for another client waited.
 pub async fn a_layer_is_told_who_had_to_wait(stage: Stage) {
     let (here, there) = (stage.client().await, stage.client().await);
     let (witness, lock) = Witness::of(&there);
     assert_eq!(lock.write().await.unwrap().unlock().await.unwrap(), Unlocked::Released);
     assert!(!witness.last_waited());
-    // The queue shows somebody before it has looked whether it is alone. On a busy machine the other one may be gone by then.
+    // The queue shows a contender before it has looked whether it is alone. On a busy machine the other holder may be gone by then.
     for _ in 0..10 {
         let held = here.write().await;
         let lock = lock.clone();
@@ -76,7 +76,7 @@ pub async fn a_layer_is_told_who_had_to_wait(stage: Stage) {
     panic!("it waited, and the layer was told that it did not");
 }
 
-/// A hold ends once, a lost one with its reason, and also while its guard lives on.
+/// A hold ends once, a lost hold with its reason, and also while its guard lives on.
 pub async fn a_layer_is_told_of_the_end_of_each_hold_once(stage: Stage) {
     let client = stage.short_lived().await;
     let (witness, lock) = Witness::of(&client);

@@ -10,7 +10,7 @@ use crate::mode::Mode;
 use crate::owner::Owner;
 use crate::testkit::{Call, Contender, CountsCalls, Faulty, Outage, Stage, eventually, within};
 
-/// A lock is held for five leases and longer, and nobody gets in.
+/// A lock is held for five leases and longer, and no other contender gets in.
 pub async fn a_lock_is_renewed_past_five_leases(stage: Stage) {
     let (here, there) = (stage.short_lived().await, stage.client().await);
     let guard = here.write().await;
@@ -19,7 +19,7 @@ pub async fn a_lock_is_renewed_past_five_leases(stage: Stage) {
     while start.elapsed() < stage.lease() * 5 {
         stage.leases(0.2).await;
         assert!(guard.is_valid(), "lost after {:?}: {:?}", start.elapsed(), guard.loss());
-        assert!(!waiting.is_done(), "another one got in after {:?}", start.elapsed());
+        assert!(!waiting.is_done(), "another contender got in after {:?}", start.elapsed());
     }
     assert_eq!(guard.unlock().await.unwrap(), Unlocked::Released);
     drop(waiting.guard().await);
@@ -63,7 +63,7 @@ pub async fn nothing_is_sent_after_a_release(stage: Stage) {
     assert_eq!(counts.all(), sent, "calls after the release");
 }
 
-/// If renewals fail, the holder knows that it has lost the lock before anybody else can have it.
+/// If renewals fail, the holder knows that it has lost the lock before another holder can have it.
 pub async fn a_holder_knows_of_its_loss_before_anybody_gets_in(stage: Stage) {
     for mode in [Mode::Write, Mode::Read] {
         let outage = Arc::new(Outage::of(&[Call::Renew]));
@@ -72,7 +72,7 @@ pub async fn a_holder_knows_of_its_loss_before_anybody_gets_in(stage: Stage) {
         let guard = here.acquire(mode).await;
         let lease = guard.lease();
         let told = tokio::spawn(async move { (lease.lost().await, Instant::now()) });
-        let other = within(stage.lapse(), "another one gets in", there.lock.write()).await.unwrap();
+        let other = within(stage.lapse(), "another holder gets in", there.lock.write()).await.unwrap();
         let entered = Instant::now();
         assert!(!guard.is_valid(), "two hold it");
         let (reason, told) = within(stage.soon(), "the holder is told", told).await.unwrap();
@@ -82,7 +82,7 @@ pub async fn a_holder_knows_of_its_loss_before_anybody_gets_in(stage: Stage) {
         assert_eq!(guard.unlock().await.unwrap(), Unlocked::WasLost);
         assert!(
             other.is_valid() && there.look().await.holders.len() == 1,
-            "a late release removes nobody else"
+            "a late release removes no other holder"
         );
     }
 }
@@ -104,7 +104,7 @@ pub async fn a_lock_is_over_without_any_word_from_the_store(stage: Stage) {
     drop(guard);
 }
 
-/// A holder that slept past its lease does not disturb the one who holds it now, whatever it does.
+/// A holder that slept past its lease does not disturb the present holder, whatever it does.
 pub async fn a_holder_that_overslept_disturbs_nobody(stage: Stage) {
     for mode in [Mode::Write, Mode::Read] {
         let (here, there) = (stage.short_lived().await, stage.client().await);
@@ -134,7 +134,7 @@ pub async fn local_waiters_survive_the_loss_of_the_lock_before_them(stage: Stage
     let guard = client.write().await;
     let waiting = Contender::start_as(&client, Mode::Write, Owner::new());
     waiting.seen_by(&client).await;
-    let next = within(stage.lapse(), "the next one gets in", waiting.outcome()).await.unwrap();
+    let next = within(stage.lapse(), "the next holder gets in", waiting.outcome()).await.unwrap();
     assert!(!guard.is_valid() && next.is_valid());
     assert!(next.token() > guard.token() || guard.token().is_none());
     outage.end();
@@ -143,7 +143,7 @@ pub async fn local_waiters_survive_the_loss_of_the_lock_before_them(stage: Stage
     assert_eq!(next.unlock().await.unwrap(), Unlocked::Released);
 }
 
-/// A lock that is held and waited for for long, with a short lease, stays what it is.
+/// A lock with a short lease that is held, and waited for, for a long time stays what it is.
 pub async fn a_lock_is_held_for_longer_than_a_minute(stage: Stage) {
     let (here, there, other) =
         (stage.short_lived().await, stage.short_lived().await, stage.short_lived().await);

@@ -13,7 +13,7 @@ use crate::guard::Unlocked;
 use crate::mode::Mode;
 use crate::testkit::{Client, Contender, Stage, eventually, within};
 
-/// Everybody who asks is told of the loss, once and for all, with the same reason.
+/// Every caller that asks is told of the loss, once and for all, with the same reason.
 pub async fn a_revoked_holder_is_told(stage: Stage) {
     let (here, there) = (stage.short_lived().await, stage.client().await);
     let guard = here.write().await;
@@ -36,24 +36,24 @@ pub async fn a_revoked_holder_is_told(stage: Stage) {
     assert_eq!(guard.unlock().await.unwrap(), Unlocked::WasLost);
 }
 
-/// After a revocation the next one gets in, and the old guard cannot touch it.
+/// After a revocation the next waiter gets in, and the old guard cannot touch its lock.
 pub async fn a_revoked_lock_goes_to_the_next(stage: Stage) {
     let (here, there) = (stage.short_lived().await, stage.client().await);
     let guard = here.write().await;
     let waiting = there.queue_up(Mode::Write).await;
     assert_eq!(there.take_away().await, 1);
-    let next = within(stage.lapse(), "the next one gets in", waiting.outcome()).await.unwrap();
+    let next = within(stage.lapse(), "the next waiter gets in", waiting.outcome()).await.unwrap();
     assert!(!guard.is_valid(), "two hold it");
     drop(guard);
     stage.work().await;
     assert!(next.is_valid() && there.look().await.holders.len() == 1);
     assert!(
         here.try_acquire(Mode::Write).await.is_none(),
-        "the release of a lost lock released somebody else's"
+        "the release of a lost lock released that of another holder"
     );
 }
 
-/// Who lost a lock competes like anybody else, gets a new one, and its old guard cannot touch it.
+/// An owner that lost a lock competes like any other, gets a new one, and its old guard cannot touch that.
 pub async fn who_lost_a_lock_competes_afresh(stage: Stage) {
     let (here, there) = (stage.short_lived().await, stage.client().await);
     let (old, inner) = crate::Owner::new().scope(async { (here.write().await, here.write().await) }).await;
@@ -86,7 +86,7 @@ pub async fn a_revocation_takes_the_lock_from_all_readers(stage: Stage) {
     drop(within(stage.lapse(), "it is free", here.lock.write()).await.unwrap());
 }
 
-/// Nothing to take away: the answer is zero, and those who come later are not affected.
+/// Nothing to take away: the answer is zero, and later holders are not affected.
 pub async fn a_revocation_of_a_free_lock_does_nothing(stage: Stage) {
     let client = stage.client().await;
     assert_eq!(client.take_away().await, 0);
@@ -107,7 +107,7 @@ pub async fn a_lost_lock_cannot_be_downgraded(stage: Stage) {
     drop(within(stage.lapse(), "it is free", client.lock.write()).await.unwrap());
 }
 
-/// A lock that was given back is not lost, also if the next one of the same client loses it.
+/// A lock that was given back is not lost, also if the next holder of the same client loses it.
 pub async fn a_lock_that_was_given_back_is_not_lost(stage: Stage) {
     let here = stage.short_lived().await;
     let guard = here.write().await;
@@ -117,7 +117,7 @@ pub async fn a_lock_that_was_given_back_is_not_lost(stage: Stage) {
     assert_eq!(guard.unlock().await.unwrap(), Unlocked::Released);
     let next = waiting.guard().await;
     here.take_away().await;
-    within(stage.lapse(), "the next one is told", next.lost()).await;
+    within(stage.lapse(), "the next holder is told", next.lost()).await;
     stage.work().await;
     assert!(!fired.is_finished() && after.loss().is_none(), "a lock that was given back was called lost");
     fired.abort();
@@ -152,7 +152,7 @@ pub async fn run_stops_the_work_when_the_lock_is_lost(stage: Stage) {
     drop(waiting.outcome().await.unwrap());
 }
 
-/// Those who wait are not hit by the revocations of holders before them, also in the moment in which they get in.
+/// Waiters are not hit by the revocations of holders before them, also at the moment at which they get in.
 pub async fn a_revocation_hits_no_waiter(stage: Stage) {
     let clients = stage.clients(3).await;
     let (turns, work) = (Arc::new(AtomicUsize::new(0)), stage.harness().trip() / 8);

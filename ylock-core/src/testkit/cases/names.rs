@@ -1,4 +1,4 @@
-//! Who holds a lock and who waits for it, by the names of their clients.
+//! The holders of a lock and the waiters for it, by the names of their clients.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn named(client: &Client, name: &str) {
     drop(Ylock::clone(client).with_name(name).unwrap());
 }
 
-/// Others see the names of the clients that hold and wait, whatever letters are in them.
+/// Other clients see the names of the clients that hold and wait, whatever letters are in them.
 pub async fn those_who_look_see_the_names_of_clients(stage: Stage) {
     let (holder, waiter, looks) = (stage.client().await, stage.client().await, stage.client().await);
     for name in names() {
@@ -62,7 +62,7 @@ pub async fn a_name_stays_with_its_acquisition(stage: Stage) {
     one.releases(grant.id).await;
 }
 
-/// The error of a wait that is over says who was before the caller, and how many.
+/// The error of a wait that is over says which client held the lock, and how many waited before the caller.
 pub async fn the_error_of_a_wait_that_is_over_says_who_was_before(stage: Stage) {
     let (holder, waiter, gives_up) = (stage.client().await, stage.client().await, stage.client().await);
     named(&holder, "the holder");

@@ -1,4 +1,4 @@
-//! The request that another one carries along: behind a release, and behind a grant that is renewed.
+//! The request that another request carries along: behind a release, and behind a grant that is renewed.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use crate::mode::Mode;
 use crate::testkit::contestant::{Contestant, pair};
 use crate::testkit::{Stage, eventually, poll_times, within};
 
-/// A request of the same client that follows one that holds.
+/// A request that follows a holder of the same client.
 fn following(one: &Contestant, mode: Mode) -> Request {
     let id = AcquisitionId::new(&*one.engine.environment());
     Request { id, mode, patience: Patience::Queue, ..one.request.clone() }
 }
 
-/// When a client holds: from the moment in which it learns of its grant until it does not believe in it any more.
+/// The time for which a client holds: from the moment at which it learns of its grant until it does not believe in it any more.
 type Stay = (Moment, Moment);
 
 fn stay(engine: &dyn Engine, grant: &Grant) -> Stay {
@@ -27,7 +27,7 @@ fn overlap(one: Stay, other: Stay) -> bool {
     one.0.max(other.0) < one.1.min(other.1)
 }
 
-/// When another client holds that waits from now on, and neither renews nor gives back.
+/// Starts another client that waits from now on, and neither renews nor gives back. The task returns when that client holds.
 async fn next_of_another_client(stage: &Stage) -> (tokio::task::JoinHandle<Stay>, Contestant) {
     let late = Contestant::new(stage, Mode::Write, Patience::Queue).await;
     let (engine, request) = (Arc::clone(&late.engine), late.request.clone());
@@ -43,7 +43,8 @@ async fn next_of_another_client(stage: &Stage) -> (tokio::task::JoinHandle<Stay>
     (waits, late)
 }
 
-/// A release lets the next one of its client in, which asks only much later: it is never believed for longer than the store keeps it.
+/// A release lets the next contender of its client in, which asks only much later: its grant is never believed for longer than the store
+/// keeps it.
 pub async fn a_grant_that_a_release_handed_on_counts_from_when_the_store_counts(stage: Stage) {
     for pause in [0.3, 0.6, 0.8] {
         let (mut one, _) = pair(&stage, Mode::Write).await;
@@ -57,14 +58,14 @@ pub async fn a_grant_that_a_release_handed_on_counts_from_when_the_store_counts(
         assert_eq!(granted.id, next.id);
         let mine = stay(&*one.engine, &granted);
         // It neither renews nor gives back, as a process that is paused or gone.
-        let other = within(stage.lapse() * 2, "the other one gets in", waits).await.unwrap();
+        let other = within(stage.lapse() * 2, "the other client gets in", waits).await.unwrap();
         assert!(!overlap(mine, other), "after {pause} of a lease: two holders, {mine:?} and {other:?}");
         one.releases(next.id).await;
         late.releases(late.request.id).await;
     }
 }
 
-/// The same, for somebody who never comes: the lock is free after one lease.
+/// A release lets the next contender of its client in, which never asks: the lock is free after one lease.
 pub async fn what_a_release_handed_on_is_over_after_its_lease(stage: Stage) {
     let (mut one, _) = pair(&stage, Mode::Write).await;
     let grant = one.tries().await.expect("it is free");
@@ -76,7 +77,7 @@ pub async fn what_a_release_handed_on_is_over_after_its_lease(stage: Stage) {
     one.releases(next.id).await;
 }
 
-/// What a release took along is undone by a release of its own, whoever else was let in meanwhile.
+/// The request that a release took along is undone by a release of its own, whichever other contender was let in meanwhile.
 pub async fn what_a_release_took_along_is_undone_by_its_own_release(stage: Stage) {
     let (mut one, mut other) = pair(&stage, Mode::Write).await;
     for _ in 0..10 {
@@ -144,7 +145,7 @@ pub async fn an_announced_waiter_that_gave_up_keeps_no_reader_out(stage: Stage) 
     }
 }
 
-/// A writer is announced behind a grant that is given back without it: nobody waits for it.
+/// A writer is announced behind a grant that is given back without it: no other contender waits for that writer.
 pub async fn an_announced_waiter_goes_with_its_grant(stage: Stage) {
     let (one, grant, next) = announcing(&stage).await;
     assert_eq!(one.releases(grant.id).await, Release::Released);
@@ -193,7 +194,7 @@ pub async fn an_announced_waiter_is_let_in_for_its_own_lease(stage: Stage) {
     let mine = stay(&*one.engine, &granted);
     let (waits, late) = next_of_another_client(&stage).await;
     // It neither renews nor gives back, as a process that is paused or gone.
-    let theirs = within(long * 2 + stage.lapse(), "the next one gets in", waits).await.unwrap();
+    let theirs = within(long * 2 + stage.lapse(), "the next client gets in", waits).await.unwrap();
     assert!(!overlap(mine, theirs), "two holders, {mine:?} and {theirs:?}");
     one.releases(next.id).await;
     late.releases(late.request.id).await;

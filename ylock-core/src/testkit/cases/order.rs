@@ -13,7 +13,7 @@ use crate::options::{Fairness, Options};
 use crate::owner::Owner;
 use crate::testkit::{Client, Stage, eventually, poll_once, within};
 
-/// Who was served, in order.
+/// The numbers of the tasks that were served, in order.
 type Served = Arc<Mutex<Vec<usize>>>;
 
 /// A task that waits, notes that it was served, and gives the lock back. Returns when the queue shows it.
@@ -37,7 +37,7 @@ async fn finish(stage: &Stage, waiters: Vec<JoinHandle<()>>) {
     }
 }
 
-/// A hundred that wait in one client are served in the order of their arrival.
+/// A hundred waiters of one client are served in the order of their arrival.
 pub async fn a_hundred_of_one_client_are_served_in_order(stage: Stage) {
     let (here, there) = (stage.client().await, stage.client().await);
     let (guard, served) = (there.write().await, Served::default());
@@ -83,7 +83,7 @@ pub async fn clients_are_served_in_the_order_in_which_they_came(stage: Stage) {
     assert_eq!(*served.lock().unwrap(), (1..clients.len()).collect::<Vec<_>>());
 }
 
-/// With hand-overs in between, those of each client are still served in the order of their arrival.
+/// With hand-overs in between, the tasks of each client are still served in the order of their arrival.
 pub async fn each_clients_tasks_are_served_in_order(stage: Stage) {
     const CLIENTS: usize = 5;
     let clients = stage.clients(CLIENTS).await;
@@ -139,7 +139,7 @@ pub async fn a_busy_client_lets_others_have_their_turn(stage: Stage) {
         })
     };
     let tasks: Vec<_> = (0..4).map(work).collect();
-    eventually(stage.soon(), "the busy one is busy", || async { busy.look().await.queue.len() > 1 }).await;
+    eventually(stage.soon(), "the busy client is busy", || async { busy.look().await.queue.len() > 1 }).await;
     for _ in 0..5 {
         drop(modest.write().await);
     }
@@ -162,7 +162,7 @@ pub async fn readers_and_writers_are_served_in_turn(stage: Stage) {
     while !waiting.is_empty() {
         let inside = waiting.remove(0).guard().await;
         stage.work().await;
-        assert!(waiting.iter().all(|contender| !contender.is_done()), "somebody overtook");
+        assert!(waiting.iter().all(|contender| !contender.is_done()), "a contender overtook");
         drop(inside);
     }
 }

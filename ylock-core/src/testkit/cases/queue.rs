@@ -1,9 +1,9 @@
-//! Those in the queue who give up, die, or sleep.
+//! Waiters in the queue that give up, die, or sleep.
 
 use crate::mode::Mode;
 use crate::testkit::{Contender, Stage, eventually, within};
 
-/// Somebody in the middle who gives up does not change the order of the others, in one client or between clients.
+/// A waiter in the middle that gives up does not change the order of the others, in one client or between clients.
 pub async fn one_who_gives_up_in_the_middle_changes_no_order(stage: Stage) {
     let clients = stage.clients(4).await;
     for among in [[0, 0, 0], [1, 2, 3]] {
@@ -24,7 +24,7 @@ pub async fn one_who_gives_up_in_the_middle_changes_no_order(stage: Stage) {
     }
 }
 
-/// The queue shows those who wait, in order, with owner and mode.
+/// The queue shows the waiters, in order, with owner and mode.
 pub async fn the_queue_is_shown_in_order(stage: Stage) {
     let clients = stage.clients(3).await;
     let guard = clients[0].write().await;
@@ -42,7 +42,7 @@ pub async fn the_queue_is_shown_in_order(stage: Stage) {
     assert_eq!(seen.holders[0].owner, guard.owner());
     drop(waiting);
     let empty = || async { clients[0].look().await.queue.is_empty() };
-    eventually(stage.soon(), "those who gave up are gone", empty).await;
+    eventually(stage.soon(), "waiters that gave up are gone", empty).await;
 }
 
 /// A client that waits at the head and dies is skipped when its lease is over.
@@ -55,7 +55,7 @@ pub async fn a_dead_client_at_the_head_is_skipped(stage: Stage) {
     waiting.seen_by(&holder).await;
     head.crash().await;
     drop(guard);
-    drop(within(stage.lapse(), "the next one gets in", waiting.outcome()).await.unwrap());
+    drop(within(stage.lapse(), "the next waiter gets in", waiting.outcome()).await.unwrap());
     assert!(!dead.is_done());
 }
 
@@ -89,10 +89,10 @@ pub async fn many_dead_clients_cost_one_lease_together(stage: Stage) {
         client.crash().await;
     }
     drop(guard);
-    drop(within(stage.lapse(), "the last one gets in", waiting.outcome()).await.unwrap());
+    drop(within(stage.lapse(), "the last waiter gets in", waiting.outcome()).await.unwrap());
 }
 
-/// Somebody who waits for longer than several leases keeps its place, and gets in.
+/// A waiter that waits for longer than several leases keeps its place, and gets in.
 pub async fn a_wait_may_be_longer_than_many_leases(stage: Stage) {
     let (holder, early, late) = (stage.client().await, stage.short_lived().await, stage.client().await);
     let guard = holder.write().await;
@@ -104,12 +104,12 @@ pub async fn a_wait_may_be_longer_than_many_leases(stage: Stage) {
     assert_eq!(holder.look().await.queue.len(), 2, "both are still in the queue");
     drop(guard);
     let inside = first.guard().await;
-    assert!(!second.is_done(), "the one who came later waits");
+    assert!(!second.is_done(), "the later waiter waits");
     drop(inside);
     drop(second.guard().await);
 }
 
-/// A short outage does not cost somebody who waits its place.
+/// A short outage does not cost a waiter its place.
 pub async fn a_short_pause_does_not_cost_the_place(stage: Stage) {
     let (holder, early, late) = (stage.client().await, stage.short_lived().await, stage.client().await);
     let guard = holder.write().await;
@@ -121,13 +121,13 @@ pub async fn a_short_pause_does_not_cost_the_place(stage: Stage) {
     stage.leases(0.3).await;
     early.life().resume();
     drop(guard);
-    let inside = within(stage.lapse(), "the first one gets in", first.outcome()).await.unwrap();
-    assert!(!second.is_done(), "the one who came later waits");
+    let inside = within(stage.lapse(), "the first waiter gets in", first.outcome()).await.unwrap();
+    assert!(!second.is_done(), "the later waiter waits");
     drop(inside);
     drop(second.guard().await);
 }
 
-/// A client that slept in the queue for longer than its lease does not get in beside somebody else when it wakes up.
+/// A client that slept in the queue for longer than its lease does not get in beside another holder when it wakes up.
 pub async fn one_who_overslept_in_the_queue_does_not_get_in_beside_another(stage: Stage) {
     let (holder, sleeper, other) = (stage.client().await, stage.short_lived().await, stage.client().await);
     let guard = holder.write().await;
@@ -137,7 +137,7 @@ pub async fn one_who_overslept_in_the_queue_does_not_get_in_beside_another(stage
     sleeper.life().pause();
     stage.leases(1.5).await;
     drop(guard);
-    let inside = within(stage.lapse(), "the other one gets in", waiting.outcome()).await.unwrap();
+    let inside = within(stage.lapse(), "the other waiter gets in", waiting.outcome()).await.unwrap();
     sleeper.life().resume();
     stage.leases(1.0).await;
     assert!(

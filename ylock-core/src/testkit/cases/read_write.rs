@@ -107,7 +107,7 @@ pub async fn a_reader_stays_behind_a_writer_of_another_client(stage: Stage) {
     stays_behind(&clients[0], &clients[0], &clients[1]).await;
 }
 
-/// The same for a reader of a client that reads already, unless that may hand the lock to its own tasks.
+/// A reader stays behind a waiting writer also if its client reads already, unless that client may hand the lock to its own tasks.
 pub async fn a_reader_does_not_join_its_client_past_a_writer_of_another(stage: Stage) {
     let none = HandOver::up_to(0, Duration::ZERO);
     let options = Options::default().with_lease(stage.long_lease());

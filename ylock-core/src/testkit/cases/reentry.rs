@@ -17,7 +17,7 @@ pub async fn the_same_owner_enters_again_at_once(stage: Stage) {
     let (outer, inner) = both.await;
     assert_eq!((outer.owner(), inner.owner()), (owner, owner));
     assert!(client.lock.owned_by(&owner).try_write().await.unwrap().is_some(), "a try enters again, too");
-    assert!(client.try_acquire(Mode::Write).await.is_none(), "nobody else does");
+    assert!(client.try_acquire(Mode::Write).await.is_none(), "no other owner does");
 }
 
 /// As many releases are needed as there were acquisitions, in whatever order.
@@ -83,7 +83,7 @@ pub async fn reentry_keeps_the_token_and_the_lease(stage: Stage) {
     assert_eq!(client.look().await.holders.len(), 1);
 }
 
-/// Entering again does not queue behind those who wait: they wait for us.
+/// Entering again does not queue behind the waiters: they wait for us.
 pub async fn reentry_does_not_queue(stage: Stage) {
     let (here, there) = (stage.client().await, stage.client().await);
     let outer = here.write().await;

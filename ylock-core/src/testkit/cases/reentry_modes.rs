@@ -68,7 +68,7 @@ pub async fn a_write_inside_a_read_would_deadlock(stage: Stage) {
     drop(lock.write().await.expect("after the read was given back"));
 }
 
-/// Two readers that both want to write are both told, and nobody hangs.
+/// Two readers that both want to write are both told, and neither hangs.
 pub async fn two_readers_that_want_to_write_do_not_deadlock(stage: Stage) {
     let (here, there) = (stage.client().await, stage.client().await);
     for (one, other) in [(&here, &here), (&here, &there)] {

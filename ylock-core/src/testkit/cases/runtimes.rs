@@ -1,4 +1,4 @@
-//! Runtimes that end while their client is used in others, or by nobody for a while.
+//! Runtimes that end while their client is used in others, or not used for a while.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -122,7 +122,7 @@ pub async fn a_guard_outlives_all_runtimes_of_its_client(stage: Stage) {
     within(at_once(&stage), "it is given back", waiting.visit()).await;
 }
 
-/// Those who wait in a runtime that ends leave the queue of the store.
+/// Waiters in a runtime that ends leave the queue of the store.
 pub async fn waiters_of_a_runtime_that_ended_leave_the_queue(stage: Stage) {
     for used_elsewhere_too in [false, true] {
         let there = stage.client().await;
@@ -141,7 +141,7 @@ pub async fn waiters_of_a_runtime_that_ended_leave_the_queue(stage: Stage) {
         let gone = || async { there.look().await.queue.is_empty() };
         eventually(at_once(&stage), "they are gone", gone).await;
         drop(held);
-        drop(within(at_once(&stage), "nobody is before it", there.lock.write()).await.unwrap());
+        drop(within(at_once(&stage), "no waiter is before it", there.lock.write()).await.unwrap());
         eventually(at_once(&stage), "the client forgets them", || async { here.keys_in_use() == 0 }).await;
     }
 }

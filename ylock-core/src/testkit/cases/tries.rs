@@ -16,7 +16,7 @@ use crate::testkit::{Client, Contender, Stage, eventually, within};
 pub async fn a_try_on_a_free_lock_gets_it(stage: Stage) {
     let client = stage.client().await;
     for mode in [Mode::Write, Mode::Read] {
-        let guard = client.try_acquire(mode).await.expect("nobody holds it");
+        let guard = client.try_acquire(mode).await.expect("it has no holder");
         assert_eq!(guard.mode(), mode);
         assert_eq!(guard.unlock().await.unwrap(), Unlocked::Released);
     }
@@ -36,7 +36,7 @@ pub async fn a_try_on_a_held_lock_answers_none_and_leaves_nothing(stage: Stage) 
     drop(guard);
 }
 
-/// Trying does not overtake somebody who waits, here or in another client.
+/// Trying does not overtake a waiter, here or in another client.
 pub async fn a_try_does_not_overtake_those_who_wait(stage: Stage) {
     let clients = stage.clients(3).await;
     let reader = clients[0].read().await;
@@ -49,7 +49,7 @@ pub async fn a_try_does_not_overtake_those_who_wait(stage: Stage) {
     drop(writer.guard().await);
 }
 
-/// Of many who try a free lock at once exactly one gets it: never two, never none.
+/// Of many callers that try a free lock at once exactly one gets it: never two, never none.
 pub async fn of_many_tries_at_once_exactly_one_wins(stage: Stage) {
     let clients = stage.clients(8).await;
     let start = Arc::new(Barrier::new(clients.len()));
@@ -72,7 +72,7 @@ pub async fn of_many_tries_at_once_exactly_one_wins(stage: Stage) {
 pub async fn waiting_for_no_time_is_a_try(stage: Stage) {
     let (here, there) = (stage.client().await, stage.client().await);
     let guard = within(stage.soon(), "zero on a free lock", here.lock.write_within(Duration::ZERO)).await;
-    let guard = guard.unwrap().expect("nobody holds it");
+    let guard = guard.unwrap().expect("it has no holder");
     for client in [&here, &there] {
         assert!(client.lock.write_within(Duration::ZERO).await.unwrap().is_none());
         assert!(client.lock.read_within(Duration::ZERO).await.unwrap().is_none());
@@ -143,7 +143,7 @@ pub async fn a_wait_that_is_over_leaves_no_place_in_the_queue(stage: Stage) {
     drop(waiter.guard().await);
 }
 
-/// A lock that is granted in the moment in which the wait ends is either had or free, never lost.
+/// A lock that is granted at the moment at which the wait ends is either held or free, never lost.
 pub async fn a_grant_in_the_last_moment_is_not_lost(stage: Stage) {
     let (here, there) = (stage.client().await, stage.client().await);
     let time = stage.harness().trip() + Duration::from_millis(10);

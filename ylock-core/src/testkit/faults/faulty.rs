@@ -14,7 +14,7 @@ use crate::guarantees::Guarantees;
 use crate::key::Key;
 use crate::options::Options;
 
-/// Which call of an engine.
+/// A kind of call of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "named like the calls")]
 #[allow(clippy::exhaustive_enums, reason = "as many as the engine has calls")]
@@ -27,13 +27,13 @@ pub enum Call {
     Close,
 }
 
-/// What happens to the calls of an engine.
+/// A fault that happens to the calls of an engine.
 #[async_trait]
 pub trait Fault: fmt::Debug + Send + Sync + 'static {
-    /// Before anything is sent; an error is answered instead of sending.
+    /// Called before anything is sent; an error is returned instead of sending.
     async fn before(&self, call: Call) -> Result<()>;
 
-    /// After it was done; an error is answered instead of the result.
+    /// Called after the call was done; an error is returned instead of the result.
     async fn after(&self, call: Call) -> Result<()>;
 }
 
@@ -45,7 +45,7 @@ pub struct Faulty<F> {
 }
 
 impl<F: Fault> Faulty<F> {
-    /// The engine behind the fault, as one takes it from a stage.
+    /// Returns the engine behind the fault, as a stage wants it.
     pub fn over(inner: Arc<dyn Engine>, fault: &Arc<F>) -> Arc<dyn Engine> {
         Arc::new(Self { inner, fault: Arc::clone(fault) })
     }

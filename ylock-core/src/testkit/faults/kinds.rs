@@ -17,7 +17,7 @@ pub struct Slow {
 }
 
 impl Slow {
-    /// Takes this long until a call arrives, and until its answer is back.
+    /// Creates a fault that takes this long until a call arrives, and until its answer is back.
     pub fn new(there: Duration, back: Duration) -> Self {
         Self { there, back }
     }
@@ -55,7 +55,7 @@ impl LosesReplies {
         Self { hangs: true, ..Self::of(call, times) }
     }
 
-    /// How many replies will still be lost.
+    /// Returns how many replies will still be lost.
     pub fn left(&self) -> usize {
         self.left.load(Ordering::SeqCst)
     }
@@ -123,17 +123,17 @@ impl Outage {
     pub const EVERYTHING: &'static [Call] =
         &[Call::Acquire, Call::Renew, Call::Release, Call::Inspect, Call::Revoke, Call::Close];
 
-    /// An outage of these calls, which has begun.
+    /// Creates an outage of these calls, which has begun.
     pub fn of(calls: &'static [Call]) -> Self {
         Self { calls, on: AtomicBool::new(true) }
     }
 
-    /// It begins again.
+    /// Begins the outage again.
     pub fn begin(&self) {
         self.on.store(true, Ordering::SeqCst);
     }
 
-    /// The store is back.
+    /// Ends the outage: the store is back.
     pub fn end(&self) {
         self.on.store(false, Ordering::SeqCst);
     }
@@ -158,12 +158,12 @@ impl Fault for Outage {
 pub struct CountsCalls([AtomicUsize; 6]);
 
 impl CountsCalls {
-    /// How many calls of this kind were made.
+    /// Returns how many calls of this kind were made.
     pub fn of(&self, call: Call) -> usize {
         self.0[call as usize].load(Ordering::SeqCst)
     }
 
-    /// How many calls were made.
+    /// Returns how many calls were made.
     pub fn all(&self) -> usize {
         self.0.iter().map(|count| count.load(Ordering::SeqCst)).sum()
     }

@@ -1,4 +1,4 @@
-//! Whether a process runs.
+//! The life of a process: running, paused or dead.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ pub struct Life(Arc<Mutex<State>>);
 #[derive(Debug, Default)]
 struct State {
     phase: Phase,
-    /// Those whose futures wait for [`Life::resume`].
+    /// The tasks whose futures wait for [`Life::resume`].
     stopped: Vec<Waker>,
 }
 
@@ -25,7 +25,7 @@ enum Phase {
 }
 
 impl Life {
-    /// Nothing is sent and no answer is heard until [`resume`](Self::resume).
+    /// Pauses the process: nothing is sent and no answer is heard until [`resume`](Self::resume).
     pub fn pause(&self) {
         self.enter(Phase::Paused);
     }
@@ -35,12 +35,12 @@ impl Life {
         self.enter(Phase::Running);
     }
 
-    /// Nothing is ever sent again.
+    /// Kills the process: nothing is ever sent again.
     pub fn kill(&self) {
         self.enter(Phase::Dead);
     }
 
-    /// Neither paused nor dead.
+    /// Returns whether the process is neither paused nor dead.
     pub fn is_running(&self) -> bool {
         self.0.lock().unwrap().phase == Phase::Running
     }

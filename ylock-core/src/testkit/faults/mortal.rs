@@ -23,7 +23,7 @@ pub struct Mortal {
 }
 
 impl Mortal {
-    /// The engine, and what pauses and kills it.
+    /// Creates the engine, and what pauses and kills it.
     pub fn new(inner: Arc<dyn Engine>) -> (Self, Life) {
         let life = Life::default();
         (Self { inner, life: life.clone() }, life)

@@ -1,4 +1,4 @@
-//! How long the locks of a killed process stay closed.
+//! The time for which the locks of a killed process stay closed.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -9,7 +9,7 @@ use crate::Ylock;
 const HELD: &str = "held";
 
 /// Runs this program again with `role` and the name of a group as arguments, kills it while it holds a lock, some time after it got
-/// it, and answers how long it took until `waiter` had the lock. Closes the waiter.
+/// it, and returns how long it took until `waiter` had the lock. Closes the waiter.
 ///
 /// # Panics
 /// If the other process does not come to hold the lock.
@@ -41,7 +41,7 @@ fn start(role: &str, group: &str) -> Child {
     child
 }
 
-/// What the process does that is killed.
+/// Holds a lock until the process is killed.
 ///
 /// # Panics
 /// If the lock is not granted.

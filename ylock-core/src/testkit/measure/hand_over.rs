@@ -9,25 +9,25 @@ use tokio::sync::Mutex;
 use super::{Measured, Times, group};
 use crate::Locks;
 
-/// What came of clients that wanted one lock all the time.
+/// The figures of clients that wanted one lock all the time.
 #[derive(Debug)]
 pub struct HandOvers {
-    /// From the call of a release to the next grant.
+    /// The times from the call of a release to the next grant.
     pub gaps: Times,
-    /// Of all clients together, meanwhile.
+    /// The requests of all clients together, meanwhile.
     pub requests: u64,
     /// The most turns of one client, divided by the fewest.
     pub unevenness: f64,
 }
 
 impl HandOvers {
-    /// How many requests each took.
+    /// Returns how many requests each hand-over took.
     pub fn requests_each(&self) -> f64 {
         self.requests as f64 / self.gaps.len().max(1) as f64
     }
 }
 
-/// When the last release was called; the next one to get in takes it.
+/// The moment at which the last release was called; the next holder takes it.
 type Released = Arc<Mutex<Option<Instant>>>;
 
 #[derive(Clone, Default)]
@@ -36,7 +36,7 @@ struct Switches {
     stop: Arc<AtomicBool>,
 }
 
-/// Each client takes the same lock again and again, and holds it for so long. What happens in the time to warm up does not count.
+/// Lets each client take the same lock again and again, and hold it for this long. What happens in the time to warm up does not count.
 /// Closes the clients.
 pub async fn contend(clients: Vec<Measured>, hold: Duration, warm_up: Duration, time: Duration) -> HandOvers {
     let (group, released, switches) = (group(), Released::default(), Switches::default());

@@ -6,10 +6,10 @@ use futures_util::{StreamExt, stream};
 
 use super::{Measured, group};
 
-/// How many acquisitions are on their way at once.
+/// The number of acquisitions that are on their way at once.
 const AT_ONCE: usize = 256;
 
-/// Takes so many locks, holds them for so long, and prints what was lost and what it cost; `meanwhile` is called while they are
+/// Takes this many locks, holds them for this long, and prints what was lost and what it cost; `meanwhile` is called while they are
 /// held. Closes the client.
 pub async fn hold(client: Measured, count: usize, time: Duration, meanwhile: impl AsyncFnOnce()) {
     let locks = client.ylock.locks(group());
@@ -36,7 +36,7 @@ pub async fn hold(client: Measured, count: usize, time: Duration, meanwhile: imp
     println!("given back and closed in {:.1} s", start.elapsed().as_secs_f64());
 }
 
-/// User and system time of this process so far.
+/// Returns the user and system time of this process so far.
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let after_name = stat.rsplit(')').next().unwrap_or_default();

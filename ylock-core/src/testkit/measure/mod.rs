@@ -1,4 +1,4 @@
-//! What the benchmarks of all engines measure in the same way: hand-overs, held locks, and processes that are killed.
+//! The measurements that are the same for all engines: hand-overs, held locks, and processes that are killed.
 
 pub mod crash;
 mod hand_over;
@@ -21,15 +21,15 @@ pub use times::{Times, ms, ratio};
 use crate::engine::Engine;
 use crate::{Options, Ylock};
 
-/// A client, and how many requests its engine has sent.
+/// A client, and the number of requests that its engine has sent.
 pub struct Measured {
-    /// What a user has.
+    /// The client that a user has.
     pub ylock: Ylock,
     requests: Box<dyn Fn() -> u64 + Send + Sync>,
 }
 
 impl Measured {
-    /// A client over an engine that counts its requests.
+    /// Creates a client over an engine that counts its requests.
     pub fn new<E: Engine>(engine: E, lease: Duration, requests: fn(&E) -> u64) -> Self {
         let engine = Arc::new(engine);
         let ylock = Ylock::over(Arc::clone(&engine) as Arc<dyn Engine>);
@@ -39,7 +39,7 @@ impl Measured {
         }
     }
 
-    /// So far.
+    /// Returns the number of requests so far.
     pub fn requests(&self) -> u64 {
         (self.requests)()
     }
@@ -51,7 +51,7 @@ impl fmt::Debug for Measured {
     }
 }
 
-/// The name of a group that nobody else uses.
+/// Returns the name of a group that no other program uses.
 pub fn group() -> String {
     format!("bench-{}", crate::Owner::new())
 }

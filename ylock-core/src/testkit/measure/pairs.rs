@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::Times;
 use crate::Locks;
 
-/// How long each of so many pairs takes, by one name that nobody else wants.
+/// Returns how long each of `count` pairs takes, on one name that no other owner wants.
 ///
 /// # Panics
 /// If one fails.

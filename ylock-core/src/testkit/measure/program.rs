@@ -1,7 +1,7 @@
 //! A program that measures one thing after the other, and is started again by some of them.
 
 /// Runs the arms that the arguments of this program name, all if they name none. `go` gets the name of each; or all arguments, where
-/// the first one is no arm: then this is a process that an arm has started.
+/// the first argument is no arm: then this is a process that an arm has started.
 ///
 /// # Panics
 /// If there is no runtime, and as `go`.

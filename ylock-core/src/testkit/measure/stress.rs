@@ -1,7 +1,7 @@
-//! Eight processes that take locks from each other, one of them killed every moment: nobody inside beside somebody, no increment
-//! lost.
+//! Eight processes that take locks from each other, one of them killed every moment: no two are inside at the same time, and no
+//! increment is lost.
 //!
-//! What the locks protect are files, so that nothing of it depends on the store.
+//! The locks protect files, so that nothing of it depends on the store.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -19,7 +19,7 @@ const NAMES: u64 = 3;
 const BETWEEN_KILLS: Duration = Duration::from_millis(700);
 
 /// Runs this program again as eight workers, with `role`, a folder and a name as arguments, for the minutes that
-/// `YLOCK_STRESS_MINUTES` says, or five. Answers the group that they used.
+/// `YLOCK_STRESS_MINUTES` says, or five. Returns the group that they used.
 ///
 /// # Panics
 /// If anything went wrong.
@@ -55,14 +55,14 @@ fn report(folder: &Path, killed: &[String]) {
         acknowledged += fs::read(folder.join(format!("acknowledged-{name}"))).unwrap_or_default().len();
     }
     let met = fs::read_to_string(folder.join("met")).unwrap_or_default();
-    // Who was killed inside could not take its mark away.
+    // A worker that was killed inside could not take its mark away.
     let overlaps = met.lines().filter(|name| !killed.iter().any(|dead| dead == name)).count();
     println!("{value} increments, {acknowledged} acknowledged, {overlaps} overlaps");
-    assert!(overlaps == 0, "somebody was inside beside somebody");
+    assert!(overlaps == 0, "two workers were inside at the same time");
     assert!(acknowledged <= value && value <= acknowledged + killed.len(), "an increment was lost");
 }
 
-/// What a worker does, with the arguments that it was started with: takes locks and increments until it is told to stop.
+/// Does the work of a worker, with the arguments that it was started with: takes locks and increments until it is told to stop.
 ///
 /// # Panics
 /// If the files cannot be written.
@@ -88,14 +88,15 @@ async fn increment(folder: &Path, name: &str, lock: u64, is_valid: impl Fn() -> 
     if is_valid() {
         let next = folder.join(format!("next-{lock}-{name}"));
         fs::write(&next, (read + 1).to_string()).expect("written");
-        // Whoever is killed has written all of it or nothing.
+        // A worker that is killed has written all of it or nothing.
         fs::rename(&next, &value).expect("renamed");
         append(&folder.join(format!("acknowledged-{lock}")), "+");
     }
     fs::remove_file(&inside).expect("unmarked");
 }
 
-/// Says who is inside. Whoever is met there is noted. A mark is there with its name or not at all, also if its writer is killed.
+/// Marks that this worker is inside, and notes a worker that it meets there. A mark is there with its name or not at all, also if its
+/// writer is killed.
 fn mark(folder: &Path, inside: &Path, name: &str) {
     let own = folder.join(format!("mark-{name}"));
     fs::write(&own, name).expect("written");

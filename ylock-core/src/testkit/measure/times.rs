@@ -1,4 +1,4 @@
-//! Durations, and how they are shown.
+//! Durations, and the way in which they are shown.
 
 use std::time::Duration;
 
@@ -7,27 +7,27 @@ use std::time::Duration;
 pub struct Times(Vec<Duration>);
 
 impl Times {
-    /// One more.
+    /// Adds one more.
     pub fn push(&mut self, time: Duration) {
         self.0.push(time);
     }
 
-    /// All of the others too.
+    /// Adds all of the others.
     pub fn extend(&mut self, other: Self) {
         self.0.extend(other.0);
     }
 
-    /// How many.
+    /// Returns how many there are.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The time that this part of all does not exceed; zero if there are none.
+    /// Returns the time that this part of all does not exceed; zero if there are none.
     pub fn quantile(&mut self, part: f64) -> Duration {
         self.0.sort_unstable();
         let last = self.0.len().saturating_sub(1);
@@ -35,12 +35,12 @@ impl Times {
     }
 }
 
-/// Milliseconds.
+/// Returns the time in milliseconds, as text.
 pub fn ms(time: Duration) -> String {
     format!("{:.3} ms", time.as_secs_f64() * 1e3)
 }
 
-/// How many times the other.
+/// Returns how many times as long as `other` the first time is.
 pub fn ratio(one: Duration, other: Duration) -> f64 {
     one.as_secs_f64() / other.as_secs_f64()
 }

@@ -6,21 +6,21 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// What a look at the clock may seem to take longer than it does, in microseconds, because the machine's own clock is kept right
+/// The microseconds that a look at the clock may seem to take longer than it does, because the machine's own clock is kept right
 /// meanwhile.
 const TOLERANCE: i64 = 10_000;
 
 /// The time of day of one process, which a test sets. Removed when dropped.
 #[derive(Debug)]
 pub struct SetClock {
-    /// How far it is ahead of the machine's, in microseconds.
+    /// The microseconds that it is ahead of the machine's clock.
     ahead: i64,
     file: File,
     folder: PathBuf,
 }
 
 impl SetClock {
-    /// A clock that is right until it is set.
+    /// Creates a clock that is right until it is set.
     ///
     /// # Panics
     /// Without a C compiler: a test must not pass because nothing was tried.
@@ -39,23 +39,23 @@ impl SetClock {
         clock
     }
 
-    /// With these in its environment a process goes by this clock, and does not start without.
+    /// Returns the variables with which a process goes by this clock; a process that loads the clock does not start without both.
     pub fn variables(&self) -> [(&'static str, PathBuf); 2] {
         [("LD_PRELOAD", self.folder.join("clock.so")), ("YLOCK_TEST_CLOCK", self.folder.join("ahead"))]
     }
 
-    /// Sets it forwards.
+    /// Sets the clock forwards.
     pub async fn forwards(&mut self, by: Duration, time: impl AsyncFn() -> i64) {
         self.step(micros(by), time).await;
     }
 
-    /// Sets it backwards.
+    /// Sets the clock backwards.
     pub async fn backwards(&mut self, by: Duration, time: impl AsyncFn() -> i64) {
         self.step(-micros(by), time).await;
     }
 
-    /// Sets it by so many microseconds. `time` asks the process what time it is, in microseconds since 1970: otherwise tests would
-    /// pass that have tried nothing.
+    /// Sets the clock by this many microseconds. `time` asks the process what time it is, in microseconds since 1970: otherwise tests
+    /// would pass that have tried nothing.
     ///
     /// # Panics
     /// If the process did not see the step.

@@ -1,4 +1,4 @@
-//! What tests need that start servers of their own, to break them.
+//! Helpers for tests that start servers of their own, to break them.
 
 #[cfg(target_os = "linux")]
 mod clock;
@@ -16,10 +16,10 @@ pub use clock::SetClock;
 pub use papers::Papers;
 pub use standing::await_standing;
 
-/// How long tests wait for what servers do.
+/// The time for which tests wait for what servers do.
 const BOUND: Duration = Duration::from_secs(30);
 
-/// The result of the future.
+/// Returns the result of the future.
 ///
 /// # Panics
 /// If it takes half a minute.
@@ -27,7 +27,7 @@ pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
     super::within(BOUND, what, future).await
 }
 
-/// Asks again and again until the condition holds.
+/// Waits until the condition holds: asks again and again.
 ///
 /// # Panics
 /// If it does not within half a minute.
@@ -35,7 +35,7 @@ pub async fn until(what: &str, condition: impl AsyncFn() -> bool) {
     super::eventually(BOUND, what, || condition()).await;
 }
 
-/// A port of this address that nobody listens on.
+/// Returns a port of this address that no server listens on.
 ///
 /// # Panics
 /// If there is no such address, or no port left.

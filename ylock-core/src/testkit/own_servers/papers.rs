@@ -12,7 +12,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair,
 pub struct Papers(PathBuf);
 
 impl Papers {
-    /// Draws new keys.
+    /// Creates papers with new keys.
     ///
     /// # Panics
     /// If they cannot be written.
@@ -39,7 +39,7 @@ impl Papers {
         papers
     }
 
-    /// Where the paper of this name is.
+    /// Returns the path of the paper of this name.
     pub fn file(&self, name: &str) -> String {
         self.0.join(name).display().to_string()
     }
