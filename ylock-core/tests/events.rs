@@ -56,7 +56,7 @@ async fn it_is_told_who_had_to_wait() {
     drop(first);
     drop(waiting.await.unwrap());
     drop(there.lock("group", "b").write().await.unwrap());
-    // Nobody else was there, only its own release may still have been on its way.
+    // No other owner was there, only its own release may still have been on its way.
     drop(there.lock("group", "b").write().await.unwrap());
     assert_eq!(
         heard(&mut events),

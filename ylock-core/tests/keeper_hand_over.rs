@@ -180,7 +180,7 @@ async fn a_reader_that_joins_a_former_writer_has_a_larger_token() {
     let [first, second] = [(); 2].map(|()| ylock.lock("group", "name"));
     let (first, second) = (first.read().await.unwrap(), second.read().await.unwrap());
     assert!(first.token() > former.token());
-    assert_eq!(second.token(), first.token(), "nobody has written between the two");
+    assert_eq!(second.token(), first.token(), "no writer came between the two");
 }
 
 /// A pause that a waiter asked to survive must not cost it a lock that it got from a neighbour with a short lease.
@@ -223,7 +223,7 @@ async fn a_reader_does_not_share_a_lease_that_is_shorter_than_its_own() {
     assert!(waits.await.unwrap().remaining() > Duration::from_secs(3000));
 }
 
-/// A waiter of this client that is in the store's queue as the last of so many.
+/// A waiter of this client that is in the store's queue as the last of `place` waiters.
 async fn joins(lock: &ylock_core::Lock, place: usize, seen: &Ylock) -> Waits {
     let lock = lock.clone();
     let mut waits: Waits = Box::pin(async move { lock.write().await });

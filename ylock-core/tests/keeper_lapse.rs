@@ -1,4 +1,4 @@
-//! A lease that ran out while nothing of this process ran: whoever comes first afterwards finds out, and nothing is done under it any
+//! A lease that ran out while nothing of this process ran: the first call afterwards finds out, and nothing is done under the lease any
 //! more. The clock jumps, and no timer notices.
 
 #![allow(clippy::disallowed_methods, reason = "a test stands outside: it looks at time")]
@@ -143,7 +143,7 @@ async fn a_renewal_that_is_confirmed_after_it_does_not_count() {
     drop(granted(lock(&Ylock::new(store.engine())).write()).await);
 }
 
-/// Nobody asks how it stands with the lock: the client finds out by itself.
+/// No caller asks for the state of the lock: the client finds out by itself.
 #[tokio::test(start_paused = true)]
 async fn a_renewal_that_hangs_keeps_no_task_of_the_same_client_out_for_longer() {
     let hangs = Arc::new(LosesReplies::hanging(Call::Renew, 1));

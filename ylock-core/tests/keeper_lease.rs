@@ -1,4 +1,4 @@
-//! Locks and waiters with different leases, and requests that are wrong: nobody suffers from those of others.
+//! Locks and waiters with different leases, and requests that are wrong: no caller suffers from those of others.
 
 #![allow(clippy::disallowed_methods, reason = "a test stands outside: it looks at time")]
 
@@ -68,7 +68,7 @@ async fn a_request_that_the_engine_refuses_fails_whoever_made_it_and_nobody_else
         let visit = async || drop(good.write().await.unwrap());
         let look = async || drop(good.read().await.unwrap());
         let all = async { tokio::join!(bad.write(), visit(), bad.read(), look(), visit()) };
-        let (first, (), third, (), ()) = timeout(LEASE * 2, all).await.expect("nobody hangs");
+        let (first, (), third, (), ()) = timeout(LEASE * 2, all).await.expect("no call hangs");
         assert_eq!(first.unwrap_err().kind(), kind);
         assert_eq!(third.err().map(|error| error.kind()), Some(kind));
         assert_eq!(bad.try_write().await.unwrap_err().kind(), kind);

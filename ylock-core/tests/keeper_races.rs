@@ -41,7 +41,7 @@ async fn a_grant_that_crosses_the_end_of_the_wait_is_given_back() {
     drop(write(&ylock).await);
 }
 
-/// The one who came next does not get what was asked for somebody else who has gone; its own request is made after that was undone.
+/// The next waiter does not get what was asked for an earlier waiter that has gone; its own request is made after that was undone.
 #[tokio::test(start_paused = true)]
 async fn a_grant_that_crosses_the_end_of_the_wait_is_not_taken_for_that_of_the_next_one() {
     let (store, meanwhile) = (MemoryStore::new(), Arc::new(Meanwhile::at(Call::Acquire)));
@@ -109,7 +109,7 @@ async fn a_grant_counts_from_before_its_answer_was_on_its_way() {
     assert!(remaining <= valid && remaining >= valid - Duration::from_millis(2), "{remaining:?}");
 }
 
-/// What a renewal says of those who wait elsewhere is as old as its question: a writer may have come while the answer was on its way.
+/// What a renewal says of waiters elsewhere is as old as its request: a writer may have come while the answer was on its way.
 #[tokio::test(start_paused = true)]
 async fn a_reader_does_not_overtake_a_writer_that_came_while_a_renewal_was_answered() {
     let (store, slow) = (MemoryStore::new(), Duration::from_secs(1));
@@ -133,7 +133,7 @@ async fn a_reader_does_not_overtake_a_writer_that_came_while_a_renewal_was_answe
     drop(timeout(slow * 3, writer).await.expect("its turn").unwrap());
 }
 
-/// Each of them wants to know who waits elsewhere, and the answer to somebody who came before is not good enough.
+/// Each reader wants to know whether a writer waits elsewhere, and the answer to a reader that came before is not good enough.
 #[tokio::test(start_paused = true)]
 async fn a_downgrade_ends_also_if_readers_keep_coming() {
     let (store, gate) = (MemoryStore::new(), Arc::new(Gate::before(Call::Renew)));
@@ -159,7 +159,7 @@ async fn a_downgrade_ends_also_if_readers_keep_coming() {
     panic!("the store has shown it twenty times");
 }
 
-/// A guard that has lost its lock, and then somebody else of the same client has it.
+/// A guard that has lost its lock, and a guard of another owner of the same client that has it then.
 async fn lost_and_held() -> (MemoryStore, Guard, Guard) {
     let store = MemoryStore::new();
     let (here, there) = (Ylock::new(store.engine()), Ylock::new(store.engine()));

@@ -1,4 +1,5 @@
-//! Giving back while somebody of the same client waits: what follows is named in the release, and is undone if it does not come to it.
+//! Giving back while a waiter of the same client waits: the request that follows is named in the release, and is undone if it does not come
+//! to it.
 
 #![allow(clippy::disallowed_methods, reason = "a test stands outside: it looks at time")]
 
@@ -15,7 +16,7 @@ use ylock_core::{Error, ErrorKind, Fairness, Guard, MemoryStore, Options, Ylock}
 const SOON: Duration = Duration::from_secs(1);
 const LEASE: Duration = Duration::from_secs(10);
 
-/// Nothing is handed over, so each release names who follows.
+/// A client that hands nothing over, so that each release names the request that follows.
 fn strict(ylock: &Ylock) -> Ylock {
     ylock.with_options(Options::default().with_fairness(Fairness::Strict))
 }
@@ -50,7 +51,7 @@ async fn a_release_that_is_given_up_undoes_what_was_to_follow() {
     drop(write(&ylock).await);
 }
 
-/// Every release arrives, and no answer to it. What follows has been let in long ago when it is given up.
+/// Every release arrives, and no answer to it. The request that follows has been let in long before the release is given up.
 #[tokio::test(start_paused = true)]
 async fn what_followed_is_not_left_inside_when_all_answers_get_lost() {
     let store = MemoryStore::new();

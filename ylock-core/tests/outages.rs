@@ -44,7 +44,7 @@ async fn an_outage_is_one_warning_and_one_line_when_it_is_over() {
         }
     }
     assert_eq!(log.lines(&["WARN", "the store does not answer", "redis", "cache:6379"]).len(), 2);
-    // An answer that says no is one.
+    // An answer that says no is an answer.
     requests.send(Err(Error::new(ErrorKind::Config, "no"))).await;
     assert_eq!(log.lines(&["INFO", "the store answers again", "redis", "cache:6379"]).len(), 2);
     assert_eq!(log.lines(&["the store"]).len(), 4);

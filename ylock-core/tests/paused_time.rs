@@ -1,4 +1,4 @@
-//! Everything that takes time, on a clock that stands still unless everybody sleeps: hours cost nothing, and moments
+//! Everything that takes time, on a clock that stands still unless all tasks sleep: hours cost nothing, and moments
 //! can be compared exactly.
 
 #![allow(

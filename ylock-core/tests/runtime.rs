@@ -125,7 +125,7 @@ fn a_runtime_that_ends_while_somebody_waits_leaves_nothing_in_the_queue() {
         })
         .await;
         tokio::task::spawn_blocking(move || drop(first)).await.unwrap();
-        // Whoever uses the client next cleans up.
+        // The next use of the client cleans up.
         drop(here.lock("group", "other").write().await.unwrap());
         drop(guard);
         drop(write(&third).await);

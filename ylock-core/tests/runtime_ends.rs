@@ -23,7 +23,7 @@ fn runtime() -> Runtime {
     Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
 }
 
-/// A runtime whose clock stands still unless everybody sleeps.
+/// A runtime whose clock stands still unless all tasks sleep.
 fn paused() -> Runtime {
     Builder::new_current_thread().enable_all().start_paused(true).build().unwrap()
 }

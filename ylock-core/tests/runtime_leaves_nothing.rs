@@ -1,4 +1,4 @@
-//! The runtime in which somebody waited, held or gave back ends: nothing of that is left behind in the store, and nothing is lost that
+//! The runtime in which a task waited, held or gave back ends: nothing of that is left behind in the store, and nothing is lost that
 //! goes on elsewhere.
 
 #![allow(clippy::disallowed_methods, reason = "a test stands outside: it looks at time")]
@@ -19,7 +19,7 @@ fn runtime() -> Runtime {
     Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
 }
 
-/// A runtime whose clock stands still unless everybody sleeps.
+/// A runtime whose clock stands still unless all tasks sleep.
 fn paused() -> Runtime {
     Builder::new_current_thread().enable_all().start_paused(true).build().unwrap()
 }
@@ -78,7 +78,7 @@ fn those_who_waited_in_it_leave_the_store_at_once_if_the_client_is_used_in_anoth
     drop(with_waiters(&here, &there, &names));
     for name in &names {
         let left = || async { there.inspect("group", &**name).await.unwrap().queue.is_empty() };
-        main.block_on(eventually(AT_ONCE, "nobody waits", left));
+        main.block_on(eventually(AT_ONCE, "no task waits", left));
     }
     drop(guards);
     main.block_on(eventually(AT_ONCE, "nothing is in use", || async { here.keys_in_use() == 0 }));
@@ -93,7 +93,7 @@ fn those_who_waited_in_it_leave_the_store_at_once_if_no_runtime_is_left() {
     drop(with_waiters(&here, &there, &names));
     drop(main);
     drop(guards);
-    comes_true("nobody waits and nobody holds", || store.is_empty());
+    comes_true("it has no waiters and no holders", || store.is_empty());
     comes_true("nothing is in use", || here.keys_in_use() + there.keys_in_use() == 0);
 }
 

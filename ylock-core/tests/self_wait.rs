@@ -1,4 +1,4 @@
-//! The warning of a task that waits for a lock that it holds itself.
+//! The warning to a task that waits for a lock that it holds itself.
 
 #![allow(clippy::disallowed_methods, reason = "time is paused")]
 

@@ -53,7 +53,7 @@ async fn the_span_of_a_lost_hold_says_why_and_the_loss_is_warned_of() {
 
 #[tokio::test(start_paused = true)]
 async fn a_long_wait_and_a_long_hold_are_warned_of_once_while_they_last() {
-    // At this level nobody wants the spans: the warning names the lock by itself.
+    // At this level no subscriber wants the spans: the warning names the lock by itself.
     let (log, _guard) = Log::of(Level::WARN);
     let layer =
         TracingLayer::new().with_slow_wait(Duration::from_secs(2)).with_slow_hold(Duration::from_secs(4));

@@ -11,7 +11,7 @@ use crate::catalogue::{
 };
 use crate::recorder::Sink;
 
-/// See the [module](self).
+/// The meters of one group; see the [module](self).
 #[derive(Debug)]
 pub(crate) struct GroupMeters {
     read: ModeMeters,
@@ -29,7 +29,7 @@ pub(crate) struct GroupMeters {
     in_other: Option<Counter>,
 }
 
-/// Those of one mode.
+/// The meters of one mode.
 #[derive(Debug)]
 struct ModeMeters {
     at_once: Counter,
@@ -84,18 +84,18 @@ impl GroupMeters {
         }
     }
 
-    /// Those of all groups that there is no room for.
+    /// Creates the meters of all groups that there is no room for.
     pub(crate) fn of_others(sink: &Sink, engine: &'static str, group: &str) -> Self {
         let in_other = Some(sink.counter(&OTHER, &[("engine", engine)]));
         Self { in_other, ..Self::new(sink, engine, group) }
     }
 
-    /// As its label says.
+    /// Returns the group, as its label says.
     pub(crate) fn group(&self) -> &str {
         &self.group
     }
 
-    /// An acquisition has ended. `tried`: the caller was not ready to wait.
+    /// Counts an acquisition that has ended. `tried`: the caller was not ready to wait.
     pub(crate) fn acquired(&self, mode: Mode, outcome: &Outcome, tried: bool, waited: std::time::Duration) {
         self.mode(mode).acquired(outcome, tried, waited);
         if let Outcome::Failed(error) = outcome {
@@ -145,7 +145,7 @@ impl GroupMeters {
         self.release.record(took);
     }
 
-    /// What all clients together have in use.
+    /// Shows what all clients together have in use.
     pub(crate) fn show(&self, usage: &Sum) {
         self.read.held.set(usage.held_read);
         self.write.held.set(usage.held_write);
@@ -212,7 +212,7 @@ fn gauge_at_zero(sink: &Sink, metric: &Metric, labels: &[(&'static str, &str)]) 
     gauge
 }
 
-/// What several clients, or several groups, have in use together.
+/// The usage of several clients, or several groups, together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sum {
     held_read: f64,

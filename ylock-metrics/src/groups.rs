@@ -1,4 +1,4 @@
-//! Which group's meters: found without a lock, and bounded in number.
+//! The meters of the groups of an engine: found without a lock, and bounded in number.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,9 +8,9 @@ use arc_swap::ArcSwap;
 use crate::group::GroupMeters;
 use crate::recorder::Sink;
 
-/// The group that those are counted under for which there is no room.
+/// The label of the groups for which there is no room.
 pub(crate) const OTHER_GROUP: &str = "other";
-/// The longest label, in bytes; longer names are cut. A name may be far longer than anybody wants to read, and every series repeats it.
+/// The longest label, in bytes; longer names are cut. A name may be far longer than an operator wants to read, and every series repeats it.
 const LONGEST_LABEL: usize = 128;
 
 type Known = HashMap<Arc<str>, Arc<GroupMeters>, foldhash::fast::RandomState>;
@@ -39,7 +39,7 @@ impl Groups {
         }
     }
 
-    /// Uses the meters of a group, or those of all others.
+    /// Uses the meters of a group, or the meters that all others share.
     pub(crate) fn find<T>(&self, group: &str, use_them: impl FnOnce(&GroupMeters) -> T) -> T {
         let known = self.known.load();
         if let Some(meters) = known.get(group) {
@@ -69,14 +69,14 @@ impl Groups {
             tracing::warn!(
                 engine = self.engine,
                 groups = self.most,
-                "there are as many groups as are measured one by one; further ones are counted as {OTHER_GROUP:?}"
+                "there are as many groups as are measured one by one; others are counted as {OTHER_GROUP:?}"
             );
         }
         self.known.store(Arc::new(known));
         meters
     }
 
-    /// All meters there are, each once.
+    /// Returns all meters there are, each once.
     pub(crate) fn all(&self) -> Vec<Arc<GroupMeters>> {
         let mut all: Vec<_> = self.known.load().values().cloned().chain([Arc::clone(&self.other)]).collect();
         all.sort_unstable_by_key(|meters| Arc::as_ptr(meters) as usize);
@@ -85,7 +85,7 @@ impl Groups {
     }
 }
 
-/// What of a group's name serves as a label. Quotes and new lines are escaped by the exporter; a backslash it takes for the beginning of an
+/// Returns the label for a group's name. Quotes and new lines are escaped by the exporter; a backslash it takes for the beginning of an
 /// escape, so that two names could become one label.
 fn label(group: &str) -> String {
     let mut end = group.len().min(LONGEST_LABEL);

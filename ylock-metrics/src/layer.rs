@@ -17,17 +17,17 @@ use crate::recorder::Sink;
 use crate::sampler::Sampler;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// How many groups are measured one by one, unless it is said otherwise.
+/// The number of groups that are measured one by one, unless the program sets another.
 const GROUPS: usize = 200;
 
-/// Measures the locks that it lies over, and the clients that it was added to.
+/// A layer that measures the locks that it lies over, and the clients that it was added to.
 ///
-/// All layers made by [`new`](Self::new) are one: clients of one process add up. So are the clones of one made by [`to`](Self::to).
+/// All layers made by [`new`](Self::new) are one: clients of one process add up. So are the clones of a layer made by [`to`](Self::to).
 /// The gauges are sampled once a second, while there is a client and a tokio runtime.
 ///
 /// # Groups
 /// Series are labelled by group, never by name, owner or token. At most 200 groups are told apart
-/// ([`with_groups`](Self::with_groups)); further ones are counted as `group="other"`, and `ylock_acquisitions_in_other_total` counts
+/// ([`with_groups`](Self::with_groups)); further groups are counted as `group="other"`, and `ylock_acquisitions_in_other_total` counts
 /// how often that happened. Names of groups are cut after 128 bytes.
 ///
 /// # Order
@@ -46,20 +46,20 @@ pub(crate) struct Shared {
     pub(crate) sampler: Sampler,
 }
 
-/// What is measured of one engine.
+/// The meters of one engine.
 pub(crate) struct EngineMeters {
     pub(crate) groups: Groups,
     clients: Gauge,
-    /// Of the clients that there are. Those that are gone have left it, at zero.
+    /// The infos of the clients that there are. Clients that are gone have left it, with their gauge at zero.
     infos: Mutex<HashMap<ClientInfo, Gauge>>,
     engine: &'static str,
     sink: Sink,
     lag: Histogram,
-    /// By operation. There are few of them, and each engine names its own.
+    /// The meters of requests, by operation. There are few operations, and each engine names its own.
     requests: ArcSwap<HashMap<&'static str, Arc<RequestMeters>>>,
 }
 
-/// What tells the clients of one engine apart.
+/// The labels that tell the clients of one engine apart.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ClientInfo {
     pub(crate) client: String,
@@ -73,18 +73,18 @@ struct RequestMeters {
 }
 
 impl MetricsLayer {
-    /// A layer that reports to the recorder of the process.
+    /// Creates a layer that reports to the recorder of the process.
     pub fn new() -> Self {
         static OF_THE_PROCESS: OnceLock<MetricsLayer> = OnceLock::new();
         OF_THE_PROCESS.get_or_init(|| Self::over(Sink::default(), GROUPS)).clone()
     }
 
-    /// A layer that reports to this recorder, installed or not.
+    /// Creates a layer that reports to this recorder, installed or not.
     pub fn to(recorder: Arc<dyn Recorder + Send + Sync>) -> Self {
         Self::over(Sink::to(recorder), GROUPS)
     }
 
-    /// A layer that tells so many groups apart, and is not one with those that have another limit.
+    /// Creates a layer that tells this many groups apart, and is not one with layers that have another limit.
     #[must_use]
     pub fn with_groups(&self, groups: usize) -> Self {
         Self::over(self.0.sink.clone(), groups)
@@ -100,7 +100,7 @@ impl MetricsLayer {
         }))
     }
 
-    /// Looks at all clients now, instead of within a second. For programs that push their metrics before they end.
+    /// Samples all clients now, instead of within a second. For programs that push their metrics before they end.
     pub fn sample(&self) {
         self.0.sampler.sample(&self.0);
     }

@@ -1,4 +1,4 @@
-//! What Prometheus scrapes, by the crate [`metrics_exporter_prometheus`].
+//! The endpoint that Prometheus scrapes, by the crate [`metrics_exporter_prometheus`].
 //!
 //! Its defaults do not fit: without buckets a histogram becomes a summary, whose quantiles cannot be added over processes; an idle timeout
 //! cuts a layer off from its series; without upkeep the memory of histograms grows. [`install`] does what is right for ylock. Programs
@@ -14,11 +14,11 @@ use crate::catalogue::{ALL, Kind};
 
 /// Installs a recorder for the whole process, with the buckets of ylock, and answers scrapes at `address`, such as `127.0.0.1:9400`.
 ///
-/// To be called inside a tokio runtime that lives as long as the program. Every path is answered, and everybody who can reach the address:
-/// there is no login.
+/// To be called inside a tokio runtime that lives as long as the program. Every path is answered, and every client that can reach the
+/// address: there is no login.
 ///
 /// # Errors
-/// [`Config`](ErrorKind::Config) if the address is none or taken, if the process has a recorder already, or outside a runtime.
+/// [`Config`](ErrorKind::Config) if the address is invalid or taken, if the process has a recorder already, or outside a runtime.
 ///
 /// # Examples
 /// ```
@@ -32,7 +32,7 @@ use crate::catalogue::{ALL, Kind};
 pub fn install(address: &str) -> Result<Installed> {
     let address = free_address(address)?;
     let runtime = tokio::runtime::Handle::try_current().map_err(|_| {
-        config("prometheus::install is called inside a tokio runtime, in which it answers scrapes")
+        config("prometheus::install must be called inside a tokio runtime, in which it answers scrapes")
     })?;
     let (recorder, exporter) = buckets(PrometheusBuilder::new())
         .with_http_listener(address)
@@ -79,18 +79,18 @@ pub struct Installed {
 }
 
 impl Installed {
-    /// What a scrape would be answered now.
+    /// Returns what a scrape would be answered now.
     pub fn render(&self) -> String {
         self.handle.render()
     }
 
-    /// Where scrapes are answered.
+    /// Returns the address at which scrapes are answered.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 }
 
-/// The address, with a port of its own if it asked for any, and an error that names it if it is taken.
+/// Returns the address, with a free port if it asks for port 0, or an error that names the address if it is taken.
 fn free_address(address: &str) -> Result<SocketAddr> {
     let wrong = |error: std::io::Error| {
         config(format!(

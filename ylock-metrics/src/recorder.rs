@@ -1,4 +1,4 @@
-//! Where metrics go: the recorder of the process, or one that was given.
+//! The recorder that metrics go to: that of the process, or one that the program gave.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::catalogue::{ALL, Kind, Metric};
 
 const METADATA: Metadata<'static> = Metadata::new("ylock", Level::INFO, Some("ylock"));
 
-/// See the [module](self).
+/// The recorder that metrics go to; see the [module](self).
 #[derive(Clone, Default)]
 pub(crate) struct Sink(Option<Arc<dyn Recorder + Send + Sync>>);
 
@@ -27,7 +27,7 @@ impl Sink {
         }
     }
 
-    /// Says once what every metric means.
+    /// Describes every metric to the recorder.
     pub(crate) fn describe(&self) {
         self.with(|recorder| {
             for metric in ALL {

@@ -1,4 +1,4 @@
-//! The gauges: what all clients together have in use, looked at once a second.
+//! The gauges: what all clients together have in use, sampled once a second.
 //!
 //! They are set, not counted up and down: an event that was missed, or a series that the recorder forgot, would leave them wrong for ever.
 
@@ -14,11 +14,11 @@ use crate::layer::{ClientInfo, Shared};
 
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// See the [module](self).
+/// The sampler of the gauges; see the [module](self).
 #[derive(Debug, Default)]
 pub(crate) struct Sampler {
     clients: Mutex<Vec<ClientView>>,
-    /// Whether a task looks. It dies with its runtime, and is started anew by the next acquisition.
+    /// The task that looks. It goes on in another runtime when its own has ended; when no client is left it ends, and is started anew.
     looked_after: Caretaker,
 }
 
@@ -56,7 +56,7 @@ impl Sampler {
         }
     }
 
-    /// The engines of all clients.
+    /// Returns the engines of all clients.
     #[cfg(feature = "prometheus")]
     pub(crate) fn engines(&self) -> Vec<&'static str> {
         self.clients().iter().map(ClientView::engine).collect()

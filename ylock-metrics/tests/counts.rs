@@ -218,7 +218,7 @@ async fn all_series_of_a_group_are_there_from_the_beginning() {
     }
     let text = scraped.text();
     for metric in ALL {
-        // Those of a store's operations are made when they come.
+        // The series of a store's operations are made when they come.
         let later = metric.name.contains("store_request");
         assert_eq!(text.contains(&format!("# TYPE {} ", metric.name)), !later, "{}", metric.name);
         if let (Kind::Histogram(_), false) = (metric.kind, later) {

@@ -77,7 +77,7 @@ async fn a_task_that_panics_while_it_holds_is_a_release() {
     assert_eq!(scraped.get("ylock_held", &[("group", "g")]), 0.0);
 }
 
-/// Why `install` sets no idle timeout, and the documentation warns of it.
+/// The reason why `install` sets no idle timeout, and the documentation warns of it.
 #[tokio::test]
 async fn a_recorder_that_forgets_what_is_idle_loses_counts_for_ever() {
     let forgets = PrometheusBuilder::new().idle_timeout(MetricKindMask::ALL, Some(Duration::from_millis(1)));

@@ -20,7 +20,7 @@ use ylock_core::{
 
 use crate::defect::Defect;
 
-/// What all clients of one broken store share.
+/// The state that all clients of one broken store share.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     readers: Mutex<Vec<Grant>>,
@@ -230,7 +230,7 @@ impl Broken {
         Ok(())
     }
 
-    /// Whom a release of `id` removes, too.
+    /// The acquisitions that a release of `id` removes, too.
     async fn victims(&self, key: &Key, id: AcquisitionId) -> Result<Vec<AcquisitionId>> {
         let seen = self.inner.inspect(key).await?;
         let is_reader = seen.holders.iter().any(|holder| holder.id == id && holder.mode == Mode::Read);

@@ -2,13 +2,13 @@
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Defect {
-    /// Grants everything to everybody.
+    /// Grants every request.
     NoLock,
     /// Each client has a store of its own.
     LocksOnlyItsOwnClient,
     /// Says that a grant was renewed and sends nothing.
     OnlyClaimsToRenew,
-    /// A release removes whoever holds the key.
+    /// A release removes all holders of the key.
     ReleasesWhoeverHolds,
     /// A renewal that was on its way during the release writes the grant again.
     RenewsWhatWasReleased,
@@ -18,17 +18,17 @@ pub(crate) enum Defect {
     HidesTheLoss,
     /// The release of a reader removes all readers.
     ReleasesAllReaders,
-    /// Readers share one lease: whoever renews it keeps all of them alive.
+    /// Readers share one lease: a reader that renews it keeps all of them alive.
     OneLeaseForAllReaders,
     /// Two holders get the same token.
     RepeatsTokens,
-    /// Who gives up waiting stays in the queue.
+    /// A waiter that gives up stays in the queue.
     StaysInTheQueue,
     /// A try that failed stays in the queue.
     TriesStayInTheQueue,
     /// The store frees a grant earlier than its holder believes.
     LeaseEndsEarly,
-    /// Nobody looks at who came first.
+    /// A contender enters without a look at the contenders before it.
     Overtakes,
     /// Readers enter past writers that wait.
     ReadersOvertake,
@@ -38,9 +38,9 @@ pub(crate) enum Defect {
     DowngradesInSilence,
     /// A revocation does nothing.
     IgnoresRevocation,
-    /// A release lets its next one in at once, and its grant counts from the question that learns of it.
+    /// A release lets the next contender in at once, and its grant counts from the request that learns of it.
     CountsFromTheQuestion,
-    /// What a release took along cannot be undone.
+    /// The request that a release took along cannot be undone.
     KeepsWhatAReleaseTook,
     /// An announced waiter is a waiter like any other.
     AnnouncedWaitersStay,
@@ -48,7 +48,7 @@ pub(crate) enum Defect {
     LendsTheHoldersLease,
     /// A renewal that gives up writing writes over the revocation.
     DowngradesAwayARevocation,
-    /// Whoever waits for a key is told of its revocation.
+    /// The waiters for a key are told of its revocation.
     RevokesWaiters,
     /// Works only as long as the runtime lives in which it was made.
     DiesWithItsRuntime,

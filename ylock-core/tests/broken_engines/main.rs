@@ -21,7 +21,7 @@ use tokio::runtime::Builder;
 use ylock_core::testkit::{CASES, Case, Stage, cases, play};
 
 const THREAD: &str = "expected to fail";
-/// How often a case is played that looks for a race, and may miss it.
+/// The number of times that a case is played that looks for a race, and may miss it.
 const PLAYS: usize = 50;
 
 /// Runs one case against one broken engine, and fails if the case does not.

@@ -10,7 +10,7 @@ use ylock_core::engine::{
 use ylock_core::environment::Environment;
 use ylock_core::{Guarantees, Key, Options, Result};
 
-/// What the engine was asked.
+/// A call that the engine was asked to make.
 #[derive(Clone, Debug)]
 pub(crate) enum Asked {
     Acquire(Request),
@@ -18,7 +18,7 @@ pub(crate) enum Asked {
     Release(AcquisitionId, Option<Request>),
 }
 
-/// An error is answered instead of asking the store.
+/// An error is returned instead of asking the store.
 type Judge = dyn Fn(&Asked) -> Result<()> + Send + Sync;
 
 /// An engine over another one, with notes.
@@ -26,12 +26,12 @@ pub(crate) struct Notes {
     inner: Arc<dyn Engine>,
     all: Mutex<Vec<Asked>>,
     judge: Box<Judge>,
-    /// That of a store which is somewhere else.
+    /// The meter of a store that is outside this process.
     meter: Meter,
 }
 
 impl Notes {
-    /// Refuses what `judge` answers an error to.
+    /// Refuses the calls for which `judge` returns an error.
     pub(crate) fn over(
         inner: impl Engine,
         judge: impl Fn(&Asked) -> Result<()> + Send + Sync + 'static,
@@ -44,7 +44,7 @@ impl Notes {
         })
     }
 
-    /// Those releases that were asked for: which acquisition, and which follows.
+    /// The releases that were asked for: which acquisition, and which follows.
     pub(crate) fn releases(&self) -> Vec<(AcquisitionId, Option<AcquisitionId>)> {
         let all = self.all.lock().unwrap();
         let releases = all.iter().filter_map(|asked| match asked {
@@ -54,7 +54,7 @@ impl Notes {
         releases.collect()
     }
 
-    /// Those renewals that were asked for.
+    /// The renewals that were asked for.
     pub(crate) fn renewals(&self) -> Vec<Holding> {
         let all = self.all.lock().unwrap();
         let renewals = all.iter().filter_map(|asked| match asked {

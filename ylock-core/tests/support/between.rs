@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use ylock_core::Result;
 use ylock_core::testkit::{Call, Fault};
 
-/// Something that happens in the moment in which the store has done what it was asked, and nobody knows it yet.
+/// Something that happens at the moment at which the store has done what it was asked, and no client knows it yet.
 pub(crate) struct Meanwhile {
     call: Call,
     work: Mutex<Option<Box<dyn FnOnce() + Send>>>,

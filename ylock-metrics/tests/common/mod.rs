@@ -5,7 +5,7 @@ use std::sync::Arc;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use ylock_metrics::{MetricsLayer, prometheus};
 
-/// See the [module](self).
+/// A layer with a recorder of its own; see the [module](self).
 pub(crate) struct Scraped {
     pub(crate) layer: MetricsLayer,
     handle: PrometheusHandle,
