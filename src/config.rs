@@ -12,8 +12,8 @@ use crate::connect::check;
 /// The store and the options of a client, from a configuration file, from the environment, or from both.
 ///
 /// `url` names the store. `password` is that of the URL, kept outside of it. Every other key is an option, named as in the URL. Nothing is
-/// connected to before [`connect_with`](crate::connect_with), but everything that can be checked without the store is checked at once. Only
-/// a missing password may still come from the environment.
+/// connected to before [`connect_with`](crate::connect_with), but everything that can be checked without the store is checked at once,
+/// except that a missing password may still come from the environment.
 ///
 /// If several places set the same value, the environment wins over the file, and an option that has a key of its own wins over the same
 /// option in the URL, wherever either comes from.

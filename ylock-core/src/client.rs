@@ -53,7 +53,7 @@ impl Ylock {
     }
 
     /// Creates a client over a new, empty in-memory store: locks between the tasks of this process, for a program that runs
-    /// alone, and for tests. See [`MemoryEngine`] for several clients of one in-memory store.
+    /// alone, and for tests. See [`MemoryStore`](crate::MemoryStore) for several clients of one in-memory store.
     pub fn in_memory() -> Self {
         Self::new(MemoryEngine::new())
     }

@@ -11,7 +11,7 @@ use super::{BoxFuture, Environment};
 
 type Make = Arc<dyn Fn() -> BoxFuture + Send + Sync>;
 
-/// A task that runs once at a time. When its runtime ends it begins afresh in another runtime.
+/// A task that runs at most once at a time. When its runtime ends it begins afresh in another runtime.
 #[derive(Debug, Default)]
 pub struct Caretaker(Arc<AtomicBool>);
 

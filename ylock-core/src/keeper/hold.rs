@@ -38,7 +38,7 @@ impl Hold {
 pub(crate) enum Way {
     /// The owner held it already.
     Again,
-    /// As a new holder.
+    /// The owner is a new holder.
     In {
         /// Other holders or waiters went first.
         waited: bool,

@@ -4,7 +4,7 @@
 //! writer's grant may go to the next local task without a trip to the store. Reentrancy, renewal, loss and the
 //! retries of releases live here, once for all engines.
 //!
-//! - [`entry`]: what is known of one key, and every decision about it. No waiting, no clock, no store.
+//! - [`entry`]: what is known of one key, and every decision about it. No waiting, no clock of its own, no store.
 //! - [`driver`]: the task that carries out an entry's requests.
 //! - [`renewal`]: when which grant is renewed.
 //! - [`effects`]: what is done after a decision, outside the lock of the shard.

@@ -116,7 +116,7 @@ pub enum Happened {
         took: Duration,
         /// The number of attempts that failed before.
         failures: u32,
-        /// False if the store did not confirm it within one lease; it frees it by itself then.
+        /// False if the store did not confirm it within one lease, and frees the lock by itself.
         confirmed: bool,
     },
     /// A request to the store has ended.

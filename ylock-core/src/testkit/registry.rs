@@ -9,7 +9,7 @@ pub struct Case {
     pub module: &'static str,
     /// Its function.
     pub name: &'static str,
-    /// What the engine must declare; otherwise the case is left out.
+    /// The guarantees that the engine must declare; otherwise the case is left out.
     pub needs: &'static [Need],
 }
 

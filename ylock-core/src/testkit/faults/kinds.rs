@@ -45,12 +45,12 @@ pub struct LosesReplies {
 }
 
 impl LosesReplies {
-    /// Answers the first `times` calls of this kind with [`ErrorKind::Indeterminate`].
+    /// Creates a fault that answers the first `times` calls of this kind with [`ErrorKind::Indeterminate`].
     pub fn of(call: Call, times: usize) -> Self {
         Self { call, left: AtomicUsize::new(times), hangs: false }
     }
 
-    /// Does not answer the first `times` calls of this kind at all.
+    /// Creates a fault that does not answer the first `times` calls of this kind at all.
     pub fn hanging(call: Call, times: usize) -> Self {
         Self { hangs: true, ..Self::of(call, times) }
     }
@@ -91,7 +91,7 @@ pub struct LosesEvery {
 }
 
 impl LosesEvery {
-    /// Answers each `period`th call, of whatever kind, with [`ErrorKind::Indeterminate`].
+    /// Creates a fault that answers each `period`th call, of whatever kind, with [`ErrorKind::Indeterminate`].
     pub fn nth(period: usize) -> Self {
         Self { period, calls: AtomicUsize::new(0) }
     }
