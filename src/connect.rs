@@ -45,7 +45,7 @@ pub async fn connect(url: &str) -> Result<Ylock> {
     connect_to(EngineUrl::parse(url)?).await
 }
 
-/// Connects to the store that a URL names which was parsed, or put together, before.
+/// Connects to the store that `url` names, which the program has parsed, or put together, before.
 ///
 /// # Errors
 /// As [`connect`].

@@ -8,7 +8,7 @@ use crate::client_name::SharedName;
 use crate::environment::Moment;
 use crate::error::ErrorKind;
 
-/// The time without any answer from which on a failure is an outage. A request that fails while others are answered is none: one of several
+/// The time without any answer after which a failure is an outage. A request that fails while others are answered is none: one of several
 /// servers may be down, whose locks wait.
 const ALONE: Duration = Duration::from_secs(1);
 

@@ -44,8 +44,8 @@ impl Contact {
         CURRENT.scope(Arc::clone(self), call).await
     }
 
-    /// Returns the error of a wait that ends now, if the cause is the store and not a holder: the store has not answered the last request, or
-    /// none at all.
+    /// Returns the error of a wait that ends now, if the cause is the store and not a holder: the store has not answered the last request,
+    /// or none at all.
     pub(crate) fn silence(&self, now: Moment) -> Option<Error> {
         let state = self.lock();
         if let Some(failure) = &state.failure {

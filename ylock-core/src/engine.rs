@@ -112,7 +112,7 @@ pub struct Grant {
     pub lease: Duration,
     /// The token, larger than that of every earlier conflicting grant; `None` if the engine cannot promise that.
     pub token: Option<StoreToken>,
-    /// The moment just before the write was sent that this grant's lease counts from.
+    /// The moment just before the write was sent from which this grant's lease counts.
     pub sent: Moment,
     /// True if a conflicting contender was waiting elsewhere at the last look.
     pub contended: bool,
@@ -162,7 +162,7 @@ pub struct Holding {
 pub enum Renewal {
     /// The store has the grant for another lease.
     Renewed {
-        /// The moment just before the write was sent that the lease counts from now.
+        /// The moment just before the write was sent from which the lease counts now.
         sent: Moment,
         /// True if a conflicting contender waits elsewhere.
         contended: bool,
@@ -201,7 +201,7 @@ impl LossReason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::exhaustive_enums, reason = "it was there or it was not; unknown is an error")]
 pub enum Release {
-    /// The store had this acquisition and has taken it back.
+    /// The store had this acquisition, and it has been given back.
     Released,
     /// The store did not have this acquisition any more. Nothing was changed.
     WasGone,
@@ -213,7 +213,7 @@ pub enum Release {
 pub struct Inspection {
     /// The holders: one writer, or readers.
     pub holders: Vec<Holder>,
-    /// The waiters, in order. Of another client only the first: its others queue inside that process, and the store does not know them.
+    /// The waiters, in order. Of another client only the first: the others queue inside that process, and the store does not know them.
     pub queue: Vec<Waiter>,
 }
 
@@ -252,7 +252,7 @@ pub struct Waiter {
 }
 
 impl Holder {
-    /// Creates a holder, of which a store shows the same as of a waiter, and its token.
+    /// Creates a holder from what a store shows of it, which is the same as of a waiter, and its token.
     pub fn of(shown: Waiter, token: Option<Token>) -> Self {
         let Waiter { id, owner, client, mode, since } = shown;
         Self { id, owner, client, mode, since, token }

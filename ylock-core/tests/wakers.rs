@@ -1,4 +1,4 @@
-//! A waker may drop what it has, as an executor does with a task that it will not run any more: nothing is locked then.
+//! A waker that is called may drop what it has, as an executor does with a task that it will not run any more: nothing is locked then.
 
 #![allow(clippy::disallowed_methods, reason = "a test stands outside: it starts threads of its own")]
 

@@ -50,7 +50,7 @@ impl Context<'_> {
 pub(super) struct Entry {
     /// The waiters of this process, in the order in which they are served.
     pub(super) queue: VecDeque<Waiter>,
-    /// The holders of this process. Not empty only while `store` is [`Store::Granted`].
+    /// The holders of this process. There are some only while `store` is [`Store::Granted`].
     pub(super) holders: Vec<Holder>,
     pub(super) store: Store,
     /// The contact of the task that drives this entry's requests to the store, if one does. At most one does, so that there is one

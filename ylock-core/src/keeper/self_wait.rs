@@ -61,7 +61,7 @@ impl Entry {
 impl Keeper {
     /// Warns, once, when the wait has lasted for long and the caller still holds what it waits for. Never ends.
     pub(super) async fn warn_of_self_wait(&self, key: &Key, number: u64, own: bool) -> Infallible {
-        // Only a caller that held it from the beginning: others need no timer.
+        // Only for a caller that held it from the beginning: others need no timer.
         if own {
             self.environment.sleep(PATIENCE).await;
             if let Some(entry) = lock(self.shard(key)).get(key) {
