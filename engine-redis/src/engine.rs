@@ -103,7 +103,7 @@ impl RedisEngine {
         Ok(Self { client, request_timeout: options.request_timeout(), guarantees })
     }
 
-    /// Returns how many scripts this client has called, those of connecting included.
+    /// Returns how many scripts this client has called.
     pub fn requests(&self) -> u64 {
         self.client.store.requests()
     }

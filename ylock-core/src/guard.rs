@@ -124,8 +124,12 @@ impl Guard {
 
 /// Returns the error of a holder that does not hold its lock any more.
 pub(crate) fn lost(lease: &Lease) -> Error {
-    let reason = lease.loss().map_or("lapsed", |reason| reason.as_str());
-    Error::new(ErrorKind::Lost, format!("the lock was lost: {reason}")).with_key(lease.key())
+    let message = match lease.loss() {
+        None if lease.is_given_back() => "the lock was given back before".to_owned(),
+        None => "the lock was lost: lapsed".to_owned(),
+        Some(reason) => format!("the lock was lost: {reason}"),
+    };
+    Error::new(ErrorKind::Lost, message).with_key(lease.key())
 }
 
 impl Deref for Guard {

@@ -60,9 +60,14 @@ impl Lease {
     /// Returns `Ok` if the lock is [valid](Self::is_valid), otherwise the error that says why not.
     ///
     /// # Errors
-    /// [`ErrorKind::Lost`](crate::ErrorKind::Lost).
+    /// [`ErrorKind::Lost`](crate::ErrorKind::Lost); it says so where the lock was given back.
     pub fn check(&self) -> Result<()> {
         if self.is_valid() { Ok(()) } else { Err(lost(self)) }
+    }
+
+    /// Returns whether the owner has given the lock back.
+    pub(crate) fn is_given_back(&self) -> bool {
+        self.hold.is_over()
     }
 
     /// Returns how long the lock stays valid without another renewal; zero when it is not.

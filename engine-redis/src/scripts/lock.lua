@@ -29,7 +29,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 -- True if a stored time lies further ahead than any script writes it: then the server's clock was set back. See `follow_clock`.
 local was_set_back = false
 
--- The hash outlives every holder and waiter in it by this, so that the last token is remembered and nothing stays for ever.
+-- The hash outlives every holder and waiter in it by this, and by half of it at least, so that the last token is remembered and nothing stays for ever.
 local RETENTION = 60000
 
 -- `known` has the fields that were read so far, with the values that they shall have; false for a field that is not there. All changes

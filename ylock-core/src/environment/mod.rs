@@ -1,6 +1,6 @@
 //! The one seam for time, randomness and tasks.
 //!
-//! Nothing else in ylock reads a clock, sleeps, draws a random number or spawns. That is what lets the same code run
+//! No lock and no engine reads a clock, sleeps, draws a random number or spawns in another way. That is what lets the same code run
 //! on a real machine, under tokio's paused time, and in a simulation where one seed decides everything.
 
 mod caretaker;

@@ -85,8 +85,8 @@ pub(crate) use watchers::Watchers;
 ///
 /// # Order
 /// Layers are called in the order in which they were added for [`acquiring`](Self::acquiring), and in the reverse order
-/// for what follows. Calls are made by the task that uses the lock, or by that of the client for
-/// [`happened`](Self::happened), and never while anything is locked: be quick, and hand slow work to a task of your own.
+/// for what follows. Calls are made by the task that uses the lock; [`happened`](Self::happened) by whichever task of the client or of a
+/// caller made it happen; and never while anything is locked: be quick, and hand slow work to a task of your own.
 ///
 /// # Panics in a layer
 /// They are caught, reported in the log, and change nothing about the lock; only if `acquiring` panics the acquisition fails, because

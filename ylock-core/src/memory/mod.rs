@@ -102,7 +102,7 @@ impl MemoryStore {
     }
 
     fn next_token(&self) -> Result<StoreToken> {
-        // Not below the tokens that another engine has given, or this one before the program was started again: those follow the clock too.
+        // Not below the tokens that another engine has given, or this one before the program was started again: those that are not far smaller follow the clock too.
         let clock = u64::try_from(self.wall()).unwrap_or(0);
         let follow = |last: u64| Some(clock.max(last + 1));
         let last = self.0.last_token.fetch_update(Ordering::Relaxed, Ordering::Relaxed, follow);

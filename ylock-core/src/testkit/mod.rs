@@ -24,7 +24,6 @@
 //! |---|---|
 //! | unlock of a lock that is not held; unlock twice | cannot be written: `unlock` takes the guard |
 //! | a real child process excludes | needs processes: the fault tests of each engine. Here two clients stand for it |
-//! | the runtime is shut down while a guard is held | one runtime per case: `tests/runtime.rs` |
 //! | overflow of the count of reentries | the count has 32 bits, too many for a case; an overflow is an error |
 //! | a longest time to hold | no such option |
 //! | tokens and grants survive a restart of the store | needs a server that restarts: the fault tests of each engine |
