@@ -1,11 +1,11 @@
 //! What one look at the partition means for one contender. Pure: no store, no clock.
 //!
-//! **Safety** is one rule: enter only if the look shows my own claim and no other claimed or held row that conflicts.
-//! Of any two that enter, each had its claim acknowledged by a quorum before its own look began. If neither look had
-//! shown the other's claim, each look would have begun before the other's claim was acknowledged, and so before its
-//! own: impossible. So one of them saw the other and did not enter.
+//! **Safety** is one rule: enter only if the look shows my own claim and no other claimed or held row that conflicts. Of any two
+//! contenders that enter, each had its claim acknowledged by a quorum before its own look began. If neither look had shown the other's
+//! claim, each look would have begun before the other's claim was acknowledged, and so before its own: impossible. So one of them saw
+//! the other's claim and did not enter.
 //!
-//! **Order** is advisory: a ticket that is wrong costs somebody's turn, not exclusion.
+//! **Order** is advisory: a ticket that is wrong costs a waiter its turn, not exclusion.
 
 use ylock_core::engine::{AcquisitionId, Ticket};
 use ylock_core::{Fairness, Mode, Owner, StoreToken};
@@ -15,46 +15,46 @@ use super::store::{Partition, Row, SeenRow, Slot, State};
 /// A contender, as it last wrote itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Contender {
-    /// Its client's row.
+    /// The slot of its client.
     pub slot: Slot,
-    /// Which attempt.
+    /// The identity of the attempt.
     pub acquisition: AcquisitionId,
     /// Shared or exclusive.
     pub mode: Mode,
     /// Its place in the queue.
     pub ticket: Ticket,
-    /// Whether those who came earlier go first.
+    /// The rule that says whether contenders that came earlier go first.
     pub fairness: Fairness,
     /// The token of its claim; nothing while it has none.
     pub claimed: Option<StoreToken>,
 }
 
-/// What to do next.
+/// The next step of a contender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Mine, and no other that conflicts: inside.
+    /// The own claim is shown, and no other that conflicts: the contender is inside.
     Enter,
     /// First, and not claimed yet.
     Claim,
     /// Everything allows it but the token, which must be above this one: claim again.
     ClaimAbove(StoreToken),
-    /// Somebody who came earlier has not entered yet: take the claim back.
+    /// A contender that came earlier has not entered yet: take the claim back.
     Withdraw,
-    /// Wait: so many who conflict and have not entered are before me. With none, those inside are.
+    /// Wait: `before` contenders that conflict and have not entered go first. With none, wait for the holders.
     Wait {
-        /// How many.
+        /// The number of contenders that go first.
         before: usize,
-        /// Whether somebody who conflicts says that it is inside.
+        /// True if another client that conflicts says that it is inside.
         held: bool,
     },
-    /// The row does not show what I wrote: its lease has ended. Join again.
+    /// The row does not show what the contender last wrote, for example because its lease has ended. Join again.
     Gone,
     /// This acquisition was asked to give up what it does not have yet.
     Revoked,
 }
 
 impl Contender {
-    /// Judges a look.
+    /// Returns the verdict on a look.
     pub fn judge(&self, look: &Partition) -> Verdict {
         match look.rows.iter().find(|seen| seen.slot == self.slot) {
             Some(own) if own.revoked == Some(self.acquisition) => return Verdict::Revoked,
@@ -66,7 +66,7 @@ impl Contender {
         match self.claimed {
             None if before == 0 => Verdict::Claim,
             None => Verdict::Wait { before, held },
-            // Of two that conflict and have not entered, the later one gives way, so that one always stays.
+            // Of two contenders that conflict and have not entered, the later one gives way, so that one always stays.
             Some(_) if before > 0 => Verdict::Withdraw,
             Some(_) if self.others(look).any(|row| row.is_in_main() && self.conflicts_with(&row)) => {
                 Verdict::Wait { before, held }
@@ -78,7 +78,7 @@ impl Contender {
         }
     }
 
-    /// Identity, not count: the row shows this very attempt, in the state and with the token that I last wrote.
+    /// Returns whether the row shows this very attempt, in the state and with the token that it last wrote: identity, not count.
     fn is_shown_by(&self, own: &SeenRow) -> bool {
         let Some(row) = &own.row else { return false };
         row.acquisition == self.acquisition
@@ -98,9 +98,9 @@ impl Contender {
         self.mode.conflicts_with(other.mode)
     }
 
-    /// Whether `other` conflicts, has not entered, and goes first.
+    /// Returns whether `other` conflicts, has not entered, and goes first.
     fn is_before(&self, other: &Place) -> bool {
-        // Who overtakes does not care for those who wait; but of two claims one must still give way.
+        // An unfair contender does not care for those that only wait; but of two claims one must still give way.
         let counts = self.fairness != Fairness::Unfair || other.is_in_main();
         counts
             && !other.is_held()
@@ -108,8 +108,8 @@ impl Contender {
             && (other.ticket, other.slot) < (self.ticket, self.slot)
     }
 
-    /// The largest token that a grant of this mode must exceed: those of all who conflict, also of rows that are idle or
-    /// whose lease has ended, and of the last holders.
+    /// Returns the largest token that a grant of this mode must exceed: of the tokens of all clients that conflict, also of rows that
+    /// are idle or whose lease has ended, and of the last holders.
     fn floor(&self, look: &Partition) -> Option<StoreToken> {
         let counts = |mode: Mode| self.mode == Mode::Write || mode == Mode::Write;
         let others = look.rows.iter().filter(|seen| seen.slot != self.slot);
@@ -123,22 +123,22 @@ impl Contender {
 /// One place in the queue, or inside.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
-    /// Whose row shows it.
+    /// The slot whose row shows it.
     pub slot: Slot,
-    /// Which attempt.
+    /// The identity of the attempt.
     pub acquisition: AcquisitionId,
-    /// Who.
+    /// The owner that acquires.
     pub owner: Owner,
     /// Shared or exclusive.
     pub mode: Mode,
     /// Its ticket.
     pub ticket: Ticket,
-    /// Where it stands. Somebody who waits behind its own client's hold is `Waiting`.
+    /// The state; a waiter behind its own client's hold is `Waiting`.
     pub state: State,
 }
 
 impl Place {
-    /// The places that a row stands for: none when it is idle, two when somebody waits behind what it holds.
+    /// Returns the places that a row stands for: none when it is idle, two when a waiter is announced behind what it holds.
     pub fn all_of(slot: Slot, row: &Row) -> impl Iterator<Item = Self> + use<> {
         let Row { acquisition, owner, mode, ticket, state, next, .. } = *row;
         let own =
@@ -154,24 +154,24 @@ impl Place {
         own.into_iter().chain(behind)
     }
 
-    /// Whether it says that it is inside.
+    /// Returns whether it says that it is inside.
     pub fn is_held(&self) -> bool {
         self.state == State::Held
     }
 
-    /// Whether it has a cell in the main row: claimed, or inside.
+    /// Returns whether it has a cell in the main row: claimed, or inside.
     pub fn is_in_main(&self) -> bool {
         matches!(self.state, State::Claimed | State::Held)
     }
 }
 
-/// How many others take part. With any, being optimistic would disturb them.
+/// Returns how many other clients take part. With any, being optimistic would disturb them.
 pub fn others(look: &Partition, slot: Slot) -> usize {
     let others = look.rows.iter().filter(|seen| seen.slot != slot);
     others.filter(|seen| seen.row.as_ref().is_some_and(|row| row.state != State::Idle)).count()
 }
 
-/// Everybody else's places: what a row shows itself, and who waits behind it in the same client.
+/// Returns the places of all other clients: that of each row itself, and that of the waiter behind it in the same client.
 pub fn places_of_others(look: &Partition, slot: Slot) -> impl Iterator<Item = Place> {
     let others = look.rows.iter().filter(move |seen| seen.slot != slot);
     others
@@ -179,12 +179,12 @@ pub fn places_of_others(look: &Partition, slot: Slot) -> impl Iterator<Item = Pl
         .flat_map(|(slot, row)| Place::all_of(slot, row))
 }
 
-/// Whether somebody who conflicts with `mode` waits elsewhere.
+/// Returns whether another client that conflicts with `mode` waits.
 pub fn is_contended(look: &Partition, slot: Slot, mode: Mode) -> bool {
     places_of_others(look, slot).any(|place| !place.is_held() && place.mode.conflicts_with(mode))
 }
 
-/// The largest ticket that each of the others shows.
+/// Returns the largest ticket that each of the other clients shows.
 pub fn tickets(look: &Partition, slot: Slot) -> impl Iterator<Item = i64> {
     let others = look.rows.iter().filter(move |seen| seen.slot != slot);
     others.filter_map(|seen| seen.row.as_ref()).map(|row| {
@@ -193,12 +193,12 @@ pub fn tickets(look: &Partition, slot: Slot) -> impl Iterator<Item = i64> {
     })
 }
 
-/// The tickets of all others who wait.
+/// Returns the tickets of all waiters of other clients.
 pub fn waiting(look: &Partition, slot: Slot) -> impl Iterator<Item = Ticket> {
     places_of_others(look, slot).filter(|place| !place.is_held()).map(|place| place.ticket)
 }
 
-/// The largest token that is left of anybody.
+/// Returns the largest token that is left of any client.
 pub fn largest_token(look: &Partition) -> Option<StoreToken> {
     let claims = look.rows.iter().filter_map(|seen| seen.claim).map(|claim| claim.token);
     claims.chain(look.last_write).chain(look.last_read).max()

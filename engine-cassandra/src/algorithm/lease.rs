@@ -1,8 +1,9 @@
 //! The lease (section 5.3 of the thesis): rows live for a TTL, and a holder rewrites its row before that.
 //!
-//! Departures: a renewal reads before it writes, so that a holder which has lost its lock finds out and does not write itself
-//! back next to the new one. It says so and writes nothing: the release that follows a loss sets the row idle, and not before the
-//! holder knows, or somebody else would be inside beside one who still believes to be. And a holder stops relying on its row earlier, by its own clock, than the servers do by theirs.
+//! Departures: a renewal reads before it writes, so that a holder that has lost its lock finds out and does not write itself back next
+//! to the new holder. Such a renewal reports the loss and writes nothing: the release that follows a loss sets the row idle, and only
+//! after the holder knows; otherwise another client would be inside beside a holder that still believes to be. And a holder stops
+//! relying on its row earlier, by its own clock, than the servers do by theirs.
 
 use std::sync::Arc;
 
@@ -13,10 +14,10 @@ use super::judge::is_contended;
 use super::seat::Seat;
 use super::store::{Next, Partition, State};
 
-/// Renews a grant, and shows what the holding says. A loss is only told; releasing comes after it.
+/// Renews a grant, and makes the row show what the holding says. A loss is only reported; releasing comes after it.
 ///
 /// # Errors
-/// Those of the store: then nobody knows, and it can be tried again.
+/// Those of the store: then the outcome is unknown, and the renewal can be tried again.
 pub async fn renew(seat: &Arc<Seat>, holding: &Holding) -> Result<Renewal> {
     let grant = &holding.grant;
     let look = seat.look().await?;
@@ -36,14 +37,14 @@ pub async fn renew(seat: &Arc<Seat>, holding: &Holding) -> Result<Renewal> {
     let Some(sent) = seat.hold(grant.id, grant.mode, next).await? else {
         return Ok(Renewal::Lost(LossReason::Gone));
     };
-    // Acknowledged too late: the row may have been gone in between, and somebody else inside.
+    // Acknowledged too late: the row may have been gone in between, and another client inside.
     if seat.client.now() >= until {
         return Ok(Renewal::Lost(LossReason::Lapsed));
     }
     Ok(Renewal::Renewed { sent, contended: is_contended(&look, seat.client.slot, grant.mode) })
 }
 
-/// Why this grant is lost, by what the partition shows.
+/// Returns why this grant is lost, by what the partition shows; nothing if it is not lost.
 fn loss(look: &Partition, seat: &Seat, grant: &Grant) -> Option<LossReason> {
     let own = look.rows.iter().find(|seen| seen.slot == seat.client.slot);
     let id = seat.shown_as(grant.id);
@@ -54,7 +55,7 @@ fn loss(look: &Partition, seat: &Seat, grant: &Grant) -> Option<LossReason> {
     (!shown || is_taken(look, seat, grant)).then_some(LossReason::Gone)
 }
 
-/// Whether somebody who conflicts says that it is inside, with a later token.
+/// Returns whether another client that conflicts says that it is inside, with a later token.
 fn is_taken(look: &Partition, seat: &Seat, grant: &Grant) -> bool {
     look.rows.iter().filter(|seen| seen.slot != seat.client.slot).any(|seen| {
         let held = seen.row.as_ref().filter(|row| row.state == State::Held);

@@ -2,7 +2,7 @@
 //! environment.
 //!
 //! - [`queue`]: `GetLock` and `TryGetLock`, readable beside Listings 6 and 7.
-//! - [`shadow_rows`]: the lock before it, Listings 3 and 4, as a baseline.
+//! - [`shadow_rows`]: the lock that the queue replaces, Listings 3 and 4, as a baseline.
 //! - [`judge`]: what one look means; safety and order in one place.
 //! - [`seat`]: the client's own row, and the only place that writes it.
 //! - [`lease`]: renewal, section 5.3.

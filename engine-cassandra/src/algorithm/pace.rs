@@ -1,13 +1,12 @@
-//! How long a waiter pauses between two looks.
+//! Decides how long a waiter pauses between two looks.
 //!
-//! Cassandra tells nobody that a lock is free, so waiters look again. Two of them look often: the first in the queue, who
-//! waits for the holder to leave, and the second, who must claim as soon as the first has entered. The others look in
-//! proportion to how long they still have to wait: then the looks per hand-over grow with the logarithm of the queue's
-//! length, not with the length.
+//! Cassandra does not tell waiters that a lock is free, so they look again. Two of them look often: the first in the queue, which waits
+//! for the holder to leave, and the second, which must claim as soon as the first has entered. The others look in proportion to how
+//! long they still have to wait: then the looks per hand-over grow with the logarithm of the queue's length, not with the length.
 //!
-//! What is learnt, and from what, matters: a pause must not be derived from how fast the queue moves, because that
-//! contains the pauses. A queue that was slow once would stay slow. So it is derived from how long holders are inside and how
-//! fast the store answers, and both are taken for less rather than more.
+//! It matters what is learnt, and from what: a pause must not be derived from how fast the queue moves, because that contains the
+//! pauses. A queue that was slow once would stay slow. So pauses are derived from how long holders are inside and how fast the store
+//! answers, and both are taken for less rather than more.
 
 use std::time::Duration;
 
@@ -16,35 +15,35 @@ use ylock_core::environment::{Environment, Moment};
 
 use super::store::{Partition, State};
 
-/// Less than this no timer can do, and a look takes as long.
+/// The shortest pause: less than this no timer can do, and a look takes as long.
 const SHORTEST: Duration = Duration::from_millis(1);
-/// What nobody should wait longer than without looking.
+/// The longest pause: no waiter should go longer without looking.
 const LONGEST: Duration = Duration::from_millis(500);
-/// The first two look again after this part of the time for which the holder has been inside: a long hold costs few looks, and
-/// its end is found out late by a twelfth at most.
+/// The part of the time for which the holder has been inside after which the first two waiters look again: a long hold costs few looks,
+/// and its end is found out late by a twelfth at most.
 const PART_OF_HOLD: u32 = 12;
-/// What the second adds to a pause: the first must find out first, and has to be let in.
+/// The time that the second waiter adds to a pause: the first must find out first, and has to be let in.
 const BEHIND_THE_FIRST: Duration = Duration::from_millis(2);
-/// What a hand-over takes, in looks: a release, the look that finds it, and half a pause.
+/// The duration of a hand-over, in looks: a release, the look that finds it, and half a pause.
 const LOOKS_PER_HAND_OVER: u32 = 3;
 
-/// What was learnt at this lock so far.
+/// The times that were learnt at this lock so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Learnt {
-    /// How long holders are inside, rather less than more.
+    /// The time for which holders are inside, rather less than more.
     hold: Duration,
-    /// How long a look takes.
+    /// The time that a look takes.
     look: Duration,
 }
 
-/// What one waiter observes.
+/// The observations of one waiter.
 #[derive(Debug)]
 pub(super) struct Pace {
     pub(super) learnt: Learnt,
     last: Option<Sight>,
 }
 
-/// Who was inside at the last look, if anybody, and since and until when that has been seen.
+/// The acquisition that was inside at the last look, if any, and since and until when that has been seen.
 #[derive(Clone, Copy, Debug)]
 struct Sight {
     inside: Option<(AcquisitionId, State)>,
@@ -53,17 +52,17 @@ struct Sight {
 }
 
 impl Pace {
-    /// A waiter that knows what others of its client have learnt.
+    /// Creates the pace of a waiter, which knows what other waiters of its client have learnt.
     pub(super) fn new(learnt: Learnt) -> Self {
         Self { learnt, last: None }
     }
 
-    /// A look took this long.
+    /// Notes that a look took this long.
     pub(super) fn looked_for(&mut self, time: Duration) {
         self.learnt.look = average(self.learnt.look, time);
     }
 
-    /// The pause before the next look, for somebody with so many `before` it who have not entered.
+    /// Returns the pause before the next look, for a waiter with so many `before` it that have not entered.
     pub(super) fn pause(&mut self, before: usize, look: &Partition, now: Moment) -> Duration {
         let sight = self.observe(look, now, before);
         let seen_for = sight.until.since(sight.since);
@@ -72,20 +71,20 @@ impl Pace {
         match before {
             0 => next_look.min(LONGEST),
             1 => (next_look + BEHIND_THE_FIRST).min(LONGEST),
-            // That nobody enters may be due to such a pause, so it must not make the next one longer.
+            // That no waiter enters may be due to such a pause, so it must not make the next one longer.
             _ => self.learnt.pause_behind(before, if sight.is_held() { seen_for } else { Duration::ZERO }),
         }
     }
 
-    /// The one that was inside at the last look is gone: it is the waiter's turn.
+    /// Notes that the acquisition that was inside at the last look is gone: it is the waiter's turn.
     pub(super) fn enters(&mut self) {
         if let Some(gone) = self.last.take() {
             self.learn(gone);
         }
     }
 
-    /// Fast where holds become shorter, slowly where they become longer: looking too late costs everybody time, too often only
-    /// requests.
+    /// Learns from a hold that has ended: fast where holds become shorter, slowly where they become longer. Looking too late costs all
+    /// waiters time, too often only requests.
     fn learn(&mut self, gone: Sight) {
         if gone.is_held() {
             let (before, seen) = (self.learnt.hold, gone.until.since(gone.since));
@@ -93,12 +92,13 @@ impl Pace {
         }
     }
 
-    /// Somebody who has claimed and says no more may be inside since long, or about to enter: nobody knows.
+    /// Returns how long the hold is expected to last. A client that has claimed and says no more may have been inside for long, or be
+    /// about to enter: which of the two is unknown, so nothing is expected of it.
     fn expected_hold(&self, sight: Sight) -> Duration {
         if sight.is_held() { self.learnt.hold } else { Duration::ZERO }
     }
 
-    /// Who is inside now. One that claimed first and says no more is taken for it.
+    /// Returns what is inside now. If no row says that it is held, the first claim is taken for it.
     fn observe(&mut self, look: &Partition, now: Moment, before: usize) -> Sight {
         let rows = || look.rows.iter().filter_map(|seen| seen.row.as_ref());
         let held = rows().find(|row| row.state == State::Held);
@@ -107,7 +107,7 @@ impl Pace {
         let since = match self.last {
             Some(last) if last.inside == inside => last.since,
             Some(gone) => {
-                // From far behind it was not seen often enough to tell.
+                // From far behind, the hold was not seen often enough to tell.
                 if before <= 1 {
                     self.learn(gone);
                 }
@@ -126,14 +126,14 @@ impl Sight {
 }
 
 impl Learnt {
-    /// The pause of somebody who is far behind: until it should be second, and rather less.
+    /// Returns the pause of a waiter that is far behind: until it should be second, and rather less.
     fn pause_behind(&self, before: usize, seen_for: Duration) -> Duration {
         let turn = self.hold.max(seen_for) + self.look * LOOKS_PER_HAND_OVER;
         let turns = u32::try_from(before.saturating_sub(1)).unwrap_or(u32::MAX);
         (turn.saturating_mul(turns) * 9 / 10).clamp(SHORTEST, LONGEST)
     }
 
-    /// How long to wait before the first look, for somebody who saw so many others a moment ago.
+    /// Returns how long to wait before the first look, for a newcomer whose client saw so many others a moment ago.
     pub(super) fn first_pause(&self, others: usize) -> Duration {
         // One of them was the holder.
         if others > 2 { self.pause_behind(others - 1, Duration::ZERO) } else { Duration::ZERO }
@@ -144,7 +144,8 @@ fn average(before: Duration, seen: Duration) -> Duration {
     (before * 3 + seen) / 4
 }
 
-/// About as long as `pause`: a little less on average, so that waiters do not move in step. Nothing for what no timer can do.
+/// Returns a pause about as long as `pause`: a little less on average, so that waiters do not move in step. Zero for what no timer can
+/// do.
 pub(super) fn about(pause: Duration, environment: &dyn Environment) -> Duration {
     if pause < SHORTEST {
         return Duration::ZERO;

@@ -2,15 +2,15 @@
 //!
 //! | Listing | here |
 //! |---|---|
-//! | 5: the name of a queue cell, time and thread | the order (ticket, slot); a ticket is taken once per wait, or twice: if the first look shows that the own clock is slow |
+//! | 5: name of a queue cell: time, thread | the order (ticket, slot); one ticket per wait, two if the first look shows a slow own clock |
 //! | 6.1: add the thread to the queue | `join`; in later rounds it only makes sure that what was decided last has arrived |
 //! | 6.2: if our thread is first | `look`, and [`Verdict::Claim`] |
 //! | 6.3: add a cell to the main row | `claim`: one more column of the own row |
 //! | 6.4: if the main row has exactly one entry | `look`, and [`Verdict::Enter`]: *mine, and no other that conflicts* |
-//! | 6.7: remove the own cell from the main row | `withdraw`, and only for somebody who came earlier: else two would chase each other |
+//! | 6.7: remove the own cell from the main row | `withdraw`, only for a contender that came earlier: else two would chase each other |
 //! | 6.8, 6.10: go to step 2 | `look` again after a pause that fits the place in the queue |
 //!
-//! Where it departs: the first test is assumed to hold while nobody else was seen, so that `join` claims at once and an
+//! Departures: the first test is assumed to hold while no other client was seen, so that `join` claims at once and an
 //! acquisition costs two trips; a waiter shows itself again before its row expires, and joins again if it did; the first
 //! waiter claims while the holder is still inside, so that the next look after the release lets it in; readers conflict with
 //! writers only; and a claim carries a token that must exceed all that conflict.
@@ -27,10 +27,10 @@ use super::pace::{self, Pace};
 use super::seat::Seat;
 use super::store::Partition;
 
-/// Listing 6: waits in the queue until the lock is granted.
+/// Waits in the queue until the lock is granted: Listing 6.
 ///
 /// # Errors
-/// `Unavailable` if the store has not answered for one lease; what cannot be mended by waiting, at once.
+/// `Unavailable` if the store has not answered for one lease. An error that waiting cannot mend is returned at once.
 pub async fn get_lock(seat: &Arc<Seat>, request: &Request) -> Result<Grant> {
     let mut silence = Silence::new(&*seat.client.environment, request.lease);
     let mut pace = Pace::new(seat.learnt());
@@ -47,7 +47,7 @@ pub async fn get_lock(seat: &Arc<Seat>, request: &Request) -> Result<Grant> {
     }
 }
 
-/// Step 1 where a queue was seen a moment ago: the first look would show that it is still there.
+/// Joins (step 1) and pauses, where a queue was seen a moment ago: a look at once would only show that it is still there.
 async fn join_behind_others(seat: &Arc<Seat>, request: &Request) -> Result<()> {
     if let Some(pause) = seat.first_pause() {
         seat.join(request, false).await?;
@@ -57,7 +57,7 @@ async fn join_behind_others(seat: &Arc<Seat>, request: &Request) -> Result<()> {
     Ok(())
 }
 
-/// Steps 1 to 10: a place in the queue, one look, and what follows from it.
+/// Runs steps 1 to 10: takes a place in the queue, looks once, and does what follows from the look.
 async fn one_round(
     seat: &Arc<Seat>,
     request: &Request,
@@ -94,16 +94,16 @@ async fn one_round(
         }
         // The claim is too old to rely on, or the row has expired: show it again, and look again.
         Verdict::Enter | Verdict::Gone => seat.stay(request).await?,
-        // Meant for a holder, and this one has not entered.
+        // The revocation was meant for a holder, and this contender has not entered.
         Verdict::Revoked => seat.shed(request).await?,
     }
     Ok(None)
 }
 
-/// Listing 7: takes the lock if it is free, and otherwise leaves nothing behind.
+/// Takes the lock if it is free, and otherwise leaves nothing behind: Listing 7.
 ///
 /// # Errors
-/// Whatever the first request that fails says; the caller releases then.
+/// The error of the first request that fails; the caller releases then.
 pub async fn try_get_lock(seat: &Arc<Seat>, request: &Request, longest: Duration) -> Result<Option<Grant>> {
     // Step 1: if the main row has an entry, answer no.
     if is_taken(&seat.look().await?, seat, request.mode) {
@@ -118,7 +118,7 @@ pub async fn try_get_lock(seat: &Arc<Seat>, request: &Request, longest: Duration
             Verdict::Enter => seat.stay(request).await?,
             Verdict::ClaimAbove(floor) => seat.claim(request, Some(floor)).await?,
             Verdict::Revoked => seat.shed(request).await?,
-            // Step 10: somebody who came later has claimed too, and will give way.
+            // Step 10: a contender that came later has claimed too, and will give way.
             Verdict::Wait { before: 0, held: false } if seat.client.now().since(began) < longest => {}
             // Steps 12 and 13: not first.
             _ => {
@@ -129,7 +129,7 @@ pub async fn try_get_lock(seat: &Arc<Seat>, request: &Request, longest: Duration
     }
 }
 
-/// Whether somebody who conflicts has an entry in the main row.
+/// Returns whether another client that conflicts has an entry in the main row.
 fn is_taken(look: &Partition, seat: &Seat, mode: Mode) -> bool {
     let mut others = places_of_others(look, seat.client.slot);
     others.any(|place| place.is_in_main() && place.mode.conflicts_with(mode))
@@ -142,13 +142,13 @@ fn enter(seat: &Arc<Seat>, request: &Request, me: &Contender, look: &Partition) 
     Ok(Grant::of(request, me.claimed, sent, contended))
 }
 
-/// Whether the lease of the claim, counted from before it was sent, still has its margin. The look took time, and the process
+/// Returns whether the lease of the claim, counted from before it was sent, still has its margin. The look took time, and the process
 /// may have been stopped: a row may have expired since.
 fn is_in_time(seat: &Seat, request: &Request) -> bool {
     seat.client.now() < valid_until(seat.sent(), request.lease)
 }
 
-/// Whether a waiter must show itself again.
+/// Returns whether a waiter must show itself again.
 fn is_due(seat: &Seat, request: &Request) -> bool {
     seat.client.now().since(seat.sent()) >= request.lease / 3
 }

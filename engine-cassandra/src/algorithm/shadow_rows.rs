@@ -1,21 +1,21 @@
-//! The lock that the thesis set out to replace: `TryLock` (Listing 3) and `GetLock` (Listing 4). A baseline to measure against:
-//! not fair, exclusive only, and slower the more contend.
+//! The lock that the thesis set out to replace: `TryLock` (Listing 3) and `GetLock` (Listing 4). A baseline to measure against: not
+//! fair, exclusive only, and slower the more clients contend.
 //!
 //! | Listing | here |
 //! |---|---|
-//! | 3.1 to 3.6: whose is the cell of the main row | `look`: somebody says that it is inside |
+//! | 3.1 to 3.6: whose is the cell of the main row | `look`: another client says that it is inside |
 //! | 3.7: add a cell to the shadow row | `join`, claiming |
-//! | 3.8 to 3.10: alone in the shadow row, and nobody in the main row | `look`, and [`Verdict::Enter`] |
+//! | 3.8 to 3.10: alone in the shadow row, and no cell in the main row | `look`, and [`Verdict::Enter`] |
 //! | 3.11, 3.12: from the shadow row to the main row | `move_in`: one write, where the listing has two |
 //! | 3.14: remove the cell from the shadow row | `leave` |
 //! | 4.6, 4.9: wait at random | up to 1 s; up to 50 ms times the attempt |
 //!
-//! The two tables are one: a row that has *claimed* is a cell of the shadow row, one that is *held* a cell of the main row, and
-//! one look shows both. That saves the listing two trips, which is in its favour.
+//! The two tables are one: a row that has *claimed* is a cell of the shadow row, one that is *held* a cell of the main row, and one
+//! look shows both. That saves the lock of the listing two trips, which is in its favour.
 //!
-//! **Safety** is the rule of the [judge](super::judge), as it is for the queue: my claim was acknowledged before I looked, and the
-//! look showed nobody else. What the listing leaves out, and what is added: cells have a TTL, so the claim must still be
-//! valid when a quorum has the cell of the main row; and a look must show the very claim that was written.
+//! **Safety** is the rule of the [judge](super::judge), as it is for the queue: my claim was acknowledged before I looked, and the look
+//! showed no other client. What the listing leaves out, and what is added: cells have a TTL, so the claim must still be valid when a
+//! quorum has the cell of the main row; and a look must show the very claim that was written.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,22 +28,22 @@ use super::judge::{Contender, Verdict, is_contended, places_of_others};
 use super::seat::Seat;
 use super::store::Partition;
 
-/// Listing 4.6: the longest wait while somebody else is inside.
+/// The longest wait while another client is inside: Listing 4.6.
 const ANOTHER_IS_OWNER: Duration = Duration::from_millis(1_000);
-/// Listing 4.9: what each attempt adds to the longest wait after several have tried at once.
+/// The time that each attempt adds to the longest wait after several clients have tried at once: Listing 4.9.
 const CONCURRENT_ATTEMPT: Duration = Duration::from_millis(50);
 
-/// What came of one attempt.
+/// The outcome of one attempt.
 enum Outcome {
     Success(Grant),
     AnotherThreadIsOwner,
     ConcurrentAttempt,
 }
 
-/// Listing 4: tries until it succeeds.
+/// Tries until it succeeds: Listing 4.
 ///
 /// # Errors
-/// `Unavailable` if the store has not answered for one lease; what cannot be mended by waiting, at once.
+/// `Unavailable` if the store has not answered for one lease. An error that waiting cannot mend is returned at once.
 pub async fn get_lock(seat: &Arc<Seat>, request: &Request) -> Result<Grant> {
     let mut silence = Silence::new(&*seat.client.environment, request.lease);
     let mut attempt = 1;
@@ -69,10 +69,10 @@ pub async fn get_lock(seat: &Arc<Seat>, request: &Request) -> Result<Grant> {
     }
 }
 
-/// Listing 3, once: takes the lock if it is free, and otherwise leaves nothing behind.
+/// Takes the lock if it is free, and otherwise leaves nothing behind: Listing 3, once.
 ///
 /// # Errors
-/// Whatever the first request that fails says; the caller releases then.
+/// The error of the first request that fails; the caller releases then.
 pub async fn try_get_lock(seat: &Arc<Seat>, request: &Request) -> Result<Option<Grant>> {
     match try_lock(seat, request).await? {
         Outcome::Success(grant) => Ok(Some(grant)),
@@ -80,7 +80,7 @@ pub async fn try_get_lock(seat: &Arc<Seat>, request: &Request) -> Result<Option<
     }
 }
 
-/// Listing 3.
+/// Tries once: Listing 3.
 async fn try_lock(seat: &Arc<Seat>, request: &Request) -> Result<Outcome> {
     // An attempt that failed half-way may have left its cell.
     seat.leave(request.id, None).await?;
@@ -90,7 +90,7 @@ async fn try_lock(seat: &Arc<Seat>, request: &Request) -> Result<Outcome> {
     let me = seat.join(request, true).await?;
     let until = valid_until(seat.sent(), request.lease);
     let look = seat.look().await?;
-    // Nobody is let in beside anybody, whatever the modes are.
+    // No client is let in beside another one, whatever the modes are.
     match (Contender { mode: Mode::Write, ..me }).judge(&look) {
         Verdict::Enter => seat.move_in(request, None).await?,
         Verdict::ClaimAbove(floor) => seat.move_in(request, Some(floor)).await?,
@@ -100,14 +100,14 @@ async fn try_lock(seat: &Arc<Seat>, request: &Request) -> Result<Outcome> {
         }
         _ => return give_way(seat, request).await,
     }
-    // The claim's row may have expired before the main row had its cell, and somebody else may have looked in between.
+    // The claim's row may have expired before the main row had its cell, and another client may have looked in between.
     if seat.client.now() >= until {
         return give_way(seat, request).await;
     }
     Ok(Outcome::Success(grant(seat, request, &look)?))
 }
 
-/// Whether somebody else says that it is inside.
+/// Returns whether another client says that it is inside.
 fn is_in_main_row(look: &Partition, seat: &Seat) -> bool {
     places_of_others(look, seat.client.slot).any(|place| place.is_held())
 }

@@ -1,4 +1,4 @@
-//! What the algorithm needs from Cassandra, and nothing of how the driver does it.
+//! The store that the algorithm needs from Cassandra, with nothing of how the driver provides it.
 //!
 //! One partition per lock. In it one row, the *slot*, per client, which that client alone writes and always
 //! overwrites as a whole; and two cells that belong to the whole partition, the tokens of the last holders.
@@ -15,12 +15,12 @@ use ylock_core::{ClientName, Key, Mode, Owner, Result, StoreToken};
 pub struct Slot(u128);
 
 impl Slot {
-    /// The slot with this number.
+    /// Returns the slot with this number.
     pub fn from_u128(number: u128) -> Self {
         Self(number)
     }
 
-    /// The slot as a number: a version 4 UUID in the table.
+    /// Returns the slot as a number: a version 4 UUID in the table.
     pub fn as_u128(self) -> u128 {
         self.0
     }
@@ -45,35 +45,35 @@ pub enum State {
     Held,
 }
 
-/// What a client shows in its row. It lives for the row's TTL.
+/// The content that a client shows in its row. It lives for the row's TTL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Which attempt this is.
+    /// The identity of the attempt.
     pub acquisition: AcquisitionId,
     /// Shared or exclusive.
     pub mode: Mode,
-    /// Where it stands.
+    /// The state of the attempt.
     pub state: State,
     /// Its place in the queue.
     pub ticket: Ticket,
-    /// Who.
+    /// The owner that acquires.
     pub owner: Owner,
-    /// The name of the slot's client, also of who waits behind it.
+    /// The name of the slot's client, also that of the waiter behind it.
     pub client: ClientName,
     /// When the attempt began (waiting) or was granted (held): microseconds of the client's wall clock.
     pub since: i64,
     /// The lease the client asked for.
     pub lease: Duration,
-    /// Somebody of the same client who waits behind what this row holds.
+    /// The waiter of the same client behind what this row holds.
     pub next: Option<Next>,
 }
 
 /// A local waiter that conflicts with its own client's held row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Next {
-    /// Its attempt.
+    /// The identity of its attempt.
     pub acquisition: AcquisitionId,
-    /// Who.
+    /// The owner that acquires.
     pub owner: Owner,
     /// Shared or exclusive.
     pub mode: Mode,
@@ -86,7 +86,7 @@ pub struct Next {
 pub struct Claim {
     /// The token.
     pub token: StoreToken,
-    /// What it was claimed for.
+    /// The mode that it was claimed for.
     pub mode: Mode,
 }
 
@@ -97,7 +97,7 @@ pub struct Write {
     pub stamp: i64,
     /// The whole new row.
     pub row: Row,
-    /// How long the row lives, in whole seconds.
+    /// The TTL of the row, in whole seconds.
     pub row_ttl: u32,
     /// The token cell to write beside it; without one the cell stays as it is.
     pub claim: Option<TimedClaim>,
@@ -106,12 +106,12 @@ pub struct Write {
     pub used: Option<TimedClaim>,
 }
 
-/// A token and how long its cell lives, in whole seconds.
+/// A token and the TTL of its cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimedClaim {
     /// The token.
     pub claim: Claim,
-    /// Seconds.
+    /// The TTL, in whole seconds.
     pub ttl: u32,
 }
 
@@ -126,30 +126,30 @@ pub struct Partition {
     pub last_read: Option<StoreToken>,
 }
 
-/// What is left of one client's row.
+/// The part of one client's row that a look shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeenRow {
-    /// Whose.
+    /// The slot of the client.
     pub slot: Slot,
     /// The row, unless its TTL has passed.
     pub row: Option<Row>,
     /// Its token cell, which lives longer.
     pub claim: Option<Claim>,
-    /// The acquisition that somebody wants this client to give up.
+    /// The acquisition that this client is asked to give up.
     pub revoked: Option<AcquisitionId>,
 }
 
 /// One partition per lock, read and written at quorum.
 ///
 /// # Contract
-/// - `write` and the others answer `Ok` only when a quorum has it; any error means *it may still happen, also later*.
-/// - A `read` that starts after a `write` was answered `Ok` shows that write or one with a larger stamp, as long as
-///   its TTL lasts, counted from when `write` was called.
+/// - `write`, `revoke` and `erase` return `Ok` only when a quorum has the mutation; any error means *it may still happen, also later*.
+/// - A `read` that starts after a `write` returned `Ok` shows that write or one with a larger stamp, as long as its TTL lasts, counted
+///   from when `write` was called.
 /// - That is so only for a stamp that is given to `write` *once*: of two calls with one stamp the first copy may end while the second
-///   one should live, and what has ended wins. The caller sends a write in doubt again under a new stamp. Copies that the
+///   one should live, and the copy that has ended wins. The caller sends a write in doubt again under a new stamp. Copies that the
 ///   network makes of one call are harmless: their end was computed once.
-/// - Of cells that are written more than once under one stamp, the last tokens and revocations, the same holds: their TTL
-///   counts from the first time.
+/// - Cells that are written more than once under one stamp (the last tokens and the revocations) may end as early as their first copy:
+///   their TTL counts from the first time.
 /// - A row that cannot be understood is an [`Unexpected`](ylock_core::ErrorKind::Unexpected) error of `read`, never left out.
 #[async_trait]
 pub trait Store: fmt::Debug + Send + Sync + 'static {
@@ -159,8 +159,8 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Reads the whole partition.
     async fn read(&self, key: &Key) -> Result<Partition>;
 
-    /// Asks the client of `slot` to give up an acquisition: a cell of that row that its owner never writes.
-    /// `stamp` grows from one acquisition of the slot to the next.
+    /// Asks the client of `slot` to give up an acquisition, by a cell of that row that this client itself never writes. `stamp` grows
+    /// from one acquisition of the slot to the next.
     async fn revoke(&self, key: &Key, slot: Slot, id: AcquisitionId, stamp: i64, ttl: u32) -> Result<()>;
 
     /// Removes this client's row.

@@ -9,13 +9,13 @@ use async_trait::async_trait;
 use ylock_core::Result;
 use ylock_core::environment::{BoxFuture, Caretaker, Environment};
 
-/// How often each client tries to move the cell on; the thesis's figure.
+/// The period at which each client tries to move the cell on; the thesis's figure.
 const PERIOD: Duration = Duration::from_millis(500);
 
 /// The one cell, read and written at quorum.
 #[async_trait]
 pub trait TimeCell: fmt::Debug + Send + Sync + 'static {
-    /// What it shows; nothing if nobody ever wrote it.
+    /// Reads the time that the cell shows; nothing if no client ever wrote it.
     async fn read_time(&self) -> Result<Option<i64>>;
 
     /// Writes a time, with the same number as write timestamp: so the largest one stays.
@@ -24,12 +24,12 @@ pub trait TimeCell: fmt::Debug + Send + Sync + 'static {
 
 /// A time that never decreases and that all clients share, in microseconds since 1970.
 ///
-/// Each client writes its own clock to the cell twice a second if it is ahead, and reads the cell for a request. So the
-/// time is that of whichever clock is the furthest ahead, and *two requests can get the same time*: it moves on in steps.
+/// Each client writes its own clock to the cell twice a second if it is ahead, and reads the cell for a request. So the time is that of
+/// the clock that is the furthest ahead, and *two requests can get the same time*: it moves on in steps.
 ///
 /// # What it cannot do
-/// If a clock runs ten minutes ahead and its client dies, nobody moves the cell for ten minutes: time stands still (section 6
-/// of the thesis). A [`HybridClock`](super::HybridClock) goes on.
+/// If a clock runs ten minutes ahead and its client dies, no client moves the cell for ten minutes: time stands still (section 6 of the
+/// thesis). A [`HybridClock`](super::HybridClock) goes on.
 #[derive(Debug)]
 pub struct GlobalTime {
     cell: Arc<dyn TimeCell>,
@@ -40,12 +40,12 @@ pub struct GlobalTime {
 }
 
 impl GlobalTime {
-    /// The time of this cell, which somebody must [keep going](Self::keep_going).
+    /// Creates the time of this cell, which the caller must [keep going](Self::keep_going).
     pub fn new(cell: Arc<dyn TimeCell>, environment: Arc<dyn Environment>) -> Arc<Self> {
         Arc::new(Self { cell, environment, latest: AtomicI64::new(0), caretaker: Caretaker::default() })
     }
 
-    /// Listing 8, `TryUpdateGlobalTime`.
+    /// Moves the cell on to the own clock, if that is ahead: Listing 8, `TryUpdateGlobalTime`.
     ///
     /// # Errors
     /// Those of the store.
@@ -60,7 +60,7 @@ impl GlobalTime {
         Ok(())
     }
 
-    /// The current time: what the cell shows.
+    /// Returns the current time, after reading the cell.
     ///
     /// # Errors
     /// Those of the store.
@@ -73,12 +73,12 @@ impl GlobalTime {
         Ok(self.latest())
     }
 
-    /// The latest time that this client knows of; zero before it was asked for.
+    /// Returns the latest time that this client knows of; zero before the cell was first read or written.
     pub fn latest(&self) -> i64 {
         self.latest.load(Ordering::Acquire)
     }
 
-    /// Moves the cell on, again and again, as long as anybody else has this object.
+    /// Moves the cell on, again and again, as long as this object is referenced elsewhere.
     pub fn keep_going(self: &Arc<Self>) {
         let time = Arc::downgrade(self);
         let work = move || -> BoxFuture { Box::pin(keep_going(Weak::clone(&time))) };

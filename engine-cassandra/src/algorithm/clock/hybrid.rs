@@ -14,9 +14,9 @@ use super::micros;
 /// ([`resuming_from`](Self::resuming_from)), or from what it [observes](Self::observe) first, whichever is the latest.
 ///
 /// # What it does not follow
-/// A time that somebody else wrote and that lies further ahead of the own wall clock than the *largest lead* (60 s by default):
-/// one broken clock must not drag all others along, or they would go behind everybody who has not met it. How often
-/// that happened is counted ([`refused`](Self::refused)).
+/// A time that another client wrote and that lies further ahead of the own wall clock than the *largest lead* (60 s by default): one
+/// broken clock must not drag all others along, or their clients would go behind every client that has not met it. How often that
+/// happened is counted ([`refused`](Self::refused)).
 ///
 /// # Examples
 /// ```
@@ -26,7 +26,7 @@ use super::micros;
 /// let environment = SystemEnvironment::shared();
 /// let clock = HybridClock::default();
 /// let first = clock.tick(&*environment);
-/// // Somebody else's clock is a second ahead: what happens here now is later nevertheless.
+/// // The clock of another client is a second ahead: what happens here now is later nevertheless.
 /// assert!(clock.observe(first + 1_000_000, &*environment));
 /// assert!(clock.tick(&*environment) > first + 1_000_000);
 /// // And an hour ahead: that clock is broken.
@@ -35,7 +35,7 @@ use super::micros;
 /// ```
 #[derive(Debug)]
 pub struct HybridClock {
-    /// Never decreases.
+    /// The last time that was returned or followed; never decreases.
     last: AtomicI64,
     largest_lead: Duration,
     refused: AtomicU64,
@@ -48,19 +48,19 @@ impl Default for HybridClock {
 }
 
 impl HybridClock {
-    /// A clock that does not follow a time further ahead of its own wall clock than `largest_lead`.
+    /// Creates a clock that does not follow a time further ahead of its own wall clock than `largest_lead`.
     pub fn new(largest_lead: Duration) -> Self {
         Self { last: AtomicI64::new(0), largest_lead, refused: AtomicU64::new(0) }
     }
 
-    /// The same clock, later than `last`: what the caller has kept over a restart.
+    /// Returns the clock, moved on to be later than `last`, which the caller has kept over a restart.
     #[must_use]
     pub fn resuming_from(self, last: i64) -> Self {
         self.last.fetch_max(last, Ordering::AcqRel);
         self
     }
 
-    /// A time later than every one before.
+    /// Returns a time later than every one before.
     pub fn tick(&self, environment: &dyn Environment) -> i64 {
         let wall = environment.wall_micros().max(1);
         let next = |last: i64| wall.max(last.saturating_add(1));
@@ -68,12 +68,12 @@ impl HybridClock {
         next(update.unwrap_or_else(|last| last))
     }
 
-    /// What it shows now: a tick would be at least as late.
+    /// Returns the time that it shows now: a tick would be at least as late.
     pub fn now(&self, environment: &dyn Environment) -> i64 {
         environment.wall_micros().max(self.last.load(Ordering::Acquire))
     }
 
-    /// Takes note of a time that somebody else wrote: the next tick is later. Answers `false` if it is not followed.
+    /// Takes note of a time that another client wrote: the next tick is later. Returns `false` if the time is not followed.
     pub fn observe(&self, seen: i64, environment: &dyn Environment) -> bool {
         let follows = seen <= self.limit(environment);
         if follows {
@@ -84,8 +84,8 @@ impl HybridClock {
         follows
     }
 
-    /// The largest of the times that others show, one for each of them, that this clock goes behind. One that is too far
-    /// ahead is left out, unless somebody else shows about the same: then it is probably our own clock that is slow.
+    /// Returns the largest of the times that other clients show, one for each of them, that this clock goes behind. A time that is too
+    /// far ahead is left out, unless another client shows about the same: then it is probably our own clock that is slow.
     pub fn latest_of(&self, others: impl Iterator<Item = i64>, environment: &dyn Environment) -> Option<i64> {
         let limit = self.limit(environment);
         let mut times: Vec<i64> = others.collect();
@@ -99,7 +99,7 @@ impl HybridClock {
         found.map(|place| times[place])
     }
 
-    /// How often a time was met that was too far ahead.
+    /// Returns how often a time was met that was too far ahead.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
@@ -115,7 +115,7 @@ impl HybridClock {
 pub struct Stamps(HybridClock);
 
 impl Stamps {
-    /// The next timestamp.
+    /// Returns the next timestamp.
     pub fn next(&self, environment: &dyn Environment) -> i64 {
         self.0.tick(environment)
     }

@@ -1,4 +1,4 @@
-//! What all seats of one client share.
+//! The state that all seats of one client share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,46 +10,46 @@ use ylock_core::{Error, ErrorKind, Result, StoreToken};
 use crate::algorithm::clock::{GlobalTime, HybridClock, Stamps};
 use crate::algorithm::store::{Slot, Store};
 
-/// What all seats of one client share.
+/// The state that all seats of one client share.
 #[derive(Debug)]
 pub struct Client {
     /// The client's row in every partition.
     pub slot: Slot,
-    /// Cassandra.
+    /// The store that keeps the rows.
     pub store: Arc<dyn Store>,
-    /// Time, randomness and tasks.
+    /// The source of time, randomness and tasks.
     pub environment: Arc<dyn Environment>,
-    /// Tokens, and tickets unless there is a global time.
+    /// The source of tokens, and of tickets unless there is a global time.
     pub clock: HybridClock,
     /// The thesis's time service, if the options want tickets from it.
     pub global_time: Option<Arc<GlobalTime>>,
-    /// Write timestamps.
+    /// The source of write timestamps.
     pub stamps: Stamps,
-    /// By how much the clocks of two servers may differ: rows live longer by this.
+    /// The most by which the clocks of two servers may differ: rows live longer by this.
     pub max_clock_skew: Duration,
-    /// How long a token outlives its grant, in seconds.
+    /// The time for which a token outlives its grant, in seconds.
     pub token_ttl: u32,
 }
 
 impl Client {
-    /// How long a row of this lease lives, in whole seconds. Servers count whole seconds, so up to one is lost, and they
-    /// count on clocks that differ.
+    /// Returns the TTL of a row with this lease, in whole seconds. Servers count whole seconds, so up to one second is lost, and their
+    /// clocks differ.
     pub fn row_ttl(&self, lease: Duration) -> u32 {
         let exact = lease.as_secs_f64().ceil() + 1.0 + self.max_clock_skew.as_secs_f64().ceil();
         exact as u32
     }
 
-    /// A place in the queue, behind `largest` if that is known.
+    /// Returns a place in the queue: behind `largest`, if that is known and there is no global time.
     pub(crate) fn ticket_after(&self, largest: Option<Ticket>) -> Ticket {
         if let Some(time) = &self.global_time {
-            // As the thesis has it: two may have the same, and then the slot decides.
+            // As in the thesis: two requests may get the same ticket, and then the slot decides.
             return Ticket::from_number(time.latest());
         }
         let tick = self.clock.tick(&*self.environment);
         Ticket::from_number(largest.map_or(tick, |largest| tick.max(largest.get().saturating_add(1))))
     }
 
-    /// A token larger than `largest`.
+    /// Takes a token larger than `largest`.
     pub(super) fn token_after(&self, largest: Option<StoreToken>) -> Result<StoreToken> {
         let lead = largest.map_or(0, StoreToken::get).saturating_sub(self.wall());
         if Duration::from_micros(lead) > Duration::from_secs(u64::from(self.token_ttl)) / 2 {
@@ -58,7 +58,7 @@ impl Client {
         let tick = u64::try_from(self.clock.tick(&*self.environment)).unwrap_or(1);
         let next = largest.map_or(tick, |largest| tick.max(largest.get() + 1));
         StoreToken::new(next)
-            .ok_or_else(|| Error::new(ErrorKind::Unexpected, "a token at this key is the largest there is"))
+            .ok_or_else(|| Error::new(ErrorKind::Unexpected, "a token of this lock is the largest there is"))
     }
 
     fn wall(&self) -> u64 {
@@ -70,12 +70,14 @@ impl Client {
     }
 }
 
-/// A name whose tokens are forgotten starts anew from the clocks: a token that is still ahead of them then would be larger than
-/// those that follow it. Half of the time is left to find that out.
+/// Returns the error for a token that is too far ahead of this machine's clock.
+///
+/// A name whose tokens are forgotten starts anew from the clocks: a token that is still ahead of them then would be larger than the
+/// tokens that follow it. Half of `token_ttl` is left to find that out.
 fn too_far_ahead(lead: Duration) -> Error {
     let message = format!(
         "the last token of this lock is {lead:?} ahead of this machine's clock, more than half of token_ttl: either this \
-         clock is slow, or somebody's clock was fast when it took the token. Set the clocks right; or connect with a \
+         clock is slow, or another client's clock was fast when it took the token. Set the clocks right; or connect with a \
          longer token_ttl"
     );
     Error::new(ErrorKind::Unexpected, message)

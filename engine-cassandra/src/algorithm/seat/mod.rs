@@ -23,12 +23,12 @@ use super::judge::{self, Contender};
 use super::pace::Learnt;
 use super::store::{Next, Partition, Row, State};
 
-/// See the [module](self).
+/// One client's row at one key; see the [module](self).
 #[derive(Debug)]
 pub struct Seat {
-    /// Which lock.
+    /// The key of the lock.
     pub key: Key,
-    /// Whose.
+    /// The client that owns the row.
     pub client: Arc<Client>,
     inner: Mutex<Inner>,
 }
@@ -40,13 +40,13 @@ struct Inner {
 }
 
 impl Seat {
-    /// The row of `client` at `key`, not written yet.
+    /// Creates the seat of `client` at `key`, without writing the row.
     pub fn new(key: Key, client: Arc<Client>) -> Self {
         Self { key, client, inner: Mutex::default() }
     }
 
-    /// Joins the queue, claiming at once or not. For a request that has joined, nothing is decided anew, but what was decided
-    /// last is sent again unless a quorum has it. Answers the contender as it stands.
+    /// Joins the queue, claiming at once or not. For a request that has joined, nothing is decided anew, but what was decided last is
+    /// sent again unless a quorum has it. Returns the contender as it stands.
     pub(super) async fn join(&self, request: &Request, claiming: bool) -> Result<Contender> {
         self.decide(|client, inner| {
             if inner.written.row_of(request.id).is_some() {
@@ -60,7 +60,7 @@ impl Seat {
         self.contender(request)
     }
 
-    /// Reads the partition, and remembers what it shows of others.
+    /// Reads the partition, and remembers what it shows of other clients.
     pub(super) async fn look(&self) -> Result<Partition> {
         let look = self.client.store.read(&self.key).await?;
         let mut inner = self.inner();
@@ -69,7 +69,7 @@ impl Seat {
         Ok(look)
     }
 
-    /// Whether the place was taken by a clock that is slower than that of somebody who waits: then nobody knows who came first.
+    /// Returns whether the place was taken by a clock that is behind that of a waiter: then it is unknown which of the two came first.
     /// Asked once, after the first look of an acquisition; a place that was given to the request is kept.
     pub(super) fn is_misplaced(&self, request: &Request) -> bool {
         let seen = &mut self.inner().seen;
@@ -77,13 +77,13 @@ impl Seat {
         is_first && seen.is_slow && request.ticket.is_none() && request.fairness != Fairness::Unfair
     }
 
-    /// Goes behind everybody seen, without a claim.
+    /// Takes a new place with [`ticket`](Self::ticket), and waits there without a claim.
     pub(super) async fn requeue(&self, request: &Request) -> Result<()> {
         let ticket = self.ticket();
         self.change(request, |row| Row { state: State::Waiting, ticket, ..row }, None).await
     }
 
-    /// Writes itself into the main row, with a new token above `floor` and above all seen.
+    /// Claims: writes the contender into the main row, with a new token above `floor` and above every token that was seen.
     pub(super) async fn claim(&self, request: &Request, floor: Option<StoreToken>) -> Result<()> {
         self.change(request, |row| Row { state: State::Claimed, ..row }, floor).await
     }
@@ -93,19 +93,19 @@ impl Seat {
         self.change(request, |row| Row { state: State::Waiting, ..row }, None).await
     }
 
-    /// Shows itself for another lease, as it is.
+    /// Writes the row again as it is, for another lease.
     pub(super) async fn stay(&self, request: &Request) -> Result<()> {
         self.change(request, |row| row, None).await
     }
 
-    /// Sheds a revocation that came before the entry: only holders give up. The row goes on under another name, at the same place,
-    /// and a claim with a new token: so the revocation means nobody any more, and one that comes after the entry is a new one.
+    /// Sheds a revocation that came before the entry: only holders give up. The row goes on under another name, at the same place, and
+    /// a claim gets a new token: so the revocation names no acquisition any more, and one that comes after the entry is a new one.
     pub(super) async fn shed(&self, request: &Request) -> Result<()> {
         self.decide(|client, inner| {
             let row = inner.written.own_row(request)?;
             let acquisition = AcquisitionId::new(&*client.environment);
             inner.written.overwrite(client, Row { acquisition, ..row }, None)?;
-            // Not before that is decided: where it fails, the row goes on under the old name, and is left under it.
+            // Only after the write is decided: where that fails, the row goes on under the old name, and is left under it.
             inner.written.rename(request.id, acquisition);
             Ok(())
         })?;
@@ -126,8 +126,8 @@ impl Seat {
         self.arrive().await.map(drop)
     }
 
-    /// The claim has won: from here on its token counts as used. Says so in the row at once if somebody may be watching,
-    /// without keeping the new holder waiting.
+    /// Enters with the claim, which has won: from here on its token counts as used. If another client may be watching, the row says so
+    /// at once, without keeping the new holder waiting.
     pub(super) fn enter(self: &Arc<Self>, request: &Request) -> Result<()> {
         let mut inner = self.inner();
         let row = inner.written.own_row(request)?;
@@ -152,7 +152,7 @@ impl Seat {
         self.change(request, |row| Row { state: State::Held, since, ..row }, floor).await
     }
 
-    /// A quorum has the cell in the main row: from here on its token, which is answered, counts as used.
+    /// Returns the token of the cell in the main row, which a quorum has: from here on that token counts as used.
     pub(super) fn moved_in(&self, request: &Request) -> Result<Option<StoreToken>> {
         let written = &mut self.inner().written;
         written.own_row(request)?;
@@ -160,8 +160,8 @@ impl Seat {
         Ok(written.claim().map(|claim| claim.token))
     }
 
-    /// Rewrites what is held for another lease. Answers the moment just before it was sent, or nothing if this seat has let go of
-    /// it already: a renewal never brings back what a release has ended.
+    /// Rewrites the held row for another lease. Returns the moment just before the write was sent, or nothing if this seat has released
+    /// the acquisition already: a renewal never brings back what a release has ended.
     pub(super) async fn hold(
         &self,
         id: AcquisitionId,
@@ -177,8 +177,9 @@ impl Seat {
         if holds { self.arrive().await.map(Some) } else { Ok(None) }
     }
 
-    /// Leaves: the queue, the main row, the place behind what is held, or an unknown outcome, in one write; with `next` it joins
-    /// the queue again in the same write. Answers whether this acquisition was there: if not, nothing is written.
+    /// Ends an acquisition in one write, wherever it stands: in the queue, in the main row, at the place behind what is held, or in
+    /// doubt. With `next`, that request joins the queue in the same write. Returns whether the acquisition was there: if not, nothing
+    /// is written.
     ///
     /// Can be repeated until it is acknowledged.
     pub(crate) async fn leave(&self, id: AcquisitionId, next: Option<&Request>) -> Result<bool> {
@@ -189,7 +190,7 @@ impl Seat {
             };
             inner.written.leaving = Some(id);
             inner.written.overwrite(client, row.clone(), None).or_else(|_| {
-                // There is no token for who comes next. That is no reason to stay: it is told when it claims.
+                // There is no token for the next request. That is no reason to stay: that request gets the error when it claims.
                 inner.written.overwrite(client, Row { state: State::Waiting, ..row }, None)
             })?;
             Ok(true)
@@ -202,23 +203,24 @@ impl Seat {
         Ok(was_there)
     }
 
-    /// Sends what was left in doubt once more.
+    /// Sends once more what was left in doubt.
     pub(crate) async fn settle(&self) -> Result<()> {
         if self.is_left() { self.arrive().await.map(drop) } else { Ok(()) }
     }
 
-    /// Whether nothing of this seat takes part.
+    /// Returns whether no acquisition of this seat takes part.
     pub(crate) fn is_left(&self) -> bool {
         self.inner().written.is_left()
     }
 
-    /// Whether all that was written is known to have arrived, and every used token to be saved.
+    /// Returns whether all that was written is known to have arrived, and every used token to be saved.
     pub(crate) fn is_settled(&self) -> bool {
         let written = &self.inner().written;
         written.row().is_none() || (written.is_acknowledged() && !written.has_unsaved_token())
     }
 
-    /// Whether the servers have forgotten what was written last. Of what nobody has heard it is not known when it was sent.
+    /// Returns whether the servers have forgotten what was written last. It is not known when a write without an acknowledgement was
+    /// sent, so such a write does not count.
     fn has_expired(&self) -> bool {
         let written = &self.inner().written;
         let ttl = Duration::from_secs(u64::from(written.row_ttl())) + self.client.max_clock_skew;
@@ -240,22 +242,22 @@ impl Seat {
         self.client.store.erase(&self.key, self.client.slot, stamp).await
     }
 
-    /// The name under which the row shows an acquisition.
+    /// Returns the name under which the row shows an acquisition.
     pub(super) fn shown_as(&self, id: AcquisitionId) -> AcquisitionId {
         self.inner().written.shown_as(id)
     }
 
-    /// When the write was sent that this claim's lease counts from.
+    /// Returns the moment just before the write was sent that this claim's lease counts from.
     pub(super) fn sent(&self) -> Moment {
         self.inner().written.sent()
     }
 
-    /// Whether the last look showed nobody else.
+    /// Returns whether the last look showed no other client that takes part.
     pub(super) fn is_alone(&self) -> bool {
         self.inner().seen.others == 0
     }
 
-    /// How fast the queue moves here, as far as it is known.
+    /// Returns how fast the queue moves here, as far as it is known.
     pub(super) fn learnt(&self) -> Learnt {
         self.inner().seen.learnt
     }
@@ -264,25 +266,25 @@ impl Seat {
         self.inner().seen.learnt = learnt;
     }
 
-    /// How long a newcomer need not look, because it has just seen a queue.
+    /// Returns the pause of a newcomer before its first look, if this seat has seen a queue just now.
     pub(super) fn first_pause(&self) -> Option<Duration> {
         let seen = &self.inner().seen;
         let pause = seen.learnt.first_pause(seen.others);
         seen.others_within(pause, self.client.now()).then_some(pause)
     }
 
-    /// A place in the queue behind everybody this seat has seen.
+    /// Returns a place in the queue: behind every ticket that the last look showed and the clock follows, unless there is a global time.
     pub(super) fn ticket(&self) -> Ticket {
         let largest = self.inner().seen.largest_ticket;
         self.client.ticket_after(largest)
     }
 
-    /// Decides the next write. Nothing else may happen between looking at the last one and deciding this one.
+    /// Decides the next write. Nothing else may happen between reading the last write and deciding this one.
     fn decide<T>(&self, decide: impl FnOnce(&Client, &mut Inner) -> Result<T>) -> Result<T> {
         decide(&self.client, &mut self.inner())
     }
 
-    /// Sends what was decided last, unless a quorum has it. Answers the moment just before it was sent.
+    /// Sends what was decided last, unless a quorum has it. Returns the moment just before it was sent.
     async fn arrive(&self) -> Result<Moment> {
         let (attempt, sent) = {
             let written = &mut self.inner().written;
@@ -296,7 +298,7 @@ impl Seat {
         Ok(sent)
     }
 
-    /// The contender as it was last written.
+    /// Returns the contender as it was last written.
     fn contender(&self, request: &Request) -> Result<Contender> {
         let written = &self.inner().written;
         let row = written.own_row(request)?;
@@ -331,20 +333,20 @@ impl Inner {
         }
     }
 
-    /// The row without what it shows of this acquisition; nothing if it shows nothing of it.
+    /// Returns the row without what it shows of this acquisition; nothing if it shows nothing of it.
     fn row_without(&mut self, client: &Client, id: AcquisitionId, next: Option<&Request>) -> Option<Row> {
         if let Some(left) = self.written.row_of(id).cloned() {
             self.written.exit();
             return Some(self.row_after(client, left, next));
         }
         let row = self.written.row().filter(|row| row.next.is_some_and(|next| next.acquisition == id))?;
-        // Who has lost the lock does not write itself back; and its place goes with its row.
+        // A holder that has lost the lock does not write itself back; and the place of the waiter behind it goes with its row.
         let is_valid = client.now() < valid_until(self.written.sent(), row.lease);
         is_valid.then(|| Row { next: None, ..row.clone() })
     }
 
-    /// What a row becomes that is left: idle, or the row of a request that follows. One that was shown waiting behind it keeps
-    /// its place; one that saw nobody else claims at once.
+    /// Returns the row that follows one that is left: idle, or that of the `next` request. A request that was shown waiting behind the
+    /// row keeps its place; if the last look showed no other client, the request claims at once.
     fn row_after(&self, client: &Client, left: Row, next: Option<&Request>) -> Row {
         let Some(next) = next else { return Row { state: State::Idle, next: None, ..left } };
         let row = self.new_row(client, next);

@@ -1,4 +1,4 @@
-//! What the looks of one seat have shown of others.
+//! Remembers what the looks of one seat have shown of other clients.
 
 use std::time::Duration;
 
@@ -10,19 +10,19 @@ use crate::algorithm::judge;
 use crate::algorithm::pace::Learnt;
 use crate::algorithm::store::Partition;
 
-/// See the [module](self).
+/// The observations of one seat; see the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// The acquisition whose place has stood a look: it is kept from then on.
+    /// The acquisition whose place was checked against a look: the place is kept from then on.
     pub(super) placed: Option<AcquisitionId>,
     pub(super) largest_ticket: Option<Ticket>,
-    /// Whether the last look showed somebody waiting with a ticket that was later than the own clock.
+    /// True if the last look showed a waiter with a ticket that is later than the own clock and that the clock follows.
     pub(super) is_slow: bool,
-    /// How many others the last look showed.
+    /// The number of other clients that the last look showed taking part.
     pub(super) others: usize,
-    /// How fast the queue moves here.
+    /// The times from which a waiter's pauses are derived.
     pub(super) learnt: Learnt,
-    /// When a look last showed somebody else.
+    /// The moment at which a look last showed another client.
     others_seen: Option<Moment>,
 }
 
@@ -44,7 +44,7 @@ impl Seen {
         }
     }
 
-    /// Whether somebody else was seen not longer ago than this.
+    /// Returns whether another client was seen not longer ago than `time`.
     pub(super) fn others_within(&self, time: Duration, now: Moment) -> bool {
         self.others_seen.is_some_and(|seen| now.since(seen) < time)
     }

@@ -1,4 +1,4 @@
-//! What one client's row at one key shall say, and what is known to have arrived. It decides, and sends nothing.
+//! Decides what one client's row at one key shall say, and knows what of it has arrived. It sends nothing.
 //!
 //! **A timestamp is sent once.** A write whose outcome is unknown is sent again under a new one. Two copies of one timestamp would
 //! end at different times, because each coordinator counts the TTL from when it takes its copy: a replica that has only
@@ -12,35 +12,36 @@ use ylock_core::{Error, ErrorKind, Result, StoreToken};
 use super::client::Client;
 use crate::algorithm::store::{Claim, Row, State, TimedClaim, Write};
 
-/// See the [module](self).
+/// The last write of one row, and what is known of it; see the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct Written {
     last: Option<Write>,
     delivery: Delivery,
-    /// Just before the attempt was sent with which `last` was acknowledged.
+    /// The moment just before the attempt was sent with which `last` was acknowledged.
     sent: Moment,
-    /// A grant has been entered with the claim that the row shows, and has not been left.
+    /// True from when a grant was entered with the claim that the row shows until it is left.
     inside: bool,
     /// The token that a grant of this seat used last.
     used: Option<Claim>,
-    /// `used`, as long as no write is acknowledged that saved it in the last holders' cells. Part of every write from the one
-    /// that leaves on, because that one may never arrive.
+    /// `used`, as long as no write is acknowledged that saved it in the last holders' cells. Part of every write from the one that
+    /// leaves the lock on, because that write may never arrive.
     unsaved: Option<Claim>,
-    /// The largest token that was ever seen or claimed here. Those of one row grow, because they are timestamps of its revocations.
+    /// The largest token that was ever seen or claimed here. The tokens of one row grow, because they are timestamps of its
+    /// revocations.
     largest_token: Option<StoreToken>,
     /// An acquisition that was revoked before it had entered, and the name under which the row shows it since.
     renamed: Option<(AcquisitionId, AcquisitionId)>,
-    /// What was left by a write of which its caller has not yet heard that it arrived.
+    /// The acquisition that was left by a write of which the caller has not yet heard that it arrived.
     pub(super) leaving: Option<AcquisitionId>,
 }
 
-/// How far the last write has come.
+/// The progress of the last write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Delivery {
     /// Its timestamp has never been sent.
     #[default]
     Decided,
-    /// It was sent, and nobody knows what became of it.
+    /// It was sent, and its outcome is unknown.
     InDoubt,
     /// A quorum has it.
     Acknowledged,
@@ -68,7 +69,7 @@ impl Written {
         self.delivery == Delivery::Acknowledged
     }
 
-    /// Whether nothing of this seat takes part, or is about to.
+    /// Returns whether no acquisition of this seat takes part, or is about to.
     pub(super) fn is_left(&self) -> bool {
         self.row().is_none_or(|row| row.state == State::Idle)
     }
@@ -77,48 +78,48 @@ impl Written {
         self.unsaved.is_some()
     }
 
-    /// A look shows this token.
+    /// Takes note of a token that a look shows.
     pub(super) fn take_note(&mut self, token: Option<StoreToken>) {
         self.largest_token = self.largest_token.max(token);
     }
 
-    /// The name under which the row shows an acquisition.
+    /// Returns the name under which the row shows an acquisition.
     pub(super) fn shown_as(&self, id: AcquisitionId) -> AcquisitionId {
         self.renamed.filter(|(own, _)| *own == id).map_or(id, |(_, shown)| shown)
     }
 
-    /// From now on the row shows this acquisition under another name.
+    /// Shows this acquisition under another name from now on.
     pub(super) fn rename(&mut self, id: AcquisitionId, shown: AcquisitionId) {
         self.renamed = Some((id, shown));
     }
 
-    /// The row, if this acquisition takes part with it.
+    /// Returns the row, if this acquisition takes part with it.
     pub(super) fn row_of(&self, id: AcquisitionId) -> Option<&Row> {
         let shown = self.shown_as(id);
         self.row().filter(|row| row.acquisition == shown && row.state != State::Idle)
     }
 
-    /// The row, if it is this request's.
+    /// Returns the row, if it is this request's.
     pub(super) fn own_row(&self, request: &Request) -> Result<Row> {
         self.row_of(request.id).cloned().ok_or_else(|| {
-            let message = "the acquisition was released while it was going on";
+            let message = "the acquisition was released while it was under way";
             Error::new(ErrorKind::Indeterminate, message)
         })
     }
 
-    /// A grant is entered with the claim that the row shows.
+    /// Notes that a grant is entered with the claim that the row shows.
     pub(super) fn enter(&mut self) {
         let claim = self.claim();
         (self.inside, self.used, self.unsaved) = (true, claim, claim);
     }
 
-    /// It is left again, or is about to be.
+    /// Notes that the grant is left again, or is about to be.
     pub(super) fn exit(&mut self) {
         self.inside = false;
     }
 
-    /// Decides a write. It says everything that the row shall say, so that it does not matter whether the one before it
-    /// arrives. A claim gets a token above `floor`.
+    /// Decides a write. It says everything that the row shall say, so that it does not matter whether the write before it arrives. A
+    /// claim gets a token above `floor`.
     pub(super) fn overwrite(&mut self, client: &Client, row: Row, floor: Option<StoreToken>) -> Result<()> {
         let row_ttl = client.row_ttl(row.lease);
         let claim = self.claim_for(client, &row, floor)?;
@@ -135,7 +136,7 @@ impl Written {
         Ok(())
     }
 
-    /// What the token cell shall say.
+    /// Returns what the token cell shall say.
     fn claim_for(&mut self, client: &Client, row: &Row, floor: Option<StoreToken>) -> Result<Option<Claim>> {
         let claimed = is_claimed(row.state);
         let same =
@@ -148,14 +149,15 @@ impl Written {
                 self.largest_token = Some(token);
                 Ok(Some(Claim { token, mode: row.mode }))
             }
-            // Without a claim the cell goes back to a token that was used: else somebody who only came and went would push the
-            // first waiter into another round.
+            // Without a claim the cell goes back to a token that was used: else a client that only came and went would push the first
+            // waiter into another round.
             Some(_) => Ok(Some(self.used.unwrap_or(Claim { token: StoreToken::LOWEST, mode: row.mode }))),
             None => Ok(None),
         }
     }
 
-    /// What is to be sent now: what was decided last, unless a quorum has it; under a new timestamp if it was sent before.
+    /// Returns the write to send now: the one that was decided last, unless a quorum has it; under a new timestamp if it was sent
+    /// before.
     pub(super) fn attempt(&mut self, client: &Client) -> Option<Write> {
         let last = self.last.as_mut().filter(|_| self.delivery != Delivery::Acknowledged)?;
         if self.delivery == Delivery::InDoubt {
@@ -165,8 +167,8 @@ impl Written {
         Some(last.clone())
     }
 
-    /// A quorum has this attempt, which was sent then. That is the last one only if its timestamp says so: an earlier one may be
-    /// superseded by what is still on its way.
+    /// Notes that a quorum has this attempt, which was sent at `sent`. It is the last write only if its timestamp says so: an earlier
+    /// attempt may be superseded by a write that is still on its way.
     pub(super) fn acknowledge(&mut self, attempt: &Write, sent: Moment) {
         if attempt.used.map(|used| used.claim) == self.unsaved {
             self.unsaved = None;
