@@ -1,6 +1,6 @@
 //! Locks over a session that the program has already: feature `scylla-1`, for version 1 of the crate `scylla`.
 //!
-//! The only part of this crate that shows types of its driver.
+//! Apart from [`Table::session`](crate::driver::Table::session), the only part of this crate that shows types of its driver.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use crate::CassandraOptions;
 
 /// Returns options for clients whose requests go over this session.
 ///
-/// Hosts, login, TLS and the time for connecting are those of the session. How requests for locks are sent is in the options:
-/// each of their statements has an execution profile of its own (consistency, time limit, nodes, no retries). The schema is checked
-/// or created as [`schema`](CassandraOptions::with_schema) says. A session that fetches the metadata of the keyspace, as it does by default,
-/// finds the replicas of a lock by itself. Closing a client leaves the session open.
+/// Hosts, login, TLS and the time for connecting are those of the session. The options say how requests for locks are sent: each of
+/// their statements has an execution profile of its own (consistency, time limit, nodes, no retries). The schema is checked or created
+/// as [`schema`](CassandraOptions::with_schema) says. A session that fetches the metadata of the keyspace, as it does by default, finds
+/// the replicas of a lock by itself. Closing a client leaves the session open.
 ///
 /// # If the lock is lost
-/// A session lives in the runtime in which it was built: connect there. When that runtime has ended no other session is made. Then every
+/// A session lives in the runtime in which it was built: connect there. When that runtime has ended, no other session is made: every
 /// call fails with [`Unavailable`](ylock_core::ErrorKind::Unavailable), and what is held is lost at the end of its lease.
 ///
 /// # Examples

@@ -27,7 +27,7 @@ use crate::seats::Seats;
 
 /// The most requests that one call of `close` has on their way at once.
 const CONCURRENT: usize = 64;
-/// How long a request to give up a lock is kept, in leases of the holder: it is found at the next renewal.
+/// The time for which a request to give up a lock is kept, in leases of the holder: it is found at the next renewal.
 const REVOKE_LEASES: u32 = 2;
 
 /// Locks in a table of Cassandra, by the algorithm that the options name.
@@ -39,9 +39,9 @@ pub struct CassandraEngine {
     seats: Arc<Seats>,
     protocol: Protocol,
     request_timeout: Duration,
-    /// The same store as the client's, where it is the real one: for its request counter.
+    /// The client's store, where that is the real one: for its request counter.
     table: Option<Arc<Table>>,
-    /// That of the table, where there is one.
+    /// The meter of the table, where there is one.
     meter: Meter,
 }
 
@@ -50,7 +50,7 @@ impl CassandraEngine {
     ///
     /// # Errors
     /// [`Config`](ylock_core::ErrorKind::Config) for bad options, a failed login or a missing table;
-    /// [`Unavailable`](ylock_core::ErrorKind::Unavailable) if nobody answers.
+    /// [`Unavailable`](ylock_core::ErrorKind::Unavailable) if no node answers.
     pub async fn connect(options: &CassandraOptions) -> Result<Self> {
         let environment = SystemEnvironment::shared();
         let table = Arc::new(Table::connect(options, &environment).await?);
@@ -62,7 +62,7 @@ impl CassandraEngine {
         Ok(Self { meter: table.meter().clone(), table: Some(table), ..engine })
     }
 
-    /// A client over any store and environment; a simulation brings its own.
+    /// Creates a client over any store and environment; a simulation brings its own.
     pub fn over(
         store: Arc<dyn Store>,
         environment: Arc<dyn Environment>,
@@ -89,7 +89,7 @@ impl CassandraEngine {
         }
     }
 
-    /// The same client, with its places in the queue from the time in this cell. To be called before anything is acquired.
+    /// Returns the client with its places in the queue taken from the time in this cell. To be called before anything is acquired.
     #[must_use]
     pub fn with_global_time(mut self, cell: Arc<dyn TimeCell>) -> Self {
         if let Some(client) = Arc::get_mut(&mut self.client) {
@@ -100,12 +100,12 @@ impl CassandraEngine {
         self
     }
 
-    /// How often this client met the ticket of somebody whose clock is so far ahead that it was not followed.
+    /// Returns how often this client met the ticket of a client whose clock is so far ahead that it was not followed.
     pub fn refused_tickets(&self) -> u64 {
         self.client.clock.refused()
     }
 
-    /// How many requests this client has sent to Cassandra, by the driver's own counters.
+    /// Returns how many requests this client has sent to Cassandra, by the driver's own counters.
     pub fn requests(&self) -> u64 {
         self.table.as_ref().map_or(0, |table| table.requests())
     }
@@ -120,7 +120,8 @@ impl CassandraEngine {
         self.seats.at(key, &self.client)
     }
 
-    /// A place in the queue needs the time as it is now. Where the store does not answer, what was known last has to do.
+    /// Asks for the global time, because a place in the queue needs the time as it is now. Where the store does not answer, the time
+    /// that was known last has to do.
     async fn ask_for_the_time(&self, lease: Duration) -> Result<()> {
         let Some(time) = &self.client.global_time else { return Ok(()) };
         let mut silence = Silence::new(&*self.client.environment, lease);
@@ -196,7 +197,7 @@ impl Engine for CassandraEngine {
                 None => Ok(Renewal::Lost(LossReason::Gone)),
             }
         });
-        // All at once: were there a limit, a few that the store is slow for would keep others from beginning until their leases are
+        // All at once: were there a limit, a few for which the store is slow would keep others from beginning until their leases are
         // over. The caller says how many there are.
         join_all(renewals).await
     }
@@ -252,7 +253,7 @@ impl Drop for Left<'_> {
     }
 }
 
-/// Who holds and who waits, by what a partition shows.
+/// Returns the holders and waiters that a partition shows.
 fn inspect(look: &Partition) -> Inspection {
     let mut places = Vec::new();
     for (seen, row) in look.rows.iter().filter_map(|seen| Some((seen, seen.row.as_ref()?))) {
@@ -273,7 +274,8 @@ fn inspect(look: &Partition) -> Inspection {
     inspection
 }
 
-/// Whether this place is inside: it says so, or it has claimed and nobody who conflicts says so or has claimed before it.
+/// Returns whether this place is inside: it says so, or it has claimed and no other client that conflicts says so or has claimed with
+/// an earlier ticket.
 fn is_inside<'a>(place: &Place, all: impl Iterator<Item = &'a Place>) -> bool {
     let precedes = |other: &Place| {
         other.is_held() || (other.is_in_main() && (other.ticket, other.slot) < (place.ticket, place.slot))

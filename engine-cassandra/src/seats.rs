@@ -14,22 +14,24 @@ use ylock_core::environment::{BoxFuture, Caretaker, Environment, Moment};
 
 use crate::algorithm::seat::{Client, Seat};
 
-/// How many writes in doubt are sent again at once.
+/// The number of writes in doubt that are sent again at once.
 const CONCURRENT: usize = 64;
-/// How long a seat is kept that was left.
+/// The time for which a seat is kept after it was left.
 const KEPT: Duration = Duration::from_secs(20);
-/// How often a seat is looked at that cannot be forgotten yet.
+/// The time after which a seat that cannot be forgotten yet is checked again.
 const AGAIN: Duration = Duration::from_secs(1);
-/// The same, after the store has not answered for it.
+/// The time after which seats are checked again when the store has not answered for one of them.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
 
-/// A seat that was left is kept for a while: what was seen of others is worth remembering, so that the next place is behind them, and
-/// closing can remove the idle row, if the lease is not so long that it outlives the seat and goes by itself. And it is kept as long as anything of it is in doubt: what was left without an
-/// acknowledgement is sent again until there is one.
+/// The seats of a client, also those that were left.
+///
+/// A seat that was left is kept for a while: what it has seen of other clients is worth remembering, so that the next place is behind
+/// them; and closing can remove the idle row, if the lease is not so long that the row outlives the seat and goes by itself. And a seat
+/// is kept as long as anything of it is in doubt: a write that was left without an acknowledgement is sent again until there is one.
 #[derive(Debug, Default)]
 pub(crate) struct Seats {
     inner: Mutex<Inner>,
-    /// Rung when a seat is left, and when nobody uses the seats any more.
+    /// Rung when a seat is left, and when the seats are dropped.
     bell: Arc<Notify>,
     caretaker: Caretaker,
 }
@@ -37,21 +39,21 @@ pub(crate) struct Seats {
 #[derive(Debug, Default)]
 struct Inner {
     seats: HashMap<Key, Kept>,
-    /// When to look at which seat that was left: one entry for each of them.
+    /// The moments at which to check the seats that were left: one entry for each of them.
     left: BinaryHeap<Reverse<(Moment, Key)>>,
 }
 
 #[derive(Debug)]
 struct Kept {
     seat: Arc<Seat>,
-    /// It has an entry in the list of those that were left.
+    /// True if the seat has an entry in the list of those that were left.
     is_listed: bool,
-    /// It was left at this moment.
+    /// The moment at which the seat was left.
     since: Moment,
 }
 
 impl Seats {
-    /// The seat at a key, made if there is none.
+    /// Returns the seat at a key, made if there is none.
     pub(crate) fn at(&self, key: &Key, client: &Arc<Client>) -> Arc<Seat> {
         let mut inner = self.lock();
         let kept = inner.seats.entry(key.clone()).or_insert_with(|| Kept {
@@ -62,12 +64,12 @@ impl Seats {
         Arc::clone(&kept.seat)
     }
 
-    /// The seat at a key, if there is one.
+    /// Returns the seat at a key, if there is one.
     pub(crate) fn find(&self, key: &Key) -> Option<Arc<Seat>> {
         self.lock().seats.get(key).map(|kept| Arc::clone(&kept.seat))
     }
 
-    /// A seat was left, or whoever wanted to leave it was dropped: from now on it is looked after.
+    /// Notes that a seat was left, or that a release of it was dropped: from now on the seat is looked after.
     pub(crate) fn left(self: &Arc<Self>, key: &Key, environment: &Arc<dyn Environment>) {
         let is_first = self.lock().list(key, environment.now());
         if is_first {
@@ -81,7 +83,7 @@ impl Seats {
         self.caretaker.start(environment, work);
     }
 
-    /// All seats, to remove their rows. Sorted: in which order requests go out must not be left to the map's random seed.
+    /// Takes all seats, to remove their rows. Sorted: in which order requests go out must not be left to the map's random seed.
     pub(crate) fn take(&self) -> Vec<Arc<Seat>> {
         let mut inner = self.lock();
         inner.left.clear();
@@ -90,7 +92,7 @@ impl Seats {
         seats
     }
 
-    /// How many seats there are, and how many of them were left.
+    /// Returns how many seats there are, and how many of them were left.
     pub(crate) fn count(&self) -> (usize, usize) {
         let inner = self.lock();
         (inner.seats.len(), inner.left.len())
@@ -108,7 +110,7 @@ impl Drop for Seats {
 }
 
 impl Inner {
-    /// Puts a seat on the list. Answers whether it is the first that is to be looked at.
+    /// Puts a seat on the list. Returns whether it is the first that is to be checked.
     fn list(&mut self, key: &Key, now: Moment) -> bool {
         let Some(kept) = self.seats.get_mut(key) else { return false };
         kept.since = now;
@@ -121,18 +123,18 @@ impl Inner {
         is_first
     }
 
-    /// Forgets the seats of which nothing is left. Answers those of which something is in doubt.
+    /// Forgets the seats of which nothing is left. Returns those of which something is in doubt.
     fn sweep(&mut self, now: Moment) -> Vec<Arc<Seat>> {
         let mut in_doubt = Vec::new();
         while self.next().is_some_and(|due| due <= now) {
             let Some(Reverse((_, key))) = self.left.pop() else { break };
             let Some(kept) = self.seats.get_mut(&key) else { continue };
-            // In use again: whoever uses it says when it is left.
+            // In use again: the caller that uses it says when it is left.
             if !kept.seat.is_left() {
                 kept.is_listed = false;
                 continue;
             }
-            // Somebody may have it in hand: were it made anew, two of them would write one row.
+            // A caller may have it in hand: were it made anew, two seats would write one row.
             let is_in_hand = Arc::strong_count(&kept.seat) > 1;
             if !is_in_hand && kept.may_go(now) {
                 self.seats.remove(&key);
@@ -153,7 +155,7 @@ impl Inner {
 }
 
 impl Kept {
-    /// Until when it is kept if nothing of it is in doubt.
+    /// Returns the moment until which the seat is kept if nothing of it is in doubt.
     fn until(&self) -> Moment {
         self.since.plus(KEPT)
     }
@@ -162,7 +164,7 @@ impl Kept {
         self.seat.is_settled() && self.until() <= now
     }
 
-    /// When to look at it again.
+    /// Returns when to check the seat again.
     fn due(&self, now: Moment) -> Moment {
         let soon = now.plus(AGAIN);
         if self.seat.is_settled() { soon.max(self.until()) } else { soon }
@@ -181,7 +183,7 @@ async fn look_after(seats: Weak<Seats>, bell: Arc<Notify>, environment: Weak<dyn
             let least = if is_answered { Duration::ZERO } else { AFTER_FAILURE };
             clock.sleep(due.since(clock.now()).max(least))
         });
-        // Neither is kept alive by whoever looks after them.
+        // Neither is kept alive by the task that looks after the seats.
         drop((all, clock));
         match pause {
             Some(pause) if is_answered => drop(select(pin!(bell.notified()), pause).await),

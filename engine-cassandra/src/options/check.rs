@@ -1,4 +1,4 @@
-//! What the options must fulfil, whether they come from a URL or from code.
+//! Checks what the options must fulfil, whether they come from a URL or from code.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use ylock_core::{Error, ErrorKind, Result};
 
 use super::{CassandraOptions, Consistency};
 
-/// Before version 5 Cassandra cannot store that something ends after January 2038.
+/// The longest TTL: before version 5 Cassandra cannot store that a cell ends after January 2038.
 const MAX_TTL: Duration = Duration::from_secs(5 * 365 * 24 * 60 * 60);
-/// Clocks that differ by more are broken.
+/// The largest skew: clocks that differ by more are broken.
 const MAX_SKEW: Duration = Duration::from_secs(60 * 60);
 /// The longest name of a keyspace or table that Cassandra accepts.
 const MAX_NAME: usize = 48;
@@ -24,10 +24,10 @@ impl CassandraOptions {
         self.reach.check(self.reach.lease).map_err(|error| error.with_engine(crate::NAME))?;
         check_seconds("token_ttl", self.token_ttl)?;
         self.check_clocks()?;
-        // Without any grace Cassandra keeps no hints: a node that blinked would miss writes for good.
+        // Without any grace Cassandra keeps no hints: a node that was away would miss writes until they are read or repaired.
         check_seconds("gc_grace", self.gc_grace)?;
         if self.replication == 0 {
-            return Err(invalid("option replication: at least one replica, three or more to survive a node"));
+            return Err(invalid("option replication: at least 1, and 3 or more to survive a lost node"));
         }
         Ok(())
     }
@@ -35,7 +35,7 @@ impl CassandraOptions {
     fn check_clocks(&self) -> Result<()> {
         if self.max_clock_skew > MAX_SKEW {
             return Err(invalid(format!(
-                "option max_clock_skew: at most {MAX_SKEW:?}, not {:?}: for so long every lock of a dead process stays closed",
+                "option max_clock_skew: at most {MAX_SKEW:?}, not {:?}: a lock whose holder died stays taken for that much longer",
                 self.max_clock_skew
             )));
         }
@@ -70,14 +70,15 @@ impl CassandraOptions {
     }
 }
 
-/// A token must outlive the row that it was given with, on whichever server's clock.
+/// Checks that a token outlives the row that it was given with, on whichever server's clock.
 pub(crate) fn check_tokens(lease: Duration, max_clock_skew: Duration, token_ttl: Duration) -> Result<()> {
     let least = (lease + max_clock_skew) * 2;
     if token_ttl >= least {
         return Ok(());
     }
     Err(invalid(format!(
-        "option token_ttl: at least {least:?}, twice the lease and the skew of the clocks, not {token_ttl:?}: tokens would fall"
+        "option token_ttl: at least {least:?}, twice the lease and the skew of the clocks, not {token_ttl:?}: else a later token \
+         could be smaller"
     )))
 }
 

@@ -1,4 +1,4 @@
-//! Where the cluster is, how to log in, and how its answers are judged.
+//! The options: where the cluster is, how to log in, and how its answers are judged.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub use ylock_core::options::Tls;
 pub const DEFAULT_PORT: u16 = 9042;
 
 ylock_core::define_options! {
-    /// How to reach a cluster and how to use it.
+    /// The options of a cluster: where it is and how to use it.
     ///
     /// Apache Cassandra 4.0 or later. Nothing is checked before [`check`](Self::check), which connecting does first. The
     /// [connect timeout](Self::with_connect_timeout) is for reaching the first node, and again for checking the schema after it. With
@@ -64,10 +64,10 @@ ylock_core::define_options! {
 
     /// `gc_grace_seconds` of a table that is created, in whole seconds; should be longer than the lease and three seconds.
     ///
-    /// A look has to step over what has ended since so long: with 60 s one client after the other at one name, 65 a second, made
-    /// an acquisition three times as slow as with 10 s. It should be longer than a row lives, which is the lease and three
-    /// seconds: else a node that missed a release may show the claim until that ends by itself. Nobody gets in by
-    /// that; somebody may wait for it. It is also how long a node that was down still gets the writes it missed.
+    /// A look has to step over everything that has ended within this time: with 60 s one client after the other at one name, 65 a
+    /// second, made an acquisition three times as slow as with 10 s. It should be longer than a row lives, which is the lease and three
+    /// seconds: else a node that missed a release may show the claim until that ends by itself. No client gets in by that, but a client
+    /// may wait for it. It is also how long a node that was down still gets the writes that it missed.
     gc_grace / with_gc_grace: Duration = "20s";
 
     /// The algorithm, the same for all clients of a table: `queue`, or `shadow-rows`, the one that it replaces: not fair, to measure
@@ -79,19 +79,19 @@ ylock_core::define_options! {
 }
 
 impl CassandraOptions {
-    /// Options with every default, for this keyspace and no host yet.
+    /// Returns options with every default, for this keyspace and no host yet.
     pub fn new(keyspace: impl Into<String>) -> Self {
         Self::with_defaults(Vec::new(), keyspace.into(), None, Reach::default())
     }
 
-    /// One more node to begin with; the driver finds the others by itself.
+    /// Adds a node to begin with; the driver finds the others by itself.
     #[must_use]
     pub fn with_host(mut self, name: impl Into<String>, port: u16) -> Self {
         self.hosts.push(Host { name: name.into(), port: Some(port) });
         self
     }
 
-    /// Options from `cassandra://user:password@host1,host2:port/keyspace?option=value`.
+    /// Returns the options of `cassandra://user:password@host1,host2:port/keyspace?option=value`.
     ///
     /// `ylock_options` are those that the same URL gave for every engine; their lease bounds the request timeout.
     ///
@@ -102,30 +102,30 @@ impl CassandraOptions {
         options.hosts.clone_from(&url.hosts);
         options.read(url, ylock_options).map_err(|error| error.with_engine(crate::NAME))
     }
-    /// The keyspace.
+    /// Returns the keyspace.
     pub fn keyspace(&self) -> &str {
         &self.keyspace
     }
 
-    /// How long a row of this client's lease lives, in whole seconds.
+    /// Returns how long a row of this client's lease lives, in whole seconds.
     pub(crate) fn row_seconds(&self) -> u32 {
         let exact = self.reach.lease.as_secs_f64().ceil() + 1.0 + self.max_clock_skew.as_secs_f64().ceil();
         exact as u32
     }
 
-    /// For a session that the program has; its nodes are those that messages name.
+    /// Hands over a session that the program has; messages name these nodes.
     #[cfg(feature = "scylla-1")]
     pub(crate) fn with_session(mut self, session: Arc<Session>, nodes: Vec<Host>) -> Self {
         (self.handed_over, self.hosts) = (Some(session), nodes);
         self
     }
 
-    /// The session that the program has handed over. Then there is no other, and it ends with its runtime.
+    /// Returns the session that the program has handed over. Then there is no other, and it ends with its runtime.
     pub(crate) fn handed_over(&self) -> Option<&Arc<Session>> {
         self.handed_over.as_ref()
     }
 
-    /// The nodes to begin with, as `host:port`.
+    /// Returns the nodes to begin with, as `host:port`.
     pub(crate) fn addresses(&self) -> Vec<String> {
         self.hosts.iter().map(|host| host.address(DEFAULT_PORT)).collect()
     }

@@ -1,4 +1,4 @@
-//! What URLs say, and what they cannot say.
+//! URLs that can be read, and URLs that cannot.
 
 use std::time::Duration;
 

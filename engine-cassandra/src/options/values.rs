@@ -2,7 +2,7 @@
 
 use ylock_core::option_words;
 
-/// How many replicas must confirm a write and answer a read.
+/// The number of replicas that must confirm a write and answer a read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Consistency {
@@ -18,11 +18,11 @@ pub enum Consistency {
 
 option_words!(Consistency: Quorum = "quorum", LocalQuorum = "local_quorum");
 
-/// What to do about keyspace and table when a client connects.
+/// The treatment of keyspace and table when a client connects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SchemaMode {
-    /// They must be there and fit.
+    /// Keyspace and table must be there and fit.
     #[default]
     Check,
     /// Create what is missing, then check.
@@ -31,7 +31,7 @@ pub enum SchemaMode {
 
 option_words!(SchemaMode: Check = "check", Create = "create");
 
-/// Which algorithm runs on the table. Clients of one table must all use the same.
+/// The algorithm that runs on the table. Clients of one table must all use the same algorithm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Protocol {
@@ -45,8 +45,7 @@ pub enum Protocol {
 
 option_words!(Protocol: Queue = "queue", ShadowRows = "shadow-rows");
 
-/// Where a client takes the time from that orders the queue. Neither decides who may enter: see
-/// [`clock`](crate::clock).
+/// The source of the time that orders the queue. Neither decides which client may enter: see [`clock`](crate::clock).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Clock {

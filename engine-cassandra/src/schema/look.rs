@@ -1,4 +1,4 @@
-//! What the cluster has of the schema.
+//! Compares the schema of the cluster with what is needed.
 
 use scylla::DeserializeRow;
 use scylla::client::session::Session;
@@ -14,7 +14,7 @@ const KEYSPACE: &str = "SELECT durable_writes FROM system_schema.keyspaces WHERE
 const TABLE: &str = "SELECT read_repair, gc_grace_seconds FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?";
 const TABLE_COLUMNS: &str = "SELECT column_name AS name, kind, type FROM system_schema.columns WHERE keyspace_name = ? AND table_name = ?";
 
-/// What there is.
+/// The state of the schema.
 pub(super) enum Found {
     /// Everything, as it must be.
     Fits,
@@ -79,7 +79,7 @@ where
     answer.rows::<R>().map_err(errors::answer)?.collect::<Result<_, _>>().map_err(errors::answer)
 }
 
-/// Everything that does not fit, in words. A column too many does no harm, unless it is part of the key.
+/// Returns everything that does not fit, in words. A column too many does no harm, unless it is part of the key.
 fn faults(table: &TableRow, columns: &[ColumnRow]) -> Vec<String> {
     let mut faults: Vec<String> = COLUMNS.iter().filter_map(|needed| fault(needed, columns)).collect();
     for column in columns {
@@ -99,7 +99,8 @@ fn faults(table: &TableRow, columns: &[ColumnRow]) -> Vec<String> {
     faults
 }
 
-/// Somebody may wait for what a node shows that has missed a release; nobody gets in by it.
+/// Warns of a short grace: a client may wait for a lock that a node shows as held because it has missed the release. No client gets in
+/// by that.
 fn warn_of_short_grace(table: &TableRow, options: &CassandraOptions) {
     let (grace, row) = (table.gc_grace_seconds, options.row_seconds());
     if u32::try_from(grace).unwrap_or(0) < row {
@@ -107,8 +108,8 @@ fn warn_of_short_grace(table: &TableRow, options: &CassandraOptions) {
             table = options.table(),
             gc_grace_seconds = grace,
             row_seconds = row,
-            "gc_grace_seconds is shorter than a row of this client's lease lives: a node that was down may show a lock as held that \
-             was given back, until its row ends"
+            "gc_grace_seconds is shorter than a row of this client's lease lives: a node that was down may show a released lock \
+             as held until the row ends. Raise gc_grace_seconds, or use a shorter lease"
         );
     }
 }
@@ -124,7 +125,8 @@ fn fault(needed: &Column, columns: &[ColumnRow]) -> Option<String> {
     }
 }
 
-/// A replica that starts again would have forgotten what it has acknowledged, and two holders be possible.
+/// Returns the error for a keyspace without durable writes: a replica that restarts would have forgotten what it has acknowledged, and
+/// two holders would be possible.
 fn forgetful(keyspace: &str) -> Error {
     let message = format!(
         "keyspace {keyspace} has durable_writes = false: a node that restarts forgets who holds which lock; run\nALTER KEYSPACE \
@@ -135,6 +137,9 @@ fn forgetful(keyspace: &str) -> Error {
 
 fn wrong(options: &CassandraOptions, faults: &[String]) -> Error {
     let (keyspace, table) = (options.keyspace(), options.table());
-    let message = format!("table {keyspace}.{table} is not one of ylock's: {}", faults.join("; "));
+    let message = format!(
+        "table {keyspace}.{table} cannot be used: {}. Alter it, or name another one with table=…",
+        faults.join("; ")
+    );
     Error::new(ErrorKind::Config, message).with_engine(crate::NAME)
 }

@@ -1,4 +1,4 @@
-//! One node to meet at.
+//! Sends statements about the schema to the one node at which all clients meet.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,15 +12,14 @@ use scylla::response::query_result::QueryResult;
 use scylla::serialize::row::SerializeRow;
 use scylla::statement::{Consistency, Statement};
 
-/// How long one statement about the schema may take. Creating a table on a busy cluster takes seconds.
+/// The time that one statement about the schema may take. Creating a table on a busy cluster takes seconds.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Sends a statement about the schema to the one node at which all clients meet.
 ///
-/// Two nodes that create the same table at once give it two identities, and the nodes quarrel until somebody
-/// restarts them. One node does one thing after the other, and the second `IF NOT EXISTS` does nothing. So everybody
-/// goes to the node with the smallest identity. Clients that see different nodes up may still miss each other; then
-/// nothing is left but to look again.
+/// Two nodes that create the same table at once give it two identities, and the nodes quarrel until an operator restarts them. One node
+/// does one thing after the other, and the second `IF NOT EXISTS` does nothing. So all clients go to the node with the smallest
+/// identity. Clients that see different nodes up may still miss each other; then nothing is left but to look again.
 pub(super) async fn ask(
     session: &Session,
     cql: &str,

@@ -18,11 +18,11 @@ mod text;
 
 use look::{Found, look};
 
-/// How long [`SchemaMode::Create`] may take in all, with every other client of the cluster creating the same.
+/// The time that [`SchemaMode::Create`] may take in all, with every other client of the cluster creating the same.
 pub(crate) const CREATE_TIME: Duration = Duration::from_secs(60);
-/// How long to wait, more or less, before looking at the schema again.
+/// The time to wait, more or less, before looking at the schema again.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
-/// How often to look before a fault counts as one that will not go away.
+/// The number of looks after which a fault counts as one that will not go away.
 const ATTEMPTS: u32 = 10;
 
 /// Makes sure that the table is there and fits.
@@ -47,8 +47,8 @@ pub(crate) async fn ensure(
 
 /// Creates what is missing until nothing is.
 ///
-/// Others may do the same at the same time, so any step may meet a half-made schema, or lose a race that somebody
-/// else wins. What a statement answered does not matter; what the next look finds decides.
+/// Other clients may do the same at the same time, so any step may meet a half-made schema, or lose a race that another client wins.
+/// What a statement answered does not matter; what the next look finds decides.
 async fn create(
     session: &Session,
     options: &CassandraOptions,
@@ -68,12 +68,12 @@ async fn create(
     Err(last)
 }
 
-/// Does what has to be done next, or answers that nothing has.
+/// Does what has to be done next. Returns whether nothing was left to do.
 async fn step(session: &Session, options: &CassandraOptions) -> Result<bool> {
     // Look first: where all is there no statement is sent, and no right to create is needed.
     match look(session, options).await? {
         Found::Fits => {
-            // First: where the named data centre has no replicas, nobody would answer what comes next.
+            // First: where the named data centre has no replicas, no node could answer what comes next.
             replicas::check(session, options).await?;
             settle(session, options).await.map(|()| true)
         }
@@ -83,7 +83,7 @@ async fn step(session: &Session, options: &CassandraOptions) -> Result<bool> {
     }
 }
 
-/// Waits until every node that can be reached knows the table, whoever created it, and it can be read.
+/// Waits until every node that can be reached knows the table, whichever client created it, and the table can be read.
 ///
 /// A node writes down a new table before it can use it: one that was just created is found, and refused when used.
 async fn settle(session: &Session, options: &CassandraOptions) -> Result<()> {

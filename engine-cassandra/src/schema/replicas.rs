@@ -1,4 +1,4 @@
-//! How many replicas the keyspace has.
+//! Checks how many replicas the keyspace has.
 
 use std::collections::HashMap;
 
@@ -30,13 +30,14 @@ pub(super) async fn check(session: &Session, options: &CassandraOptions) -> Resu
         tracing::warn!(
             keyspace,
             replicas,
-            "fewer than three replicas: no lock can be taken while one node is down"
+            "the keyspace has fewer than three replicas: no lock can be acquired while one node is down. Raise its \
+             replication factor"
         );
     }
     Ok(())
 }
 
-/// The nodes of the cluster, or of one data centre, whether they are up or not.
+/// Returns the number of nodes of the cluster, or of one data centre, whether they are up or not.
 fn nodes(session: &Session, datacenter: Option<&str>) -> usize {
     let counts = |other: Option<&str>| {
         datacenter.is_none_or(|datacenter| other.is_none_or(|other| other == datacenter))
@@ -45,35 +46,40 @@ fn nodes(session: &Session, datacenter: Option<&str>) -> usize {
     cluster.get_nodes_info().iter().filter(|node| counts(node.datacenter.as_deref())).count()
 }
 
-/// Cassandra takes a factor that is larger than the cluster, and then never finds the replicas.
+/// Refuses a factor that leaves too few nodes for a quorum: Cassandra takes a factor that is larger than the cluster, and then never
+/// finds the replicas.
 fn enough_nodes(replicas: u32, nodes: usize, keyspace: &str) -> Result<()> {
     let quorum = replicas / 2 + 1;
     if usize::try_from(quorum).unwrap_or(usize::MAX) <= nodes {
         return Ok(());
     }
     let message = format!(
-        "keyspace {keyspace} has {replicas} replicas, so that a quorum are {quorum}, and there are {nodes} nodes: no lock can be taken. \
-         Lower the factor (ALTER KEYSPACE … WITH replication, and replication=… in the URL of clients that create it), or add nodes"
+        "keyspace {keyspace} has {replicas} replicas, so a quorum is {quorum}, but there are only {nodes} nodes: no lock can be \
+         acquired. Lower the replication factor (ALTER KEYSPACE … WITH replication, and replication=… in the URL of clients that \
+         create it), or add nodes"
     );
     Err(Error::new(ErrorKind::Config, message).with_engine(crate::NAME))
 }
 
-/// The replicas in all data centres together.
+/// Returns the number of replicas in all data centres together.
 fn everywhere(replication: &HashMap<String, String>) -> u32 {
     replication.iter().filter(|(name, _)| *name != "class").map(|(_, factor)| number(factor)).sum()
 }
 
-/// The replicas in one data centre.
+/// Returns the number of replicas in one data centre.
 fn in_datacenter(replication: &HashMap<String, String>, datacenter: &str, keyspace: &str) -> Result<u32> {
     // SimpleStrategy knows no data centres: the factor is that of the whole cluster.
     let factor = replication.get(datacenter).or_else(|| replication.get("replication_factor"));
     factor.map(|factor| number(factor)).ok_or_else(|| {
-        let message = format!("keyspace {keyspace} has no replicas in data centre {datacenter:?}");
+        let message = format!(
+            "keyspace {keyspace} has no replicas in data centre {datacenter:?}: name another one with \
+             datacenter=…, or add replicas there"
+        );
         Error::new(ErrorKind::Config, message).with_engine(crate::NAME)
     })
 }
 
-/// A factor such as `3`, or `3/1` where one replica is transient.
+/// Reads a factor such as `3`, or `3/1` where one replica is transient.
 fn number(factor: &str) -> u32 {
     factor.split('/').next().and_then(|all| all.parse().ok()).unwrap_or(0)
 }

@@ -36,14 +36,14 @@ pub(super) const COLUMNS: [Column; 21] = [
     // Written by it too, with a TTL of their own.
     column("claim_token", "regular", "bigint"),
     column("claim_mode", "regular", "text"),
-    // Written by others.
+    // Written by other clients.
     column("revoked", "regular", "uuid"),
     // Of the whole partition; the largest stays, because the token is the write timestamp.
     column("last_write_token", "static", "bigint"),
     column("last_read_token", "static", "bigint"),
 ];
 
-/// How the table is kept. Each option with its reason.
+/// The options of the table, each with its reason.
 ///
 /// Every client that was ever at a name leaves what is left of its row: a tombstone that each look must step over until
 /// it is thrown away, `gc_grace` after the row has ended. So all of these make that happen soon.
@@ -61,7 +61,7 @@ const TABLE_OPTIONS: &[&str] = &[
      'tombstone_compaction_interval': 60, 'unchecked_tombstone_compaction': true}",
 ];
 
-/// Creates the keyspace.
+/// Returns the statement that creates the keyspace.
 pub(super) fn keyspace(options: &CassandraOptions) -> String {
     let (keyspace, factor) = (options.keyspace(), options.replication());
     // With LOCAL_QUORUM only the replicas of one data centre matter; otherwise the factor holds for each of them.
@@ -75,7 +75,7 @@ pub(super) fn keyspace(options: &CassandraOptions) -> String {
     )
 }
 
-/// Creates the table.
+/// Returns the statement that creates the table.
 pub(super) fn table(options: &CassandraOptions) -> String {
     let mut cql =
         format!("CREATE TABLE IF NOT EXISTS \"{}\".\"{}\" (\n", options.keyspace(), options.table());
@@ -89,7 +89,7 @@ pub(super) fn table(options: &CassandraOptions) -> String {
     cql
 }
 
-/// Reads nothing, from a majority.
+/// Returns a statement that reads an unused partition, from a majority.
 pub(super) fn probe(options: &CassandraOptions) -> String {
     let (keyspace, table) = (options.keyspace(), options.table());
     format!("SELECT slot FROM \"{keyspace}\".\"{table}\" WHERE lock_group = 'ylock' AND lock_name = 'probe'")
