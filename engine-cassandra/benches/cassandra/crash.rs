@@ -1,4 +1,4 @@
-//! How long the locks of a killed process stay closed.
+//! Measures how long the locks of a killed process stay closed.
 
 use std::time::Duration;
 

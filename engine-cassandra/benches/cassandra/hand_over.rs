@@ -44,7 +44,7 @@ pub(crate) async fn run() {
     }
 }
 
-/// The median of reading a partition as so many clients leave it behind, one time after the other with a pause between.
+/// Returns the median of reading a partition as so many clients leave it behind, one time after the other with a pause between.
 async fn raw_read(rows: u128, pause: Duration) -> Duration {
     let environment = SystemEnvironment::shared();
     let table = Table::connect(&super::options(LEASE), &environment).await.expect("the cluster answers");

@@ -1,4 +1,4 @@
-//! What names leave behind that are used once.
+//! Measures what names that are used once leave behind.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub(crate) async fn run() {
     }
 }
 
-/// How many partitions the table has.
+/// Returns how many partitions the table has.
 async fn live(session: &Session) -> usize {
     let cql = "SELECT DISTINCT lock_group, lock_name FROM ylock_engine_bench.names";
     let pager = session.query_iter(cql, ()).await.expect("answers");
@@ -54,7 +54,7 @@ async fn live(session: &Session) -> usize {
     rows.map(|row| row.expect("a row")).collect::<HashSet<_>>().await.len()
 }
 
-/// How much the largest of the nodes keeps of it in files.
+/// Returns how much the largest of the nodes keeps of the table in files.
 async fn disk(session: &Session) -> f64 {
     let cql = "SELECT mebibytes FROM system_views.disk_usage WHERE keyspace_name = 'ylock_engine_bench' AND table_name = 'names'";
     let answer = session.query_unpaged(cql, ()).await.expect("answers").into_rows_result().expect("rows");

@@ -1,4 +1,4 @@
-//! What many clients leave behind at one name, one after the other.
+//! Measures what many clients leave behind at one name, one after the other.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -55,7 +55,7 @@ async fn raw_turn(table: &Table, key: &Key) -> Times {
     times
 }
 
-/// What the engine writes: the row and its token, and at the end the last token too.
+/// Returns what the engine writes: the row and its token, and at the end the last token too.
 pub(super) fn write(state: State, releases: bool) -> Write {
     let stamp = SystemEnvironment::shared().wall_micros();
     let token = StoreToken::new(u64::try_from(stamp).expect("after 1970")).expect("a token");

@@ -1,4 +1,4 @@
-//! Which node a request goes to.
+//! Chooses the node that a request goes to.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +16,8 @@ use crate::options::{CassandraOptions, Consistency};
 pub(super) struct Balancing {
     inner: Arc<dyn LoadBalancingPolicy>,
     nodes: Arc<Nodes>,
-    /// Whether these requests try a node again that is doubted. Only reads do: they are sent to another node too when it
-    /// does not answer, so that nobody has to wait for it.
+    /// True if these requests try a doubted node again. Only reads do: they are sent to a second node too when it does not answer, so
+    /// that no caller has to wait for it.
     probes: bool,
 }
 
@@ -76,7 +76,8 @@ impl LoadBalancingPolicy for Balancing {
     }
 }
 
-/// A replica of the key first, so that the coordinator's own answer counts; of the named data centre if there is one.
+/// Returns the driver's policy that asks a replica of the key first, so that the coordinator's own answer counts; one of the named data
+/// centre if there is one.
 fn preferring_replicas(options: &CassandraOptions) -> Arc<dyn LoadBalancingPolicy> {
     let builder = DefaultPolicy::builder().token_aware(true);
     let Some(datacenter) = options.datacenter() else {

@@ -1,4 +1,4 @@
-//! Whether the clocks of the nodes agree.
+//! Checks whether the clocks of the nodes agree.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use ylock_core::environment::Environment;
 use super::session;
 use crate::options::CassandraOptions;
 
-/// A node that takes longer is not asked again: what is looked for are wrong clocks, not slow nodes.
+/// The time that a node has to answer. A slower one is not asked again: what is looked for are wrong clocks, not slow nodes.
 const PATIENCE: Duration = Duration::from_secs(1);
 const TIME: &str = "SELECT toUnixTimestamp(now()) FROM system.local";
 
-/// By how much the clock of a node is ahead of this machine's, at least and at most, in milliseconds.
+/// The lead of a node's clock over this machine's, at least and at most, in milliseconds.
 #[derive(Clone, Copy, Debug)]
 struct Ahead {
     node: SocketAddr,
@@ -25,8 +25,8 @@ struct Ahead {
     most: i64,
 }
 
-/// Warns where two nodes' clocks differ by more than the rows of locks can bear: that costs locks, or grants one twice. Not an error: it may
-/// be over before the first lock is taken, and begin when nobody looks.
+/// Warns if the clocks of two nodes differ by more than the rows of locks can bear: that costs locks, or grants one twice. Not an
+/// error: the difference may be over before the first lock is taken, and may begin when no client looks.
 pub(super) async fn look(session: &Session, options: &CassandraOptions, environment: &dyn Environment) {
     let cluster = session.get_cluster_state();
     let nodes = cluster.get_nodes_info().iter().filter(|node| node.is_connected());
@@ -57,7 +57,7 @@ pub(super) async fn look(session: &Session, options: &CassandraOptions, environm
     }
 }
 
-/// The two nodes whose clocks differ most for certain, and by how much they do.
+/// Returns the two nodes whose clocks differ most for certain, and by how much they do.
 fn widest(seen: &[Ahead]) -> Option<(SocketAddr, SocketAddr, Duration)> {
     let slow = seen.iter().min_by_key(|ahead| ahead.most)?;
     let fast = seen.iter().max_by_key(|ahead| ahead.least)?;

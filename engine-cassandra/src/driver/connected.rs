@@ -1,4 +1,4 @@
-//! The session of a client, made anew when the runtime has ended that it lived in.
+//! The session of a client, made anew when the runtime that it lived in has ended.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -22,15 +22,15 @@ use super::statements::{Preparing, Statements};
 use crate::options::{CassandraOptions, SchemaMode};
 use crate::schema;
 
-/// How often whoever makes a session notes that it goes on. A request takes longer than this.
+/// The interval at which the task that makes a session notes that it goes on. A request takes longer than this.
 const TICK: Duration = Duration::from_millis(10);
 
 /// A session, and what was prepared with it.
 pub(super) struct Connected {
     pub(super) session: Arc<Session>,
     pub(super) statements: Statements,
-    /// Its other end is kept by a task of the runtime in which the driver's own tasks live, and is dropped with them. When
-    /// this is dropped, that task ends.
+    /// One end of a channel. The other end is kept by a task of the runtime in which the driver's own tasks live, and is dropped with
+    /// them. When this end is dropped, that task ends.
     runtime: oneshot::Sender<Infallible>,
 }
 
@@ -39,8 +39,8 @@ pub(super) struct Connected {
 pub(super) struct Connection {
     how: How,
     present: RwLock<Arc<Connected>>,
-    /// Whoever makes the next session. If its runtime ends in the middle, the next one begins anew; if it stands still, it is left behind
-    /// with its `Making`.
+    /// The making of the next session, by one task at a time. If the runtime of that task ends in the middle, the next task begins
+    /// anew; if that runtime stands still, the task is left behind with its `Making`.
     making: RwLock<Arc<Making>>,
     /// Requests of earlier sessions.
     requests: AtomicU64,
@@ -50,11 +50,11 @@ pub(super) struct Connection {
 #[derive(Debug, Default)]
 struct Making {
     turn: Mutex<()>,
-    /// When whoever has the turn was last polled.
+    /// The moment at which the task that has the turn was last polled.
     polled: std::sync::Mutex<Moment>,
 }
 
-/// What every session of a client is made with.
+/// The parts that every session of a client is made with.
 #[derive(Debug)]
 struct How {
     options: CassandraOptions,
@@ -81,7 +81,7 @@ impl Connection {
         })
     }
 
-    /// A session whose runtime runs.
+    /// Returns a session whose runtime runs, made anew if need be.
     pub(super) async fn get(&self) -> Result<Arc<Connected>> {
         let present = self.last();
         if present.is_alive() {
@@ -92,23 +92,24 @@ impl Connection {
         make.await
     }
 
-    /// The session that was made last, whether it is alive or not.
+    /// Returns the session that was made last, whether it is alive or not.
     pub(super) fn last(&self) -> Arc<Connected> {
         Arc::clone(&self.present.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// How many requests were sent, by the driver's own counters, copies of reads left out.
+    /// Returns how many requests were sent, by the driver's own counters, copies of reads left out.
     pub(super) fn requests(&self) -> u64 {
         let all = self.requests.load(Ordering::Relaxed) + self.last().requests();
         all.saturating_sub(self.hedged())
     }
 
-    /// How many copies of reads were sent, by what the driver says.
+    /// Returns how many copies of reads were sent, by what the driver says.
     pub(super) fn hedged(&self) -> u64 {
         self.how.hedges.count()
     }
 
-    /// In turn, and not for ever: who has it may be a task of a runtime that stands still.
+    /// Makes the next session in turn, but does not wait for its turn for ever: the task that has it may belong to a runtime that
+    /// stands still.
     async fn make(&self) -> Result<Arc<Connected>> {
         let How { options, environment, .. } = &self.how;
         let patience = options.request_timeout();
@@ -142,7 +143,7 @@ impl Connection {
 }
 
 impl Making {
-    /// The outcome of the work, which is noted to be polled, at least as often as somebody else may look.
+    /// Returns the outcome of the work. Meanwhile it notes that the work is polled, at least as often as another task may look.
     async fn watched<T>(&self, environment: &dyn Environment, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         loop {
@@ -159,7 +160,7 @@ impl Making {
 }
 
 impl How {
-    /// A session in this runtime; the first one sees to the schema.
+    /// Makes a session in this runtime; the first one sees to the schema.
     async fn connect(&self, first: bool) -> Result<Connected> {
         let Self { options, environment, .. } = self;
         let runtime = watch_runtime(&**environment).await;
@@ -170,7 +171,7 @@ impl How {
         };
         let profiles = session::profiles(options, &self.nodes);
         let preparing = Preparing { session: &session, profiles, hedges: &self.hedges };
-        // A prepared statement waits for every node without a limit of its own.
+        // Preparing a statement waits for every node, without a limit of its own.
         let setting_up = async {
             if first {
                 schema::ensure(&session, options, environment).await?;
@@ -195,7 +196,7 @@ impl How {
     }
 }
 
-/// Something that is closed when the runtime has ended that runs this.
+/// Returns a sender that is closed when the runtime that runs this has ended.
 async fn watch_runtime(environment: &dyn Environment) -> oneshot::Sender<Infallible> {
     let (runtime, gone) = oneshot::channel();
     let (started, has_started) = oneshot::channel();

@@ -1,4 +1,4 @@
-//! How often a request was sent to one more node, counted where the driver says so.
+//! Counts how often a request was sent to one more node, as the driver says.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use scylla::errors::{RequestAttemptError, RequestError};
 use scylla::observability::history::{AttemptId, HistoryListener, RequestId, SpeculativeId};
 use scylla::policies::retry::RetryDecision;
 
-/// The count.
+/// The number of copies that were sent.
 #[derive(Debug, Default)]
 pub(super) struct Hedges(AtomicU64);
 

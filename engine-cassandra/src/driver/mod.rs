@@ -1,4 +1,4 @@
-//! The [`Store`](crate::algorithm::store::Store) over a real cluster: the only part that knows the driver.
+//! The [`Store`](crate::algorithm::store::Store) over a real cluster. Only this part, the schema and `driver_api` know the driver.
 
 mod balancing;
 mod clocks;

@@ -1,4 +1,4 @@
-//! Which nodes answer, by what this client has seen itself.
+//! Knows which nodes answer, by what this client has seen itself.
 //!
 //! A node that is cut off from its peers still takes connections and answers the driver's keepalives, so the driver believes it to
 //! be well; but as a coordinator it reaches no quorum, and each request that goes to it costs a whole request timeout.
@@ -11,28 +11,28 @@ use scylla::errors::{DbError, RequestAttemptError};
 use uuid::Uuid;
 use ylock_core::environment::{Environment, Moment};
 
-/// A node that is doubted is tried again after this many times [`Nodes::patience`].
+/// The time after which a doubted node is tried again, in multiples of [`Nodes::patience`].
 const PROBES: u32 = 4;
 
-/// What is known of the nodes. It outlives the driver's session.
+/// The observations of the nodes. They outlive the driver's session.
 #[derive(Debug)]
 pub(super) struct Nodes {
     environment: Arc<dyn Environment>,
-    /// A node that was asked and has answered nothing for so long is doubted, and a read is sent to another one too.
+    /// The time without an answer after which a node that was asked is doubted, and a read is sent to another node too.
     patience: Duration,
     seen: Mutex<HashMap<Uuid, Seen>>,
 }
 
-/// What was seen of one node.
+/// The observations of one node.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
-    /// When it was asked for the first time since it answered last. A request that was given up counts too: the driver says
-    /// nothing of those, and they are what a hanging node is known by.
+    /// The moment at which it was asked for the first time since its last answer. A request that was given up counts too: the driver
+    /// says nothing of such requests, and a hanging node is known by them.
     asked: Option<Moment>,
     answered: Moment,
-    /// Its last answer was that it cannot do what it is there for.
+    /// True if its last answer was that it cannot do what it is there for.
     refused: bool,
-    /// When it refused, or was tried although it was doubted.
+    /// The moment at which it refused, or was tried although it was doubted.
     tried: Moment,
 }
 
@@ -45,13 +45,13 @@ impl Nodes {
         self.patience
     }
 
-    /// A request goes to this node.
+    /// Notes that a request goes to this node.
     pub(super) fn asked(&self, node: Uuid) {
         let now = self.environment.now();
         self.seen().entry(node).or_default().asked.get_or_insert(now);
     }
 
-    /// It has answered, whatever it said.
+    /// Notes that this node has answered, whatever it said.
     pub(super) fn answered(&self, node: Uuid, refused: bool) {
         let now = self.environment.now();
         let mut seen = self.seen();
@@ -60,13 +60,14 @@ impl Nodes {
         if refused { seen.tried = now } else { seen.answered = now }
     }
 
-    /// Whether others shall be asked first.
+    /// Returns whether other nodes shall be asked first.
     pub(super) fn is_doubted(&self, node: Uuid) -> bool {
         let now = self.environment.now();
         self.seen().get(&node).is_some_and(|seen| seen.is_doubted(now, self.patience))
     }
 
-    /// The same, unless it is time to try it again: this is said to one of all who ask.
+    /// Returns whether other nodes shall be asked first by a request that may probe. When it is time to try the node again, one of all
+    /// requests gets `false`.
     pub(super) fn is_doubted_by_a_probe(&self, node: Uuid) -> bool {
         let now = self.environment.now();
         let mut all = self.seen();
@@ -81,7 +82,8 @@ impl Nodes {
         !is_due
     }
 
-    /// In which order to ask: those without a doubt as they are, then those that answered last.
+    /// Returns the order in which to ask: nodes without a doubt as they are, then the doubted ones, of which the one that answered last
+    /// comes first.
     pub(super) fn order<T>(&self, plan: impl Iterator<Item = T>, id: impl Fn(&T) -> Uuid) -> Vec<T> {
         let now = self.environment.now();
         let mut plan: Vec<T> = plan.collect();
@@ -104,7 +106,7 @@ impl Seen {
     }
 }
 
-/// Whether this error says that another node may do better.
+/// Returns whether this error says that another node may do better.
 pub(super) fn is_refusal(error: &RequestAttemptError) -> bool {
     match error {
         RequestAttemptError::BrokenConnectionError(_) | RequestAttemptError::UnableToAllocStreamId => true,
@@ -152,7 +154,7 @@ mod tests {
         nodes.answered(NODE, false);
         assert!(!nodes.is_doubted(NODE));
         tokio::time::advance(PATIENCE * 100).await;
-        assert!(!nodes.is_doubted(NODE), "who is not asked need not answer");
+        assert!(!nodes.is_doubted(NODE), "a node that is not asked need not answer");
     }
 
     #[tokio::test(start_paused = true)]

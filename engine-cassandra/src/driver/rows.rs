@@ -1,4 +1,4 @@
-//! What comes back from the table.
+//! Decodes what comes back from the table.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ struct Cells<'frame> {
     last_read_token: Option<i64>,
 }
 
-/// Understands a whole partition, or says which cell it does not understand.
+/// Decodes a whole partition, or says which cell cannot be understood.
 pub(super) fn partition(key: &Key, answer: QueryResult) -> Result<Partition> {
     let odd = |error: Error| error.with_key(key);
     let answer = answer.into_rows_result().map_err(|error| odd(errors::answer(error)))?;
@@ -47,7 +47,7 @@ pub(super) fn partition(key: &Key, answer: QueryResult) -> Result<Partition> {
     Ok(partition)
 }
 
-/// Understands the cell of the global time.
+/// Decodes the cell of the global time.
 pub(super) fn time(answer: QueryResult) -> Result<Option<i64>> {
     let answer = answer.into_rows_result().map_err(errors::answer)?;
     let row = answer.maybe_first_row::<(Option<i64>,)>().map_err(errors::answer)?;
@@ -71,7 +71,7 @@ impl Cells<'_> {
         Ok(())
     }
 
-    /// The cells that are always written together: all of them, or none after their TTL.
+    /// Returns the cells that are always written together: all of them, or none after their TTL.
     fn row(&self, place: &Place<'_>) -> Result<Option<Row>> {
         if self.is_expired() {
             return Ok(None);
@@ -125,7 +125,7 @@ impl Cells<'_> {
     }
 }
 
-/// Where a cell stands, for those who must repair it.
+/// The place of a cell, for the operator who must repair it.
 struct Place<'a> {
     key: &'a Key,
     slot: Option<Uuid>,

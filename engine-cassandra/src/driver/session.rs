@@ -23,13 +23,13 @@ use super::nodes::Nodes;
 use super::tls;
 use crate::options::{CassandraOptions, Consistency};
 
-/// A node that is only busy must not be taken for dead.
+/// The shortest time that a node has to answer a keepalive: one that is only busy must not be taken for dead.
 const SHORTEST_PROBE: Duration = Duration::from_millis(500);
 
 /// The part of the request timeout after which a node that has not answered is doubted.
 const PATIENCE_PART: u32 = 8;
 
-/// What is known of the nodes before anything was asked.
+/// Returns what is known of the nodes before any of them was asked.
 pub(super) fn nodes(options: &CassandraOptions, environment: &Arc<dyn Environment>) -> Arc<Nodes> {
     Arc::new(Nodes::new(Arc::clone(environment), options.request_timeout() / PATIENCE_PART))
 }
@@ -43,11 +43,11 @@ pub(super) async fn open(
     let builder = builder(options, nodes)?;
     match within(environment, options.connect_timeout(), builder.build()).await {
         Some(outcome) => outcome.map_err(|error| connect::failed(error, options)),
-        None => Err(connect::too_slow("nobody answered in time", options)),
+        None => Err(connect::too_slow("no node answered in time", options)),
     }
 }
 
-/// The future's outcome, or nothing if it takes longer than `limit`.
+/// Returns the future's outcome, or nothing if it takes longer than `limit`.
 pub(super) async fn within<T>(
     environment: &dyn Environment,
     limit: Duration,
@@ -63,9 +63,9 @@ fn builder(options: &CassandraOptions, nodes: &Arc<Nodes>) -> Result<SessionBuil
     let addresses = options.addresses();
     // The addresses are tried one after the other: one that swallows packets must not use up the time of all.
     let share = options.connect_timeout() / u32::try_from(addresses.len() + 1).unwrap_or(u32::MAX);
-    // A node that is stopped takes connections and answers nothing, and nothing but these ends such a connection, also
-    // while it is being set up. Until then every third request waits for the node in vain. Connecting may meet it twice, first
-    // for the control connection and then for the pool: both must fit into the time for connecting.
+    // A node that is stopped takes connections and answers nothing, and nothing but keepalives ends such a connection, also while it is
+    // being set up. Until then every third request waits for the node in vain. Connecting may meet it twice, first for the control
+    // connection and then for the pool: both must fit into the time for connecting.
     let interval = options.connect_timeout() / 8;
     let patience = options.request_timeout().min(options.connect_timeout() / 5).max(SHORTEST_PROBE);
     let mut builder = SessionBuilder::new()
@@ -89,7 +89,8 @@ fn builder(options: &CassandraOptions, nodes: &Arc<Nodes>) -> Result<SessionBuil
     Ok(builder)
 }
 
-/// How statements are sent. Each has its profile, whatever the session's own is: that one may be the program's.
+/// The profiles by which statements are sent. Each statement has one, whatever that of the session is: the session may be the
+/// program's.
 #[derive(Debug)]
 pub(super) struct Profiles {
     pub(super) writes: ExecutionProfileHandle,
@@ -100,10 +101,10 @@ pub(super) fn profiles(options: &CassandraOptions, nodes: &Arc<Nodes>) -> Profil
     Profiles { writes: of_writes(options, nodes), reads: of_reads(options, nodes) }
 }
 
-/// How reads are sent: to a second node where the first one does not answer.
+/// Returns the profile of reads, which are sent to a second node where the first one does not answer.
 ///
-/// That is safe: each copy begins after whatever its caller has waited for. It is what keeps a node that hangs from costing
-/// anybody more than a moment, and what finds out that it hangs before a write goes there.
+/// That is safe: each copy begins after whatever its caller has waited for. It keeps a node that hangs from costing a caller more than
+/// a moment, and it finds out that the node hangs before a write goes there.
 fn of_reads(options: &CassandraOptions, nodes: &Arc<Nodes>) -> ExecutionProfileHandle {
     let hedge = SimpleSpeculativeExecutionPolicy { max_retry_count: 1, retry_interval: nodes.patience() };
     profile(options, Balancing::of_reads(options, nodes))
@@ -112,11 +113,11 @@ fn of_reads(options: &CassandraOptions, nodes: &Arc<Nodes>) -> ExecutionProfileH
         .into_handle_with_label("ylock reads".to_owned())
 }
 
-/// How all else is sent: once.
+/// Returns the profile of all other statements, which are sent once.
 ///
-/// Not even a second copy side by side: the row ends at a time that its coordinator computes when the write arrives. A copy that
-/// was answered by one node, and lies in another one that hangs, would arrive whenever that one goes on, and end later than
-/// anybody counts on. The algorithm sends again by itself, under a new timestamp.
+/// Not even a second copy side by side: the row ends at a time that its coordinator computes when the write arrives. When one node has
+/// answered, a copy that lies in another node that hangs would arrive whenever that node goes on, and end later than any client counts
+/// on. The algorithm sends again by itself, under a new timestamp.
 fn of_writes(options: &CassandraOptions, nodes: &Arc<Nodes>) -> ExecutionProfileHandle {
     profile(options, Balancing::of_writes(options, nodes))
         .speculative_execution_policy(None)

@@ -22,7 +22,7 @@ pub(super) struct Preparing<'a> {
     pub(super) hedges: &'a Arc<Hedges>,
 }
 
-/// Everything that is ever sent for a lock.
+/// The statements that are ever sent for a lock.
 ///
 /// A row is written with `UPDATE`, not `INSERT`: an insert leaves a marker that keeps the row alive after its cells
 /// have expired.
@@ -68,12 +68,12 @@ impl Statements {
         })
     }
 
-    /// Row and last token.
+    /// Returns the batch of row and last token.
     pub(super) fn used(&self, mode: Mode) -> &Batch {
         self.used.pick(mode)
     }
 
-    /// Row, claim and last token.
+    /// Returns the batch of row, claim and last token.
     pub(super) fn claim_and_used(&self, mode: Mode) -> &Batch {
         self.claim_and_used.pick(mode)
     }
@@ -89,8 +89,8 @@ impl ByMode {
 }
 
 impl Preparing<'_> {
-    /// A statement that the driver sends once, whatever happens: to it no write is idempotent. A copy has the same timestamp, but ends
-    /// at another time.
+    /// Prepares a statement that the driver sends once, whatever happens: to the driver no write is idempotent. A copy would have the
+    /// same timestamp, but end at another time.
     async fn write(&self, cql: &str) -> Result<PreparedStatement> {
         self.prepare(cql, &self.profiles.writes).await
     }
@@ -111,8 +111,8 @@ impl Preparing<'_> {
         Ok(statement)
     }
 
-    /// One mutation of one partition: all of it happens or nothing, in one trip. The first statement tells the driver
-    /// where the partition is.
+    /// Returns one mutation of one partition: all of it happens or nothing, in one trip. The first statement tells the driver where the
+    /// partition is.
     fn batch(&self, statements: &[&PreparedStatement]) -> Batch {
         let statements = statements.iter().map(|&statement| statement.clone().into()).collect();
         let mut batch = Batch::new_with_statements(BatchType::Unlogged, statements);
@@ -153,7 +153,7 @@ fn read_cql(table: &str) -> String {
     )
 }
 
-/// No lock has an empty group. The largest token of a partition is just what a global time is.
+/// The place of the global time. No lock has an empty group; and the largest token of a partition is just what a global time is.
 const TIME: &str = "lock_group = '' AND lock_name = 'global time'";
 
 fn read_time_cql(table: &str) -> String {

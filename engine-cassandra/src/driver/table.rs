@@ -57,18 +57,18 @@ impl Table {
         self.meter.measure(&*self.environment, operation, request).await
     }
 
-    /// How many requests this client has sent, those of connecting included. A read counts once, also where it was
-    /// [sent to a second node](Self::hedged).
+    /// Returns how many requests this client has sent, those of connecting included. A read counts once, also where it was [sent to a
+    /// second node](Self::hedged).
     pub fn requests(&self) -> u64 {
         self.connection.requests()
     }
 
-    /// How many reads were sent to a second node because the first one did not answer at once.
+    /// Returns how many reads were sent to a second node because the first one did not answer at once.
     pub fn hedged(&self) -> u64 {
         self.connection.hedged()
     }
 
-    /// The driver's session, for measurements that send statements of their own.
+    /// Returns the driver's session, for measurements that send statements of their own.
     pub fn session(&self) -> Arc<Session> {
         Arc::clone(&self.connection.last().session)
     }

@@ -10,7 +10,7 @@ use ylock_core::{Error, ErrorKind, Result};
 
 use crate::options::Tls;
 
-/// The set-up of encrypted connections, or nothing if they shall be plain.
+/// Returns the set-up of encrypted connections, or nothing if they shall be plain.
 pub(super) fn config(tls: &Tls) -> Result<Option<Arc<ClientConfig>>> {
     let roots = match tls {
         Tls::Off => return Ok(None),

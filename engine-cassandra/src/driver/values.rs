@@ -1,4 +1,4 @@
-//! What is bound to the statements.
+//! The values that are bound to the statements.
 
 use std::time::Duration;
 
@@ -114,7 +114,7 @@ pub(super) fn erase(key: &Key, slot: Slot, stamp: i64) -> EraseValues<'_> {
     (stamp, key.group(), key.name(), uuid(slot))
 }
 
-/// The word for a state.
+/// Returns the word for a state.
 pub(super) fn state(state: State) -> &'static str {
     match state {
         State::Idle => "idle",
@@ -124,27 +124,27 @@ pub(super) fn state(state: State) -> &'static str {
     }
 }
 
-/// The state that a word stands for.
+/// Returns the state that a word stands for.
 pub(super) fn state_of(word: &str) -> Option<State> {
     [State::Idle, State::Waiting, State::Claimed, State::Held].into_iter().find(|known| state(*known) == word)
 }
 
-/// The mode that a word stands for.
+/// Returns the mode that a word stands for.
 pub(super) fn mode_of(word: &str) -> Option<Mode> {
     [Mode::Read, Mode::Write].into_iter().find(|known| known.as_str() == word)
 }
 
-/// Zero would mean for ever, and what does not fit into the column is as good as for ever.
+/// Converts a TTL. Zero would mean for ever, and what does not fit into the column is as good as for ever.
 fn ttl(seconds: u32) -> i32 {
     i32::try_from(seconds.max(1)).unwrap_or(i32::MAX)
 }
 
-/// Rounded up: those who wait for a lease to end must not think it shorter than its holder does.
+/// Converts a lease, rounded up: clients that wait for it to end must not think it shorter than its holder does.
 fn lease_millis(lease: Duration) -> i64 {
     i64::try_from(lease.as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX)
 }
 
-/// A token is below 2^53.
+/// Converts a token, which is below 2^53.
 fn token(timed: TimedClaim) -> i64 {
     timed.claim.token.get() as i64
 }

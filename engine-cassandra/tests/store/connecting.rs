@@ -27,7 +27,7 @@ async fn nobody_listens_there() {
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     let text = error.to_string();
     assert!(
-        text.contains("127.0.0.1:1") && text.contains("127.0.0.2:2") && text.contains("nobody listens"),
+        text.contains("127.0.0.1:1") && text.contains("127.0.0.2:2") && text.contains("no server listens"),
         "{text}"
     );
 }

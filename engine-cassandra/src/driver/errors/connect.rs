@@ -1,4 +1,4 @@
-//! Why a client could not connect, in words that name what to change.
+//! Explains why a client could not connect, in words that name what to change.
 
 use std::io;
 
@@ -10,13 +10,13 @@ use ylock_core::{Error, ErrorKind};
 
 use crate::options::{CassandraOptions, Tls};
 
-/// No node could be reached, or none let this client in.
+/// Returns the error for a session that could not be made: no node could be reached, or none let this client in.
 pub(in crate::driver) fn failed(error: NewSessionError, options: &CassandraOptions) -> Error {
     let (kind, message) = match &error {
         NewSessionError::MetadataError(MetadataError::ConnectionPoolError(ConnectionPoolError::Broken {
             last_connection_error,
         })) => connection(last_connection_error, options),
-        NewSessionError::FailedToResolveAnyHostname(_) => unreachable("no name could be resolved", options),
+        NewSessionError::FailedToResolveAnyHostname(_) => unreachable("no host could be resolved", options),
         NewSessionError::IllegalConfig(_) => {
             (ErrorKind::Config, "the options contradict each other".to_owned())
         }
@@ -25,15 +25,15 @@ pub(in crate::driver) fn failed(error: NewSessionError, options: &CassandraOptio
     Error::new(kind, message).with_engine(crate::NAME).with_source(error)
 }
 
-/// Time was up.
+/// Returns the error for a connection that was not made in time.
 pub(in crate::driver) fn too_slow(what: &str, options: &CassandraOptions) -> Error {
     let (kind, message) = unreachable(what, options);
     Error::new(kind, message).with_engine(crate::NAME)
 }
 
-/// There is no other session, and nothing to make one with.
+/// Returns the error for a session of the program that has ended: there is no other, and nothing to make one with.
 pub(in crate::driver) fn handed_over_session_ended() -> Error {
-    let message = "the runtime of the session that was handed over has ended: hand over one of a runtime that lives for as long as the locks";
+    let message = "the runtime of the session that was handed over has ended: hand over a session whose runtime lives as long as the locks";
     Error::new(ErrorKind::Unavailable, message).with_engine(crate::NAME)
 }
 
@@ -47,7 +47,7 @@ fn connection(error: &ConnectionError, options: &CassandraOptions) -> Explanatio
     match error {
         ConnectionError::IoError(error) => input_output(error, options),
         ConnectionError::ConnectionSetupRequestError(error) => refused(error.get_error(), options),
-        ConnectionError::ConnectTimeout => unreachable("nobody answered in time", options),
+        ConnectionError::ConnectTimeout => unreachable("no node answered in time", options),
         _ => unreachable("the connection broke", options),
     }
 }
@@ -57,7 +57,10 @@ fn input_output(error: &io::Error, options: &CassandraOptions) -> Explanation {
     match inner {
         Some(rustls::Error::InvalidCertificate(_)) => (
             ErrorKind::Config,
-            format!("the certificate of {} is not trusted", options.addresses().join(", ")),
+            format!(
+                "the certificate of {} is not trusted; name its authority with tls_ca=…",
+                options.addresses().join(", ")
+            ),
         ),
         Some(_) => {
             (ErrorKind::Config, format!("no agreement on TLS with {}", options.addresses().join(", ")))
@@ -65,7 +68,7 @@ fn input_output(error: &io::Error, options: &CassandraOptions) -> Explanation {
         None if error.kind() == io::ErrorKind::UnexpectedEof => {
             unreachable("the connection was closed", options)
         }
-        None => unreachable("nobody listens there", options),
+        None => unreachable("no server listens there", options),
     }
 }
 
@@ -79,8 +82,8 @@ fn refused(error: &ConnectionSetupRequestErrorKind, options: &CassandraOptions) 
             (ErrorKind::Config, "the cluster demands a login: cassandra://user:password@…".to_owned())
         }
         ConnectionSetupRequestErrorKind::BrokenConnection(_) if options.tls() == Tls::Off => {
-            unreachable("it hung up; perhaps it demands tls=on", options)
+            unreachable("the node hung up; perhaps it demands tls=on", options)
         }
-        _ => unreachable("the node did not let this client in", options),
+        _ => unreachable("the node refused the connection", options),
     }
 }

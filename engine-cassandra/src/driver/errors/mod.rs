@@ -1,4 +1,4 @@
-//! What the driver's errors mean to a caller.
+//! Translates the driver's errors into what they mean to a caller.
 
 use std::error::Error as StdError;
 
@@ -19,30 +19,30 @@ const BROKEN: Meaning = (ErrorKind::Unavailable, "the connection broke before th
 const NO_AGREEMENT: Meaning = (ErrorKind::Unavailable, "the nodes have not agreed on the new schema");
 const ODD: Meaning = (ErrorKind::Unexpected, "the cluster or its driver did something unexpected");
 
-/// A request that failed. Whether it had an effect is not known, whatever the error says: a write that timed out
+/// Returns the error for a request that failed. Whether it had an effect is not known, whatever the error says: a write that timed out
 /// may still arrive, and one that was refused by a busy node may have been taken by another.
 pub(crate) fn classify(error: ExecutionError) -> Error {
     with_meaning(execution(&error), error)
 }
 
-/// A statement that could not be prepared.
+/// Returns the error for a statement that could not be prepared.
 pub(super) fn prepare(error: PrepareError) -> Error {
     with_meaning(preparation(&error), error)
 }
 
-/// The nodes did not agree on the schema.
+/// Returns the error for nodes that did not agree on the schema.
 pub(crate) fn agreement(error: SchemaAgreementError) -> Error {
     with_meaning(NO_AGREEMENT, error)
 }
 
-/// The driver could not read which nodes there are.
+/// Returns the error for a driver that could not read which nodes there are.
 pub(crate) fn metadata(error: MetadataError) -> Error {
     with_meaning(meta(&error), error)
 }
 
-/// An answer that cannot be decoded.
+/// Returns the error for an answer that cannot be decoded.
 pub(crate) fn answer(error: impl StdError + Send + Sync + 'static) -> Error {
-    with_meaning((ErrorKind::Unexpected, "an answer cannot be understood"), error)
+    with_meaning((ErrorKind::Unexpected, "an answer of the cluster cannot be understood"), error)
 }
 
 fn with_meaning((kind, message): Meaning, source: impl StdError + Send + Sync + 'static) -> Error {
@@ -81,7 +81,7 @@ fn attempt(error: &RequestAttemptError) -> Meaning {
     }
 }
 
-/// What a server answered.
+/// Returns what a server's error means.
 pub(super) fn database(error: &DbError) -> Meaning {
     match error {
         DbError::Unavailable { .. } => (ErrorKind::Unavailable, "too few replicas are up"),
@@ -114,7 +114,7 @@ fn pool(error: &ConnectionPoolError) -> Meaning {
     }
 }
 
-/// A connection that is gone while others may still be there: never the caller's fault.
+/// Returns what the loss of a connection means, while others may still be there: never the caller's fault.
 fn connection(error: &ConnectionError) -> Meaning {
     match error {
         ConnectionError::ConnectTimeout | ConnectionError::IoError(_) => NO_NODE,
