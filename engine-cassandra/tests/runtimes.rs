@@ -121,7 +121,7 @@ fn those_who_waited_in_a_runtime_that_has_ended_stand_in_nobodys_way() {
         }
         let locks = next.locks(group.clone());
         for name in 0..NAMES {
-            let guard = within(SOON, "nobody is in the way", locks.write(format!("name-{name}"))).await;
+            let guard = within(SOON, "no client is in the way", locks.write(format!("name-{name}"))).await;
             drop(guard.unwrap());
         }
         println!("all free {:?} after the end of the runtime", ended.elapsed());
@@ -131,7 +131,8 @@ fn those_who_waited_in_a_runtime_that_has_ended_stand_in_nobodys_way() {
     });
 }
 
-/// A current-thread runtime that is not polled has not ended. What stands still in it is its own: whoever makes connections there.
+/// A current-thread runtime that is not polled has not ended. Only its own tasks stand still with it, such as one that makes
+/// connections there.
 #[test]
 #[ignore = "needs cassandra: run `cargo xtask test`"]
 fn connections_that_a_runtime_that_stands_still_has_begun_to_make_keep_nobody_waiting() {
@@ -152,7 +153,7 @@ fn connections_that_a_runtime_that_stands_still_has_begun_to_make_keep_nobody_wa
         let guard = within(SOON * 5, "a lock", locks.write("other")).await.unwrap();
         assert_eq!(within(SOON, "given back", guard.unlock()).await.unwrap(), Unlocked::Released);
     });
-    // The one that was left behind finds what others have made.
+    // The task that was left behind finds the connections that other tasks have made.
     still.block_on(async {
         let guard = within(SOON * 5, "a lock", locks.write("again")).await.unwrap();
         drop(guard);

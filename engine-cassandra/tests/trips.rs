@@ -60,7 +60,7 @@ async fn trying_a_held_name_is_one_trip_and_a_free_one_three() {
     let (holder, other) = (Counted::new().await, Counted::new().await);
     let group = cluster::group();
     let (held, tried) = (holder.ylock.locks(group.clone()), other.ylock.locks(group));
-    // The other one has been seen at this name, so the holder says at once that it is inside.
+    // The other client has been seen at this name, so the holder says at once that it is inside.
     assert!(tried.write("alice").await.unwrap().unlock().await.unwrap().is_released());
     let waiting = tried.write("alice").await.unwrap();
     let next = tokio::spawn({
@@ -73,7 +73,7 @@ async fn trying_a_held_name_is_one_trip_and_a_free_one_three() {
     until_held(&other.ylock, tried.group()).await;
     let (refused, trips) = other.during(tried.try_write("alice")).await;
     assert!(refused.unwrap().is_none());
-    assert_eq!(trips, 1, "somebody says that it is inside");
+    assert_eq!(trips, 1, "the holder says that it is inside");
     let (granted, trips) = other.during(tried.try_write("bob")).await;
     assert!(granted.unwrap().is_some());
     assert_eq!(trips, 3);
@@ -98,7 +98,7 @@ async fn until_queued(ylock: &Ylock, group: &str) {
     }
 }
 
-/// Until the row itself says that it is held: then one look is enough for everybody else.
+/// Waits until a look shows a holder: then one look is enough for all other clients.
 async fn until_held(ylock: &Ylock, group: &str) {
     while ylock.inspect(group, "alice").await.unwrap().holders.is_empty() {
         tokio::task::yield_now().await;

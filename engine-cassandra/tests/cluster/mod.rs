@@ -11,12 +11,12 @@ use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
 /// The lease of most tests: long enough for a busy machine, short enough to wait for.
 pub(crate) const LEASE: Duration = Duration::from_secs(4);
 
-/// How to reach the cluster under test.
+/// The options that reach the cluster under test.
 pub(crate) fn options() -> CassandraOptions {
     options_with(LEASE)
 }
 
-/// The same, with this lease.
+/// Those options with this lease.
 pub(crate) fn options_with(lease: Duration) -> CassandraOptions {
     let hosts = std::env::var("YLOCK_TEST_CASSANDRA")
         .expect("YLOCK_TEST_CASSANDRA names the nodes: run `cargo xtask test cassandra`, which starts some");

@@ -99,12 +99,12 @@ impl Fake {
         *self.plan.lock().unwrap() = Box::new(plan);
     }
 
-    /// Answers the next read after this long, with what there is then.
+    /// Lets the next read take this long; it shows what there is then.
     pub(crate) fn slow_read(&self, time: Duration) {
         self.slow_reads.lock().unwrap().push(time);
     }
 
-    /// Answers nobody from now on, or everybody again.
+    /// Answers no client from now on, or all clients again.
     pub(crate) fn is_away(&self, is_away: bool) {
         self.is_away.store(is_away, Ordering::Relaxed);
     }
@@ -114,7 +114,7 @@ impl Fake {
         self.repeated.lock().unwrap().clone()
     }
 
-    /// Asks a row to give up an acquisition, whoever may have a reason to.
+    /// Asks a row to give up an acquisition, for whatever reason.
     pub(crate) fn ask_to_give_up(&self, key: &Key, slot: Slot, id: AcquisitionId, stamp: i64, ttl: u32) {
         let expires = self.environment.now().plus(Duration::from_secs(u64::from(ttl)));
         let mut keys = self.keys.lock().unwrap();
@@ -137,7 +137,7 @@ impl Fake {
         }
     }
 
-    /// Lets the late writes arrive. Answers how many.
+    /// Lets the late writes arrive. Returns how many.
     pub(crate) fn deliver(&self) -> usize {
         let late = std::mem::take(&mut *self.late.lock().unwrap());
         late.iter().for_each(|(key, slot, write)| self.apply(key, *slot, write));

@@ -8,8 +8,8 @@ use ylock_engine_cassandra::algorithm::store::State;
 use crate::fake::{Fate, LEASE};
 use crate::stage::{Stage, bounded};
 
-/// The claim may be in the store since the first release that named it, and it lets nobody in: the lease of its grant counts from
-/// a write that was sent when, or shortly before, it was asked for.
+/// The claim may be in the store since the first release that named it, and it lets no client in: the lease of its grant counts from a
+/// write that was sent when, or shortly before, the grant was asked for.
 #[tokio::test(start_paused = true)]
 async fn a_request_that_followed_a_release_is_shown_again_before_it_enters() {
     bounded(async {
@@ -24,7 +24,7 @@ async fn a_request_that_followed_a_release_is_shown_again_before_it_enters() {
         engine.release(&stage.key, request.id, Some(&next)).await.unwrap_err();
         assert_eq!(engine.release(&stage.key, request.id, Some(&next)).await.unwrap(), Release::Released);
         assert_eq!((stage.states(), stage.rows()[0].acquisition), (vec![State::Claimed], next.id));
-        // Paused: the row expires, and somebody else gets in.
+        // Paused: the row expires, and another client gets in.
         tokio::time::sleep(LEASE * 2).await;
         let other = stage.locks().try_write("alice").await.unwrap().expect("the row has expired");
         let waiting = tokio::spawn(async move { engine.acquire(&next).await.unwrap().unwrap() });
@@ -83,7 +83,7 @@ async fn a_waiter_that_was_announced_can_be_taken_back() {
     .await;
 }
 
-/// It goes with the grant that it was announced behind.
+/// The announced waiter goes with the grant that it was announced behind.
 #[tokio::test(start_paused = true)]
 async fn a_waiter_that_was_announced_goes_with_its_grant() {
     bounded(async {

@@ -48,8 +48,8 @@ async fn the_release_of_a_lost_lock_leaves_the_next_one_alone() {
     .await;
 }
 
-/// Hole 13, the other half: a renewal that was sent in time and heard too late. The row may have been gone in between, and
-/// somebody else inside.
+/// Hole 13, the other half: a renewal that was sent in time and heard too late. The row may have been gone in between, and another
+/// client inside.
 #[tokio::test(start_paused = true)]
 async fn a_renewal_that_is_heard_too_late_is_a_loss() {
     bounded(async {
@@ -68,7 +68,7 @@ async fn a_renewal_that_is_heard_too_late_is_a_loss() {
     .await;
 }
 
-/// Whoever loses a lock is told before anybody else can get in: a renewal that finds out writes nothing.
+/// A holder that loses its lock is told before another client can get in: a renewal that finds out writes nothing.
 #[tokio::test(start_paused = true)]
 async fn a_lost_lock_is_not_given_away_before_its_holder_knows() {
     bounded(async {
@@ -83,7 +83,7 @@ async fn a_lost_lock_is_not_given_away_before_its_holder_knows() {
     .await;
 }
 
-/// By the clock of a server that is too far ahead: somebody else may have come, and may have left already.
+/// Its row is gone by the clock of a server that is too far ahead: another client may have come, and may have left already.
 #[tokio::test(start_paused = true)]
 async fn a_holder_whose_row_is_gone_has_lost_and_does_not_write_itself_back() {
     bounded(async {
@@ -98,7 +98,7 @@ async fn a_holder_whose_row_is_gone_has_lost_and_does_not_write_itself_back() {
     .await;
 }
 
-/// The same, and a renewal that was late has brought the row back beside somebody else's.
+/// The row of the holder is gone, and a renewal that was late has brought it back beside another client's row.
 #[tokio::test(start_paused = true)]
 async fn a_holder_that_sees_a_later_one_inside_has_lost() {
     bounded(async {
@@ -122,7 +122,7 @@ async fn a_holder_that_sees_a_later_one_inside_has_lost() {
     .await;
 }
 
-/// The servers count from when they get it, so the holder counts from before it sends it.
+/// The servers count from when they get a write, so the holder counts from before it sends the write.
 #[tokio::test(start_paused = true)]
 async fn a_lease_counts_from_before_its_write_was_sent() {
     bounded(async {
@@ -141,7 +141,7 @@ async fn a_lease_counts_from_before_its_write_was_sent() {
     .await;
 }
 
-/// They may overlap, and the release wins.
+/// A renewal and a release may overlap, and the release wins.
 #[tokio::test(start_paused = true)]
 async fn a_renewal_does_not_bring_back_what_a_release_has_ended() {
     bounded(async {
@@ -165,7 +165,8 @@ async fn a_renewal_does_not_bring_back_what_a_release_has_ended() {
     .await;
 }
 
-/// The place behind a grant that has lapsed went with it: giving it up must not bring the holder's row back beside somebody else.
+/// The place behind a grant that has lapsed went with it: giving that place up must not bring the holder's row back beside another
+/// client's.
 #[tokio::test(start_paused = true)]
 async fn a_place_behind_a_lapsed_grant_is_given_up_without_a_write() {
     bounded(async {
@@ -185,7 +186,7 @@ async fn a_place_behind_a_lapsed_grant_is_given_up_without_a_write() {
     .await;
 }
 
-/// Its row is still there, but a write that is sent now could arrive when it is not.
+/// The holder's row is still there, but a write that is sent now could arrive when the row is not.
 #[tokio::test(start_paused = true)]
 async fn a_renewal_that_begins_too_late_is_a_loss_and_writes_nothing() {
     bounded(async {

@@ -16,7 +16,7 @@ const LOCKS: usize = 256;
 /// How long the store takes for a few of them: the most that a request may take.
 const SLOW: Duration = Duration::from_secs(2);
 
-/// The renewals of those for which the store is slow must not cost the others their locks.
+/// Renewals for which the store is slow must not cost the other holders their locks.
 #[tokio::test(start_paused = true)]
 async fn a_few_slow_renewals_cost_the_others_nothing() {
     bounded(async {

@@ -1,4 +1,4 @@
-//! A revocation is for holders: whoever waits goes on waiting, and keeps what it is given.
+//! A revocation is for holders: a waiter goes on waiting, and keeps what it is given.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ async fn renew(engine: &CassandraEngine, grant: &Grant) -> Renewal {
     engine.renew(&[Holding { grant: grant.clone(), next: None }]).await.remove(0).unwrap()
 }
 
-/// The only holder that a look shows, as whoever wants to revoke it finds it.
+/// Returns the only holder that a look shows, as a client finds it that wants to revoke it.
 async fn holder(engine: &CassandraEngine, stage: &Stage) -> AcquisitionId {
     let seen = engine.inspect(&stage.key).await.unwrap();
     let [holder] = &seen.holders[..] else { panic!("not one holder: {seen:?}") };
@@ -47,7 +47,7 @@ async fn a_claim_behind_a_holder_is_no_holder() {
     .await;
 }
 
-/// Asks the first claim that is written to give up, before it has looked: as one does who took it for a holder's.
+/// Asks the first claim that is written to give up, before its client has looked: as a client does that took the claim for a holder's.
 fn revoke_the_first_claim(stage: &Stage) -> Arc<AtomicBool> {
     let (fake, key, done) = (Arc::clone(&stage.fake), stage.key.clone(), Arc::new(AtomicBool::new(false)));
     let is_done = Arc::clone(&done);
@@ -61,11 +61,12 @@ fn revoke_the_first_claim(stage: &Stage) -> Arc<AtomicBool> {
     done
 }
 
-/// It enters, its renewals do not find the revocation that was not meant for it, and one that is meant for it hits.
+/// The claim enters, its renewals do not find the revocation that was not meant for a holder, and a revocation that is meant for it
+/// hits.
 async fn a_revoked_claim_enters(engine: CassandraEngine, stage: &Stage, request: Request) {
     let done = revoke_the_first_claim(stage);
     let began = stage.world.now();
-    let grant = engine.acquire(&request).await.unwrap().expect("nobody else is there");
+    let grant = engine.acquire(&request).await.unwrap().expect("no other client is there");
     assert!(stage.world.now().since(began) < LEASE, "it does not wait until the revocation is forgotten");
     assert!(done.load(Ordering::Relaxed));
     assert!(matches!(renew(&engine, &grant).await, Renewal::Renewed { .. }));
@@ -107,7 +108,7 @@ async fn a_claim_of_the_old_lock_that_is_revoked_before_it_enters_enters_all_the
     .await;
 }
 
-/// Its place is the one that it had.
+/// A revoked waiter keeps the place that it had.
 #[tokio::test(start_paused = true)]
 async fn a_waiter_that_is_revoked_keeps_its_place() {
     bounded(async {
@@ -133,7 +134,7 @@ async fn a_waiter_that_is_revoked_keeps_its_place() {
     .await;
 }
 
-/// Whoever revokes what is held tells the holder, and only the holder: those of its client who wait go on.
+/// A revocation of what is held tells the holder, and only the holder: waiters go on.
 #[tokio::test(start_paused = true)]
 async fn those_who_wait_beside_a_revoked_holder_go_on_waiting() {
     bounded(async {
@@ -163,7 +164,7 @@ async fn those_who_wait_beside_a_revoked_holder_go_on_waiting() {
     .await;
 }
 
-/// Whoever cannot go on under another name gives back what it has under the old one.
+/// A contender that cannot go on under another name gives back what it has under the old one.
 #[tokio::test(start_paused = true)]
 async fn a_claim_that_cannot_shed_a_revocation_is_given_back() {
     bounded(async {

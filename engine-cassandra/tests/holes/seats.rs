@@ -55,7 +55,7 @@ async fn a_seat_is_kept_while_closing_can_remove_its_row_and_not_for_ever() {
     .await;
 }
 
-/// Were it made anew for the next caller, two of them would write one row.
+/// Were the seat made anew for the next caller, two seats would write one row.
 #[tokio::test(start_paused = true)]
 async fn a_seat_is_not_forgotten_while_a_caller_tries_at_a_slow_store() {
     bounded(async {
@@ -156,7 +156,7 @@ async fn after_a_fast_clock(stage: &Stage) {
     assert_eq!(engine.release(&stage.key, request.id, None).await.unwrap(), Release::Released);
 }
 
-/// Whoever tries sees by one look that the name is taken, and disturbs nobody.
+/// A client that only tries sees by one look that the name is taken, and disturbs no other client.
 #[tokio::test(start_paused = true)]
 async fn a_try_at_a_held_name_writes_nothing() {
     bounded(async {
@@ -180,7 +180,7 @@ async fn closing_removes_a_row_of_which_nobody_has_heard() {
         tokio::time::sleep(LEASE * 10).await;
         stage.fake.plan(|_, _| Fate::ArrivesUnheard);
         let acquiring = tokio::time::timeout(LEASE / 10, engine.acquire(&request)).await;
-        assert!(acquiring.is_err(), "nobody has heard of its claim");
+        assert!(acquiring.is_err(), "its claim is not acknowledged");
         stage.fake.plan(|_, _| Fate::IsLate);
         engine.release(&stage.key, request.id, None).await.unwrap_err();
         assert_eq!(stage.states(), [State::Claimed]);

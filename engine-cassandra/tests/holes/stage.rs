@@ -51,12 +51,12 @@ impl Stage {
         self.rows().iter().map(|row| row.state).collect()
     }
 
-    /// What the rows say that are there.
+    /// Returns what the rows say that are there.
     pub(crate) fn rows(&self) -> Vec<Row> {
         self.fake.seen(&self.key).rows.into_iter().filter_map(|seen| seen.row).collect()
     }
 
-    /// Until so many rows are in this state.
+    /// Waits until so many rows are in this state.
     pub(crate) async fn until(&self, state: State, count: usize) {
         until("so many rows are in this state", || {
             self.states().iter().filter(|seen| **seen == state).count() == count
@@ -65,12 +65,12 @@ impl Stage {
     }
 }
 
-/// A test that is stuck fails: in an hour of the paused time, which passes in seconds.
+/// Fails a test that is stuck: in an hour of the paused time, which passes in seconds.
 pub(crate) async fn bounded(test: impl Future<Output = ()>) {
     tokio::time::timeout(Duration::from_secs(3_600), test).await.expect("stuck");
 }
 
-/// Until the condition holds; time is paused, so the bound costs nothing.
+/// Waits until the condition holds; time is paused, so the bound costs nothing.
 pub(crate) async fn until(what: &str, condition: impl Fn() -> bool) {
     let bound = tokio::time::Instant::now() + LEASE * 6;
     while !condition() {

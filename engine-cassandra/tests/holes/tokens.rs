@@ -45,8 +45,8 @@ async fn a_token_far_ahead_of_the_clock_is_an_error() {
     .await;
 }
 
-/// The token of a grant is in the store before anybody can need it: in the holder's row, and after the release in the
-/// last holder's cell, also when the release had to be sent several times.
+/// The token of a grant is in the store before another client can need it: in the holder's row, and after the release in the last
+/// holder's cell, also when the release had to be sent several times.
 #[tokio::test(start_paused = true)]
 async fn a_used_token_is_never_out_of_sight() {
     bounded(async {
@@ -83,7 +83,7 @@ async fn a_token_whose_release_got_lost_is_saved_by_the_next_write() {
     .await;
 }
 
-/// That there is no token for whoever comes next must not keep the lock from those elsewhere.
+/// That there is no token for the next waiter must not keep the lock from clients elsewhere.
 #[tokio::test(start_paused = true)]
 async fn a_release_needs_no_token_for_the_next_one() {
     bounded(async {
@@ -94,7 +94,7 @@ async fn a_release_needs_no_token_for_the_next_one() {
         let next = stage.again(&request);
         assert_eq!(engine.release(&stage.key, request.id, Some(&next)).await.unwrap(), Release::Released);
         assert_eq!(stage.states(), [State::Waiting]);
-        // Who comes next is told why it cannot enter.
+        // The next waiter is told why it cannot enter.
         assert_eq!(engine.acquire(&next).await.unwrap_err().kind(), ErrorKind::Unexpected);
         assert_eq!(engine.release(&stage.key, next.id, None).await.unwrap(), Release::Released);
         assert_eq!(stage.states(), [State::Idle]);
@@ -102,7 +102,8 @@ async fn a_release_needs_no_token_for_the_next_one() {
     .await;
 }
 
-/// While it is used it stands in the holder's row. Its own cell lives for `token_ttl` from when it is first written: that is at the end.
+/// While a token is used it stands in the holder's row. Its own cell lives for `token_ttl` from when it is first written: that is at
+/// the end.
 #[tokio::test(start_paused = true)]
 async fn a_token_is_saved_when_its_grant_is_left_and_not_before() {
     bounded(async {
@@ -137,8 +138,8 @@ async fn a_writer_has_a_larger_token_than_the_readers_before_it() {
     .await;
 }
 
-/// A token must outlive the row that it was given with: a lease that is too long for that is refused, and so is one that leaves no time for
-/// a second renewal. Both when it is attached, and by an acquisition of who has not asked.
+/// A token must outlive the row that it was given with: a lease that is too long for that is refused, and so is one that leaves no time
+/// for a second renewal. Both when the lease is attached, and by an acquisition of a caller that has not asked.
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_does_not_fit_is_refused_before_it_is_used() {
     bounded(async {

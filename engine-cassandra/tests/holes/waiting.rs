@@ -1,4 +1,4 @@
-//! Those who wait, and how they enter.
+//! Waiters, and how they enter.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use ylock_engine_cassandra::algorithm::store::State;
 use crate::fake::{Fate, LEASE, World, client};
 use crate::stage::{Stage, bounded, until};
 
-/// Hole 2: the thesis renews only after success, so whoever waits for longer than the TTL falls out of the queue.
+/// Hole 2: the thesis renews only after success, so a client that waits for longer than the TTL falls out of the queue.
 #[tokio::test(start_paused = true)]
 async fn a_waiter_outlives_many_leases() {
     bounded(async {
@@ -35,7 +35,7 @@ async fn a_waiter_outlives_many_leases() {
     .await;
 }
 
-/// The first look shows somebody who waits and whose clock is ahead: the own place is given up for one behind it.
+/// The first look shows a waiter whose clock is ahead: the own place is given up for one behind it.
 #[tokio::test(start_paused = true)]
 async fn a_slow_clock_does_not_overtake() {
     bounded(async {
@@ -69,7 +69,7 @@ async fn a_writer_behind_its_own_readers_is_seen_elsewhere() {
             let here = here.clone();
             async move { here.write("alice").await.unwrap() }
         });
-        until("the row shows who waits behind it", || {
+        until("the row shows the waiter behind it", || {
             let seen = stage.fake.seen(&stage.key);
             seen.rows.iter().any(|seen| seen.row.as_ref().is_some_and(|row| row.next.is_some()))
         })
@@ -125,7 +125,7 @@ async fn nobody_enters_over_its_own_late_withdrawal() {
     .await;
 }
 
-/// A look that took so long that the claim may have expired since lets nobody in: the claim is shown again first.
+/// A look that took so long that the claim may have expired since lets no contender in: the claim is shown again first.
 #[tokio::test(start_paused = true)]
 async fn nobody_enters_with_a_look_that_is_too_old() {
     bounded(async {
@@ -138,7 +138,7 @@ async fn nobody_enters_with_a_look_that_is_too_old() {
     .await;
 }
 
-/// "Exactly one" was not enough: nobody else in the main row does not mean that I am.
+/// "Exactly one" was not enough: that no other client is in the main row does not mean that I am.
 #[tokio::test(start_paused = true)]
 async fn nobody_enters_whose_claim_is_not_there() {
     bounded(async {
@@ -193,7 +193,7 @@ async fn a_lease_shorter_than_three_requests_is_refused() {
     .await;
 }
 
-/// However many there are, as long as the store answers in between.
+/// However many outages there are, as long as the store answers in between.
 #[tokio::test(start_paused = true)]
 async fn a_waiter_bears_every_outage_that_is_shorter_than_a_lease() {
     bounded(async {
@@ -217,7 +217,7 @@ async fn a_waiter_bears_every_outage_that_is_shorter_than_a_lease() {
     .await;
 }
 
-/// One lease without any answer is the most.
+/// A waiter bears at most one lease without any answer.
 #[tokio::test(start_paused = true)]
 async fn a_waiter_whose_store_is_away_for_a_lease_is_told() {
     bounded(async {

@@ -132,7 +132,7 @@ async fn the_acknowledgement_of_an_older_write_says_nothing_of_the_last_one() {
     .await;
 }
 
-/// Whoever leaves is answered when a quorum has it, and tries until then.
+/// A release is answered when a quorum has it, and is tried until then.
 #[tokio::test(start_paused = true)]
 async fn a_release_in_doubt_is_sent_again_until_a_quorum_has_it() {
     bounded(async {
@@ -193,8 +193,8 @@ async fn the_old_lock_does_not_enter_when_its_main_row_has_its_cell_only_after_i
     .await;
 }
 
-/// A look may show the row of this very attempt as it was before the last claim. What is inside then is decided by the claim that
-/// is shown, and that one has a token which another client may have passed.
+/// A look may show the row of this very attempt as it was before the last claim. An entry by that look would rest on the claim that is
+/// shown, and that claim has a token which another client may have passed.
 #[test]
 fn a_look_that_shows_an_older_claim_lets_the_contender_enter_nothing() {
     let (stage, older, newer) = (Stage::new(), StoreToken::new(7).unwrap(), StoreToken::new(8).unwrap());

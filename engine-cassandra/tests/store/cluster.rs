@@ -15,7 +15,7 @@ use ylock_engine_cassandra::options::{CassandraOptions, DEFAULT_PORT, SchemaMode
 
 pub(crate) const KEYSPACE: &str = "ylock_test";
 
-/// A table of the cluster, and a key and slot that nobody else uses.
+/// A table of the cluster, and a key and slot that no other test uses.
 pub(crate) struct Bench {
     pub(crate) table: Table,
     pub(crate) key: Key,
@@ -68,7 +68,7 @@ pub(crate) fn login_options() -> CassandraOptions {
     anonymous_options().with_login("cassandra", Secret::new("cassandra"))
 }
 
-/// The same node, without a login.
+/// That node, without a login.
 pub(crate) fn anonymous_options() -> CassandraOptions {
     let address = variable("YLOCK_TEST_CASSANDRA_LOGIN");
     let (host, port) = host_and_port(&address);

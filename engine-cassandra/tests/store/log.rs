@@ -1,4 +1,4 @@
-//! What is logged to whoever reads it.
+//! Keeps what is logged, for tests that read it.
 
 use std::future::Future;
 use std::io;

@@ -9,7 +9,7 @@ use ylock_engine_cassandra::options::Clock;
 use super::cluster::*;
 use super::expiry::within;
 
-/// A table whose global time nobody else moves.
+/// Returns the options of a table whose global time no other client moves.
 fn options_of(table: &str) -> ylock_engine_cassandra::CassandraOptions {
     options().with_table(format!("{table}_{:x}", slot().as_u128() >> 96)).with_clock(Clock::GlobalTime)
 }

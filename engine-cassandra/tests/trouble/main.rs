@@ -38,7 +38,7 @@ async fn a_node_that_is_stopped_while_locks_are_held_harms_nobody() {
     one_node_fails(How::Stopped).await;
 }
 
-/// Locks that are held stay held for longer than a lease, others go from hand to hand, and nobody meets anybody, while the
+/// Locks that are held stay held for longer than a lease, others go from hand to hand, and no two holders that conflict meet, while the
 /// node is away and when it is back with all that it missed.
 async fn one_node_fails(how: How) {
     let holder = cluster::client_with(LEASE).await;
@@ -109,7 +109,7 @@ async fn a_read_does_not_wait_for_a_node_that_hangs_and_a_write_is_sent_once() {
     broken.mend().await;
     let [hedged, in_vain] = [reads, writes].map(|all| all.into_iter().filter(|met| *met).count());
     println!("{hedged} of 30 reads asked a second node, {in_vain} of 30 writes met the one that hangs");
-    assert!(hedged > 0 && in_vain > 0, "nobody met the node that hangs");
+    assert!(hedged > 0 && in_vain > 0, "no request met the node that hangs");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -127,7 +127,7 @@ async fn without_a_majority_nothing_is_acquired_until_it_is_back() {
             _ => within(LEASE, "an answer", users.try_write("free")).await,
         };
         let error = outcome.err().unwrap_or_else(|| panic!("{attempt} was granted by one node of three"));
-        // Or nobody knows whether the claim got through: then it is being undone, and nothing was acquired either.
+        // Or it is unknown whether the claim got through: then it is being undone, and nothing was acquired either.
         let kinds = [ErrorKind::Unavailable, ErrorKind::Indeterminate];
         assert!(kinds.contains(&error.kind()), "{attempt}: {error}");
         assert_eq!(error.key().map(|key| key.name()), Some("free"), "{attempt}: {error}");

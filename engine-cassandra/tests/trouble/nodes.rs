@@ -7,7 +7,7 @@ use std::process::Command;
 pub(crate) enum How {
     /// `kill -9`: its connections end at once.
     Killed,
-    /// `SIGSTOP`: its connections stay open, and nobody answers.
+    /// `SIGSTOP`: its connections stay open, and it answers nothing.
     Stopped,
     /// It answers clients and is seen by its peers, but hears nothing that they say: as a coordinator it reaches no majority.
     Cut,

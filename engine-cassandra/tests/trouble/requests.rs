@@ -10,7 +10,7 @@ use ylock_engine_cassandra::driver::Table;
 
 use super::cluster;
 
-/// A client that has sent nothing, and a key that nobody uses.
+/// A client that has sent nothing, and a key that no other client uses.
 pub(crate) struct Newcomer {
     table: Table,
     key: Key,
@@ -25,7 +25,7 @@ impl Newcomer {
         Self { table, key, patience: options.request_timeout() }
     }
 
-    /// Reads, in less time than it would take to give up a node that hangs. Answers whether a second node was asked.
+    /// Reads, in less time than it would take to give up a node that hangs. Returns whether a second node was asked.
     pub(crate) async fn read(&self) -> bool {
         let began = Instant::now();
         self.table.read(&self.key).await.expect("two nodes of three are well");
@@ -33,7 +33,7 @@ impl Newcomer {
         self.table.hedged() > 0
     }
 
-    /// Writes, and checks that it was sent once. Answers whether it was in vain.
+    /// Writes, and checks that it was sent once. Returns whether it was in vain.
     pub(crate) async fn write(&self) -> bool {
         let environment = SystemEnvironment::shared();
         let stamp = environment.wall_micros();

@@ -15,7 +15,7 @@ use ylock_core::testkit::eventually;
 use super::cluster;
 use super::nodes::{self, Broken, How};
 
-/// One table, and each node of the cluster as the coordinator that one asks for.
+/// One table, and each node of the cluster as the coordinator that a test asks for.
 struct Coordinators {
     session: Session,
     nodes: Vec<SocketAddr>,

@@ -1,4 +1,4 @@
-//! Clients that go in and out all the time, and notice if they meet somebody.
+//! Clients that go in and out all the time, and notice if two holders that conflict meet.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -52,7 +52,7 @@ impl Traffic {
         Self { places, stop, workers, patience: lease * 4 }
     }
 
-    /// Until every place has been visited several times more; fails if somebody met somebody.
+    /// Waits until every place has been visited several times more; fails if two holders that conflict met.
     pub(crate) async fn until_more(&self) {
         let before: Vec<_> = self.visits();
         let more = || async {
@@ -62,11 +62,11 @@ impl Traffic {
         eventually(self.patience, "locks go from hand to hand", more).await;
     }
 
-    /// Ends it, and answers how many visits there were.
+    /// Ends the traffic. Returns how many visits there were.
     pub(crate) async fn stop(self) -> u64 {
         self.stop.store(true, Ordering::Relaxed);
         for worker in self.workers {
-            worker.await.expect("nobody met anybody");
+            worker.await.expect("no conflicting holders met");
         }
         self.places.iter().map(|place| place.visits.load(Ordering::Relaxed)).sum()
     }
@@ -87,7 +87,7 @@ async fn visit(locks: &Locks, name: usize, mode: Mode, place: &Place) {
         Ok(guard) => guard,
         Err(error) => return assert!(error.is_retryable(), "{error}"),
     };
-    // A guard that was lost meanwhile proves nothing about who else is inside.
+    // A guard that was lost meanwhile proves nothing about other holders.
     if guard.is_valid() {
         place.room.visit(&guard).await;
         if mode == Mode::Write {
