@@ -1,4 +1,4 @@
-//! What is run, and over what.
+//! The subject of a run, and the store below it.
 
 use std::sync::Arc;
 
@@ -15,34 +15,34 @@ use crate::setting::Setting;
 use crate::store::{Cluster, Connection};
 use crate::world::World;
 
-/// What a run is about.
+/// The subject of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Subject {
     /// The Cassandra engine alone: each client process keeps to the contract of an engine, one task at a lock at a time
     #[default]
     Engine,
-    /// What users hold: processes with several tasks and owners, over one in-memory store; only clients get into trouble
+    /// Locks as users hold them: processes with several tasks and owners, over one in-memory store; only clients get into trouble
     KeeperOverMemory,
-    /// The same over the simulated cluster, with every kind of trouble
+    /// Locks as users hold them, over the simulated cluster, with every kind of trouble
     KeeperOverCassandra,
 }
 
 impl Subject {
-    /// Whether this can go wrong there.
+    /// Returns whether this can go wrong there.
     pub fn knows(self, fault: Fault) -> bool {
         use Fault::{Crash, Drift, Pause, StandStill, Step};
         self != Self::KeeperOverMemory || matches!(fault, Pause | StandStill | Crash | Step | Drift)
     }
 }
 
-/// What all clients of a run share.
+/// The store that all clients of a run share.
 pub(crate) enum Backend {
     Cluster(Arc<Cluster>),
     Memory(Arc<Server>),
 }
 
 impl Backend {
-    /// A client's engine, and perhaps somebody who watches its places in the queue.
+    /// Connects a client, and returns its engine; with `places`, its places in the queue are watched.
     pub(crate) fn connect(
         &self,
         world: &Arc<World>,
@@ -65,14 +65,14 @@ impl Backend {
         (setting.wrap)(engine)
     }
 
-    /// Nothing goes wrong any more.
+    /// Ends all trouble.
     pub(crate) fn calm_down(&self) {
         if let Self::Cluster(cluster) = self {
             cluster.calm_down();
         }
     }
 
-    /// What is left of these keys, when nobody has anything to do with them any more.
+    /// Returns what is left of these keys, when no client has anything to do with them any more.
     pub(crate) fn left(&self, keys: &[Key]) -> Vec<String> {
         match self {
             Self::Cluster(cluster) => keys.iter().filter_map(|key| left_in(cluster, key)).collect(),

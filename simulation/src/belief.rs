@@ -1,26 +1,26 @@
-//! What a holder goes by when it says that it still holds.
+//! The belief by which a holder says that it still holds.
 
 use ylock_core::engine::Grant;
 use ylock_core::environment::Moment;
 use ylock_core::{Lease, Options};
 
-/// See the [module](self).
+/// A holder's belief that it still holds; see the [module](self).
 #[derive(Debug)]
 pub enum Belief {
-    /// Somebody above an engine: it counts by itself.
+    /// That of a client above an engine: it counts by itself.
     Until(Moment),
-    /// Somebody above the keeper: its guard says so.
+    /// That of a task above the keeper: its guard says so.
     Says(Lease),
 }
 
 impl Belief {
-    /// The validity of a grant that counts from `sent`, as the contract of an engine has it.
+    /// Returns the validity of a grant that counts from `sent`, as the contract of an engine has it.
     pub fn of(grant: &Grant, sent: Moment) -> Self {
         let margin = Options::default().with_lease(grant.lease).margin();
         Self::Until(sent.plus(grant.lease.saturating_sub(margin)))
     }
 
-    /// Whether it still holds.
+    /// Returns whether the holder still holds.
     pub(crate) fn is_valid(&self, now: Moment) -> bool {
         match self {
             Self::Until(moment) => now < *moment,
@@ -28,7 +28,7 @@ impl Belief {
         }
     }
 
-    /// Whether the holder has been told that it does not hold any more. Whoever counts by itself knows.
+    /// Returns whether the holder has been told that it does not hold any more. A holder that counts by itself knows.
     pub(crate) fn is_told(&self) -> bool {
         match self {
             Self::Until(_) => true,
@@ -36,7 +36,7 @@ impl Belief {
         }
     }
 
-    /// What it believes after a renewal: one that was sent earlier takes nothing away.
+    /// Returns what the holder believes after a renewal: one that was sent earlier takes nothing away.
     pub(crate) fn or_later(self, renewed: Self) -> Self {
         match (&self, &renewed) {
             (Self::Until(before), Self::Until(after)) if before > after => self,

@@ -7,18 +7,18 @@ use std::time::Duration;
 pub struct Chance(u64);
 
 impl Chance {
-    /// Randomness from a seed.
+    /// Creates randomness from a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Another source that does not depend on how often this one is used later.
+    /// Returns another source that does not depend on how often this one is used later.
     #[must_use]
     pub fn fork(&mut self) -> Self {
         Self(self.number())
     }
 
-    /// Any number.
+    /// Returns any number.
     pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -27,23 +27,23 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`, which is not zero.
+    /// Returns a number below `end`, which is not zero.
     pub fn below(&mut self, end: u64) -> u64 {
         self.number() % end
     }
 
-    /// Whether something happens that has this probability.
+    /// Returns whether something happens that has this probability.
     pub fn happens(&mut self, probability: f64) -> bool {
         ((self.number() >> 11) as f64) < probability * (1u64 << 53) as f64
     }
 
-    /// A duration from `least` on and below `most`.
+    /// Returns a duration from `least` on and below `most`.
     pub fn between(&mut self, least: Duration, most: Duration) -> Duration {
         let span = u64::try_from(most.saturating_sub(least).as_nanos()).unwrap_or(u64::MAX).max(1);
         least + Duration::from_nanos(self.below(span))
     }
 
-    /// From `-most` to `most`.
+    /// Returns a number from `-most` to `most`.
     pub fn around_zero(&mut self, most: i64) -> i64 {
         let span = u64::try_from(most).unwrap_or(0) * 2 + 1;
         i64::try_from(self.below(span)).unwrap_or(0) - most

@@ -15,32 +15,32 @@ use crate::clocks::Clocks;
 use crate::oracle::{Entry, Hold, Oracle};
 use crate::places::Places;
 
-/// What all clients of a run share.
+/// The things that all clients of a run share.
 #[derive(Debug)]
 pub struct Stage {
-    /// Who watches.
+    /// The oracle that watches.
     pub oracle: Arc<Oracle>,
-    /// Who watches the queue.
+    /// The watcher of the queue.
     pub places: Arc<Places>,
     /// The locks.
     pub keys: Vec<Key>,
     /// The usual lease.
     pub lease: Duration,
-    /// All of them, the usual one first.
+    /// All leases, the usual one first.
     pub leases: Vec<Duration>,
-    /// Whether a renewal is believed although the lease had lapsed before.
+    /// True if a renewal is believed although the lease had lapsed before.
     pub trusting: bool,
-    /// Nobody begins anything new.
+    /// True when no client begins anything new.
     pub is_over: AtomicBool,
-    /// So long after the trouble that nothing can be blamed on it.
+    /// True so long after the trouble that nothing can be blamed on it.
     pub is_calm: AtomicBool,
-    /// Clients that still do something.
+    /// The number of clients and tasks that still do something.
     pub busy: AtomicUsize,
 }
 
 /// One client at one lock.
 pub struct Client {
-    /// What it shares.
+    /// The things that it shares with all clients.
     pub stage: Arc<Stage>,
     /// Its engine.
     pub engine: Arc<dyn Engine>,
@@ -50,12 +50,12 @@ pub struct Client {
     pub chance: Chance,
 }
 
-/// One less is busy, also when the client is killed.
+/// A client or task that is busy until this is dropped, also when it is killed.
 #[derive(Debug)]
 pub struct Busy(Arc<Stage>);
 
 impl Busy {
-    /// One more is busy.
+    /// Counts one more client or task as busy.
     pub fn new(stage: &Arc<Stage>) -> Self {
         stage.busy.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(stage))
@@ -92,7 +92,7 @@ impl Client {
         self.stage.keys[number as usize].clone()
     }
 
-    /// Takes a lock away from whoever has it.
+    /// Takes a lock away from a holder.
     async fn revoke(&mut self) {
         let key = self.key();
         let Ok(seen) = self.engine.inspect(&key).await else { return };
@@ -151,7 +151,7 @@ impl Client {
         }
     }
 
-    /// Is inside, renews, and changes what the lock protects. What it writes may arrive when it has lost the lock long since.
+    /// Is inside, renews, and changes what the lock protects. What the client writes may arrive when it has lost the lock long since.
     async fn hold(&mut self, mut grant: Grant) {
         let Some(token) = grant.token.map(StoreToken::get) else { return };
         let hold = Hold {
@@ -168,7 +168,7 @@ impl Client {
         for _ in 0..renewals {
             self.clocks.sleep(grant.lease / 3).await;
             if grant.mode == Mode::Write && self.chance.happens(0.05) {
-                // Before the store hears of it: from then on nobody knows whether readers may come in.
+                // Before the store hears of it: from then on it is unknown whether readers may come in.
                 grant.mode = Mode::Read;
                 self.stage.oracle.downgrade(number);
             }
@@ -184,7 +184,7 @@ impl Client {
         self.stage.oracle.leave(number);
     }
 
-    /// Whether it may stay.
+    /// Renews a grant. Returns whether the client may stay inside.
     async fn renew(&self, number: u64, grant: &mut Grant) -> bool {
         let holding = Holding { grant: grant.clone(), next: None };
         match self.engine.renew(&[holding]).await.pop() {
@@ -197,7 +197,7 @@ impl Client {
         }
     }
 
-    /// Until it is confirmed, or the store has forgotten it by itself.
+    /// Releases again and again until that is confirmed, or the store has forgotten the acquisition by itself.
     async fn give_back(&self, request: &Request) {
         let began = self.clocks.now();
         while self.clocks.now().since(began) < request.lease * 4 {

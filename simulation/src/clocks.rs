@@ -1,4 +1,4 @@
-//! What a client process takes for time.
+//! The clocks of a client process.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -17,17 +17,17 @@ pub(crate) const START: i64 = 1_700_000_000_000_000;
 pub struct Clocks {
     world: Arc<World>,
     actor: Actor,
-    /// How fast the steady clock runs.
+    /// The rate of the steady clock.
     rate: f64,
-    /// What the wall clock is wrong by, in microseconds.
+    /// The error of the wall clock, in microseconds.
     wall_offset: AtomicI64,
-    /// How long the steady clock stood still, in nanoseconds: a machine that was suspended by its host.
+    /// The time for which the steady clock stood still, in nanoseconds: a machine that was suspended by its host.
     stood_still: AtomicU64,
     chance: Mutex<Chance>,
 }
 
 impl Clocks {
-    /// Clocks of an actor.
+    /// Creates the clocks of an actor.
     pub fn new(world: &Arc<World>, actor: Actor, rate: f64, wall_offset: i64, chance: Chance) -> Arc<Self> {
         let world = Arc::clone(world);
         let (wall_offset, chance) = (AtomicI64::new(wall_offset), Mutex::new(chance));
@@ -39,17 +39,17 @@ impl Clocks {
         self.wall_offset.fetch_add(micros, Ordering::Relaxed);
     }
 
-    /// The steady clock misses this time.
+    /// Makes the steady clock miss this time.
     pub fn stand_still(&self, time: Duration) {
         self.stood_still.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Whether it ever stood still: then nothing is promised about what its owner believes.
+    /// Returns whether the steady clock ever stood still: then nothing is promised about what its owner believes.
     pub fn stood_still(&self) -> bool {
         self.stood_still.load(Ordering::Relaxed) > 0
     }
 
-    /// Whose clocks these are.
+    /// Returns the actor whose clocks these are.
     pub fn actor(&self) -> Actor {
         self.actor
     }

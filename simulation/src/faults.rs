@@ -1,4 +1,4 @@
-//! What can go wrong, and what goes wrong in one run.
+//! The kinds of trouble, and the trouble of one run.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub enum Fault {
     Duplicate,
     /// A node that is down for a while and misses writes
     Down,
-    /// The others keep nothing for a node that is down
+    /// The other nodes keep nothing for a node that is down
     NoHints,
     /// Reads do not mend the replicas they ask
     NoRepair,
@@ -39,14 +39,14 @@ pub enum Fault {
     Forget,
 }
 
-/// What goes wrong in one run.
+/// The trouble of one run.
 #[derive(Clone, Debug)]
 pub struct Plan {
     chosen: Vec<Fault>,
 }
 
 impl Fault {
-    /// Everything that the engine promises to bear.
+    /// Returns every fault that the engine promises to bear.
     pub fn borne() -> Vec<Self> {
         Self::value_variants().iter().copied().filter(|fault| *fault != Self::Forget).collect()
     }
@@ -57,17 +57,17 @@ impl Plan {
     pub fn new(allowed: &[Fault], chance: &mut Chance) -> Self {
         // One number per kind, whether it is allowed or not: so the rest of the run stays as similar as possible.
         let borne = Fault::borne().into_iter().filter(|_| chance.happens(0.5));
-        // This one is not left to chance: whoever asks for it wants to see it.
+        // This one is not left to chance: a caller that asks for it wants to see it.
         let chosen = borne.chain([Fault::Forget]);
         Self { chosen: chosen.filter(|fault| allowed.contains(fault)).collect() }
     }
 
-    /// Whether this goes wrong.
+    /// Returns whether this goes wrong.
     pub fn has(&self, fault: Fault) -> bool {
         self.chosen.contains(&fault)
     }
 
-    /// How messages fare.
+    /// Returns how messages fare.
     pub fn weather(&self, chance: &mut Chance) -> Weather {
         let ms = Duration::from_millis;
         let if_any = |fault, probability| if self.has(fault) { probability } else { 0.0 };
@@ -81,13 +81,13 @@ impl Plan {
         }
     }
 
-    /// What the clocks of the nodes are wrong by: any two differ by less than two seconds.
+    /// Returns the errors of the nodes' clocks: any two differ by less than two seconds.
     pub fn node_clocks(&self, nodes: usize, chance: &mut Chance) -> Vec<i64> {
         let mut clock = || if self.has(Fault::Skew) { chance.around_zero(990_000) } else { 0 };
         (0..nodes).map(|_| clock()).collect()
     }
 
-    /// How fast a client's clock runs, and what its wall clock is wrong by.
+    /// Returns how fast a client's clock runs, and the error of its wall clock.
     pub fn client_clock(&self, chance: &mut Chance) -> (f64, i64) {
         let (drift, step) = (chance.around_zero(20_000), chance.around_zero(600_000_000));
         let rate = if self.has(Fault::Drift) { 1.0 + drift as f64 / 1e6 } else { 1.0 };

@@ -15,10 +15,10 @@ use ylock_simulation::{Fault, Setting, Subject, run};
 #[derive(Debug, Parser)]
 #[command(bin_name = "cargo xtask simulate")]
 struct Arguments {
-    /// What is broken
+    /// The subject that is broken
     #[arg(long, value_enum, default_value_t)]
     of: Subject,
-    /// How many seeds
+    /// The number of seeds
     #[arg(long, default_value_t = 2_000)]
     seeds: u64,
     /// The first seed
@@ -33,7 +33,7 @@ struct Arguments {
     /// Take places in the queue from the thesis's time service
     #[arg(long)]
     global_time: bool,
-    /// How many nodes the cluster has
+    /// The number of nodes of the cluster
     #[arg(long, default_value_t = 3)]
     replicas: usize,
     /// The leases of requests below the keeper, in milliseconds; the first one above it
@@ -106,7 +106,7 @@ fn main() -> ExitCode {
     let queued = queued.load(Ordering::Relaxed);
     if queued > 0 {
         let overtaking = overtaking.load(Ordering::Relaxed);
-        println!("{overtaking} of {queued} who queued went before somebody who was there first");
+        println!("{overtaking} of {queued} entries from the queue went before a client that was there first");
     }
     let failed = failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     for (seed, wrong) in failed.iter().take(20) {

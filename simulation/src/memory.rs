@@ -27,26 +27,26 @@ pub struct Server {
 }
 
 impl Server {
-    /// An empty store.
+    /// Creates an empty store.
     pub fn new(world: &Arc<World>, mut chance: Chance) -> Arc<Self> {
         let clocks = Clocks::new(world, world.new_actor(), 1.0, 0, chance.fork());
         let store = MemoryStore::in_environment(clocks);
         Arc::new(Self { world: Arc::clone(world), store, chance: chance.into() })
     }
 
-    /// A client of this store, on its own clocks.
+    /// Connects a client to this store, on its own clocks.
     pub fn connect(self: &Arc<Self>, clocks: &Arc<Clocks>) -> Arc<dyn Engine> {
         let (server, inner) = (Arc::clone(self), self.store.engine());
         Arc::new(Remote { server, inner, clocks: Arc::clone(clocks) })
     }
 
-    /// Whoever holds one of these keys or waits for it, where nobody should.
+    /// Returns the holders and waiters of these keys, where there should be none.
     pub fn left(&self, keys: &[Key]) -> Vec<String> {
         let inspections = keys.iter().filter_map(|key| self.store.engine().inspect(key).now_or_never());
         let somebody = |seen: &Inspection| !seen.holders.is_empty() || !seen.queue.is_empty();
         let mut left: Vec<_> =
             inspections.flatten().filter(somebody).map(|seen| format!("{seen:?}")).collect();
-        // Only now: the store forgets those whose lease has ended when somebody looks.
+        // Only now: the store forgets holders and waiters whose lease has ended when it is inspected.
         if !self.store.is_empty() {
             left.push(format!("{:?}", self.store));
         }
@@ -59,7 +59,7 @@ impl Server {
     }
 }
 
-/// See [`Server::connect`].
+/// A client of the server; see [`Server::connect`].
 #[derive(Debug)]
 struct Remote {
     server: Arc<Server>,
@@ -77,7 +77,7 @@ impl Engine for Remote {
         self.inner.guarantees()
     }
 
-    /// That of the client, not of the server.
+    /// Returns the environment of the client, not of the server.
     fn environment(&self) -> Arc<dyn Environment> {
         Arc::clone(&self.clocks) as _
     }

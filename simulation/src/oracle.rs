@@ -1,4 +1,4 @@
-//! Whoever sees everything, and says what must not be.
+//! The observer that sees everything, and says what must not be.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use crate::belief::Belief;
 use crate::clocks::Clocks;
 use crate::world::{World, lock};
 
-/// See the [module](self).
+/// The observer; see the [module](self).
 #[derive(Debug)]
 pub struct Oracle {
     world: Arc<World>,
@@ -27,33 +27,33 @@ struct Inner {
     wrong: Vec<String>,
 }
 
-/// What somebody believes to hold.
+/// A lock that a client believes to hold.
 #[derive(Debug)]
 pub struct Hold {
-    /// What.
+    /// The key of the lock.
     pub key: Key,
-    /// How.
+    /// The mode in which it is held.
     pub mode: Mode,
-    /// For whom: those of one owner do not exclude each other.
+    /// The owner: holders of one owner do not exclude each other.
     pub owner: Owner,
     /// The token, as a number: an engine's and a guard's are not compared with each other.
     pub token: u64,
-    /// Whose clocks it believes.
+    /// The clocks that the holder believes.
     pub clocks: Arc<Clocks>,
-    /// How long.
+    /// The belief that it still holds.
     pub belief: Belief,
 }
 
-/// Somebody is inside.
+/// An entry of a holder.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Which of all holds.
+    /// The number of the hold.
     pub number: u64,
-    /// The same owner was inside under this token already: no entry of its own.
+    /// True if the same owner was inside under this token already: no entry of its own.
     pub reentrant: bool,
 }
 
-/// What is known of one lock: the tokens of all who entered, and the resource that it protects.
+/// The knowledge of one lock: the tokens of all holders that entered, and the resource that the lock protects.
 #[derive(Debug, Default)]
 struct Place {
     highest_write: Option<u64>,
@@ -61,7 +61,7 @@ struct Place {
     register: Register,
 }
 
-/// A resource of a careful user: it knows the highest tokens that came, and turns away whoever comes too late.
+/// A resource of a careful user: it knows the highest tokens that came, and refuses a request that comes too late.
 #[derive(Debug, Default)]
 struct Register {
     value: u64,
@@ -70,12 +70,13 @@ struct Register {
 }
 
 impl Oracle {
-    /// Nothing has happened.
+    /// Creates an observer of a world in which nothing has happened.
     pub fn new(world: &Arc<World>) -> Arc<Self> {
         Arc::new(Self { world: Arc::clone(world), inner: Mutex::default() })
     }
 
-    /// Somebody enters. Nothing if it is not valid any more by its own clock: then nobody relies on it.
+    /// Notes that a holder enters. Returns nothing if the hold is not valid any more by its own clock: then the holder does not rely on
+    /// it.
     pub fn enter(&self, hold: Hold) -> Option<Entry> {
         if !hold.is_valid() {
             return None;
@@ -93,8 +94,8 @@ impl Oracle {
         Some(Entry { number, reentrant })
     }
 
-    /// The lease goes on. Answers whether the holder may rely on it: what has lapsed stays over,
-    /// unless this client is `trusting`.
+    /// Notes that the lease goes on. Returns whether the holder may rely on it: what has lapsed stays over, unless this client is
+    /// `trusting`.
     pub fn renewed(&self, number: u64, belief: Belief, trusting: bool) -> bool {
         let mut inner = lock(&self.inner);
         let Some(mut hold) = inner.holds.remove(&number) else { return false };
@@ -107,7 +108,7 @@ impl Oracle {
         is_valid
     }
 
-    /// Somebody who is inside looks whether it may go on, and may it, it is checked again. Answers what it found.
+    /// Returns whether a holder that is inside may go on. If it may, it is checked again.
     pub fn relies(&self, number: u64) -> bool {
         let mut inner = lock(&self.inner);
         let Some(hold) = inner.holds.remove(&number) else { return false };
@@ -119,21 +120,21 @@ impl Oracle {
         is_valid
     }
 
-    /// A writer goes on as a reader.
+    /// Notes that a writer goes on as a reader.
     pub fn downgrade(&self, number: u64) {
         if let Some(hold) = lock(&self.inner).holds.get_mut(&number) {
             hold.mode = Mode::Read;
         }
     }
 
-    /// Somebody leaves, and does not rely on it any more.
+    /// Notes that a holder leaves, and does not rely on the lock any more.
     pub fn leave(&self, number: u64) {
         if let Some(hold) = lock(&self.inner).holds.remove(&number) {
             self.world.note(|| format!("{hold} LEAVES {}", hold.key.name()));
         }
     }
 
-    /// Reads the resource, with a token.
+    /// Reads the resource, with a token. Returns nothing if the token is too old.
     pub fn read(&self, key: &Key, token: u64) -> Option<u64> {
         let mut inner = lock(&self.inner);
         let register = &mut inner.place(key).register;
@@ -161,17 +162,17 @@ impl Oracle {
         }
     }
 
-    /// Something that must not be.
+    /// Records something that must not be.
     pub fn complain(&self, what: String) {
         lock(&self.inner).wrong.push(what);
     }
 
-    /// How often somebody entered.
+    /// Returns how often a holder entered.
     pub fn entries(&self) -> u64 {
         lock(&self.inner).entries
     }
 
-    /// Everything that was wrong.
+    /// Returns everything that was wrong.
     pub fn wrong(&self) -> Vec<String> {
         lock(&self.inner).wrong.clone()
     }
@@ -182,8 +183,8 @@ impl Inner {
         self.places.entry(key.name().to_owned()).or_default()
     }
 
-    /// Nobody else who conflicts believes to hold it, and whoever did has been told that it does not. One whose clock stood
-    /// still may: nothing is promised to it but its token.
+    /// Checks that no other holder that conflicts believes to hold the lock, and that every one that did has been told that it does
+    /// not. A holder whose clock stood still may believe so: nothing is promised to it but its token.
     fn check_alone(&mut self, world: &World, hold: &Hold) {
         if hold.clocks.stood_still() {
             return;
@@ -202,7 +203,7 @@ impl Inner {
         self.wrong.extend(wrong);
     }
 
-    /// Its token is larger than that of everybody who conflicts and entered before.
+    /// Checks that the token is larger than that of every holder that conflicts and entered before.
     fn check_token(&mut self, hold: &Hold) {
         let (token, mode) = (Some(hold.token), hold.mode);
         let place = self.place(&hold.key);
@@ -226,7 +227,7 @@ impl Hold {
         self.key == other.key && self.owner != other.owner && self.mode.conflicts_with(other.mode)
     }
 
-    /// Whether both are acquisitions under one hold of one owner.
+    /// Returns whether both are acquisitions under one hold of one owner.
     fn shares_with(&self, other: &Self) -> bool {
         (&self.key, self.owner, self.token) == (&other.key, other.owner, other.token)
     }

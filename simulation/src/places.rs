@@ -1,5 +1,5 @@
-//! The queue, as somebody sees it who sees everything: whether places are what they should be, and how often one who came later
-//! went first.
+//! The queue, as an observer sees it that sees everything: whether places are what they should be, and how often a client that came
+//! later went first.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -12,14 +12,14 @@ use ylock_engine_cassandra::algorithm::store::{State, Write};
 use crate::oracle::Oracle;
 use crate::world::{Actor, World, lock};
 
-/// See the [module](self).
+/// The observer of the queue; see the [module](self).
 #[derive(Debug)]
 pub struct Places {
     world: Arc<World>,
     oracle: Arc<Oracle>,
-    /// How long a row lives at least after the write of it was sent.
+    /// The least time for which a row lives after the write of it was sent.
     lease: Duration,
-    /// Whether the clocks are good enough for everybody to go behind all that it saw.
+    /// True if the clocks are good enough for every client to go behind all places that it saw.
     demanding: bool,
     inner: Mutex<Inner>,
 }
@@ -32,17 +32,17 @@ struct Inner {
     inversions: u64,
 }
 
-/// What one client shows at one lock.
+/// The row that one client shows at one lock.
 #[derive(Debug, Default)]
 struct Row {
     acquisition: Option<AcquisitionId>,
-    /// Its place. Whoever is shown under another name keeps it: that is no new one.
+    /// Its place. A client that is shown under another name keeps its place: that is no new one.
     ticket: Option<i64>,
-    /// It takes part: its looks are those that places are taken from.
+    /// True if the client takes part: its looks are those that places are taken from.
     takes_part: bool,
     /// The last place that a quorum has, and until when it is there for sure.
     acknowledged: Option<Place>,
-    /// What the last look showed for sure, and until when it is remembered.
+    /// The place that the last look showed for sure, and until when it is remembered.
     floor: Option<Place>,
 }
 
@@ -52,14 +52,14 @@ struct Place {
     until: u64,
 }
 
-/// Somebody who queues.
+/// A client that queues.
 #[derive(Debug)]
 struct Waiting {
     actor: Actor,
     key: Key,
     mode: Mode,
     began: u64,
-    /// When a quorum had its place.
+    /// The moment at which a quorum had its place.
     arrived: Option<u64>,
 }
 
@@ -68,13 +68,13 @@ struct Waiting {
 pub struct Shown(Vec<Place>);
 
 impl Places {
-    /// Nobody is there.
+    /// Creates an observer of an empty queue.
     pub fn new(world: &Arc<World>, oracle: &Arc<Oracle>, lease: Duration, demanding: bool) -> Arc<Self> {
         let (world, oracle) = (Arc::clone(world), Arc::clone(oracle));
         Arc::new(Self { world, oracle, lease, demanding, inner: Mutex::default() })
     }
 
-    /// Somebody begins to queue, if it is one that goes behind others and that others go behind.
+    /// Notes that a client begins to queue, if it is one that goes behind others and that others go behind.
     pub fn begins(&self, actor: Actor, request: &Request) {
         if request.fairness == Fairness::Unfair {
             return;
@@ -84,7 +84,7 @@ impl Places {
         lock(&self.inner).waiting.insert(request.id, waiting);
     }
 
-    /// It has entered: perhaps before somebody whose place was there when it began.
+    /// Notes that a client has entered: perhaps before another one whose place was there when it began.
     pub fn enters(&self, id: AcquisitionId) {
         let mut inner = lock(&self.inner);
         let Some(own) = inner.waiting.remove(&id) else { return };
@@ -98,18 +98,18 @@ impl Places {
         inner.inversions += u64::from(overtakes);
     }
 
-    /// It does not wait any more.
+    /// Notes that a client does not wait any more.
     pub fn ends(&self, id: AcquisitionId) {
         lock(&self.inner).waiting.remove(&id);
     }
 
-    /// Of those who queued and entered, how many overtook somebody, and how many there were.
+    /// Returns how many of the clients that queued and entered overtook another one, and how many there were.
     pub fn inversions(&self) -> (u64, u64) {
         let inner = lock(&self.inner);
         (inner.inversions, inner.entries)
     }
 
-    /// A client sends a row.
+    /// Notes that a client sends a row.
     pub(crate) fn writes(&self, actor: Actor, key: &Key, write: &Write) {
         let now = self.world.now();
         let mut inner = lock(&self.inner);
@@ -131,7 +131,7 @@ impl Places {
         }
     }
 
-    /// A quorum has what was sent at `sent`.
+    /// Notes that a quorum has what was sent at `sent`.
     pub(crate) fn acknowledged(&self, actor: Actor, key: &Key, write: &Write, sent: u64) {
         let mut inner = lock(&self.inner);
         let place = Place { ticket: write.row.ticket.get(), until: self.later(sent) };
@@ -145,12 +145,12 @@ impl Places {
         }
     }
 
-    /// A client removes its row.
+    /// Notes that a client removes its row.
     pub(crate) fn erases(&self, actor: Actor, key: &Key) {
         lock(&self.inner).row(key, actor).acknowledged = None;
     }
 
-    /// A look begins.
+    /// Notes that a look begins.
     pub(crate) fn looks(&self, actor: Actor, key: &Key) -> Option<Shown> {
         let mut inner = lock(&self.inner);
         if !inner.row(key, actor).takes_part {
@@ -160,7 +160,7 @@ impl Places {
         Some(Shown(others.filter_map(|(_, row)| row.acknowledged).collect()))
     }
 
-    /// A look has come back.
+    /// Notes that a look has come back.
     pub(crate) fn has_looked(&self, actor: Actor, key: &Key, shown: Option<Shown>) {
         let Some(Shown(places)) = shown else { return };
         let now = self.world.now();

@@ -1,4 +1,4 @@
-//! A client process, as whoever starts and ends it sees it.
+//! A client process, as the run sees it that starts and ends it.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(crate) struct Process {
     pub(crate) program: Program,
 }
 
-/// What a process runs.
+/// The program that a process runs.
 #[derive(Clone)]
 pub(crate) enum Program {
     Engine(Arc<dyn Engine>),
@@ -24,7 +24,7 @@ pub(crate) enum Program {
 }
 
 impl Program {
-    /// Ends it in peace.
+    /// Closes what the process uses.
     pub(crate) fn close(self) -> BoxFuture {
         Box::pin(async move {
             match self {
@@ -34,7 +34,7 @@ impl Program {
         })
     }
 
-    /// How many keys it still knows.
+    /// Returns how many keys the process still knows.
     pub(crate) fn keys_in_use(&self) -> usize {
         match self {
             Self::Engine(_) => 0,

@@ -1,4 +1,4 @@
-//! One run: clients at a cluster in trouble, then without trouble, then nobody; and what was wrong.
+//! One run: clients at a cluster in trouble, then without trouble, then no clients; and what was wrong.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -23,16 +23,16 @@ use crate::setting::{Outcome, Setting};
 use crate::store::Cluster;
 use crate::world::{World, lock};
 
-/// How often one process may connect anew, and once more.
+/// The number of times that one process may connect: at first, and anew.
 const CONNECTIONS: usize = 3;
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 /// The node that forgets, if one does.
 const FORGETFUL: usize = 0;
 const TROUBLE: Duration = Duration::from_secs(60);
-/// After the trouble everybody who waits must have got in: at most a few leases for each, one after the other.
+/// The time after the trouble within which every waiter must have got in: at most a few leases for each, one after the other.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// The longest that anything lives that was sent, but for the lease: the slowest message, then rounding and clock skew, and what clocks
-/// may be wrong by.
+/// The longest time for which anything lives that was sent, without the lease: the slowest message, then rounding and clock skew, and
+/// what clocks may be wrong by.
 const FORGOTTEN: Duration = Duration::from_secs(2 * 21 + 1 + 2 + 3);
 
 /// Runs one seed.
@@ -129,7 +129,7 @@ impl<'a> Scene<'a> {
         self.close();
     }
 
-    /// One client process, with one task at each of its locks at a time.
+    /// Starts one client process.
     fn start_process(&self) {
         let actor = self.world.new_actor();
         let (rate, wall) = self.chance(|chance| self.plan.client_clock(chance));
@@ -208,7 +208,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// A node is down for a while. One that forgets fails also where no other does.
+    /// Takes a node down for a while. The node that forgets fails also where no other does.
     fn node_fails(&self, number: usize, time: Duration) {
         let Backend::Cluster(cluster) = &self.backend else { return };
         let number = if self.plan.has(Fault::Down) { number } else { FORGETFUL };
@@ -223,7 +223,7 @@ impl<'a> Scene<'a> {
         self.world.after(time, move || cluster.start(number));
     }
 
-    /// Everybody goes home; then nothing must be left in the store but tokens.
+    /// Closes all clients; then nothing must be left in the store but tokens.
     fn close(&self) {
         let open = Arc::new(AtomicUsize::new(0));
         for process in lock(&self.processes).iter() {

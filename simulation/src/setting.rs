@@ -1,4 +1,4 @@
-//! What may happen in a run, and what came out of it.
+//! The setting of a run, and its outcome.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,45 +18,46 @@ use crate::store::Connection;
 /// Makes a client's engine from its connection and clocks. The broken variants of the tests make others.
 pub type MakeEngine = dyn Fn(Arc<Connection>, &Arc<Clocks>, &CassandraOptions) -> Arc<dyn Engine>;
 
-/// Puts a client's engine into something else. The broken variants of the tests do.
+/// Wraps a client's engine, as the broken variants of the tests do.
 pub type WrapEngine = dyn Fn(Arc<dyn Engine>) -> Arc<dyn Engine>;
 
-/// What may happen in a run.
+/// The setting of a run.
 pub struct Setting<'a> {
-    /// What it is about.
+    /// The subject.
     pub of: Subject,
     /// The kinds of trouble.
     pub allowed: Vec<Fault>,
-    /// Whether to keep the trace as text.
+    /// True to keep the trace as text.
     pub lines: bool,
-    /// Whether clients believe a renewal also when their lease had lapsed before: what the keeper never does.
+    /// True if clients believe a renewal also when their lease had lapsed before: the keeper never does.
     pub trusting: bool,
-    /// What clients of the cluster run.
+    /// The algorithm that clients of the cluster run.
     pub protocol: Protocol,
-    /// Where they take their places from.
+    /// The source of their places in the queue.
     pub clock: Clock,
-    /// How many nodes the cluster has; each is a replica of everything.
+    /// The number of nodes of the cluster; each is a replica of everything.
     pub replicas: usize,
     /// The leases that requests have below the keeper; above it all have the first one.
     pub leases: Vec<Duration>,
-    /// How a client of the cluster is made.
+    /// The function that makes a client of the cluster.
     pub make: &'a MakeEngine,
-    /// What a client's engine is put into.
+    /// The function that wraps a client's engine.
     pub wrap: &'a WrapEngine,
 }
 
-/// What came out.
+/// The outcome of a run.
 #[derive(Debug)]
 pub struct Outcome {
-    /// What was wrong; nothing if all is well.
+    /// Everything that was wrong; nothing if all is well.
     pub wrong: Vec<String>,
-    /// How often somebody entered.
+    /// The number of entries.
     pub entries: u64,
-    /// Of those who queued and entered, how many went before somebody who was in the queue when they began; and of how many.
+    /// The number of clients that queued and entered before another one that was in the queue when they began; and the number of all
+    /// that queued and entered.
     pub inversions: (u64, u64),
-    /// Virtual time.
+    /// The virtual time that has passed.
     pub time: Duration,
-    /// Of everything that happened.
+    /// The hash of everything that happened.
     pub hash: u64,
     /// The trace, if it was kept.
     pub lines: Vec<String>,
@@ -88,7 +89,7 @@ impl Setting<'_> {
         self.leases.iter().copied().max().unwrap_or_default()
     }
 
-    /// How long a request may take: so that the shortest lease has time for a few of them.
+    /// Returns how long a request may take: so that the shortest lease has time for a few of them.
     pub(crate) fn request_timeout(&self) -> Duration {
         (self.shortest_lease() / 5).min(Duration::from_secs(1))
     }
@@ -103,7 +104,7 @@ impl std::fmt::Debug for Setting<'_> {
     }
 }
 
-/// The engine as it is.
+/// Creates the engine as it is.
 pub fn real_engine(
     connection: Arc<Connection>,
     clocks: &Arc<Clocks>,

@@ -16,7 +16,7 @@ use ylock_core::environment::BoxFuture;
 
 use crate::trace::Trace;
 
-/// See the [module](self).
+/// The world of one run; see the [module](self).
 pub struct World {
     inner: Mutex<Inner>,
     ready: Ready,
@@ -50,7 +50,7 @@ struct Task {
 struct ActorState {
     is_dead: bool,
     paused_until: u64,
-    /// What became ready during the pause.
+    /// The tasks that became ready during the pause.
     deferred: Vec<TaskId>,
 }
 
@@ -67,7 +67,7 @@ struct TaskWaker {
 }
 
 impl World {
-    /// An empty world. `lines`: keep a trace that can be read, not only its hash.
+    /// Creates an empty world. `lines`: keep a trace that can be read, not only its hash.
     pub fn new(lines: bool) -> Arc<Self> {
         Arc::new(Self {
             inner: Mutex::default(),
@@ -76,12 +76,12 @@ impl World {
         })
     }
 
-    /// Nanoseconds since the beginning.
+    /// Returns the nanoseconds since the beginning.
     pub fn now(&self) -> u64 {
         self.inner().now
     }
 
-    /// Somebody who can be paused and killed.
+    /// Creates an actor, which can be paused and killed.
     pub fn new_actor(&self) -> Actor {
         let mut inner = self.inner();
         inner.actors.push(ActorState::default());
@@ -131,7 +131,7 @@ impl World {
         }
     }
 
-    /// `kill -9`.
+    /// Kills an actor, as `kill -9` does.
     pub fn kill(&self, actor: Actor) {
         let mut inner = self.inner();
         inner.actors[actor.0].is_dead = true;
@@ -143,7 +143,7 @@ impl World {
         drop(futures);
     }
 
-    /// Nothing happens any more.
+    /// Ends the world: nothing happens any more.
     pub fn end(&self) {
         let (events, tasks) = {
             let mut inner = self.inner();
@@ -155,18 +155,18 @@ impl World {
         drop((events, tasks));
     }
 
-    /// Whether this actor has not been killed.
+    /// Returns whether this actor has not been killed.
     pub fn is_alive(&self, actor: Actor) -> bool {
         !self.inner().actors[actor.0].is_dead
     }
 
-    /// Whether this actor is not being run at present.
+    /// Returns whether this actor is not being run at present.
     pub fn is_paused(&self, actor: Actor) -> bool {
         let inner = self.inner();
         inner.actors[actor.0].paused_until > inner.now
     }
 
-    /// Lets things happen until `done`, until this time, or until nothing can happen any more. Answers whether it is done.
+    /// Lets things happen until `done`, until this time, or until nothing can happen any more. Returns whether it is done.
     pub fn run(&self, until: u64, done: impl Fn() -> bool) -> bool {
         loop {
             while let Some(id) = { lock(&self.ready).pop_front() } {
@@ -219,18 +219,18 @@ impl World {
         }
     }
 
-    /// Notes what happened: part of the trace's hash, and of the trace itself if somebody wants to read it.
+    /// Notes what happened: part of the trace's hash, and of the trace itself if that is kept.
     pub fn note(&self, line: impl FnOnce() -> String) {
         let now = self.now();
         lock(&self.trace).note(now, &line());
     }
 
-    /// The hash of everything that was noted.
+    /// Returns the hash of everything that was noted.
     pub fn hash(&self) -> u64 {
         lock(&self.trace).hash()
     }
 
-    /// What was noted, if it was kept.
+    /// Returns what was noted, if it was kept.
     pub fn lines(&self) -> Vec<String> {
         lock(&self.trace).lines().to_vec()
     }
@@ -240,7 +240,7 @@ impl World {
     }
 }
 
-/// A future that is over after `time` of the world.
+/// Returns a future that is over after `time` of the world.
 pub fn sleep(world: &Arc<World>, time: Duration) -> BoxFuture {
     Box::pin(Sleep { world: Arc::clone(world), time: Some(time), state: Arc::default() })
 }
@@ -316,7 +316,7 @@ impl fmt::Debug for World {
     }
 }
 
-/// A panic of the simulated code ends the run; a poisoned lock says nothing more.
+/// Locks a mutex. A panic of the simulated code ends the run; a poisoned lock says nothing more.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

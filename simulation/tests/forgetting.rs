@@ -3,8 +3,9 @@
 use clap::ValueEnum;
 use ylock_simulation::{Fault, Setting, run};
 
-/// What `engine-cassandra/guarantees.md` says of it: a lock that was granted may be granted again, and a token may not grow. So whoever
-/// was inside is not told, a resource that is told such tokens loses an update, and a place may be taken before one that was forgotten.
+/// What `engine-cassandra/guarantees.md` says of it: a lock that was granted may be granted again, and a token may not grow. So the
+/// former holder is not told, a resource that is told such tokens loses an update, and a place may be taken before one that was
+/// forgotten.
 const EXPECTED: [&str; 5] =
     ["two valid holders", "the token of", "was not told before", "a lost update", "takes place"];
 
@@ -12,7 +13,7 @@ fn wrong(seed: u64, allowed: &[Fault]) -> Vec<String> {
     run(seed, &Setting { allowed: allowed.to_vec(), ..Setting::default() }).wrong
 }
 
-/// The others have all that was written.
+/// The other replicas have all that was written.
 #[test]
 fn a_replica_that_forgets_breaks_nothing_where_the_others_miss_nothing() {
     for seed in 0..1_000 {

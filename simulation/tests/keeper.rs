@@ -42,7 +42,7 @@ fn play(of: Subject, seed: u64) -> Outcome {
     run(seed, &Setting { of, lines: true, ..Setting::default() })
 }
 
-/// The same seed, the same trace; another one, another. Every map of every run has a random seed of its own, so nothing
+/// The same seed gives the same trace, another seed another one. Every map of every run has a random seed of its own, so nothing
 /// depends on the order of a map.
 #[test]
 fn a_seed_decides_everything() {
@@ -74,8 +74,8 @@ fn a_reader_that_joins_a_former_writer_has_a_larger_token() {
     assert_eq!(failure(Subject::KeeperOverCassandra, 1), None);
 }
 
-/// A process that was paused for a lease in its first attempt to give a lock back used to give up, and told everybody who
-/// waited that the store did not answer.
+/// A process that was paused for a lease in its first attempt to give a lock back used to give up, and told all its waiters that the
+/// store did not answer.
 #[test]
 fn a_pause_does_not_give_up_a_release() {
     for seed in [367, 976, 999] {

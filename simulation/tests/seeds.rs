@@ -10,13 +10,13 @@ fn two_thousand_seeds_break_nothing() {
     assert_sound(2_000, Protocol::Queue, Clock::Hlc);
 }
 
-/// The baseline would be none if it were fast by letting two in.
+/// The baseline would be none if it were fast by letting two clients in.
 #[test]
 fn five_hundred_seeds_do_not_break_the_old_algorithm() {
     assert_sound(500, Protocol::ShadowRows, Clock::Hlc);
 }
 
-/// Clocks decide who goes first, never who gets in.
+/// Clocks decide which client goes first, never which one gets in.
 #[test]
 fn five_hundred_seeds_break_nothing_with_the_global_time() {
     assert_sound(500, Protocol::Queue, Clock::GlobalTime);
@@ -49,7 +49,7 @@ fn failure(seed: u64, protocol: Protocol, clock: Clock) -> Option<String> {
     })
 }
 
-/// The same seed, the same trace; another one, another.
+/// The same seed gives the same trace, another seed another one.
 #[test]
 fn a_seed_decides_everything() {
     for seed in 0..20 {
@@ -67,8 +67,8 @@ fn locks_are_taken_in_every_run() {
     }
 }
 
-/// A holder that found out by its renewal that it had been revoked used to give the lock back before it said so: somebody
-/// else got in beside it.
+/// A holder that found out by its renewal that it had been revoked used to give the lock back before it said so: another client got in
+/// beside it.
 #[test]
 fn a_loss_is_told_before_the_lock_is_given_away() {
     for seed in [4, 12, 107] {

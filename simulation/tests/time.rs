@@ -58,7 +58,7 @@ impl Stage {
         self.world.run(until, || false);
     }
 
-    /// Acquires and gives back, once. Answers the ticket that the store showed.
+    /// Acquires and gives back, once. Returns the ticket that the store showed.
     fn acquire(&self, process: &Process, engine: &Arc<CassandraEngine>) -> i64 {
         let done = Arc::new(AtomicBool::new(false));
         let key = Key::new("group", "name").unwrap();
@@ -106,7 +106,7 @@ impl Process {
     }
 }
 
-/// Theorem 5, and its price: after a clock ten minutes ahead has died, nobody is ahead of the cell for ten minutes.
+/// Theorem 5, and its price: after a client whose clock is ten minutes ahead has died, no clock is ahead of the cell for ten minutes.
 #[test]
 fn global_time_stands_still_after_a_clock_that_ran_ahead() {
     let stage = Stage::new();
@@ -126,7 +126,7 @@ fn global_time_stands_still_after_a_clock_that_ran_ahead() {
     assert!(time.latest() > standing, "its own clock has caught up");
 }
 
-/// The same with hybrid clocks: those who meet the fast one do not follow it, and say so.
+/// With hybrid clocks: clients that meet the fast clock do not follow it, and say so.
 #[test]
 fn hybrid_clocks_go_on_after_a_clock_that_ran_ahead() {
     let stage = Stage::new();

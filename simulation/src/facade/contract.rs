@@ -13,12 +13,12 @@ use ylock_core::{Guarantees, Key, Options, Result};
 use crate::oracle::Oracle;
 use crate::world::lock;
 
-/// See the [module](self).
+/// An engine whose use is watched; see the [module](self).
 #[derive(Debug)]
 pub(super) struct Contract {
     inner: Arc<dyn Engine>,
     oracle: Arc<Oracle>,
-    /// Whatever was asked for, and neither refused nor given back.
+    /// The acquisitions that were asked for, and neither refused nor given back.
     open: Mutex<BTreeMap<Key, AcquisitionId>>,
 }
 
@@ -71,7 +71,7 @@ impl Engine for Contract {
             self.oracle.complain(format!("a client contends twice for {}", request.key.name()));
         }
         let answer = self.inner.acquire(request).await;
-        // After an error, as after a drop, nobody knows what the store has: that must be released.
+        // After an error, as after a drop, it is unknown what the store has: the acquisition must be released.
         if let Ok(None) = answer {
             self.end(&request.key, request.id);
         }
@@ -82,7 +82,7 @@ impl Engine for Contract {
         self.inner.renew(holdings).await
     }
 
-    /// Tried is enough: whoever has tried for a lease may go on.
+    /// Counts a release that was tried as done: a keeper that has tried for a lease may go on.
     async fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
         self.end(key, id);
         self.inner.release(key, id, next).await

@@ -1,4 +1,4 @@
-//! What a task wants of a lock, and how it waits for it.
+//! The errands of a task: what it wants of a lock, and how it waits for it.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub(super) struct Errand {
     pub(super) manner: Manner,
 }
 
-/// How to wait.
+/// The manner of waiting.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Manner {
     /// As long as the options say.
@@ -41,7 +41,7 @@ impl Errand {
         Self { mode, manner }
     }
 
-    /// Does it.
+    /// Acquires the lock in this manner.
     pub(super) async fn acquire(self, lock: &Lock, clocks: &Clocks) -> Result<Option<Guard>> {
         match self.manner {
             Manner::Wait => self.wait(lock).await,
@@ -64,7 +64,7 @@ impl Errand {
     }
 }
 
-/// Options as different users choose them.
+/// Returns options as different users choose them.
 pub(super) fn options(chance: &mut Chance, lease: Duration) -> Options {
     let fairness = [Fairness::Fair, Fairness::Fair, Fairness::Strict, Fairness::Unfair];
     let hand_overs = [

@@ -1,4 +1,4 @@
-//! Somebody who is inside, as the oracle is told.
+//! A holder that is inside, as the oracle is told.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,20 +11,20 @@ use super::Process;
 use crate::belief::Belief;
 use crate::oracle::{Entry, Hold};
 
-/// Entered; dropping it leaves. Kept beside a guard and dropped before it, because nobody relies on what is given back.
+/// An entry; dropping it leaves. Kept beside a guard and dropped before it, because no holder relies on what it gives back.
 pub(super) struct Inside {
     process: Arc<Process>,
     lease: Lease,
     entry: Entry,
     token: u64,
-    /// What it has read of what the lock protects. Nothing for an acquisition within another one of the same owner: those
-    /// two do not exclude each other.
+    /// The value that it has read of what the lock protects. Nothing for an acquisition within another one of the same owner: those two
+    /// do not exclude each other.
     read: Option<u64>,
     mode: Mode,
 }
 
 impl Inside {
-    /// Enters, if the lock is still held by the time somebody can say so.
+    /// Enters, if the lock is still held by the time that the oracle can be told.
     pub(super) fn enter(process: &Arc<Process>, lease: &Lease) -> Option<Self> {
         let oracle = &process.stage.oracle;
         let Some(token) = lease.token().and_then(|token| u64::try_from(token.get()).ok()) else {
@@ -45,7 +45,7 @@ impl Inside {
         Some(Self { process, lease, entry, token, read, mode })
     }
 
-    /// Works for a while, or until it is told that the lock is lost. Answers whether it may go on.
+    /// Works for a while, or until it is told that the lock is lost. Returns whether it may go on.
     pub(super) async fn work(&self, time: Duration) -> bool {
         let lost = std::pin::pin!(self.lease.lost());
         let is_lost = match select(lost, self.process.clocks.sleep(time)).await {
@@ -59,14 +59,14 @@ impl Inside {
         relies
     }
 
-    /// Writes what the lock protects: also when the lock was lost meanwhile, as somebody does who did not look.
+    /// Writes what the lock protects: also when the lock was lost meanwhile, as a task does that did not look.
     pub(super) fn write(&mut self) {
         if let (Some(read), Mode::Write) = (self.read.take(), self.mode) {
             self.process.stage.oracle.write(self.lease.key(), self.token, read);
         }
     }
 
-    /// Will not write any more.
+    /// Goes on as a reader: it will not write any more.
     pub(super) fn downgrade(&mut self) {
         self.mode = Mode::Read;
         self.process.stage.oracle.downgrade(self.entry.number);

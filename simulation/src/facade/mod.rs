@@ -27,7 +27,7 @@ pub struct Process {
     stage: Arc<Stage>,
     clocks: Arc<Clocks>,
     subject: Subject,
-    /// What it connects with when it has closed its client.
+    /// The engines that it connects with when it has closed its client.
     engines: Mutex<Vec<Arc<dyn Engine>>>,
     /// All its clients; the last one is in use.
     clients: Mutex<Vec<Ylock>>,
@@ -36,7 +36,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// A process with a few tasks, which may connect once with each of these engines.
+    /// Starts a process with a few tasks, which may connect once with each of these engines.
     pub fn start(
         stage: &Arc<Stage>,
         clocks: &Arc<Clocks>,
@@ -64,7 +64,7 @@ impl Process {
         process
     }
 
-    /// The client in use.
+    /// Returns the client in use.
     fn client(&self) -> Option<Ylock> {
         lock(&self.clients).last().cloned()
     }
@@ -94,7 +94,7 @@ impl Process {
         }
     }
 
-    /// How many keys its clients still know.
+    /// Returns how many keys its clients still know.
     pub fn keys_in_use(&self) -> usize {
         lock(&self.clients).iter().map(Ylock::keys_in_use).sum()
     }

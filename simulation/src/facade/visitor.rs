@@ -14,7 +14,7 @@ use super::inside::Inside;
 use crate::chance::Chance;
 use crate::client::Busy;
 
-/// See the [module](self).
+/// One task of a process; see the [module](self).
 pub(super) struct Visitor {
     pub(super) process: Arc<Process>,
     pub(super) owner: Owner,
@@ -53,14 +53,14 @@ impl Visitor {
         keys[self.chance.below(keys.len() as u64) as usize].name().to_owned()
     }
 
-    /// How long to stay: mostly shorter than a renewal takes to come, sometimes several leases.
+    /// Returns how long to stay: mostly shorter than a renewal takes to come, sometimes several leases.
     fn stay(&mut self) -> Duration {
         let lease = self.process.stage.lease;
         let most = if self.chance.happens(0.15) { lease * 2 } else { lease / 4 };
         self.chance.between(Duration::ZERO, most)
     }
 
-    /// A lock, and whether somebody is named for whom it is acquired.
+    /// Returns a lock, and whether an owner is named for it.
     fn lock(&mut self, client: &Ylock) -> (Lock, bool) {
         let options = options(&mut self.chance, self.process.stage.lease);
         let lock = client.lock("group", self.name()).with_options(options);
@@ -71,7 +71,7 @@ impl Visitor {
         }
     }
 
-    /// Work that is stopped when the lock is lost.
+    /// Runs work that is stopped when the lock is lost.
     async fn run(&mut self, client: &Ylock) {
         let (lock, _) = self.lock(client);
         let (process, time) = (Arc::clone(&self.process), self.stay());
@@ -116,7 +116,7 @@ impl Visitor {
         self.let_go(held).await;
     }
 
-    /// Acquires once more for the same owner, and gives back one of the two; the other one if the answer is not nothing.
+    /// Acquires once more for the same owner, and gives back one of the two guards. Returns the other one.
     async fn reenter(&mut self, lock: &Lock, outer: Held) -> Option<Held> {
         let errand = Errand::any(&mut self.chance, self.process.stage.lease);
         let answer = errand.acquire(lock, &self.process.clocks).await;
@@ -148,7 +148,7 @@ impl Visitor {
 
     /// Goes on as a reader, if it does not change its mind, and is not too late.
     async fn downgrade(&mut self, mut held: Held) -> Option<Held> {
-        // Before the store hears of it: from then on nobody knows whether readers may come in.
+        // Before the store hears of it: from then on it is unknown whether readers may come in.
         held.inside.downgrade();
         let patience =
             if self.chance.happens(0.2) { Duration::from_millis(15) } else { Duration::from_secs(60) };
@@ -208,7 +208,7 @@ impl Visitor {
         }
     }
 
-    /// Somebody else keeps the guard for a while, and only sleeps.
+    /// Leaves the guard to another task, which only sleeps for a while.
     fn forget_in_a_task(&mut self, held: Held) {
         let time = self.chance.between(Duration::ZERO, self.process.stage.lease * 2);
         let (clocks, busy) = (Arc::clone(&self.process.clocks), Busy::new(&self.process.stage));

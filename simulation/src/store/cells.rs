@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ylock_core::StoreToken;
 use ylock_engine_cassandra::algorithm::store::Slot;
 
-/// For how many seconds a replica keeps a tombstone: as the schema has it.
+/// The seconds for which a replica keeps a tombstone, as in the schema.
 const GC_GRACE: i64 = 20;
 
 /// The name of a cell in one partition.
@@ -20,7 +20,7 @@ pub(super) enum Name {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Column {
-    /// That the row was deleted: hides every cell of the slot that is not newer.
+    /// The deletion of the row: hides every cell of the slot that is not newer.
     Deleted,
     Acquisition,
     Mode,
@@ -42,7 +42,7 @@ pub(super) enum Value {
     Number(i64),
     Identity(u128),
     Token(StoreToken),
-    /// Identity, owner, mode and ticket of somebody who waits behind a hold; zeros for nobody.
+    /// Identity, owner, mode and ticket of a waiter behind a hold; zeros where there is none.
     Next(u128, u128, &'static str, i64),
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Cell {
     pub(super) value: Value,
 }
 
-/// How long a cell lives. Seconds of whoever's clock counts them.
+/// The life of a cell, in seconds of the clock of the node that counts them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Life {
     /// Without a TTL.
@@ -65,7 +65,7 @@ pub(super) enum Life {
 }
 
 impl Life {
-    /// The life of what is written in this second, with a TTL.
+    /// Returns the life of what is written in this second, with a TTL.
     pub(super) fn of(second: i64, ttl: u32) -> Self {
         Self::Expiring { written: second, until: second + i64::from(ttl) }
     }
@@ -78,8 +78,8 @@ impl Life {
         }
     }
 
-    /// As `Cells.resolveRegular` of Cassandra 5.0: a tombstone beats a cell that expires, and that one a cell that does not. Of two
-    /// that expire, or two tombstones, the later end wins.
+    /// Ranks as `Cells.resolveRegular` of Cassandra 5.0 does: a tombstone beats a cell that expires, and that one a cell that does not.
+    /// Of two that expire, or two tombstones, the later end wins.
     fn rank(self) -> (u8, i64) {
         match self {
             Self::Unbounded => (0, 0),
@@ -90,13 +90,13 @@ impl Life {
 }
 
 impl Cell {
-    /// The larger timestamp wins; then whichever has the stronger life; then the larger value.
+    /// Returns whether this cell wins: by the larger timestamp; then by the stronger life; then by the larger value.
     fn beats(&self, other: &Self) -> bool {
         (self.stamp, self.life.rank(), self.value) > (other.stamp, other.life.rank(), other.value)
     }
 
-    /// What a replica makes of it in this second: as `AbstractCell.purge`, a cell that has ended becomes a tombstone, and nothing when
-    /// that is older than `gc_grace`. It counts from when the cell was *written*.
+    /// Returns what a replica makes of the cell in this second: as `AbstractCell.purge`, a cell that has ended becomes a tombstone, and
+    /// nothing when that is older than `gc_grace`. It counts from when the cell was *written*.
     fn aged(self, second: i64) -> Option<Self> {
         let ended = match self.life {
             Life::Expiring { written, until } if until <= second => written,
@@ -108,8 +108,8 @@ impl Cell {
     }
 }
 
-/// What one replica has of one partition. Row by row, and replicas that have the same share it: to copy and to compare every cell
-/// at every look would take most of a run's time.
+/// The cells that one replica has of one partition. Row by row, and replicas that have the same share it: to copy and to compare every
+/// cell at every look would take most of a run's time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cells {
     last_write: Option<Cell>,
@@ -132,7 +132,7 @@ impl Cells {
         reconcile(known, Some(cell));
     }
 
-    /// As a replica has it when it has read, or compacted, in this second.
+    /// Returns the cells as a replica has them when it has read, or compacted, in this second.
     pub(super) fn aged(&self, second: i64) -> Self {
         let age = |cell: Option<Cell>| cell.and_then(|cell| cell.aged(second));
         let rows = self.rows.iter().filter_map(|(slot, columns)| {
@@ -146,7 +146,7 @@ impl Cells {
         Self { last_write: age(self.last_write), last_read: age(self.last_read), rows: rows.collect() }
     }
 
-    /// What is in either.
+    /// Merges what another replica has.
     pub(super) fn merge(&mut self, other: &Self) {
         reconcile(&mut self.last_write, other.last_write);
         reconcile(&mut self.last_read, other.last_read);
@@ -158,12 +158,12 @@ impl Cells {
         }
     }
 
-    /// The rows of which anything is there, also what does not live any more.
+    /// Returns the rows of which anything is there, also what does not live any more.
     pub(super) fn slots(&self) -> impl Iterator<Item = Slot> {
         self.rows.keys().copied()
     }
 
-    /// The value, if it lives in this second and its row was not deleted since.
+    /// Returns the value, if it lives in this second and its row was not deleted since.
     pub(super) fn live(&self, name: Name, second: i64) -> Option<Value> {
         let (cell, deleted) = match name {
             Name::LastWrite => (self.last_write, None),
@@ -191,7 +191,7 @@ fn merge_row(known: &mut Arc<Columns>, other: &Arc<Columns>) {
     known.iter_mut().zip(other.iter()).for_each(|(known, cell)| reconcile(known, *cell));
 }
 
-/// Whether nothing is lost when `cell` takes the place of what is known.
+/// Returns whether nothing is lost when `cell` takes the place of what is known.
 fn is_covered(known: &Option<Cell>, cell: &Option<Cell>) -> bool {
     match (known, cell) {
         (None, _) => true,

@@ -12,31 +12,31 @@ use super::replica::Replica;
 use crate::chance::Chance;
 use crate::world::{World, lock};
 
-/// How messages fare.
+/// The fate of messages.
 #[derive(Clone, Debug)]
 pub struct Weather {
     /// The shortest and the longest time that a message normally takes.
     pub latency: (Duration, Duration),
-    /// How likely a message is slow, and how slow at most.
+    /// The probability that a message is slow, and how slow at most.
     pub slow: (f64, Duration),
-    /// How likely a message is lost.
+    /// The probability that a message is lost.
     pub loss: f64,
-    /// How likely a write arrives at a replica once more, up to minutes later.
+    /// The probability that a write arrives at a replica once more, up to minutes later.
     pub duplicates: f64,
-    /// Whether writes that a node missed are kept for it by others.
+    /// True if writes that a node missed are kept for it by others.
     pub hints: bool,
-    /// Whether a read brings the replicas it asked up to date before it answers.
+    /// True if a read brings the replicas it asked up to date before it answers.
     pub read_repair: bool,
 }
 
 impl Weather {
-    /// Nothing goes wrong any more.
+    /// Ends all trouble of messages.
     pub fn calm_down(&mut self) {
         (self.slow.0, self.loss, self.duplicates) = (0.0, 0.0, 0.0);
     }
 }
 
-/// See the [module](self).
+/// The nodes and the network; see the [module](self).
 #[derive(Debug)]
 pub struct Cluster {
     world: Arc<World>,
@@ -45,13 +45,13 @@ pub struct Cluster {
     chance: Mutex<Chance>,
 }
 
-/// What somebody waits for: called once or never.
+/// The reply that a sender waits for: called once or never.
 pub(super) type Reply<T> = Box<dyn FnOnce(T) + Send>;
 /// Makes the cells of a write, given the second that the coordinator's clock shows.
 pub(super) type Make = Box<dyn FnOnce(i64) -> Cells + Send>;
 
 impl Cluster {
-    /// So many nodes, all of them replicas of everything, whose clocks are wrong by so many microseconds.
+    /// Creates so many nodes, all of them replicas of everything, whose clocks are wrong by so many microseconds.
     pub fn new(world: &Arc<World>, weather: Weather, clock_offsets: &[i64], chance: Chance) -> Arc<Self> {
         Arc::new(Self {
             world: Arc::clone(world),
@@ -61,7 +61,7 @@ impl Cluster {
         })
     }
 
-    /// Nothing goes wrong any more, and every node is up.
+    /// Ends all trouble, and starts every node.
     pub fn calm_down(self: &Arc<Self>) {
         lock(&self.weather).calm_down();
         (0..self.replicas()).for_each(|number| self.start(number));
@@ -73,7 +73,7 @@ impl Cluster {
         self.world.note(|| format!("node {number} is down"));
     }
 
-    /// The same, and it has forgotten what its commit log had not yet on the disk.
+    /// Stops a node, which has then forgotten what its commit log had not yet on the disk.
     pub fn crash(&self, number: usize) {
         self.stop(number);
         lock(&self.replicas)[number].forget();
@@ -88,7 +88,7 @@ impl Cluster {
         self.replicas() / 2 + 1
     }
 
-    /// Starts it again; the others then give it what they kept for it.
+    /// Starts a node again; the others then give it what they kept for it.
     pub fn start(self: &Arc<Self>, number: usize) {
         let hints: Vec<_> = {
             let mut replicas = lock(&self.replicas);
@@ -110,7 +110,7 @@ impl Cluster {
         }
     }
 
-    /// What all nodes together know: for the checks, not for clients.
+    /// Returns what all nodes together know: for the checks, not for clients.
     pub fn truth(&self, key: &Key) -> Result<Partition> {
         let replicas = lock(&self.replicas);
         let mut all = Cells::default();
@@ -119,7 +119,7 @@ impl Cluster {
         mutation::partition(&all, earliest)
     }
 
-    /// A write of a client.
+    /// Takes a write of a client.
     pub(super) fn write(self: &Arc<Self>, key: Key, make: Make, reply: Reply<()>) {
         let coordinator = self.any();
         let cluster = Arc::clone(self);
@@ -191,7 +191,7 @@ impl Cluster {
         replica.is_up
     }
 
-    /// One more answer; with `enough` of them the reply goes back to the client.
+    /// Counts one more answer; with `enough` of them the reply goes back to the client.
     fn count(self: &Arc<Self>, acknowledged: &Mutex<(usize, Option<Reply<()>>)>, enough: usize) {
         let reply = {
             let mut acknowledged = lock(acknowledged);
@@ -206,7 +206,7 @@ impl Cluster {
         }
     }
 
-    /// A look of a client.
+    /// Takes a look of a client.
     pub(super) fn read(self: &Arc<Self>, key: Key, reply: Reply<Result<Partition>>) {
         let coordinator = self.any();
         let cluster = Arc::clone(self);
@@ -233,13 +233,13 @@ impl Cluster {
         }
     }
 
-    /// A replica's answer: in the second that the coordinator says.
+    /// Returns a replica's answer, as of the second that the coordinator says.
     fn answer(&self, number: usize, key: &Key, second: i64) -> Option<Cells> {
         let replicas = lock(&self.replicas);
         replicas[number].is_up.then(|| replicas[number].read(key).aged(second))
     }
 
-    /// One more answer of a replica; with a quorum of them the client gets what they know together.
+    /// Collects one more answer of a replica; with a quorum of them the client gets what they know together.
     fn collect(self: &Arc<Self>, key: &Key, second: i64, answers: &Answers, number: usize, cells: Cells) {
         let (answers, reply) = {
             let mut answers = lock(answers);
@@ -261,7 +261,7 @@ impl Cluster {
         self.repair(key, &stale, &all, Box::new(move |()| reply(look)));
     }
 
-    /// Blocking read repair: the answer waits until those that were asked know it.
+    /// Repairs as blocking read repair does: the answer waits until the replicas that were asked know it.
     fn repair(self: &Arc<Self>, key: &Key, stale: &[usize], all: &Cells, reply: Reply<()>) {
         let repaired = Arc::new(Mutex::new((0, Some(reply))));
         for &number in stale {
@@ -284,7 +284,7 @@ impl Cluster {
         }
     }
 
-    /// How long one message takes.
+    /// Returns how long one message takes.
     fn travel(&self) -> Duration {
         let Weather { latency, slow, .. } = lock(&self.weather).clone();
         let mut chance = lock(&self.chance);
@@ -299,7 +299,7 @@ impl Cluster {
         lock(&self.chance).below(replicas) as usize
     }
 
-    /// As many nodes as are asked, of those that are up if there are so many.
+    /// Returns as many nodes as are asked, of those that are up if there are so many.
     fn quorum_to_ask(&self) -> Vec<usize> {
         let (first, quorum) = (self.any(), self.quorum());
         let replicas = lock(&self.replicas);

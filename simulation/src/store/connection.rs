@@ -21,7 +21,7 @@ use crate::clocks::Clocks;
 use crate::places::Places;
 use crate::world::{World, lock};
 
-/// See the [module](self).
+/// A client's connection; see the [module](self).
 pub struct Connection {
     world: Arc<World>,
     cluster: Arc<Cluster>,
@@ -31,20 +31,20 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A connection whose requests may take so long.
+    /// Creates a connection whose requests may take so long.
     pub fn new(world: &Arc<World>, cluster: &Arc<Cluster>, clocks: &Arc<Clocks>, timeout: Duration) -> Self {
         let (world, cluster, clocks) = (Arc::clone(world), Arc::clone(cluster), Arc::clone(clocks));
         Self { world, cluster, clocks, timeout, places: None }
     }
 
-    /// The same, and somebody watches the queue.
+    /// Returns the connection with a watcher of the queue.
     #[must_use]
     pub fn watched_by(mut self, places: &Arc<Places>) -> Self {
         self.places = Some(Arc::clone(places));
         self
     }
 
-    /// Sends a request and waits for its reply, but not for ever. Whatever comes later than that is not heard.
+    /// Sends a request and waits for its reply, but not for ever. A reply that comes later is not heard.
     async fn ask<T: Send + 'static>(&self, send: impl FnOnce(Reply<T>)) -> Result<T> {
         let answer = Answer(Arc::default());
         let state = Arc::clone(&answer.0);
@@ -139,7 +139,7 @@ impl TimeCell for Connection {
     }
 }
 
-/// A look in one line.
+/// Returns a look in one line.
 fn shown(look: &Result<Partition>) -> String {
     let look = match look {
         Ok(look) => look,
@@ -164,7 +164,7 @@ fn shown(look: &Result<Partition>) -> String {
     )
 }
 
-/// Where the simulated cluster keeps the global time: no lock of a run has this name.
+/// Returns where the simulated cluster keeps the global time: no lock of a run has this name.
 fn time_key() -> Result<Key> {
     Key::new("ylock", "global time")
 }

@@ -1,4 +1,4 @@
-//! Three replicas, last write wins per cell, reads and writes at quorum.
+//! Replicas, three by default: last write wins per cell, reads and writes at quorum.
 
 mod cells;
 pub mod cluster;

@@ -10,7 +10,7 @@ use ylock_engine_cassandra::algorithm::store::{
 
 use super::cells::{Cell, Cells, Column, Life, Name, Value};
 
-/// The cells of one overwrite, taken by a coordinator whose clock shows `second`.
+/// Returns the cells of one overwrite, taken by a coordinator whose clock shows `second`.
 pub(super) fn of_write(slot: Slot, write: &Write, second: i64) -> Cells {
     let mut cells = Cells::default();
     let life = Life::of(second, write.row_ttl);
@@ -37,7 +37,7 @@ pub(super) fn of_revoke(slot: Slot, id: AcquisitionId, stamp: i64, ttl: u32, sec
     cells
 }
 
-/// The global time: the number is its own write timestamp.
+/// Returns the cell of the global time: the number is its own write timestamp.
 pub(super) fn of_time(micros: i64) -> Cells {
     let mut cells = Cells::default();
     if let Some(token) = u64::try_from(micros).ok().and_then(StoreToken::new) {
@@ -73,7 +73,7 @@ fn row_values(row: &Row) -> [(Column, Value); 8] {
     ]
 }
 
-/// What a coordinator answers whose clock shows `second`.
+/// Returns what a coordinator answers whose clock shows `second`.
 pub(super) fn partition(cells: &Cells, second: i64) -> Result<Partition> {
     let mut look = Partition {
         rows: Vec::new(),

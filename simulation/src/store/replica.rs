@@ -7,7 +7,7 @@ use ylock_core::Key;
 use super::cells::Cells;
 use crate::clocks::START;
 
-/// How often the commit log is written to the disk, in nanoseconds: Cassandra's default of `commitlog_sync: periodic`.
+/// The period at which the commit log is written to the disk, in nanoseconds: Cassandra's default of `commitlog_sync: periodic`.
 const SYNC_PERIOD: u64 = 10_000_000_000;
 
 type Data = BTreeMap<(String, String), Cells>;
@@ -15,12 +15,12 @@ type Data = BTreeMap<(String, String), Cells>;
 #[derive(Debug)]
 pub(super) struct Replica {
     pub(super) is_up: bool,
-    /// What its clock is wrong by, in microseconds.
+    /// The error of its clock, in microseconds.
     clock_offset: i64,
     data: Data,
-    /// What its commit log has on the disk, and since when.
+    /// The data that its commit log has on the disk, and since when.
     durable: (u64, Data),
-    /// What is kept for nodes that were down: for whom, of which lock, and what.
+    /// The writes that are kept for nodes that were down: for which node, of which lock, and what.
     pub(super) hints: Vec<(usize, Key, Cells)>,
 }
 
@@ -29,7 +29,7 @@ impl Replica {
         Self { is_up: true, clock_offset, data: Data::new(), durable: (0, Data::new()), hints: Vec::new() }
     }
 
-    /// Its wall clock, in whole seconds.
+    /// Returns its wall clock, in whole seconds.
     pub(super) fn second(&self, now: u64) -> i64 {
         (START + i64::try_from(now / 1_000).unwrap_or(i64::MAX) + self.clock_offset).div_euclid(1_000_000)
     }
@@ -45,7 +45,7 @@ impl Replica {
         *known = known.aged(second);
     }
 
-    /// Has only what was on its disk.
+    /// Forgets all but what was on its disk.
     pub(super) fn forget(&mut self) {
         self.data = self.durable.1.clone();
     }

@@ -15,7 +15,7 @@ pub(crate) enum Defect {
     ValidFromAnswer,
     /// A renewal that finds out about a loss says that all is well.
     HidesTheLoss,
-    /// One of a hundred requests is granted, whoever is inside.
+    /// One of a hundred requests is granted, even if another client is inside.
     GrantsToTwo,
     /// The store keeps a grant for half of the lease.
     LeaseEndsEarly,

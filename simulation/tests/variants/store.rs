@@ -40,7 +40,7 @@ pub(crate) struct Broken {
     clocks: Arc<Clocks>,
     defect: Defect,
     last: Mutex<HashMap<Key, (Slot, Write)>>,
-    /// Where nobody knows what became of the last write.
+    /// The keys whose last write has an unknown outcome.
     in_doubt: Mutex<HashSet<Key>>,
 }
 
