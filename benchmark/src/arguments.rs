@@ -19,10 +19,10 @@ pub(crate) struct Arguments {
     /// A small part of the matrix, for a short time each
     #[arg(long)]
     pub(crate) quick: bool,
-    /// How many contend, separated by commas
+    /// The numbers of contenders, separated by commas
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1_024))]
     contenders: Vec<u32>,
-    /// How long they hold in milliseconds, separated by commas
+    /// The holds in milliseconds, separated by commas
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u64).range(0..=1_000))]
     holds: Vec<u64>,
     /// The folder of what was measured
@@ -45,7 +45,7 @@ impl Arguments {
         self.simulated || !self.real
     }
 
-    /// The points that are wanted in these places.
+    /// Returns the points that are wanted in these places.
     pub(crate) fn points(&self, places: &[Place]) -> Vec<Point> {
         let quick = self.quick;
         let or = |given: bool, quick_one: bool| !given && quick_one;

@@ -1,23 +1,23 @@
-//! How long a point may go on: every one has an end, whatever the lock does.
+//! The budget of a point: every point has an end, whatever the lock does.
 
 use std::time::Duration;
 
 use crate::matrix::{Call, Names, Place, Point};
 
-/// See the [module](self). Time is that of the point's own environment.
+/// The budget of a point; see the [module](self). Time is that of the point's own environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Budget {
-    /// Rounds end here, and so does what is measured at a hot name.
+    /// The time within which rounds begin, and for which a hot name is measured.
     pub(crate) time: Duration,
-    /// One round with a fresh name. Who has not got in by then has not got in.
+    /// The longest round with a fresh name. A contender that has not got in by then has not got in.
     pub(crate) round: Duration,
     pub(crate) rounds: u32,
-    /// How long a hot name is used before anything counts, unless it was granted to so many before.
+    /// The time for which a hot name is used before anything counts, unless it was granted `warm_up_grants` times before.
     pub(crate) warm_up: Duration,
     pub(crate) warm_up_grants: u64,
-    /// Enough to say something.
+    /// The number of grants that is enough to say something.
     pub(crate) grants: u64,
-    /// What the simulation can do in the time of whoever waits for it.
+    /// The number of requests that the simulation can do in a time that its user can wait for.
     pub(crate) requests: u64,
 }
 

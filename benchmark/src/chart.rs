@@ -20,10 +20,10 @@ pub(crate) struct Line {
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-/// What stands at the side.
+/// The axis at the side.
 pub(crate) struct Axis {
     pub(crate) label: &'static str,
-    /// From 0 to 1 instead of logarithmic.
+    /// True if it goes from 0 to 1 instead of being logarithmic.
     pub(crate) is_part: bool,
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn draw(area: &Area<'_>, axis: &Axis, title: &str, lines: &[Line]) ->
     chart(area, axis, title, lines, (least..most).log_scale())
 }
 
-/// What is drawn on: contenders on an axis of powers of two.
+/// The area that is drawn on: contenders on an axis of powers of two.
 type Chart<'a, 'b, Y> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, Y>>;
 
 fn chart<Y>(
@@ -87,7 +87,7 @@ where
         .map_err(failed)
 }
 
-/// The first line of a lock is drawn through, the others are dashed.
+/// Adds a line: the first line of a lock is drawn through, the others are dashed.
 fn add<Y: Ranged<ValueType = f64>>(chart: &mut Chart<'_, '_, Y>, line: &Line) -> Result<()> {
     let color = if line.lock == Lock::Old { OLD } else { QUEUE };
     let (style, is_first) = (color.stroke_width(2), line.is_first);
@@ -117,7 +117,7 @@ fn legend<'a, 'b: 'a, Y: Ranged<ValueType = f64>>(chart: &mut Chart<'a, 'b, Y>, 
         .map_err(failed)
 }
 
-/// Errors of a drawing area that is borrowed cannot leave it.
+/// Converts an error of a drawing area: errors of one that is borrowed cannot leave it.
 pub(crate) fn failed<E: std::error::Error + Send + Sync>(error: DrawingAreaErrorKind<E>) -> anyhow::Error {
     anyhow!("a plot cannot be drawn: {error}")
 }

@@ -1,11 +1,11 @@
-//! What a table shows of each point.
+//! The columns of the tables.
 
 use crate::matrix::{Call, Names};
 use crate::record::Record;
 
-/// What a cell shows of a record.
+/// The function that shows a record in a cell.
 pub(crate) type Show = fn(&Record) -> Option<String>;
-/// The heading of a column, and what it shows.
+/// The heading of a column, and the function that shows it.
 pub(crate) type Column = (&'static str, Show);
 
 const SERVED: [Column; 9] = [
@@ -31,7 +31,7 @@ const FAIRNESS: [Column; 2] = [
 const TRIES: [Column; 6] = [
     ("got it per round", |record| Some(number(record.grants as f64 / f64::from(record.rounds.max(1))))),
     ("rounds", |record| Some(record.rounds.to_string())),
-    ("rounds in which nobody got it", |record| Some(record.rounds_without_grant.to_string())),
+    ("rounds without a grant", |record| Some(record.rounds_without_grant.to_string())),
     FIRST,
     ("first grant max, ms", |record| record.first_grant_millis.map(|first| number(first.max))),
     ("requests per try", |record| record.requests_per_call().map(number)),
@@ -47,7 +47,7 @@ const HOT_TRIES: [Column; 5] = [
     ("got in", |record| Some(record.got_in.to_string())),
 ];
 
-/// What a table of such points shows.
+/// Returns the columns of a table of such points.
 pub(crate) fn columns(names: Names, call: Call) -> Vec<Column> {
     match (names, call) {
         (Names::Fresh, Call::GetLock) => std::iter::once(FIRST).chain(SERVED).collect(),
@@ -57,7 +57,7 @@ pub(crate) fn columns(names: Names, call: Call) -> Vec<Column> {
     }
 }
 
-/// Three digits that count.
+/// Formats a value with the three digits that count.
 pub(crate) fn number(value: f64) -> String {
     match value {
         value if value >= 100.0 => format!("{value:.0}"),

@@ -13,15 +13,15 @@ use ylock_core::{ClientName, Fairness, Key, Mode, Owner, Result};
 use crate::matrix::{Call, Point};
 use crate::stage::{Stage, Visit};
 
-/// Far longer than anybody holds, so that a holder need not renew.
+/// The lease: far longer than any contender holds, so that a holder need not renew.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
-/// The mean pause of somebody who was told that the lock is taken, between a half and three halves of it.
+/// The mean pause of a contender that was told that the lock is taken; each pause is between a half and three halves of it.
 pub(crate) const RETRY: Duration = Duration::from_millis(50);
-/// How often giving back is tried again, and after which pause.
+/// The number of tries to give back, and the pause after each.
 const RELEASES: u32 = 100;
 const RELEASE_PAUSE: Duration = Duration::from_millis(50);
 
-/// See the [module](self).
+/// One contender; see the [module](self).
 #[derive(Clone, Debug)]
 pub(crate) struct Contender {
     pub(crate) number: u32,
@@ -29,26 +29,26 @@ pub(crate) struct Contender {
     pub(crate) environment: Arc<dyn Environment>,
 }
 
-/// What a contender does, and until when.
+/// The task of a contender, until the point is over.
 #[derive(Clone, Debug)]
 pub(crate) struct Task {
     pub(crate) point: Point,
     pub(crate) stage: Arc<Stage>,
     pub(crate) key: Key,
     pub(crate) round: u32,
-    /// When all begin.
+    /// The moment at which all begin.
     pub(crate) start: Moment,
     /// Becomes true when the point is over.
     pub(crate) is_over: watch::Receiver<bool>,
 }
 
-/// What came of one call.
+/// The outcome of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Came {
     In,
     /// It was told no, or did not get an answer.
     NotIn,
-    /// Nobody waits for it any more.
+    /// The point was over before the answer came.
     Over,
 }
 
@@ -79,7 +79,7 @@ impl Contender {
         let request = self.request(task);
         let called = self.environment.now();
         let Some(answer) = self.acquire(&request, task).await else {
-            // Of those who only try nobody waits.
+            // A contender that only tries does not wait.
             if task.point.call == Call::GetLock {
                 task.stage.gave_up(called, self.environment.now());
             }
@@ -116,10 +116,10 @@ impl Contender {
         }
     }
 
-    /// The engine's answer, or nothing if it was over first.
+    /// Returns the engine's answer, or nothing if the point was over first.
     async fn acquire(&self, request: &Request, task: &Task) -> Option<Result<Option<Grant>>> {
         let mut is_over = task.is_over.clone();
-        // Ends also when nobody could say so any more.
+        // Ends also when the sender that could say so is gone.
         let over = pin!(is_over.wait_for(|&is_over| is_over));
         match select(self.engine.acquire(request), over).await {
             Either::Left((answer, _)) => Some(answer),

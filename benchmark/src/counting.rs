@@ -8,7 +8,7 @@ use ylock_core::engine::AcquisitionId;
 use ylock_core::{Key, Result};
 use ylock_engine_cassandra::algorithm::store::{Partition, Slot, Store, Write};
 
-/// See the [module](self).
+/// A store that counts; see the [module](self).
 #[derive(Debug)]
 pub(crate) struct Counting {
     pub(crate) store: Arc<dyn Store>,

@@ -1,4 +1,4 @@
-//! Numbers from what was written down. Pure.
+//! Computes numbers from what was written down. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub(crate) struct Quantiles {
 }
 
 impl Quantiles {
-    /// Nothing of nothing.
+    /// Returns the quantiles of these times; nothing if there are none.
     pub(crate) fn of(mut times: Vec<Duration>) -> Option<Self> {
         times.sort_unstable();
         let last = times.len().checked_sub(1)?;
@@ -29,14 +29,14 @@ pub(crate) fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// Jain's index of fairness: 1 if all have the same share, 1/n if one has everything. Nothing if nobody has anything.
+/// Returns Jain's index of fairness: 1 if all have the same share, 1/n if one has everything. Nothing if no contender has anything.
 pub(crate) fn jain(shares: &[u64]) -> Option<f64> {
     let sum: f64 = shares.iter().map(|&share| share as f64).sum();
     let squares: f64 = shares.iter().map(|&share| (share as f64).powi(2)).sum();
     (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
 }
 
-/// How often each of so many contenders was inside.
+/// Returns how often each of so many contenders was inside.
 pub(crate) fn shares(visits: &[Visit], contenders: u32) -> Vec<u64> {
     let mut shares = vec![0; contenders as usize];
     for visit in visits {
@@ -45,31 +45,31 @@ pub(crate) fn shares(visits: &[Visit], contenders: u32) -> Vec<u64> {
     shares
 }
 
-/// How often at most one contender came in without another one in between. The visits are in order.
+/// Returns how often at most one contender came in without another one in between. The visits are in order.
 pub(crate) fn longest_run(visits: &[Visit]) -> u64 {
     let runs = visits.chunk_by(|one, next| one.contender == next.contender);
     runs.map(|run| run.len() as u64).max().unwrap_or(0)
 }
 
-/// From the end of a hold to the next entry in the same round. The visits are in order.
+/// Returns the times from the end of a hold to the next entry in the same round. The visits are in order.
 pub(crate) fn gaps(visits: &[Visit]) -> Vec<Duration> {
     let pairs = visits.windows(2).filter(|pair| pair[0].round == pair[1].round);
     pairs.map(|pair| pair[1].entered.since(pair[0].left)).collect()
 }
 
-/// How often somebody came in before the one before it had left. The visits are in order.
+/// Returns how often a contender came in before the one before it had left. The visits are in order.
 pub(crate) fn overlaps_in_rounds(visits: &[Visit]) -> u64 {
     visits.windows(2).filter(|pair| pair[0].round == pair[1].round && pair[1].entered < pair[0].left).count()
         as u64
 }
 
-/// In the order in which they came in.
+/// Sorts visits into the order in which their contenders came in.
 pub(crate) fn in_order(mut visits: Vec<Visit>) -> Vec<Visit> {
     visits.sort_by_key(|visit| (visit.round, visit.entered, visit.left));
     visits
 }
 
-/// How many different contenders came in, in the round in which the fewest did.
+/// Returns how many different contenders came in, in the round in which the fewest did.
 pub(crate) fn fewest_in(visits: &[Visit], rounds: u32) -> u32 {
     let mut each = BTreeMap::<u32, u32>::new();
     for visit in visits {

@@ -1,10 +1,10 @@
-//! Where the real points are measured: what a reader must know to judge the numbers.
+//! The machine on which the real points are measured: what a reader must know to judge the numbers.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 
-/// What this machine says of itself, as far as it does.
+/// Returns what this machine says of itself, as far as it does.
 pub(crate) fn describe() -> BTreeMap<String, String> {
     let cores = std::thread::available_parallelism().ok().map(|cores| cores.to_string());
     let found = [

@@ -41,7 +41,7 @@ fn main() -> Result<()> {
         run::all(&arguments, &folder)?;
     }
     let results = Results::read(&folder)?;
-    // Half a matrix would take the other half out of the documents; who wants that says so.
+    // Half a matrix would take the other half out of the documents; a user who wants that says so.
     if arguments.render_only || (!arguments.quick && is_whole(&results)) {
         render::into_documents(&results, &workspace.join("engine-cassandra/docs"))?;
         println!("engine-cassandra/docs/benchmark.md shows {} points", results.points.len());
@@ -52,7 +52,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Whether every point of the matrix is known.
+/// Returns whether every point of the matrix is known.
 fn is_whole(results: &Results) -> bool {
     let mut places = Arguments::simulated_places();
     places.push(Place::Real);

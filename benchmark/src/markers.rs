@@ -1,4 +1,4 @@
-//! What is written by hand and what is generated, in one file.
+//! Keeps apart what is written by hand and what is generated, in one file.
 
 use anyhow::{Context, Result};
 
@@ -8,7 +8,7 @@ fn begin(name: &str) -> String {
     format!("<!-- generated: {name} -->")
 }
 
-/// The text with a new content between the markers of this name.
+/// Returns the text with a new content between the markers of this name.
 pub(crate) fn replace(text: &str, name: &str, content: &str) -> Result<String> {
     let begin = begin(name);
     let (before, rest) = text.split_once(&begin).with_context(|| format!("there is no `{begin}`"))?;

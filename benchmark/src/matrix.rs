@@ -1,4 +1,4 @@
-//! What is measured: every combination of where, how the lock is called, which lock, how many contend and how long they hold.
+//! The matrix of what is measured: every combination of place, names, call, lock, number of contenders and hold.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,19 +14,19 @@ pub(crate) const HOLDS: [u64; 4] = [0, 1, 20, 100];
 /// The round trips of the simulated store, in microseconds.
 pub(crate) const ROUND_TRIPS: [u64; 3] = [200, 2_000, 40_000];
 
-/// Where a point is measured.
+/// The place where a point is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Place {
     /// Three real nodes.
     Real,
     /// The simulated store, on virtual time.
     Simulated {
-        /// What one request takes when nothing else happens.
+        /// The time that one request takes when nothing else happens.
         round_trip_micros: u64,
     },
 }
 
-/// Which names are locked.
+/// The names that are locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Names {
     /// A new one in each round; all start at once, and each gets in once.
@@ -35,14 +35,14 @@ pub(crate) enum Names {
     Hot,
 }
 
-/// How the lock is called.
+/// The way in which the lock is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Call {
     GetLock,
     TryGetLock,
 }
 
-/// Which lock.
+/// The lock that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Lock {
     /// Listings 3 and 4.
@@ -67,7 +67,7 @@ impl Point {
         Duration::from_millis(self.hold_millis)
     }
 
-    /// What its randomness comes from, in the simulation: the point itself, so that the order of points does not matter.
+    /// Returns the seed of its randomness in the simulation: from the point itself, so that the order of points does not matter.
     pub(crate) fn seed(&self) -> u64 {
         // FNV-1a.
         self.to_string()
@@ -76,7 +76,7 @@ impl Point {
     }
 }
 
-/// All points of these places.
+/// Returns all points of these places.
 pub(crate) fn points(places: &[Place], contenders: &[u32], holds: &[u64]) -> Vec<Point> {
     let mut points = Vec::new();
     for &place in places {

@@ -1,4 +1,4 @@
-//! What one request takes when nothing else happens.
+//! Measures the time that one request takes when nothing else happens.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use ylock_engine_cassandra::algorithm::store::Store;
 
 use crate::figures::Quantiles;
 
-/// Between two requests: a store that was asked without a break would be warmer than contenders find it.
+/// The pause between two requests: a store that was asked without a break would be warmer than contenders find it.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// Reads an empty partition again and again, one time after the other.

@@ -13,7 +13,7 @@ use crate::tables::HOLD;
 
 const WIDTH: u32 = 520;
 const HEIGHT: u32 = 360;
-/// What a line shows; nothing where there is nothing.
+/// The function that shows a record as a point of a line; nothing where there is nothing.
 type Show = fn(&Record) -> Option<f64>;
 
 /// One line for each lock.

@@ -18,19 +18,19 @@ use crate::matrix::{Names, Point};
 use crate::record::{Played, Record, Round};
 use crate::stage::{Log, Stage};
 
-/// From starting the contenders to the moment at which they begin: all of them are there by then.
+/// The time from starting the contenders to the moment at which they begin: all of them are there by then.
 const LEAD: Duration = Duration::from_millis(50);
-/// How often it is looked whether it is enough.
+/// The interval at which it is checked whether it is enough.
 const TICK: Duration = Duration::from_millis(5);
 
-/// Who plays.
+/// The contenders of a point, and what they share.
 #[derive(Debug)]
 pub(crate) struct Party {
     pub(crate) contenders: Vec<Contender>,
     pub(crate) environment: Arc<dyn Environment>,
-    /// What all of them asked of the store.
+    /// The number of requests that all of them sent to the store.
     pub(crate) requests: Arc<AtomicU64>,
-    /// A group of names that nobody else uses.
+    /// A group of names that no other point uses.
     pub(crate) group: String,
 }
 
@@ -52,7 +52,7 @@ struct Game {
 }
 
 impl Game {
-    /// One round after the other, each with a name of its own.
+    /// Plays one round after the other, each with a name of its own.
     async fn fresh(&self) -> Result<Played> {
         let began = self.now();
         let (mut rounds, mut log, mut requests, mut calls) = (Vec::new(), Log::default(), 0, 0);
@@ -73,7 +73,7 @@ impl Game {
         Ok(Played { rounds, requests, calls, log })
     }
 
-    /// One name; what counts begins after a while.
+    /// Plays at one name; what counts begins after a while.
     async fn hot(&self) -> Result<Played> {
         let (start, mut crew) = self.send("hot", 0, Contender::again_and_again)?;
         let warm = || {
@@ -112,7 +112,7 @@ impl Game {
         self.now().since(began) < self.budget.time
     }
 
-    /// Whether enough has happened since there were so many entries and requests.
+    /// Returns whether enough has happened since there were so many entries and requests.
     fn is_enough(&self, entries: u64, requests: u64) -> bool {
         self.stage.entries() - entries >= self.budget.grants
             || self.requests() - requests >= self.budget.requests
@@ -127,7 +127,7 @@ impl Game {
     }
 }
 
-/// The future, which is known to be working until it is dropped, however that comes.
+/// Returns the future, which is known to be working until it is dropped, however that comes.
 fn until_dropped(future: impl Future<Output = ()> + Send + 'static, working: mpsc::Sender<()>) -> BoxFuture {
     Box::pin(async move {
         future.await;
@@ -139,7 +139,7 @@ fn until_dropped(future: impl Future<Output = ()> + Send + 'static, working: mps
 struct Crew {
     environment: Arc<dyn Environment>,
     over: watch::Sender<bool>,
-    /// Closed when nobody works any more.
+    /// Closed when no contender works any more.
     done: mpsc::Receiver<()>,
 }
 
@@ -154,12 +154,12 @@ impl Crew {
         }
     }
 
-    /// Whether somebody has not come to an end by himself.
+    /// Returns whether a contender has not come to an end by itself.
     fn is_working(&self) -> bool {
         !self.done.is_closed()
     }
 
-    /// Sends home who still waits, and waits until all have given back.
+    /// Ends the waits of contenders that still wait, and returns when all have given back.
     async fn end(mut self) {
         self.over.send_replace(true);
         while self.done.recv().await.is_some() {}

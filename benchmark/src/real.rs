@@ -21,7 +21,7 @@ use crate::point::{Party, play};
 use crate::record::Record;
 
 const KEYSPACE: &str = "ylock_benchmark";
-/// Names the nodes, as for the tests.
+/// The variable that names the nodes, as for the tests.
 const HOSTS: &str = "YLOCK_TEST_CASSANDRA";
 
 /// A cluster with a table for each lock.
@@ -61,12 +61,13 @@ impl Cluster {
         self.runtime.block_on(play(party, point, budget))
     }
 
-    /// What one request takes when nothing else happens.
+    /// Returns the time that one request takes when nothing else happens.
     pub(crate) fn round_trip(&self, rounds: u32) -> Result<Quantiles> {
         self.runtime.block_on(crate::measure::round_trip(&*self.queue, &*self.environment, rounds))
     }
 
-    /// A client of its own in all but the driver's session: 128 of those would be measured instead of the locks.
+    /// Creates a contender: a client of its own in all but the driver's session, because 128 sessions would be measured instead of the
+    /// locks.
     fn contender(
         &self,
         number: u32,

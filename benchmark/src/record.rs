@@ -1,4 +1,4 @@
-//! What came out of one point, as it is kept.
+//! The result of one point, as it is kept.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::figures::{self, Quantiles, millis};
 use crate::matrix::{Names, Point};
 use crate::stage::{Log, Stage, Visit};
 
-/// What was played, as it was written down.
+/// The play of one point, as it was written down.
 #[derive(Debug)]
 pub(crate) struct Played {
     /// The rounds with fresh names, or the time that counts at a hot one.
@@ -25,11 +25,11 @@ pub(crate) struct Round {
     pub(crate) end: Moment,
 }
 
-/// See the [module](self). Nothing where there is nothing to tell.
+/// The result of one point. Nothing where there is nothing to tell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub(crate) point: Point,
-    /// How long it was measured.
+    /// The time for which it was measured.
     pub(crate) seconds: f64,
     pub(crate) rounds: u32,
     pub(crate) grants: u64,
@@ -40,7 +40,7 @@ pub(crate) struct Record {
     pub(crate) rounds_without_grant: u32,
     pub(crate) errors: u64,
     pub(crate) last_error: Option<String>,
-    /// Of those who got in; the longest also of those who still waited at the end.
+    /// The waits of contenders that got in; the longest also of those that still waited at the end.
     pub(crate) wait_millis: Option<Quantiles>,
     pub(crate) gap_millis: Option<Quantiles>,
     /// Over the rounds; only with fresh names.
@@ -92,7 +92,7 @@ impl Record {
         }
     }
 
-    /// Nothing if there were no grants.
+    /// Returns the requests per grant; nothing if there were no grants.
     pub(crate) fn requests_per_grant(&self) -> Option<f64> {
         (self.grants > 0).then(|| self.requests as f64 / self.grants as f64)
     }
@@ -112,7 +112,7 @@ impl Round {
     }
 }
 
-/// From the start of each round to its first grant; less of them than rounds if there was none in one.
+/// Returns the times from the start of each round to its first grant; fewer than rounds if there was none in one.
 fn first_grants(visits: &[Visit], rounds: &[Round]) -> Vec<Duration> {
     let firsts = visits.chunk_by(|one, next| one.round == next.round);
     firsts

@@ -1,4 +1,4 @@
-//! From results to documents.
+//! Turns results into documents.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::{markers, plots, tables};
 
 /// The hand-written document in the folder of documents, with tables between markers.
 const DOCUMENT: &str = "benchmark.md";
-/// What is generated as a whole, beside it.
+/// The folder beside it, which is generated as a whole.
 const FOLDER: &str = "benchmark";
 const EVERYTHING: &str = "tables.md";
 

@@ -1,4 +1,4 @@
-//! What was measured, as lines of JSON: so a run that was stopped goes on, and everything can be drawn again.
+//! The results, as lines of JSON: so a run that was stopped goes on, and everything can be drawn again.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -17,9 +17,9 @@ const FILE: &str = "points.jsonl";
 /// One line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Line {
-    /// Where the real points were measured.
+    /// The machine on which the real points were measured.
     Machine(BTreeMap<String, String>),
-    /// What one request takes at this place when nothing else happens.
+    /// The time that one request takes at this place when nothing else happens.
     RoundTrip(Place, Quantiles),
     Point(Box<Record>),
 }
@@ -33,7 +33,8 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// What a folder has; nothing if it is not there. A later line of the same replaces an earlier one.
+    /// Reads what a folder has; nothing if it is not there. A later line about the same machine, place or point replaces an earlier
+    /// one.
     pub(crate) fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(FILE);
         let text = match fs::read_to_string(&path) {
@@ -59,7 +60,7 @@ impl Results {
     }
 }
 
-/// Where lines are added.
+/// The file to which lines are added.
 #[derive(Debug)]
 pub(crate) struct Writer(File);
 

@@ -19,7 +19,7 @@ use crate::record::Record;
 use crate::results::{Line, Results, Writer};
 use crate::simulated;
 
-/// Requests that tell a place's round trip.
+/// The number of requests that tell a place's round trip.
 const ROUND_TRIPS: u32 = 2_000;
 
 /// Runs all that is wanted.
@@ -42,7 +42,7 @@ pub(crate) fn all(arguments: &Arguments, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// One after the other, and nothing else beside them.
+/// Runs the points on the real cluster: one after the other, and nothing else beside them.
 fn real_points(points: &[Point], quick: bool, writer: &mut Writer) -> Result<()> {
     if points.is_empty() {
         return Ok(());
@@ -60,7 +60,7 @@ fn real_points(points: &[Point], quick: bool, writer: &mut Writer) -> Result<()>
     Ok(())
 }
 
-/// A thread for each core: the points' time is virtual.
+/// Runs the simulated points: a thread for each core, because their time is virtual.
 fn simulated_points(points: &[Point], quick: bool, writer: &mut Writer) -> Result<()> {
     for place in Arguments::simulated_places() {
         if let (Some(time), true) = (round_trip(place), points.iter().any(|point| point.place == place)) {

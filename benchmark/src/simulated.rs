@@ -21,12 +21,12 @@ use crate::matrix::Point;
 use crate::point::{Party, play};
 use crate::record::Record;
 
-/// A request is four messages: to a coordinator, from it to replicas, and back both ways.
+/// The number of messages of a request: to a coordinator, from it to replicas, and back both ways.
 const MESSAGES: u32 = 4;
-/// By how much each message is faster or slower than its share: without it all would move in step for ever.
+/// The part by which each message is faster or slower than its share: without it all would move in step for ever.
 const JITTER: f64 = 0.1;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
-/// No point takes so long.
+/// A time that no point takes.
 const FOR_EVER: u64 = u64::MAX;
 
 /// Runs one point.
@@ -45,7 +45,7 @@ pub(crate) fn run(point: Point, round_trip: Duration, budget: Budget) -> Result<
     scene.finish(conductor, play(party, point, budget))?
 }
 
-/// What one request takes when nothing else happens.
+/// Measures the time that one request takes when nothing else happens.
 pub(crate) fn round_trip(round_trip: Duration, rounds: u32) -> Result<Quantiles> {
     let mut scene = Scene::new(1, round_trip);
     let (actor, clocks) = scene.client();
@@ -77,7 +77,7 @@ impl Scene {
         Self { world, cluster, chance, actors: Vec::new() }
     }
 
-    /// A process with clocks that are right.
+    /// Creates a process with clocks that are right.
     fn client(&mut self) -> (Actor, Arc<Clocks>) {
         let actor = self.world.new_actor();
         self.actors.push(actor);
@@ -94,7 +94,7 @@ impl Scene {
         Contender { number, engine, environment }
     }
 
-    /// Runs the world until this has come out.
+    /// Runs the world until the work has its result.
     fn finish<T: Send + 'static>(
         self,
         actor: Actor,
@@ -115,7 +115,7 @@ impl Scene {
         value.context("nothing can happen any more, and the point is not over")
     }
 
-    /// Ends all tasks and messages: they know the world that has them, and nobody would ever free it.
+    /// Ends all tasks and messages: they know the world that has them, and so it would never be freed.
     fn clear(self) {
         self.actors.iter().for_each(|&actor| self.world.kill(actor));
         self.world.run(FOR_EVER, || false);

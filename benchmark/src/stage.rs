@@ -1,4 +1,4 @@
-//! What the contenders of a point share: the thing that the lock protects, who watches it, and what is written down.
+//! The stage that the contenders of a point share: the thing that the lock protects, the watch over it, and what is written down.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,22 +9,22 @@ use std::time::Duration;
 
 use ylock_core::environment::{Environment, Moment};
 
-/// One time that somebody was inside.
+/// One visit: a contender was inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Visit {
     pub(crate) round: u32,
     pub(crate) contender: u32,
     pub(crate) called: Moment,
     pub(crate) entered: Moment,
-    /// Just before it began to give back.
+    /// The moment just before it began to give back.
     pub(crate) left: Moment,
 }
 
-/// What was written down.
+/// The visits and waits that were written down.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     pub(crate) visits: Vec<Visit>,
-    /// Those who gave up because the point was over: since when they had been waiting, and until when.
+    /// The waits of contenders that gave up because the point was over: since when they had been waiting, and until when.
     pub(crate) unfinished: Vec<(Moment, Moment)>,
 }
 
@@ -35,12 +35,12 @@ impl Log {
     }
 }
 
-/// See the [module](self).
+/// The stage; see the [module](self).
 #[derive(Debug, Default)]
 pub(crate) struct Stage {
     log: Mutex<Log>,
     is_occupied: AtomicBool,
-    /// Read, and written later by whoever is inside: not atomic, so two at once lose an increment.
+    /// Read, and written later by the contender that is inside: not atomic, so two at once lose an increment.
     counter: AtomicU64,
     overlaps: AtomicU64,
     entries: AtomicU64,
@@ -50,7 +50,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// Is inside for so long, alone if the lock is one. Answers when it left.
+    /// Is inside for so long, alone if the lock is one. Returns when it left.
     pub(crate) async fn hold(&self, environment: &Arc<dyn Environment>, hold: Duration) -> Moment {
         self.entries.fetch_add(1, Ordering::Relaxed);
         if self.is_occupied.swap(true, Ordering::SeqCst) {
@@ -89,7 +89,7 @@ impl Stage {
         self.entries.load(Ordering::Relaxed)
     }
 
-    /// How often the lock was called, with an answer.
+    /// Returns how often the lock was called, with an answer.
     pub(crate) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
@@ -107,7 +107,7 @@ impl Stage {
         self.entries().saturating_sub(self.counter.load(Ordering::SeqCst))
     }
 
-    /// What was written down since the last time.
+    /// Takes what was written down since the last time.
     pub(crate) fn take_log(&self) -> Log {
         std::mem::take(&mut self.log())
     }
@@ -117,7 +117,7 @@ impl Stage {
     }
 }
 
-/// Lets others run once: without it nobody could come in between a read and a write.
+/// Lets other tasks run once: without it no other contender could come in between a read and a write.
 #[derive(Default)]
 struct Yield {
     is_over: bool,
