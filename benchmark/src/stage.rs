@@ -50,7 +50,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// Is inside for so long, alone if the lock is one. Returns when it left.
+    /// Stays inside for so long, alone if the lock is one. Returns when the contender left.
     pub(crate) async fn hold(&self, environment: &Arc<dyn Environment>, hold: Duration) -> Moment {
         self.entries.fetch_add(1, Ordering::Relaxed);
         if self.is_occupied.swap(true, Ordering::SeqCst) {

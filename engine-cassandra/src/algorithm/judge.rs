@@ -1,4 +1,4 @@
-//! What one look at the partition means for one contender. Pure: no store, no clock.
+//! Judges what one look at the partition means for one contender. Pure: no store, no clock.
 //!
 //! **Safety** is one rule: enter only if the look shows my own claim and no other claimed or held row that conflicts. Of any two
 //! contenders that enter, each had its claim acknowledged by a quorum before its own look began. If neither look had shown the other's

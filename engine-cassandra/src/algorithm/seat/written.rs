@@ -52,7 +52,7 @@ impl Written {
         self.last.as_ref().map(|last| &last.row)
     }
 
-    /// The token cell, as it was last written.
+    /// Returns the token cell, as it was last written.
     pub(super) fn claim(&self) -> Option<Claim> {
         self.last.as_ref()?.claim.map(|timed| timed.claim)
     }
