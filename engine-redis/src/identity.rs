@@ -25,6 +25,6 @@ mod tests {
             assert!(text.len() == 22 && !text.contains(' '), "{text}");
             assert_eq!(read(&text), Some(identity));
         }
-        assert_eq!((read("-"), read(""), read("nobody")), (None, None, None));
+        assert_eq!((read("-"), read(""), read("stranger")), (None, None, None));
     }
 }

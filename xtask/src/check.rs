@@ -5,7 +5,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 
-use crate::{cargo, child, interrupt};
+use crate::{cargo, child, interrupt, words};
 
 pub(crate) fn check() -> Result<ExitCode> {
     let mut failed = Vec::new();
@@ -16,9 +16,11 @@ pub(crate) fn check() -> Result<ExitCode> {
             failed.push(format!("`{shown}` failed"));
         }
     }
-    if let Err(error) = no_driver_by_default() {
-        interrupt::check()?;
-        failed.push(format!("{error:#}"));
+    for check in [no_driver_by_default, words::check] {
+        if let Err(error) = check() {
+            interrupt::check()?;
+            failed.push(format!("{error:#}"));
+        }
     }
     if failed.is_empty() {
         eprintln!("\nall checks passed");

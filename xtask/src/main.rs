@@ -28,6 +28,7 @@ mod store;
 mod tail;
 mod test;
 mod tools;
+mod words;
 mod zookeeper;
 
 use std::process::ExitCode;

@@ -127,7 +127,7 @@ pub(crate) fn lost(lease: &Lease) -> Error {
     let message = match lease.loss() {
         None if lease.is_given_back() => "the lock was given back before".to_owned(),
         None => "the lock was lost: lapsed".to_owned(),
-        Some(reason) => format!("the lock was lost: {reason}"),
+        Some(reason) => format!("the lock was lost: {}", reason.as_str()),
     };
     Error::new(ErrorKind::Lost, message).with_key(lease.key())
 }

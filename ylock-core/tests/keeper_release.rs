@@ -97,3 +97,14 @@ async fn a_try_behind_a_release_that_fails_does_not_wait_for_the_end_of_the_leas
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(began.elapsed() < lock.options().lease() / 4, "{:?}", began.elapsed());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_was_given_back_is_not_said_to_be_lost() {
+    let guard = write(&Ylock::in_memory()).await;
+    let lease = guard.lease();
+    lease.check().unwrap();
+    drop(guard);
+    let error = lease.check().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Lost);
+    assert!(error.to_string().contains("given back"), "{error}");
+}

@@ -92,11 +92,11 @@ impl Cluster {
 
     /// Returns any server of the cluster.
     pub(super) fn any(&self) -> Result<Arc<Connection>> {
-        self.slots().any().map(|address| self.server(address)).ok_or_else(nobody)
+        self.slots().any().map(|address| self.server(address)).ok_or_else(no_server_is_known)
     }
 
     fn server_of(&self, slot: u16) -> Result<Arc<Connection>> {
-        self.slots().get(slot).map(|address| self.server(address)).ok_or_else(nobody)
+        self.slots().get(slot).map(|address| self.server(address)).ok_or_else(no_server_is_known)
     }
 
     fn server(&self, address: &Address) -> Arc<Connection> {
@@ -163,6 +163,6 @@ impl Drop for Look {
     }
 }
 
-fn nobody() -> Error {
+fn no_server_is_known() -> Error {
     unavailable("no server of the cluster keeps this part of the locks now")
 }

@@ -119,7 +119,7 @@ impl Connection {
         let attached = tokio::select! {
             biased;
             attached = line.attach() => attached,
-            () = self.environment().sleep(left) => Err(self.dialer.nobody(None)),
+            () = self.environment().sleep(left) => Err(self.dialer.no_session(None)),
         };
         if let Err(error) = attached {
             self.fail(&line);

@@ -52,7 +52,7 @@ impl Dialer {
                 // The driver gives up after the timeout of the session, which may be short.
                 Err(Fault::Timeout | Fault::ConnectionLoss | Fault::NoHosts) => {}
                 Err(fault @ (Fault::AuthFailed | Fault::BadArguments(_))) => return Err(to_error(fault)),
-                Err(fault) => return Err(self.nobody(Some(fault))),
+                Err(fault) => return Err(self.no_session(Some(fault))),
             }
             self.environment.sleep(self.environment.jitter(self.options.connect_timeout() / 50)).await;
         }
@@ -99,7 +99,7 @@ impl Dialer {
         Ok(connector)
     }
 
-    pub(super) fn nobody(&self, fault: Option<Fault>) -> Error {
+    pub(super) fn no_session(&self, fault: Option<Fault>) -> Error {
         let message = format!("none of the servers {} grants a session", self.options.cluster());
         let error = Error::new(ErrorKind::Unavailable, message).with_engine(crate::NAME);
         match fault {

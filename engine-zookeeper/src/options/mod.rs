@@ -52,7 +52,7 @@ ylock_core::define_options! {
     /// configured otherwise, and the timeout that they grant counts.
     session / with_session: Duration or "six fifths of the lease";
 
-    /// Who may touch the nodes of this client: `open` for everybody, `creator` for who logs in as the same user.
+    /// Which users may touch the nodes of this client: all (`open`), or the one that it logs in as (`creator`).
     acl: Access = "open";
 }
 
