@@ -79,7 +79,9 @@ impl Lock {
         Ok(Self { locks: self.locks.try_with_options(options)?, key: self.key.clone() })
     }
 
-    /// Acquires the lock exclusively; see [`Locks::write`].
+    /// Acquires the lock exclusively; waits for its turn.
+    ///
+    /// [`Locks::write`] says the rest: fairness, reentrancy, cancel safety, loss, with an example.
     ///
     /// # Errors
     /// See [`Locks::write`].
@@ -89,55 +91,67 @@ impl Lock {
         acquire_or_time_out(&self.locks, self.key.clone(), Mode::Write)
     }
 
-    /// Acquires the lock exclusively if that is possible now; see [`Locks::try_write`].
+    /// Acquires the lock exclusively if that is possible now; otherwise returns `None`.
+    ///
+    /// [`Locks::try_write`] says the rest: fairness, reentrancy, cancel safety, loss, with an example.
     ///
     /// # Errors
-    /// See [`Locks::write`].
+    /// See [`Locks::try_write`].
     #[doc(alias = "try_lock")]
     #[track_caller]
     pub fn try_write(&self) -> impl Future<Output = Result<Option<Guard>>> {
         acquire(&self.locks, self.key.clone(), Mode::Write, Wait::No)
     }
 
-    /// Acquires the lock exclusively if its turn comes within `time`; see [`Locks::write_within`].
+    /// Acquires the lock exclusively if its turn comes within `time`; otherwise returns `None`.
+    ///
+    /// [`Locks::write_within`] says the rest: fairness, reentrancy, cancel safety, loss, with an example.
     ///
     /// # Errors
-    /// See [`Locks::write`].
+    /// See [`Locks::write_within`].
     #[track_caller]
     pub fn write_within(&self, time: Duration) -> impl Future<Output = Result<Option<Guard>>> {
         acquire(&self.locks, self.key.clone(), Mode::Write, Wait::For(time))
     }
 
-    /// Acquires the lock to share it with other readers; see [`Locks::read`].
+    /// Acquires the lock to share it with other readers; waits for its turn.
+    ///
+    /// [`Locks::read`] says the rest: fairness, reentrancy, cancel safety, loss, with an example.
     ///
     /// # Errors
-    /// See [`Locks::write`].
+    /// See [`Locks::read`].
     #[doc(alias = "rlock")]
     #[track_caller]
     pub fn read(&self) -> impl Future<Output = Result<Guard>> {
         acquire_or_time_out(&self.locks, self.key.clone(), Mode::Read)
     }
 
-    /// Acquires the lock for reading if that is possible now; see [`Locks::try_read`].
+    /// Acquires the lock for reading if that is possible now; otherwise returns `None`.
+    ///
+    /// [`Locks::try_read`] says the rest: fairness, reentrancy, cancel safety, loss, with an example.
     ///
     /// # Errors
-    /// See [`Locks::write`].
+    /// See [`Locks::try_read`].
     #[doc(alias = "try_rlock")]
     #[track_caller]
     pub fn try_read(&self) -> impl Future<Output = Result<Option<Guard>>> {
         acquire(&self.locks, self.key.clone(), Mode::Read, Wait::No)
     }
 
-    /// Acquires the lock for reading if its turn comes within `time`; see [`Locks::read_within`].
+    /// Acquires the lock for reading if its turn comes within `time`; otherwise returns `None`.
+    ///
+    /// [`Locks::read_within`] says the rest: fairness, reentrancy, cancel safety, loss, with an example.
     ///
     /// # Errors
-    /// See [`Locks::write`].
+    /// See [`Locks::read_within`].
     #[track_caller]
     pub fn read_within(&self, time: Duration) -> impl Future<Output = Result<Option<Guard>>> {
         acquire(&self.locks, self.key.clone(), Mode::Read, Wait::For(time))
     }
 
-    /// Runs `work` while holding the lock exclusively, and stops it if the lock is lost; see [`Locks::run`].
+    /// Runs `work` while holding the lock exclusively, and stops it if the lock is lost.
+    ///
+    /// [`Locks::run`] says the rest: fairness, reentrancy, cancel safety, loss, with an example.
     ///
     /// # Errors
     /// See [`Locks::run`].
@@ -150,11 +164,12 @@ impl Lock {
         run(&self.locks, self.key.clone(), Mode::Write, work)
     }
 
-    /// Runs `work` while holding the lock exclusively, if that is possible now; returns `None`, without any work, if the lock is held or
-    /// waited for. Otherwise like [`run`](Self::run).
+    /// Runs `work` while holding the lock exclusively, if that is possible now; otherwise returns `None`, without any work.
+    ///
+    /// [`Locks::try_run`] says the rest: fairness, reentrancy, cancel safety, loss, with an example.
     ///
     /// # Errors
-    /// Those of [`try_write`](Self::try_write), and `Lost`.
+    /// See [`Locks::try_run`].
     #[track_caller]
     pub fn try_run<W, F>(&self, work: W) -> impl Future<Output = Result<Option<F::Output>>>
     where
@@ -164,11 +179,12 @@ impl Lock {
         run_after(&self.locks, self.key.clone(), Wait::No, work)
     }
 
-    /// Runs `work` while holding the lock exclusively, if its turn comes within `time`; otherwise returns `None`, without any work. The
-    /// time bounds the wait, not the work. Otherwise like [`run`](Self::run).
+    /// Runs `work` while holding the lock exclusively, if its turn comes within `time`; otherwise returns `None`, without any work.
+    ///
+    /// [`Locks::run_within`] says the rest: fairness, reentrancy, cancel safety, loss, with an example.
     ///
     /// # Errors
-    /// Those of [`write_within`](Self::write_within), and `Lost`.
+    /// See [`Locks::run_within`].
     #[track_caller]
     pub fn run_within<W, F>(&self, time: Duration, work: W) -> impl Future<Output = Result<Option<F::Output>>>
     where
@@ -178,10 +194,12 @@ impl Lock {
         run_after(&self.locks, self.key.clone(), Wait::For(time), work)
     }
 
-    /// Runs `work` while holding the lock as a reader; see [`Locks::run_read`].
+    /// Runs `work` while holding the lock as a reader, and stops it if the lock is lost.
+    ///
+    /// [`Locks::run_read`] says the rest: fairness, reentrancy, cancel safety, loss, with an example.
     ///
     /// # Errors
-    /// See [`Locks::run`].
+    /// See [`Locks::run_read`].
     #[track_caller]
     pub fn run_read<W, F>(&self, work: W) -> impl Future<Output = Result<F::Output>>
     where

@@ -105,6 +105,10 @@ impl Locks {
     /// Acquires the lock exclusively; waits until every holder has given it back, and every earlier waiter has had
     /// its turn.
     ///
+    /// # Fairness
+    /// As the [options](Options::with_fairness) say: by default in the order of arrival, but for a bounded number of
+    /// [hand-overs](Options::with_hand_over) inside a process.
+    ///
     /// # Reentrancy
     /// Granted at once if the same owner holds it exclusively. An owner that holds it as a reader
     /// gets [`WouldDeadlock`](crate::ErrorKind::WouldDeadlock) at once, because two readers that both want to write would
@@ -122,32 +126,95 @@ impl Locks {
     /// [`run`](Self::run).
     ///
     /// # Errors
-    /// [`Invalid`](crate::ErrorKind::Invalid) for a group or name outside its limits, [`Unavailable`](crate::ErrorKind::Unavailable) if the
-    /// store does not answer for about one lease, or has not answered the last request when a limited wait is over,
-    /// [`TimedOut`](crate::ErrorKind::TimedOut) if the options limit the [wait](Options::with_wait) and other owners hold it for longer:
-    /// the error says which client held it shortly before, and how many waiters were before the caller, if the store could be asked in
-    /// time, [`Closed`](crate::ErrorKind::Closed) after [`Ylock::close`].
+    /// - [`Invalid`](crate::ErrorKind::Invalid): the group or the name is outside its limits, or there is no tokio runtime.
+    /// - [`Config`](crate::ErrorKind::Config): the engine cannot have the lease of the options.
+    /// - [`Unavailable`](crate::ErrorKind::Unavailable): the store has not answered for about one lease, or has not answered the last request
+    ///   when a limited wait is over.
+    /// - [`TimedOut`](crate::ErrorKind::TimedOut): the options limit the [wait](Options::with_wait), and other owners hold the lock for longer.
+    ///   The error says which client held it shortly before, and how many waiters were before the caller, if the store could be asked in time.
+    /// - [`WouldDeadlock`](crate::ErrorKind::WouldDeadlock): the owner holds the lock as a reader.
+    /// - [`Refused`](crate::ErrorKind::Refused): a [layer](crate::Layer) has refused it.
+    /// - [`Closed`](crate::ErrorKind::Closed): [`Ylock::close`] was called.
+    ///
+    /// # Examples
+    /// An order is charged once, whichever process gets the message first:
+    /// ```
+    /// # use ylock::Ylock;
+    /// # async fn charge(_: &str) {}
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
+    /// let orders = Ylock::in_memory().locks("orders");
+    ///
+    /// let guard = orders.write("4711").await?;
+    /// charge("4711").await;
+    /// if !guard.unlock().await?.is_released() {
+    ///     eprintln!("order 4711: the lock was lost while it was charged");
+    /// }
+    /// # Ok(()) }
+    /// ```
     #[doc(alias = "lock")]
     #[track_caller]
     pub fn write(&self, name: impl Name) -> impl Future<Output = Result<Guard>> {
         acquire_or_time_out(self, self.key(name), Mode::Write)
     }
 
-    /// Acquires the lock exclusively if that is possible now; never waits for another holder.
+    /// Acquires the lock exclusively if that is possible now; returns `None` if it is held or waited for.
     ///
-    /// Returns `None` if the lock is held or waited for. Of many callers that try a free name at once, one gets it. While the store does
-    /// not answer, the call fails with [`Unavailable`](crate::ErrorKind::Unavailable) after one request timeout of the engine. Reentrancy,
-    /// cancel safety, loss and the other errors as with [`write`](Self::write).
+    /// Never waits for another holder. Of many callers that try a free name at once, one gets it.
+    ///
+    /// # Reentrancy
+    /// As with [`write`](Self::write); a task that holds the lock itself under another owner gets `None`.
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves nothing behind in the store.
+    ///
+    /// # If the lock is lost
+    /// As with [`write`](Self::write).
+    ///
+    /// # Errors
+    /// Those of [`write`](Self::write) but `TimedOut`. While the store does not answer, the call fails with
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) after one request timeout of the engine.
+    ///
+    /// # Examples
+    /// One of several replicas fills a cache; the others serve the old value until then:
+    /// ```
+    /// # use ylock::Ylock;
+    /// # async fn fill() {}
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
+    /// let cache = Ylock::in_memory().locks("cache");
+    /// if let Some(_filling) = cache.try_write("front page").await? {
+    ///     fill().await;
+    /// }
+    /// # Ok(()) }
+    /// ```
     #[doc(alias = "try_lock")]
     #[track_caller]
     pub fn try_write(&self, name: impl Name) -> impl Future<Output = Result<Option<Guard>>> {
         acquire(self, self.key(name), Mode::Write, Wait::No)
     }
 
-    /// Acquires the lock exclusively if its turn comes within `time`; otherwise returns `None`: other owners hold it or were first. If the
-    /// store has not answered the last request by then, the call fails with [`Unavailable`](crate::ErrorKind::Unavailable).
+    /// Acquires the lock exclusively if its turn comes within `time`; otherwise returns `None`: other owners hold it or were first.
     ///
-    /// Zero is the same as [`try_write`](Self::try_write). The rest is as with [`write`](Self::write).
+    /// Zero is the same as [`try_write`](Self::try_write). Fairness, reentrancy, cancel safety and loss are as with [`write`](Self::write).
+    ///
+    /// # Errors
+    /// Those of [`write`](Self::write) but `TimedOut`. If the store has not answered the last request by the end of the time, the call fails with
+    /// [`Unavailable`](crate::ErrorKind::Unavailable): that is not the same as `None`.
+    ///
+    /// # Examples
+    /// A web handler tells a document that is being edited from a store that is away:
+    /// ```
+    /// # use std::time::Duration;
+    /// # use ylock::{ErrorKind, Ylock};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
+    /// let documents = Ylock::in_memory().locks("documents");
+    /// let status = match documents.write_within(7, Duration::from_millis(200)).await {
+    ///     Ok(Some(_editing)) => 200,
+    ///     Ok(None) => 409,
+    ///     Err(error) if error.kind() == ErrorKind::Unavailable => 503,
+    ///     Err(error) => return Err(error),
+    /// };
+    /// # assert_eq!(status, 200); Ok(()) }
+    /// ```
     #[track_caller]
     pub fn write_within(
         &self,
@@ -160,11 +227,32 @@ impl Locks {
     /// Acquires the lock to share it with other readers; waits for a writer that holds it, and for writers that came
     /// earlier.
     ///
+    /// # Fairness
+    /// As with [`write`](Self::write). A reader does not overtake a writer that waits, so readers that keep coming starve no writer.
+    ///
     /// # Reentrancy
     /// Granted at once if the same owner holds the lock, as a reader or as the writer. A task that holds it under another owner waits for
-    /// itself, as with [`write`](Self::write).
+    /// itself, as with [`write`](Self::write): also a reader behind a reader, as soon as a writer waits between them.
     ///
-    /// Cancel safety, loss and errors as with [`write`](Self::write).
+    /// # Cancel safety
+    /// Dropping the future leaves the queue and leaves nothing behind in the store. The place in the queue is lost.
+    ///
+    /// # If the lock is lost
+    /// As with [`write`](Self::write).
+    ///
+    /// # Errors
+    /// Those of [`write`](Self::write) but `WouldDeadlock`.
+    ///
+    /// # Examples
+    /// Reports read the prices together; an import waits for all of them, and they for it:
+    /// ```
+    /// # use ylock::Ylock;
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
+    /// let prices = Ylock::in_memory().locks("prices");
+    /// let (one_report, another) = (prices.read("2026").await?, prices.read("2026").await?);
+    /// assert!(prices.try_write("2026").await?.is_none()); // the import
+    /// # drop((one_report, another)); Ok(()) }
+    /// ```
     #[doc(alias = "rlock")]
     #[track_caller]
     pub fn read(&self, name: impl Name) -> impl Future<Output = Result<Guard>> {
@@ -172,6 +260,22 @@ impl Locks {
     }
 
     /// Acquires the lock for reading if that is possible now; returns `None` if a writer holds it or waits for it.
+    ///
+    /// Everything else is as with [`try_write`](Self::try_write), and with [`read`](Self::read) for an owner that holds the lock already.
+    ///
+    /// # Errors
+    /// Those of [`try_write`](Self::try_write).
+    ///
+    /// # Examples
+    /// A page says that its figures are being imported, instead of waiting:
+    /// ```
+    /// # use ylock::Ylock;
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
+    /// let prices = Ylock::in_memory().locks("prices");
+    /// let importing = prices.write("2026").await?;
+    /// let page = if prices.try_read("2026").await?.is_some() { "the prices" } else { "new prices are being imported" };
+    /// # assert_eq!(page, "new prices are being imported"); drop(importing); Ok(()) }
+    /// ```
     #[doc(alias = "try_rlock")]
     #[track_caller]
     pub fn try_read(&self, name: impl Name) -> impl Future<Output = Result<Option<Guard>>> {
@@ -179,6 +283,25 @@ impl Locks {
     }
 
     /// Acquires the lock for reading if its turn comes within `time`; otherwise returns `None`.
+    ///
+    /// Everything else is as with [`read`](Self::read), and the errors are those of [`write_within`](Self::write_within).
+    ///
+    /// # Errors
+    /// Those of [`write_within`](Self::write_within).
+    ///
+    /// # Examples
+    /// A page waits for an import for as long as a visitor does:
+    /// ```
+    /// # use std::time::Duration;
+    /// # use ylock::Ylock;
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
+    /// let prices = Ylock::in_memory().locks("prices");
+    /// let page = match prices.read_within("2026", Duration::from_secs(2)).await? {
+    ///     Some(_reading) => "the prices",
+    ///     None => "new prices are being imported",
+    /// };
+    /// # assert_eq!(page, "the prices"); Ok(()) }
+    /// ```
     #[track_caller]
     pub fn read_within(
         &self,
@@ -190,26 +313,32 @@ impl Locks {
 
     /// Runs `work` while holding the lock exclusively, and stops it if the lock is lost.
     ///
-    /// The lease is renewed while `work` runs. If the lock is lost the future of `work` is dropped, wherever it
-    /// is, and the result is an error of kind [`Lost`](crate::ErrorKind::Lost): what the work did until then stays done,
-    /// so let it send the [token](Lease::token) with everything that must not happen twice. Inside `work` the owner is
-    /// current: it may acquire the same lock again.
+    /// # Fairness
+    /// As with [`write`](Self::write).
+    ///
+    /// # Reentrancy
+    /// As with [`write`](Self::write). Inside `work` the owner is current: it may acquire the same lock again.
     ///
     /// # Cancel safety
     /// Dropping the future drops `work` and gives the lock back.
+    ///
+    /// # If the lock is lost
+    /// The future of `work` is dropped, wherever it is, and the result is an error of kind [`Lost`](crate::ErrorKind::Lost). What the work did
+    /// until then stays done, so let it send the [token](Lease::token) with everything that must not happen twice. Until then the lease is renewed.
     ///
     /// # Errors
     /// Those of [`write`](Self::write), and `Lost`. If `work` ended while the lock was valid its result
     /// is returned even if giving the lock back fails afterwards.
     ///
     /// # Examples
+    /// A payment is refused by the database once a later holder has written:
     /// ```
-    /// # use ylock::Ylock;
+    /// # use ylock::{Token, Ylock};
+    /// # async fn pay(_: &str, _: Option<Token>) -> u64 { 12 }
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
-    /// let users = Ylock::in_memory().locks("users");
-    /// let token = users.run("alice", |lease| async move { lease.token() }).await?;
-    /// assert!(token.is_some());
-    /// # Ok(()) }
+    /// let invoices = Ylock::in_memory().locks("invoices");
+    /// let paid = invoices.run("2026-11", |lease| async move { pay("2026-11", lease.token()).await }).await?;
+    /// # assert_eq!(paid, 12); Ok(()) }
     /// ```
     #[track_caller]
     pub fn run<W, F>(&self, name: impl Name, work: W) -> impl Future<Output = Result<F::Output>>
@@ -221,10 +350,25 @@ impl Locks {
     }
 
     /// Runs `work` while holding the lock exclusively, if that is possible now; returns `None`, without any work, if the lock is held or
-    /// waited for. Otherwise like [`run`](Self::run).
+    /// waited for.
+    ///
+    /// Everything else is as with [`run`](Self::run).
     ///
     /// # Errors
     /// Those of [`try_write`](Self::try_write), and `Lost`.
+    ///
+    /// # Examples
+    /// A job that every replica starts at midnight runs in one of them at a time; a replica that starts it after the end of the first run repeats it:
+    /// ```
+    /// # use ylock::Ylock;
+    /// # async fn clean_up() {}
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
+    /// let jobs = Ylock::in_memory().locks("jobs");
+    /// if jobs.try_run("clean up", |_| clean_up()).await?.is_none() {
+    ///     println!("another replica is at it");
+    /// }
+    /// # Ok(()) }
+    /// ```
     #[track_caller]
     pub fn try_run<W, F>(&self, name: impl Name, work: W) -> impl Future<Output = Result<Option<F::Output>>>
     where
@@ -266,10 +410,22 @@ impl Locks {
         run_after(self, self.key(name), Wait::For(time), work)
     }
 
-    /// Runs `work` while holding the lock as a reader; otherwise like [`run`](Self::run).
+    /// Runs `work` while holding the lock as a reader, and stops it if the lock is lost.
+    ///
+    /// Fairness and reentrancy are as with [`read`](Self::read), everything else as with [`run`](Self::run).
     ///
     /// # Errors
     /// Those of [`read`](Self::read), and `Lost`.
+    ///
+    /// # Examples
+    /// ```
+    /// # use ylock::Ylock;
+    /// # async fn export() -> usize { 3 }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
+    /// let prices = Ylock::in_memory().locks("prices");
+    /// let rows = prices.run_read("2026", |_| export()).await?;
+    /// # assert_eq!(rows, 3); Ok(()) }
+    /// ```
     #[track_caller]
     pub fn run_read<W, F>(&self, name: impl Name, work: W) -> impl Future<Output = Result<F::Output>>
     where
