@@ -5,6 +5,7 @@
 mod fake;
 mod handing_on;
 mod losses;
+mod releases;
 mod renewing;
 mod revoking;
 mod seats;
