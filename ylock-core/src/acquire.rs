@@ -65,7 +65,7 @@ async fn acquire_behind(
 ) -> Result<Option<Guard>> {
     let owner = locks.owner.or_else(Owner::current);
     let ask = Ask { key, mode, owner, wait, options: &locks.options, before, at };
-    let layers = locks.client.layers.under(locks.client.keeper.heard_hub());
+    let layers = locks.client.layers.under(locks.client.keeper.event_bus());
     if layers.is_empty() {
         Ok(locks.client.keeper.acquire(ask).await?.map(Guard::new))
     } else {

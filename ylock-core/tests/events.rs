@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use ylock_core::layer::{Acquisition, ClientView, End, Event, Events, Happened, Outcome};
+use ylock_core::layer::{Acquisition, ClientView, End, Event, Events, ClientEvent, Outcome};
 use ylock_core::testkit::{eventually, poll_once};
 use ylock_core::{ErrorKind, Layer, LossReason, MemoryStore, Mode, Owner, Result, Ylock};
 
@@ -27,14 +27,14 @@ fn words(event: &Event) -> Option<String> {
             };
             Some(format!("{} {} {outcome}", acquisition.mode, acquisition.key.name()))
         }
-        Event::Happened(Happened::HoldEnded { key, mode, end, .. }) => {
+        Event::ClientEvent(ClientEvent::HoldEnded { key, mode, end, .. }) => {
             let end = match end {
                 End::Lost(reason) => format!("lost {}", reason.as_str()),
                 _ => "released".to_owned(),
             };
             Some(format!("{mode} {} {end}", key.name()))
         }
-        Event::Happened(Happened::HandedOver { key }) => Some(format!("{} handed over", key.name())),
+        Event::ClientEvent(ClientEvent::HandedOver { key }) => Some(format!("{} handed over", key.name())),
         Event::Dropped(count) => Some(format!("{count} dropped")),
         _ => None,
     }
@@ -209,14 +209,14 @@ impl Layer for Panics {
     fn ended(&self, _: &Acquisition, _: End, _: Duration) {
         self.at("ended");
     }
-    fn happened(&self, _: &ClientView, _: &Happened) {
-        self.at("happened");
+    fn client_event(&self, _: &ClientView, _: &ClientEvent) {
+        self.at("client_event");
     }
 }
 
 #[tokio::test]
 async fn a_layer_that_panics_does_not_keep_the_lock() {
-    for place in ["attached", "acquired", "ended", "happened"] {
+    for place in ["attached", "acquired", "ended", "client_event"] {
         let ylock = Ylock::in_memory();
         let watched = ylock.with(Panics(place));
         for _ in 0..2 {

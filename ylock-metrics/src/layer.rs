@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use metrics::{Counter, Gauge, Histogram, Recorder};
-use ylock_core::layer::{Acquisition, ClientView, Happened, Outcome};
+use ylock_core::layer::{Acquisition, ClientView, ClientEvent, Outcome};
 use ylock_core::{Layer, Result, Wait};
 
 use crate::catalogue::{CLIENT_INFO, CLIENTS, RENEWAL_LAG, STORE_REQUEST, STORE_REQUESTS};
@@ -157,21 +157,21 @@ impl Layer for MetricsLayer {
         });
     }
 
-    fn happened(&self, client: &ClientView, happened: &Happened) {
+    fn client_event(&self, client: &ClientView, event: &ClientEvent) {
         let engine = client.engine();
-        match happened {
-            Happened::HoldEnded { key, mode, held, end, .. } => {
+        match event {
+            ClientEvent::HoldEnded { key, mode, held, end, .. } => {
                 self.with_group(engine, key.group(), |meters| meters.hold_ended(*mode, *held, *end));
             }
-            Happened::HandedOver { key } => self.with_group(engine, key.group(), GroupMeters::handed_over),
-            Happened::Renewed { key, outcome } => {
+            ClientEvent::HandedOver { key } => self.with_group(engine, key.group(), GroupMeters::handed_over),
+            ClientEvent::Renewed { key, outcome } => {
                 self.with_group(engine, key.group(), |meters| meters.renewed(outcome));
             }
-            Happened::Left { key, held: true, confirmed: true, took, .. } => {
+            ClientEvent::Left { key, held: true, confirmed: true, took, .. } => {
                 self.with_group(engine, key.group(), |meters| meters.released(*took));
             }
-            Happened::Renewing { lag, .. } => self.0.engine(engine).lag.record(*lag),
-            Happened::Requested { operation, took, error } => {
+            ClientEvent::Renewing { lag, .. } => self.0.engine(engine).lag.record(*lag),
+            ClientEvent::Requested { operation, took, error } => {
                 self.0.engine(engine).requested(operation, *took, error.is_some());
             }
             _ => {}

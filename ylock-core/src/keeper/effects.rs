@@ -14,7 +14,7 @@ use crate::contact::Contact;
 use crate::error::{Error, Result};
 use crate::guard::Unlocked;
 use crate::key::Key;
-use crate::layer::Happened;
+use crate::layer::ClientEvent;
 use crate::mode::Mode;
 
 /// The answer that a waiter gets.
@@ -36,7 +36,7 @@ pub(super) struct Effects {
     /// The requests that no waiter waits for any more.
     pub(super) cancelled: Vec<Arc<Notify>>,
     /// The events that the layers are told. Empty if there are no layers.
-    pub(super) happened: Vec<Happened>,
+    pub(super) events: Vec<ClientEvent>,
     /// The waiter that has just come: it is granted at once if it is granted by the same change.
     pub(super) arriving: Option<u64>,
     /// The contact of the entry's driver, if that is to be started.
@@ -93,8 +93,8 @@ impl Effects {
             keeper.drive(key, contact);
         }
         // Last: a layer may be slow, and no waiter should wait for it.
-        for happened in self.happened {
-            keeper.tell(&happened);
+        for event in self.events {
+            keeper.tell(&event);
         }
     }
 }

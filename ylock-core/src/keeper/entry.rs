@@ -22,7 +22,7 @@ use crate::environment::{Environment, Moment};
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::Unlocked;
 use crate::key::Key;
-use crate::layer::{End, Happened};
+use crate::layer::{End, ClientEvent};
 use crate::mode::Mode;
 use crate::options::{Fairness, Options};
 use crate::owner::Owner;
@@ -150,8 +150,8 @@ impl Holder {
     }
 
     /// Returns what the layers are told of the end of this hold.
-    pub(super) fn ended(&self, context: &Context<'_>, mode: Mode, end: End) -> Happened {
-        Happened::HoldEnded {
+    pub(super) fn ended(&self, context: &Context<'_>, mode: Mode, end: End) -> ClientEvent {
+        ClientEvent::HoldEnded {
             key: context.key.clone(),
             owner: self.hold.owner,
             mode,
@@ -375,7 +375,7 @@ impl Entry {
             granted.hand_overs += 1;
         }
         if is_handed_over && !granted.fresh && context.watched {
-            effects.happened.push(Happened::HandedOver { key: context.key.clone() });
+            effects.events.push(ClientEvent::HandedOver { key: context.key.clone() });
         }
         let since = if granted.fresh || !context.watched { granted.since } else { context.now() };
         let waited = effects.arriving != Some(first.number) && (first.met_others || granted.waited);
@@ -492,7 +492,7 @@ impl Entry {
         let holders = std::mem::take(&mut self.holders);
         if context.watched {
             effects
-                .happened
+                .events
                 .extend(holders.iter().map(|holder| holder.ended(context, holder.mode(), End::Lost(reason))));
         }
         self.leave(context, id, Unlocked::WasLost, next, effects);

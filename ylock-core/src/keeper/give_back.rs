@@ -10,7 +10,7 @@ use super::hold::Hold;
 use crate::engine::{AcquisitionId, LossReason, Release};
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::Unlocked;
-use crate::layer::{End, Happened};
+use crate::layer::{End, ClientEvent};
 use crate::mode::Mode;
 
 /// The caller that waits for the end of a release, if there is one.
@@ -103,7 +103,7 @@ impl Entry {
             let holder = self.holders.remove(position);
             if context.watched {
                 let ended = holder.ended(context, before, End::Released);
-                effects.happened.push(ended);
+                effects.events.push(ended);
             }
         }
         changes
@@ -171,7 +171,7 @@ impl Entry {
 impl Leaving {
     fn tell(&self, context: &Context<'_>, confirmed: bool, effects: &mut Effects) {
         if context.watched {
-            effects.happened.push(Happened::Left {
+            effects.events.push(ClientEvent::Left {
                 key: context.key.clone(),
                 held: self.held,
                 took: context.now().since(self.since),

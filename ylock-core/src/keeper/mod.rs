@@ -40,7 +40,7 @@ use crate::environment::{Caretaker, Environment};
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::Unlocked;
 use crate::key::Key;
-use crate::layer::{ClientView, Hub, Watchers};
+use crate::layer::{ClientView, EventBus, Observers};
 use crate::mode::Mode;
 
 pub(crate) use before::Before;
@@ -79,13 +79,13 @@ pub(crate) struct Keeper {
     engine_closed: OnceCell<()>,
     drained: Notify,
     next_number: AtomicU64,
-    watchers: Watchers,
+    observers: Observers,
     /// The client as its layers see it.
     view: ClientView,
     /// Bounds how many waiters may look at once which holders and waiters are before them.
     looks: Semaphore,
     /// The layer that the events go to, from the first call on that asks for a stream of them.
-    hub: OnceLock<Arc<Hub>>,
+    hub: OnceLock<Arc<EventBus>>,
 }
 
 impl Keeper {
@@ -95,7 +95,7 @@ impl Keeper {
         Arc::new_cyclic(|keeper| Self {
             name,
             view: ClientView::new(engine.name(), keeper.clone()),
-            watchers: Watchers::default(),
+            observers: Observers::default(),
             looks: Semaphore::new(before::LOOKS),
             hub: OnceLock::new(),
             environment: engine.environment(),
@@ -235,7 +235,7 @@ impl Keeper {
             engine: &self.engine,
             environment: &*self.environment,
             key,
-            watched: self.watchers.any(),
+            watched: self.observers.any(),
         }
     }
 

@@ -14,7 +14,7 @@ use crate::engine::{AcquisitionId, Grant, Holding, LossReason, Renewal};
 use crate::environment::Moment;
 use crate::error::Result;
 use crate::key::Key;
-use crate::layer::{Happened, Renewed};
+use crate::layer::{ClientEvent, Renewed};
 
 /// Renewals per lease.
 const RENEWALS: u32 = 3;
@@ -128,7 +128,7 @@ pub(super) async fn look_after(keeper: Weak<Keeper>, schedule: Arc<Schedule>) {
         let planned = due.iter().map(|due| due.at).filter(|at| *at > Moment::ZERO).min();
         let holdings: Vec<Holding> = due.iter().filter_map(|due| keeper.due(due)).collect();
         if let (Some(planned), true, false) = (planned, keeper.is_watched(), holdings.is_empty()) {
-            keeper.tell(&Happened::Renewing { grants: holdings.len(), lag: now.since(planned) });
+            keeper.tell(&ClientEvent::Renewing { grants: holdings.len(), lag: now.since(planned) });
         }
         for batch in holdings.chunks(BATCH) {
             let batch = Batch { keeper: Arc::clone(&keeper), holdings: batch.to_vec() };
@@ -245,7 +245,7 @@ impl Entry {
                 Ok(Renewal::Lost(reason)) => Renewed::Lost(*reason),
                 Err(error) => Renewed::Failed(error.clone()),
             };
-            effects.happened.push(Happened::Renewed { key: context.key.clone(), outcome });
+            effects.events.push(ClientEvent::Renewed { key: context.key.clone(), outcome });
         }
         match answer {
             Ok(Renewal::Renewed { sent, contended }) if granted.validity.extend(sent) => {

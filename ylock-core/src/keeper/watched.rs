@@ -4,25 +4,25 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::entry::{Entry, Store};
-use super::{Hub, Keeper, lock};
+use super::{EventBus, Keeper, lock};
 use crate::engine::Requests;
 use crate::environment::Moment;
 use crate::error::ErrorKind;
-use crate::layer::{Events, GroupUsage, Happened, Layer};
+use crate::layer::{Events, GroupUsage, ClientEvent, Layer};
 
 impl Keeper {
     /// Adds a layer, which was added to a clone of the client.
     pub(crate) fn watch(self: &Arc<Self>, layer: &Arc<dyn Layer>) {
         let keeper: Arc<dyn Requests> = Arc::<Self>::clone(self);
         self.engine.meter().report_to(&keeper);
-        self.watchers.add(layer, &self.view);
+        self.observers.add(layer, &self.view);
     }
 
     /// Returns a stream of what this client does from now on; see [`Ylock::events`](crate::Ylock::events).
     pub(crate) fn events(self: &Arc<Self>) -> Events {
         let mut fresh = None;
         let hub = self.hub.get_or_init(|| {
-            let hub = Arc::new(Hub::new());
+            let hub = Arc::new(EventBus::new());
             fresh = Some(Arc::clone(&hub));
             hub
         });
@@ -35,18 +35,18 @@ impl Keeper {
     }
 
     /// Returns the layer that the events of users' acquisitions go to, if a stream is open.
-    pub(crate) fn heard_hub(&self) -> Option<Arc<dyn Layer>> {
-        let hub: Arc<dyn Layer> = Arc::<Hub>::clone(self.hub.get().filter(|hub| hub.is_heard())?);
+    pub(crate) fn event_bus(&self) -> Option<Arc<dyn Layer>> {
+        let hub: Arc<dyn Layer> = Arc::<EventBus>::clone(self.hub.get().filter(|hub| hub.is_heard())?);
         Some(hub)
     }
 
-    pub(super) fn tell(&self, happened: &Happened) {
-        self.watchers.tell(&self.view, happened);
+    pub(super) fn tell(&self, event: &ClientEvent) {
+        self.observers.tell(&self.view, event);
     }
 
     /// Returns whether any layer hears what is told.
     pub(super) fn is_watched(&self) -> bool {
-        self.watchers.any()
+        self.observers.any()
     }
 
     /// Returns what this client holds and waits for now; see [`Ylock::usage`](crate::Ylock::usage).
@@ -85,6 +85,6 @@ impl Entry {
 
 impl Requests for Keeper {
     fn ended(&self, operation: &'static str, took: std::time::Duration, error: Option<ErrorKind>) {
-        self.tell(&Happened::Requested { operation, took, error });
+        self.tell(&ClientEvent::Requested { operation, took, error });
     }
 }

@@ -62,11 +62,11 @@
 //! ```
 
 mod client;
-mod events;
+mod stream;
 mod spans;
 mod stack;
-mod told;
-mod watchers;
+mod event;
+mod observers;
 
 use std::fmt;
 use std::time::Duration;
@@ -74,18 +74,18 @@ use std::time::Duration;
 use crate::error::Result;
 
 pub use client::{ClientView, GroupUsage};
-pub(crate) use events::Hub;
-pub use events::{Event, Events};
+pub(crate) use stream::EventBus;
+pub use stream::{Event, Events};
 pub use spans::TracingLayer;
 pub(crate) use stack::Layers;
-pub use told::{Acquisition, End, Happened, Outcome, Renewed};
-pub(crate) use watchers::Watchers;
+pub use event::{Acquisition, End, ClientEvent, Outcome, Renewed};
+pub(crate) use observers::Observers;
 
 /// Middleware: sees every acquisition and every end of a hold, and may refuse. The [module](self) has examples.
 ///
 /// # Order
 /// Layers are called in the order in which they were added for [`acquiring`](Self::acquiring), and in the reverse order
-/// for what follows. Calls are made by the task that uses the lock; [`happened`](Self::happened) by whichever task of the client or of a
+/// for what follows. Calls are made by the task that uses the lock; [`client_event`](Self::client_event) by whichever task of the client or of a
 /// caller made it happen; and never while anything is locked: be quick, and hand slow work to a task of your own.
 ///
 /// # Panics in a layer
@@ -111,14 +111,14 @@ pub trait Layer: fmt::Debug + Send + Sync + 'static {
     }
 
     /// Called when a guard is let go, `held` after it was granted. Reentrant acquisitions have an end of their own;
-    /// [`Happened::HoldEnded`] tells the end of an owner's hold, also of a hold that is lost while its guards live on.
+    /// [`ClientEvent::HoldEnded`] tells the end of an owner's hold, also of a hold that is lost while its guards live on.
     fn ended(&self, acquisition: &Acquisition, end: End, held: Duration) {
         let _ = (acquisition, end, held);
     }
 
     /// Called when a client that this layer was added to did or learnt something by itself, for any of its locks, also those that this
     /// layer does not lie over.
-    fn happened(&self, client: &ClientView, happened: &Happened) {
-        let _ = (client, happened);
+    fn client_event(&self, client: &ClientView, event: &ClientEvent) {
+        let _ = (client, event);
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::engine::LossReason;
 use crate::guard::Unlocked;
-use crate::layer::{Acquisition, ClientView, End, Happened, Layer, Outcome, Renewed};
+use crate::layer::{Acquisition, ClientView, End, ClientEvent, Layer, Outcome, Renewed};
 use crate::mode::Mode;
 use crate::testkit::{Client, Stage, eventually};
 
@@ -17,7 +17,7 @@ struct Witness(Arc<Mutex<Seen>>);
 #[derive(Debug, Default)]
 struct Seen {
     outcomes: Vec<Outcome>,
-    happened: Vec<Happened>,
+    events: Vec<ClientEvent>,
 }
 
 impl Witness {
@@ -40,8 +40,8 @@ impl Witness {
         }
     }
 
-    fn count(&self, is_one: impl Fn(&Happened) -> bool) -> usize {
-        self.seen().happened.iter().filter(|happened| is_one(happened)).count()
+    fn count(&self, is_one: impl Fn(&ClientEvent) -> bool) -> usize {
+        self.seen().events.iter().filter(|event| is_one(event)).count()
     }
 }
 
@@ -50,8 +50,8 @@ impl Layer for Witness {
         self.seen().outcomes.push(outcome.clone());
     }
 
-    fn happened(&self, _: &ClientView, happened: &Happened) {
-        self.seen().happened.push(happened.clone());
+    fn client_event(&self, _: &ClientView, event: &ClientEvent) {
+        self.seen().events.push(event.clone());
     }
 }
 
@@ -80,7 +80,7 @@ pub async fn a_layer_is_told_who_had_to_wait(stage: Stage) {
 pub async fn a_layer_is_told_of_the_end_of_each_hold_once(stage: Stage) {
     let client = stage.short_lived().await;
     let (witness, lock) = Witness::of(&client);
-    let ends = || witness.count(|happened| matches!(happened, Happened::HoldEnded { .. }));
+    let ends = || witness.count(|event| matches!(event, ClientEvent::HoldEnded { .. }));
     assert!(lock.write().await.unwrap().unlock().await.unwrap().is_released());
     assert_eq!(ends(), 1);
     let guard = lock.write().await.unwrap();
@@ -89,7 +89,7 @@ pub async fn a_layer_is_told_of_the_end_of_each_hold_once(stage: Stage) {
     eventually(stage.soon(), "the layer is told", || async { ends() == 2 }).await;
     drop(guard);
     let revoked = End::Lost(LossReason::Revoked);
-    let is_loss = |happened: &Happened| matches!(happened, Happened::HoldEnded { end, mode: Mode::Write, .. } if *end == revoked);
+    let is_loss = |event: &ClientEvent| matches!(event, ClientEvent::HoldEnded { end, mode: Mode::Write, .. } if *end == revoked);
     assert_eq!((ends(), witness.count(is_loss)), (2, 1), "{:?}", witness.seen());
 }
 
@@ -99,11 +99,11 @@ pub async fn a_layer_is_told_of_renewals_and_releases(stage: Stage) {
     let (witness, lock) = Witness::of(&client);
     let guard = lock.write().await.unwrap();
     let renewed =
-        |happened: &Happened| matches!(happened, Happened::Renewed { outcome: Renewed::Renewed, .. });
+        |event: &ClientEvent| matches!(event, ClientEvent::Renewed { outcome: Renewed::Renewed, .. });
     eventually(stage.lapse(), "it is renewed", || async { witness.count(renewed) >= 2 }).await;
-    assert!(witness.count(|happened| matches!(happened, Happened::Renewing { .. })) >= 2);
+    assert!(witness.count(|event| matches!(event, ClientEvent::Renewing { .. })) >= 2);
     assert_eq!(guard.unlock().await.unwrap(), Unlocked::Released);
-    let left = |happened: &Happened| matches!(happened, Happened::Left { held: true, confirmed: true, .. });
+    let left = |event: &ClientEvent| matches!(event, ClientEvent::Left { held: true, confirmed: true, .. });
     assert_eq!(witness.count(left), 1);
 }
 
@@ -114,11 +114,11 @@ pub async fn a_layer_is_told_of_requests_to_the_store(stage: Stage) {
     assert!(lock.write().await.unwrap().unlock().await.unwrap().is_released());
     let seen = witness.seen();
     let operations: BTreeSet<&str> = seen
-        .happened
+        .events
         .iter()
-        .filter_map(|happened| match happened {
-            Happened::Requested { operation, error: None, .. } => Some(*operation),
-            Happened::Requested { .. } => panic!("{happened:?}"),
+        .filter_map(|event| match event {
+            ClientEvent::Requested { operation, error: None, .. } => Some(*operation),
+            ClientEvent::Requested { .. } => panic!("{event:?}"),
             _ => None,
         })
         .collect();

@@ -73,7 +73,7 @@ pub enum Renewed {
 /// An event: something that a client did or learnt by itself, without a call of a user.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Happened {
+pub enum ClientEvent {
     /// An owner holds a lock no more.
     HoldEnded {
         /// The key of the lock.
@@ -130,7 +130,7 @@ pub enum Happened {
     },
 }
 
-impl Happened {
+impl ClientEvent {
     /// Returns the key that it belongs to, if it belongs to one.
     pub fn key(&self) -> Option<&Key> {
         match self {

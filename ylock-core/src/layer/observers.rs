@@ -7,23 +7,23 @@ use std::sync::{Arc, Weak};
 use arc_swap::ArcSwap;
 
 use super::stack::guarded;
-use super::{ClientView, Happened, Layer};
+use super::{ClientView, ClientEvent, Layer};
 
 /// The layers that were added to any clone of a client and are still in use. Told without a lock: it would be one that all keys
 /// share.
-pub(crate) struct Watchers {
+pub(crate) struct Observers {
     layers: ArcSwap<Vec<Weak<dyn Layer>>>,
     /// True if there ever was one: an event that no layer hears is not even put together.
     any: AtomicBool,
 }
 
-impl Default for Watchers {
+impl Default for Observers {
     fn default() -> Self {
         Self { layers: ArcSwap::default(), any: AtomicBool::new(false) }
     }
 }
 
-impl Watchers {
+impl Observers {
     pub(crate) fn add(&self, layer: &Arc<dyn Layer>, client: &ClientView) {
         self.layers.rcu(|layers| {
             // Layers that are gone are forgotten here: a client lives for long, and may be given layers often.
@@ -38,15 +38,15 @@ impl Watchers {
         self.any.load(Ordering::Acquire)
     }
 
-    pub(crate) fn tell(&self, client: &ClientView, happened: &Happened) {
+    pub(crate) fn tell(&self, client: &ClientView, event: &ClientEvent) {
         for layer in self.layers.load().iter().rev().filter_map(Weak::upgrade) {
-            guarded(|| layer.happened(client, happened));
+            guarded(|| layer.client_event(client, event));
         }
     }
 }
 
-impl fmt::Debug for Watchers {
+impl fmt::Debug for Observers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watchers").field("layers", &self.layers.load().len()).finish()
+        f.debug_struct("Observers").field("layers", &self.layers.load().len()).finish()
     }
 }

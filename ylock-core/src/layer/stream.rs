@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::broadcast::{Receiver, Sender};
 
-use super::{Acquisition, ClientView, Happened, Layer, Outcome};
+use super::{Acquisition, ClientView, ClientEvent, Layer, Outcome};
 
 /// One thing that a client did.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub enum Event {
     /// The program read too slowly, and this many events were dropped before the next one.
     Dropped(u64),
     /// The client did or learnt something by itself. Requests to the store are left out: there are too many.
-    Happened(Happened),
+    ClientEvent(ClientEvent),
 }
 
 /// The events of a client from the moment of [`Ylock::events`](crate::Ylock::events) on.
@@ -61,9 +61,9 @@ impl Events {
 
 /// The layer behind the stream.
 #[derive(Debug)]
-pub(crate) struct Hub(Sender<Event>);
+pub(crate) struct EventBus(Sender<Event>);
 
-impl Hub {
+impl EventBus {
     pub(crate) fn new() -> Self {
         Self(Sender::new(Events::KEPT))
     }
@@ -85,15 +85,15 @@ impl Hub {
     }
 }
 
-impl Layer for Hub {
+impl Layer for EventBus {
     fn acquired(&self, acquisition: &Acquisition, outcome: &Outcome, waited: Duration) {
         let (acquisition, outcome) = (acquisition.clone(), outcome.clone());
         self.send(|| Event::Acquired { acquisition, outcome, waited });
     }
 
-    fn happened(&self, _client: &ClientView, happened: &Happened) {
-        if !matches!(happened, Happened::Requested { .. }) {
-            self.send(|| Event::Happened(happened.clone()));
+    fn client_event(&self, _client: &ClientView, event: &ClientEvent) {
+        if !matches!(event, ClientEvent::Requested { .. }) {
+            self.send(|| Event::ClientEvent(event.clone()));
         }
     }
 }
