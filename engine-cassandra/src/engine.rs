@@ -12,7 +12,7 @@ use ylock_core::engine::{
 };
 use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::options::check_lease;
-use ylock_core::silence::Silence;
+use ylock_core::retry_deadline::RetryDeadline;
 use ylock_core::{Guarantees, Key, Options, Result};
 
 use crate::NAME;
@@ -127,10 +127,10 @@ impl CassandraEngine {
     /// that was known last has to do.
     async fn ask_for_the_time(&self, lease: Duration) -> Result<()> {
         let Some(time) = &self.client.global_time else { return Ok(()) };
-        let mut silence = Silence::new(&*self.client.environment, lease);
+        let mut silence = RetryDeadline::new(&*self.client.environment, lease);
         loop {
             match time.current().await {
-                Err(error) if time.latest() == 0 => silence.bear(error).await?,
+                Err(error) if time.latest() == 0 => silence.retry_or_fail(error).await?,
                 _ => return Ok(()),
             }
         }

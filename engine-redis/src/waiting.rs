@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ylock_core::engine::{Grant, Patience, Request, valid_until};
 use ylock_core::environment::Moment;
-use ylock_core::silence::Silence;
+use ylock_core::retry_deadline::RetryDeadline;
 use ylock_core::{Error, ErrorKind, Fairness, Mode, Result, StoreToken};
 
 use crate::driver::{Answer, Call, scripts};
@@ -45,7 +45,7 @@ pub(crate) struct Way<'a> {
     last_token: u64,
     /// True once the acquisition was found waiting.
     waited: bool,
-    silence: Silence<'a>,
+    silence: RetryDeadline<'a>,
     pause: Duration,
 }
 
@@ -56,7 +56,7 @@ impl<'a> Way<'a> {
             Waiting::Poll { first, .. } => (None, first),
         };
         let ticket = request.ticket.map(|ticket| ticket.get());
-        let silence = Silence::of(&*client.environment, request, request_timeout);
+        let silence = RetryDeadline::of(&*client.environment, request, request_timeout);
         Self { client, request, waiter, ticket, last_token: 0, waited: false, silence, pause }
     }
 
@@ -80,7 +80,7 @@ impl<'a> Way<'a> {
                     self.wait(lease_ends_in).await
                 }
                 Err(error) => {
-                    self.silence.bear(error).await?;
+                    self.silence.retry_or_fail(error).await?;
                     None
                 }
             };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ylock_core::contact::asking;
 use ylock_core::engine::{Grant, Patience, Request, valid_until};
-use ylock_core::silence::Silence;
+use ylock_core::retry_deadline::RetryDeadline;
 use ylock_core::{Error, ErrorKind, Result, StoreToken};
 
 use crate::claim::Node;
@@ -31,7 +31,7 @@ const WORN_OUT_PAUSE: Duration = Duration::from_secs(1);
 pub(crate) struct Way<'a> {
     connection: &'a Connection,
     request: &'a Request,
-    silence: Silence<'a>,
+    silence: RetryDeadline<'a>,
     /// True once the contender has looked before it makes a node, as one does that only tries.
     looked: bool,
     /// True once another contender was before this one.
@@ -50,7 +50,7 @@ const AT_ONCE: Step = Step::Again(Duration::ZERO);
 
 impl<'a> Way<'a> {
     pub(crate) fn new(connection: &'a Connection, request: &'a Request) -> Self {
-        let silence = Silence::of(connection.environment(), request, connection.request_timeout());
+        let silence = RetryDeadline::of(connection.environment(), request, connection.request_timeout());
         Self { connection, request, silence, looked: false, waited: false }
     }
 
@@ -72,7 +72,7 @@ impl<'a> Way<'a> {
                     session.environment.sleep(pause).await
                 }
                 Ok((_, Step::Again(_))) => {}
-                Err(error) => self.silence.bear(error).await?,
+                Err(error) => self.silence.retry_or_fail(error).await?,
             }
         }
     }

@@ -318,7 +318,7 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     ///
     /// # Behavior
     /// - Neither an outage of the store nor a pause of this process changes the kind of an answer while it is shorter than one lease of
-    ///   *running* time ([`Silence`](crate::silence::Silence)); a waiter that lost its place meanwhile joins again. It ends with
+    ///   *running* time ([`RetryDeadline`](crate::retry_deadline::RetryDeadline)); a waiter that lost its place meanwhile joins again. It ends with
     ///   [`Unavailable`](crate::ErrorKind::Unavailable) when the store has not answered for about one lease.
     /// - A contender that stops being polled loses its place after one lease, and its claim with it.
     /// - A revocation concerns holders: it never ends the call of a waiter.

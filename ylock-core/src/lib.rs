@@ -13,7 +13,7 @@ pub mod engine;
 pub mod environment;
 pub mod layer;
 pub mod options;
-pub mod silence;
+pub mod retry_deadline;
 #[cfg(feature = "testkit")]
 pub mod testkit;
 pub mod url;

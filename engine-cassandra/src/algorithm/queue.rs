@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ylock_core::engine::{Grant, Request, valid_until};
-use ylock_core::silence::Silence;
+use ylock_core::retry_deadline::RetryDeadline;
 use ylock_core::{Mode, Result};
 
 use super::judge::{Contender, Verdict, is_contended, places_of_others};
@@ -32,17 +32,17 @@ use super::store::Partition;
 /// # Errors
 /// `Unavailable` if the store has not answered for one lease. An error that waiting cannot mend is returned at once.
 pub async fn get_lock(seat: &Arc<Seat>, request: &Request) -> Result<Grant> {
-    let mut silence = Silence::new(&*seat.client.environment, request.lease);
+    let mut silence = RetryDeadline::new(&*seat.client.environment, request.lease);
     let mut pace = Pace::new(seat.learnt());
     if let Err(error) = join_behind_others(seat, request).await {
-        silence.bear(error).await?;
+        silence.retry_or_fail(error).await?;
     }
     let mut waited = false;
     loop {
         match one_round(seat, request, &mut pace, &mut waited).await {
             Ok(Some(grant)) => return Ok(grant.after_waiting(waited)),
             Ok(None) => silence.end(),
-            Err(error) => silence.bear(error).await?,
+            Err(error) => silence.retry_or_fail(error).await?,
         }
     }
 }

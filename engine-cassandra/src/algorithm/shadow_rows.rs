@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ylock_core::engine::{Grant, Request, valid_until};
-use ylock_core::silence::Silence;
+use ylock_core::retry_deadline::RetryDeadline;
 use ylock_core::{Mode, Result};
 
 use super::judge::{Contender, Verdict, is_contended, places_of_others};
@@ -45,7 +45,7 @@ enum Outcome {
 /// # Errors
 /// `Unavailable` if the store has not answered for one lease. An error that waiting cannot mend is returned at once.
 pub async fn get_lock(seat: &Arc<Seat>, request: &Request) -> Result<Grant> {
-    let mut silence = Silence::new(&*seat.client.environment, request.lease);
+    let mut silence = RetryDeadline::new(&*seat.client.environment, request.lease);
     let mut attempt = 1;
     let mut waited = false;
     loop {
@@ -61,7 +61,7 @@ pub async fn get_lock(seat: &Arc<Seat>, request: &Request) -> Result<Grant> {
                 attempt = attempt.saturating_add(1);
             }
             Err(error) => {
-                silence.bear(error).await?;
+                silence.retry_or_fail(error).await?;
                 continue;
             }
         }

@@ -20,7 +20,7 @@ const LONGEST_STEP: u32 = 3;
 /// The time for which a store has not answered a waiter, in *running* time of the process. A waiter bears one lease at most; a request that
 /// only tries bears less.
 #[derive(Clone)]
-pub struct Silence<'a> {
+pub struct RetryDeadline<'a> {
     environment: &'a dyn Environment,
     lease: Duration,
     /// The longest silence that is borne.
@@ -32,7 +32,7 @@ pub struct Silence<'a> {
     counted: Moment,
 }
 
-impl<'a> Silence<'a> {
+impl<'a> RetryDeadline<'a> {
     /// Creates a silence that begins now.
     pub fn new(environment: &'a dyn Environment, lease: Duration) -> Self {
         let now = environment.now();
@@ -73,7 +73,7 @@ impl<'a> Silence<'a> {
     ///
     /// # Errors
     /// `error` itself, if the silence has lasted for as long as it may, or if waiting does not mend the error.
-    pub async fn bear(&mut self, error: Error) -> Result<()> {
+    pub async fn retry_or_fail(&mut self, error: Error) -> Result<()> {
         self.count();
         contact::failed(&error);
         if !error.kind().is_silence() || self.left().is_zero() {
@@ -108,9 +108,9 @@ impl<'a> Silence<'a> {
     }
 }
 
-impl fmt::Debug for Silence<'_> {
+impl fmt::Debug for RetryDeadline<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Silence").field("lease", &self.lease).field("left", &self.left()).finish()
+        f.debug_struct("RetryDeadline").field("lease", &self.lease).field("left", &self.left()).finish()
     }
 }
 
@@ -129,9 +129,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_outage_is_borne_for_one_lease() {
         let environment = SystemEnvironment::on_tokio_clock();
-        let mut silence = Silence::new(&*environment, LEASE);
+        let mut silence = RetryDeadline::new(&*environment, LEASE);
         let before = environment.now();
-        while silence.bear(away()).await.is_ok() {}
+        while silence.retry_or_fail(away()).await.is_ok() {}
         let took = environment.now().since(before);
         assert!(took >= LEASE && took < LEASE * 11 / 10, "{took:?}");
     }
@@ -139,21 +139,21 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_pause_of_the_process_is_no_outage() {
         let environment = SystemEnvironment::on_tokio_clock();
-        let mut silence = Silence::new(&*environment, LEASE);
+        let mut silence = RetryDeadline::new(&*environment, LEASE);
         tokio::time::advance(LEASE * 5).await;
-        silence.bear(away()).await.unwrap();
+        silence.retry_or_fail(away()).await.unwrap();
         assert!(silence.left() > LEASE / 2, "{silence:?}");
         tokio::time::advance(LEASE).await;
-        silence.bear(away()).await.unwrap();
+        silence.retry_or_fail(away()).await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_ends_the_silence_and_an_earlier_one_does_not() {
         let environment = SystemEnvironment::on_tokio_clock();
-        let mut silence = Silence::new(&*environment, LEASE);
+        let mut silence = RetryDeadline::new(&*environment, LEASE);
         let before = environment.now();
         tokio::time::advance(LEASE / 4).await;
-        silence.bear(away()).await.unwrap();
+        silence.retry_or_fail(away()).await.unwrap();
         let borne = silence.left();
         silence.end_at(before);
         assert_eq!(silence.left(), borne);
@@ -164,15 +164,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_waiting_does_not_mend_is_not_borne() {
         let environment = SystemEnvironment::on_tokio_clock();
-        let mut silence = Silence::new(&*environment, LEASE);
-        let error = silence.bear(Error::new(ErrorKind::Config, "a wrong password")).await.unwrap_err();
+        let mut silence = RetryDeadline::new(&*environment, LEASE);
+        let error = silence.retry_or_fail(Error::new(ErrorKind::Config, "a wrong password")).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Config);
     }
 
     #[tokio::test(start_paused = true)]
     async fn outlasting_takes_one_lease_of_running_time_however_often_it_is_dropped() {
         let environment = SystemEnvironment::on_tokio_clock();
-        let mut silence = Silence::new(&*environment, LEASE);
+        let mut silence = RetryDeadline::new(&*environment, LEASE);
         let before = environment.now();
         while tokio::time::timeout(LEASE / 7, silence.outlast()).await.is_err() {}
         assert!(environment.now().since(before) <= LEASE * 11 / 10);
