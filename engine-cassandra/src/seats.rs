@@ -10,7 +10,7 @@ use futures_util::future::select;
 use futures_util::{StreamExt, stream};
 use tokio::sync::Notify;
 use ylock_core::Key;
-use ylock_core::environment::{BoxFuture, Caretaker, Environment, Moment};
+use ylock_core::environment::{BoxFuture, BackgroundTask, Environment, Moment};
 
 use crate::algorithm::seat::{Client, Seat};
 
@@ -33,7 +33,7 @@ pub(crate) struct Seats {
     inner: Mutex<Inner>,
     /// Rung when a seat is left, and when the seats are dropped.
     bell: Arc<Notify>,
-    caretaker: Caretaker,
+    background_task: BackgroundTask,
 }
 
 #[derive(Debug, Default)]
@@ -80,7 +80,7 @@ impl Seats {
         let work = move || -> BoxFuture {
             Box::pin(look_after(Weak::clone(&seats), Arc::clone(&bell), Weak::clone(&clock)))
         };
-        self.caretaker.start(environment, work);
+        self.background_task.start(environment, work);
     }
 
     /// Takes all seats, to remove their rows. Sorted: in which order requests go out must not be left to the map's random seed.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use ylock_core::environment::{Caretaker, Environment};
+use ylock_core::environment::{BackgroundTask, Environment};
 use ylock_core::layer::ClientView;
 
 use crate::group::Sum;
@@ -19,7 +19,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 pub(crate) struct Sampler {
     clients: Mutex<Vec<ClientView>>,
     /// The task that looks. It goes on in another runtime when its own has ended; when no client is left it ends, and is started anew.
-    looked_after: Caretaker,
+    looked_after: BackgroundTask,
 }
 
 impl Sampler {

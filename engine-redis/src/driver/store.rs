@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use redis::Value;
 use ylock_core::engine::Meter;
-use ylock_core::environment::{BoxFuture, Caretaker, Environment};
+use ylock_core::environment::{BoxFuture, BackgroundTask, Environment};
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::access::Access;
@@ -36,7 +36,7 @@ enum Servers {
 impl Store {
     /// Connects, and checks whether locks can be kept on the servers.
     pub(crate) async fn open(options: &RedisOptions, environment: &Arc<dyn Environment>) -> Result<Self> {
-        let (access, watch) = (Access::of(options, environment)?, Caretaker::default());
+        let (access, watch) = (Access::of(options, environment)?, BackgroundTask::default());
         let servers = match options.topology() {
             Topology::Single => {
                 let [address] = options.addresses() else {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use ylock_core::Result as Answer;
 use ylock_core::engine::Meter;
-use ylock_core::environment::{Caretaker, Environment, Moment};
+use ylock_core::environment::{BackgroundTask, Environment, Moment};
 use zookeeper_client::{
     Acls, Client, CreateMode, CreateOptions, MultiWriteError, MultiWriteResult, MultiWriter,
 };
@@ -35,8 +35,8 @@ pub(crate) struct Session {
     pub(crate) claims: Claims,
     /// The state of the nodes of locks, as far as is known.
     pub(crate) cleanup: Cleanup,
-    pub(crate) pulse: Caretaker,
-    pub(crate) cleaner: Caretaker,
+    pub(crate) pulse: BackgroundTask,
+    pub(crate) cleaner: BackgroundTask,
     access: Access,
     request_timeout: Duration,
     heart: Heart,
@@ -57,8 +57,8 @@ impl Session {
             base: dialer.options.base().to_owned(),
             claims: Claims::default(),
             cleanup: Cleanup::default(),
-            pulse: Caretaker::default(),
-            cleaner: Caretaker::default(),
+            pulse: BackgroundTask::default(),
+            cleaner: BackgroundTask::default(),
             access: dialer.options.access(),
             request_timeout: dialer.options.request_timeout(),
             heart,

@@ -3,7 +3,7 @@
 //! No lock and no engine reads a clock, sleeps, draws a random number or spawns in another way. That is what lets the same code run
 //! on a real machine, under tokio's paused time, and in a simulation where one seed decides everything.
 
-mod caretaker;
+mod background_task;
 mod runtimes;
 mod system;
 mod timer;
@@ -13,7 +13,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-pub use caretaker::Caretaker;
+pub use background_task::BackgroundTask;
 pub use system::SystemEnvironment;
 
 /// A future that an [`Environment`] runs or returns.
@@ -69,7 +69,7 @@ pub trait Environment: fmt::Debug + Send + Sync + 'static {
     /// - A future that was not polled yet is carried on to a runtime that lives. It is dropped only where nothing will ever run
     ///   again.
     /// - A future that was polled is dropped, wherever it stands: what it waits for may have belonged to that runtime. Work that must
-    ///   go on is a [`Caretaker`]'s, or is started again by the future's own drop.
+    ///   go on is a [`BackgroundTask`]'s, or is started again by the future's own drop.
     fn spawn(&self, future: BoxFuture);
 
     /// Starts a task for what all users of the client need, whichever of them comes first: a connection, a session, renewals. A

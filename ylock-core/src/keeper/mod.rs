@@ -36,7 +36,7 @@ use tokio::sync::{Notify, OnceCell, Semaphore, oneshot};
 use crate::client_name::SharedName;
 use crate::contact::Contact;
 use crate::engine::{Engine, LossReason};
-use crate::environment::{Caretaker, Environment};
+use crate::environment::{BackgroundTask, Environment};
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::Unlocked;
 use crate::key::Key;
@@ -73,7 +73,7 @@ pub(crate) struct Keeper {
     entries: AtomicUsize,
     schedule: Arc<Schedule>,
     /// The task that renews.
-    looked_after: Caretaker,
+    looked_after: BackgroundTask,
     closed: AtomicBool,
     /// Set when the engine has been closed: a `close` that was dropped before leaves that to the next one.
     engine_closed: OnceCell<()>,
@@ -104,7 +104,7 @@ impl Keeper {
             hasher: Hasher::default(),
             entries: AtomicUsize::new(0),
             schedule: Arc::default(),
-            looked_after: Caretaker::default(),
+            looked_after: BackgroundTask::default(),
             closed: AtomicBool::new(false),
             engine_closed: OnceCell::new(),
             drained: Notify::new(),

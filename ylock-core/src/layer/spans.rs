@@ -7,7 +7,7 @@ use std::time::Duration;
 use tracing::{Span, field};
 
 use super::{Acquisition, ClientView, End, Layer, Outcome};
-use crate::environment::{Caretaker, Environment, Moment};
+use crate::environment::{BackgroundTask, Environment, Moment};
 use crate::error::Result;
 use crate::key::Key;
 use crate::owner::Owner;
@@ -63,7 +63,7 @@ struct Shared {
     environment: OnceLock<Arc<dyn Environment>>,
     shards: [Mutex<HashMap<u64, Stay>>; SHARDS as usize],
     /// The task that looks for waits and holds that take too long.
-    looked_after: Caretaker,
+    looked_after: BackgroundTask,
 }
 
 /// An acquisition that waits or is held.
@@ -102,7 +102,7 @@ impl TracingLayer {
             slow_hold,
             environment: OnceLock::new(),
             shards: Default::default(),
-            looked_after: Caretaker::default(),
+            looked_after: BackgroundTask::default(),
         }))
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ylock_core::Result;
-use ylock_core::environment::{BoxFuture, Caretaker, Environment};
+use ylock_core::environment::{BoxFuture, BackgroundTask, Environment};
 
 /// The period at which each client tries to move the cell on; the thesis's figure.
 const PERIOD: Duration = Duration::from_millis(500);
@@ -36,13 +36,13 @@ pub struct GlobalTime {
     environment: Arc<dyn Environment>,
     /// The largest time that was read or written; never decreases.
     latest: AtomicI64,
-    caretaker: Caretaker,
+    background_task: BackgroundTask,
 }
 
 impl GlobalTime {
     /// Creates the time of this cell, which the caller must [keep going](Self::keep_going).
     pub fn new(cell: Arc<dyn TimeCell>, environment: Arc<dyn Environment>) -> Arc<Self> {
-        Arc::new(Self { cell, environment, latest: AtomicI64::new(0), caretaker: Caretaker::default() })
+        Arc::new(Self { cell, environment, latest: AtomicI64::new(0), background_task: BackgroundTask::default() })
     }
 
     /// Moves the cell on to the own clock, if that is ahead: Listing 8, `TryUpdateGlobalTime`.
@@ -82,7 +82,7 @@ impl GlobalTime {
     pub fn keep_going(self: &Arc<Self>) {
         let time = Arc::downgrade(self);
         let work = move || -> BoxFuture { Box::pin(keep_going(Weak::clone(&time))) };
-        self.caretaker.start(&self.environment, work);
+        self.background_task.start(&self.environment, work);
     }
 
     fn note(&self, time: Option<i64>) {

@@ -13,9 +13,9 @@ type Make = Arc<dyn Fn() -> BoxFuture + Send + Sync>;
 
 /// A task that runs at most once at a time. When its runtime ends it begins afresh in another runtime.
 #[derive(Debug, Default)]
-pub struct Caretaker(Arc<AtomicBool>);
+pub struct BackgroundTask(Arc<AtomicBool>);
 
-impl Caretaker {
+impl BackgroundTask {
     /// Returns whether the task runs.
     pub fn is_running(&self) -> bool {
         self.0.load(Ordering::Acquire)
@@ -121,32 +121,32 @@ mod tests {
 
     #[test]
     fn work_begins_afresh_in_another_runtime_and_at_last_on_a_thread_of_the_clients_own() {
-        let (environment, caretaker) = (SystemEnvironment::shared(), Caretaker::default());
+        let (environment, caretaker) = (SystemEnvironment::shared(), BackgroundTask::default());
         let (first, second) = (runtime("first"), runtime("second"));
         let (make, begins) = endless();
-        first.block_on(async { caretaker.start(&environment, make) });
+        first.block_on(async { background_task.start(&environment, make) });
         assert_eq!(begins.recv_timeout(SOON).unwrap(), "first");
         second.block_on(async { assert!(environment.enter()) });
         drop(first);
         assert_eq!(begins.recv_timeout(SOON).unwrap(), "second");
         drop(second);
         assert_eq!(begins.recv_timeout(SOON).unwrap(), "ylock");
-        assert!(caretaker.is_running());
+        assert!(background_task.is_running());
         drop(environment);
         assert!(begins.recv_timeout(SOON).is_err(), "begun again although the client is gone");
-        assert!(!caretaker.is_running());
+        assert!(!background_task.is_running());
     }
 
     #[test]
     fn work_that_runs_is_not_started_twice() {
-        let (environment, caretaker, runtime) =
-            (SystemEnvironment::shared(), Caretaker::default(), runtime("only"));
+        let (environment, background_task, runtime) =
+            (SystemEnvironment::shared(), BackgroundTask::default(), runtime("only"));
         let (make, begins) = endless();
         let make = Arc::new(make);
         runtime.block_on(async {
             for _ in 0..3 {
                 let make = Arc::clone(&make);
-                caretaker.start(&environment, move || make());
+                background_task.start(&environment, move || make());
             }
         });
         begins.recv_timeout(SOON).unwrap();
@@ -157,32 +157,32 @@ mod tests {
 
     #[tokio::test]
     async fn work_that_panics_is_over_and_may_be_started_again() {
-        let (environment, caretaker) = (SystemEnvironment::shared(), Caretaker::default());
+        let (environment, caretaker) = (SystemEnvironment::shared(), BackgroundTask::default());
         let begun = Arc::new(AtomicUsize::new(0));
         for times in 1..=3 {
             let counted = Arc::clone(&begun);
-            caretaker.start(&environment, move || {
+            background_task.start(&environment, move || {
                 counted.fetch_add(1, Ordering::SeqCst);
                 Box::pin(async { std::panic::resume_unwind(Box::new("work that is wrong")) })
             });
             for _ in 0..100 {
                 tokio::task::yield_now().await;
             }
-            assert_eq!((begun.load(Ordering::SeqCst), caretaker.is_running()), (times, false));
+            assert_eq!((begun.load(Ordering::SeqCst), background_task.is_running()), (times, false));
         }
     }
 
     #[tokio::test]
     async fn work_that_has_ended_may_be_started_again() {
-        let (environment, caretaker) = (SystemEnvironment::shared(), Caretaker::default());
+        let (environment, caretaker) = (SystemEnvironment::shared(), BackgroundTask::default());
         let begun = Arc::new(AtomicUsize::new(0));
         for times in 1..=3 {
             let counted = Arc::clone(&begun);
-            caretaker.start(&environment, move || {
+            background_task.start(&environment, move || {
                 counted.fetch_add(1, Ordering::SeqCst);
                 Box::pin(async {})
             });
-            while caretaker.is_running() {
+            while background_task.is_running() {
                 tokio::task::yield_now().await;
             }
             assert_eq!(begun.load(Ordering::SeqCst), times);
