@@ -45,7 +45,7 @@ struct Member {
 
 /// A part of a session's room, for as long as an acquisition is on its way in.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct ExclusionOracle {
     member: Arc<Member>,
     bytes: usize,
 }
@@ -80,7 +80,7 @@ impl Sessions {
     }
 
     /// Reserves a part of the session in which an acquisition has a claim, or else of the first session that is not full.
-    pub(crate) fn room_for(&self, request: &Request) -> Room {
+    pub(crate) fn room_for(&self, request: &Request) -> ExclusionOracle {
         let bytes = Place::of(self.options.base(), &request.key).lock.len() + LONGEST_NAME;
         // Held until the room is reserved, so that no two acquisitions are given the same room.
         let mut more = self.more();
@@ -97,7 +97,7 @@ impl Sessions {
             member
         });
         member.reserved.fetch_add(bytes, Ordering::Relaxed);
-        Room { member, bytes }
+        ExclusionOracle { member, bytes }
     }
 
     /// Returns the session in which an acquisition has a claim.
@@ -158,13 +158,13 @@ impl Member {
     }
 }
 
-impl Room {
+impl ExclusionOracle {
     pub(crate) fn connection(&self) -> &Connection {
         &self.member.connection
     }
 }
 
-impl Drop for Room {
+impl Drop for ExclusionOracle {
     fn drop(&mut self) {
         self.member.reserved.fetch_sub(self.bytes, Ordering::Relaxed);
     }

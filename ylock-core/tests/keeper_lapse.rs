@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use support::Warped;
 use tokio::time::{Instant, sleep, timeout};
-use ylock_core::testkit::{Call, Faulty, LosesReplies, Mortal, Outage, eventually, poll_once};
+use ylock_core::testkit::{Call, Faulty, LosesReplies, KillableEngine, Outage, eventually, poll_once};
 use ylock_core::{ErrorKind, Guard, HandOver, Lock, LossReason, MemoryStore, Options, Unlocked, Ylock};
 
 const SOON: Duration = Duration::from_secs(1);
@@ -131,7 +131,7 @@ async fn its_holder_is_told_soon_after_the_machine_was_suspended() {
 async fn a_renewal_that_is_confirmed_after_it_does_not_count() {
     let warped = Warped::new();
     let store = MemoryStore::in_environment(warped.clone());
-    let (engine, life) = Mortal::new(Arc::new(store.engine()));
+    let (engine, life) = KillableEngine::new(Arc::new(store.engine()));
     let ylock = Ylock::new(engine).with_options(options());
     let guard = granted(lock(&ylock).write()).await;
     life.pause();

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
-use ylock_core::testkit::{Call, CountsCalls, Faulty, Life, Mortal, Outage};
+use ylock_core::testkit::{Call, CountsCalls, Faulty, Life, KillableEngine, Outage};
 use ylock_core::{Guard, LossReason, MemoryStore, Options, Unlocked, Wait, Ylock};
 
 const LEASE: Duration = Duration::from_secs(10);
@@ -18,7 +18,7 @@ const LEASE: Duration = Duration::from_secs(10);
 const TICK: Duration = Duration::from_millis(2);
 
 fn mortal(store: &MemoryStore) -> (Ylock, Life) {
-    let (engine, life) = Mortal::new(Arc::new(store.engine()));
+    let (engine, life) = KillableEngine::new(Arc::new(store.engine()));
     (Ylock::new(engine), life)
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
-use ylock_core::testkit::{Room, eventually};
+use ylock_core::testkit::{ExclusionOracle, eventually};
 use ylock_core::{Locks, Mode, Token};
 
 use super::cluster;
@@ -16,7 +16,7 @@ const NAMES: usize = 2;
 /// The names that all clients want.
 #[derive(Debug, Default)]
 struct Place {
-    room: Room,
+    room: ExclusionOracle,
     last_write: std::sync::Mutex<Option<Token>>,
     visits: AtomicU64,
 }

@@ -1,7 +1,7 @@
 //! A server that wants TLS and a password.
 
 use ylock_core::ErrorKind;
-use ylock_core::testkit::own_servers::{Papers, free_port};
+use ylock_core::testkit::own_servers::{Certificates, free_port};
 use ylock_core::url::EngineUrl;
 use ylock_engine_redis::{RedisEngine, RedisOptions};
 
@@ -14,7 +14,7 @@ fn options(url: &str) -> RedisOptions {
 }
 
 /// A server that speaks TLS on the second port, with these papers.
-async fn server(papers: &Papers, more: &[&str]) -> (OwnServer, u16) {
+async fn server(papers: &Certificates, more: &[&str]) -> (OwnServer, u16) {
     let port = free_port("127.0.0.1");
     let words = ["--tls-port", &port.to_string(), "--tls-auth-clients", "no"].map(str::to_owned);
     let files = [
@@ -31,7 +31,7 @@ async fn server(papers: &Papers, more: &[&str]) -> (OwnServer, u16) {
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn tls_and_a_password_are_told_by_the_url() {
-    let (papers, stranger) = (Papers::make(), Papers::make());
+    let (papers, stranger) = (Certificates::make(), Certificates::make());
     let (server, port) = server(&papers, &[]).await;
     server.command(&["CONFIG", "SET", "requirepass", "p@ss"]).await;
 
@@ -56,7 +56,7 @@ async fn tls_and_a_password_are_told_by_the_url() {
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn tls_in_a_cluster() {
-    let (papers, bus) = (Papers::make(), free_port("127.0.0.1").to_string());
+    let (papers, bus) = (Certificates::make(), free_port("127.0.0.1").to_string());
     let words = ["--cluster-enabled", "yes", "--cluster-port", &bus, "--tls-cluster", "yes"];
     let (server, port) = server(&papers, &words).await;
     server.command(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]).await;

@@ -1,7 +1,7 @@
 //! A server that wants TLS.
 
 use ylock_core::ErrorKind;
-use ylock_core::testkit::own_servers::{Papers, free_port};
+use ylock_core::testkit::own_servers::{Certificates, free_port};
 use ylock_core::url::EngineUrl;
 use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
 
@@ -15,7 +15,7 @@ fn options(url: &str) -> ZookeeperOptions {
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn tls_and_a_login_are_told_by_the_url() {
-    let (papers, stranger, port) = (Papers::make(), Papers::make(), free_port("127.0.0.1"));
+    let (papers, stranger, port) = (Certificates::make(), Certificates::make(), free_port("127.0.0.1"));
     let more = format!(
         "secureClientPort={port}\nsecureClientPortAddress=127.0.0.1\n\
          serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory\n\

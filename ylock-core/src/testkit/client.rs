@@ -13,7 +13,7 @@ use crate::mode::Mode;
 use crate::options::Options;
 
 use super::contender::Contender;
-use super::faults::{Life, Mortal};
+use super::faults::{Life, KillableEngine};
 use super::stage::Stage;
 use super::waiting::within;
 
@@ -33,7 +33,7 @@ impl Client {
     where
         W: FnOnce(Arc<dyn Engine>) -> Arc<dyn Engine>,
     {
-        let (mortal, life) = Mortal::new(wrap(Arc::clone(&engine)));
+        let (mortal, life) = KillableEngine::new(wrap(Arc::clone(&engine)));
         let ylock = Ylock::new(mortal).with_options(options);
         let lock = ylock.lock(stage.group(), "the lock");
         // The stage keeps its clients, so a client must not keep the same stage alive.

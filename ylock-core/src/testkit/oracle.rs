@@ -12,7 +12,7 @@ use crate::token::Token;
 
 /// A room for one writer or many readers. It keeps no visitor out; it notices.
 #[derive(Debug, Default)]
-pub struct Room {
+pub struct ExclusionOracle {
     writers: AtomicUsize,
     readers: AtomicUsize,
     most_readers: AtomicUsize,
@@ -20,7 +20,7 @@ pub struct Room {
     counter: AtomicUsize,
 }
 
-impl Room {
+impl ExclusionOracle {
     /// Stays inside for a few turns of the scheduler, in the mode of the guard.
     pub async fn visit(&self, guard: &Guard) {
         assert!(guard.is_valid(), "a guard is valid when it is given out");

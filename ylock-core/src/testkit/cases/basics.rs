@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 
 use crate::guard::Unlocked;
 use crate::mode::Mode;
-use crate::testkit::{Client, Contender, Room, Stage, eventually, within};
+use crate::testkit::{Client, Contender, ExclusionOracle, Stage, eventually, within};
 
 /// A lock is granted, shown with its owner, given back, and free again.
 pub async fn a_lock_is_granted_shown_and_given_back(stage: Stage) {
@@ -89,7 +89,7 @@ pub async fn a_release_lets_exactly_one_writer_in(stage: Stage) {
 pub async fn many_tasks_of_many_clients_never_overlap(stage: Stage) {
     const TASKS: usize = 8;
     let rounds = stage.harness().rounds() / 100;
-    let room = Arc::new(Room::default());
+    let room = Arc::new(ExclusionOracle::default());
     let clients = stage.clients(8).await;
     let tasks = clients.iter().flat_map(|client| (0..TASKS).map(move |_| client)).map(|client| {
         let (lock, room) = (client.lock.clone(), Arc::clone(&room));

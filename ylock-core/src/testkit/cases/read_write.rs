@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 use crate::mode::Mode;
 use crate::options::{Fairness, HandOver, Options};
-use crate::testkit::{Client, Room, Stage, eventually, within};
+use crate::testkit::{Client, ExclusionOracle, Stage, eventually, within};
 
 use super::basics::excludes;
 
@@ -209,7 +209,7 @@ fn read_without_gap(client: &Client, number: usize, stop: &Arc<AtomicBool>) -> J
 pub async fn readers_and_writers_never_overlap(stage: Stage) {
     const TASKS: usize = 6;
     let rounds = stage.harness().rounds() / 50;
-    let room = Arc::new(Room::default());
+    let room = Arc::new(ExclusionOracle::default());
     let clients = stage.clients(4).await;
     let visit = |task: usize| {
         let (lock, room) = (clients[task % clients.len()].lock.clone(), Arc::clone(&room));

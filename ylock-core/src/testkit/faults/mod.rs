@@ -8,4 +8,4 @@ mod mortal;
 pub use faulty::{Call, Fault, Faulty};
 pub use kinds::{CountsCalls, LosesEvery, LosesReplies, Outage, Slow};
 pub use life::Life;
-pub use mortal::Mortal;
+pub use mortal::KillableEngine;

@@ -17,12 +17,12 @@ use super::life::Life;
 
 /// An engine that stops when its [`Life`] does: whatever it has begun stays as it is, for a while or for ever.
 #[derive(Debug)]
-pub struct Mortal {
+pub struct KillableEngine {
     inner: Arc<dyn Engine>,
     life: Life,
 }
 
-impl Mortal {
+impl KillableEngine {
     /// Creates the engine, and what pauses and kills it.
     pub fn new(inner: Arc<dyn Engine>) -> (Self, Life) {
         let life = Life::default();
@@ -32,7 +32,7 @@ impl Mortal {
 
 #[async_trait]
 #[deny(clippy::missing_trait_methods)]
-impl Engine for Mortal {
+impl Engine for KillableEngine {
     fn name(&self) -> &'static str {
         self.inner.name()
     }

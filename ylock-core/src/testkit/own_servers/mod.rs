@@ -13,7 +13,7 @@ use std::time::Duration;
 #[cfg(target_os = "linux")]
 pub use clock::SetClock;
 #[cfg(feature = "testkit-tls")]
-pub use papers::Papers;
+pub use papers::Certificates;
 pub use standing::await_standing;
 
 /// The time for which tests wait for what servers do.

@@ -9,9 +9,9 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair,
 /// A folder with an authority (`ca.pem`) and a certificate for 127.0.0.1 that it vouches for: `certificate.pem` and `key.pem`, and
 /// `server.pem` with all three. Removed when dropped.
 #[derive(Debug)]
-pub struct Papers(PathBuf);
+pub struct Certificates(PathBuf);
 
-impl Papers {
+impl Certificates {
     /// Creates papers with new keys.
     ///
     /// # Panics
@@ -45,7 +45,7 @@ impl Papers {
     }
 }
 
-impl Drop for Papers {
+impl Drop for Certificates {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
