@@ -10,7 +10,7 @@ use futures_util::future::select;
 use futures_util::{StreamExt, stream};
 use tokio::sync::Notify;
 use ylock_core::Key;
-use ylock_core::environment::{BoxFuture, BackgroundTask, Environment, Moment};
+use ylock_core::environment::{BackgroundTask, BoxFuture, Environment, Moment};
 
 use crate::algorithm::seat::{Client, Seat};
 

@@ -14,10 +14,10 @@ use ylock_core::environment::{Environment, Moment, SystemEnvironment};
 use ylock_core::options::check_lease;
 use ylock_core::{Guarantees, Key, Options, Result};
 
+use crate::acquire::{Acquire, alive, mode_word};
 use crate::driver::{Answer, Call, Heard, Inbox, Store, scripts};
 use crate::options::{RedisOptions, Topology, Waiting};
 use crate::records::Records;
-use crate::waiting::{Way, alive, mode_word};
 use crate::{NAME, inspect, place};
 
 /// The time for which a request without an answer may still be on its way: longer than any connection holds it back.
@@ -278,7 +278,7 @@ impl Engine for RedisEngine {
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
         check_lease(request.lease, self.request_timeout)?;
         self.client.keep_the_time();
-        Way::new(&self.client, request, self.request_timeout).go().await
+        Acquire::new(&self.client, request, self.request_timeout).run().await
     }
 
     /// Renews each grant with a request of its own; all are on their way at once over one connection.

@@ -8,13 +8,13 @@ pub mod options;
 #[doc(hidden)]
 pub mod scripts;
 
+mod acquire;
 mod driver;
 mod engine;
 mod identity;
 mod inspect;
 mod place;
 mod records;
-mod waiting;
 
 pub use engine::RedisEngine;
 pub use options::RedisOptions;

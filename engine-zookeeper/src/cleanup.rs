@@ -9,8 +9,8 @@ use tokio::sync::Notify;
 use ylock_core::environment::Moment;
 
 use crate::driver::Session;
-use crate::leaving;
 use crate::place::Place;
+use crate::release;
 
 /// The time for which a lock's node may stay when it is empty.
 const SWEEP_PAUSE: Duration = Duration::from_millis(300);
@@ -108,7 +108,7 @@ impl Session {
 
     /// Returns when the cleaner takes over a removal that another task begins now.
     pub(crate) fn due(&self) -> Moment {
-        self.now().plus(self.request_timeout() * leaving::STEPS)
+        self.now().plus(self.request_timeout() * release::STEPS)
     }
 }
 
@@ -142,7 +142,7 @@ async fn remove_due(session: &Arc<Session>) {
         if due.is_empty() || session.is_over() {
             return;
         }
-        join_all(due.into_iter().map(|found| leaving::remove(session, found))).await;
+        join_all(due.into_iter().map(|found| release::remove(session, found))).await;
     }
 }
 

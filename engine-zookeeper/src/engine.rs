@@ -14,10 +14,10 @@ use ylock_core::options::check_lease;
 use ylock_core::{Error, ErrorKind, Guarantees, Key, Options, Result};
 
 use crate::NAME;
+use crate::acquire::Acquire;
 use crate::driver::Session;
 use crate::options::ZookeeperOptions;
 use crate::sessions::Sessions;
-use crate::waiting::Way;
 use crate::{inspect, leaving, renewing};
 
 /// The number of times that closing looks whether everything is gone.
@@ -97,8 +97,8 @@ impl Engine for ZookeeperEngine {
         if let Some(session) = room.connection().current() {
             check_lease(request.lease.min(session.longest_lease()), session.request_timeout())?;
         }
-        let way = Way::new(room.connection(), request);
-        way.go().await
+        let way = Acquire::new(room.connection(), request);
+        way.run().await
     }
 
     async fn renew(&self, holdings: &[Holding]) -> Vec<Result<Renewal>> {
@@ -106,7 +106,7 @@ impl Engine for ZookeeperEngine {
             holdings.iter().map(|holding| self.sessions.session_of(holding.grant.id)).collect();
         let renewals = holdings.iter().zip(&sessions).map(|(holding, session)| async move {
             match session {
-                Some(session) => renewing::renew(session, holding).await,
+                Some(session) => renew::renew(session, holding).await,
                 None => Ok(Renewal::Lost(LossReason::Gone)),
             }
         });
@@ -118,7 +118,7 @@ impl Engine for ZookeeperEngine {
             Some(session) => session,
             None => self.sessions.any().await?,
         };
-        leaving::release(&session, key, id, next).await
+        release::release(&session, key, id, next).await
     }
 
     async fn inspect(&self, key: &Key) -> Result<Inspection> {

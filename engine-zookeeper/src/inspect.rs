@@ -4,9 +4,9 @@ use futures_util::future::join_all;
 use ylock_core::engine::{AcquisitionId, Holder, Inspection, Waiter};
 use ylock_core::{Error, ErrorKind, Key, Result, StoreToken};
 
+use crate::create::names;
 use crate::driver::{Fault, Session, to_error};
 use crate::judge;
-use crate::making::names;
 use crate::node::{Content, Name};
 use crate::place::Place;
 

@@ -6,22 +6,22 @@
 pub mod driver_api;
 pub mod options;
 
-mod announcing;
+mod acquire;
+mod announce;
 mod claim;
 mod claims;
 mod cleanup;
+mod create;
 mod driver;
 mod engine;
 mod inspect;
 mod judge;
-mod leaving;
-mod making;
 mod node;
 mod place;
 mod pulse;
-mod renewing;
+mod release;
+mod renew;
 mod sessions;
-mod waiting;
 mod watch;
 
 pub use engine::ZookeeperEngine;

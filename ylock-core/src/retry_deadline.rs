@@ -165,7 +165,8 @@ mod tests {
     async fn what_waiting_does_not_mend_is_not_borne() {
         let environment = SystemEnvironment::on_tokio_clock();
         let mut silence = RetryDeadline::new(&*environment, LEASE);
-        let error = silence.retry_or_fail(Error::new(ErrorKind::Config, "a wrong password")).await.unwrap_err();
+        let error =
+            silence.retry_or_fail(Error::new(ErrorKind::Config, "a wrong password")).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Config);
     }
 

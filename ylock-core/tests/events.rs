@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use ylock_core::layer::{Acquisition, ClientView, End, Event, Events, ClientEvent, Outcome};
+use ylock_core::layer::{Acquisition, ClientEvent, ClientView, End, Event, Events, Outcome};
 use ylock_core::testkit::{eventually, poll_once};
 use ylock_core::{ErrorKind, Layer, LossReason, MemoryStore, Mode, Owner, Result, Ylock};
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use support::Warped;
 use tokio::time::{Instant, sleep, timeout};
-use ylock_core::testkit::{Call, Faulty, LosesReplies, KillableEngine, Outage, eventually, poll_once};
+use ylock_core::testkit::{Call, Faulty, KillableEngine, LosesReplies, Outage, eventually, poll_once};
 use ylock_core::{ErrorKind, Guard, HandOver, Lock, LossReason, MemoryStore, Options, Unlocked, Ylock};
 
 const SOON: Duration = Duration::from_secs(1);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
-use ylock_core::testkit::{Call, CountsCalls, Faulty, Life, KillableEngine, Outage};
+use ylock_core::testkit::{Call, CountsCalls, Faulty, KillableEngine, Life, Outage};
 use ylock_core::{Guard, LossReason, MemoryStore, Options, Unlocked, Wait, Ylock};
 
 const LEASE: Duration = Duration::from_secs(10);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use metrics::{Counter, Gauge, Histogram, Recorder};
-use ylock_core::layer::{Acquisition, ClientView, ClientEvent, Outcome};
+use ylock_core::layer::{Acquisition, ClientEvent, ClientView, Outcome};
 use ylock_core::{Layer, Result, Wait};
 
 use crate::catalogue::{CLIENT_INFO, CLIENTS, RENEWAL_LAG, STORE_REQUEST, STORE_REQUESTS};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use redis::Value;
 use ylock_core::engine::Meter;
-use ylock_core::environment::{BoxFuture, BackgroundTask, Environment};
+use ylock_core::environment::{BackgroundTask, BoxFuture, Environment};
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::access::Access;

@@ -4,7 +4,7 @@ mod connection;
 mod dialer;
 mod ended;
 mod errors;
-mod heart;
+mod heartbeat;
 mod line;
 mod operator;
 mod requests;

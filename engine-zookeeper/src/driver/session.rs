@@ -18,7 +18,7 @@ use zookeeper_client::{
 
 use super::dialer::Dialer;
 use super::errors::{Fault, ends_session, failure, to_error};
-use super::heart::Heart;
+use super::heartbeat::Heartbeat;
 use super::line::Line;
 use crate::claims::Claims;
 use crate::cleanup::Cleanup;
@@ -39,7 +39,7 @@ pub(crate) struct Session {
     pub(crate) cleaner: BackgroundTask,
     access: Access,
     request_timeout: Duration,
-    heart: Heart,
+    heart: Heartbeat,
     meter: Meter,
     over: AtomicBool,
     _alive: Arc<()>,
@@ -47,7 +47,7 @@ pub(crate) struct Session {
 
 impl Session {
     pub(super) fn new(line: Arc<Line>, number: u64, dialer: &Dialer, meter: &Meter, alive: &Arc<()>) -> Self {
-        let heart = Heart::default();
+        let heart = Heartbeat::default();
         // A session is made by a write as well.
         heart.confirm(line.asked());
         Self {
@@ -139,7 +139,7 @@ impl Session {
         self.heart.confirmed()
     }
 
-    /// Sends a heartbeat, see [`heart`](super::heart). Returns when it was sent.
+    /// Sends a heartbeat, see [`heartbeat`](super::heart). Returns when it was sent.
     pub(crate) async fn beat(&self) -> Result<Moment, Fault> {
         self.beat_unless(|_| false).await
     }

@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn work_begins_afresh_in_another_runtime_and_at_last_on_a_thread_of_the_clients_own() {
-        let (environment, caretaker) = (SystemEnvironment::shared(), BackgroundTask::default());
+        let (environment, task) = (SystemEnvironment::shared(), BackgroundTask::default());
         let (first, second) = (runtime("first"), runtime("second"));
         let (make, begins) = endless();
         first.block_on(async { background_task.start(&environment, make) });
@@ -157,7 +157,7 @@ mod tests {
 
     #[tokio::test]
     async fn work_that_panics_is_over_and_may_be_started_again() {
-        let (environment, caretaker) = (SystemEnvironment::shared(), BackgroundTask::default());
+        let (environment, task) = (SystemEnvironment::shared(), BackgroundTask::default());
         let begun = Arc::new(AtomicUsize::new(0));
         for times in 1..=3 {
             let counted = Arc::clone(&begun);
@@ -174,7 +174,7 @@ mod tests {
 
     #[tokio::test]
     async fn work_that_has_ended_may_be_started_again() {
-        let (environment, caretaker) = (SystemEnvironment::shared(), BackgroundTask::default());
+        let (environment, task) = (SystemEnvironment::shared(), BackgroundTask::default());
         let begun = Arc::new(AtomicUsize::new(0));
         for times in 1..=3 {
             let counted = Arc::clone(&begun);

@@ -22,7 +22,7 @@ use crate::environment::{Environment, Moment};
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::Unlocked;
 use crate::key::Key;
-use crate::layer::{End, ClientEvent};
+use crate::layer::{ClientEvent, End};
 use crate::mode::Mode;
 use crate::options::{Fairness, Options};
 use crate::owner::Owner;

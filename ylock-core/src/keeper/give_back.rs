@@ -10,7 +10,7 @@ use super::hold::Hold;
 use crate::engine::{AcquisitionId, LossReason, Release};
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::Unlocked;
-use crate::layer::{End, ClientEvent};
+use crate::layer::{ClientEvent, End};
 use crate::mode::Mode;
 
 /// The caller that waits for the end of a release, if there is one.

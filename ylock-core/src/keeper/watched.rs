@@ -8,7 +8,7 @@ use super::{EventBus, Keeper, lock};
 use crate::engine::Requests;
 use crate::environment::Moment;
 use crate::error::ErrorKind;
-use crate::layer::{Events, GroupUsage, ClientEvent, Layer};
+use crate::layer::{ClientEvent, Events, GroupUsage, Layer};
 
 impl Keeper {
     /// Adds a layer, which was added to a clone of the client.

@@ -62,11 +62,11 @@
 //! ```
 
 mod client;
-mod stream;
-mod spans;
-mod stack;
 mod event;
 mod observers;
+mod spans;
+mod stack;
+mod stream;
 
 use std::fmt;
 use std::time::Duration;
@@ -74,12 +74,12 @@ use std::time::Duration;
 use crate::error::Result;
 
 pub use client::{ClientView, GroupUsage};
-pub(crate) use stream::EventBus;
-pub use stream::{Event, Events};
+pub use event::{Acquisition, ClientEvent, End, Outcome, Renewed};
+pub(crate) use observers::Observers;
 pub use spans::TracingLayer;
 pub(crate) use stack::Layers;
-pub use event::{Acquisition, End, ClientEvent, Outcome, Renewed};
-pub(crate) use observers::Observers;
+pub(crate) use stream::EventBus;
+pub use stream::{Event, Events};
 
 /// Middleware: sees every acquisition and every end of a hold, and may refuse. The [module](self) has examples.
 ///

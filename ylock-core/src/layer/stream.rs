@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::broadcast::{Receiver, Sender};
 
-use super::{Acquisition, ClientView, ClientEvent, Layer, Outcome};
+use super::{Acquisition, ClientEvent, ClientView, Layer, Outcome};
 
 /// One thing that a client did.
 #[derive(Clone, Debug)]

@@ -13,7 +13,7 @@ use crate::mode::Mode;
 use crate::options::Options;
 
 use super::contender::Contender;
-use super::faults::{Life, KillableEngine};
+use super::faults::{KillableEngine, Life};
 use super::stage::Stage;
 use super::waiting::within;
 

@@ -60,10 +60,12 @@ mod waiting;
 
 pub use client::Client;
 pub use contender::Contender;
-pub use faults::{Call, CountsCalls, Fault, Faulty, Life, LosesEvery, LosesReplies, KillableEngine, Outage, Slow};
+pub use faults::{
+    Call, CountsCalls, Fault, Faulty, KillableEngine, Life, LosesEvery, LosesReplies, Outage, Slow,
+};
 pub use harness::{Harness, LONGER_THAN_A_MINUTE};
 pub use memory::MemoryHarness;
-pub use oracle::{FencedRegister, ExclusionOracle, Stale};
+pub use oracle::{ExclusionOracle, FencedRegister, Stale};
 pub use other::Other;
 pub use outage::an_outage_is_told_as_one;
 pub use polls::{poll_once, poll_times};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ylock_core::Result;
-use ylock_core::environment::{BoxFuture, BackgroundTask, Environment};
+use ylock_core::environment::{BackgroundTask, BoxFuture, Environment};
 
 /// The period at which each client tries to move the cell on; the thesis's figure.
 const PERIOD: Duration = Duration::from_millis(500);
@@ -42,7 +42,12 @@ pub struct GlobalTime {
 impl GlobalTime {
     /// Creates the time of this cell, which the caller must [keep going](Self::keep_going).
     pub fn new(cell: Arc<dyn TimeCell>, environment: Arc<dyn Environment>) -> Arc<Self> {
-        Arc::new(Self { cell, environment, latest: AtomicI64::new(0), background_task: BackgroundTask::default() })
+        Arc::new(Self {
+            cell,
+            environment,
+            latest: AtomicI64::new(0),
+            background_task: BackgroundTask::default(),
+        })
     }
 
     /// Moves the cell on to the own clock, if that is ahead: Listing 8, `TryUpdateGlobalTime`.

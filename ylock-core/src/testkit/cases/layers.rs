@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::engine::LossReason;
 use crate::guard::Unlocked;
-use crate::layer::{Acquisition, ClientView, End, ClientEvent, Layer, Outcome, Renewed};
+use crate::layer::{Acquisition, ClientEvent, ClientView, End, Layer, Outcome, Renewed};
 use crate::mode::Mode;
 use crate::testkit::{Client, Stage, eventually};
 

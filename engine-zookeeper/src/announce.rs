@@ -8,8 +8,8 @@ use ylock_core::engine::{AcquisitionId, Holding, Request};
 
 use crate::claim::Node;
 use crate::claims::Begun;
+use crate::create::find;
 use crate::driver::{Session, had_no_effect, to_error};
-use crate::making::find;
 use crate::place::Place;
 
 /// Makes the store show the waiter behind a grant, and no waiter that has gone. This is a matter of order only: the next renewal tries

@@ -8,11 +8,11 @@ use ylock_core::engine::{AcquisitionId, Holding, LossReason, Renewal, valid_unti
 use ylock_core::environment::Moment;
 use ylock_core::{Error, ErrorKind, Mode};
 
-use crate::announcing;
+use crate::announce;
 use crate::claim::{Claim, Node};
+use crate::create::{find, names};
 use crate::driver::{Fault, Session, to_error};
 use crate::judge;
-use crate::making::{find, names};
 use crate::node::{Content, Name};
 use crate::place::Place;
 use crate::watch::Watch;
@@ -64,7 +64,7 @@ pub(crate) async fn renew(session: &Arc<Session>, holding: &Holding) -> Result<R
     {
         return Ok(Renewal::Lost(reason));
     }
-    announcing::show(session, &held.place, holding).await;
+    announce::show(session, &held.place, holding).await;
     let contended = contended(session, &held.place, id).await?;
     let still = session.claims.with(id, |claim| {
         claim.shown = sent.max(claim.shown);

@@ -10,12 +10,12 @@ use ylock_core::{Error, ErrorKind, Result, StoreToken};
 
 use crate::claim::Node;
 use crate::claims::Begun;
+use crate::create::{find, make, names};
 use crate::driver::{Connection, Fault, Session, had_no_effect, to_error};
 use crate::judge::{self, Verdict, judge};
-use crate::leaving;
-use crate::making::{find, make, names};
 use crate::node::Name;
 use crate::place::Place;
+use crate::release;
 
 /// The number of times per lease that a waiter shows that it runs. Otherwise its place is given up.
 const SIGNS_PER_LEASE: u32 = 4;
@@ -28,7 +28,7 @@ const SHORT_PAUSE: Duration = Duration::from_millis(20);
 const WORN_OUT_PAUSE: Duration = Duration::from_secs(1);
 
 /// One acquisition on its way in.
-pub(crate) struct Way<'a> {
+pub(crate) struct Acquire<'a> {
     connection: &'a Connection,
     request: &'a Request,
     silence: RetryDeadline<'a>,
@@ -48,13 +48,13 @@ enum Step {
 
 const AT_ONCE: Step = Step::Again(Duration::ZERO);
 
-impl<'a> Way<'a> {
+impl<'a> Acquire<'a> {
     pub(crate) fn new(connection: &'a Connection, request: &'a Request) -> Self {
         let silence = RetryDeadline::of(connection.environment(), request, connection.request_timeout());
         Self { connection, request, silence, looked: false, waited: false }
     }
 
-    pub(crate) async fn go(mut self) -> Result<Option<Grant>> {
+    pub(crate) async fn run(mut self) -> Result<Option<Grant>> {
         loop {
             let step = match self.session().await {
                 Ok(session) => {
@@ -109,7 +109,7 @@ impl<'a> Way<'a> {
             }
             // The contender was not seen to run for a lease. When its old place is gone it takes another one.
             Begun::Leaving => {
-                leaving::leave(session, &self.request.key, id).await?;
+                release::leave(session, &self.request.key, id).await?;
                 Ok(AT_ONCE)
             }
         }
@@ -177,11 +177,11 @@ impl<'a> Way<'a> {
             }
             (Verdict::Enters { .. } | Verdict::Gone, _) => self.vanished(session, own).await,
             (Verdict::WornOut, _) => {
-                leaving::leave(session, &self.request.key, own.tag.id).await?;
+                release::leave(session, &self.request.key, own.tag.id).await?;
                 Ok(Step::Again(session.environment.jitter(WORN_OUT_PAUSE)))
             }
             _ if self.request.patience == Patience::Try => {
-                leaving::leave(session, &self.request.key, own.tag.id).await?;
+                release::leave(session, &self.request.key, own.tag.id).await?;
                 Ok(Step::Busy)
             }
             (Verdict::GivesWay, _) => self.give_way(session, place, own).await,
@@ -273,7 +273,7 @@ impl<'a> Way<'a> {
 
     /// Makes a contender queue again whose node was removed from outside, or because it was not seen to run.
     async fn vanished(&self, session: &Arc<Session>, own: Name) -> Result<Step> {
-        leaving::leave(session, &self.request.key, own.tag.id).await?;
+        release::leave(session, &self.request.key, own.tag.id).await?;
         Ok(Step::Again(SHORT_PAUSE))
     }
 }

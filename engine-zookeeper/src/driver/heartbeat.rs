@@ -17,7 +17,7 @@ use super::errors::Fault;
 
 /// The heartbeats of a session; see the [module](self).
 #[derive(Debug, Default)]
-pub(super) struct Heart {
+pub(super) struct Heartbeat {
     /// The moment just before the last confirmed write was sent.
     confirmed: Mutex<Moment>,
     /// The last heartbeat, locked while one is on its way, so that there is only one at a time. The task that sends it, or is the next to,
@@ -28,7 +28,7 @@ pub(super) struct Heart {
 /// The last heartbeat: when it was sent, and what came of it.
 type Last = AsyncMutex<Option<(Moment, Result<(), Fault>)>>;
 
-impl Heart {
+impl Heartbeat {
     pub(super) fn confirmed(&self) -> Moment {
         *self.confirmed.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -124,7 +124,7 @@ mod tests {
 
     /// A heart, and a clock that goes on whenever it is read, and while a heartbeat is on its way.
     #[derive(Default)]
-    struct Body(Heart, AtomicU64);
+    struct Body(Heartbeat, AtomicU64);
 
     impl Body {
         fn now(&self) -> Moment {

@@ -34,7 +34,7 @@ enum Said {
 }
 
 /// One acquisition on its way in.
-pub(crate) struct Way<'a> {
+pub(crate) struct Acquire<'a> {
     client: &'a Client,
     request: &'a Request,
     /// `None` for a client that polls.
@@ -49,7 +49,7 @@ pub(crate) struct Way<'a> {
     pause: Duration,
 }
 
-impl<'a> Way<'a> {
+impl<'a> Acquire<'a> {
     pub(crate) fn new(client: &'a Client, request: &'a Request, request_timeout: Duration) -> Self {
         let (waiter, pause) = match client.waiting {
             Waiting::Told => (Some(client.records.waiter(request.id)), longest_pause(request)),
@@ -63,7 +63,7 @@ impl<'a> Way<'a> {
     /// Asks, waits and asks again until the acquisition is granted or ends. A grant counts from just before the last question was sent.
     /// Either that question was answered with the grant: then it prolonged the lease. Or it still found the acquisition waiting: then the
     /// acquisition was let in later, and told by a message.
-    pub(crate) async fn go(mut self) -> Result<Option<Grant>> {
+    pub(crate) async fn run(mut self) -> Result<Option<Grant>> {
         loop {
             let sent = self.client.now();
             let told = match self.ask(0).await.map(|(said, _)| said) {
