@@ -18,7 +18,6 @@ use ylock_core::{Guarantees, Key, Options, Result};
 use crate::NAME;
 use crate::algorithm::clock::{GlobalTime, HybridClock, Stamps, TimeCell};
 use crate::algorithm::judge::Place;
-use crate::algorithm::limit::Limit;
 use crate::algorithm::seat::{Client, Seat};
 use crate::algorithm::store::{Partition, Slot, Store};
 use crate::algorithm::{lease, queue, shadow_rows};
@@ -26,7 +25,7 @@ use crate::driver::Table;
 use crate::options::{CassandraOptions, Clock, Protocol, check_tokens};
 use crate::seats::Seats;
 
-/// The most releases, and the most requests of a call of `close`, that are on their way at once.
+/// The most requests that one call of `close` has on their way at once.
 const CONCURRENT: usize = 64;
 /// The time for which a request to give up a lock is kept, in leases of the holder: it is found at the next renewal.
 const REVOKE_LEASES: u32 = 2;
@@ -70,13 +69,11 @@ impl CassandraEngine {
         options: &CassandraOptions,
     ) -> Self {
         let token_ttl = u32::try_from(options.token_ttl().as_secs()).unwrap_or(u32::MAX);
-        let releases = Limit::new(CONCURRENT, options.request_timeout() * 2, &environment);
         let client = Client {
             slot: Slot::from_u128(environment.random_identity()),
             store,
             environment,
             clock: HybridClock::default(),
-            releases,
             global_time: None,
             stamps: Stamps::default(),
             max_clock_skew: options.max_clock_skew(),

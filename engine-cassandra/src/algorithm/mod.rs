@@ -8,12 +8,10 @@
 //! - [`lease`]: renewal, section 5.3.
 //! - [`clock`]: tickets, tokens and write timestamps.
 //! - `pace`: how often a waiter looks.
-//! - `limit`: how many releases are on their way at once.
 
 pub mod clock;
 pub mod judge;
 pub mod lease;
-pub(crate) mod limit;
 mod pace;
 pub mod queue;
 pub mod seat;

@@ -5,7 +5,6 @@
 mod fake;
 mod handing_on;
 mod losses;
-mod releases;
 mod renewing;
 mod revoking;
 mod seats;

@@ -8,7 +8,6 @@ use ylock_core::environment::{Environment, Moment};
 use ylock_core::{Error, ErrorKind, Result, StoreToken};
 
 use crate::algorithm::clock::{GlobalTime, HybridClock, Stamps};
-use crate::algorithm::limit::Limit;
 use crate::algorithm::store::{Slot, Store};
 
 /// The state that all seats of one client share.
@@ -30,9 +29,6 @@ pub struct Client {
     pub max_clock_skew: Duration,
     /// The time for which a token outlives its grant, in seconds.
     pub token_ttl: u32,
-    /// What is given back is told to the servers a few at a time: ten thousand locks that are dropped together must not keep each other,
-    /// and the renewals of others, from being answered in time.
-    pub(crate) releases: Limit,
 }
 
 impl Client {

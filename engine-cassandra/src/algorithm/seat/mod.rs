@@ -196,8 +196,6 @@ impl Seat {
             Ok(true)
         })?;
         if was_there {
-            // Decided already: an attempt that is dropped while it waits here is one whose write may have been lost.
-            let _place = self.client.releases.enter().await;
             self.arrive().await?;
             let leaving = &mut self.inner().written.leaving;
             leaving.take_if(|leaving| *leaving == id);
