@@ -11,7 +11,7 @@ use crate::CassandraOptions;
 
 /// Returns options for clients whose requests go over this session.
 ///
-/// Hosts, login, TLS and the time for connecting are those of the session. The options say how requests for locks are sent: each of
+/// Hosts, login and TLS are those of the session. The options say how requests for locks are sent: each of
 /// their statements has an execution profile of its own (consistency, time limit, nodes, no retries). The schema is checked or created
 /// as [`schema`](CassandraOptions::with_schema) says. A session that fetches the metadata of the keyspace, as it does by default, finds
 /// the replicas of a lock by itself. Closing a client leaves the session open.

@@ -11,7 +11,7 @@ use crate::ZookeeperOptions;
 /// certificates, and the version of the servers that it was told.
 ///
 /// A session of the program is not used: its end would be the end of all locks, and a client makes another one when its session has ended.
-/// So the connector must name no session. [`session`](ZookeeperOptions::with_session) is the timeout, not the connector's. For a connector
+/// So the connector must name no session, and not be detached: then `close` would leave everything until the session times out. [`session`](ZookeeperOptions::with_session) is the timeout, not the connector's. For a connector
 /// with TLS call [`with_tls`](ZookeeperOptions::with_tls) too: with `PlatformRoots` the authorities are those of the connector.
 ///
 /// # Examples

@@ -18,7 +18,7 @@ use crate::acquire::Acquire;
 use crate::driver::Session;
 use crate::options::ZookeeperOptions;
 use crate::sessions::Sessions;
-use crate::{inspect, leaving, renewing};
+use crate::{inspect, release, renew};
 
 /// The number of times that closing looks whether everything is gone.
 const CLOSE_STEPS: u32 = 20;

@@ -159,7 +159,7 @@ impl Locks {
 
     /// Acquires the lock exclusively if that is possible now; returns `None` if it is held or waited for.
     ///
-    /// Never waits for another holder. Of many callers that try a free name at once, one gets it.
+    /// Never waits for another holder. Of many callers that try a free name at once, one gets it; with `protocol=shadow-rows` perhaps none.
     ///
     /// # Reentrancy
     /// As with [`write`](Self::write); a task that holds the lock itself under another owner gets `None`.
@@ -197,8 +197,9 @@ impl Locks {
     /// Zero is the same as [`try_write`](Self::try_write). Fairness, reentrancy, cancel safety and loss are as with [`write`](Self::write).
     ///
     /// # Errors
-    /// Those of [`write`](Self::write) but `TimedOut`. If the store has not answered the last request by the end of the time, the call fails with
-    /// [`Unavailable`](crate::ErrorKind::Unavailable): that is not the same as `None`.
+    /// Those of [`write`](Self::write) but `TimedOut`. If the store has been silent for clearly longer than its answers take when the time ends, the call
+    /// fails with [`Unavailable`](crate::ErrorKind::Unavailable): that is not the same as `None`. A time that is shorter than a few trips to the
+    /// store may end with `None` on a free lock too.
     ///
     /// # Examples
     /// A web handler tells a document that is being edited from a store that is away:
@@ -228,7 +229,8 @@ impl Locks {
     /// earlier.
     ///
     /// # Fairness
-    /// As with [`write`](Self::write). A reader does not overtake a writer that waits, so readers that keep coming starve no writer.
+    /// As with [`write`](Self::write). A reader does not overtake a writer that waits, so readers that keep coming starve no writer; with
+    /// [`Unfair`](crate::Fairness::Unfair) it may.
     ///
     /// # Reentrancy
     /// Granted at once if the same owner holds the lock, as a reader or as the writer. A task that holds it under another owner waits for
@@ -259,7 +261,8 @@ impl Locks {
         acquire_or_time_out(self, self.key(name), Mode::Read)
     }
 
-    /// Acquires the lock for reading if that is possible now; returns `None` if a writer holds it or waits for it.
+    /// Acquires the lock for reading if that is possible now; returns `None` if a writer holds it or waits for it, or if readers of this client
+    /// are just acquiring it.
     ///
     /// Everything else is as with [`try_write`](Self::try_write), and with [`read`](Self::read) for an owner that holds the lock already.
     ///

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ylock_core::{Error, ErrorKind, Result};
 
-use super::{CassandraOptions, Consistency};
+use super::{CassandraOptions, Consistency, Tls};
 
 /// The longest TTL: before version 5 Cassandra cannot store that a cell ends after January 2038.
 const MAX_TTL: Duration = Duration::from_secs(5 * 365 * 24 * 60 * 60);
@@ -45,6 +45,11 @@ impl CassandraOptions {
     fn check_place(&self) -> Result<()> {
         if self.hosts.is_empty() {
             return Err(invalid("no host is given: cassandra://host1,host2,host3/keyspace"));
+        }
+        if self.handed_over.is_some() && (self.tls() != Tls::Off || self.login().is_some()) {
+            return Err(invalid(
+                "TLS and login are those of the session that was handed over, not of the options",
+            ));
         }
         if self.keyspace.is_empty() {
             return Err(invalid("no keyspace is given: cassandra://host1,host2,host3/keyspace"));

@@ -146,7 +146,7 @@ impl Access {
             Some(server) => server.clone(),
             None => self.address(address).into_connection_info().map_err(errors::classify)?,
         };
-        let login = self.login(info.redis_settings().clone().set_db(self.database).set_protocol(protocol));
+        let login = self.login(info.redis_settings()).set_db(self.database).set_protocol(protocol);
         // A request must not wait until the one before it is acknowledged; and a server that vanished must be noticed.
         let tcp = TcpSettings::default().set_nodelay(true).set_user_timeout(self.request_timeout * 2);
         Ok(info.set_redis_settings(login).set_tcp_settings(tcp))
@@ -160,14 +160,11 @@ impl Access {
         }
     }
 
-    fn login(&self, mut login: RedisConnectionInfo) -> RedisConnectionInfo {
-        if let Some(known) = &self.login {
-            login = login.set_password(known.password.reveal());
-            if !known.user.is_empty() {
-                login = login.set_username(&known.user);
-            }
-        }
-        login
+    fn login(&self, of_client: &RedisConnectionInfo) -> RedisConnectionInfo {
+        let Some(known) = &self.login else { return of_client.clone() };
+        // From the beginning: without a name it is the default user, whatever the client's is.
+        let login = RedisConnectionInfo::default().set_password(known.password.reveal());
+        if known.user.is_empty() { login } else { login.set_username(&known.user) }
     }
 }
 

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker, ready};
 
+use futures_util::task::AtomicWaker;
 use zookeeper_client::StateWatcher;
 
 /// Ends when the session has ended. What it waits with is never dropped before that, but leaked.
@@ -13,8 +15,22 @@ use zookeeper_client::StateWatcher;
 /// a state, it takes itself out of a list whose end lies on the stack of the publishing thread, after that thread has gone on. Two words of
 /// that stack are overwritten, in one test run a return address. A waiter that stays where it is does no harm, however late it is told.
 ///
-/// What leaks is the waiter and the task that it would wake, one or two kilobytes, for each session whose runtime ends before it.
-pub(super) struct Ended(Option<Pin<Box<dyn Future<Output = ()> + Send>>>);
+/// What leaks is the waiter, less than a kilobyte, for each session whose runtime ends before it. The task that it would wake does not, nor the
+/// runtime that a task keeps: the waiter knows only a waker of ours, which is emptied.
+pub(super) struct Ended {
+    wait: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    waker: Arc<Forwarding>,
+}
+
+/// Wakes the task that polled last.
+#[derive(Default)]
+struct Forwarding(AtomicWaker);
+
+impl Wake for Forwarding {
+    fn wake(self: Arc<Self>) {
+        self.0.wake();
+    }
+}
 
 impl Ended {
     pub(super) fn of(mut session: StateWatcher) -> Self {
@@ -28,7 +44,7 @@ impl Ended {
     }
 
     fn waiting(wait: impl Future<Output = ()> + Send + 'static) -> Self {
-        Self(Some(Box::pin(wait)))
+        Self { wait: Some(Box::pin(wait)), waker: Arc::default() }
     }
 }
 
@@ -36,9 +52,11 @@ impl Future for Ended {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        if let Some(wait) = &mut self.0 {
-            ready!(wait.as_mut().poll(context));
-            self.0 = None;
+        let Self { wait, waker } = &mut *self;
+        if let Some(waiting) = wait {
+            waker.0.register(context.waker());
+            ready!(waiting.as_mut().poll(&mut Context::from_waker(&Waker::from(Arc::clone(waker)))));
+            *wait = None;
         }
         Poll::Ready(())
     }
@@ -46,20 +64,19 @@ impl Future for Ended {
 
 impl Drop for Ended {
     fn drop(&mut self) {
-        std::mem::forget(self.0.take());
+        drop(self.waker.0.take());
+        std::mem::forget(self.wait.take());
     }
 }
 
 impl fmt::Debug for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Ended").field(&self.0.is_none()).finish()
+        f.debug_tuple("Ended").field(&self.wait.is_none()).finish()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use tokio::sync::oneshot;
 
     use super::*;
@@ -90,6 +107,24 @@ mod tests {
         polled_once(&mut ended).await;
         drop(ended);
         assert_eq!(Arc::strong_count(&alive), 2);
+        drop(end);
+    }
+
+    /// What a runtime keeps alive is kept alive by the wakers of its tasks.
+    #[tokio::test]
+    async fn a_wait_that_is_given_up_keeps_no_waker() {
+        struct Counted;
+        impl Wake for Counted {
+            fn wake(self: Arc<Self>) {}
+        }
+        let (mut ended, end, _alive) = waiting();
+        let counted = Arc::new(Counted);
+        let waker = Waker::from(Arc::clone(&counted));
+        for _ in 0..3 {
+            assert!(Pin::new(&mut ended).poll(&mut Context::from_waker(&waker)).is_pending());
+        }
+        drop((ended, waker));
+        assert_eq!(Arc::strong_count(&counted), 1);
         drop(end);
     }
 

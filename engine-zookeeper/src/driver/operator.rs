@@ -100,7 +100,8 @@ impl Operator {
             line.end(Moment::ZERO);
         }
         // The driver closes the session when it is dropped, which is when no task has it any more.
-        self.client = None;
+        // The state that was told last has the driver too, also when the line is gone that told it.
+        (self.client, self.seen) = (None, None);
         ended.await;
     }
 

@@ -6,7 +6,7 @@ use ylock_core::options::Reach;
 use ylock_core::url::{EngineUrl, Host};
 use ylock_core::{Options, Result};
 
-use crate::driver::Connector;
+use crate::driver::{Connector, HandedOver};
 
 mod check;
 #[cfg(test)]
@@ -42,7 +42,7 @@ ylock_core::define_options! {
     pub struct ZookeeperOptions {
         hosts: Vec<Host>,
         base: String,
-        handed_over: Option<Connector>,
+        handed_over: Option<HandedOver>,
     }
     includes reach: Reach;
 
@@ -109,13 +109,13 @@ impl ZookeeperOptions {
     /// Sets the connector that makes the sessions.
     #[cfg(feature = "zookeeper-client-0-11")]
     pub(crate) fn with_connector(mut self, connector: Connector) -> Self {
-        self.handed_over = Some(connector);
+        self.handed_over = Some(HandedOver(connector));
         self
     }
 
     /// Returns the connector that the program has handed over.
     pub(crate) fn handed_over(&self) -> Option<&Connector> {
-        self.handed_over.as_ref()
+        self.handed_over.as_ref().map(|handed_over| &handed_over.0)
     }
 
     /// Returns the servers as the driver wants them. For errors too: there is no login in it.

@@ -124,29 +124,29 @@ mod tests {
         let (environment, task) = (SystemEnvironment::shared(), BackgroundTask::default());
         let (first, second) = (runtime("first"), runtime("second"));
         let (make, begins) = endless();
-        first.block_on(async { background_task.start(&environment, make) });
+        first.block_on(async { task.start(&environment, make) });
         assert_eq!(begins.recv_timeout(SOON).unwrap(), "first");
         second.block_on(async { assert!(environment.enter()) });
         drop(first);
         assert_eq!(begins.recv_timeout(SOON).unwrap(), "second");
         drop(second);
         assert_eq!(begins.recv_timeout(SOON).unwrap(), "ylock");
-        assert!(background_task.is_running());
+        assert!(task.is_running());
         drop(environment);
         assert!(begins.recv_timeout(SOON).is_err(), "begun again although the client is gone");
-        assert!(!background_task.is_running());
+        assert!(!task.is_running());
     }
 
     #[test]
     fn work_that_runs_is_not_started_twice() {
-        let (environment, background_task, runtime) =
+        let (environment, task, runtime) =
             (SystemEnvironment::shared(), BackgroundTask::default(), runtime("only"));
         let (make, begins) = endless();
         let make = Arc::new(make);
         runtime.block_on(async {
             for _ in 0..3 {
                 let make = Arc::clone(&make);
-                background_task.start(&environment, move || make());
+                task.start(&environment, move || make());
             }
         });
         begins.recv_timeout(SOON).unwrap();
@@ -161,14 +161,14 @@ mod tests {
         let begun = Arc::new(AtomicUsize::new(0));
         for times in 1..=3 {
             let counted = Arc::clone(&begun);
-            background_task.start(&environment, move || {
+            task.start(&environment, move || {
                 counted.fetch_add(1, Ordering::SeqCst);
                 Box::pin(async { std::panic::resume_unwind(Box::new("work that is wrong")) })
             });
             for _ in 0..100 {
                 tokio::task::yield_now().await;
             }
-            assert_eq!((begun.load(Ordering::SeqCst), background_task.is_running()), (times, false));
+            assert_eq!((begun.load(Ordering::SeqCst), task.is_running()), (times, false));
         }
     }
 
@@ -178,11 +178,11 @@ mod tests {
         let begun = Arc::new(AtomicUsize::new(0));
         for times in 1..=3 {
             let counted = Arc::clone(&begun);
-            background_task.start(&environment, move || {
+            task.start(&environment, move || {
                 counted.fetch_add(1, Ordering::SeqCst);
                 Box::pin(async {})
             });
-            while background_task.is_running() {
+            while task.is_running() {
                 tokio::task::yield_now().await;
             }
             assert_eq!(begun.load(Ordering::SeqCst), times);

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::entry::{Entry, Holder};
 use super::{Keeper, lock};
 use crate::key::Key;
+use crate::owner::Owner;
 
 /// The time for which a caller waits before it is warned: a guard that another branch of the task is about to give back, or that was
 /// passed on, is no deadlock.
@@ -44,17 +45,33 @@ impl Entry {
         self.holders.iter().any(|holder| holder.caller.thread == caller.thread)
     }
 
-    fn warn_of_self_wait(&self, number: u64) {
-        let Some(waiter) = self.queue.iter().find(|waiter| waiter.number == number) else { return };
+    /// Returns the holder that a waiter waits for and that its own caller is.
+    fn self_wait(&self, number: u64) -> Option<SelfWait> {
+        let waiter = self.queue.iter().find(|waiter| waiter.number == number)?;
         let own = |holder: &&Holder| holder.caller.thread == waiter.caller.thread;
-        for holder in self.holders.iter().filter(own) {
-            tracing::warn!(
-                key = ?holder.hold.validity.key, holder = %holder.hold.owner, acquired_at = %holder.caller.site,
-                waiter = %waiter.owner, waits_at = %waiter.caller.site,
-                "a task waits for a lock that it has acquired itself, under another owner: unless it has passed the guard on, it waits for ever. \
-                 Give the guard back first, or acquire both in the scope of one owner"
-            );
-        }
+        let holder = self.holders.iter().find(own)?;
+        Some(SelfWait {
+            holder: (holder.hold.owner, holder.caller.site),
+            waiter: (waiter.owner, waiter.caller.site),
+        })
+    }
+}
+
+/// A caller that holds and waits, each under an owner and with its call.
+struct SelfWait {
+    holder: (Owner, Site),
+    waiter: (Owner, Site),
+}
+
+impl SelfWait {
+    fn warn(&self, key: &Key) {
+        let Self { holder, waiter } = self;
+        tracing::warn!(
+            ?key, holder = %holder.0, acquired_at = %holder.1, waiter = %waiter.0, waits_at = %waiter.1,
+            "a task waits for a lock that it has acquired itself, under another owner: unless the guard is with another task, or another branch \
+             of this one gives it back, it waits until its wait is over, or for ever. Give the guard back first, or acquire both in the scope of \
+             one owner"
+        );
     }
 }
 
@@ -64,8 +81,10 @@ impl Keeper {
         // Only for a caller that held it from the beginning: others need no timer.
         if own {
             self.environment.sleep(PATIENCE).await;
-            if let Some(entry) = lock(self.shard(key)).get(key) {
-                entry.warn_of_self_wait(number);
+            let found = lock(self.shard(key)).get(key).and_then(|entry| entry.self_wait(number));
+            // Not while the shard is locked: a subscriber may do anything.
+            if let Some(found) = found {
+                found.warn(key);
             }
         }
         pending().await

@@ -111,7 +111,7 @@ impl Keeper {
             return again.map(|hold| Entered::Now(self.reentered(hold, ask.mode)));
         }
         let alone = entry.may_try(ask.mode);
-        waiting.own = entry.is_held_by(waiter.caller);
+        waiting.own = !tries && entry.is_held_by(waiter.caller);
         entry.push(waiter);
         entry.advance(&self.context(&ask.key), &mut effects);
         // A waiter that only tries and was not granted at once stays for the store's answer only if no holder or waiter is before it.
