@@ -155,16 +155,29 @@ mod tests {
         assert!(begins.try_recv().is_err());
     }
 
+    /// Returns work that counts how often it has begun.
+    fn counting(
+        begun: &Arc<AtomicUsize>,
+        work: fn() -> BoxFuture,
+    ) -> impl Fn() -> BoxFuture + Send + Sync + 'static {
+        let begun = Arc::clone(begun);
+        move || {
+            begun.fetch_add(1, Ordering::SeqCst);
+            work()
+        }
+    }
+
     #[tokio::test]
     async fn work_that_panics_is_over_and_may_be_started_again() {
         let (environment, task) = (SystemEnvironment::shared(), BackgroundTask::default());
         let begun = Arc::new(AtomicUsize::new(0));
         for times in 1..=3 {
-            let counted = Arc::clone(&begun);
-            task.start(&environment, move || {
-                counted.fetch_add(1, Ordering::SeqCst);
-                Box::pin(async { std::panic::resume_unwind(Box::new("work that is wrong")) })
-            });
+            task.start(
+                &environment,
+                counting(&begun, || {
+                    Box::pin(async { std::panic::resume_unwind(Box::new("work that is wrong")) })
+                }),
+            );
             for _ in 0..100 {
                 tokio::task::yield_now().await;
             }
@@ -177,11 +190,7 @@ mod tests {
         let (environment, task) = (SystemEnvironment::shared(), BackgroundTask::default());
         let begun = Arc::new(AtomicUsize::new(0));
         for times in 1..=3 {
-            let counted = Arc::clone(&begun);
-            task.start(&environment, move || {
-                counted.fetch_add(1, Ordering::SeqCst);
-                Box::pin(async {})
-            });
+            task.start(&environment, counting(&begun, || Box::pin(async {})));
             while task.is_running() {
                 tokio::task::yield_now().await;
             }
