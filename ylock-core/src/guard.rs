@@ -71,12 +71,16 @@ impl Guard {
     /// Returns [`Unlocked::WasLost`] if the lock was lost before. Giving back one of several acquisitions of the same
     /// owner keeps the lock and returns at once.
     ///
+    /// # Fairness
+    /// Where thousands of locks are given back at once, a few releases are on their way at a time, in the order in which the locks were
+    /// given back. A release that a waiter of this client waits for goes at once.
+    ///
     /// # Cancel safety
     /// The lock is given back also if this future is dropped.
     ///
     /// # Errors
     /// [`Unavailable`](ErrorKind::Unavailable) or [`Indeterminate`](ErrorKind::Indeterminate) if the store did not
-    /// confirm it for one lease. Then the store frees the lock by itself when its lease ends there.
+    /// confirm it for one lease from the first request on. Then the store frees the lock by itself when its lease ends there.
     #[doc(alias = "runlock")]
     pub async fn unlock(mut self) -> Result<Unlocked> {
         self.tell_layers();

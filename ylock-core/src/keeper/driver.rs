@@ -6,15 +6,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use tokio::sync::Notify;
 
 use super::{Keeper, caught};
 use crate::contact::{Contact, away};
-use crate::engine::{AcquisitionId, Request};
-use crate::error::{Error, ErrorKind};
+use crate::engine::{AcquisitionId, Release, Request};
+use crate::error::{Error, ErrorKind, Result};
 use crate::guard::Unlocked;
 use crate::key::Key;
 
+use super::effects::Effects;
 use super::entry::{Entry, Leaving, Step, Store};
+use super::throttle::{Place, Throttle};
 
 /// The first pause before a release is tried again; doubled from then on.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
@@ -73,7 +76,10 @@ impl Driver {
                     }
                 }
                 Some(Step::Release { id, next, attempts, lease }) => {
-                    self.release(id, next.as_ref(), attempts, lease).await;
+                    self.pause_before(attempts).await;
+                    let throttle = self.keeper.throttles.of_this_runtime();
+                    let place = self.place(&throttle, id).await;
+                    self.release(id, next.as_ref(), lease, place).await;
                 }
                 Some(Step::Nothing) | None => break,
             }
@@ -89,21 +95,41 @@ impl Driver {
         });
     }
 
-    async fn release(&self, id: AcquisitionId, next: Option<&Request>, attempts: u32, lease: Duration) {
+    async fn pause_before(&self, attempts: u32) {
         if attempts > 0 {
             let pause = FIRST_PAUSE.saturating_mul(1 << attempts.min(8)).min(LONGEST_PAUSE);
             let environment = self.keeper.environment();
             environment.sleep(environment.jitter(pause)).await;
         }
-        let answer = tokio::select! {
-            // An answer that comes at the last moment counts. An engine that does not answer is not ready, so the end of the time is
-            // always seen.
+    }
+
+    /// Waits for a place among the releases that are on their way. Before the attempt begins, because nothing is asked meanwhile: were the
+    /// wait a part of it, a store with much to do would be taken for one that does not answer. Returns `None` if a waiter is there or comes
+    /// while no place is free: it waits for no other key's release.
+    async fn place<'a>(&self, throttle: &'a Throttle, id: AcquisitionId) -> Option<Place<'a>> {
+        if let Some(place) = throttle.try_enter() {
+            return Some(place);
+        }
+        let hurried = self.keeper.change(&self.key, |entry, _, _| entry.wait_for_place(id)).flatten()?;
+        tokio::select! {
+            // Rung at most once, so it can keep no release from its place.
             biased;
-            answer = caught(self.contact.scope(self.keeper.engine().release(&self.key, id, next))) => answer,
-            // One attempt that hangs must not keep the key, and the waiters for it, for ever.
-            () = self.outlast(lease / ATTEMPTS_PER_LEASE) => {
-                Err(Error::new(ErrorKind::Indeterminate, "the store did not answer a release"))
-            }
+            () = hurried.notified() => None,
+            place = throttle.enter() => Some(place),
+        }
+    }
+
+    async fn release(
+        &self,
+        id: AcquisitionId,
+        next: Option<&Request>,
+        lease: Duration,
+        place: Option<Place<'_>>,
+    ) {
+        let attempt = self.attempt(id, next, lease);
+        let answer = match place {
+            Some(place) => place.during(&**self.keeper.environment(), attempt).await,
+            None => attempt.await,
         };
         match answer {
             Ok(answer) => {
@@ -115,6 +141,19 @@ impl Driver {
                 // An attempt that hung was dropped, and a request that is dropped says nothing by itself.
                 self.contact.failed(&error);
                 self.release_failed(id, error);
+            }
+        }
+    }
+
+    async fn attempt(&self, id: AcquisitionId, next: Option<&Request>, lease: Duration) -> Result<Release> {
+        tokio::select! {
+            // An answer that comes at the last moment counts. An engine that does not answer is not ready, so the end of the time is
+            // always seen.
+            biased;
+            answer = caught(self.contact.scope(self.keeper.engine().release(&self.key, id, next))) => answer,
+            // One attempt that hangs must not keep the key, and the waiters for it, for ever.
+            () = self.outlast(lease / ATTEMPTS_PER_LEASE) => {
+                Err(Error::new(ErrorKind::Indeterminate, "the store did not answer a release"))
             }
         }
     }
@@ -159,6 +198,23 @@ impl Entry {
         match &mut self.store {
             Store::Releasing(leaving) if leaving.id == id => Some(leaving),
             _ => None,
+        }
+    }
+
+    /// Begins to wait for a place among the releases that are on their way. Returns what is rung when a waiter comes; `None` if there is one.
+    fn wait_for_place(&mut self, id: AcquisitionId) -> Option<Arc<Notify>> {
+        if !self.queue.is_empty() {
+            return None;
+        }
+        self.leaving(id).map(|leaving| Arc::clone(leaving.waits_for_place.insert(Arc::default())))
+    }
+
+    /// Ends the wait of a release for a place, if a waiter waits for the release.
+    pub(super) fn hurry(&mut self, effects: &mut Effects) {
+        if let Store::Releasing(leaving) = &mut self.store
+            && !self.queue.is_empty()
+        {
+            effects.rung.extend(leaving.waits_for_place.take());
         }
     }
 

@@ -33,8 +33,9 @@ pub(super) struct Effects {
     pub(super) done: Vec<(oneshot::Sender<Result<Unlocked>>, Result<Unlocked>)>,
     /// The grants that are lost: callers that wait for the loss are woken.
     pub(super) lost: Vec<Arc<Validity>>,
-    /// The requests that no waiter waits for any more.
-    pub(super) cancelled: Vec<Arc<Notify>>,
+    /// The driver's waits that are over: for the answer to a request that no waiter waits for any more, or for the place of a release
+    /// that a waiter waits for now.
+    pub(super) rung: Vec<Arc<Notify>>,
     /// The events that the layers are told. Empty if there are no layers.
     pub(super) events: Vec<ClientEvent>,
     /// The waiter that has just come: it is granted at once if it is granted by the same change.
@@ -69,8 +70,8 @@ impl Effects {
         if let Some(turn) = self.renew {
             keeper.schedule.push(key, turn, keeper.len());
         }
-        for cancel in self.cancelled {
-            cancel.notify_one();
+        for over in self.rung {
+            over.notify_one();
         }
         for validity in self.lost {
             validity.ring();

@@ -17,7 +17,7 @@ use super::self_wait::Caller;
 use super::validity::Validity;
 use crate::client_name::SharedName;
 use crate::contact::Contact;
-use crate::engine::{AcquisitionId, Engine, Grant, LossReason, Patience, Request, Ticket};
+use crate::engine::{AcquisitionId, Engine, Grant, LossReason, Patience, Request, Ticket, valid_until};
 use crate::environment::{Environment, Moment};
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::Unlocked;
@@ -125,7 +125,12 @@ pub(super) struct Leaving {
     /// The time after which the store has freed what is not given back.
     pub(super) lease: Duration,
     pub(super) since: Moment,
+    /// The end of the grant's validity, if it was granted: until then the store has the grant.
+    pub(super) valid_until: Moment,
+    /// The attempts whose requests may have been sent.
     pub(super) attempts: u32,
+    /// The driver's wait for a place among the releases that are on their way. Rung when a waiter comes.
+    pub(super) waits_for_place: Option<Arc<Notify>>,
     /// It was granted.
     pub(super) held: bool,
     /// The result for the callers that wait for the release.
@@ -279,11 +284,15 @@ impl Entry {
         match &self.store {
             Store::Absent => self.contend(context, effects),
             Store::Contending(contender) if !self.wants(&contender.request) => {
-                effects.cancelled.push(Arc::clone(&contender.cancel));
+                effects.rung.push(Arc::clone(&contender.cancel));
                 let id = contender.request.id;
                 self.leave(context, id, Unlocked::Released, None, effects);
             }
-            Store::Contending(_) | Store::Releasing(_) => self.ensure_driven(effects),
+            Store::Contending(_) => self.ensure_driven(effects),
+            Store::Releasing(_) => {
+                self.hurry(effects);
+                self.ensure_driven(effects);
+            }
             Store::Granted(granted) if !granted.validity.is_valid() => {
                 self.lose(context, LossReason::Lapsed, effects);
             }
@@ -463,10 +472,22 @@ impl Entry {
         next: Option<Request>,
         effects: &mut Effects,
     ) {
-        let (held, lease) = (matches!(self.store, Store::Granted(_)), self.store.lease());
-        let leaving =
-            Leaving { id, next, lease, since: context.now(), attempts: 0, held, result, done: Vec::new() };
-        self.store = Store::Releasing(leaving);
+        let granted = match &self.store {
+            Store::Granted(granted) => Some(valid_until(granted.grant.sent, granted.grant.lease)),
+            _ => None,
+        };
+        self.store = Store::Releasing(Leaving {
+            id,
+            next,
+            lease: self.store.lease(),
+            since: context.now(),
+            valid_until: granted.unwrap_or_default(),
+            attempts: 0,
+            waits_for_place: None,
+            held: granted.is_some(),
+            result,
+            done: Vec::new(),
+        });
         self.ensure_driven(effects);
     }
 

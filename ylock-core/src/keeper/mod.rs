@@ -6,6 +6,7 @@
 //!
 //! - [`entry`]: what is known of one key, and every decision about it. No waiting, no clock of its own, no store.
 //! - [`driver`]: the task that carries out an entry's requests.
+//! - [`throttle`]: how many releases are on their way at once.
 //! - [`renewal`]: when which grant is renewed.
 //! - [`effects`]: what is done after a decision, outside the lock of the shard.
 
@@ -17,6 +18,7 @@ mod give_back;
 mod hold;
 mod renewal;
 mod self_wait;
+mod throttle;
 mod validity;
 mod view;
 mod waiting;
@@ -51,6 +53,7 @@ use give_back::Done;
 pub(crate) use hold::{Acquired, Hold, Way};
 use renewal::Schedule;
 pub(crate) use self_wait::Site;
+use throttle::Throttles;
 pub(crate) use waiting::Ask;
 
 /// Keys are spread over this many locks, so that tasks with different keys rarely meet.
@@ -82,6 +85,7 @@ pub(crate) struct Keeper {
     observers: Observers,
     /// The client as its layers see it.
     view: ClientView,
+    throttles: Throttles,
     /// Bounds how many waiters may look at once which holders and waiters are before them.
     looks: Semaphore,
     /// The layer that the events go to, from the first call on that asks for a stream of them.
@@ -96,6 +100,7 @@ impl Keeper {
             name,
             view: ClientView::new(engine.name(), keeper.clone()),
             observers: Observers::default(),
+            throttles: Throttles::default(),
             looks: Semaphore::new(before::LOOKS),
             hub: OnceLock::new(),
             environment: engine.environment(),
@@ -166,7 +171,8 @@ impl Keeper {
             // What is over is over, also at the last moment. Neither can starve the other: each ends the wait.
             biased;
             () = self.wait_until_drained() => {}
-            // Releases give up after one lease; this bound is for those that wait for a runtime which does not run.
+            // Releases give up after one lease; this bound is for those that wait for a runtime which does not run, or behind so
+            // many others that their leases have ended.
             () = self.environment.sleep(longest_lease.saturating_mul(2)) => {}
         }
         self.engine_closed.get_or_init(|| self.close_engine()).await;

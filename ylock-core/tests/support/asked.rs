@@ -44,6 +44,16 @@ impl Notes {
         })
     }
 
+    /// The acquisitions that were asked for.
+    pub(crate) fn acquired(&self) -> Vec<AcquisitionId> {
+        let all = self.all.lock().unwrap();
+        let acquired = all.iter().filter_map(|asked| match asked {
+            Asked::Acquire(request) => Some(request.id),
+            _ => None,
+        });
+        acquired.collect()
+    }
+
     /// The releases that were asked for: which acquisition, and which follows.
     pub(crate) fn releases(&self) -> Vec<(AcquisitionId, Option<AcquisitionId>)> {
         let all = self.all.lock().unwrap();
