@@ -25,7 +25,7 @@ use crate::driver::Table;
 use crate::options::{CassandraOptions, Clock, Protocol, check_tokens};
 use crate::seats::Seats;
 
-/// The most requests that one call of `close` has on their way at once.
+/// The most requests that one call of `close` has on their way at once, and the releases to begin with.
 const CONCURRENT: usize = 64;
 /// The time for which a request to give up a lock is kept, in leases of the holder: it is found at the next renewal.
 const REVOKE_LEASES: u32 = 2;
@@ -161,6 +161,10 @@ impl Engine for CassandraEngine {
 
     fn meter(&self) -> &Meter {
         &self.meter
+    }
+
+    fn concurrent_releases(&self) -> Option<usize> {
+        Some(CONCURRENT)
     }
 
     fn in_memory(&self) -> Vec<(&'static str, usize)> {

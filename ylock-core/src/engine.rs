@@ -302,6 +302,12 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     /// is zero soon after nothing is held, waited for or on its way back: for tests that look for leaks.
     fn in_memory(&self) -> Vec<(&'static str, usize)>;
 
+    /// Returns how many releases the store is sent at once, to begin with, if very many at once make it so slow that it answers none of them
+    /// in time. `None`, which is the default: any number.
+    fn concurrent_releases(&self) -> Option<usize> {
+        None
+    }
+
     /// Checks whether locks can have these options, before any is acquired with them: whether there is time for a second renewal when the
     /// first one gets no answer, and whether what is kept in the store lives long enough. Asks nothing of the store.
     ///

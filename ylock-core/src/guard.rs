@@ -72,8 +72,9 @@ impl Guard {
     /// owner keeps the lock and returns at once.
     ///
     /// # Fairness
-    /// Where thousands of locks are given back at once, a few releases are on their way at a time, in the order in which the locks were
-    /// given back. A release that a waiter of this client waits for goes at once.
+    /// Where thousands of locks are given back at once, an engine may send a few releases at a time, about in the order in which the locks
+    /// were given back (Cassandra does). A release that a waiter of this client waits for goes at once. If the lease ends while the release
+    /// waits, the answer is still [`Unlocked::Released`]: the lock was held until it was given back, as far as this client knows.
     ///
     /// # Cancel safety
     /// The lock is given back also if this future is dropped.

@@ -4,33 +4,47 @@
 
 mod support;
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::join_all;
 use support::{Gate, Notes};
-use tokio::runtime::Builder;
+use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
-use ylock_core::layer::{ClientEvent, Event};
-use ylock_core::testkit::{Call, Fault, Faulty, eventually, poll_once};
-use ylock_core::{Fairness, Guard, MemoryStore, Options, Result, Unlocked, Ylock};
+use ylock_core::layer::{ClientEvent, Event, Events};
+use ylock_core::testkit::{Call, Fault, Faulty, LosesReplies, eventually, poll_once};
+use ylock_core::{Error, ErrorKind, Fairness, Guard, MemoryStore, Options, Result, Unlocked, Ylock};
 
 const SOON: Duration = Duration::from_secs(5);
 const LEASE: Duration = Duration::from_secs(10);
 /// The releases that are on their way at once, to begin with.
 const AT_ONCE: usize = 64;
 
-/// A store with much to do.
+/// A store with much to do, which refuses everything for a while.
 #[derive(Debug)]
-struct SlowReleases(Duration);
+struct SlowReleases {
+    takes: Duration,
+    refuses: Option<Range<Instant>>,
+}
+
+impl SlowReleases {
+    fn new(takes: Duration) -> Arc<Self> {
+        Arc::new(Self { takes, refuses: None })
+    }
+}
 
 #[async_trait]
 impl Fault for SlowReleases {
     async fn before(&self, call: Call) -> Result<()> {
-        if call == Call::Release {
-            tokio::time::sleep(self.0).await;
+        if call != Call::Release {
+            return Ok(());
         }
+        if self.refuses.as_ref().is_some_and(|refuses| refuses.contains(&Instant::now())) {
+            return Err(Error::new(ErrorKind::Unavailable, "the store is away"));
+        }
+        tokio::time::sleep(self.takes).await;
         Ok(())
     }
 
@@ -40,7 +54,7 @@ impl Fault for SlowReleases {
 }
 
 fn over(store: &MemoryStore, fault: &Arc<impl Fault>) -> Ylock {
-    Ylock::over(Faulty::over(Arc::new(store.engine()), fault))
+    Ylock::over(Faulty::over(Notes::throttled(store.engine(), AT_ONCE), fault))
 }
 
 async fn hold(ylock: &Ylock, many: usize) -> Vec<Guard> {
@@ -49,6 +63,10 @@ async fn hold(ylock: &Ylock, many: usize) -> Vec<Guard> {
         held.push(ylock.lock("users", format!("{number}")).write().await.unwrap());
     }
     held
+}
+
+fn runtime() -> Runtime {
+    Builder::new_current_thread().enable_all().start_paused(true).build().unwrap()
 }
 
 async fn yields() {
@@ -95,8 +113,8 @@ async fn a_release_that_a_waiter_waits_for_at_the_beginning_waits_for_no_place()
 #[tokio::test(start_paused = true)]
 async fn releases_go_in_the_order_in_which_the_locks_were_given_back() {
     let store = MemoryStore::new();
-    let notes = Notes::over(store.engine(), |_| Ok(()));
-    let slow = Arc::new(SlowReleases(Duration::from_millis(10)));
+    let notes = Notes::throttled(store.engine(), AT_ONCE);
+    let slow = SlowReleases::new(Duration::from_millis(10));
     let ylock = Ylock::over(Faulty::over(notes.clone(), &slow));
     let held = hold(&ylock, 200).await;
     drop(held);
@@ -109,7 +127,7 @@ async fn releases_go_in_the_order_in_which_the_locks_were_given_back() {
 #[tokio::test(start_paused = true)]
 async fn the_wait_for_a_place_is_no_attempt() {
     const MANY: usize = 2_000;
-    let (store, slow) = (MemoryStore::new(), Arc::new(SlowReleases(Duration::from_secs(1))));
+    let (store, slow) = (MemoryStore::new(), SlowReleases::new(Duration::from_secs(1)));
     let ylock = over(&store, &slow);
     let (held, mut events) = (hold(&ylock, MANY).await, ylock.events());
     let began = Instant::now();
@@ -117,13 +135,111 @@ async fn the_wait_for_a_place_is_no_attempt() {
     let unlocked = join_all(unlocks).await;
     assert!(began.elapsed() > LEASE * 2, "{:?}", began.elapsed());
     assert!(unlocked.iter().all(|answer| matches!(answer, Ok(Unlocked::Released))), "{unlocked:?}");
+    let left = left(&mut events);
+    assert_eq!(left, vec![(0, true); left.len()]);
+    assert!(!left.is_empty());
+}
+
+/// Returns the failures of each release that has ended, and whether the store has confirmed it.
+fn left(events: &mut Events) -> Vec<(u32, bool)> {
     let left = std::iter::from_fn(|| events.try_next()).filter_map(|event| match event {
         Event::ClientEvent(ClientEvent::Left { failures, confirmed, .. }) => Some((failures, confirmed)),
         _ => None,
     });
-    let left: Vec<_> = left.collect();
-    assert_eq!(left, vec![(0, true); left.len()]);
-    assert!(!left.is_empty());
+    left.collect()
+}
+
+/// The lease of most has ended when the store begins to refuse them for a moment: it has not been silent for a lease.
+#[tokio::test(start_paused = true)]
+async fn a_release_that_waited_for_long_is_not_given_up_after_a_moment() {
+    let away = Instant::now() + LEASE * 2;
+    let refuses = Some(away..away + Duration::from_secs(1));
+    let (store, slow) = (MemoryStore::new(), Arc::new(SlowReleases { takes: LEASE / 10, refuses }));
+    let ylock = over(&store, &slow);
+    let unlocks: Vec<_> = hold(&ylock, 2_000).await.into_iter().map(Guard::unlock).collect();
+    let unlocked = join_all(unlocks).await;
+    assert!(Instant::now() > away + LEASE);
+    assert!(unlocked.iter().all(|answer| matches!(answer, Ok(Unlocked::Released))), "{unlocked:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_the_store_does_not_answer_each_release_comes_to_its_end() {
+    let hangs = Arc::new(LosesReplies::hanging(Call::Release, usize::MAX));
+    let ylock = over(&MemoryStore::new(), &hangs);
+    let held = hold(&ylock, 2_000).await;
+    let began = Instant::now();
+    let unlocked = join_all(held.into_iter().map(Guard::unlock)).await;
+    assert!(began.elapsed() < LEASE * 2, "{:?}", began.elapsed());
+    assert!(unlocked.iter().all(|answer| answer.is_err()));
+    assert_eq!(ylock.keys_in_use(), 0);
+}
+
+/// Only what was sent may have happened.
+#[test]
+fn a_release_whose_runtime_ends_while_it_waits_has_not_failed() {
+    let (store, gate) = (MemoryStore::new(), Arc::new(Gate::before(Call::Release)));
+    let ylock = over(&store, &gate);
+    let (ends, goes_on) = (runtime(), runtime());
+    drop(goes_on.block_on(hold(&ylock, 1)));
+    goes_on.block_on(eventually(SOON, "it is given back", || async { ylock.keys_in_use() == 0 }));
+    let mut events = ylock.events();
+    ends.block_on(async {
+        let held = hold(&ylock, AT_ONCE * 3).await;
+        gate.close();
+        drop(held);
+        eventually(SOON, "all places are taken", || async { gate.waiting() == AT_ONCE }).await;
+    });
+    gate.open();
+    drop(ends);
+    goes_on.block_on(eventually(SOON, "all are given back", || async { ylock.keys_in_use() == 0 }));
+    let mut left = left(&mut events);
+    left.sort_unstable();
+    let (sent, waited) = (vec![(1, true); AT_ONCE], vec![(0, true); AT_ONCE * 2]);
+    assert_eq!(left, [waited, sent].concat());
+}
+
+#[tokio::test(start_paused = true)]
+async fn neither_a_waiter_that_gives_up_nor_the_end_of_the_client_lets_all_releases_go() {
+    let (store, gate) = (MemoryStore::new(), Arc::new(Gate::before(Call::Release)));
+    let ylock = over(&store, &gate);
+    let held = hold(&ylock, 200).await;
+    gate.close();
+    drop(held);
+    yields().await;
+    let wanted = ylock.lock("users", "199");
+    assert!(poll_once(Box::pin(wanted.write()).as_mut()).await.is_none());
+    let mut closing = Box::pin(ylock.close());
+    assert!(poll_once(closing.as_mut()).await.is_none());
+    yields().await;
+    assert_eq!(gate.waiting(), AT_ONCE + 1);
+    gate.open();
+    tokio::time::timeout(SOON, closing).await.expect("all are given back");
+    assert!(store.is_empty());
+}
+
+/// The store may have let in the waiter that was to follow. No caller wants it any more, and it keeps others out.
+#[tokio::test(start_paused = true)]
+async fn a_release_that_took_a_waiter_along_waits_for_no_place_when_that_waiter_has_gone() {
+    let (store, lost) = (MemoryStore::new(), Arc::new(LosesReplies::of(Call::Release, 1)));
+    let gate = Arc::new(Gate::before(Call::Release));
+    let notes = Notes::throttled(store.engine(), AT_ONCE);
+    let ylock = Ylock::over(Faulty::over(Faulty::over(notes, &gate), &lost))
+        .with_options(Options::default().with_fairness(Fairness::Strict));
+    let (held, wanted) = (hold(&ylock, AT_ONCE).await, ylock.lock("users", "alice"));
+    let guard = wanted.write().await.unwrap();
+    let mut next = Box::pin(wanted.write());
+    assert!(poll_once(next.as_mut()).await.is_none());
+    drop(guard);
+    eventually(SOON, "the answer gets lost", || async { lost.left() == 0 }).await;
+    gate.close();
+    drop(held);
+    yields().await;
+    assert_eq!(gate.waiting(), AT_ONCE);
+    drop(next);
+    // Sooner than the wait for a place ends because nothing is answered.
+    eventually(LEASE / 10, "it is asked again", || async { gate.waiting() > AT_ONCE }).await;
+    gate.open();
+    eventually(SOON, "all are given back", || async { ylock.keys_in_use() == 0 && store.is_empty() }).await;
 }
 
 /// What the releases in a runtime that is not driven wait for never comes.
@@ -131,7 +247,6 @@ async fn the_wait_for_a_place_is_no_attempt() {
 fn a_runtime_that_is_not_driven_keeps_no_other_from_giving_back() {
     let (store, gate) = (MemoryStore::new(), Arc::new(Gate::before(Call::Release)));
     let ylock = over(&store, &gate);
-    let runtime = || Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     let (stands, runs) = (runtime(), runtime());
     stands.block_on(async {
         let held = hold(&ylock, AT_ONCE * 2).await;

@@ -61,6 +61,11 @@ impl Engine for Contract {
         self.inner.meter()
     }
 
+    /// One, so that also the few locks of a simulation wait for each other's releases.
+    fn concurrent_releases(&self) -> Option<usize> {
+        Some(1)
+    }
+
     fn in_memory(&self) -> Vec<(&'static str, usize)> {
         self.inner.in_memory()
     }

@@ -3,6 +3,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -11,13 +12,14 @@ use tokio::sync::Notify;
 use super::{Keeper, caught};
 use crate::contact::{Contact, away};
 use crate::engine::{AcquisitionId, Release, Request};
+use crate::environment::Moment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::Unlocked;
 use crate::key::Key;
 
 use super::effects::Effects;
 use super::entry::{Entry, Leaving, Step, Store};
-use super::throttle::{Place, Throttle};
+use super::throttle::{Place, Throttle, Throttles};
 
 /// The first pause before a release is tried again; doubled from then on.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
@@ -32,6 +34,8 @@ pub(super) struct Driver {
     key: Key,
     contact: Arc<Contact>,
     progress: Progress,
+    /// True while an attempt to release is under way.
+    asking: AtomicBool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -43,7 +47,7 @@ enum Progress {
 
 impl Driver {
     pub(super) fn new(keeper: Arc<Keeper>, key: Key, contact: Arc<Contact>) -> Self {
-        Self { keeper, key, contact, progress: Progress::Waits }
+        Self { keeper, key, contact, progress: Progress::Waits, asking: AtomicBool::new(false) }
     }
 
     pub(super) async fn run(mut self) {
@@ -76,9 +80,13 @@ impl Driver {
                     }
                 }
                 Some(Step::Release { id, next, attempts, lease }) => {
+                    // Taken before the pause: a throttle that no release uses is forgotten, with what it has learnt.
+                    let throttle = self.keeper.throttles.as_ref().map(Throttles::of_this_runtime);
                     self.pause_before(attempts).await;
-                    let throttle = self.keeper.throttles.of_this_runtime();
-                    let place = self.place(&throttle, id).await;
+                    let place = match &throttle {
+                        Some(throttle) => self.place(throttle, id, lease).await,
+                        None => None,
+                    };
                     self.release(id, next.as_ref(), lease, place).await;
                 }
                 Some(Step::Nothing) | None => break,
@@ -104,18 +112,35 @@ impl Driver {
     }
 
     /// Waits for a place among the releases that are on their way. Before the attempt begins, because nothing is asked meanwhile: were the
-    /// wait a part of it, a store with much to do would be taken for one that does not answer. Returns `None` if a waiter is there or comes
-    /// while no place is free: it waits for no other key's release.
-    async fn place<'a>(&self, throttle: &'a Throttle, id: AcquisitionId) -> Option<Place<'a>> {
+    /// wait a part of it, a store with much to do would be taken for one that does not answer.
+    ///
+    /// Returns `None`, and the release goes without a place, if a waiter waits for it or comes: a waiter waits for no other key's release.
+    /// Also if no release is answered for as long as an attempt may take: where the store is away, each release must come to its end by itself.
+    async fn place<'a>(
+        &self,
+        throttle: &'a Throttle,
+        id: AcquisitionId,
+        lease: Duration,
+    ) -> Option<Place<'a>> {
         if let Some(place) = throttle.try_enter() {
             return Some(place);
         }
         let hurried = self.keeper.change(&self.key, |entry, _, _| entry.wait_for_place(id)).flatten()?;
         tokio::select! {
-            // Rung at most once, so it can keep no release from its place.
+            // Each of these ends the wait, so none can starve another. A place that is there is taken.
             biased;
-            () = hurried.notified() => None,
             place = throttle.enter() => Some(place),
+            () = hurried.notified() => None,
+            () = self.until_silent(throttle, lease / ATTEMPTS_PER_LEASE) => None,
+        }
+    }
+
+    /// Waits until no release has been answered for this long, or at once if that was seen before and none was answered since.
+    async fn until_silent(&self, throttle: &Throttle, time: Duration) {
+        while !throttle.is_silent() {
+            let answers = throttle.answers();
+            self.outlast(time).await;
+            throttle.answered_none_since(answers);
         }
     }
 
@@ -126,11 +151,14 @@ impl Driver {
         lease: Duration,
         place: Option<Place<'_>>,
     ) {
+        let began = self.keeper.environment().now();
+        self.asking.store(true, Ordering::Relaxed);
         let attempt = self.attempt(id, next, lease);
         let answer = match place {
             Some(place) => place.during(&**self.keeper.environment(), attempt).await,
             None => attempt.await,
         };
+        self.asking.store(false, Ordering::Relaxed);
         match answer {
             Ok(answer) => {
                 self.keeper.change(&self.key, |entry, context, effects| {
@@ -140,7 +168,7 @@ impl Driver {
             Err(error) => {
                 // An attempt that hung was dropped, and a request that is dropped says nothing by itself.
                 self.contact.failed(&error);
-                self.release_failed(id, error);
+                self.release_failed(id, began, error);
             }
         }
     }
@@ -166,13 +194,15 @@ impl Driver {
         }
     }
 
-    fn release_failed(&self, id: AcquisitionId, error: Error) {
+    fn release_failed(&self, id: AcquisitionId, began: Moment, error: Error) {
         let error = self.keeper.about(&self.key, error);
         tracing::debug!(error = format!("{error:#}"), "a release failed");
         self.keeper.change(&self.key, |entry, context, effects| {
             let Some(leaving) = entry.leaving(id) else { return };
             leaving.attempts += 1;
-            let (since, lease, attempts) = (leaving.since, leaving.lease, leaving.attempts);
+            // Not since it was given back: it may have waited for a place for longer than a lease.
+            let since = *leaving.began.get_or_insert(began);
+            let (lease, attempts) = (leaving.lease, leaving.attempts);
             let was_held = leaving.held && leaving.result != Unlocked::WasLost;
             entry.fail_those_who_try(&self.keeper.about(context.key, away(error.clone())), effects);
             // The time alone proves nothing: a process that was paused in its first attempt has not been asking for a lease.
@@ -203,10 +233,11 @@ impl Entry {
 
     /// Begins to wait for a place among the releases that are on their way. Returns what is rung when a waiter comes; `None` if there is one.
     fn wait_for_place(&mut self, id: AcquisitionId) -> Option<Arc<Notify>> {
-        if !self.queue.is_empty() {
-            return None;
-        }
-        self.leaving(id).map(|leaving| Arc::clone(leaving.waits_for_place.insert(Arc::default())))
+        let is_awaited = !self.queue.is_empty();
+        // The waiter that is to follow may have gone, and the store have let it in: then it keeps other clients out.
+        let leaving = self.leaving(id).filter(|leaving| !is_awaited && leaving.next.is_none())?;
+        leaving.throttled = true;
+        Some(Arc::clone(leaving.waits_for_place.insert(Arc::default())))
     }
 
     /// Ends the wait of a release for a place, if a waiter waits for the release.
@@ -218,9 +249,8 @@ impl Entry {
         }
     }
 
-    /// Notes that a driver was dropped in the middle, because its runtime ended.
-    fn driver_dropped(&mut self) {
-        // What it was asking for may have happened.
+    /// Notes that an attempt to release was dropped, because the runtime of the driver ended: it may have happened.
+    fn release_dropped(&mut self) {
         if let Store::Releasing(leaving) = &mut self.store {
             leaving.attempts += 1;
         }
@@ -232,7 +262,9 @@ impl Drop for Driver {
         match self.progress {
             Progress::Done => {}
             Progress::Began => {
-                self.keeper.change(&self.key, |entry, _, _| entry.driver_dropped());
+                if self.asking.load(Ordering::Relaxed) {
+                    self.keeper.change(&self.key, |entry, _, _| entry.release_dropped());
+                }
                 self.keeper.drive(&self.key, Arc::clone(&self.contact));
             }
             // It is dropped unpolled only where nothing will ever run again.

@@ -127,9 +127,13 @@ pub(super) struct Leaving {
     pub(super) since: Moment,
     /// The end of the grant's validity, if it was granted: until then the store has the grant.
     pub(super) valid_until: Moment,
-    /// The attempts whose requests may have been sent.
+    /// The moment at which the first attempt began, once that has failed.
+    pub(super) began: Option<Moment>,
+    /// The failed attempts, and those that were dropped. The request of each may have been sent.
     pub(super) attempts: u32,
-    /// The driver's wait for a place among the releases that are on their way. Rung when a waiter comes.
+    /// True if it had to wait for a place among the releases that are on their way.
+    pub(super) throttled: bool,
+    /// The driver's wait for that place. Rung when a waiter comes.
     pub(super) waits_for_place: Option<Arc<Notify>>,
     /// It was granted.
     pub(super) held: bool,
@@ -482,7 +486,9 @@ impl Entry {
             lease: self.store.lease(),
             since: context.now(),
             valid_until: granted.unwrap_or_default(),
+            began: None,
             attempts: 0,
+            throttled: false,
             waits_for_place: None,
             held: granted.is_some(),
             result,

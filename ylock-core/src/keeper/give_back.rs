@@ -120,9 +120,9 @@ impl Entry {
         let Some(leaving) = self.take_leaving(id) else { return };
         leaving.tell(context, true, effects);
         // If the answer to an earlier attempt got lost, that attempt may be the reason why it is gone now. The grant was
-        // valid when it was given back, and may have lapsed since then: many releases may have been before this one.
-        let surely_lost =
-            answer == Release::WasGone && leaving.attempts == 0 && context.now() < leaving.valid_until;
+        // valid when it was given back, and may have lapsed while its release waited for many others.
+        let may_have_lapsed = leaving.throttled && context.now() >= leaving.valid_until;
+        let surely_lost = answer == Release::WasGone && leaving.attempts == 0 && !may_have_lapsed;
         let result = if surely_lost { Unlocked::WasLost } else { leaving.result };
         effects.done.extend(leaving.done.into_iter().map(|done| (done, Ok(result))));
         if let Some(request) = leaving.next {

@@ -85,7 +85,8 @@ pub(crate) struct Keeper {
     observers: Observers,
     /// The client as its layers see it.
     view: ClientView,
-    throttles: Throttles,
+    /// `None` if the engine needs no throttle.
+    throttles: Option<Throttles>,
     /// Bounds how many waiters may look at once which holders and waiters are before them.
     looks: Semaphore,
     /// The layer that the events go to, from the first call on that asks for a stream of them.
@@ -100,7 +101,7 @@ impl Keeper {
             name,
             view: ClientView::new(engine.name(), keeper.clone()),
             observers: Observers::default(),
-            throttles: Throttles::default(),
+            throttles: engine.concurrent_releases().map(Throttles::new),
             looks: Semaphore::new(before::LOOKS),
             hub: OnceLock::new(),
             environment: engine.environment(),

@@ -1,11 +1,12 @@
-//! A limit on how many releases that no waiter of this client waits for are on their way at once.
+//! A limit on how many releases are on their way at once, for a store that very many make so slow that it answers none of them in time.
 //!
-//! A store answers so many requests a second and no more. Ten thousand releases that are sent together wait there for each other until
-//! their time limits have passed, are sent again, and wait longer: on a busy cluster of Cassandra none of them, and no renewal
-//! between them, was answered in time. So a client sends a few at once. The limit follows what the store can do, as the window of a
-//! TCP connection does: it grows while releases are answered, and halves when one fails or is slow.
+//! A cluster of Cassandra answers so many requests a second and no more. Ten thousand releases that are sent together wait there for each
+//! other until their time limits have passed, are sent again, and wait longer; the renewals between them too. So a client sends a few
+//! at once. The limit follows what the store can do, as the window of a TCP connection does: it grows while releases are
+//! answered, and halves when one fails or is slow.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -15,34 +16,44 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use crate::environment::Environment;
 use crate::error::Result;
 
-/// The first limit.
-const FIRST: usize = 64;
-/// The least that the limit falls to: a store that is away answers none, and must not be slow when it is back.
-const LEAST: usize = 16;
+/// The limit falls to this part of the first limit: a store that is away answers none, and must not be slow when it is back.
+const LEAST_PART: usize = 4;
 /// A release is slow that takes longer than this. It goes on, but not in its place: while one part of the store does not answer, releases
 /// to the other parts must get through.
 const SLOW: Duration = Duration::from_secs(2);
+/// The time is taken in steps: a process that was paused did not listen for one of them.
+const STEPS: u32 = 4;
 
 /// The throttles of one client, one for each runtime: releases in a runtime that is not driven keep their places, and must not keep
 /// those of other runtimes waiting.
-#[derive(Debug, Default)]
-pub(super) struct Throttles(Mutex<HashMap<Option<Id>, Weak<Throttle>>>);
+#[derive(Debug)]
+pub(super) struct Throttles {
+    first: usize,
+    all: Mutex<HashMap<Option<Id>, Weak<Throttle>>>,
+}
 
 /// The limit for the releases in one runtime; see the [module](self).
 #[derive(Debug)]
 pub(super) struct Throttle {
-    /// Fair: releases go in the order in which the locks were given back.
+    /// Fair: the releases go in the order in which they ask.
     places: Semaphore,
     window: Mutex<Window>,
+    /// The number of releases that were answered, and one more.
+    answers: AtomicU64,
+    /// The number of answers at which none had come for as long as an attempt may take; 0 if that was not so yet.
+    silent_at: AtomicU64,
 }
 
 #[derive(Debug)]
 struct Window {
     limit: usize,
+    least: usize,
     /// The answers since the limit changed, of those that left no place empty.
     answered: usize,
-    /// The number of places that are still taken but must not be taken again, because the limit has fallen.
+    /// The number of places that are taken but will not be taken again, because the limit has fallen.
     surplus: usize,
+    /// The number of times that the limit has fallen.
+    falls: u64,
 }
 
 /// A place among the releases that are on their way.
@@ -50,45 +61,112 @@ struct Window {
 pub(super) struct Place<'a> {
     throttle: &'a Throttle,
     permit: Option<SemaphorePermit<'a>>,
+    /// The number of times that the limit had fallen when the place was taken.
+    falls: u64,
 }
 
 impl Throttles {
+    pub(super) fn new(first: usize) -> Self {
+        Self { first, all: Mutex::default() }
+    }
+
     /// Returns the throttle for the releases in the caller's runtime.
     pub(super) fn of_this_runtime(&self) -> Arc<Throttle> {
         let runtime = Handle::try_current().ok().map(|handle| handle.id());
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(throttle) = all.get(&runtime).and_then(Weak::upgrade) {
             return throttle;
         }
         all.retain(|_, throttle| throttle.strong_count() > 0);
-        let throttle = Arc::default();
+        let throttle = Arc::new(Throttle::new(self.first));
         all.insert(runtime, Arc::downgrade(&throttle));
         throttle
     }
 }
 
-impl Default for Throttle {
-    fn default() -> Self {
-        let window = Window { limit: FIRST, answered: 0, surplus: 0 };
-        Self { places: Semaphore::new(FIRST), window: Mutex::new(window) }
-    }
-}
-
 impl Throttle {
+    fn new(first: usize) -> Self {
+        let least = (first / LEAST_PART).max(1);
+        let window = Window { limit: first, least, answered: 0, surplus: 0, falls: 0 };
+        let (answers, silent_at) = (AtomicU64::new(1), AtomicU64::new(0));
+        Self { places: Semaphore::new(first), window: Mutex::new(window), answers, silent_at }
+    }
+
     /// Returns a place, if one is free and no other release waits for it.
     pub(super) fn try_enter(&self) -> Option<Place<'_>> {
-        let permit = self.places.try_acquire().ok()?;
-        Some(Place { throttle: self, permit: Some(permit) })
+        self.places.try_acquire().ok().map(|permit| self.place(Some(permit)))
     }
 
     /// Waits for a place, in the order of the calls.
     pub(super) async fn enter(&self) -> Place<'_> {
         // The semaphore is not closed. If it were, a release without a place would be better than none.
-        Place { throttle: self, permit: self.places.acquire().await.ok() }
+        let permit = self.places.acquire().await.ok();
+        self.place(permit)
+    }
+
+    fn place<'a>(&'a self, permit: Option<SemaphorePermit<'a>>) -> Place<'a> {
+        Place { throttle: self, permit, falls: self.window().falls }
+    }
+
+    /// Returns how many releases were answered by now.
+    pub(super) fn answers(&self) -> u64 {
+        self.answers.load(Ordering::Relaxed)
+    }
+
+    /// Notes that as long as an attempt may take has passed since so many were answered.
+    pub(super) fn answered_none_since(&self, answers: u64) {
+        if answers == self.answers() {
+            self.silent_at.store(answers, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns whether no release was answered for as long as an attempt may take, and none since.
+    pub(super) fn is_silent(&self) -> bool {
+        self.silent_at.load(Ordering::Relaxed) == self.answers()
+    }
+
+    /// Grows by one for as many answers as the limit is, if all places are taken.
+    fn answered(&self) {
+        self.answers.fetch_add(1, Ordering::Relaxed);
+        if self.places.available_permits() > 0 {
+            return;
+        }
+        let is_new = self.window().answered();
+        // Wakes a task: not with the lock of the window.
+        if is_new {
+            self.places.add_permits(1);
+        }
+    }
+
+    /// Halves the limit, once for all that were on their way when the store became slow.
+    fn failed(&self, falls: u64) {
+        let mut window = self.window();
+        if window.falls == falls {
+            let less = (window.limit / 2).min(window.limit.saturating_sub(window.least));
+            window.limit -= less;
+            // Those that no release has taken go at once.
+            window.surplus += less;
+            window.surplus -= self.places.forget_permits(window.surplus);
+            (window.answered, window.falls) = (0, falls + 1);
+        }
     }
 
     fn window(&self) -> MutexGuard<'_, Window> {
         self.window.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Window {
+    /// Counts an answer. Returns whether there is a new place for it.
+    fn answered(&mut self) -> bool {
+        self.answered += 1;
+        if self.answered < self.limit {
+            return false;
+        }
+        (self.limit, self.answered) = (self.limit + 1, 0);
+        let is_new = self.surplus == 0;
+        self.surplus = self.surplus.saturating_sub(1);
+        is_new
     }
 }
 
@@ -100,47 +178,30 @@ impl Place<'_> {
         attempt: impl Future<Output = Result<T>>,
     ) -> Result<T> {
         let mut attempt = std::pin::pin!(attempt);
-        tokio::select! {
-            // An answer that is there after a pause of the process is not slow. The attempt that is not ready lets the end of
-            // the time be seen.
-            biased;
-            answer = &mut attempt => {
-                match &answer {
-                    Ok(_) => self.throttle.answered(),
-                    Err(_) => self.throttle.failed(),
+        for _ in 0..STEPS {
+            tokio::select! {
+                // An answer that comes at the last moment counts. An attempt that is not ready lets the end of the time be seen.
+                biased;
+                answer = &mut attempt => {
+                    self.ended(answer.is_ok());
+                    return answer;
                 }
-                return answer;
-            }
-            () = environment.sleep(SLOW) => self.throttle.failed(),
-        }
-        drop(self);
-        attempt.await
-    }
-}
-
-impl Throttle {
-    fn answered(&self) {
-        if self.places.available_permits() > 0 {
-            return;
-        }
-        let mut window = self.window();
-        window.answered += 1;
-        if window.answered >= window.limit {
-            (window.limit, window.answered) = (window.limit + 1, 0);
-            // The surplus is what the store could not do: it goes first.
-            match window.surplus {
-                0 => self.places.add_permits(1),
-                _ => window.surplus -= 1,
+                () = environment.sleep(SLOW / STEPS) => {}
             }
         }
+        let throttle = self.throttle;
+        self.ended(false);
+        let answer = attempt.await;
+        if answer.is_ok() {
+            throttle.answers.fetch_add(1, Ordering::Relaxed);
+        }
+        answer
     }
 
-    /// Halves the limit; once for all that were on their way when the store became slow.
-    fn failed(&self) {
-        let mut window = self.window();
-        if window.surplus == 0 {
-            let less = (window.limit / 2).min(window.limit.saturating_sub(LEAST));
-            (window.limit, window.answered, window.surplus) = (window.limit - less, 0, less);
+    fn ended(self, well: bool) {
+        match well {
+            true => self.throttle.answered(),
+            false => self.throttle.failed(self.falls),
         }
     }
 }
@@ -183,26 +244,36 @@ mod tests {
         window.limit
     }
 
+    /// Returns the limit, and the number of places that are taken beyond it.
+    fn window(throttle: &Throttle) -> (usize, usize) {
+        let window = throttle.window();
+        (window.limit, window.surplus)
+    }
+
     fn failure() -> Result<()> {
         Err(Error::new(ErrorKind::Unavailable, "no answer"))
     }
 
+    const FIRST: usize = 64;
+    const LEAST: usize = FIRST / LEAST_PART;
     const TRIP: Duration = Duration::from_millis(5);
 
     #[tokio::test(start_paused = true)]
     async fn the_limit_grows_by_one_for_as_many_answers_as_it_is_if_all_places_are_taken() {
-        let throttle = Throttle::default();
-        attempts(&throttle, FIRST / 2, TRIP, Ok(())).await;
+        let throttle = Throttle::new(FIRST);
+        for _ in 0..4 {
+            attempts(&throttle, FIRST / 2, TRIP, Ok(())).await;
+        }
         assert_eq!(limit(&throttle), FIRST);
         attempts(&throttle, FIRST * 10, TRIP, Ok(())).await;
-        assert!((FIRST + 8..=FIRST + 10).contains(&limit(&throttle)), "{}", limit(&throttle));
+        assert!((FIRST + 7..=FIRST + 9).contains(&limit(&throttle)), "{}", limit(&throttle));
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_limit_halves_when_attempts_fail_and_does_not_fall_for_ever() {
-        let throttle = Throttle::default();
-        attempts(&throttle, 1, TRIP, failure()).await;
-        assert_eq!((limit(&throttle), throttle.window().surplus), (FIRST / 2, FIRST / 2 - 1));
+        let throttle = Throttle::new(FIRST);
+        attempts(&throttle, FIRST, TRIP, failure()).await;
+        assert_eq!(window(&throttle), (FIRST / 2, 0));
         attempts(&throttle, FIRST * 10, TRIP, failure()).await;
         assert_eq!(limit(&throttle), LEAST);
         attempts(&throttle, LEAST * 100, TRIP, Ok(())).await;
@@ -210,8 +281,38 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_limit_that_has_fallen_holds_at_once_and_grows_again_while_its_places_are_taken() {
+        let throttle = Throttle::new(FIRST);
+        let taken: Vec<_> = std::iter::from_fn(|| throttle.try_enter()).take(FIRST).collect();
+        throttle.failed(0);
+        throttle.failed(0);
+        assert_eq!(window(&throttle), (FIRST / 2, FIRST / 2));
+        (0..FIRST / 2).for_each(|_| throttle.answered());
+        assert_eq!(window(&throttle), (FIRST / 2 + 1, FIRST / 2 - 1));
+        drop(taken);
+        assert_eq!(limit(&throttle), FIRST / 2 + 1);
+        assert_eq!(window(&throttle), (FIRST / 2 + 1, 0));
+        throttle.failed(1);
+        assert_eq!(window(&throttle), (LEAST + 1, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_store_is_silent_from_when_none_was_answered_for_so_long_until_one_is() {
+        let throttle = Throttle::new(FIRST);
+        let answers = throttle.answers();
+        attempts(&throttle, 1, TRIP, Ok(())).await;
+        throttle.answered_none_since(answers);
+        assert!(!throttle.is_silent());
+        throttle.answered_none_since(throttle.answers());
+        attempts(&throttle, 1, TRIP, failure()).await;
+        assert!(throttle.is_silent());
+        attempts(&throttle, 1, SLOW * 2, Ok(())).await;
+        assert!(!throttle.is_silent());
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn an_attempt_that_is_slow_goes_on_without_its_place() {
-        let throttle = Throttle::default();
+        let throttle = Throttle::new(FIRST);
         let hanging = attempts(&throttle, FIRST, SLOW * 10, Ok(()));
         let mut hanging = std::pin::pin!(hanging);
         let began = tokio::time::Instant::now();

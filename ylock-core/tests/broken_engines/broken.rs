@@ -271,6 +271,10 @@ impl Engine for Broken {
         self.inner.meter()
     }
 
+    fn concurrent_releases(&self) -> Option<usize> {
+        self.inner.concurrent_releases()
+    }
+
     fn in_memory(&self) -> Vec<(&'static str, usize)> {
         let remembers = self.defect == Defect::RemembersRefusals;
         vec![("refusals", if remembers { self.refused.load(Ordering::SeqCst) } else { 0 })]

@@ -26,6 +26,8 @@ pub(crate) struct Notes {
     inner: Arc<dyn Engine>,
     all: Mutex<Vec<Asked>>,
     judge: Box<Judge>,
+    /// The releases that are on their way at once, to begin with.
+    concurrent_releases: Option<usize>,
     /// The meter of a store that is outside this process.
     meter: Meter,
 }
@@ -36,8 +38,22 @@ impl Notes {
         inner: impl Engine,
         judge: impl Fn(&Asked) -> Result<()> + Send + Sync + 'static,
     ) -> Arc<Self> {
+        Self::with_limit(inner, None, judge)
+    }
+
+    /// Notes all calls. At most so many releases, to begin with, are on their way at once.
+    pub(crate) fn throttled(inner: impl Engine, releases: usize) -> Arc<Self> {
+        Self::with_limit(inner, Some(releases), |_| Ok(()))
+    }
+
+    fn with_limit(
+        inner: impl Engine,
+        concurrent_releases: Option<usize>,
+        judge: impl Fn(&Asked) -> Result<()> + Send + Sync + 'static,
+    ) -> Arc<Self> {
         Arc::new(Self {
             inner: Arc::new(inner),
+            concurrent_releases,
             all: Mutex::default(),
             judge: Box::new(judge),
             meter: Meter::of("noted", "store:7"),
@@ -105,6 +121,10 @@ impl Engine for Notes {
 
     fn meter(&self) -> &Meter {
         &self.meter
+    }
+
+    fn concurrent_releases(&self) -> Option<usize> {
+        self.concurrent_releases
     }
 
     fn in_memory(&self) -> Vec<(&'static str, usize)> {

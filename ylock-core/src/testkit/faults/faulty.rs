@@ -78,6 +78,10 @@ impl<F: Fault> Engine for Faulty<F> {
         self.inner.meter()
     }
 
+    fn concurrent_releases(&self) -> Option<usize> {
+        self.inner.concurrent_releases()
+    }
+
     fn in_memory(&self) -> Vec<(&'static str, usize)> {
         self.inner.in_memory()
     }

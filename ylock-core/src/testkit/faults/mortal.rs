@@ -57,6 +57,10 @@ impl Engine for KillableEngine {
         self.inner.meter()
     }
 
+    fn concurrent_releases(&self) -> Option<usize> {
+        self.inner.concurrent_releases()
+    }
+
     fn in_memory(&self) -> Vec<(&'static str, usize)> {
         self.inner.in_memory()
     }
