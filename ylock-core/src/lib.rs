@@ -23,6 +23,7 @@ mod availability;
 mod client;
 mod client_name;
 mod error;
+mod events;
 mod guarantees;
 mod guard;
 mod keeper;

@@ -12,9 +12,9 @@ use super::renewal::Turn;
 use super::validity::Validity;
 use crate::contact::Contact;
 use crate::error::{Error, Result};
+use crate::events::ClientEvent;
 use crate::guard::Unlocked;
 use crate::key::Key;
-use crate::layer::ClientEvent;
 use crate::mode::Mode;
 
 /// The answer that a waiter gets.

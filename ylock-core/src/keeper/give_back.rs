@@ -9,8 +9,8 @@ use super::entry::{Contender, Context, Entry, Leaving, Store};
 use super::hold::Hold;
 use crate::engine::{AcquisitionId, LossReason, Release};
 use crate::error::{Error, ErrorKind, Result};
+use crate::events::{ClientEvent, End};
 use crate::guard::Unlocked;
-use crate::layer::{ClientEvent, End};
 use crate::mode::Mode;
 
 /// The caller that waits for the end of a release, if there is one.

@@ -40,9 +40,9 @@ use crate::contact::Contact;
 use crate::engine::{Engine, LossReason};
 use crate::environment::{BackgroundTask, Environment};
 use crate::error::{Error, ErrorKind, Result};
+use crate::events::{ClientView, EventBus, Observers};
 use crate::guard::Unlocked;
 use crate::key::Key;
-use crate::layer::{ClientView, EventBus, Observers};
 use crate::mode::Mode;
 
 pub(crate) use before::Before;

@@ -13,8 +13,8 @@ use super::{Keeper, caught, lock};
 use crate::engine::{AcquisitionId, Grant, Holding, LossReason, Renewal};
 use crate::environment::Moment;
 use crate::error::Result;
+use crate::events::{ClientEvent, Renewed};
 use crate::key::Key;
-use crate::layer::{ClientEvent, Renewed};
 
 /// Renewals per lease.
 const RENEWALS: u32 = 3;

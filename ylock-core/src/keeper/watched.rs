@@ -8,7 +8,8 @@ use super::{EventBus, Keeper, lock};
 use crate::engine::Requests;
 use crate::environment::Moment;
 use crate::error::ErrorKind;
-use crate::layer::{ClientEvent, Events, GroupUsage, Layer};
+use crate::events::{ClientEvent, Events, GroupUsage};
+use crate::layer::Layer;
 
 impl Keeper {
     /// Adds a layer, which was added to a clone of the client.

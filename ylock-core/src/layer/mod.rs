@@ -61,25 +61,19 @@
 //! # Ok(()) }
 //! ```
 
-mod client;
-mod event;
-mod observers;
 mod spans;
 mod stack;
-mod stream;
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::error::Result;
 
-pub use client::{ClientView, GroupUsage};
-pub use event::{Acquisition, ClientEvent, End, Outcome, Renewed};
-pub(crate) use observers::Observers;
+pub use crate::events::{
+    Acquisition, ClientEvent, ClientView, End, Event, Events, GroupUsage, Outcome, Renewed,
+};
 pub use spans::TracingLayer;
-pub(crate) use stack::Layers;
-pub(crate) use stream::EventBus;
-pub use stream::{Event, Events};
+pub(crate) use stack::{Layers, guarded};
 
 /// Middleware: sees every acquisition and every end of a hold, and may refuse. The [module](self) has examples.
 ///

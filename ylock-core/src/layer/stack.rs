@@ -64,7 +64,7 @@ impl Layers {
 }
 
 /// Calls a layer, and catches its panic: a panic in the middle of a release would keep the lock.
-pub(super) fn guarded<T>(call: impl FnOnce() -> T) -> Option<T> {
+pub(crate) fn guarded<T>(call: impl FnOnce() -> T) -> Option<T> {
     let answer = catch_unwind(AssertUnwindSafe(call));
     if answer.is_err() {
         tracing::error!("a layer panicked; the lock goes on as if the layer had not been asked");

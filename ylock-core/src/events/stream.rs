@@ -5,7 +5,8 @@ use std::time::Duration;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::broadcast::{Receiver, Sender};
 
-use super::{Acquisition, ClientEvent, ClientView, Layer, Outcome};
+use super::{Acquisition, ClientEvent, ClientView, Outcome};
+use crate::layer::Layer;
 
 /// One thing that a client did.
 #[derive(Clone, Debug)]

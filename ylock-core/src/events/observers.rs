@@ -6,8 +6,8 @@ use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwap;
 
-use super::stack::guarded;
-use super::{ClientEvent, ClientView, Layer};
+use super::{ClientEvent, ClientView};
+use crate::layer::{Layer, guarded};
 
 /// The layers that were added to any clone of a client and are still in use. Told without a lock: it would be one that all keys
 /// share.
