@@ -2,15 +2,15 @@
 
 use std::future::Future;
 use std::panic::Location;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crate::environment::Moment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::{Guard, Unlocked, lost};
 use crate::keeper::{Acquired, Ask, Before, Site, Way};
 use crate::key::Key;
-use crate::layer::{Acquisition, Layers, Outcome};
+use crate::layer::{Acquisition, Layer, Layers, Outcome};
 use crate::lease::Lease;
 use crate::locks::Locks;
 use crate::mode::{Mode, Wait};
@@ -65,7 +65,8 @@ async fn acquire_behind(
 ) -> Result<Option<Guard>> {
     let owner = locks.owner.or_else(Owner::current);
     let ask = Ask { key, mode, owner, wait, options: &locks.options, before, at };
-    let layers = locks.client.layers.under(locks.client.keeper.event_bus());
+    let event_bus = locks.client.keeper.event_bus().map(|bus| bus as Arc<dyn Layer>);
+    let layers = locks.client.layers.under(event_bus);
     if layers.is_empty() {
         Ok(locks.client.keeper.acquire(ask).await?.map(Guard::new))
     } else {

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::guarantees::Guarantees;
 use crate::keeper::Keeper;
 use crate::key::Key;
-use crate::layer::{Events, GroupUsage, Layer, Layers};
+use crate::layer::{Events, GroupUsage, Layer, Layers, observer};
 use crate::lock::Lock;
 use crate::locks::Locks;
 use crate::memory::MemoryEngine;
@@ -118,7 +118,7 @@ impl Ylock {
     /// Returns the same client with one more layer, which other clients may share.
     #[must_use]
     pub fn with_shared(&self, layer: Arc<dyn Layer>) -> Self {
-        self.keeper.watch(&layer);
+        self.keeper.watch(&observer(&layer));
         Self { layers: self.layers.with(layer), ..self.clone() }
     }
 

@@ -1,37 +1,49 @@
-//! The layers that hear what a client does by itself.
+//! The observers, which hear what a client does by itself.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwap;
 
 use super::{ClientEvent, ClientView};
-use crate::layer::{Layer, guarded};
 
-/// The layers that were added to any clone of a client and are still in use. Told without a lock: it would be one that all keys
+/// An observer hears what a client does by itself. It passes the events on to a layer or a stream, and does not keep that alive.
+pub(crate) trait Observer: Send + Sync {
+    /// Returns whether the layer or stream is gone.
+    fn is_gone(&self) -> bool;
+
+    /// Called when the observer is added to a client.
+    fn attached(&self, client: &ClientView);
+
+    /// Called when the client did or learnt something by itself.
+    fn client_event(&self, client: &ClientView, event: &ClientEvent);
+}
+
+/// The observers that were added to any clone of a client and are still in use. Told without a lock: it would be one that all keys
 /// share.
 pub(crate) struct Observers {
-    layers: ArcSwap<Vec<Weak<dyn Layer>>>,
-    /// True if there ever was one: an event that no layer hears is not even put together.
+    all: ArcSwap<Vec<Arc<dyn Observer>>>,
+    /// True if there ever was one: an event that no observer hears is not even put together.
     any: AtomicBool,
 }
 
 impl Default for Observers {
     fn default() -> Self {
-        Self { layers: ArcSwap::default(), any: AtomicBool::new(false) }
+        Self { all: ArcSwap::default(), any: AtomicBool::new(false) }
     }
 }
 
 impl Observers {
-    pub(crate) fn add(&self, layer: &Arc<dyn Layer>, client: &ClientView) {
-        self.layers.rcu(|layers| {
-            // Layers that are gone are forgotten here: a client lives for long, and may be given layers often.
-            let alive = layers.iter().filter(|layer| layer.strong_count() > 0).cloned();
-            alive.chain([Arc::downgrade(layer)]).collect::<Vec<_>>()
+    pub(crate) fn add(&self, observer: &Arc<dyn Observer>, client: &ClientView) {
+        self.all.rcu(|all| {
+            // Observers that are gone are forgotten here: a client lives for long, and may be given layers often.
+            let alive = all.iter().filter(|observer| !observer.is_gone()).cloned();
+            alive.chain([Arc::clone(observer)]).collect::<Vec<_>>()
         });
         self.any.store(true, Ordering::Release);
-        guarded(|| layer.attached(client));
+        guarded(|| observer.attached(client));
     }
 
     pub(crate) fn any(&self) -> bool {
@@ -39,14 +51,23 @@ impl Observers {
     }
 
     pub(crate) fn tell(&self, client: &ClientView, event: &ClientEvent) {
-        for layer in self.layers.load().iter().rev().filter_map(Weak::upgrade) {
-            guarded(|| layer.client_event(client, event));
+        for observer in self.all.load().iter().rev() {
+            guarded(|| observer.client_event(client, event));
         }
     }
 }
 
 impl fmt::Debug for Observers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Observers").field("layers", &self.layers.load().len()).finish()
+        f.debug_struct("Observers").field("all", &self.all.load().len()).finish()
     }
+}
+
+/// Calls a layer or another observer, and catches its panic: a panic in the middle of a release would keep the lock.
+pub(crate) fn guarded<T>(call: impl FnOnce() -> T) -> Option<T> {
+    let answer = catch_unwind(AssertUnwindSafe(call));
+    if answer.is_err() {
+        tracing::error!("a layer panicked; the lock goes on as if the layer had not been asked");
+    }
+    answer.ok()
 }

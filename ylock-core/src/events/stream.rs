@@ -1,12 +1,12 @@
 //! The events of a client, as a stream for programs.
 
+use std::sync::Weak;
 use std::time::Duration;
 
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::broadcast::{Receiver, Sender};
 
-use super::{Acquisition, ClientEvent, ClientView, Outcome};
-use crate::layer::Layer;
+use super::{Acquisition, ClientEvent, ClientView, Observer, Outcome};
 
 /// One thing that a client did.
 #[derive(Clone, Debug)]
@@ -60,7 +60,7 @@ impl Events {
     }
 }
 
-/// The layer behind the stream.
+/// The sender of the stream.
 #[derive(Debug)]
 pub(crate) struct EventBus(Sender<Event>);
 
@@ -78,6 +78,12 @@ impl EventBus {
         self.0.receiver_count() > 0
     }
 
+    /// Sends the end of an acquisition.
+    pub(crate) fn tell_outcome(&self, acquisition: &Acquisition, outcome: &Outcome, waited: Duration) {
+        let (acquisition, outcome) = (acquisition.clone(), outcome.clone());
+        self.send(|| Event::Acquired { acquisition, outcome, waited });
+    }
+
     fn send(&self, event: impl FnOnce() -> Event) {
         if self.is_heard() {
             // Fails only if the last stream has just been dropped.
@@ -86,15 +92,16 @@ impl EventBus {
     }
 }
 
-impl Layer for EventBus {
-    fn acquired(&self, acquisition: &Acquisition, outcome: &Outcome, waited: Duration) {
-        let (acquisition, outcome) = (acquisition.clone(), outcome.clone());
-        self.send(|| Event::Acquired { acquisition, outcome, waited });
+impl Observer for Weak<EventBus> {
+    fn is_gone(&self) -> bool {
+        self.strong_count() == 0
     }
 
+    fn attached(&self, _client: &ClientView) {}
+
     fn client_event(&self, _client: &ClientView, event: &ClientEvent) {
-        if !matches!(event, ClientEvent::Requested { .. }) {
-            self.send(|| Event::ClientEvent(event.clone()));
+        if let (Some(bus), false) = (self.upgrade(), matches!(event, ClientEvent::Requested { .. })) {
+            bus.send(|| Event::ClientEvent(event.clone()));
         }
     }
 }

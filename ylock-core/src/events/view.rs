@@ -6,19 +6,33 @@ use std::time::Duration;
 
 use crate::client_name::ClientName;
 use crate::environment::Environment;
-use crate::keeper::Keeper;
 use crate::mode::Mode;
+
+/// The part of a client that its layers may see. The keeper shows it.
+pub(crate) trait Viewed: Send + Sync {
+    /// Returns the name of the client now.
+    fn name(&self) -> ClientName;
+
+    /// Returns the address of its store; `None` for a store inside this process.
+    fn address(&self) -> Option<String>;
+
+    /// Returns what the client holds and waits for now.
+    fn usage(&self) -> Vec<GroupUsage>;
+
+    /// Returns the client's source of time and tasks.
+    fn environment(&self) -> Arc<dyn Environment>;
+}
 
 /// A client as its layers see it. It does not keep the client alive.
 #[derive(Clone)]
 pub struct ClientView {
     engine: &'static str,
-    keeper: Weak<Keeper>,
+    client: Weak<dyn Viewed>,
 }
 
 impl ClientView {
-    pub(crate) fn new(engine: &'static str, keeper: Weak<Keeper>) -> Self {
-        Self { engine, keeper }
+    pub(crate) fn new(engine: &'static str, client: Weak<dyn Viewed>) -> Self {
+        Self { engine, client }
     }
 
     /// Returns the engine, in one word.
@@ -28,27 +42,27 @@ impl ClientView {
 
     /// Returns the name of the client now; `None` once the client is gone.
     pub fn name(&self) -> Option<ClientName> {
-        self.keeper.upgrade().map(|keeper| keeper.name().get())
+        self.client.upgrade().map(|client| client.name())
     }
 
     /// Returns the address of its store; `None` for a store inside this process, and once the client is gone.
     pub fn address(&self) -> Option<String> {
-        self.keeper.upgrade().and_then(|keeper| keeper.engine().meter().address().map(str::to_owned))
+        self.client.upgrade().and_then(|client| client.address())
     }
 
     /// Returns whether this is the same client.
     pub fn is_same(&self, other: &Self) -> bool {
-        self.keeper.ptr_eq(&other.keeper)
+        self.client.ptr_eq(&other.client)
     }
 
     /// Returns what the client holds and waits for now, as [`Ylock::usage`](crate::Ylock::usage); `None` once the client is gone.
     pub fn usage(&self) -> Option<Vec<GroupUsage>> {
-        self.keeper.upgrade().map(|keeper| keeper.usage())
+        self.client.upgrade().map(|client| client.usage())
     }
 
     /// Returns the client's source of time and tasks; `None` once the client is gone.
     pub fn environment(&self) -> Option<Arc<dyn Environment>> {
-        self.keeper.upgrade().map(|keeper| Arc::clone(keeper.environment()))
+        self.client.upgrade().map(|client| client.environment())
     }
 }
 

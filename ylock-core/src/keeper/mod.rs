@@ -89,7 +89,7 @@ pub(crate) struct Keeper {
     throttles: Option<Throttles>,
     /// Bounds how many waiters may look at once which holders and waiters are before them.
     looks: Semaphore,
-    /// The layer that the events go to, from the first call on that asks for a stream of them.
+    /// Where the events go to, from the first call on that asks for a stream of them.
     hub: OnceLock<Arc<EventBus>>,
 }
 
@@ -97,7 +97,7 @@ impl Keeper {
     pub(crate) fn new(engine: Arc<dyn Engine>) -> Arc<Self> {
         let name = SharedName::default();
         engine.meter().belongs_to(&name);
-        Arc::new_cyclic(|keeper| Self {
+        Arc::new_cyclic(|keeper: &Weak<Self>| Self {
             name,
             view: ClientView::new(engine.name(), keeper.clone()),
             observers: Observers::default(),

@@ -1,22 +1,22 @@
-//! The events of this client, told to the layers that were added to it, and the locks that it has in use.
+//! The events of this client, told to the observers that were added to it, and the part of it that they may see.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::entry::{Entry, Store};
 use super::{EventBus, Keeper, lock};
+use crate::client_name::ClientName;
 use crate::engine::Requests;
-use crate::environment::Moment;
+use crate::environment::{Environment, Moment};
 use crate::error::ErrorKind;
-use crate::events::{ClientEvent, Events, GroupUsage};
-use crate::layer::Layer;
+use crate::events::{ClientEvent, Events, GroupUsage, Observer, Viewed};
 
 impl Keeper {
-    /// Adds a layer, which was added to a clone of the client.
-    pub(crate) fn watch(self: &Arc<Self>, layer: &Arc<dyn Layer>) {
+    /// Adds an observer, for example a layer that was added to a clone of the client.
+    pub(crate) fn watch(self: &Arc<Self>, observer: &Arc<dyn Observer>) {
         let keeper: Arc<dyn Requests> = Arc::<Self>::clone(self);
         self.engine.meter().report_to(&keeper);
-        self.observers.add(layer, &self.view);
+        self.observers.add(observer, &self.view);
     }
 
     /// Returns a stream of what this client does from now on; see [`Ylock::events`](crate::Ylock::events).
@@ -29,23 +29,22 @@ impl Keeper {
         });
         let events = hub.events();
         if let Some(hub) = fresh {
-            let hub: Arc<dyn Layer> = hub;
-            self.watch(&hub);
+            let observer: Arc<dyn Observer> = Arc::new(Arc::downgrade(&hub));
+            self.watch(&observer);
         }
         events
     }
 
-    /// Returns the layer that the events of users' acquisitions go to, if a stream is open.
-    pub(crate) fn event_bus(&self) -> Option<Arc<dyn Layer>> {
-        let hub: Arc<dyn Layer> = Arc::<EventBus>::clone(self.hub.get().filter(|hub| hub.is_heard())?);
-        Some(hub)
+    /// Returns where the events of users' acquisitions go to, if a stream is open.
+    pub(crate) fn event_bus(&self) -> Option<Arc<EventBus>> {
+        self.hub.get().filter(|hub| hub.is_heard()).cloned()
     }
 
     pub(super) fn tell(&self, event: &ClientEvent) {
         self.observers.tell(&self.view, event);
     }
 
-    /// Returns whether any layer hears what is told.
+    /// Returns whether any observer hears what is told.
     pub(super) fn is_watched(&self) -> bool {
         self.observers.any()
     }
@@ -81,6 +80,24 @@ impl Entry {
         }
         let is_tried_again = matches!(&self.store, Store::Releasing(leaving) if leaving.attempts > 0);
         usage.releases_pending += usize::from(is_tried_again);
+    }
+}
+
+impl Viewed for Keeper {
+    fn name(&self) -> ClientName {
+        self.name.get()
+    }
+
+    fn address(&self) -> Option<String> {
+        self.engine.meter().address().map(str::to_owned)
+    }
+
+    fn usage(&self) -> Vec<GroupUsage> {
+        Self::usage(self)
+    }
+
+    fn environment(&self) -> Arc<dyn Environment> {
+        Arc::clone(&self.environment)
     }
 }
 

@@ -61,6 +61,7 @@
 //! # Ok(()) }
 //! ```
 
+mod observing;
 mod spans;
 mod stack;
 
@@ -72,8 +73,9 @@ use crate::error::Result;
 pub use crate::events::{
     Acquisition, ClientEvent, ClientView, End, Event, Events, GroupUsage, Outcome, Renewed,
 };
+pub(crate) use observing::observer;
 pub use spans::TracingLayer;
-pub(crate) use stack::{Layers, guarded};
+pub(crate) use stack::Layers;
 
 /// Middleware: sees every acquisition and every end of a hold, and may refuse. The [module](self) has examples.
 ///

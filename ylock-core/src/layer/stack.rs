@@ -1,11 +1,11 @@
 //! The layers over some locks, and how they are called.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Acquisition, End, Layer, Outcome};
 use crate::error::{Error, ErrorKind, Result};
+use crate::events::guarded;
 
 /// The layers over some locks, outermost first.
 #[derive(Clone, Debug, Default)]
@@ -61,15 +61,6 @@ impl Layers {
     fn all(&self) -> &[Arc<dyn Layer>] {
         self.0.as_deref().unwrap_or(&[])
     }
-}
-
-/// Calls a layer, and catches its panic: a panic in the middle of a release would keep the lock.
-pub(crate) fn guarded<T>(call: impl FnOnce() -> T) -> Option<T> {
-    let answer = catch_unwind(AssertUnwindSafe(call));
-    if answer.is_err() {
-        tracing::error!("a layer panicked; the lock goes on as if the layer had not been asked");
-    }
-    answer.ok()
 }
 
 fn panicked(acquisition: &Acquisition) -> Error {
