@@ -7,14 +7,15 @@ use std::sync::{Arc, OnceLock};
 
 use crate::environment::Moment;
 use crate::error::{Error, ErrorKind, Result};
-use crate::guard::{Guard, Unlocked, lost};
+use crate::guard::Guard;
 use crate::keeper::{Acquired, Ask, Before, Site, Way};
 use crate::key::Key;
 use crate::layer::{Acquisition, Layer, Layers, Outcome};
-use crate::lease::Lease;
+use crate::lease::{Lease, lost};
 use crate::locks::Locks;
 use crate::mode::{Mode, Wait};
 use crate::owner::Owner;
+use crate::unlocked::Unlocked;
 
 /// The number of the next acquisition that layers see. One counter for the process: a layer may lie over several clients.
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);

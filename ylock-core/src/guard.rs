@@ -6,29 +6,12 @@ use std::sync::Arc;
 
 use crate::engine::LossReason;
 use crate::environment::Moment;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::keeper::Acquired;
 use crate::layer::{Acquisition, End, Layers};
 use crate::lease::Lease;
 use crate::mode::Mode;
-
-/// The outcome of giving a lock back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(clippy::exhaustive_enums, reason = "it was held to the end or it was not")]
-#[must_use = "the lock may have been lost before: `is_released()` says whether it was held to the end. To give it back without asking, drop the guard"]
-pub enum Unlocked {
-    /// It was held until now.
-    Released,
-    /// It had been lost before: another owner may have held it meanwhile.
-    WasLost,
-}
-
-impl Unlocked {
-    /// Returns whether the lock was held until it was given back.
-    pub fn is_released(self) -> bool {
-        self == Self::Released
-    }
-}
+use crate::unlocked::Unlocked;
 
 /// A lock that is held. Dropping it gives it back.
 ///
@@ -80,7 +63,7 @@ impl Guard {
     /// The lock is given back also if this future is dropped.
     ///
     /// # Errors
-    /// [`Unavailable`](ErrorKind::Unavailable) or [`Indeterminate`](ErrorKind::Indeterminate) if the store did not
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Indeterminate`](crate::ErrorKind::Indeterminate) if the store did not
     /// confirm it for one lease from the first request on. Then the store frees the lock by itself when its lease ends there.
     #[doc(alias = "runlock")]
     pub async fn unlock(mut self) -> Result<Unlocked> {
@@ -100,7 +83,7 @@ impl Guard {
     /// If this future is dropped the lock is given back.
     ///
     /// # Errors
-    /// [`ErrorKind::Lost`] if the lock is no longer held.
+    /// [`ErrorKind::Lost`](crate::ErrorKind::Lost) if the lock is no longer held.
     pub async fn downgrade(mut self) -> Result<Self> {
         if self.lease.mode() == Mode::Write {
             let shown = self.acquired.downgrade()?;
@@ -125,16 +108,6 @@ impl Guard {
         let held = self.acquired.keeper.environment().now().since(watch.since);
         watch.layers.ended(&watch.acquisition, end, held);
     }
-}
-
-/// Returns the error of a holder that does not hold its lock any more.
-pub(crate) fn lost(lease: &Lease) -> Error {
-    let message = match lease.loss() {
-        None if lease.is_given_back() => "the lock was given back before".to_owned(),
-        None => "the lock was lost: lapsed".to_owned(),
-        Some(reason) => format!("the lock was lost: {}", reason.as_str()),
-    };
-    Error::new(ErrorKind::Lost, message).with_key(lease.key())
 }
 
 impl Deref for Guard {

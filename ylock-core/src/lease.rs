@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::LossReason;
-use crate::error::Result;
-use crate::guard::lost;
+use crate::error::{Error, ErrorKind, Result};
 use crate::keeper::Hold;
 use crate::key::Key;
 use crate::mode::Mode;
@@ -93,4 +92,14 @@ impl Lease {
     pub fn loss(&self) -> Option<LossReason> {
         self.hold.validity.loss().filter(|_| !self.hold.is_over())
     }
+}
+
+/// Returns the error of a holder that does not hold its lock any more.
+pub(crate) fn lost(lease: &Lease) -> Error {
+    let message = match lease.loss() {
+        None if lease.is_given_back() => "the lock was given back before".to_owned(),
+        None => "the lock was lost: lapsed".to_owned(),
+        Some(reason) => format!("the lock was lost: {}", reason.as_str()),
+    };
+    Error::new(ErrorKind::Lost, message).with_key(lease.key())
 }

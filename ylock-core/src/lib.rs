@@ -39,13 +39,14 @@ mod owner;
 #[cfg(feature = "serde")]
 mod serialization;
 mod token;
+mod unlocked;
 
 pub use client::Ylock;
 pub use client_name::ClientName;
 pub use engine::LossReason;
 pub use error::{Error, ErrorKind, Result};
 pub use guarantees::Guarantees;
-pub use guard::{Guard, Unlocked};
+pub use guard::Guard;
 pub use key::{Key, MAX_GROUP_BYTES, MAX_NAME_BYTES};
 pub use layer::Layer;
 pub use lease::Lease;
@@ -57,3 +58,4 @@ pub use name::Name;
 pub use options::{Fairness, HandOver, Options};
 pub use owner::Owner;
 pub use token::{StoreToken, Token};
+pub use unlocked::Unlocked;

@@ -14,8 +14,8 @@ use crate::contact::{Contact, away};
 use crate::engine::{AcquisitionId, Release, Request};
 use crate::environment::Moment;
 use crate::error::{Error, ErrorKind, Result};
-use crate::guard::Unlocked;
 use crate::key::Key;
+use crate::unlocked::Unlocked;
 
 use super::effects::Effects;
 use super::entry::{Entry, Leaving, Step, Store};

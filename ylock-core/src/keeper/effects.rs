@@ -13,9 +13,9 @@ use super::validity::Validity;
 use crate::contact::Contact;
 use crate::error::{Error, Result};
 use crate::events::ClientEvent;
-use crate::guard::Unlocked;
 use crate::key::Key;
 use crate::mode::Mode;
+use crate::unlocked::Unlocked;
 
 /// The answer that a waiter gets.
 pub(super) type Reply = Result<Option<Acquired>>;

@@ -21,12 +21,12 @@ use crate::engine::{AcquisitionId, Engine, Grant, LossReason, Patience, Request,
 use crate::environment::{Environment, Moment};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{ClientEvent, End};
-use crate::guard::Unlocked;
 use crate::key::Key;
 use crate::mode::Mode;
 use crate::options::{Fairness, Options};
 use crate::owner::Owner;
 use crate::token::{StoreToken, Token};
+use crate::unlocked::Unlocked;
 
 /// The world around an entry, as far as the entry needs to know it.
 pub(super) struct Context<'a> {

@@ -10,8 +10,8 @@ use super::hold::Hold;
 use crate::engine::{AcquisitionId, LossReason, Release};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{ClientEvent, End};
-use crate::guard::Unlocked;
 use crate::mode::Mode;
+use crate::unlocked::Unlocked;
 
 /// The caller that waits for the end of a release, if there is one.
 pub(super) type Done = Option<oneshot::Sender<Result<Unlocked>>>;

@@ -41,9 +41,9 @@ use crate::engine::{Engine, LossReason};
 use crate::environment::{BackgroundTask, Environment};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{ClientView, EventBus, Observers};
-use crate::guard::Unlocked;
 use crate::key::Key;
 use crate::mode::Mode;
+use crate::unlocked::Unlocked;
 
 pub(crate) use before::Before;
 use driver::Driver;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 
-use crate::guard::Unlocked;
 use crate::mode::Mode;
 use crate::testkit::{Client, Contender, ExclusionOracle, Stage, eventually, within};
+use crate::unlocked::Unlocked;
 
 /// A lock is granted, shown with its owner, given back, and free again.
 pub async fn a_lock_is_granted_shown_and_given_back(stage: Stage) {

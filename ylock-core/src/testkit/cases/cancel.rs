@@ -4,10 +4,11 @@ use std::future::Future;
 
 use futures_util::future::join_all;
 
-use crate::guard::{Guard, Unlocked};
+use crate::guard::Guard;
 use crate::lock::Lock;
 use crate::mode::Mode;
 use crate::testkit::{Client, Contender, Stage, eventually, poll_times};
+use crate::unlocked::Unlocked;
 
 /// More polls than any call needs.
 const ENOUGH: usize = 100;

@@ -6,10 +6,10 @@ use tokio::time::timeout;
 
 use crate::engine::LossReason;
 use crate::error::ErrorKind;
-use crate::guard::Unlocked;
 use crate::mode::Mode;
 use crate::options::Options;
 use crate::testkit::{Call, Client, Contender, Faulty, LosesReplies, Stage, eventually, within};
+use crate::unlocked::Unlocked;
 
 async fn forgetful(stage: &Stage, faults: &Arc<LosesReplies>) -> Client {
     let options = Options::default().with_lease(stage.long_lease());

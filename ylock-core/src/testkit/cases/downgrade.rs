@@ -3,10 +3,11 @@
 use futures_util::future::join_all;
 
 use crate::error::ErrorKind;
-use crate::guard::{Guard, Unlocked};
+use crate::guard::Guard;
 use crate::mode::Mode;
 use crate::owner::Owner;
 use crate::testkit::{Client, Contender, Stage, eventually, within};
+use crate::unlocked::Unlocked;
 
 /// Writes, and downgrades.
 async fn downgraded(client: &Client) -> Guard {

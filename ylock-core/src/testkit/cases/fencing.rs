@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::join_all;
 
-use crate::guard::Unlocked;
 use crate::mode::Mode;
 use crate::testkit::{Client, FencedRegister, Stage, Stale, eventually, within};
 use crate::token::Token;
+use crate::unlocked::Unlocked;
 
 async fn token(client: &Client, mode: Mode) -> Token {
     let guard = client.acquire(mode).await;

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::engine::LossReason;
-use crate::guard::Unlocked;
 use crate::layer::{Acquisition, ClientEvent, ClientView, End, Layer, Outcome, Renewed};
 use crate::mode::Mode;
 use crate::testkit::{Client, Stage, eventually};
+use crate::unlocked::Unlocked;
 
 /// Remembers everything.
 #[derive(Clone, Debug, Default)]

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use crate::engine::LossReason;
-use crate::guard::Unlocked;
 use crate::mode::Mode;
 use crate::owner::Owner;
 use crate::testkit::{Call, Contender, CountsCalls, Faulty, Outage, Stage, eventually, within};
+use crate::unlocked::Unlocked;
 
 /// A lock is held for five leases and longer, and no other contender gets in.
 pub async fn a_lock_is_renewed_past_five_leases(stage: Stage) {

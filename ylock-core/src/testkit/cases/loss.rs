@@ -9,9 +9,9 @@ use tokio::task::JoinHandle;
 
 use crate::engine::LossReason;
 use crate::error::ErrorKind;
-use crate::guard::Unlocked;
 use crate::mode::Mode;
 use crate::testkit::{Client, Contender, Stage, eventually, within};
+use crate::unlocked::Unlocked;
 
 /// Every caller that asks is told of the loss, once and for all, with the same reason.
 pub async fn a_revoked_holder_is_told(stage: Stage) {

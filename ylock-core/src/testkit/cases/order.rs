@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 use futures_util::future::join_all;
 use tokio::task::JoinHandle;
 
-use crate::guard::Unlocked;
 use crate::mode::Mode;
 use crate::options::{Fairness, Options};
 use crate::owner::Owner;
 use crate::testkit::{Client, Stage, eventually, poll_once, within};
+use crate::unlocked::Unlocked;
 
 /// The numbers of the tasks that were served, in order.
 type Served = Arc<Mutex<Vec<usize>>>;

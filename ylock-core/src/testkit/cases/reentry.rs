@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use tokio::sync::Barrier;
 
-use crate::guard::Unlocked;
 use crate::mode::Mode;
 use crate::owner::Owner;
 use crate::testkit::{Client, Contender, Stage, eventually, within};
+use crate::unlocked::Unlocked;
 
 /// The same owner enters again at once.
 pub async fn the_same_owner_enters_again_at_once(stage: Stage) {

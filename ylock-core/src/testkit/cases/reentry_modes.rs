@@ -1,10 +1,10 @@
 //! The same owner enters again in another mode.
 
 use crate::error::ErrorKind;
-use crate::guard::Unlocked;
 use crate::mode::Mode;
 use crate::owner::Owner;
 use crate::testkit::{Contender, Stage, eventually, within};
+use crate::unlocked::Unlocked;
 
 /// An owner that writes may read as well, and gives both back in any order.
 pub async fn a_read_inside_a_write_is_granted(stage: Stage) {

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 
-use crate::guard::Unlocked;
 use crate::mode::Mode;
 use crate::testkit::{Client, Stage, eventually, within};
+use crate::unlocked::Unlocked;
 
 /// A runtime beside that of the case. It ends when `end` is called, with all that runs in it.
 struct Elsewhere(Option<Runtime>);

@@ -8,9 +8,9 @@ use tokio::sync::Barrier;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::error::ErrorKind;
-use crate::guard::Unlocked;
 use crate::mode::{Mode, Wait};
 use crate::testkit::{Client, Contender, Stage, eventually, within};
+use crate::unlocked::Unlocked;
 
 /// Trying a free lock gets it, in both modes.
 pub async fn a_try_on_a_free_lock_gets_it(stage: Stage) {
