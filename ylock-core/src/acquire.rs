@@ -12,9 +12,9 @@ use crate::keeper::{Acquired, Ask, Before, Site, Way};
 use crate::key::Key;
 use crate::layer::{Acquisition, Layer, Layers, Outcome};
 use crate::lease::{Lease, lost};
-use crate::locks::Locks;
 use crate::mode::{Mode, Wait};
 use crate::owner::Owner;
+use crate::terms::Terms;
 use crate::unlocked::Unlocked;
 
 /// The number of the next acquisition that layers see. One counter for the process: a layer may lie over several clients.
@@ -23,17 +23,17 @@ static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 /// Acquires, and waits at most as long as the options say.
 #[track_caller]
 pub(crate) fn acquire_or_time_out(
-    locks: &Locks,
+    terms: &Terms,
     key: Result<Key>,
     mode: Mode,
 ) -> impl Future<Output = Result<Guard>> {
-    acquire_or_time_out_at(locks, key, mode, Location::caller())
+    acquire_or_time_out_at(terms, key, mode, Location::caller())
 }
 
-async fn acquire_or_time_out_at(locks: &Locks, key: Result<Key>, mode: Mode, at: Site) -> Result<Guard> {
+async fn acquire_or_time_out_at(terms: &Terms, key: Result<Key>, mode: Mode, at: Site) -> Result<Guard> {
     let key = key?;
-    let (wait, before) = (locks.options.wait(), OnceLock::new());
-    let acquired = acquire_behind(locks, key.clone(), mode, wait, Some(&before), at).await?;
+    let (wait, before) = (terms.options.wait(), OnceLock::new());
+    let acquired = acquire_behind(terms, key.clone(), mode, wait, Some(&before), at).await?;
     acquired.ok_or_else(|| {
         let mut message = format!("the {mode} lock was not granted within the wait of the options, {wait:?}");
         if let Some(before) = before.get() {
@@ -46,44 +46,44 @@ async fn acquire_or_time_out_at(locks: &Locks, key: Result<Key>, mode: Mode, at:
 /// Acquires, or returns `None` when the wait is over.
 #[track_caller]
 pub(crate) fn acquire(
-    locks: &Locks,
+    terms: &Terms,
     key: Result<Key>,
     mode: Mode,
     wait: Wait,
 ) -> impl Future<Output = Result<Option<Guard>>> {
     let at = Location::caller();
-    async move { acquire_behind(locks, key?, mode, wait, None, at).await }
+    async move { acquire_behind(terms, key?, mode, wait, None, at).await }
 }
 
 /// Acquires as [`acquire`] does, and notes which holders and waiters are before the caller, shortly before the wait is over.
 async fn acquire_behind(
-    locks: &Locks,
+    terms: &Terms,
     key: Key,
     mode: Mode,
     wait: Wait,
     before: Option<&OnceLock<Before>>,
     at: Site,
 ) -> Result<Option<Guard>> {
-    let owner = locks.owner.or_else(Owner::current);
-    let ask = Ask { key, mode, owner, wait, options: &locks.options, before, at };
-    let event_bus = locks.client.keeper.event_bus().map(|bus| bus as Arc<dyn Layer>);
-    let layers = locks.client.layers.under(event_bus);
+    let owner = terms.owner.or_else(Owner::current);
+    let ask = Ask { key, mode, owner, wait, options: &terms.options, before, at };
+    let event_bus = terms.keeper.event_bus().map(|bus| bus as Arc<dyn Layer>);
+    let layers = terms.layers.under(event_bus);
     if layers.is_empty() {
-        Ok(locks.client.keeper.acquire(ask).await?.map(Guard::new))
+        Ok(terms.keeper.acquire(ask).await?.map(Guard::new))
     } else {
-        acquire_watched(locks, layers, ask).await
+        acquire_watched(terms, layers, ask).await
     }
 }
 
 /// Creates the owner of an acquisition for which the caller named none.
-fn new_owner(locks: &Locks) -> Owner {
-    Owner::drawn_from(&**locks.client.keeper.environment())
+fn new_owner(terms: &Terms) -> Owner {
+    Owner::drawn_from(&**terms.keeper.environment())
 }
 
 /// Acquires, and tells the layers.
-async fn acquire_watched(locks: &Locks, layers: Layers, mut ask: Ask<'_>) -> Result<Option<Guard>> {
-    let keeper = &locks.client.keeper;
-    let owner = *ask.owner.get_or_insert_with(|| new_owner(locks));
+async fn acquire_watched(terms: &Terms, layers: Layers, mut ask: Ask<'_>) -> Result<Option<Guard>> {
+    let keeper = &terms.keeper;
+    let owner = *ask.owner.get_or_insert_with(|| new_owner(terms));
     let acquisition = Acquisition {
         number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
         engine: keeper.engine().name(),
@@ -95,7 +95,7 @@ async fn acquire_watched(locks: &Locks, layers: Layers, mut ask: Ask<'_>) -> Res
     };
     layers.acquiring(&acquisition)?;
     let since = keeper.environment().now();
-    let mut waiting = Waiting { locks, layers: &layers, since, acquisition: Some(acquisition) };
+    let mut waiting = Waiting { terms, layers: &layers, since, acquisition: Some(acquisition) };
     let result = keeper.acquire(ask).await;
     let outcome = match &result {
         Ok(Some(acquired)) => acquired.outcome(),
@@ -118,7 +118,7 @@ impl Acquired {
 
 /// An acquisition whose outcome the layers are still owed. A caller that stops waiting drops it.
 struct Waiting<'a> {
-    locks: &'a Locks,
+    terms: &'a Terms,
     layers: &'a Layers,
     since: Moment,
     acquisition: Option<Acquisition>,
@@ -128,7 +128,7 @@ impl Waiting<'_> {
     /// Tells the layers the outcome. Returns also the moment of it: a hold begins where the wait ends.
     fn end(&mut self, outcome: &Outcome) -> Option<(Acquisition, Moment)> {
         let acquisition = self.acquisition.take()?;
-        let now = self.locks.client.keeper.environment().now();
+        let now = self.terms.keeper.environment().now();
         self.layers.acquired(&acquisition, outcome, now.since(self.since));
         Some((acquisition, now))
     }
@@ -143,7 +143,7 @@ impl Drop for Waiting<'_> {
 /// Runs `work` under the lock, and stops it if the lock is lost.
 #[track_caller]
 pub(crate) fn run<W, F>(
-    locks: &Locks,
+    terms: &Terms,
     key: Result<Key>,
     mode: Mode,
     work: W,
@@ -154,7 +154,7 @@ where
 {
     let at = Location::caller();
     async move {
-        let guard = acquire_or_time_out_at(&with_owner(locks), key, mode, at).await?;
+        let guard = acquire_or_time_out_at(&with_owner(terms), key, mode, at).await?;
         work_under(guard, work).await
     }
 }
@@ -162,7 +162,7 @@ where
 /// Runs `work` as [`run`] does, or returns `None` if the wait is over before the lock is granted.
 #[track_caller]
 pub(crate) fn run_after<W, F>(
-    locks: &Locks,
+    terms: &Terms,
     key: Result<Key>,
     wait: Wait,
     work: W,
@@ -173,16 +173,16 @@ where
 {
     let at = Location::caller();
     async move {
-        match acquire_behind(&with_owner(locks), key?, Mode::Write, wait, None, at).await? {
+        match acquire_behind(&with_owner(terms), key?, Mode::Write, wait, None, at).await? {
             Some(guard) => work_under(guard, work).await.map(Some),
             None => Ok(None),
         }
     }
 }
 
-/// Returns the locks with an owner: the work may acquire the same lock again, so it needs one before the lock is acquired.
-fn with_owner(locks: &Locks) -> Locks {
-    locks.owned_by(&locks.owner.or_else(Owner::current).unwrap_or_else(|| new_owner(locks)))
+/// Returns the terms with an owner: the work may acquire the same lock again, so it needs one before the lock is acquired.
+fn with_owner(terms: &Terms) -> Terms {
+    terms.owned_by(&terms.owner.or_else(Owner::current).unwrap_or_else(|| new_owner(terms)))
 }
 
 async fn work_under<W, F>(guard: Guard, work: W) -> Result<F::Output>

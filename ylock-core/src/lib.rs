@@ -38,6 +38,7 @@ mod name;
 mod owner;
 #[cfg(feature = "serde")]
 mod serialization;
+mod terms;
 mod token;
 mod unlocked;
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::acquire::{acquire, acquire_or_time_out, run, run_after};
-use crate::client::Ylock;
 use crate::error::Result;
 use crate::guard::Guard;
 use crate::key::Key;
@@ -15,6 +14,7 @@ use crate::mode::{Mode, Wait};
 use crate::name::Name;
 use crate::options::Options;
 use crate::owner::Owner;
+use crate::terms::Terms;
 
 /// The locks of one group, each with a name: users, orders, files.
 ///
@@ -39,16 +39,13 @@ use crate::owner::Owner;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Locks {
-    pub(crate) client: Ylock,
-    pub(crate) options: Arc<Options>,
-    pub(crate) owner: Option<Owner>,
+    terms: Terms,
     group: Arc<str>,
 }
 
 impl Locks {
-    pub(crate) fn new(client: Ylock, group: Arc<str>) -> Self {
-        let options = Arc::clone(client.shared_options());
-        Self { client, options, owner: None, group }
+    pub(crate) fn new(terms: Terms, group: Arc<str>) -> Self {
+        Self { terms, group }
     }
 
     /// Returns the group: what these locks are for.
@@ -59,14 +56,14 @@ impl Locks {
     /// Returns the same locks, always acquired for this owner, whatever scope the caller is in.
     #[must_use]
     pub fn owned_by(&self, owner: &Owner) -> Self {
-        Self { owner: Some(*owner), ..self.clone() }
+        Self { terms: self.terms.owned_by(owner), group: Arc::clone(&self.group) }
     }
 
     /// Returns the same locks with other options; what they leave open stays as it is. Bad options are reported by the first acquisition;
     /// [`try_with_options`](Self::try_with_options) reports them at once.
     #[must_use]
     pub fn with_options(&self, options: Options) -> Self {
-        Self { options: Arc::new(options.over(&self.options)), ..self.clone() }
+        Self { terms: self.terms.with_options(options), group: Arc::clone(&self.group) }
     }
 
     /// Returns the same locks with other options; what they leave open stays as it is. Fails at once, and not at the first acquisition, if
@@ -88,18 +85,17 @@ impl Locks {
     /// # assert_eq!(long.options().lease(), Duration::from_secs(60)); Ok(()) }
     /// ```
     pub fn try_with_options(&self, options: Options) -> Result<Self> {
-        let options = options.checked_over(&self.options, &**self.client.keeper.engine())?;
-        Ok(Self { options: Arc::new(options), ..self.clone() })
+        Ok(Self { terms: self.terms.try_with_options(options)?, group: Arc::clone(&self.group) })
     }
 
     /// Returns the options of these locks.
     pub fn options(&self) -> &Options {
-        &self.options
+        &self.terms.options
     }
 
     /// Returns one of these locks.
     pub fn lock(&self, name: impl Name) -> Lock {
-        Lock::new(self.clone(), self.key(name))
+        Lock::new(self.terms.clone(), self.key(name))
     }
 
     /// Acquires the lock exclusively; waits until every holder has given it back, and every earlier waiter has had
@@ -134,7 +130,7 @@ impl Locks {
     ///   The error says which client held it shortly before, and how many waiters were before the caller, if the store could be asked in time.
     /// - [`WouldDeadlock`](crate::ErrorKind::WouldDeadlock): the owner holds the lock as a reader.
     /// - [`Refused`](crate::ErrorKind::Refused): a [layer](crate::Layer) has refused it.
-    /// - [`Closed`](crate::ErrorKind::Closed): [`Ylock::close`] was called.
+    /// - [`Closed`](crate::ErrorKind::Closed): [`Ylock::close`](crate::Ylock::close) was called.
     ///
     /// # Examples
     /// An order is charged once, whichever process gets the message first:
@@ -154,7 +150,7 @@ impl Locks {
     #[doc(alias = "lock")]
     #[track_caller]
     pub fn write(&self, name: impl Name) -> impl Future<Output = Result<Guard>> {
-        acquire_or_time_out(self, self.key(name), Mode::Write)
+        acquire_or_time_out(&self.terms, self.key(name), Mode::Write)
     }
 
     /// Acquires the lock exclusively if that is possible now; returns `None` if it is held or waited for.
@@ -189,7 +185,7 @@ impl Locks {
     #[doc(alias = "try_lock")]
     #[track_caller]
     pub fn try_write(&self, name: impl Name) -> impl Future<Output = Result<Option<Guard>>> {
-        acquire(self, self.key(name), Mode::Write, Wait::No)
+        acquire(&self.terms, self.key(name), Mode::Write, Wait::No)
     }
 
     /// Acquires the lock exclusively if its turn comes within `time`; otherwise returns `None`: other owners hold it or were first.
@@ -222,7 +218,7 @@ impl Locks {
         name: impl Name,
         time: Duration,
     ) -> impl Future<Output = Result<Option<Guard>>> {
-        acquire(self, self.key(name), Mode::Write, Wait::For(time))
+        acquire(&self.terms, self.key(name), Mode::Write, Wait::For(time))
     }
 
     /// Acquires the lock to share it with other readers; waits for a writer that holds it, and for writers that came
@@ -258,7 +254,7 @@ impl Locks {
     #[doc(alias = "rlock")]
     #[track_caller]
     pub fn read(&self, name: impl Name) -> impl Future<Output = Result<Guard>> {
-        acquire_or_time_out(self, self.key(name), Mode::Read)
+        acquire_or_time_out(&self.terms, self.key(name), Mode::Read)
     }
 
     /// Acquires the lock for reading if that is possible now; returns `None` if a writer holds it or waits for it, or if readers of this client
@@ -282,7 +278,7 @@ impl Locks {
     #[doc(alias = "try_rlock")]
     #[track_caller]
     pub fn try_read(&self, name: impl Name) -> impl Future<Output = Result<Option<Guard>>> {
-        acquire(self, self.key(name), Mode::Read, Wait::No)
+        acquire(&self.terms, self.key(name), Mode::Read, Wait::No)
     }
 
     /// Acquires the lock for reading if its turn comes within `time`; otherwise returns `None`.
@@ -311,7 +307,7 @@ impl Locks {
         name: impl Name,
         time: Duration,
     ) -> impl Future<Output = Result<Option<Guard>>> {
-        acquire(self, self.key(name), Mode::Read, Wait::For(time))
+        acquire(&self.terms, self.key(name), Mode::Read, Wait::For(time))
     }
 
     /// Runs `work` while holding the lock exclusively, and stops it if the lock is lost.
@@ -349,7 +345,7 @@ impl Locks {
         W: FnOnce(Lease) -> F,
         F: Future,
     {
-        run(self, self.key(name), Mode::Write, work)
+        run(&self.terms, self.key(name), Mode::Write, work)
     }
 
     /// Runs `work` while holding the lock exclusively, if that is possible now; returns `None`, without any work, if the lock is held or
@@ -378,7 +374,7 @@ impl Locks {
         W: FnOnce(Lease) -> F,
         F: Future,
     {
-        run_after(self, self.key(name), Wait::No, work)
+        run_after(&self.terms, self.key(name), Wait::No, work)
     }
 
     /// Runs `work` while holding the lock exclusively, if its turn comes within `time`; otherwise returns `None`, without any work. The
@@ -410,7 +406,7 @@ impl Locks {
         W: FnOnce(Lease) -> F,
         F: Future,
     {
-        run_after(self, self.key(name), Wait::For(time), work)
+        run_after(&self.terms, self.key(name), Wait::For(time), work)
     }
 
     /// Runs `work` while holding the lock as a reader, and stops it if the lock is lost.
@@ -435,7 +431,7 @@ impl Locks {
         W: FnOnce(Lease) -> F,
         F: Future,
     {
-        run(self, self.key(name), Mode::Read, work)
+        run(&self.terms, self.key(name), Mode::Read, work)
     }
 
     fn key(&self, name: impl Name) -> Result<Key> {

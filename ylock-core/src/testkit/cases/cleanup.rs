@@ -131,7 +131,11 @@ pub async fn ten_thousand_acquisitions_that_went_wrong_leave_nothing(stage: Stag
             }
         })
         .await;
-        assert!(client.keeper.scheduled() < stage.harness().many() / 10, "{}", client.keeper.scheduled());
+        assert!(
+            client.terms.keeper.scheduled() < stage.harness().many() / 10,
+            "{}",
+            client.terms.keeper.scheduled()
+        );
     }
     eventually(stage.soon(), "no task is left", || async { tasks() <= tasks_before + TASKS }).await;
     let empty = || async { stage.harness().left_behind(&stage.group()).await == 0 };
