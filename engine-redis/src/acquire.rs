@@ -6,12 +6,13 @@ use std::time::Duration;
 use ylock_core::engine::{Grant, Patience, Request, valid_until};
 use ylock_core::environment::Moment;
 use ylock_core::retry_deadline::RetryDeadline;
-use ylock_core::{Error, ErrorKind, Fairness, Mode, Result, StoreToken};
+use ylock_core::{Error, ErrorKind, Fairness, Result, StoreToken};
 
+use crate::client::Client;
 use crate::driver::{Answer, Call, scripts};
-use crate::engine::Client;
 use crate::options::Waiting;
 use crate::records::{Told, Waiter};
+use crate::words::{alive, mode_word};
 
 /// The longest pause between two questions of a waiter, and the least number of them per lease. By asking a waiter keeps its place, and
 /// finds out what no message told it.
@@ -178,11 +179,6 @@ impl<'a> Acquire<'a> {
     }
 }
 
-/// Returns how long a waiter counts as alive after a question: not shorter than a pause that a busy machine may bring.
-pub(crate) fn alive(request: &Request) -> Duration {
-    request.lease * 2 / 3
-}
-
 fn longest_pause(request: &Request) -> Duration {
     (request.lease / QUESTIONS_PER_LEASE).min(LONGEST_PAUSE)
 }
@@ -213,11 +209,4 @@ fn undone() -> Error {
 fn not_replicated(replicas: u32) -> Error {
     let message = format!("the lock was not replicated to {replicas} replicas in time and was given back");
     Error::new(ErrorKind::Unavailable, message)
-}
-
-pub(crate) fn mode_word(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Read => "r",
-        Mode::Write => "w",
-    }
 }

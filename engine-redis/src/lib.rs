@@ -9,12 +9,15 @@ pub mod options;
 pub mod scripts;
 
 mod acquire;
+mod client;
+mod clock;
 mod driver;
 mod engine;
 mod identity;
 mod inspect;
 mod place;
 mod records;
+mod words;
 
 pub use engine::RedisEngine;
 pub use options::RedisOptions;
