@@ -9,7 +9,6 @@ pub mod driver_api;
 pub mod options;
 
 mod engine;
-mod schema;
 mod seats;
 
 pub use algorithm::clock;

@@ -17,10 +17,10 @@ use super::clocks;
 use super::errors::connect;
 use super::hedges::Hedges;
 use super::nodes::Nodes;
+use super::schema;
 use super::session;
 use super::statements::{Preparing, Statements};
 use crate::options::{CassandraOptions, SchemaMode};
-use crate::schema;
 
 /// The interval at which the task that makes a session notes that it goes on. A request takes longer than this.
 const TICK: Duration = Duration::from_millis(10);

@@ -1,12 +1,13 @@
-//! The [`Store`](crate::algorithm::store::Store) over a real cluster. Only this part, the schema and `driver_api` know the driver.
+//! The [`Store`](crate::algorithm::store::Store) over a real cluster. Only this part and `driver_api` know the driver.
 
 mod balancing;
 mod clocks;
 mod connected;
-pub(crate) mod errors;
+mod errors;
 mod hedges;
 mod nodes;
 mod rows;
+mod schema;
 mod session;
 mod statements;
 mod table;

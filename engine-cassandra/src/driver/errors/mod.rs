@@ -21,7 +21,7 @@ const ODD: Meaning = (ErrorKind::Unexpected, "the cluster or its driver did some
 
 /// Returns the error for a request that failed. Whether it had an effect is not known, whatever the error says: a write that timed out
 /// may still arrive, and one that was refused by a busy node may have been taken by another.
-pub(crate) fn classify(error: ExecutionError) -> Error {
+pub(super) fn classify(error: ExecutionError) -> Error {
     with_meaning(execution(&error), error)
 }
 
@@ -31,17 +31,17 @@ pub(super) fn prepare(error: PrepareError) -> Error {
 }
 
 /// Returns the error for nodes that did not agree on the schema.
-pub(crate) fn agreement(error: SchemaAgreementError) -> Error {
+pub(super) fn agreement(error: SchemaAgreementError) -> Error {
     with_meaning(NO_AGREEMENT, error)
 }
 
 /// Returns the error for a driver that could not read which nodes there are.
-pub(crate) fn metadata(error: MetadataError) -> Error {
+pub(super) fn metadata(error: MetadataError) -> Error {
     with_meaning(meta(&error), error)
 }
 
 /// Returns the error for an answer that cannot be decoded.
-pub(crate) fn answer(error: impl StdError + Send + Sync + 'static) -> Error {
+pub(super) fn answer(error: impl StdError + Send + Sync + 'static) -> Error {
     with_meaning((ErrorKind::Unexpected, "an answer of the cluster cannot be understood"), error)
 }
 

@@ -8,7 +8,7 @@ use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
 use ylock_core::environment::Environment;
 use ylock_core::{Error, ErrorKind, Result};
 
-use crate::driver::errors;
+use super::errors;
 use crate::options::{CassandraOptions, SchemaMode};
 
 mod look;
@@ -19,14 +19,14 @@ mod text;
 use look::{Found, look};
 
 /// The time that [`SchemaMode::Create`] may take in all, with every other client of the cluster creating the same.
-pub(crate) const CREATE_TIME: Duration = Duration::from_secs(60);
+pub(super) const CREATE_TIME: Duration = Duration::from_secs(60);
 /// The time to wait, more or less, before looking at the schema again.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 /// The number of looks after which a fault counts as one that will not go away.
 const ATTEMPTS: u32 = 10;
 
 /// Makes sure that the table is there and fits.
-pub(crate) async fn ensure(
+pub(super) async fn ensure(
     session: &Session,
     options: &CassandraOptions,
     environment: &Arc<dyn Environment>,
