@@ -5,7 +5,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 
-use crate::{cargo, child, interrupt, words};
+use crate::{cargo, child, interrupt, rooms, words};
 
 pub(crate) fn check() -> Result<ExitCode> {
     let mut failed = Vec::new();
@@ -16,7 +16,7 @@ pub(crate) fn check() -> Result<ExitCode> {
             failed.push(format!("`{shown}` failed"));
         }
     }
-    for check in [no_driver_by_default, words::check] {
+    for check in [no_driver_by_default, words::check, rooms::check] {
         if let Err(error) = check() {
             interrupt::check()?;
             failed.push(format!("{error:#}"));

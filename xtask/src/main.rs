@@ -22,12 +22,14 @@ mod places;
 mod progress;
 mod prometheus;
 mod redis;
+mod rooms;
 mod servers;
 mod simulate;
 mod store;
 mod tail;
 mod test;
 mod tools;
+mod tracked;
 mod words;
 mod zookeeper;
 
