@@ -1,6 +1,8 @@
 //! Cassandra engine of `ylock`: `cassandra://host1,host2,host3/keyspace`.
 #![doc = "\n"]
 #![doc = include_str!("../guarantees.md")]
+// The example of the README is a test.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 pub mod algorithm;
 pub mod driver;

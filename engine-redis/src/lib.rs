@@ -1,6 +1,8 @@
 //! Redis engine of `ylock`: `redis://host:port/database`, and the same behind Sentinels or in a cluster.
 #![doc = "\n"]
 #![doc = include_str!("../guarantees.md")]
+// The example of the README is a test.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 #[cfg(feature = "redis-1")]
 pub mod driver_api;

@@ -1,6 +1,8 @@
 //! ZooKeeper engine of `ylock`: `zookeeper://host1,host2,host3/path`.
 #![doc = "\n"]
 #![doc = include_str!("../guarantees.md")]
+// The example of the README is a test.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 #[cfg(feature = "zookeeper-client-0-11")]
 pub mod driver_api;

@@ -50,7 +50,19 @@ fn commands() -> Result<Vec<Command>> {
     let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
     doc.env("RUSTDOCFLAGS", "-D warnings");
     commands.push(doc);
+    commands.push(package());
     Ok(commands)
+}
+
+/// Returns the command that packages the published crates.
+fn package() -> Command {
+    // Cargo packages crates that are not published, too, and fails where one needs another: the registry would not have it.
+    let mut command = cargo(&["package", "--workspace", "--no-verify", "--allow-dirty", "--quiet"]);
+    for unpublished in ["xtask", "ylock-benchmark", "ylock-ledger", "ylock-observability", "ylock-simulation"]
+    {
+        command.args(["--exclude", unpublished]);
+    }
+    command
 }
 
 /// Checks that the default features bring no driver: users that want only the in-memory engine shall not compile one.

@@ -7,6 +7,8 @@
 //! - `keeper` (private): reentrancy, the local queue, renewal, loss and release, once for all engines.
 //! - [`engine`]: the trait that an engine implements.
 //! - [`environment`]: the one seam for time, randomness and tasks.
+// The example of the README is a test.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 pub mod contact;
 pub mod engine;

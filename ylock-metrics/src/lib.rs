@@ -13,6 +13,8 @@
 //!
 //! # What is measured
 #![doc = include_str!("../metrics.md")]
+// The example of the README is a test.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 pub mod catalogue;
 mod group;
