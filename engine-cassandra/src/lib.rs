@@ -3,6 +3,7 @@
 #![doc = include_str!("../guarantees.md")]
 // The example of the README is a test.
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod algorithm;
 pub mod driver;

@@ -9,6 +9,7 @@
 //! - [`environment`]: the one seam for time, randomness and tasks.
 // The example of the README is a test.
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod contact;
 pub mod engine;

@@ -15,6 +15,7 @@
 #![doc = include_str!("../metrics.md")]
 // The example of the README is a test.
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod catalogue;
 mod group;
