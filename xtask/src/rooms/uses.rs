@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// The beginning of the unit tests, which are at the end of a file.
+/// The beginning of the unit tests. They are at the end of a file: clippy sees to that.
 const UNIT_TESTS: &str = "#[cfg(test)]\nmod tests {";
 
 /// Returns the text up to its unit tests.
