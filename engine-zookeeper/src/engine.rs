@@ -14,11 +14,11 @@ use ylock_core::options::check_lease;
 use ylock_core::{Error, ErrorKind, Guarantees, Key, Options, Result};
 
 use crate::NAME;
-use crate::acquire::Acquire;
+use crate::algorithm::acquire::Acquire;
+use crate::algorithm::sessions::Sessions;
+use crate::algorithm::{inspect, release, renew};
 use crate::driver::Session;
 use crate::options::ZookeeperOptions;
-use crate::sessions::Sessions;
-use crate::{inspect, release, renew};
 
 /// The number of times that closing looks whether everything is gone.
 const CLOSE_STEPS: u32 = 20;

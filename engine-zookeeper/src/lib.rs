@@ -9,23 +9,9 @@
 pub mod driver_api;
 pub mod options;
 
-mod acquire;
-mod announce;
-mod claim;
-mod claims;
-mod cleanup;
-mod create;
+mod algorithm;
 mod driver;
 mod engine;
-mod inspect;
-mod judge;
-mod node;
-mod place;
-mod pulse;
-mod release;
-mod renew;
-mod sessions;
-mod watch;
 
 pub use engine::ZookeeperEngine;
 pub use options::ZookeeperOptions;

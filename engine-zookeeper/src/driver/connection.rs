@@ -12,8 +12,8 @@ use ylock_core::{Error, ErrorKind, Result};
 use super::dialer::Dialer;
 use super::line::Line;
 use super::session::Session;
+use crate::algorithm::pulse;
 use crate::options::ZookeeperOptions;
-use crate::pulse;
 
 /// The pause between two attempts to make a session: very many callers may want one when the servers are back.
 const PAUSE: Duration = Duration::from_millis(100);

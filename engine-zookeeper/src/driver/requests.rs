@@ -8,8 +8,8 @@ use zookeeper_client::{CreateMode, EventType, MultiWriteResult, OneshotWatcher, 
 
 use super::errors::Fault;
 use super::session::Session;
-use crate::node::{Name, Tag};
-use crate::place::Place;
+use crate::algorithm::node::{Name, Tag};
+use crate::algorithm::place::Place;
 
 /// A contender's node that was just made.
 #[derive(Clone, Copy, Debug)]

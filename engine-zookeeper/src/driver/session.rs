@@ -20,8 +20,8 @@ use super::dialer::Dialer;
 use super::errors::{Fault, ends_session, failure, to_error};
 use super::heartbeat::Heartbeat;
 use super::line::Line;
-use crate::claims::Claims;
-use crate::cleanup::Cleanup;
+use crate::algorithm::claims::Claims;
+use crate::algorithm::cleanup::Cleanup;
 use crate::options::Access;
 
 /// One session of this client; see the [module](self).

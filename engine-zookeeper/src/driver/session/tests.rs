@@ -9,9 +9,9 @@ use ylock_core::url::Host;
 use ylock_core::{ClientName, Key, Mode, Owner};
 
 use super::*;
-use crate::node::{Content, Tag};
+use crate::algorithm::node::{Content, Tag};
+use crate::algorithm::place::{Place, exact};
 use crate::options::ZookeeperOptions;
-use crate::place::{Place, exact};
 
 const A_SESSION: Duration = Duration::from_secs(6);
 

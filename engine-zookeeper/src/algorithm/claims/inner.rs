@@ -7,7 +7,7 @@ use ylock_core::environment::Moment;
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::{Begun, GivenUp, MOST_BYTES};
-use crate::claim::{Claim, Leaving, Node};
+use crate::algorithm::claim::{Claim, Leaving, Node};
 use crate::driver::Session;
 
 #[derive(Default)]

@@ -8,14 +8,14 @@ use ylock_core::engine::{Grant, Patience, Request, valid_until};
 use ylock_core::retry_deadline::RetryDeadline;
 use ylock_core::{Error, ErrorKind, Result, StoreToken};
 
-use crate::claim::Node;
-use crate::claims::Begun;
-use crate::create::{find, make, names};
+use super::claim::Node;
+use super::claims::Begun;
+use super::create::{find, make, names};
+use super::judge::{self, Verdict, judge};
+use super::node::Name;
+use super::place::Place;
+use super::release;
 use crate::driver::{Connection, Fault, Session, had_no_effect, to_error};
-use crate::judge::{self, Verdict, judge};
-use crate::node::Name;
-use crate::place::Place;
-use crate::release;
 
 /// The number of times per lease that a waiter shows that it runs. Otherwise its place is given up.
 const SIGNS_PER_LEASE: u32 = 4;

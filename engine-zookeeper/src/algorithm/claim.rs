@@ -10,10 +10,10 @@ use ylock_core::engine::{AcquisitionId, Request};
 use ylock_core::environment::Moment;
 use ylock_core::{Fairness, Key, StoreToken};
 
+use super::node::{Content, Name, Tag};
+use super::place::Place;
+use super::watch::Watch;
 use crate::driver::Session;
-use crate::node::{Content, Name, Tag};
-use crate::place::Place;
-use crate::watch::Watch;
 
 /// The claim of an acquisition; see the [module](self).
 #[derive(Debug)]

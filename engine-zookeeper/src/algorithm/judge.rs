@@ -19,7 +19,7 @@
 use ylock_core::Mode;
 use ylock_core::engine::AcquisitionId;
 
-use crate::node::{Name, Tag};
+use super::node::{Name, Tag};
 
 /// The first place that is not used: the server's counter ends soon after it, and then gives the same place to all. When all contenders
 /// have left, the lock's node is removed, and its next node counts from zero.

@@ -1,16 +1,16 @@
 //! The place of a waiter behind a grant of its own client: shown in the queue, so that contenders of other clients that come later stay
-//! behind it. The place belongs to the grant and goes with it, see [`Claims::begin_behind`](crate::claims::Claims::begin_behind).
+//! behind it. The place belongs to the grant and goes with it, see [`Claims::begin_behind`](super::claims::Claims::begin_behind).
 
 use std::sync::Arc;
 
 use ylock_core::Result;
 use ylock_core::engine::{AcquisitionId, Holding, Request};
 
-use crate::claim::Node;
-use crate::claims::Begun;
-use crate::create::find;
+use super::claim::Node;
+use super::claims::Begun;
+use super::create::find;
+use super::place::Place;
 use crate::driver::{Session, had_no_effect, to_error};
-use crate::place::Place;
 
 /// Makes the store show the waiter behind a grant, and no waiter that has gone. This is a matter of order only: the next renewal tries
 /// again, and no renewal fails because of it.

@@ -7,9 +7,9 @@ use std::time::Duration;
 use ylock_core::{ClientName, Key, Mode, Owner};
 
 use super::*;
-use crate::claim::Leaving;
-use crate::node::Tag;
-use crate::watch::Watch;
+use crate::algorithm::claim::Leaving;
+use crate::algorithm::node::Tag;
+use crate::algorithm::watch::Watch;
 
 /// Soon, as the clock of these tests goes.
 fn later() -> Moment {

@@ -3,10 +3,10 @@
 use ylock_core::Result;
 use ylock_core::engine::AcquisitionId;
 
+use super::judge;
+use super::node::Name;
+use super::place::{self, Place};
 use crate::driver::{Fault, Made, Session, to_error};
-use crate::judge;
-use crate::node::Name;
-use crate::place::{self, Place};
 
 /// Makes the node of a claim. Returns also whether it is alone in its lock; `None` if the lock's node came or went in between.
 ///

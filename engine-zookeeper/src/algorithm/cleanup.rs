@@ -8,9 +8,9 @@ use futures_util::future::join_all;
 use tokio::sync::Notify;
 use ylock_core::environment::Moment;
 
+use super::place::Place;
+use super::release;
 use crate::driver::Session;
-use crate::place::Place;
-use crate::release;
 
 /// The time for which a lock's node may stay when it is empty.
 const SWEEP_PAUSE: Duration = Duration::from_millis(300);

@@ -1,4 +1,4 @@
-//! The claims of one session, to all that this client has in the store or may have: one [claim](crate::claim) per acquisition, from before
+//! The claims of one session, to all that this client has in the store or may have: one [claim](crate::algorithm::claim) per acquisition, from before
 //! its first request is sent until its node is known to be gone.
 
 mod going;
@@ -16,11 +16,11 @@ use ylock_core::environment::Moment;
 use ylock_core::{Result, StoreToken};
 
 use self::inner::Inner;
-use crate::claim::{Claim, Node};
+use crate::algorithm::claim::{Claim, Node};
+use crate::algorithm::node::{Content, Name};
+use crate::algorithm::place::Place;
+use crate::algorithm::watch::Watch;
 use crate::driver::{Made, Sent, Session};
-use crate::node::{Content, Name};
-use crate::place::Place;
-use crate::watch::Watch;
 
 /// The most bytes of paths that one session may have. The server writes all of them into one record when the session ends, and cannot
 /// start again if it is longer than about 2 MiB (`jute.maxbuffer`, twice).

@@ -10,11 +10,11 @@ use ylock_core::engine::{AcquisitionId, Meter, Request};
 use ylock_core::environment::Environment;
 use ylock_core::{ErrorKind, Result};
 
-use crate::claims::ENOUGH_BYTES;
+use super::claims::ENOUGH_BYTES;
+use super::node::LONGEST_NAME;
+use super::place::Place;
 use crate::driver::{Connection, Session, to_error};
-use crate::node::LONGEST_NAME;
 use crate::options::ZookeeperOptions;
-use crate::place::Place;
 
 /// All sessions of a client; see the [module](self).
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 //! ended.
 //!
 //! A caller that gives something back removes it in its own task, so that this costs no more than the request. If that task is dropped
-//! before the end, in whatever line, the [cleaner](crate::cleanup) goes on: any task may remove a claim that is not wanted, and doing so
+//! before the end, in whatever line, the [cleaner](super::cleanup) goes on: any task may remove a claim that is not wanted, and doing so
 //! twice does no harm.
 
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use std::time::Duration;
 use ylock_core::engine::{AcquisitionId, Release, Request};
 use ylock_core::{ErrorKind, Key, Result};
 
-use crate::claim::Node;
-use crate::claims::{Begun, GivenUp};
+use super::claim::Node;
+use super::claims::{Begun, GivenUp};
+use super::node::Name;
+use super::place::Place;
 use crate::driver::{Fault, Session, had_no_effect, to_error};
-use crate::node::Name;
-use crate::place::Place;
 
 /// The first pause before a removal is tried again; doubled from then on.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);

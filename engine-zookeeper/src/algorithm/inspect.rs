@@ -4,11 +4,11 @@ use futures_util::future::join_all;
 use ylock_core::engine::{AcquisitionId, Holder, Inspection, Waiter};
 use ylock_core::{Error, ErrorKind, Key, Result, StoreToken};
 
-use crate::create::names;
+use super::create::names;
+use super::judge;
+use super::node::{Content, Name};
+use super::place::Place;
 use crate::driver::{Fault, Session, to_error};
-use crate::judge;
-use crate::node::{Content, Name};
-use crate::place::Place;
 
 /// The number of times that a change of the content is tried if it meets another change.
 const ATTEMPTS: u32 = 8;

@@ -8,14 +8,14 @@ use ylock_core::engine::{AcquisitionId, Holding, LossReason, Renewal, valid_unti
 use ylock_core::environment::Moment;
 use ylock_core::{Error, ErrorKind, Mode};
 
-use crate::announce;
-use crate::claim::{Claim, Node};
-use crate::create::{find, names};
+use super::announce;
+use super::claim::{Claim, Node};
+use super::create::{find, names};
+use super::judge;
+use super::node::{Content, Name};
+use super::place::Place;
+use super::watch::Watch;
 use crate::driver::{Fault, Session, to_error};
-use crate::judge;
-use crate::node::{Content, Name};
-use crate::place::Place;
-use crate::watch::Watch;
 
 /// The part of the session's timeout for which a heartbeat also serves renewals that come after it: their leases count from it. Locks that
 /// were taken one after the other are due one after the other, and each would want a heartbeat of its own. So there are twenty for each

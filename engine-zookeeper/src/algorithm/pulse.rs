@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::cleanup;
+use super::cleanup;
 use crate::driver::Session;
 
 /// The number of heartbeats per timeout of the session.
