@@ -15,9 +15,12 @@ use ylock_core::{Error, ErrorKind, Guarantees, Key, Options, Result};
 
 use crate::NAME;
 use crate::algorithm::acquire::Acquire;
+use crate::algorithm::client::Client;
+use crate::algorithm::session::Session;
 use crate::algorithm::sessions::Sessions;
+use crate::algorithm::store::Ensemble;
 use crate::algorithm::{inspect, release, renew};
-use crate::driver::Session;
+use crate::driver::Servers;
 use crate::options::ZookeeperOptions;
 
 /// The number of times that closing looks whether everything is gone.
@@ -30,7 +33,6 @@ const CLOSE_STEPS: u32 = 20;
 /// connection, in whatever runtime the client is used in.
 pub struct ZookeeperEngine {
     sessions: Sessions,
-    environment: Arc<dyn Environment>,
     last_ticket: AtomicI64,
 }
 
@@ -43,8 +45,21 @@ impl ZookeeperEngine {
     pub async fn connect(options: &ZookeeperOptions) -> Result<Self> {
         options.check()?;
         let environment = SystemEnvironment::shared();
-        let sessions = Sessions::open(options, &environment).await?;
-        Ok(Self { sessions, environment, last_ticket: AtomicI64::new(0) })
+        let servers = Servers::of(options, &environment);
+        Self::over(Arc::new(servers), environment, options).await
+    }
+
+    /// Makes a client over any servers and environment; a simulation brings its own.
+    ///
+    /// # Errors
+    /// [`Unavailable`](ylock_core::ErrorKind::Unavailable) if no session is granted, and what the servers refuse.
+    pub async fn over(
+        ensemble: Arc<dyn Ensemble>,
+        environment: Arc<dyn Environment>,
+        options: &ZookeeperOptions,
+    ) -> Result<Self> {
+        let client = Client::new(ensemble, environment, options);
+        Ok(Self { sessions: Sessions::open(client).await?, last_ticket: AtomicI64::new(0) })
     }
 }
 
@@ -59,7 +74,7 @@ impl Engine for ZookeeperEngine {
     }
 
     fn environment(&self) -> Arc<dyn Environment> {
-        Arc::clone(&self.environment)
+        Arc::clone(&self.sessions.client().environment)
     }
 
     /// Checks a lease against the sessions that there are: without one it is not known yet what the servers will grant. An acquisition
@@ -82,14 +97,14 @@ impl Engine for ZookeeperEngine {
 
     /// Returns a ticket by the wall clock, and never the same twice.
     fn ticket(&self) -> Ticket {
-        let wall = self.environment.wall_micros();
+        let wall = self.sessions.client().environment.wall_micros();
         let later = |last: i64| Some(wall.max(last.saturating_add(1)));
         let last = self.last_ticket.fetch_update(Ordering::Relaxed, Ordering::Relaxed, later).unwrap_or(wall);
         Ticket::from_number(wall.max(last.saturating_add(1)))
     }
 
     fn meter(&self) -> &Meter {
-        self.sessions.meter()
+        &self.sessions.client().meter
     }
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
@@ -152,7 +167,7 @@ impl Engine for ZookeeperEngine {
                 if session.is_clean() {
                     break;
                 }
-                self.environment.sleep(session.request_timeout() / CLOSE_STEPS).await;
+                self.sessions.client().environment.sleep(session.request_timeout() / CLOSE_STEPS).await;
             }
         }
         self.sessions.close();

@@ -5,11 +5,11 @@
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+pub mod algorithm;
 #[cfg(feature = "zookeeper-client-0-11")]
 pub mod driver_api;
 pub mod options;
 
-mod algorithm;
 mod driver;
 mod engine;
 

@@ -10,12 +10,14 @@ use ylock_core::{Error, ErrorKind, Result, StoreToken};
 
 use super::claim::Node;
 use super::claims::Begun;
+use super::connection::Connection;
 use super::create::{find, make, names};
 use super::judge::{self, Verdict, judge};
 use super::node::Name;
 use super::place::Place;
 use super::release;
-use crate::driver::{Connection, Fault, Session, had_no_effect, to_error};
+use super::session::Session;
+use super::store::{Fault, had_no_effect, to_error};
 
 /// The number of times per lease that a waiter shows that it runs. Otherwise its place is given up.
 const SIGNS_PER_LEASE: u32 = 4;
@@ -224,18 +226,17 @@ impl<'a> Acquire<'a> {
 
     /// Waits until the contender before is gone, and shows meanwhile that this one runs. Returns whether it saw that node being removed.
     async fn wait(&self, session: &Arc<Session>, place: &Place, before: &Name) -> Result<bool> {
-        let told = match session.read_and_watch(&place.child(&before.to_string())).await {
+        let mut told = match session.read_and_watch(&place.child(&before.to_string())).await {
             Ok((_, told)) => told,
             Err(Fault::NoNode) => return Ok(false),
             Err(fault) => return Err(to_error(fault)),
         };
-        let mut fires = Box::pin(told.fires());
         let mut left = false;
         let lease = self.request.lease.min(session.longest_lease());
         for _ in 0..SIGNS_PER_LOOK {
             tokio::select! {
                 biased;
-                seen = &mut fires => {
+                seen = &mut told => {
                     left = seen;
                     break;
                 }

@@ -10,7 +10,8 @@ use super::claim::Node;
 use super::claims::Begun;
 use super::create::find;
 use super::place::Place;
-use crate::driver::{Session, had_no_effect, to_error};
+use super::session::Session;
+use super::store::{had_no_effect, to_error};
 
 /// Makes the store show the waiter behind a grant, and no waiter that has gone. This is a matter of order only: the next renewal tries
 /// again, and no renewal fails because of it.

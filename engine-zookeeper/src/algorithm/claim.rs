@@ -12,8 +12,8 @@ use ylock_core::{Fairness, Key, StoreToken};
 
 use super::node::{Content, Name, Tag};
 use super::place::Place;
+use super::session::Session;
 use super::watch::Watch;
-use crate::driver::Session;
 
 /// The claim of an acquisition; see the [module](self).
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct Claim {
     pub(crate) place: Place,
     pub(crate) content: Content,
     /// The number of writes to the content since the node was made, as far as is known.
-    pub(crate) version: i32,
+    pub(crate) version: i64,
     pub(crate) node: Node,
     /// Set once the claim is not wanted any more.
     pub(crate) leaving: Option<Leaving>,

@@ -10,7 +10,7 @@ use ylock_core::environment::Moment;
 
 use super::place::Place;
 use super::release;
-use crate::driver::Session;
+use super::session::Session;
 
 /// The time for which a lock's node may stay when it is empty.
 const SWEEP_PAUSE: Duration = Duration::from_millis(300);

@@ -6,7 +6,9 @@ use ylock_core::engine::AcquisitionId;
 use super::judge;
 use super::node::Name;
 use super::place::{self, Place};
-use crate::driver::{Fault, Made, Session, to_error};
+use super::requests::Made;
+use super::session::Session;
+use super::store::{Fault, to_error};
 
 /// Makes the node of a claim. Returns also whether it is alone in its lock; `None` if the lock's node came or went in between.
 ///

@@ -8,7 +8,8 @@ use super::create::names;
 use super::judge;
 use super::node::{Content, Name};
 use super::place::Place;
-use crate::driver::{Fault, Session, to_error};
+use super::session::Session;
+use super::store::{Fault, to_error};
 
 /// The number of times that a change of the content is tried if it meets another change.
 const ATTEMPTS: u32 = 8;
@@ -45,7 +46,7 @@ pub(crate) async fn revoke(session: &Session, key: &Key, id: AcquisitionId) -> R
         let Some(holder) = holder else { return Ok(false) };
         let path = place.child(&holder.to_string());
         let (content, version) = match session.read(&path).await {
-            Ok((content, version, _)) => (Content::read(&content)?, version),
+            Ok(stored) => (Content::read(&stored.content)?, stored.version),
             Err(Fault::NoNode) => continue,
             Err(fault) => return Err(to_error(fault)),
         };
@@ -65,7 +66,7 @@ async fn content(
     name: &Name,
 ) -> Result<Option<(Content, Option<StoreToken>)>> {
     match session.read(&place.child(&name.to_string())).await {
-        Ok((content, _, token)) => Ok(Some((Content::read(&content)?, token))),
+        Ok(stored) => Ok(Some((Content::read(&stored.content)?, stored.token))),
         Err(Fault::NoNode) => Ok(None),
         Err(fault) => Err(to_error(fault)),
     }

@@ -9,7 +9,7 @@
 //! [`guarantees.md`](crate)).
 //!
 //! A contender that waits for a single other contender, and sees how the node of that one is removed, need not look again: no
-//! conflicting contender can have come before it. It has to see the removal itself, see [`Told`](crate::driver::Told).
+//! conflicting contender can have come before it. It has to see the removal itself, see [`Told`](super::store::Told).
 //!
 //! Places are only ever given up. A writer that becomes a reader keeps its place, in one transaction, and conflicts with fewer
 //! contenders than before. With `strict`, a contender that could enter and sees behind it one that came earlier makes a new node at the

@@ -1,17 +1,23 @@
-//! The algorithm: how a lock is a queue of nodes, and what keeps the nodes, and what rests on them, true.
+//! The algorithm: how a lock is a queue of nodes, over the small traits in [`store`]. Nothing here knows the driver, and all time comes
+//! from the environment: it runs the same over an ensemble and in a simulation.
 //!
 //! - `acquire`, `renew`, `release`, `inspect`: what the engine is asked for. `announce`: the place of a waiter behind a grant.
 //! - `judge`: what one look means; safety and order in one place. Pure.
 //! - `node`, `place`: the names, the contents and the paths of nodes. `create`: making a node, and finding it again.
 //! - `claim`, `claims`: what this client has in the store, or may have. `watch`: whether anything has changed there.
-//! - `sessions`: the sessions of a client. `pulse`, `cleanup`: the tasks that look after a session.
+//! - `client`, `sessions`: the sessions of a client. `connection`: one of them, made again when it has ended.
+//! - `session`: one session, and what lives and dies with it. `requests`: what it sends, each with a time limit and counted; `sent`: what
+//!   was sent. `heartbeat`: until when the session can be relied on. `pulse`, `cleanup`: the tasks that look after it.
 
 pub(crate) mod acquire;
 pub(crate) mod announce;
 pub(crate) mod claim;
 pub(crate) mod claims;
 pub(crate) mod cleanup;
+pub(crate) mod client;
+pub(crate) mod connection;
 pub(crate) mod create;
+pub(crate) mod heartbeat;
 pub(crate) mod inspect;
 pub(crate) mod judge;
 pub(crate) mod node;
@@ -19,5 +25,9 @@ pub(crate) mod place;
 pub(crate) mod pulse;
 pub(crate) mod release;
 pub(crate) mod renew;
+pub(crate) mod requests;
+pub(crate) mod sent;
+pub(crate) mod session;
 pub(crate) mod sessions;
+pub mod store;
 pub(crate) mod watch;

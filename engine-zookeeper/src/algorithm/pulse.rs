@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use super::cleanup;
-use crate::driver::Session;
+use super::session::Session;
 
 /// The number of heartbeats per timeout of the session.
 const BEATS: u32 = 6;

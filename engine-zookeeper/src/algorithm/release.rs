@@ -15,7 +15,8 @@ use super::claim::Node;
 use super::claims::{Begun, GivenUp};
 use super::node::Name;
 use super::place::Place;
-use crate::driver::{Fault, Session, had_no_effect, to_error};
+use super::session::Session;
+use super::store::{Fault, had_no_effect, to_error};
 
 /// The first pause before a removal is tried again; doubled from then on.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);

@@ -14,8 +14,9 @@ use super::create::{find, names};
 use super::judge;
 use super::node::{Content, Name};
 use super::place::Place;
+use super::session::Session;
+use super::store::{Fault, to_error};
 use super::watch::Watch;
-use crate::driver::{Fault, Session, to_error};
 
 /// The part of the session's timeout for which a heartbeat also serves renewals that come after it: their leases count from it. Locks that
 /// were taken one after the other are due one after the other, and each would want a heartbeat of its own. So there are twenty for each
@@ -140,11 +141,11 @@ async fn downgrade(
                 return Ok(None);
             }
             Err(Fault::BadVersion) => match session.read(&place.child(&own.to_string())).await {
-                Ok((content, ..)) if Content::read(&content)?.revoked => {
+                Ok(stored) if Content::read(&stored.content)?.revoked => {
                     session.claims.stays(number, *own, version);
                     return Ok(Some(LossReason::Revoked));
                 }
-                Ok((_, version, _)) => session.claims.stays(number, *own, version),
+                Ok(stored) => session.claims.stays(number, *own, stored.version),
                 Err(Fault::NoNode) => return Ok(Some(LossReason::Gone)),
                 Err(fault) => return Err(to_error(fault)),
             },

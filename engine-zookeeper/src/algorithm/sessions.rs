@@ -3,28 +3,24 @@
 //! An acquisition belongs to one of them from before its first request is sent until nothing is left of it, so what is said about a
 //! session holds for each.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ylock_core::engine::{AcquisitionId, Meter, Request};
-use ylock_core::environment::Environment;
+use ylock_core::engine::{AcquisitionId, Request};
 use ylock_core::{ErrorKind, Result};
 
 use super::claims::ENOUGH_BYTES;
+use super::client::Client;
+use super::connection::Connection;
 use super::node::LONGEST_NAME;
 use super::place::Place;
-use crate::driver::{Connection, Session, to_error};
-use crate::options::ZookeeperOptions;
+use super::session::Session;
+use super::store::to_error;
 
 /// All sessions of a client; see the [module](self).
 #[derive(Debug)]
 pub(crate) struct Sessions {
-    options: ZookeeperOptions,
-    environment: Arc<dyn Environment>,
-    /// The number of sessions that there have been, over all members: nodes that different sessions of a client made must have different
-    /// numbers.
-    made: Arc<AtomicU64>,
-    meter: Meter,
+    client: Arc<Client>,
     first: Arc<Member>,
     more: Mutex<More>,
 }
@@ -51,11 +47,10 @@ pub(crate) struct ExclusionOracle {
 }
 
 impl Sessions {
-    pub(crate) async fn open(options: &ZookeeperOptions, environment: &Arc<dyn Environment>) -> Result<Self> {
-        let made = Arc::<AtomicU64>::default();
-        let meter = Meter::of(crate::NAME, options.cluster());
-        let connection = Connection::new(options, environment, &made, &meter);
+    pub(crate) async fn open(client: Arc<Client>) -> Result<Self> {
+        let connection = Connection::new(&client);
         let session = connection.session().await?;
+        let (environment, options) = (&client.environment, &client.options);
         let began = environment.now();
         // A server that has just started may be slow: it has the whole time for connecting, as for the session.
         while let Err(error) = session.make(&session.base).await.map_err(to_error) {
@@ -65,31 +60,23 @@ impl Sessions {
             }
             environment.sleep(environment.jitter(options.request_timeout() / 50)).await;
         }
-        Ok(Self {
-            options: options.clone(),
-            environment: Arc::clone(environment),
-            made,
-            meter,
-            first: Member::of(connection),
-            more: Mutex::default(),
-        })
+        Ok(Self { first: Member::of(connection), more: Mutex::default(), client })
     }
 
-    pub(crate) fn meter(&self) -> &Meter {
-        &self.meter
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
     }
 
     /// Reserves a part of the session in which an acquisition has a claim, or else of the first session that is not full.
     pub(crate) fn room_for(&self, request: &Request) -> ExclusionOracle {
-        let bytes = Place::of(self.options.base(), &request.key).lock.len() + LONGEST_NAME;
+        let bytes = Place::of(self.client.options.base(), &request.key).lock.len() + LONGEST_NAME;
         // Held until the room is reserved, so that no two acquisitions are given the same room.
         let mut more = self.more();
         let all = || self.all(&more);
         let found = all().find(|member| member.has(request.id));
         let found = found.or_else(|| all().find(|member| member.has_room(bytes))).map(Arc::clone);
         let member = found.unwrap_or_else(|| {
-            let member =
-                Member::of(Connection::new(&self.options, &self.environment, &self.made, &self.meter));
+            let member = Member::of(Connection::new(&self.client));
             if more.closed {
                 member.connection.close();
             }

@@ -1,20 +1,18 @@
 //! A watch, which the server fires once, asked without waiting for it.
 
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 
 use futures_util::FutureExt;
 
-use crate::driver::Told;
+use super::store::Told;
 
 /// A watch that fires once.
 #[derive(Default)]
-pub(crate) struct Watch(Option<Pin<Box<dyn Future<Output = ()> + Send>>>);
+pub(crate) struct Watch(Option<Told>);
 
 impl Watch {
     pub(crate) fn on(told: Told) -> Self {
-        Self(Some(Box::pin(told.fires().map(drop))))
+        Self(Some(told))
     }
 
     /// Returns whether the watch is set and has not fired. What fired before the answer to a heartbeat has been heard when that answer is:

@@ -8,9 +8,10 @@ use ylock_core::environment::{Environment, Moment};
 #[cfg(feature = "tls")]
 use ylock_core::options::Tls;
 use ylock_core::{Error, ErrorKind, Result};
-use zookeeper_client::{Client, Connector, SessionInfo};
+use zookeeper_client::{Client, Connector, Error as Fault, SessionInfo};
 
-use super::errors::{Fault, to_error};
+use super::errors::translated;
+use crate::algorithm::store::to_error;
 use crate::options::ZookeeperOptions;
 
 /// The maker of connections; see the [module](self).
@@ -51,7 +52,9 @@ impl Dialer {
                 }
                 // The driver gives up after the timeout of the session, which may be short.
                 Err(Fault::Timeout | Fault::ConnectionLoss | Fault::NoHosts) => {}
-                Err(fault @ (Fault::AuthFailed | Fault::BadArguments(_))) => return Err(to_error(fault)),
+                Err(fault @ (Fault::AuthFailed | Fault::BadArguments(_))) => {
+                    return Err(to_error(translated(fault)));
+                }
                 Err(fault) => return Err(self.no_session(Some(fault))),
             }
             self.environment.sleep(self.environment.jitter(self.options.connect_timeout() / 50)).await;
@@ -66,7 +69,7 @@ impl Dialer {
             Ok(client) => Ok(client),
             // The driver tries for longer than the servers keep a session that they do not hear of.
             Err(Fault::SessionExpired | Fault::SessionMoved | Fault::Timeout) => Err(Refusal::Ended),
-            Err(fault) => Err(Refusal::Failed(to_error(fault))),
+            Err(fault) => Err(Refusal::Failed(to_error(translated(fault)))),
         }
     }
 

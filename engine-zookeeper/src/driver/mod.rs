@@ -1,25 +1,46 @@
 //! The part that talks to the servers, with the crate `zookeeper-client` as its driver.
 
-mod connection;
 mod dialer;
 mod ended;
 mod errors;
-mod heartbeat;
 mod line;
 mod operator;
-mod requests;
-mod sent;
-mod session;
+#[cfg(test)]
+mod tests;
+mod tree;
 
 use std::fmt;
+use std::sync::Arc;
 
-pub(crate) use connection::Connection;
-pub(crate) use errors::{Fault, had_no_effect, to_error};
-pub(crate) use requests::{Made, Told};
-pub(crate) use sent::Sent;
-pub(crate) use session::Session;
+use ylock_core::Error;
+use ylock_core::environment::Environment;
+
+use self::dialer::Dialer;
+use self::tree::Tree;
+use crate::algorithm::store::{Ensemble, Store};
+use crate::options::ZookeeperOptions;
 
 pub(crate) use zookeeper_client::Connector;
+
+/// The servers that options name.
+#[derive(Debug)]
+pub(crate) struct Servers(Arc<Dialer>);
+
+impl Servers {
+    pub(crate) fn of(options: &ZookeeperOptions, environment: &Arc<dyn Environment>) -> Self {
+        Self(Arc::new(Dialer { options: options.clone(), environment: Arc::clone(environment) }))
+    }
+}
+
+impl Ensemble for Servers {
+    fn session(&self) -> Arc<dyn Store> {
+        Arc::new(Tree::new(&self.0))
+    }
+
+    fn no_session(&self) -> Error {
+        self.0.no_session(None)
+    }
+}
 
 /// A connector that the program has handed over. Its own `Debug` shows the password of a login by SASL.
 #[derive(Clone)]

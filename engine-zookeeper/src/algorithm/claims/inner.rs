@@ -8,7 +8,7 @@ use ylock_core::{Error, ErrorKind, Result};
 
 use super::{Begun, GivenUp, MOST_BYTES};
 use crate::algorithm::claim::{Claim, Leaving, Node};
-use crate::driver::Session;
+use crate::algorithm::session::Session;
 
 #[derive(Default)]
 pub(super) struct Inner {

@@ -8,6 +8,7 @@ mod tests;
 
 use std::fmt;
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -19,8 +20,10 @@ use self::inner::Inner;
 use crate::algorithm::claim::{Claim, Node};
 use crate::algorithm::node::{Content, Name};
 use crate::algorithm::place::Place;
+use crate::algorithm::requests::Made;
+use crate::algorithm::sent::Sent;
+use crate::algorithm::session::Session;
 use crate::algorithm::watch::Watch;
-use crate::driver::{Made, Sent, Session};
 
 /// The most bytes of paths that one session may have. The server writes all of them into one record when the session ends, and cannot
 /// start again if it is longer than about 2 MiB (`jute.maxbuffer`, twice).
@@ -105,15 +108,20 @@ impl Claims {
     ///
     /// A task that gives a claim up asks the server what there is of it, and removes that. What is sent after that question would stay for
     /// ever: so no task gives the claim up between the look at it and the sending, which happen on another thread than the giving up.
-    pub(crate) fn send<F: Future>(&self, id: AcquisitionId, number: u64, request: F) -> Option<Sent<F>> {
+    pub(crate) fn send<F: Future>(
+        &self,
+        id: AcquisitionId,
+        number: u64,
+        request: F,
+    ) -> Option<Sent<Pin<Box<F>>>> {
         let _order = self.order();
         let is_open = self.with(id, |claim| claim.is_open(number)) == Some(true);
-        is_open.then(|| Sent::now(request))
+        is_open.then(|| Sent::now(Box::pin(request)))
     }
 
     /// Notes that the node of a claim is about to be replaced. Returns the number of the claim, the content for its next node, and the
     /// version of the old one; `None` if the claim does not have that node.
-    pub(crate) fn depart(&self, own: Name, change: impl FnOnce(&mut Content)) -> Option<(u64, Vec<u8>, i32)> {
+    pub(crate) fn depart(&self, own: Name, change: impl FnOnce(&mut Content)) -> Option<(u64, Vec<u8>, i64)> {
         let departed = self.with(own.tag.id, |claim| {
             if !claim.stands_at(own) {
                 return None;
@@ -136,7 +144,7 @@ impl Claims {
     }
 
     /// Notes that the claim still has its node: the server refused to replace it.
-    pub(crate) fn stays(&self, number: u64, own: Name, version: i32) {
+    pub(crate) fn stays(&self, number: u64, own: Name, version: i64) {
         self.with(own.tag.id, |claim| {
             if claim.is_open(number) {
                 (claim.node, claim.version) = (Node::At(own), version);

@@ -1,30 +1,24 @@
 //! The session of this client: made again when it has ended.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use ylock_core::engine::Meter;
 use ylock_core::environment::{Environment, Moment};
 use ylock_core::{Error, ErrorKind, Result};
 
-use super::dialer::Dialer;
-use super::line::Line;
+use super::client::Client;
+use super::pulse;
 use super::session::Session;
-use crate::algorithm::pulse;
-use crate::options::ZookeeperOptions;
+use super::store::Store;
 
 /// The pause between two attempts to make a session: very many callers may want one when the servers are back.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The way to the session of this client; see the [module](self).
 pub(crate) struct Connection {
-    dialer: Arc<Dialer>,
+    client: Arc<Client>,
     state: Mutex<State>,
-    /// The number of sessions of this client, over all of its connections.
-    sessions: Arc<AtomicU64>,
-    meter: Meter,
     /// Has a clone for each session of which something is left in this process.
     alive: Arc<()>,
 }
@@ -41,34 +35,25 @@ struct State {
 /// caller that waits may be in a runtime that is not driven any more, and must keep no other caller from a session.
 struct Attempt {
     began: Moment,
-    /// Ends when no caller waits for it any more.
-    line: Weak<Line>,
+    /// The session that is to be, unless the attempt has failed. Ends when no caller waits for it any more.
+    store: Option<Weak<dyn Store>>,
 }
 
+/// An attempt that is under way, and the time that is left for it.
+type UnderWay = (Arc<dyn Store>, Duration);
+
 impl Connection {
-    /// Creates a connection without a session yet. `sessions` counts those that there have been.
-    pub(crate) fn new(
-        options: &ZookeeperOptions,
-        environment: &Arc<dyn Environment>,
-        sessions: &Arc<AtomicU64>,
-        meter: &Meter,
-    ) -> Self {
-        let dialer = Dialer { options: options.clone(), environment: Arc::clone(environment) };
-        Self {
-            dialer: Arc::new(dialer),
-            state: Mutex::default(),
-            sessions: Arc::clone(sessions),
-            meter: meter.clone(),
-            alive: Arc::default(),
-        }
+    /// Creates a connection without a session yet.
+    pub(crate) fn new(client: &Arc<Client>) -> Self {
+        Self { client: Arc::clone(client), state: Mutex::default(), alive: Arc::default() }
     }
 
     pub(crate) fn environment(&self) -> &dyn Environment {
-        &*self.dialer.environment
+        &*self.client.environment
     }
 
     pub(crate) fn request_timeout(&self) -> Duration {
-        self.dialer.options.request_timeout()
+        self.client.options.request_timeout()
     }
 
     /// Returns the session, unless it has ended.
@@ -89,50 +74,50 @@ impl Connection {
                 return Ok(session);
             }
             match self.join()? {
-                Ok((line, left)) => return self.finish(line, left).await,
+                Ok(attempt) => return self.finish(attempt).await,
                 Err(pause) => self.environment().sleep(pause).await,
             }
         }
     }
 
     /// Returns the attempt that is under way, or a new one, and the time that is left for it; or how long to wait before the next.
-    fn join(&self) -> Result<std::result::Result<(Arc<Line>, Duration), Duration>> {
+    fn join(&self) -> Result<std::result::Result<UnderWay, Duration>> {
         let mut state = self.state();
         if state.closed {
             return Err(closed());
         }
-        let (now, time) = (self.environment().now(), self.dialer.options.connect_timeout());
-        if let Some(Attempt { began, line }) = &state.attempt {
+        let (now, time) = (self.environment().now(), self.client.options.connect_timeout());
+        if let Some(Attempt { began, store }) = &state.attempt {
             let since = now.since(*began);
-            match line.upgrade().filter(|_| since < time) {
-                Some(line) => return Ok(Ok((line, time - since))),
+            match store.as_ref().and_then(Weak::upgrade).filter(|_| since < time) {
+                Some(store) => return Ok(Ok((store, time - since))),
                 None if since < PAUSE => return Ok(Err(PAUSE - since)),
                 None => {}
             }
         }
-        let line = Line::new(&self.dialer);
-        state.attempt = Some(Attempt { began: now, line: Arc::downgrade(&line) });
-        Ok(Ok((line, time)))
+        let store = self.client.ensemble.session();
+        state.attempt = Some(Attempt { began: now, store: Some(Arc::downgrade(&store)) });
+        Ok(Ok((store, time)))
     }
 
-    async fn finish(&self, line: Arc<Line>, left: Duration) -> Result<Arc<Session>> {
+    async fn finish(&self, (store, left): UnderWay) -> Result<Arc<Session>> {
         let attached = tokio::select! {
             biased;
-            attached = line.attach() => attached,
-            () = self.environment().sleep(left) => Err(self.dialer.no_session(None)),
+            attached = store.attach() => attached,
+            () = self.environment().sleep(left) => Err(self.client.ensemble.no_session()),
         };
         if let Err(error) = attached {
-            self.fail(&line);
+            self.fail(&store);
             return Err(error);
         }
-        self.begin(line)
+        self.begin(store)
     }
 
     /// Notes that an attempt has failed, so that no caller joins it.
-    fn fail(&self, line: &Arc<Line>) {
-        let mut state = self.state();
-        if let Some(attempt) = state.attempt.as_mut().filter(|it| it.line.as_ptr() == Arc::as_ptr(line)) {
-            attempt.line = Weak::new();
+    fn fail(&self, store: &Arc<dyn Store>) {
+        let failed = Arc::downgrade(store);
+        if let Some(attempt) = &mut self.state().attempt {
+            attempt.store.take_if(|store| store.ptr_eq(&failed));
         }
     }
 
@@ -146,7 +131,7 @@ impl Connection {
         }
     }
 
-    fn begin(&self, line: Arc<Line>) -> Result<Arc<Session>> {
+    fn begin(&self, store: Arc<dyn Store>) -> Result<Arc<Session>> {
         let mut state = self.state();
         if state.closed {
             return Err(closed());
@@ -155,8 +140,8 @@ impl Connection {
         if let Some(session) = state.current.as_ref().filter(|session| !session.is_over()) {
             return Ok(Arc::clone(session));
         }
-        let number = self.sessions.fetch_add(1, Ordering::Relaxed) + 1;
-        let session = Arc::new(Session::new(line, number, &self.dialer, &self.meter, &self.alive));
+        let number = self.client.next_session();
+        let session = Arc::new(Session::new(store, number, &self.client, &self.alive));
         let last = state.current.replace(Arc::clone(&session));
         drop(state);
         if let Some(last) = last {
@@ -164,7 +149,7 @@ impl Connection {
             last.end();
         }
         let (granted, lease) = (session.timeout(), session.longest_lease());
-        if lease < self.dialer.options.lease() {
+        if lease < self.client.options.lease() {
             tracing::warn!(session = ?granted, ?lease, "the servers grant a short session; no lease is longer than this");
         }
         pulse::look_after(&session);
@@ -193,6 +178,6 @@ fn closed() -> Error {
 
 impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connection").field("dialer", &self.dialer).finish_non_exhaustive()
+        f.debug_struct("Connection").field("client", &self.client).finish_non_exhaustive()
     }
 }

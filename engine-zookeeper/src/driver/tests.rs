@@ -1,16 +1,21 @@
 //! Sessions that are given up or closed.
 #![allow(clippy::disallowed_methods, reason = "runtimes that end are made here")]
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use tokio::runtime::{Builder, Runtime};
 use ylock_core::engine::AcquisitionId;
-use ylock_core::environment::SystemEnvironment;
+use ylock_core::environment::{Moment, SystemEnvironment};
 use ylock_core::testkit::own_servers::{until, within};
 use ylock_core::url::Host;
 use ylock_core::{ClientName, Key, Mode, Owner};
 
-use super::*;
+use super::Servers;
+use crate::algorithm::client::Client;
 use crate::algorithm::node::{Content, Tag};
 use crate::algorithm::place::{Place, exact};
+use crate::algorithm::session::Session;
 use crate::options::ZookeeperOptions;
 
 const A_SESSION: Duration = Duration::from_secs(6);
@@ -28,12 +33,13 @@ impl Stored {
         let (name, port) = server.rsplit_once(':').expect("host:port");
         let host = Host { name: name.to_owned(), port: port.parse().ok() };
         let options = ZookeeperOptions::new([host]).with_base("/ylock-test").with_session(A_SESSION);
-        let dialer = Arc::new(Dialer { options, environment: SystemEnvironment::shared() });
-        let line = Line::new(&dialer);
-        within("a session begins", line.attach()).await.unwrap();
-        let session = Session::new(line, 1, &dialer, &Meter::default(), &Arc::default());
+        let environment = SystemEnvironment::shared();
+        let client = Client::new(Arc::new(Servers::of(&options, &environment)), environment, &options);
+        let store = client.ensemble.session();
+        within("a session begins", store.attach()).await.unwrap();
+        let session = Session::new(store, 1, &client, &Arc::default());
         let key = Key::new(format!("given-up-{}", Owner::new()), "x").unwrap();
-        let (place, id) = (Place::of("/ylock-test", &key), AcquisitionId::new(&*dialer.environment));
+        let (place, id) = (Place::of("/ylock-test", &key), AcquisitionId::new(&*client.environment));
         session.make(&place.bucket).await.unwrap();
         let tag = Tag { mode: Mode::Write, id, session: 1, ticket: None };
         let content = Content {
@@ -49,7 +55,8 @@ impl Stored {
 
     /// Waits until the server does not have the node any more, and returns that moment.
     async fn gone(&self) -> Moment {
-        let other = Client::connect(&std::env::var("YLOCK_TEST_ZOOKEEPER").unwrap()).await.unwrap();
+        let other =
+            zookeeper_client::Client::connect(&std::env::var("YLOCK_TEST_ZOOKEEPER").unwrap()).await.unwrap();
         until("the node is gone", async || other.check_stat(&self.node).await.unwrap().is_none()).await;
         drop(other.delete(&self.place.lock, None).await);
         self.session.now()

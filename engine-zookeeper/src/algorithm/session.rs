@@ -1,32 +1,27 @@
 //! One session, and everything that lives and dies with it.
 
-#[cfg(test)]
-mod tests;
-
 use std::fmt;
-use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ylock_core::Result as Answer;
 use ylock_core::engine::Meter;
-use ylock_core::environment::{BackgroundTask, Environment, Moment};
-use zookeeper_client::{
-    Acls, Client, CreateMode, CreateOptions, MultiWriteError, MultiWriteResult, MultiWriter,
-};
+use ylock_core::environment::{BackgroundTask, BoxFuture, Environment, Moment};
+use ylock_core::{ErrorKind, Result as Answer};
 
-use super::dialer::Dialer;
-use super::errors::{Fault, ends_session, failure, to_error};
+use super::claims::Claims;
+use super::cleanup::Cleanup;
+use super::client::Client;
 use super::heartbeat::Heartbeat;
-use super::line::Line;
-use crate::algorithm::claims::Claims;
-use crate::algorithm::cleanup::Cleanup;
-use crate::options::Access;
+use super::sent::Sent;
+use super::store::{Fault, Store, ends_session, failure, failure_of_transaction, to_error};
+
+/// A request of the store, not sent before it is polled.
+type Request<'a, T> = futures_util::future::BoxFuture<'a, Result<T, Fault>>;
 
 /// One session of this client; see the [module](self).
 pub(crate) struct Session {
-    line: Arc<Line>,
+    pub(super) store: Arc<dyn Store>,
     /// The number of the session among all of this client.
     pub(crate) number: u64,
     pub(crate) environment: Arc<dyn Environment>,
@@ -37,7 +32,6 @@ pub(crate) struct Session {
     pub(crate) cleanup: Cleanup,
     pub(crate) pulse: BackgroundTask,
     pub(crate) cleaner: BackgroundTask,
-    access: Access,
     request_timeout: Duration,
     heart: Heartbeat,
     meter: Meter,
@@ -46,23 +40,22 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(line: Arc<Line>, number: u64, dialer: &Dialer, meter: &Meter, alive: &Arc<()>) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>, number: u64, client: &Client, alive: &Arc<()>) -> Self {
         let heart = Heartbeat::default();
         // A session is made by a write as well.
-        heart.confirm(line.asked());
+        heart.confirm(store.asked());
         Self {
-            line,
+            store,
             number,
-            environment: Arc::clone(&dialer.environment),
-            base: dialer.options.base().to_owned(),
+            environment: Arc::clone(&client.environment),
+            base: client.options.base().to_owned(),
             claims: Claims::default(),
             cleanup: Cleanup::default(),
             pulse: BackgroundTask::default(),
             cleaner: BackgroundTask::default(),
-            access: dialer.options.access(),
-            request_timeout: dialer.options.request_timeout(),
+            request_timeout: client.options.request_timeout(),
             heart,
-            meter: meter.clone(),
+            meter: client.meter.clone(),
             over: AtomicBool::new(false),
             _alive: Arc::clone(alive),
         }
@@ -70,29 +63,29 @@ impl Session {
 
     /// Makes sure that there is a connection: the runtime in which the last one was made may have ended.
     pub(crate) async fn attach(&self) -> Answer<()> {
-        if self.line.client().is_some() {
+        if self.store.is_attached() {
             return Ok(());
         }
         tokio::select! {
             biased;
-            attached = self.line.attach() => attached,
+            attached = self.store.attach() => attached,
             () = self.environment.sleep(self.request_timeout) => Err(to_error(Fault::Timeout)),
         }
     }
 
-    /// Returns the driver, without waiting for it: what is sent for a claim is sent in the step that looks at the claim.
-    pub(super) fn client(&self) -> Result<Arc<Client>, Fault> {
-        self.line.client().ok_or(Fault::ConnectionLoss)
+    /// Fails if there is no connection. Without waiting for one: what is sent for a claim is sent in the step that looks at the claim.
+    pub(super) fn attached(&self) -> Result<(), Fault> {
+        self.store.is_attached().then_some(()).ok_or(Fault::ConnectionLoss)
     }
 
     /// Waits until there is no connection any more, or the session has ended.
-    pub(crate) fn until_dead(&self) -> impl Future<Output = ()> + Send + use<> {
-        self.line.until_dead()
+    pub(crate) fn until_dead(&self) -> BoxFuture {
+        self.store.until_dead()
     }
 
     /// Waits until the session has ended.
-    pub(crate) fn until_over(&self) -> impl Future<Output = ()> + Send + use<> {
-        self.line.until_over()
+    pub(crate) fn until_over(&self) -> BoxFuture {
+        self.store.until_over()
     }
 
     pub(crate) fn now(&self) -> Moment {
@@ -101,7 +94,7 @@ impl Session {
 
     /// Returns how long the servers keep the session without a sign of life.
     pub(crate) fn timeout(&self) -> Duration {
-        self.line.timeout()
+        self.store.timeout()
     }
 
     /// Returns the longest lease that can be given: nine tenths of it, the validity, are three quarters of the session.
@@ -117,7 +110,7 @@ impl Session {
     /// Returns whether the session has ended. When no server answers, the end is noticed long after validity is over, and decides nothing
     /// but when to make another session.
     pub(crate) fn is_over(&self) -> bool {
-        self.over.load(Ordering::Acquire) || self.line.is_over()
+        self.over.load(Ordering::Acquire) || self.store.is_over()
     }
 
     /// Gives the session up. What may still be relied on of it is not taken away: the servers hear of the end when they would have ended
@@ -125,13 +118,13 @@ impl Session {
     /// a write of another task may have been confirmed since, and a grant count from that.
     pub(crate) fn end(&self) {
         self.over.store(true, Ordering::Release);
-        self.line.end(self.confirmed().plus(self.timeout()));
+        self.store.end(self.confirmed().plus(self.timeout()));
     }
 
     /// Ends the session now, with all that it has in the store.
     pub(crate) fn close(&self) {
         self.over.store(true, Ordering::Release);
-        self.line.end(Moment::ZERO);
+        self.store.end(Moment::ZERO);
     }
 
     /// Returns the moment just before the last confirmed write was sent: leases count from it.
@@ -139,7 +132,7 @@ impl Session {
         self.heart.confirmed()
     }
 
-    /// Sends a heartbeat, see [`heartbeat`](super::heart). Returns when it was sent.
+    /// Sends a heartbeat, see [`heartbeat`](super::heartbeat). Returns when it was sent.
     pub(crate) async fn beat(&self) -> Result<Moment, Fault> {
         self.beat_unless(|_| false).await
     }
@@ -151,68 +144,42 @@ impl Session {
         self.heart.beat(will_do, || self.now(), patience, || self.check()).await
     }
 
-    async fn check(&self) -> Result<(), Fault> {
-        let once = || async {
-            let client = self.client()?;
-            let mut writer = client.new_multi_writer();
-            writer.add_check_version(&self.base, -1)?;
-            self.multi(writer).await.map(drop).map_err(Fault::from)
-        };
-        match once().await {
-            // Everything was removed from outside, the base too. Only a write that was done is a heartbeat.
-            Err(Fault::NoNode) => {
-                self.make(&self.base).await?;
-                once().await
-            }
-            result => result,
-        }
+    /// Sends a transaction. If it is confirmed, leases count from before it was sent.
+    pub(super) async fn transact<T>(&self, request: Request<'_, T>) -> Result<T, Fault> {
+        self.attached()?;
+        let send = || self.timed("transaction", failure_of_transaction, Sent::now(request));
+        self.heart.write(|| self.now(), send).await
     }
 
-    pub(super) async fn multi(
-        &self,
-        mut writer: MultiWriter<'_>,
-    ) -> Result<Vec<MultiWriteResult>, MultiWriteError> {
-        let sent = self.now();
-        let request = async {
-            tokio::select! {
-                biased;
-                answer = writer.commit() => answer,
-                () = self.environment.sleep(self.request_timeout) => Err(Fault::Timeout.into()),
-            }
-        };
-        let failure = |answer: &Result<_, MultiWriteError>| match answer {
-            Err(MultiWriteError::RequestFailed { source }) => failure(source),
-            Ok(_) | Err(_) => None,
-        };
-        let answer = self.meter.measure_as(&*self.environment, "transaction", request, failure).await;
-        match &answer {
-            Ok(_) => self.heart.confirm(sent),
-            Err(MultiWriteError::RequestFailed { source }) => self.look_at(source),
-            Err(_) => {}
-        }
-        answer
+    /// Sends another write. If it is confirmed, leases count from before it was sent.
+    pub(super) async fn write<T>(&self, request: Request<'_, T>) -> Result<T, Fault> {
+        self.attached()?;
+        self.heart.write(|| self.now(), || self.timed("write", failure, Sent::now(request))).await
     }
 
-    pub(super) async fn write<T, F>(&self, request: impl FnOnce() -> F) -> Result<T, Fault>
-    where
-        F: Future<Output = Result<T, Fault>>,
-    {
-        self.heart.write(|| self.now(), || self.timed("write", request())).await
+    /// Sends a read.
+    pub(super) async fn ask<T>(&self, request: Request<'_, T>) -> Result<T, Fault> {
+        self.attached()?;
+        self.answer(Sent::now(request)).await
     }
 
-    pub(super) async fn ask<T>(&self, request: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
-        self.timed("read", request).await
+    /// Waits for the answer to a read.
+    pub(super) async fn answer<T>(&self, request: Sent<Request<'_, T>>) -> Result<T, Fault> {
+        self.timed("read", failure, request).await
     }
 
+    /// Waits for the answer to a request, for as long as one may take, and counts it. The request was sent before this is polled: `select!`
+    /// polls nothing when the task has used up its budget.
     async fn timed<T>(
         &self,
         operation: &'static str,
-        request: impl Future<Output = Result<T, Fault>>,
+        failure: fn(&Fault) -> Option<ErrorKind>,
+        request: Sent<Request<'_, T>>,
     ) -> Result<T, Fault> {
         let request = async {
             tokio::select! {
                 biased;
-                answer = request => answer,
+                answer = request.answer() => answer,
                 () = self.environment.sleep(self.request_timeout) => Err(Fault::Timeout),
             }
         };
@@ -225,13 +192,6 @@ impl Session {
         if ends_session(fault) {
             self.end();
         }
-    }
-
-    pub(super) fn with(&self, mode: CreateMode) -> CreateOptions<'static> {
-        mode.with_acls(match self.access {
-            Access::Open => Acls::anyone_all(),
-            Access::Creator => Acls::creator_all(),
-        })
     }
 }
 

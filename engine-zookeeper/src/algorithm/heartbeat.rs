@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Mutex as AsyncMutex;
 use ylock_core::environment::Moment;
 
-use super::errors::Fault;
+use super::store::Fault;
 
 /// The heartbeats of a session; see the [module](self).
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ impl Heartbeat {
         *confirmed = sent.max(*confirmed);
     }
 
-    /// Sends a write. If it is confirmed, it counts from before it was sent. The driver sends when it is called, not when it is polled.
+    /// Sends a write. If it is confirmed, it counts from before it was sent. The request is sent when `send` is called, not when its answer is polled.
     pub(super) async fn write<T, F>(
         &self,
         now: impl FnOnce() -> Moment,

@@ -1,0 +1,160 @@
+//! The requests of a session: each with its time limit and counted, see [`Session::ask`] and its neighbours.
+
+use ylock_core::StoreToken;
+
+use super::node::{Name, Tag};
+use super::place::Place;
+use super::sent::Sent;
+use super::session::Session;
+use super::store::{Contender, Created, Fault, Told};
+
+/// A contender's node that was just made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Made {
+    pub(crate) name: Name,
+    /// `None` from servers that do not tell it.
+    pub(crate) token: Option<StoreToken>,
+}
+
+impl Made {
+    fn of(tag: &Tag, created: Created) -> Self {
+        let place = i32::try_from(created.place).unwrap_or(i32::MAX);
+        Self { name: Name { tag: *tag, place }, token: created.token }
+    }
+}
+
+impl Session {
+    /// Sends a write that changes nothing, for the heartbeat.
+    pub(super) async fn check(&self) -> Result<(), Fault> {
+        let once = || self.transact(self.store.check(&self.base));
+        match once().await {
+            // Everything was removed from outside, the base too. Only a write that was done is a heartbeat.
+            Err(Fault::NoNode) => {
+                self.make(&self.base).await?;
+                once().await
+            }
+            result => result,
+        }
+    }
+
+    /// Makes a node and the nodes above it, unless they are there.
+    pub(crate) async fn make(&self, path: &str) -> Result<(), Fault> {
+        // A user that may not make the node may still use it.
+        if self.count(path).await?.is_some() {
+            return Ok(());
+        }
+        self.write(self.store.mkdir(path)).await
+    }
+
+    /// Makes the node of a lock and a contender in it, in one transaction: the contender is alone then. Fails with `NodeExists` if the lock
+    /// has a node.
+    pub(crate) async fn make_both(
+        &self,
+        place: &Place,
+        key: &[u8],
+        tag: &Tag,
+        content: &[u8],
+    ) -> Result<Made, Fault> {
+        let prefix = tag.prefix();
+        let created = self.transact(self.store.make_both(&place.lock, key, &prefix, content)).await?;
+        Ok(Made::of(tag, created))
+    }
+
+    /// Makes a contender, at the end of the queue.
+    pub(crate) async fn join(&self, place: &Place, tag: &Tag, content: &[u8]) -> Result<Made, Fault> {
+        let prefix = tag.prefix();
+        let created = self.write(self.store.join(&place.lock, &prefix, content)).await?;
+        Ok(Made::of(tag, created))
+    }
+
+    /// Makes a contender and removes another one of this client, in one transaction.
+    pub(crate) async fn replace(
+        &self,
+        place: &Place,
+        old: &Name,
+        tag: &Tag,
+        content: &[u8],
+    ) -> Result<Made, Fault> {
+        let (old, prefix) = (old.to_string(), tag.prefix());
+        let created = self.transact(self.store.replace(&place.lock, &old, &prefix, content)).await?;
+        Ok(Made::of(tag, created))
+    }
+
+    /// Gives a contender another name and content at the same place, in one transaction. A contender that watches its node is told of the
+    /// write, not of the removal, and so does not take the place for free.
+    ///
+    /// Fails with `BadVersion` if another client has written to the node, such as one that revokes the lock: that write must not be lost
+    /// with the old node.
+    pub(crate) async fn rename(
+        &self,
+        place: &Place,
+        (old, version): (&Name, i64),
+        new: &Name,
+        content: &[u8],
+    ) -> Result<(), Fault> {
+        let (old, new) = (old.to_string(), new.to_string());
+        self.transact(self.store.rename(&place.lock, (&old, version), &new, content)).await
+    }
+
+    /// Removes a contender and the node of its lock. Fails with `NotEmpty` if another contender is there.
+    pub(crate) async fn remove_both(&self, place: &Place, name: &Name) -> Result<(), Fault> {
+        let name = name.to_string();
+        self.transact(self.store.remove_both(&place.lock, &name)).await
+    }
+
+    pub(crate) async fn remove(&self, path: &str) -> Result<(), Fault> {
+        self.write(self.store.remove(path)).await
+    }
+
+    pub(crate) async fn write_content(&self, path: &str, content: &[u8], version: i64) -> Result<(), Fault> {
+        self.write(self.store.write_content(path, content, version)).await
+    }
+
+    /// Returns the names of a lock's contenders; none if there is no such lock.
+    pub(crate) async fn list(&self, place: &Place) -> Result<Vec<String>, Fault> {
+        or_none(self.ask(self.store.list(&place.lock)).await)
+    }
+
+    /// Returns the names of a lock's contenders, not older than this call.
+    pub(crate) async fn list_now(&self, place: &Place) -> Result<Vec<String>, Fault> {
+        self.attached()?;
+        // Both are sent at once. The server answers them in order, the second from what it has when it has caught up.
+        let caught_up = Sent::now(self.store.catch_up(&place.lock));
+        let list = Sent::now(self.store.list(&place.lock));
+        self.answer(caught_up).await?;
+        or_none(self.answer(list).await)
+    }
+
+    /// Returns the names of a lock's contenders, and a watch that fires when these change.
+    pub(crate) async fn list_and_watch(&self, place: &Place) -> Result<(Vec<String>, Told), Fault> {
+        self.ask(self.store.list_and_watch(&place.lock)).await
+    }
+
+    /// Returns the token that a contender has from the transaction that made its node; `None` if the node is not there.
+    pub(crate) async fn token(&self, path: &str) -> Result<Option<StoreToken>, Fault> {
+        self.ask(self.store.token(path)).await
+    }
+
+    /// Returns content, version and token of a contender.
+    pub(crate) async fn read(&self, path: &str) -> Result<Contender, Fault> {
+        self.ask(self.store.read(path)).await
+    }
+
+    /// Returns the content of a contender, and a watch that fires when the node changes or is gone. Leaves no watch behind if the node is
+    /// gone already.
+    pub(crate) async fn read_and_watch(&self, path: &str) -> Result<(Vec<u8>, Told), Fault> {
+        self.ask(self.store.read_and_watch(path)).await
+    }
+
+    /// Returns how many children a node has; `None` if it is not there.
+    pub(crate) async fn count(&self, path: &str) -> Result<Option<i32>, Fault> {
+        self.ask(self.store.count(path)).await
+    }
+}
+
+fn or_none(answer: Result<Vec<String>, Fault>) -> Result<Vec<String>, Fault> {
+    match answer {
+        Err(Fault::NoNode) => Ok(Vec::new()),
+        answer => answer,
+    }
+}
