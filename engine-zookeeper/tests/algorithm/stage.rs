@@ -1,0 +1,91 @@
+//! One lock on servers in memory, and clients that are used without a keeper.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use ylock_core::engine::{AcquisitionId, Engine, Grant, Holding, Patience, Renewal, Request};
+use ylock_core::environment::{Environment, SystemEnvironment};
+use ylock_core::url::Host;
+use ylock_core::{ClientName, Fairness, Key, Mode, Owner, Result};
+use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
+
+use crate::fake::{Fake, Servers};
+
+const LEASE: Duration = Duration::from_secs(10);
+/// The node of the lock.
+const LOCK: &str = "/ylock/24/users:alice";
+
+/// See the [module](self).
+pub(crate) struct Stage {
+    environment: Arc<dyn Environment>,
+    pub(crate) fake: Arc<Fake>,
+}
+
+impl Stage {
+    pub(crate) fn new() -> Self {
+        let environment = SystemEnvironment::on_tokio_clock();
+        Self { fake: Fake::new(&environment), environment }
+    }
+
+    pub(crate) async fn client(&self) -> Arc<ZookeeperEngine> {
+        let servers = Arc::new(Servers(Arc::clone(&self.fake)));
+        let host = Host { name: "in-memory".to_owned(), port: None };
+        let options = ZookeeperOptions::new([host]).with_lease(LEASE);
+        let engine = ZookeeperEngine::over(servers, Arc::clone(&self.environment), &options);
+        Arc::new(engine.await.unwrap())
+    }
+
+    pub(crate) fn request(&self, mode: Mode) -> Request {
+        Request {
+            key: Key::new("users", "alice").unwrap(),
+            id: AcquisitionId::new(&*self.environment),
+            mode,
+            owner: Owner::new(),
+            client: ClientName::default(),
+            lease: LEASE,
+            patience: Patience::Queue,
+            fairness: Fairness::Fair,
+            ticket: None,
+        }
+    }
+
+    /// Acquires in a task of its own.
+    pub(crate) fn acquiring(&self, engine: &Arc<ZookeeperEngine>, mode: Mode) -> JoinHandle<Option<Grant>> {
+        let (engine, request) = (Arc::clone(engine), self.request(mode));
+        tokio::spawn(async move { engine.acquire(&request).await.unwrap() })
+    }
+
+    /// Waits for a grant, within far less than a session.
+    pub(crate) async fn granted(&self, acquiring: JoinHandle<Option<Grant>>) -> Grant {
+        let grant = tokio::time::timeout(LEASE / 2, acquiring).await.expect("it is not let in");
+        grant.unwrap().expect("it waits")
+    }
+
+    /// Makes the nodes above the lock.
+    pub(crate) async fn make_bucket(&self, engine: &ZookeeperEngine) {
+        let grant = engine.acquire(&self.request(Mode::Write)).await.unwrap().unwrap();
+        engine.release(&grant.key, grant.id, None).await.unwrap();
+    }
+
+    /// Returns the names of the contenders.
+    pub(crate) fn contenders(&self) -> Vec<String> {
+        self.fake.nodes().names(LOCK).unwrap_or_default()
+    }
+
+    /// Waits until there are so many contenders.
+    pub(crate) async fn until_contenders(&self, count: usize) {
+        let all = async {
+            while self.contenders().len() != count {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::time::timeout(LEASE, all).await.expect("there are not so many contenders");
+    }
+}
+
+/// Renews one grant.
+pub(crate) async fn renew(engine: &ZookeeperEngine, grant: &Grant) -> Result<Renewal> {
+    let holding = Holding { grant: grant.clone(), next: None };
+    engine.renew(&[holding]).await.remove(0)
+}
