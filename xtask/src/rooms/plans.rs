@@ -55,9 +55,8 @@ pub(super) const PLANS: [Plan; 4] = [
     },
     Plan {
         sources: "engine-zookeeper/src",
-        // Below the engine, the driver knows what lives and dies with a session.
-        floors: &[&["driver_api"], &["engine"]],
-        exceptions: &[],
+        floors: &[&["driver_api"], &["engine"], &["driver"], &["algorithm"]],
+        exceptions: &[HANDED_OVER],
     },
 ];
 
