@@ -3,13 +3,11 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use futures_util::FutureExt;
-use ylock_core::engine::{
-    AcquisitionId, Engine, Grant, Holding, Inspection, Meter, Release, Renewal, Request, Ticket,
-};
+use ylock_core::engine::{AcquisitionId, Engine, Grant, Holding, Inspection, Release, Renewal, Request};
 use ylock_core::environment::Environment;
-use ylock_core::{Guarantees, Key, MemoryEngine, MemoryStore, Options, Result};
+use ylock_core::testkit::Wrapper;
+use ylock_core::{Key, MemoryEngine, MemoryStore, Result};
 
 use crate::chance::Chance;
 use crate::clocks::Clocks;
@@ -67,35 +65,14 @@ struct Remote {
     clocks: Arc<Clocks>,
 }
 
-#[async_trait]
-impl Engine for Remote {
-    fn name(&self) -> &'static str {
-        self.inner.name()
-    }
-
-    fn guarantees(&self) -> Guarantees {
-        self.inner.guarantees()
+impl Wrapper for Remote {
+    fn inner(&self) -> &dyn Engine {
+        &self.inner
     }
 
     /// Returns the environment of the client, not of the server.
     fn environment(&self) -> Arc<dyn Environment> {
         Arc::clone(&self.clocks) as _
-    }
-
-    fn check(&self, options: &Options) -> Result<()> {
-        self.inner.check(options)
-    }
-
-    fn ticket(&self) -> Ticket {
-        self.inner.ticket()
-    }
-
-    fn meter(&self) -> &Meter {
-        self.inner.meter()
-    }
-
-    fn in_memory(&self) -> Vec<(&'static str, usize)> {
-        self.inner.in_memory()
     }
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
@@ -134,9 +111,5 @@ impl Engine for Remote {
     async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
         self.server.travel().await;
         self.inner.revoke(key, id).await
-    }
-
-    async fn close(&self) -> Result<()> {
-        self.inner.close().await
     }
 }

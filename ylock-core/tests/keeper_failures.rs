@@ -77,7 +77,7 @@ async fn a_renewal_that_hangs_loses_the_lock_in_time() {
 
 #[tokio::test(start_paused = true)]
 async fn an_acquisition_that_fails_tells_everybody_and_is_undone() {
-    for kind in [Outage::EVERYTHING, &[Call::Acquire]] {
+    for kind in [Call::ALL, &[Call::Acquire]] {
         let store = MemoryStore::new();
         let outage = Arc::new(Outage::of(kind));
         let ylock = Ylock::over(Faulty::over(over(&store), &outage));
@@ -94,7 +94,7 @@ async fn an_acquisition_that_fails_tells_everybody_and_is_undone() {
 
 #[tokio::test]
 async fn errors_of_looking_and_of_taking_away_name_engine_and_key() {
-    let outage = Arc::new(Outage::of(Outage::EVERYTHING));
+    let outage = Arc::new(Outage::of(Call::ALL));
     let ylock = Ylock::over(Faulty::over(over(&MemoryStore::new()), &outage));
     for error in [ylock.inspect("group", "name").await.err(), ylock.revoke("group", "name").await.err()] {
         let error = error.unwrap();

@@ -138,7 +138,7 @@ async fn there_are_three_renewals_per_lease() {
 
 #[tokio::test(start_paused = true)]
 async fn an_outage_that_is_shorter_than_the_lease_costs_nothing() {
-    let outage = Arc::new(Outage::of(Outage::EVERYTHING));
+    let outage = Arc::new(Outage::of(Call::ALL));
     outage.end();
     let ylock = Ylock::over(Faulty::over(Arc::new(MemoryStore::new().engine()), &outage));
     let guard = write(&ylock).await;

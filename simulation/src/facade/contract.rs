@@ -3,12 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use async_trait::async_trait;
-use ylock_core::engine::{
-    AcquisitionId, Engine, Grant, Holding, Inspection, Meter, Release, Renewal, Request, Ticket,
-};
-use ylock_core::environment::Environment;
-use ylock_core::{Guarantees, Key, Options, Result};
+use ylock_core::engine::{AcquisitionId, Engine, Grant, Release, Request};
+use ylock_core::testkit::Wrapper;
+use ylock_core::{Key, Result};
 
 use crate::oracle::Oracle;
 use crate::world::lock;
@@ -35,39 +32,14 @@ impl Contract {
     }
 }
 
-#[async_trait]
-impl Engine for Contract {
-    fn name(&self) -> &'static str {
-        self.inner.name()
-    }
-
-    fn guarantees(&self) -> Guarantees {
-        self.inner.guarantees()
-    }
-
-    fn environment(&self) -> Arc<dyn Environment> {
-        self.inner.environment()
-    }
-
-    fn check(&self, options: &Options) -> Result<()> {
-        self.inner.check(options)
-    }
-
-    fn ticket(&self) -> Ticket {
-        self.inner.ticket()
-    }
-
-    fn meter(&self) -> &Meter {
-        self.inner.meter()
+impl Wrapper for Contract {
+    fn inner(&self) -> &dyn Engine {
+        &*self.inner
     }
 
     /// One, so that also the few locks of a simulation wait for each other's releases.
     fn concurrent_releases(&self) -> Option<usize> {
         Some(1)
-    }
-
-    fn in_memory(&self) -> Vec<(&'static str, usize)> {
-        self.inner.in_memory()
     }
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
@@ -83,22 +55,10 @@ impl Engine for Contract {
         answer
     }
 
-    async fn renew(&self, holdings: &[Holding]) -> Vec<Result<Renewal>> {
-        self.inner.renew(holdings).await
-    }
-
     /// Counts a release that was tried as done: a keeper that has tried for a lease may go on.
     async fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
         self.end(key, id);
         self.inner.release(key, id, next).await
-    }
-
-    async fn inspect(&self, key: &Key) -> Result<Inspection> {
-        self.inner.inspect(key).await
-    }
-
-    async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
-        self.inner.revoke(key, id).await
     }
 
     async fn close(&self) -> Result<()> {

@@ -3,12 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use async_trait::async_trait;
-use ylock_core::engine::{
-    AcquisitionId, Engine, Grant, Holding, Inspection, Meter, Release, Renewal, Request, Ticket,
-};
+use ylock_core::engine::{Engine, Grant, Holding, Renewal, Request, Ticket};
 use ylock_core::environment::{BoxFuture, Environment, Moment};
-use ylock_core::{ClientName, Guarantees, Key, Mode, Options, Result, StoreToken};
+use ylock_core::testkit::Wrapper;
+use ylock_core::{ClientName, Key, Mode, Result, StoreToken};
 use ylock_engine_cassandra::algorithm::store::{Claim, Row, Slot, State, Store, TimedClaim, Write};
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
 use ylock_simulation::clocks::Clocks;
@@ -97,34 +95,13 @@ impl Broken {
     }
 }
 
-#[async_trait]
-impl Engine for Broken {
+impl Wrapper for Broken {
+    fn inner(&self) -> &dyn Engine {
+        &self.inner
+    }
+
     fn name(&self) -> &'static str {
         "broken"
-    }
-
-    fn guarantees(&self) -> Guarantees {
-        self.inner.guarantees()
-    }
-
-    fn environment(&self) -> Arc<dyn Environment> {
-        self.inner.environment()
-    }
-
-    fn check(&self, options: &Options) -> Result<()> {
-        self.inner.check(options)
-    }
-
-    fn ticket(&self) -> Ticket {
-        self.inner.ticket()
-    }
-
-    fn meter(&self) -> &Meter {
-        self.inner.meter()
-    }
-
-    fn in_memory(&self) -> Vec<(&'static str, usize)> {
-        self.inner.in_memory()
     }
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
@@ -143,22 +120,6 @@ impl Engine for Broken {
             answers.push(self.renew_one(holding).await);
         }
         answers
-    }
-
-    async fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
-        self.inner.release(key, id, next).await
-    }
-
-    async fn inspect(&self, key: &Key) -> Result<Inspection> {
-        self.inner.inspect(key).await
-    }
-
-    async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
-        self.inner.revoke(key, id).await
-    }
-
-    async fn close(&self) -> Result<()> {
-        self.inner.close().await
     }
 }
 

@@ -2,12 +2,9 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use ylock_core::engine::{
-    AcquisitionId, Engine, Grant, Holding, Inspection, Meter, Release, Renewal, Request, Ticket,
-};
-use ylock_core::environment::Environment;
-use ylock_core::{Guarantees, Key, Options, Result, StoreToken};
+use ylock_core::engine::{Engine, Grant, Holding, Renewal, Request};
+use ylock_core::testkit::Wrapper;
+use ylock_core::{Result, StoreToken};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Defect {
@@ -38,7 +35,7 @@ struct Broken {
 
 impl Broken {
     fn happens(&self, defect: Defect) -> bool {
-        self.defect == defect && self.environment().random().is_multiple_of(100)
+        self.defect == defect && self.inner.environment().random().is_multiple_of(100)
     }
 
     /// The request as the store gets it.
@@ -58,7 +55,7 @@ impl Broken {
             owner: request.owner,
             lease: request.lease,
             token: StoreToken::new(StoreToken::MAX),
-            sent: self.environment().now(),
+            sent: self.inner.environment().now(),
             contended: false,
             waited: false,
         }
@@ -67,14 +64,14 @@ impl Broken {
     fn change(&self, grant: Grant, request: &Request) -> Grant {
         let grant = Grant { lease: request.lease, ..grant };
         match self.defect {
-            Defect::ValidFromAnswer => Grant { sent: self.environment().now(), ..grant },
+            Defect::ValidFromAnswer => Grant { sent: self.inner.environment().now(), ..grant },
             Defect::RepeatsTokens => Grant { token: StoreToken::new(7), ..grant },
             _ => grant,
         }
     }
 
     fn answer(&self, answer: Renewal) -> Renewal {
-        let now = self.environment().now();
+        let now = self.inner.environment().now();
         match (self.defect, answer) {
             (Defect::ValidFromAnswer, Renewal::Renewed { contended, .. }) => {
                 Renewal::Renewed { sent: now, contended }
@@ -85,34 +82,13 @@ impl Broken {
     }
 }
 
-#[async_trait]
-impl Engine for Broken {
+impl Wrapper for Broken {
+    fn inner(&self) -> &dyn Engine {
+        &*self.inner
+    }
+
     fn name(&self) -> &'static str {
         "broken"
-    }
-
-    fn guarantees(&self) -> Guarantees {
-        self.inner.guarantees()
-    }
-
-    fn environment(&self) -> Arc<dyn Environment> {
-        self.inner.environment()
-    }
-
-    fn check(&self, options: &Options) -> Result<()> {
-        self.inner.check(options)
-    }
-
-    fn ticket(&self) -> Ticket {
-        self.inner.ticket()
-    }
-
-    fn meter(&self) -> &Meter {
-        self.inner.meter()
-    }
-
-    fn in_memory(&self) -> Vec<(&'static str, usize)> {
-        self.inner.in_memory()
     }
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
@@ -133,21 +109,5 @@ impl Engine for Broken {
         }
         let answers = self.inner.renew(&holdings).await;
         answers.into_iter().map(|answer| answer.map(|answer| self.answer(answer))).collect()
-    }
-
-    async fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
-        self.inner.release(key, id, next).await
-    }
-
-    async fn inspect(&self, key: &Key) -> Result<Inspection> {
-        self.inner.inspect(key).await
-    }
-
-    async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
-        self.inner.revoke(key, id).await
-    }
-
-    async fn close(&self) -> Result<()> {
-        self.inner.close().await
     }
 }

@@ -57,12 +57,11 @@ mod registry;
 mod runner;
 mod stage;
 mod waiting;
+mod wrapper;
 
 pub use client::Client;
 pub use contender::Contender;
-pub use faults::{
-    Call, CountsCalls, Fault, Faulty, KillableEngine, Life, LosesEvery, LosesReplies, Outage, Slow,
-};
+pub use faults::{CountsCalls, Fault, Faulty, KillableEngine, Life, LosesEvery, LosesReplies, Outage, Slow};
 pub use harness::{Harness, LONGER_THAN_A_MINUTE};
 pub use memory::MemoryHarness;
 pub use oracle::{ExclusionOracle, FencedRegister, Stale};
@@ -73,3 +72,4 @@ pub use registry::{CASES, Case, Need};
 pub use runner::{conduct, play};
 pub use stage::Stage;
 pub use waiting::{eventually, within};
+pub use wrapper::{Call, Wrapper};

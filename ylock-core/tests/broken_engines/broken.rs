@@ -7,15 +7,11 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use tokio::task::JoinHandle;
-use ylock_core::engine::{
-    AcquisitionId, Engine, Grant, Holding, Inspection, Meter, Patience, Release, Renewal, Request, Ticket,
-};
-use ylock_core::environment::Environment;
-use ylock_core::testkit::{MemoryHarness, poll_once};
+use ylock_core::engine::{AcquisitionId, Engine, Grant, Holding, Patience, Release, Renewal, Request};
+use ylock_core::testkit::{MemoryHarness, Wrapper, poll_once};
 use ylock_core::{
-    ClientName, Error, ErrorKind, Fairness, Guarantees, Key, MemoryEngine, Mode, Options, Result, StoreToken,
+    ClientName, Error, ErrorKind, Fairness, Key, MemoryEngine, Mode, Options, Result, StoreToken,
 };
 
 use crate::defect::Defect;
@@ -244,35 +240,13 @@ impl Broken {
     }
 }
 
-#[async_trait]
-#[deny(clippy::missing_trait_methods)]
-impl Engine for Broken {
+impl Wrapper for Broken {
+    fn inner(&self) -> &dyn Engine {
+        &self.inner
+    }
+
     fn name(&self) -> &'static str {
         "broken"
-    }
-
-    fn guarantees(&self) -> Guarantees {
-        self.inner.guarantees()
-    }
-
-    fn environment(&self) -> Arc<dyn Environment> {
-        self.inner.environment()
-    }
-
-    fn check(&self, options: &Options) -> Result<()> {
-        self.inner.check(options)
-    }
-
-    fn ticket(&self) -> Ticket {
-        self.inner.ticket()
-    }
-
-    fn meter(&self) -> &Meter {
-        self.inner.meter()
-    }
-
-    fn concurrent_releases(&self) -> Option<usize> {
-        self.inner.concurrent_releases()
     }
 
     fn in_memory(&self) -> Vec<(&'static str, usize)> {
@@ -347,10 +321,6 @@ impl Engine for Broken {
         Ok(released)
     }
 
-    async fn inspect(&self, key: &Key) -> Result<Inspection> {
-        self.inner.inspect(key).await
-    }
-
     async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
         match self.defect {
             Defect::IgnoresRevocation => Ok(true),
@@ -360,9 +330,5 @@ impl Engine for Broken {
             }
             _ => self.inner.revoke(key, id).await,
         }
-    }
-
-    async fn close(&self) -> Result<()> {
-        self.inner.close().await
     }
 }

@@ -3,12 +3,9 @@
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use async_trait::async_trait;
-use ylock_core::engine::{
-    AcquisitionId, Engine, Grant, Holding, Inspection, Meter, Release, Renewal, Request, Ticket,
-};
-use ylock_core::environment::Environment;
-use ylock_core::{Guarantees, Key, Options, Result};
+use ylock_core::engine::{AcquisitionId, Engine, Grant, Holding, Meter, Release, Renewal, Request};
+use ylock_core::testkit::Wrapper;
+use ylock_core::{Key, Result};
 
 /// A call that the engine was asked to make.
 #[derive(Clone, Debug)]
@@ -97,26 +94,9 @@ impl Notes {
     }
 }
 
-#[async_trait]
-impl Engine for Notes {
-    fn name(&self) -> &'static str {
-        self.inner.name()
-    }
-
-    fn guarantees(&self) -> Guarantees {
-        self.inner.guarantees()
-    }
-
-    fn environment(&self) -> Arc<dyn Environment> {
-        self.inner.environment()
-    }
-
-    fn check(&self, options: &Options) -> Result<()> {
-        self.inner.check(options)
-    }
-
-    fn ticket(&self) -> Ticket {
-        self.inner.ticket()
+impl Wrapper for Notes {
+    fn inner(&self) -> &dyn Engine {
+        &*self.inner
     }
 
     fn meter(&self) -> &Meter {
@@ -125,10 +105,6 @@ impl Engine for Notes {
 
     fn concurrent_releases(&self) -> Option<usize> {
         self.concurrent_releases
-    }
-
-    fn in_memory(&self) -> Vec<(&'static str, usize)> {
-        self.inner.in_memory()
     }
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
@@ -150,18 +126,6 @@ impl Engine for Notes {
     async fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
         self.ask(Asked::Release(id, next.cloned()))?;
         self.inner.release(key, id, next).await
-    }
-
-    async fn inspect(&self, key: &Key) -> Result<Inspection> {
-        self.inner.inspect(key).await
-    }
-
-    async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
-        self.inner.revoke(key, id).await
-    }
-
-    async fn close(&self) -> Result<()> {
-        self.inner.close().await
     }
 }
 

@@ -6,8 +6,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::testkit::wrapper::Call;
 
-use super::faulty::{Call, Fault};
+use super::faulty::Fault;
 
 /// A store that is far away.
 #[derive(Debug)]
@@ -119,11 +120,7 @@ pub struct Outage {
 }
 
 impl Outage {
-    /// Every call fails until it [ends](Self::end).
-    pub const EVERYTHING: &'static [Call] =
-        &[Call::Acquire, Call::Renew, Call::Release, Call::Inspect, Call::Revoke, Call::Close];
-
-    /// Creates an outage of these calls, which has begun.
+    /// Creates an outage of these calls, which has begun: they fail until it [ends](Self::end).
     pub fn of(calls: &'static [Call]) -> Self {
         Self { calls, on: AtomicBool::new(true) }
     }
@@ -155,7 +152,7 @@ impl Fault for Outage {
 
 /// No fault at all; counts.
 #[derive(Debug, Default)]
-pub struct CountsCalls([AtomicUsize; 6]);
+pub struct CountsCalls([AtomicUsize; Call::ALL.len()]);
 
 impl CountsCalls {
     /// Returns how many calls of this kind were made.

@@ -5,7 +5,7 @@ mod kinds;
 mod life;
 mod mortal;
 
-pub use faulty::{Call, Fault, Faulty};
+pub use faulty::{Fault, Faulty};
 pub use kinds::{CountsCalls, LosesEvery, LosesReplies, Outage, Slow};
 pub use life::Life;
 pub use mortal::KillableEngine;
