@@ -185,16 +185,9 @@ pub enum LossReason {
     Revoked,
 }
 
-impl LossReason {
+crate::closed_set! {
     /// Returns one word, as used in messages and metric labels.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::Gone => "gone",
-            Self::Lapsed => "lapsed",
-            Self::Revoked => "revoked",
-        }
-    }
+    pub LossReason: Closed = "closed", Gone = "gone", Lapsed = "lapsed", Revoked = "revoked"
 }
 
 /// The outcome of a release.

@@ -44,23 +44,22 @@ impl ErrorKind {
     pub(crate) fn is_silence(self) -> bool {
         matches!(self, Self::Unavailable | Self::Indeterminate)
     }
+}
 
+crate::closed_set! {
     /// Returns one word, as used in metric labels and spans.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::Config => "config",
-            Self::Indeterminate => "indeterminate",
-            Self::Invalid => "invalid",
-            Self::Lost => "lost",
-            Self::Refused => "refused",
-            Self::TimedOut => "timed_out",
-            Self::Unavailable => "unavailable",
-            Self::Unexpected => "unexpected",
-            Self::Unsupported => "unsupported",
-            Self::WouldDeadlock => "would_deadlock",
-        }
-    }
+    pub ErrorKind:
+        Closed = "closed",
+        Config = "config",
+        Indeterminate = "indeterminate",
+        Invalid = "invalid",
+        Lost = "lost",
+        Refused = "refused",
+        TimedOut = "timed_out",
+        Unavailable = "unavailable",
+        Unexpected = "unexpected",
+        Unsupported = "unsupported",
+        WouldDeadlock = "would_deadlock",
 }
 
 /// An error, with its [kind](ErrorKind), and the engine, key and cause it belongs to.

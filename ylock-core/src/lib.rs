@@ -25,6 +25,7 @@ mod acquire;
 mod availability;
 mod client;
 mod client_name;
+mod closed_set;
 mod error;
 mod events;
 mod guarantees;

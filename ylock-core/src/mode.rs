@@ -18,14 +18,11 @@ impl Mode {
     pub fn conflicts_with(self, other: Self) -> bool {
         self == Self::Write || other == Self::Write
     }
+}
 
+crate::closed_set! {
     /// Returns `read` or `write`, as used in stores and metric labels.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-        }
-    }
+    pub Mode: Read = "read", Write = "write"
 }
 
 impl fmt::Display for Mode {

@@ -1,6 +1,10 @@
 //! Every metric: its name, what it counts, its labels. The documentation, the dashboards, the rules and the layer go by this
 //! list, and tests compare them with it. A name here is API.
 
+use ylock_core::{ErrorKind, LossReason, Mode};
+
+use crate::outcome::{Acquired, Renewal, Request};
+
 /// The kind of a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(clippy::exhaustive_enums, reason = "the kinds of the crate `metrics`")]
@@ -194,35 +198,35 @@ pub const ALL: &[Metric] = &[
     CLIENT_INFO,
 ];
 
+/// The words of a closed set, in the order of its values.
+macro_rules! words_of {
+    ($Set:ty) => {{
+        const WORDS: [&str; <$Set>::ALL.len()] = {
+            let mut words = [""; <$Set>::ALL.len()];
+            let mut place = 0;
+            while place < words.len() {
+                words[place] = <$Set>::ALL[place].as_str();
+                place += 1;
+            }
+            words
+        };
+        &WORDS
+    }};
+}
+
 /// The labels that take their values from a closed set, with the set. `engine`, `group`, `operation` and `version` are not among
 /// them: engines, and operations of an engine, are few; groups are bounded by [`MetricsLayer::with_groups`](crate::MetricsLayer). Nor are
 /// `client` and `address`, of which a process has one for each client.
 pub const VALUES: &[(&str, &[&str])] = &[
-    ("mode", &["read", "write"]),
+    ("mode", words_of!(Mode)),
     ("granted", &["yes", "no"]),
-    ("reason", &["closed", "gone", "lapsed", "revoked"]),
-    (
-        "error",
-        &[
-            "closed",
-            "config",
-            "indeterminate",
-            "invalid",
-            "lost",
-            "refused",
-            "timed_out",
-            "unavailable",
-            "unexpected",
-            "unsupported",
-            "would_deadlock",
-        ],
-    ),
+    ("reason", words_of!(LossReason)),
+    ("error", words_of!(ErrorKind)),
 ];
 
 /// Values of `outcome` of [`ACQUISITIONS`].
-pub const ACQUISITION_OUTCOMES: &[&str] =
-    &["at_once", "after_waiting", "not_free", "timed_out", "refused", "cancelled", "failed"];
+pub const ACQUISITION_OUTCOMES: &[&str] = words_of!(Acquired);
 /// Values of `outcome` of [`RENEWALS`].
-pub const RENEWAL_OUTCOMES: &[&str] = &["renewed", "failed", "lost"];
+pub const RENEWAL_OUTCOMES: &[&str] = words_of!(Renewal);
 /// Values of `outcome` of [`STORE_REQUESTS`].
-pub const REQUEST_OUTCOMES: &[&str] = &["ok", "failed"];
+pub const REQUEST_OUTCOMES: &[&str] = words_of!(Request);

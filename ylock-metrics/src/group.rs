@@ -9,6 +9,7 @@ use crate::catalogue::{
     ACQUISITION_ERRORS, ACQUISITIONS, HAND_OVERS, HELD, HOLD, LONGEST_HOLD, LONGEST_WAIT, LOSSES, Metric,
     OTHER, REENTRIES, RELEASE, RELEASES_PENDING, RENEWALS, WAIT, WAITING,
 };
+use crate::outcome::{Acquired, Each, Renewal};
 use crate::recorder::Sink;
 
 /// The meters of one group; see the [module](self).
@@ -22,9 +23,9 @@ pub(crate) struct GroupMeters {
     longest_wait: Gauge,
     releases_pending: Gauge,
     hand_overs: Counter,
-    renewals: [Counter; 3],
-    losses: [Counter; 4],
-    errors: [Counter; 11],
+    renewals: Each<Renewal>,
+    losses: Each<LossReason>,
+    errors: Each<ErrorKind>,
     /// Counts acquisitions, where these are the meters of many groups.
     in_other: Option<Counter>,
 }
@@ -32,13 +33,7 @@ pub(crate) struct GroupMeters {
 /// The meters of one mode.
 #[derive(Debug)]
 struct ModeMeters {
-    at_once: Counter,
-    after_waiting: Counter,
-    not_free: Counter,
-    timed_out: Counter,
-    refused: Counter,
-    cancelled: Counter,
-    failed: Counter,
+    acquired: Each<Acquired>,
     reentries: Counter,
     waited: Histogram,
     waited_in_vain: Histogram,
@@ -46,22 +41,6 @@ struct ModeMeters {
     held: Gauge,
     waiting: Gauge,
 }
-
-const ERRORS: [ErrorKind; 11] = [
-    ErrorKind::Closed,
-    ErrorKind::Config,
-    ErrorKind::Indeterminate,
-    ErrorKind::Invalid,
-    ErrorKind::Lost,
-    ErrorKind::Refused,
-    ErrorKind::TimedOut,
-    ErrorKind::Unavailable,
-    ErrorKind::Unexpected,
-    ErrorKind::Unsupported,
-    ErrorKind::WouldDeadlock,
-];
-const REASONS: [LossReason; 4] =
-    [LossReason::Closed, LossReason::Gone, LossReason::Lapsed, LossReason::Revoked];
 
 impl GroupMeters {
     pub(crate) fn new(sink: &Sink, engine: &'static str, group: &str) -> Self {
@@ -76,10 +55,15 @@ impl GroupMeters {
             longest_wait: sink.gauge(&LONGEST_WAIT, &labels),
             releases_pending: sink.gauge(&RELEASES_PENDING, &labels),
             hand_overs: sink.counter(&HAND_OVERS, &labels),
-            renewals: ["renewed", "failed", "lost"]
-                .map(|outcome| sink.counter(&RENEWALS, &with("outcome", outcome))),
-            losses: REASONS.map(|reason| sink.counter(&LOSSES, &with("reason", reason.as_str()))),
-            errors: ERRORS.map(|kind| sink.counter(&ACQUISITION_ERRORS, &with("error", kind.as_str()))),
+            renewals: Each::new(Renewal::ALL, |outcome| {
+                sink.counter(&RENEWALS, &with("outcome", outcome.as_str()))
+            }),
+            losses: Each::new(LossReason::ALL, |reason| {
+                sink.counter(&LOSSES, &with("reason", reason.as_str()))
+            }),
+            errors: Each::new(ErrorKind::ALL, |kind| {
+                sink.counter(&ACQUISITION_ERRORS, &with("error", kind.as_str()))
+            }),
             in_other: None,
         }
     }
@@ -99,7 +83,7 @@ impl GroupMeters {
     pub(crate) fn acquired(&self, mode: Mode, outcome: &Outcome, tried: bool, waited: std::time::Duration) {
         self.mode(mode).acquired(outcome, tried, waited);
         if let Outcome::Failed(error) = outcome {
-            self.error(error.kind());
+            self.errors.count(error.kind());
         }
         if let Some(in_other) = &self.in_other {
             in_other.increment(1);
@@ -113,18 +97,10 @@ impl GroupMeters {
         }
     }
 
-    fn error(&self, kind: ErrorKind) {
-        if let Some(place) = ERRORS.iter().position(|known| *known == kind) {
-            self.errors[place].increment(1);
-        }
-    }
-
     pub(crate) fn hold_ended(&self, mode: Mode, held: std::time::Duration, end: End) {
         self.mode(mode).hold.record(held);
-        if let End::Lost(reason) = end
-            && let Some(place) = REASONS.iter().position(|known| *known == reason)
-        {
-            self.losses[place].increment(1);
+        if let End::Lost(reason) = end {
+            self.losses.count(reason);
         }
     }
 
@@ -133,12 +109,7 @@ impl GroupMeters {
     }
 
     pub(crate) fn renewed(&self, outcome: &Renewed) {
-        let [renewed, failed, lost] = &self.renewals;
-        match outcome {
-            Renewed::Renewed => renewed.increment(1),
-            Renewed::Lost(_) => lost.increment(1),
-            _ => failed.increment(1),
-        }
+        self.renewals.count(Renewal::of(outcome));
     }
 
     pub(crate) fn released(&self, took: std::time::Duration) {
@@ -159,18 +130,12 @@ impl GroupMeters {
 
 impl ModeMeters {
     fn new(sink: &Sink, engine: &'static str, group: &str, mode: Mode) -> Self {
-        let mode = if mode == Mode::Read { "read" } else { "write" };
-        let labels = [("engine", engine), ("group", group), ("mode", mode)];
+        let labels = [("engine", engine), ("group", group), ("mode", mode.as_str())];
         let with = |name: &'static str, value: &'static str| [labels[0], labels[1], labels[2], (name, value)];
-        let outcome = |word| sink.counter(&ACQUISITIONS, &with("outcome", word));
         Self {
-            at_once: outcome("at_once"),
-            after_waiting: outcome("after_waiting"),
-            not_free: outcome("not_free"),
-            timed_out: outcome("timed_out"),
-            refused: outcome("refused"),
-            cancelled: outcome("cancelled"),
-            failed: outcome("failed"),
+            acquired: Each::new(Acquired::ALL, |outcome| {
+                sink.counter(&ACQUISITIONS, &with("outcome", outcome.as_str()))
+            }),
             reentries: sink.counter(&REENTRIES, &labels),
             waited: sink.histogram(&WAIT, &with("granted", "yes")),
             waited_in_vain: sink.histogram(&WAIT, &with("granted", "no")),
@@ -181,28 +146,13 @@ impl ModeMeters {
     }
 
     fn acquired(&self, outcome: &Outcome, tried: bool, waited: std::time::Duration) {
-        let granted = match outcome {
-            Outcome::Reentered => {
-                self.reentries.increment(1);
-                return;
-            }
-            Outcome::Granted { waited } => Some(if *waited { &self.after_waiting } else { &self.at_once }),
-            _ => None,
+        let Some(outcome) = Acquired::of(outcome, tried) else {
+            self.reentries.increment(1);
+            return;
         };
-        let counter = granted.unwrap_or_else(|| self.not_granted(outcome, tried));
-        counter.increment(1);
-        let histogram = if granted.is_some() { &self.waited } else { &self.waited_in_vain };
+        self.acquired.count(outcome);
+        let histogram = if outcome.is_granted() { &self.waited } else { &self.waited_in_vain };
         histogram.record(waited);
-    }
-
-    fn not_granted(&self, outcome: &Outcome, tried: bool) -> &Counter {
-        match outcome {
-            Outcome::NotFree if tried => &self.not_free,
-            Outcome::NotFree => &self.timed_out,
-            Outcome::Cancelled => &self.cancelled,
-            Outcome::Failed(error) if error.kind() == ErrorKind::Refused => &self.refused,
-            _ => &self.failed,
-        }
     }
 }
 

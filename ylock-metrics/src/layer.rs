@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use metrics::{Counter, Gauge, Histogram, Recorder};
+use metrics::{Gauge, Histogram, Recorder};
 use ylock_core::layer::{Acquisition, ClientEvent, ClientView, Outcome};
 use ylock_core::{Layer, Result, Wait};
 
 use crate::catalogue::{CLIENT_INFO, CLIENTS, RENEWAL_LAG, STORE_REQUEST, STORE_REQUESTS};
 use crate::group::GroupMeters;
 use crate::groups::Groups;
+use crate::outcome::{Each, Request};
 use crate::recorder::Sink;
 use crate::sampler::Sampler;
 
@@ -67,8 +68,7 @@ pub(crate) struct ClientInfo {
 }
 
 struct RequestMeters {
-    ok: Counter,
-    failed: Counter,
+    ended: Each<Request>,
     took: Histogram,
 }
 
@@ -258,16 +258,14 @@ impl EngineMeters {
 impl RequestMeters {
     fn new(sink: &Sink, engine: &'static str, operation: &'static str) -> Self {
         let labels = [("engine", engine), ("operation", operation)];
-        let outcome = |word| sink.counter(&STORE_REQUESTS, &[labels[0], labels[1], ("outcome", word)]);
-        Self { ok: outcome("ok"), failed: outcome("failed"), took: sink.histogram(&STORE_REQUEST, &labels) }
+        let counter = |outcome: Request| {
+            sink.counter(&STORE_REQUESTS, &[labels[0], labels[1], ("outcome", outcome.as_str())])
+        };
+        Self { ended: Each::new(Request::ALL, counter), took: sink.histogram(&STORE_REQUEST, &labels) }
     }
 
     fn ended(&self, took: Duration, failed: bool) {
-        if failed {
-            self.failed.increment(1)
-        } else {
-            self.ok.increment(1)
-        }
+        self.ended.count(if failed { Request::Failed } else { Request::Ok });
         self.took.record(took);
     }
 }

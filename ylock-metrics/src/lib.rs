@@ -21,6 +21,7 @@ pub mod catalogue;
 mod group;
 mod groups;
 mod layer;
+mod outcome;
 #[cfg(feature = "prometheus")]
 pub mod prometheus;
 mod recorder;

@@ -10,7 +10,7 @@ use common::Scraped;
 use ylock_core::layer::Acquisition;
 use ylock_core::testkit::{eventually, poll_once};
 use ylock_core::{Error, ErrorKind, Layer, LossReason, MemoryStore, Options, Owner, Result, Wait, Ylock};
-use ylock_metrics::catalogue::{ACQUISITION_OUTCOMES, ALL, Kind, VALUES};
+use ylock_metrics::catalogue::{ACQUISITION_OUTCOMES, ALL, Kind};
 
 const SOON: Duration = Duration::from_secs(5);
 const ACQUISITIONS: &str = "ylock_acquisitions_total";
@@ -209,12 +209,12 @@ async fn all_series_of_a_group_are_there_from_the_beginning() {
             );
         }
     }
-    for reason in ["closed", "gone", "lapsed", "revoked"] {
-        assert_eq!(scraped.get("ylock_losses_total", &[("group", "g"), ("reason", reason)]), 0.0);
+    for reason in LossReason::ALL {
+        assert_eq!(scraped.get("ylock_losses_total", &[("group", "g"), ("reason", reason.as_str())]), 0.0);
     }
-    let (_, kinds) = VALUES.iter().find(|(label, _)| *label == "error").unwrap();
-    for kind in *kinds {
-        assert_eq!(scraped.get("ylock_acquisition_errors_total", &[("group", "g"), ("error", kind)]), 0.0);
+    for kind in ErrorKind::ALL {
+        let error = ("error", kind.as_str());
+        assert_eq!(scraped.get("ylock_acquisition_errors_total", &[("group", "g"), error]), 0.0);
     }
     let text = scraped.text();
     for metric in ALL {

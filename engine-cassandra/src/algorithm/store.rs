@@ -45,6 +45,11 @@ pub enum State {
     Held,
 }
 
+ylock_core::closed_set! {
+    /// Returns one word, as used in the table.
+    pub State: Idle = "idle", Waiting = "waiting", Claimed = "claimed", Held = "held"
+}
+
 /// The content that a client shows in its row. It lives for the row's TTL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {

@@ -43,7 +43,7 @@ impl<'a> RowValues<'a> {
             ttl: ttl(write.row_ttl),
             acquisition: acquisition(row.acquisition),
             mode: row.mode.as_str(),
-            state: state(row.state),
+            state: row.state.as_str(),
             ticket: row.ticket.get(),
             owner: owner(row.owner),
             client: row.client.as_str(),
@@ -114,24 +114,14 @@ pub(super) fn erase(key: &Key, slot: Slot, stamp: i64) -> EraseValues<'_> {
     (stamp, key.group(), key.name(), uuid(slot))
 }
 
-/// Returns the word for a state.
-pub(super) fn state(state: State) -> &'static str {
-    match state {
-        State::Idle => "idle",
-        State::Waiting => "waiting",
-        State::Claimed => "claimed",
-        State::Held => "held",
-    }
-}
-
 /// Returns the state that a word stands for.
 pub(super) fn state_of(word: &str) -> Option<State> {
-    [State::Idle, State::Waiting, State::Claimed, State::Held].into_iter().find(|known| state(*known) == word)
+    State::ALL.iter().copied().find(|known| known.as_str() == word)
 }
 
 /// Returns the mode that a word stands for.
 pub(super) fn mode_of(word: &str) -> Option<Mode> {
-    [Mode::Read, Mode::Write].into_iter().find(|known| known.as_str() == word)
+    Mode::ALL.iter().copied().find(|known| known.as_str() == word)
 }
 
 /// Converts a TTL. Zero would mean for ever, and what does not fit into the column is as good as for ever.
