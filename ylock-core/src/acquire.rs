@@ -32,7 +32,7 @@ pub(crate) fn acquire_or_time_out(
 
 async fn acquire_or_time_out_at(terms: &Terms, key: Result<Key>, mode: Mode, at: Site) -> Result<Guard> {
     let key = key?;
-    let (wait, before) = (terms.options.wait(), OnceLock::new());
+    let (wait, before) = (terms.handle.options.wait(), OnceLock::new());
     let acquired = acquire_behind(terms, key.clone(), mode, wait, Some(&before), at).await?;
     acquired.ok_or_else(|| {
         let mut message = format!("the {mode} lock was not granted within the wait of the options, {wait:?}");
@@ -65,11 +65,11 @@ async fn acquire_behind(
     at: Site,
 ) -> Result<Option<Guard>> {
     let owner = terms.owner.or_else(Owner::current);
-    let ask = Ask { key, mode, owner, wait, options: &terms.options, before, at };
-    let event_bus = terms.keeper.event_bus().map(|bus| bus as Arc<dyn Layer>);
-    let layers = terms.layers.under(event_bus);
+    let ask = Ask { key, mode, owner, wait, options: &terms.handle.options, before, at };
+    let event_bus = terms.handle.keeper.event_bus().map(|bus| bus as Arc<dyn Layer>);
+    let layers = terms.handle.layers.under(event_bus);
     if layers.is_empty() {
-        Ok(terms.keeper.acquire(ask).await?.map(Guard::new))
+        Ok(terms.handle.keeper.acquire(ask).await?.map(Guard::new))
     } else {
         acquire_watched(terms, layers, ask).await
     }
@@ -77,12 +77,12 @@ async fn acquire_behind(
 
 /// Creates the owner of an acquisition for which the caller named none.
 fn new_owner(terms: &Terms) -> Owner {
-    Owner::drawn_from(&**terms.keeper.environment())
+    Owner::drawn_from(&**terms.handle.keeper.environment())
 }
 
 /// Acquires, and tells the layers.
 async fn acquire_watched(terms: &Terms, layers: Layers, mut ask: Ask<'_>) -> Result<Option<Guard>> {
-    let keeper = &terms.keeper;
+    let keeper = &terms.handle.keeper;
     let owner = *ask.owner.get_or_insert_with(|| new_owner(terms));
     let acquisition = Acquisition {
         number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
@@ -128,7 +128,7 @@ impl Waiting<'_> {
     /// Tells the layers the outcome. Returns also the moment of it: a hold begins where the wait ends.
     fn end(&mut self, outcome: &Outcome) -> Option<(Acquisition, Moment)> {
         let acquisition = self.acquisition.take()?;
-        let now = self.terms.keeper.environment().now();
+        let now = self.terms.handle.keeper.environment().now();
         self.layers.acquired(&acquisition, outcome, now.since(self.since));
         Some((acquisition, now))
     }

@@ -7,6 +7,7 @@ use crate::client_name::ClientName;
 use crate::engine::{Engine, Inspection};
 use crate::error::Result;
 use crate::guarantees::Guarantees;
+use crate::handle::Handle;
 use crate::key::Key;
 use crate::layer::{Events, GroupUsage, Layer};
 use crate::lock::Lock;
@@ -14,7 +15,6 @@ use crate::locks::Locks;
 use crate::memory::MemoryEngine;
 use crate::name::Name;
 use crate::options::Options;
-use crate::terms::Terms;
 
 /// Distributed locks on one store. Cheap to clone; all clones are the same client.
 ///
@@ -22,7 +22,7 @@ use crate::terms::Terms;
 /// reentrant only within one.
 #[derive(Clone)]
 pub struct Ylock {
-    pub(crate) terms: Terms,
+    pub(crate) handle: Handle,
 }
 
 impl Ylock {
@@ -33,7 +33,7 @@ impl Ylock {
 
     /// Creates a client over an engine that is shared.
     pub fn over(engine: Arc<dyn Engine>) -> Self {
-        Self { terms: Terms::over(engine) }
+        Self { handle: Handle::over(engine) }
     }
 
     /// Creates a client over a new, empty in-memory store: locks between the tasks of this process, for a program that runs
@@ -46,7 +46,7 @@ impl Ylock {
     /// acquisition; [`try_with_options`](Self::try_with_options) reports them at once.
     #[must_use]
     pub fn with_options(&self, options: Options) -> Self {
-        Self { terms: self.terms.with_options(options) }
+        Self { handle: self.handle.with_options(options) }
     }
 
     /// Returns the same client, for locks with other options; what they leave open stays as it is. Fails at once, and not at the first
@@ -57,12 +57,12 @@ impl Ylock {
     /// # Errors
     /// [`Config`](crate::ErrorKind::Config) that names the limit and what to change.
     pub fn try_with_options(&self, options: Options) -> Result<Self> {
-        Ok(Self { terms: self.terms.try_with_options(options)? })
+        Ok(Self { handle: self.handle.try_with_options(options)? })
     }
 
     /// Returns the options of locks that are not given others.
     pub fn options(&self) -> &Options {
-        &self.terms.options
+        &self.handle.options
     }
 
     /// Names this client, and all its clones, from now on. The name is shown for every lock that the client acquires afterwards, or waits
@@ -83,13 +83,13 @@ impl Ylock {
     /// # drop(guard); Ok(()) }
     /// ```
     pub fn with_name(self, name: impl Into<Arc<str>>) -> Result<Self> {
-        self.terms.keeper.name().set(ClientName::new(name)?);
+        self.handle.keeper.name().set(ClientName::new(name)?);
         Ok(self)
     }
 
     /// Returns the name of the client.
     pub fn name(&self) -> ClientName {
-        self.terms.keeper.name().get()
+        self.handle.keeper.name().get()
     }
 
     /// Returns the same client with one more [layer](Layer), inside the earlier ones.
@@ -101,7 +101,7 @@ impl Ylock {
     /// Returns the same client with one more layer, which other clients may share.
     #[must_use]
     pub fn with_shared(&self, layer: Arc<dyn Layer>) -> Self {
-        Self { terms: self.terms.with_layer(layer) }
+        Self { handle: self.handle.with_layer(layer) }
     }
 
     /// Returns a stream of what this client does from now on, through any of its clones: acquisitions with their outcome, holds that end,
@@ -123,17 +123,17 @@ impl Ylock {
     /// # Ok(()) }
     /// ```
     pub fn events(&self) -> Events {
-        self.terms.keeper.events()
+        self.handle.keeper.events()
     }
 
     /// Returns what this client holds and waits for now, by group, in the order of their names: a walk over all keys that are in use.
     pub fn usage(&self) -> Vec<GroupUsage> {
-        self.terms.keeper.usage()
+        self.handle.keeper.usage()
     }
 
     /// Returns the locks of a group: one for each user, order or file.
     pub fn locks(&self, group: impl Name) -> Locks {
-        Locks::new(self.terms.clone(), group.into_name())
+        Locks::new(self.handle.clone(), group.into_name())
     }
 
     /// Returns one lock.
@@ -147,7 +147,7 @@ impl Ylock {
     /// [`Unavailable`](crate::ErrorKind::Unavailable) if the store does not answer, and
     /// [`Invalid`](crate::ErrorKind::Invalid) for a key outside its limits.
     pub async fn inspect(&self, group: impl Name, name: impl Name) -> Result<Inspection> {
-        self.terms.keeper.inspect(&Key::new(group, name)?).await
+        self.handle.keeper.inspect(&Key::new(group, name)?).await
     }
 
     /// Takes a lock away from all of its holders, and returns how many acquisitions that were.
@@ -158,7 +158,7 @@ impl Ylock {
     /// # Errors
     /// As [`inspect`](Self::inspect).
     pub async fn revoke(&self, group: impl Name, name: impl Name) -> Result<usize> {
-        self.terms.keeper.revoke(&Key::new(group, name)?).await
+        self.handle.keeper.revoke(&Key::new(group, name)?).await
     }
 
     /// Gives back everything that this client holds, leaves every queue, and waits until the store knows it.
@@ -167,22 +167,22 @@ impl Ylock {
     /// acquisition fails with [`Closed`](crate::ErrorKind::Closed). If the store does not answer this ends after about one
     /// lease; the store frees the rest by itself. Closing twice is harmless.
     pub async fn close(&self) {
-        self.terms.keeper.close().await;
+        self.handle.keeper.close().await;
     }
 
     /// Returns what the engine promises.
     pub fn guarantees(&self) -> Guarantees {
-        self.terms.keeper.engine().guarantees()
+        self.handle.keeper.engine().guarantees()
     }
 
     /// Returns the word that names the engine.
     pub fn engine_name(&self) -> &'static str {
-        self.terms.keeper.engine().name()
+        self.handle.keeper.engine().name()
     }
 
     /// Returns how many keys this client keeps in memory: those that are held, waited for, or on their way back.
     pub fn keys_in_use(&self) -> usize {
-        self.terms.keeper.len()
+        self.handle.keeper.len()
     }
 }
 
@@ -191,8 +191,8 @@ impl fmt::Debug for Ylock {
         f.debug_struct("Ylock")
             .field("name", &self.name())
             .field("engine", &self.engine_name())
-            .field("options", &self.terms.options)
-            .field("layers", &self.terms.layers)
+            .field("options", &self.handle.options)
+            .field("layers", &self.handle.layers)
             .field("keys_in_use", &self.keys_in_use())
             .finish_non_exhaustive()
     }

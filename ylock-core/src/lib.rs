@@ -30,6 +30,7 @@ mod error;
 mod events;
 mod guarantees;
 mod guard;
+mod handle;
 mod keeper;
 mod key;
 mod lease;

@@ -62,7 +62,7 @@ impl Lock {
 
     /// Returns the options of this lock.
     pub fn options(&self) -> &Options {
-        &self.terms.options
+        self.terms.options()
     }
 
     /// Returns the same lock with other options; what they leave open stays as it is.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::acquire::{acquire, acquire_or_time_out, run, run_after};
 use crate::error::Result;
 use crate::guard::Guard;
+use crate::handle::Handle;
 use crate::key::Key;
 use crate::lease::Lease;
 use crate::lock::Lock;
@@ -44,8 +45,8 @@ pub struct Locks {
 }
 
 impl Locks {
-    pub(crate) fn new(terms: Terms, group: Arc<str>) -> Self {
-        Self { terms, group }
+    pub(crate) fn new(handle: Handle, group: Arc<str>) -> Self {
+        Self { terms: Terms::of(handle), group }
     }
 
     /// Returns the group: what these locks are for.
@@ -90,7 +91,7 @@ impl Locks {
 
     /// Returns the options of these locks.
     pub fn options(&self) -> &Options {
-        &self.terms.options
+        self.terms.options()
     }
 
     /// Returns one of these locks.

@@ -19,7 +19,7 @@ async fn twenty_thousand_locks_with_long_leases_do_not_stay_in_the_schedule() {
     let mut most = 0;
     for number in 0..20_000 {
         drop(locks.write(format!("{}", number % 1_000)).await.unwrap());
-        most = most.max(ylock.terms.keeper.scheduled());
+        most = most.max(ylock.handle.keeper.scheduled());
     }
     assert!(most < FEW, "{most}");
 }
@@ -40,5 +40,5 @@ async fn what_is_held_is_renewed_however_often_the_schedule_is_tidied_up() {
     tokio::time::sleep(lease * 3).await;
     assert!(held.iter().all(|guard| guard.is_valid()));
     drop(held);
-    assert!(ylock.terms.keeper.scheduled() < 2 * 2_000 + FEW, "{}", ylock.terms.keeper.scheduled());
+    assert!(ylock.handle.keeper.scheduled() < 2 * 2_000 + FEW, "{}", ylock.handle.keeper.scheduled());
 }

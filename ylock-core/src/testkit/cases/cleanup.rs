@@ -132,9 +132,9 @@ pub async fn ten_thousand_acquisitions_that_went_wrong_leave_nothing(stage: Stag
         })
         .await;
         assert!(
-            client.terms.keeper.scheduled() < stage.harness().many() / 10,
+            client.handle.keeper.scheduled() < stage.harness().many() / 10,
             "{}",
-            client.terms.keeper.scheduled()
+            client.handle.keeper.scheduled()
         );
     }
     eventually(stage.soon(), "no task is left", || async { tasks() <= tasks_before + TASKS }).await;
