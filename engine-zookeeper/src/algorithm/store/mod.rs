@@ -28,7 +28,7 @@
 //! | [`remove`](Store::remove) | `delete` | if the key has its place: `delete` |
 //! | [`write_content`](Store::write_content) | `setData` of this version | if the key has this version: `put`, the lease stays |
 //! | [`catch_up`](Store::catch_up) | `sync` | a linearizable read; a `list` sent after it is asked again if its revision is below the one of that read |
-//! | [`list`](Store::list) | `getChildren` | a serializable range, keys only |
+//! | [`list`](Store::list) | `getChildren` | a serializable range: the mode in a name comes from the value |
 //! | [`list_and_watch`](Store::list_and_watch) | `getChildren` with a watch | a watch from now on, and beside it a range |
 //! | [`token`](Store::token) | `exists`: the `czxid` | a range of one key: the `create_revision`, and what makes it grow after a restore |
 //! | [`read`](Store::read) | `getData` | a range of one key |
