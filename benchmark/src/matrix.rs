@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use ylock_core::closed_set;
 use ylock_core::engine::Patience;
 use ylock_engine_cassandra::options::Protocol;
 
@@ -35,11 +36,21 @@ pub(crate) enum Names {
     Hot,
 }
 
+closed_set! {
+    /// Returns the words of tables and titles.
+    pub(crate) Names: Fresh = "fresh name", Hot = "hot name"
+}
+
 /// The way in which the lock is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Call {
     GetLock,
     TryGetLock,
+}
+
+closed_set! {
+    /// Returns the words of tables and titles.
+    pub(crate) Call: GetLock = "GetLock", TryGetLock = "TryGetLock"
 }
 
 /// The lock that is measured.
@@ -49,6 +60,11 @@ pub(crate) enum Lock {
     Old,
     /// Listings 6 and 7.
     Queue,
+}
+
+closed_set! {
+    /// Returns the words of tables and titles.
+    pub(crate) Lock: Old = "old", Queue = "queue"
 }
 
 /// One measurement.
@@ -80,11 +96,11 @@ impl Point {
 pub(crate) fn points(places: &[Place], contenders: &[u32], holds: &[u64]) -> Vec<Point> {
     let mut points = Vec::new();
     for &place in places {
-        for names in [Names::Fresh, Names::Hot] {
-            for call in [Call::GetLock, Call::TryGetLock] {
+        for &names in Names::ALL {
+            for &call in Call::ALL {
                 for &hold_millis in holds {
                     for &contenders in contenders {
-                        points.extend([Lock::Old, Lock::Queue].map(|lock| Point {
+                        points.extend(Lock::ALL.iter().map(|&lock| Point {
                             place,
                             names,
                             call,
@@ -131,28 +147,19 @@ impl fmt::Display for Place {
 
 impl fmt::Display for Names {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Fresh => "fresh name",
-            Self::Hot => "hot name",
-        })
+        f.write_str(self.as_str())
     }
 }
 
 impl fmt::Display for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::GetLock => "GetLock",
-            Self::TryGetLock => "TryGetLock",
-        })
+        f.write_str(self.as_str())
     }
 }
 
 impl fmt::Display for Lock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Old => "old",
-            Self::Queue => "queue",
-        })
+        f.write_str(self.as_str())
     }
 }
 

@@ -37,8 +37,8 @@ pub(crate) fn everything(results: &Results) -> String {
          In every cell *old / queue*.\n",
     );
     for place in places(results) {
-        for names in [Names::Fresh, Names::Hot] {
-            for call in [Call::GetLock, Call::TryGetLock] {
+        for &names in Names::ALL {
+            for &call in Call::ALL {
                 let rows = rows(results, place, names, call, &HOLDS, true);
                 if !rows.is_empty() {
                     let columns = columns(names, call);
