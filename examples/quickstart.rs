@@ -1,4 +1,4 @@
-//! Shows everything that a lock does, in a few seconds and without a server: `cargo run --example quickstart`.
+//! Shows everything that a lock does, in a few seconds and without a server: `cargo run -p ylock --example quickstart`.
 //!
 //! Two clients of one in-memory store stand for two processes. With another store only the line that connects changes.
 

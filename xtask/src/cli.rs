@@ -48,7 +48,7 @@ pub(crate) enum Command {
     },
     /// Show the metrics: run servers, a workload on them and a Prometheus that watches the workload, until Ctrl-C
     Observe(Observe),
-    /// Check formatting, lints for every set of features, documentation, dependencies
+    /// Check formatting, lints for every set of features, documentation, dependencies, rooms, words, packages
     Check,
 }
 
