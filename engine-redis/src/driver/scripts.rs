@@ -52,7 +52,7 @@ pub(crate) struct Call {
 
 impl Call {
     pub(crate) fn at(script: &'static Script, place: String) -> Self {
-        // ExclusionOracle for all arguments, so that memory is allocated once.
+        // Room for all arguments, so that memory is allocated once.
         let mut by_hash = Cmd::with_capacity(14, 320);
         by_hash.arg("EVALSHA").arg(script.hash()).arg(1).arg(&place);
         Self { script, place, by_hash }

@@ -41,7 +41,7 @@ struct Member {
 
 /// A part of a session's room, for as long as an acquisition is on its way in.
 #[derive(Debug)]
-pub(crate) struct ExclusionOracle {
+pub(crate) struct Reservation {
     member: Arc<Member>,
     bytes: usize,
 }
@@ -68,7 +68,7 @@ impl Sessions {
     }
 
     /// Reserves a part of the session in which an acquisition has a claim, or else of the first session that is not full.
-    pub(crate) fn room_for(&self, request: &Request) -> ExclusionOracle {
+    pub(crate) fn room_for(&self, request: &Request) -> Reservation {
         let bytes = Place::of(self.client.options.base(), &request.key).lock.len() + LONGEST_NAME;
         // Held until the room is reserved, so that no two acquisitions are given the same room.
         let mut more = self.more();
@@ -84,7 +84,7 @@ impl Sessions {
             member
         });
         member.reserved.fetch_add(bytes, Ordering::Relaxed);
-        ExclusionOracle { member, bytes }
+        Reservation { member, bytes }
     }
 
     /// Returns the session in which an acquisition has a claim.
@@ -145,13 +145,13 @@ impl Member {
     }
 }
 
-impl ExclusionOracle {
+impl Reservation {
     pub(crate) fn connection(&self) -> &Connection {
         &self.member.connection
     }
 }
 
-impl Drop for ExclusionOracle {
+impl Drop for Reservation {
     fn drop(&mut self) {
         self.member.reserved.fetch_sub(self.bytes, Ordering::Relaxed);
     }
