@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use ylock_core::testkit::measure::Times;
 
 use crate::stage::Visit;
 
@@ -17,11 +18,11 @@ pub(crate) struct Quantiles {
 
 impl Quantiles {
     /// Returns the quantiles of these times; nothing if there are none.
-    pub(crate) fn of(mut times: Vec<Duration>) -> Option<Self> {
-        times.sort_unstable();
-        let last = times.len().checked_sub(1)?;
-        let at = |part: f64| millis(times[(part * last as f64).round() as usize]);
-        Some(Self { p50: at(0.5), p99: at(0.99), max: at(1.0) })
+    pub(crate) fn of(times: Vec<Duration>) -> Option<Self> {
+        let mut times = Times::from(times);
+        let is_empty = times.is_empty();
+        let mut at = |part| millis(times.quantile(part));
+        (!is_empty).then(|| Self { p50: at(0.5), p99: at(0.99), max: at(1.0) })
     }
 }
 

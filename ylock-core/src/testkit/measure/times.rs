@@ -6,6 +6,12 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub struct Times(Vec<Duration>);
 
+impl From<Vec<Duration>> for Times {
+    fn from(times: Vec<Duration>) -> Self {
+        Self(times)
+    }
+}
+
 impl Times {
     /// Adds one more.
     pub fn push(&mut self, time: Duration) {
