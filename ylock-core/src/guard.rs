@@ -64,7 +64,8 @@ impl Guard {
     ///
     /// # Errors
     /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Indeterminate`](crate::ErrorKind::Indeterminate) if the store did not
-    /// confirm it for one lease from the first request on. Then the store frees the lock by itself when its lease ends there.
+    /// confirm it for one lease from the first request on, without the time for which it waited for other releases. Then the store frees
+    /// the lock by itself when its lease ends there.
     #[doc(alias = "runlock")]
     pub async fn unlock(mut self) -> Result<Unlocked> {
         self.tell_layers();

@@ -13,9 +13,12 @@ use futures_util::future::join_all;
 use support::{Gate, Notes};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
+use ylock_core::engine::{AcquisitionId, Engine, Release, Request};
 use ylock_core::layer::{ClientEvent, Event, Events};
-use ylock_core::testkit::{Call, Fault, Faulty, LosesReplies, eventually, poll_once};
-use ylock_core::{Error, ErrorKind, Fairness, Guard, MemoryStore, Options, Result, Unlocked, Ylock};
+use ylock_core::testkit::{Call, Fault, Faulty, LosesReplies, Wrapper, eventually, poll_once};
+use ylock_core::{
+    Error, ErrorKind, Fairness, Guard, Key, MemoryEngine, MemoryStore, Options, Result, Unlocked, Ylock,
+};
 
 const SOON: Duration = Duration::from_secs(5);
 const LEASE: Duration = Duration::from_secs(10);
@@ -26,12 +29,12 @@ const AT_ONCE: usize = 64;
 #[derive(Debug)]
 struct SlowReleases {
     takes: Duration,
-    refuses: Option<Range<Instant>>,
+    refuses: Vec<Range<Instant>>,
 }
 
 impl SlowReleases {
     fn new(takes: Duration) -> Arc<Self> {
-        Arc::new(Self { takes, refuses: None })
+        Arc::new(Self { takes, refuses: Vec::new() })
     }
 }
 
@@ -41,7 +44,7 @@ impl Fault for SlowReleases {
         if call != Call::Release {
             return Ok(());
         }
-        if self.refuses.as_ref().is_some_and(|refuses| refuses.contains(&Instant::now())) {
+        if self.refuses.iter().any(|refuses| refuses.contains(&Instant::now())) {
             return Err(Error::new(ErrorKind::Unavailable, "the store is away"));
         }
         tokio::time::sleep(self.takes).await;
@@ -149,17 +152,22 @@ fn left(events: &mut Events) -> Vec<(u32, bool)> {
     left.collect()
 }
 
-/// The lease of most has ended when the store begins to refuse them for a moment: it has not been silent for a lease.
+/// The store refuses all at the beginning, for less than a lease, and then for a moment when the leases of most have ended: it has never
+/// been silent for a lease.
 #[tokio::test(start_paused = true)]
 async fn a_release_that_waited_for_long_is_not_given_up_after_a_moment() {
-    let away = Instant::now() + LEASE * 2;
-    let refuses = Some(away..away + Duration::from_secs(1));
-    let (store, slow) = (MemoryStore::new(), Arc::new(SlowReleases { takes: LEASE / 10, refuses }));
-    let ylock = over(&store, &slow);
-    let unlocks: Vec<_> = hold(&ylock, 2_000).await.into_iter().map(Guard::unlock).collect();
-    let unlocked = join_all(unlocks).await;
-    assert!(Instant::now() > away + LEASE);
-    assert!(unlocked.iter().all(|answer| matches!(answer, Ok(Unlocked::Released))), "{unlocked:?}");
+    for first in [Duration::ZERO, LEASE / 5] {
+        let (now, moment) = (Instant::now(), Duration::from_millis(500));
+        let away = now + LEASE * 2;
+        let refuses = vec![now..now + first, away..away + moment];
+        let store = MemoryStore::new();
+        let slow = Arc::new(SlowReleases { takes: LEASE / 10, refuses });
+        let ylock = over(&store, &slow);
+        let unlocks: Vec<_> = hold(&ylock, 2_000).await.into_iter().map(Guard::unlock).collect();
+        let unlocked = join_all(unlocks).await;
+        assert!(Instant::now() > away + LEASE);
+        assert!(unlocked.iter().all(|answer| matches!(answer, Ok(Unlocked::Released))), "{unlocked:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -172,6 +180,36 @@ async fn where_the_store_does_not_answer_each_release_comes_to_its_end() {
     assert!(began.elapsed() < LEASE * 2, "{:?}", began.elapsed());
     assert!(unlocked.iter().all(|answer| answer.is_err()));
     assert_eq!(ylock.keys_in_use(), 0);
+}
+
+/// An engine over a store that answers no release. It knows of some locks that there is nothing to give back.
+#[derive(Debug)]
+struct Knows(MemoryEngine);
+
+impl Wrapper for Knows {
+    fn inner(&self) -> &dyn Engine {
+        &self.0
+    }
+
+    fn concurrent_releases(&self) -> Option<usize> {
+        Some(AT_ONCE)
+    }
+
+    async fn release(&self, key: &Key, _: AcquisitionId, _: Option<&Request>) -> Result<Release> {
+        if key.name().ends_with('0') {
+            return Ok(Release::WasGone);
+        }
+        std::future::pending().await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_engine_knows_by_itself_is_no_answer_of_the_store() {
+    let ylock = Ylock::new(Knows(MemoryStore::new().engine()));
+    let held = hold(&ylock, 2_000).await;
+    let began = Instant::now();
+    join_all(held.into_iter().map(Guard::unlock)).await;
+    assert!(began.elapsed() < LEASE * 2, "{:?}", began.elapsed());
 }
 
 /// Only what was sent may have happened.

@@ -2,8 +2,10 @@
 //! decides and decides nothing itself.
 
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -19,7 +21,7 @@ use crate::unlocked::Unlocked;
 
 use super::effects::Effects;
 use super::entry::{Entry, Leaving, Step, Store};
-use super::throttle::{Place, Throttle, Throttles};
+use super::throttle::{self, Place, Throttle, Throttles};
 
 /// The first pause before a release is tried again; doubled from then on.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
@@ -87,7 +89,10 @@ impl Driver {
                         Some(throttle) => self.place(throttle, id, lease).await,
                         None => None,
                     };
-                    self.release(id, next.as_ref(), lease, place).await;
+                    let is_heard = self.release(id, next.as_ref(), lease, place).await;
+                    if let (Some(throttle), true) = (&throttle, is_heard) {
+                        throttle.heard();
+                    }
                 }
                 Some(Step::Nothing) | None => break,
             }
@@ -115,7 +120,8 @@ impl Driver {
     /// wait a part of it, a store with much to do would be taken for one that does not answer.
     ///
     /// Returns `None`, and the release goes without a place, if a waiter waits for it or comes: a waiter waits for no other key's release.
-    /// Also if no release is answered for as long as an attempt may take: where the store is away, each release must come to its end by itself.
+    /// Also if no release is answered for as long as an attempt may take: where the store is away, each release must come to its end by
+    /// itself.
     async fn place<'a>(
         &self,
         throttle: &'a Throttle,
@@ -126,16 +132,20 @@ impl Driver {
             return Some(place);
         }
         let hurried = self.keeper.change(&self.key, |entry, _, _| entry.wait_for_place(id)).flatten()?;
-        tokio::select! {
+        let began = self.keeper.environment().now();
+        let place = tokio::select! {
             // Each of these ends the wait, so none can starve another. A place that is there is taken.
             biased;
             place = throttle.enter() => Some(place),
             () = hurried.notified() => None,
-            () = self.until_silent(throttle, lease / ATTEMPTS_PER_LEASE) => None,
-        }
+            () = self.until_silent(throttle, (lease / ATTEMPTS_PER_LEASE).max(throttle::SLOW)) => None,
+        };
+        let waited = self.keeper.environment().now().since(began);
+        self.keeper.change(&self.key, |entry, _, _| entry.waited_for_place(id, waited));
+        place
     }
 
-    /// Waits until no release has been answered for this long, or at once if that was seen before and none was answered since.
+    /// Waits until no release has been answered for this long, or not at all if that was so before and none was answered since.
     async fn until_silent(&self, throttle: &Throttle, time: Duration) {
         while !throttle.is_silent() {
             let answers = throttle.answers();
@@ -144,16 +154,28 @@ impl Driver {
         }
     }
 
+    /// Makes an attempt. Returns whether the store has answered it.
     async fn release(
         &self,
         id: AcquisitionId,
         next: Option<&Request>,
         lease: Duration,
         place: Option<Place<'_>>,
-    ) {
+    ) -> bool {
         let began = self.keeper.environment().now();
         self.asking.store(true, Ordering::Relaxed);
-        let attempt = self.attempt(id, next, lease);
+        let is_asked = AtomicBool::new(false);
+        let attempt = async {
+            let mut attempt = pin!(self.attempt(id, next, lease));
+            match futures_util::poll!(attempt.as_mut()) {
+                // What is there at once does not come from the store: an engine may know that it has nothing to give back.
+                Poll::Ready(answer) => answer,
+                Poll::Pending => {
+                    is_asked.store(true, Ordering::Relaxed);
+                    attempt.await
+                }
+            }
+        };
         let answer = match place {
             Some(place) => place.during(&**self.keeper.environment(), attempt).await,
             None => attempt.await,
@@ -164,11 +186,13 @@ impl Driver {
                 self.keeper.change(&self.key, |entry, context, effects| {
                     entry.released(context, id, answer, effects)
                 });
+                is_asked.into_inner()
             }
             Err(error) => {
                 // An attempt that hung was dropped, and a request that is dropped says nothing by itself.
                 self.contact.failed(&error);
                 self.release_failed(id, began, error);
+                false
             }
         }
     }
@@ -238,6 +262,14 @@ impl Entry {
         let leaving = self.leaving(id).filter(|leaving| !is_awaited && leaving.next.is_none())?;
         leaving.throttled = true;
         Some(Arc::clone(leaving.waits_for_place.insert(Arc::default())))
+    }
+
+    /// Notes that a release had to wait for a place for this long. Nothing was asked meanwhile, so the time for which the store has been
+    /// silent to this release does not go on.
+    fn waited_for_place(&mut self, id: AcquisitionId, waited: Duration) {
+        if let Some(leaving) = self.leaving(id) {
+            leaving.began = leaving.began.map(|began| began.plus(waited));
+        }
     }
 
     /// Ends the wait of a release for a place, if a waiter waits for the release.

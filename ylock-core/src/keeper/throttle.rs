@@ -13,6 +13,7 @@ use std::time::Duration;
 use tokio::runtime::{Handle, Id};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use crate::engine::Release;
 use crate::environment::Environment;
 use crate::error::Result;
 
@@ -20,7 +21,7 @@ use crate::error::Result;
 const LEAST_PART: usize = 4;
 /// A release is slow that takes longer than this. It goes on, but not in its place: while one part of the store does not answer, releases
 /// to the other parts must get through.
-const SLOW: Duration = Duration::from_secs(2);
+pub(super) const SLOW: Duration = Duration::from_secs(2);
 /// The time is taken in steps: a process that was paused did not listen for one of them.
 const STEPS: u32 = 4;
 
@@ -38,7 +39,7 @@ pub(super) struct Throttle {
     /// Fair: the releases go in the order in which they ask.
     places: Semaphore,
     window: Mutex<Window>,
-    /// The number of releases that were answered, and one more.
+    /// The number of releases that the store has answered, in a place or without one, and one more.
     answers: AtomicU64,
     /// The number of answers at which none had come for as long as an attempt may take; 0 if that was not so yet.
     silent_at: AtomicU64,
@@ -86,6 +87,7 @@ impl Throttles {
 
 impl Throttle {
     fn new(first: usize) -> Self {
+        let first = first.max(1);
         let least = (first / LEAST_PART).max(1);
         let window = Window { limit: first, least, answered: 0, surplus: 0, falls: 0 };
         let (answers, silent_at) = (AtomicU64::new(1), AtomicU64::new(0));
@@ -108,6 +110,11 @@ impl Throttle {
         Place { throttle: self, permit, falls: self.window().falls }
     }
 
+    /// Notes that the store has answered a release.
+    pub(super) fn heard(&self) {
+        self.answers.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Returns how many releases were answered by now.
     pub(super) fn answers(&self) -> u64 {
         self.answers.load(Ordering::Relaxed)
@@ -127,7 +134,6 @@ impl Throttle {
 
     /// Grows by one for as many answers as the limit is, if all places are taken.
     fn answered(&self) {
-        self.answers.fetch_add(1, Ordering::Relaxed);
         if self.places.available_permits() > 0 {
             return;
         }
@@ -172,37 +178,29 @@ impl Window {
 
 impl Place<'_> {
     /// Makes an attempt to release in this place. The place is free again when the attempt ends, or when it is slow.
-    pub(super) async fn during<T>(
+    pub(super) async fn during(
         self,
         environment: &dyn Environment,
-        attempt: impl Future<Output = Result<T>>,
-    ) -> Result<T> {
+        attempt: impl Future<Output = Result<Release>>,
+    ) -> Result<Release> {
         let mut attempt = std::pin::pin!(attempt);
         for _ in 0..STEPS {
             tokio::select! {
                 // An answer that comes at the last moment counts. An attempt that is not ready lets the end of the time be seen.
                 biased;
                 answer = &mut attempt => {
-                    self.ended(answer.is_ok());
+                    match answer {
+                        Ok(_) => self.throttle.answered(),
+                        Err(_) => self.throttle.failed(self.falls),
+                    }
                     return answer;
                 }
                 () = environment.sleep(SLOW / STEPS) => {}
             }
         }
-        let throttle = self.throttle;
-        self.ended(false);
-        let answer = attempt.await;
-        if answer.is_ok() {
-            throttle.answers.fetch_add(1, Ordering::Relaxed);
-        }
-        answer
-    }
-
-    fn ended(self, well: bool) {
-        match well {
-            true => self.throttle.answered(),
-            false => self.throttle.failed(self.falls),
-        }
+        self.throttle.failed(self.falls);
+        drop(self);
+        attempt.await
     }
 }
 
@@ -225,7 +223,7 @@ mod tests {
     use crate::error::{Error, ErrorKind};
 
     /// Makes so many attempts at once, each of which takes this long.
-    async fn attempts(throttle: &Throttle, many: usize, takes: Duration, answer: Result<()>) {
+    async fn attempts(throttle: &Throttle, many: usize, takes: Duration, answer: Result<Release>) {
         let environment = SystemEnvironment::on_tokio_clock();
         let one = || async {
             let attempt = async {
@@ -250,7 +248,7 @@ mod tests {
         (window.limit, window.surplus)
     }
 
-    fn failure() -> Result<()> {
+    fn failure() -> Result<Release> {
         Err(Error::new(ErrorKind::Unavailable, "no answer"))
     }
 
@@ -262,10 +260,10 @@ mod tests {
     async fn the_limit_grows_by_one_for_as_many_answers_as_it_is_if_all_places_are_taken() {
         let throttle = Throttle::new(FIRST);
         for _ in 0..4 {
-            attempts(&throttle, FIRST / 2, TRIP, Ok(())).await;
+            attempts(&throttle, FIRST / 2, TRIP, Ok(Release::Released)).await;
         }
         assert_eq!(limit(&throttle), FIRST);
-        attempts(&throttle, FIRST * 10, TRIP, Ok(())).await;
+        attempts(&throttle, FIRST * 10, TRIP, Ok(Release::Released)).await;
         assert!((FIRST + 7..=FIRST + 9).contains(&limit(&throttle)), "{}", limit(&throttle));
     }
 
@@ -276,7 +274,7 @@ mod tests {
         assert_eq!(window(&throttle), (FIRST / 2, 0));
         attempts(&throttle, FIRST * 10, TRIP, failure()).await;
         assert_eq!(limit(&throttle), LEAST);
-        attempts(&throttle, LEAST * 100, TRIP, Ok(())).await;
+        attempts(&throttle, LEAST * 100, TRIP, Ok(Release::Released)).await;
         assert!(limit(&throttle) > LEAST);
     }
 
@@ -300,20 +298,20 @@ mod tests {
     async fn a_store_is_silent_from_when_none_was_answered_for_so_long_until_one_is() {
         let throttle = Throttle::new(FIRST);
         let answers = throttle.answers();
-        attempts(&throttle, 1, TRIP, Ok(())).await;
+        throttle.heard();
         throttle.answered_none_since(answers);
         assert!(!throttle.is_silent());
         throttle.answered_none_since(throttle.answers());
         attempts(&throttle, 1, TRIP, failure()).await;
         assert!(throttle.is_silent());
-        attempts(&throttle, 1, SLOW * 2, Ok(())).await;
+        throttle.heard();
         assert!(!throttle.is_silent());
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_attempt_that_is_slow_goes_on_without_its_place() {
         let throttle = Throttle::new(FIRST);
-        let hanging = attempts(&throttle, FIRST, SLOW * 10, Ok(()));
+        let hanging = attempts(&throttle, FIRST, SLOW * 10, Ok(Release::Released));
         let mut hanging = std::pin::pin!(hanging);
         let began = tokio::time::Instant::now();
         assert!(tokio::time::timeout(SLOW / 2, hanging.as_mut()).await.is_err());
