@@ -74,8 +74,11 @@ pub async fn the_error_of_a_wait_that_is_over_says_who_was_before(stage: Stage) 
     assert!(alone.contains("\"the holder\" held it to write (owner"), "{alone}");
     assert!(alone.contains(&format!("(owner {}, there since 20", guard.owner())), "{alone}");
     assert!(alone.contains(", 0 waited before the caller"), "{alone}");
+    // Its own client shows a waiter before the store knows of it: each is seen by another client before the next one comes.
     let waits = waiter.queue_up(Mode::Write).await;
+    waits.seen_by(&gives_up).await;
     let local = gives_up.queue_up(Mode::Write).await;
+    local.seen_by(&holder).await;
     let behind = impatient.read().await.unwrap_err().to_string();
     assert!(behind.contains(", 2 waited before the caller"), "{behind}");
     drop((guard, waits, local));
