@@ -78,8 +78,8 @@ async fn yields() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_few_releases_are_on_their_way_at_once_and_one_that_a_waiter_waits_for_is_among_them() {
+/// A client that gives back 200 locks, and a store that does not answer yet.
+async fn all_places_are_taken() -> (MemoryStore, Arc<Gate>, Ylock) {
     let (store, gate) = (MemoryStore::new(), Arc::new(Gate::before(Call::Release)));
     let ylock = over(&store, &gate);
     let held = hold(&ylock, 200).await;
@@ -87,6 +87,12 @@ async fn a_few_releases_are_on_their_way_at_once_and_one_that_a_waiter_waits_for
     drop(held);
     yields().await;
     assert_eq!(gate.waiting(), AT_ONCE);
+    (store, gate, ylock)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_few_releases_are_on_their_way_at_once_and_one_that_a_waiter_waits_for_is_among_them() {
+    let (store, gate, ylock) = all_places_are_taken().await;
     let last = ylock.lock("users", "199");
     let mut last = Box::pin(last.write());
     assert!(poll_once(last.as_mut()).await.is_none());
@@ -238,12 +244,7 @@ fn a_release_whose_runtime_ends_while_it_waits_has_not_failed() {
 
 #[tokio::test(start_paused = true)]
 async fn neither_a_waiter_that_gives_up_nor_the_end_of_the_client_lets_all_releases_go() {
-    let (store, gate) = (MemoryStore::new(), Arc::new(Gate::before(Call::Release)));
-    let ylock = over(&store, &gate);
-    let held = hold(&ylock, 200).await;
-    gate.close();
-    drop(held);
-    yields().await;
+    let (store, gate, ylock) = all_places_are_taken().await;
     let wanted = ylock.lock("users", "199");
     assert!(poll_once(Box::pin(wanted.write()).as_mut()).await.is_none());
     let mut closing = Box::pin(ylock.close());

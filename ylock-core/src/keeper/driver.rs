@@ -177,7 +177,7 @@ impl Driver {
             }
         };
         let answer = match place {
-            Some(place) => place.during(&**self.keeper.environment(), attempt).await,
+            Some(place) => place.during(self.outlast(throttle::SLOW), attempt).await,
             None => attempt.await,
         };
         self.asking.store(false, Ordering::Relaxed);

@@ -13,8 +13,6 @@ use std::time::Duration;
 use tokio::runtime::{Handle, Id};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::engine::Release;
-use crate::environment::Environment;
 use crate::error::Result;
 
 /// The limit falls to this part of the first limit: a store that is away answers none, and must not be slow when it is back.
@@ -22,8 +20,6 @@ const LEAST_PART: usize = 4;
 /// A release is slow that takes longer than this. It goes on, but not in its place: while one part of the store does not answer, releases
 /// to the other parts must get through.
 pub(super) const SLOW: Duration = Duration::from_secs(2);
-/// The time is taken in steps: a process that was paused did not listen for one of them.
-const STEPS: u32 = 4;
 
 /// The throttles of one client, one for each runtime: releases in a runtime that is not driven keep their places, and must not keep
 /// those of other runtimes waiting.
@@ -177,28 +173,25 @@ impl Window {
 }
 
 impl Place<'_> {
-    /// Makes an attempt to release in this place. The place is free again when the attempt ends, or when it is slow.
-    pub(super) async fn during(
+    /// Makes an attempt to release in this place. The place is free again when the attempt ends, or when it is `slow`.
+    pub(super) async fn during<T>(
         self,
-        environment: &dyn Environment,
-        attempt: impl Future<Output = Result<Release>>,
-    ) -> Result<Release> {
+        slow: impl Future<Output = ()>,
+        attempt: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
         let mut attempt = std::pin::pin!(attempt);
-        for _ in 0..STEPS {
-            tokio::select! {
-                // An answer that comes at the last moment counts. An attempt that is not ready lets the end of the time be seen.
-                biased;
-                answer = &mut attempt => {
-                    match answer {
-                        Ok(_) => self.throttle.answered(),
-                        Err(_) => self.throttle.failed(self.falls),
-                    }
-                    return answer;
+        tokio::select! {
+            // An answer that comes at the last moment counts. An attempt that is not ready lets the end of the time be seen.
+            biased;
+            answer = &mut attempt => {
+                match answer {
+                    Ok(_) => self.throttle.answered(),
+                    Err(_) => self.throttle.failed(self.falls),
                 }
-                () = environment.sleep(SLOW / STEPS) => {}
+                return answer;
             }
+            () = slow => self.throttle.failed(self.falls),
         }
-        self.throttle.failed(self.falls);
         drop(self);
         attempt.await
     }
@@ -223,14 +216,14 @@ mod tests {
     use crate::error::{Error, ErrorKind};
 
     /// Makes so many attempts at once, each of which takes this long.
-    async fn attempts(throttle: &Throttle, many: usize, takes: Duration, answer: Result<Release>) {
+    async fn attempts(throttle: &Throttle, many: usize, takes: Duration, answer: Result<()>) {
         let environment = SystemEnvironment::on_tokio_clock();
         let one = || async {
             let attempt = async {
                 environment.sleep(takes).await;
                 answer.clone()
             };
-            drop(throttle.enter().await.during(&*environment, attempt).await);
+            drop(throttle.enter().await.during(environment.sleep(SLOW), attempt).await);
         };
         futures_util::future::join_all((0..many).map(|_| one())).await;
     }
@@ -248,7 +241,7 @@ mod tests {
         (window.limit, window.surplus)
     }
 
-    fn failure() -> Result<Release> {
+    fn failure() -> Result<()> {
         Err(Error::new(ErrorKind::Unavailable, "no answer"))
     }
 
@@ -260,10 +253,10 @@ mod tests {
     async fn the_limit_grows_by_one_for_as_many_answers_as_it_is_if_all_places_are_taken() {
         let throttle = Throttle::new(FIRST);
         for _ in 0..4 {
-            attempts(&throttle, FIRST / 2, TRIP, Ok(Release::Released)).await;
+            attempts(&throttle, FIRST / 2, TRIP, Ok(())).await;
         }
         assert_eq!(limit(&throttle), FIRST);
-        attempts(&throttle, FIRST * 10, TRIP, Ok(Release::Released)).await;
+        attempts(&throttle, FIRST * 10, TRIP, Ok(())).await;
         assert!((FIRST + 7..=FIRST + 9).contains(&limit(&throttle)), "{}", limit(&throttle));
     }
 
@@ -274,7 +267,7 @@ mod tests {
         assert_eq!(window(&throttle), (FIRST / 2, 0));
         attempts(&throttle, FIRST * 10, TRIP, failure()).await;
         assert_eq!(limit(&throttle), LEAST);
-        attempts(&throttle, LEAST * 100, TRIP, Ok(Release::Released)).await;
+        attempts(&throttle, LEAST * 100, TRIP, Ok(())).await;
         assert!(limit(&throttle) > LEAST);
     }
 
@@ -311,7 +304,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_attempt_that_is_slow_goes_on_without_its_place() {
         let throttle = Throttle::new(FIRST);
-        let hanging = attempts(&throttle, FIRST, SLOW * 10, Ok(Release::Released));
+        let hanging = attempts(&throttle, FIRST, SLOW * 10, Ok(()));
         let mut hanging = std::pin::pin!(hanging);
         let began = tokio::time::Instant::now();
         assert!(tokio::time::timeout(SLOW / 2, hanging.as_mut()).await.is_err());
