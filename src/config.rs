@@ -171,10 +171,9 @@ fn options_of(
 impl<'de> serde::Deserialize<'de> for Config {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         use serde::de::Error;
-        use ylock_core::options::Scalar;
+        use ylock_core::options::Values;
 
-        let said = BTreeMap::<String, Scalar>::deserialize(deserializer)?;
-        let mut said: BTreeMap<_, _> = said.into_iter().map(|(name, Scalar(value))| (name, value)).collect();
+        let Values(mut said) = Values::deserialize(deserializer)?;
         let url = said.remove("url").ok_or_else(|| D::Error::missing_field("url"))?;
         let password = said.remove("password").map(Secret::new);
         let bare = Self::bare(&url).map_err(D::Error::custom)?;
@@ -286,6 +285,20 @@ mod tests {
             let url = config.to_url();
             let said = ["lease", "hand_over", "metrics"].map(|name| url.option(name).unwrap_or_default());
             assert_eq!(said, ["5s", "7", "off"]);
+        }
+
+        /// As a file of JSON may have it; TOML refuses it by itself.
+        #[test]
+        fn a_key_that_is_given_twice_is_refused() {
+            use serde::Deserialize;
+            use serde::de::value::{Error, MapDeserializer};
+
+            for twice in ["lease", "url", "password"] {
+                let keys =
+                    [("url", "memory://"), ("lease", "1s"), ("password", "hunter2"), (twice, "memory://x")];
+                let read = Config::deserialize(MapDeserializer::<_, Error>::new(keys.into_iter()));
+                assert_eq!(read.unwrap_err().to_string(), format!("{twice} is given twice"));
+            }
         }
 
         #[test]

@@ -1,21 +1,79 @@
 //! From a URL to a client.
 
+use std::pin::Pin;
+
 use ylock_core::options;
 use ylock_core::url::EngineUrl;
 use ylock_core::{ClientName, Error, ErrorKind, Options, Result, Ylock};
 
 use crate::config::Config;
+use crate::known::check_names;
 
-/// The engines that are compiled in, by their URL schemes.
-const ENGINES: [(&str, bool); 4] = [
-    ("memory", true),
-    ("cassandra", cfg!(feature = "cassandra")),
-    ("redis", cfg!(feature = "redis")),
-    ("zookeeper", cfg!(feature = "zookeeper")),
+/// An engine, as URLs name it.
+pub(crate) struct Engine {
+    /// The schemes of its URLs, each with the Cargo feature that it needs.
+    pub(crate) schemes: &'static [(&'static str, &'static str)],
+    /// Whether a scheme may go on after a plus, and say there how the servers form one store.
+    pub(crate) has_kinds: bool,
+    /// `None` if the engine is not compiled in.
+    pub(crate) compiled: Option<Compiled>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    read: ReadUrl,
+    /// The options that the engine does not share with all others.
+    pub(crate) options: fn() -> Vec<options::Definition>,
+}
+
+/// Checks what can be checked without the store.
+pub(crate) type ReadUrl = fn(&EngineUrl, &Options) -> Result<Connecting>;
+
+/// A client that connects when it is polled. Boxed: with every engine compiled in, a future that contains one of each is too deep for the
+/// compiler's default limits.
+pub(crate) type Connecting = Pin<Box<dyn Future<Output = Result<Ylock>> + Send>>;
+
+/// What is compiled in of the crate `$krate`.
+macro_rules! compiled {
+    ($feature:literal, $krate:ident, $engine:ident, $options:ident) => {{
+        #[cfg(not(feature = $feature))]
+        {
+            None
+        }
+        #[cfg(feature = $feature)]
+        {
+            fn read(url: &EngineUrl, options: &Options) -> Result<Connecting> {
+                let options = $krate::$options::from_url(url, options)?;
+                Ok(Box::pin(async move { Ok(Ylock::new($krate::$engine::connect(&options).await?)) }))
+            }
+            Some(Compiled { read, options: $krate::$options::definitions })
+        }
+    }};
+}
+
+/// All engines: no other place in this crate lists them, apart from what each of them exports.
+pub(crate) static ENGINES: [Engine; 4] = [
+    Engine {
+        schemes: &[("memory", "")],
+        has_kinds: false,
+        compiled: Some(Compiled { read: in_memory, options: Vec::new }),
+    },
+    Engine {
+        schemes: &[("cassandra", "cassandra")],
+        has_kinds: false,
+        compiled: compiled!("cassandra", ylock_engine_cassandra, CassandraEngine, CassandraOptions),
+    },
+    Engine {
+        schemes: &[("redis", "redis"), ("rediss", "redis-tls")],
+        has_kinds: true,
+        compiled: compiled!("redis", ylock_engine_redis, RedisEngine, RedisOptions),
+    },
+    Engine {
+        schemes: &[("zookeeper", "zookeeper")],
+        has_kinds: false,
+        compiled: compiled!("zookeeper", ylock_engine_zookeeper, ZookeeperEngine, ZookeeperOptions),
+    },
 ];
-/// Schemes of engines, and the Cargo features that switch them on.
-const FEATURES: [(&str, &str); 4] =
-    [("cassandra", "cassandra"), ("redis", "redis"), ("rediss", "redis-tls"), ("zookeeper", "zookeeper")];
 
 /// Connects to the store that `url` names.
 ///
@@ -61,8 +119,8 @@ pub async fn connect(url: &str) -> Result<Ylock> {
 /// # ylock.close().await; Ok(()) }
 /// ```
 pub async fn connect_to(url: EngineUrl) -> Result<Ylock> {
-    let Read { engine, options, name, measured } = Read::of(url)?;
-    let client = engine.connect().await?.with_options(options).with_name(name.as_str())?;
+    let Read { connecting, options, name, measured } = Read::of(url)?;
+    let client = connecting.await?.with_options(options).with_name(name.as_str())?;
     Ok(if measured { with_metrics(&client) } else { client })
 }
 
@@ -81,7 +139,7 @@ pub(crate) fn check(url: EngineUrl) -> Result<()> {
 
 /// The contents of a URL.
 struct Read {
-    engine: Engine,
+    connecting: Connecting,
     options: Options,
     name: ClientName,
     measured: bool,
@@ -89,6 +147,8 @@ struct Read {
 
 impl Read {
     fn of(mut url: EngineUrl) -> Result<Self> {
+        let (engine, compiled) = engine_of(&url.scheme)?;
+        check_names(&url, engine, &(compiled.options)())?;
         let measured = take(&mut url, "metrics").map(|value| options::read("metrics", &value));
         let measured = measured.transpose()?.unwrap_or(false);
         if measured && !cfg!(feature = "metrics") {
@@ -98,63 +158,7 @@ impl Read {
         }
         let name = take(&mut url, "client").map(ClientName::new).transpose()?.unwrap_or_default();
         let options = common_options(&url)?;
-        Ok(Self { engine: Engine::of(&url, &options)?, options, name, measured })
-    }
-}
-
-/// The engine that a URL names, with its options. These are boxed because they differ much in size.
-enum Engine {
-    Memory,
-    #[cfg(feature = "cassandra")]
-    Cassandra(Box<ylock_engine_cassandra::CassandraOptions>),
-    #[cfg(feature = "redis")]
-    Redis(Box<ylock_engine_redis::RedisOptions>),
-    #[cfg(feature = "zookeeper")]
-    Zookeeper(Box<ylock_engine_zookeeper::ZookeeperOptions>),
-}
-
-impl Engine {
-    #[cfg_attr(
-        not(any(feature = "cassandra", feature = "redis", feature = "zookeeper")),
-        expect(unused_variables, reason = "the in-memory engine has no options of its own")
-    )]
-    fn of(url: &EngineUrl, options: &Options) -> Result<Self> {
-        match engine_of(&url.scheme) {
-            "memory" => in_memory(url),
-            #[cfg(feature = "cassandra")]
-            "cassandra" => ylock_engine_cassandra::CassandraOptions::from_url(url, options)
-                .map(Box::new)
-                .map(Self::Cassandra),
-            #[cfg(feature = "redis")]
-            "redis" | "rediss" => {
-                ylock_engine_redis::RedisOptions::from_url(url, options).map(Box::new).map(Self::Redis)
-            }
-            #[cfg(feature = "zookeeper")]
-            "zookeeper" => ylock_engine_zookeeper::ZookeeperOptions::from_url(url, options)
-                .map(Box::new)
-                .map(Self::Zookeeper),
-            _ => Err(no_such_engine(&url.scheme)),
-        }
-    }
-
-    /// Connects the engine. Its future is boxed: with every engine compiled in, a future that contains one of each is too deep for the
-    /// compiler's default limits.
-    async fn connect(self) -> Result<Ylock> {
-        Ok(match self {
-            Self::Memory => Ylock::in_memory(),
-            #[cfg(feature = "cassandra")]
-            Self::Cassandra(options) => {
-                Ylock::new(Box::pin(ylock_engine_cassandra::CassandraEngine::connect(&options)).await?)
-            }
-            #[cfg(feature = "redis")]
-            Self::Redis(options) => {
-                Ylock::new(Box::pin(ylock_engine_redis::RedisEngine::connect(&options)).await?)
-            }
-            #[cfg(feature = "zookeeper")]
-            Self::Zookeeper(options) => {
-                Ylock::new(Box::pin(ylock_engine_zookeeper::ZookeeperEngine::connect(&options)).await?)
-            }
-        })
+        Ok(Self { connecting: (compiled.read)(&url, &options)?, options, name, measured })
     }
 }
 
@@ -174,14 +178,6 @@ fn with_metrics(client: &Ylock) -> Ylock {
     client.clone()
 }
 
-/// Returns the part of a scheme that names the engine. With Redis, the part after a plus says how the servers form one store.
-fn engine_of(scheme: &str) -> &str {
-    match scheme.split_once('+') {
-        Some((engine @ ("redis" | "rediss"), _)) => engine,
-        _ => scheme,
-    }
-}
-
 /// Returns the options that mean the same with every engine. The others are left to the engine.
 fn common_options(url: &EngineUrl) -> Result<Options> {
     let mut options = Options::default();
@@ -192,24 +188,31 @@ fn common_options(url: &EngineUrl) -> Result<Options> {
     Ok(options)
 }
 
-fn in_memory(url: &EngineUrl) -> Result<Engine> {
+fn in_memory(url: &EngineUrl, _: &Options) -> Result<Connecting> {
     if url.user.is_some() || !url.hosts.is_empty() || !url.path.is_empty() {
         return Err(wrong(
             "memory:// has no user, host or path: it is a new, empty store inside this process",
         ));
     }
-    url.set_options(&[], |_, _| Ok(false)).map_err(|error| error.with_engine("memory"))?;
-    Ok(Engine::Memory)
+    Ok(Box::pin(async { Ok(Ylock::in_memory()) }))
+}
+
+/// Returns the name of the engine that URLs with this scheme are for, and what is compiled in of it.
+pub(crate) fn engine_of(scheme: &str) -> Result<(&'static str, &'static Compiled)> {
+    let (name, is_kind) = scheme.split_once('+').map_or((scheme, false), |(name, _)| (name, true));
+    for engine in ENGINES.iter().filter(|engine| engine.has_kinds || !is_kind) {
+        let Some((_, feature)) = engine.schemes.iter().find(|(known, _)| *known == name) else { continue };
+        let not_compiled = || {
+            wrong(format!("{scheme}:// is not compiled in: switch on the Cargo feature {feature:?} of ylock"))
+        };
+        return Ok((engine.schemes[0].0, engine.compiled.as_ref().ok_or_else(not_compiled)?));
+    }
+    Err(no_such_engine(scheme))
 }
 
 fn no_such_engine(scheme: &str) -> Error {
-    let there = ENGINES.iter().filter(|(_, compiled_in)| *compiled_in);
-    let there = there.map(|(name, _)| format!("{name}://")).collect::<Vec<_>>().join(" and ");
-    if let Some((_, feature)) = FEATURES.iter().find(|(known, _)| *known == engine_of(scheme)) {
-        return wrong(format!(
-            "{scheme}:// is not compiled in: switch on the Cargo feature {feature:?} of ylock"
-        ));
-    }
+    let there = ENGINES.iter().filter(|engine| engine.compiled.is_some());
+    let there = there.map(|engine| format!("{}://", engine.schemes[0].0)).collect::<Vec<_>>().join(" and ");
     let hint = nearest(scheme).map(|near| format!("; did you mean {near}://?")).unwrap_or_default();
     wrong(format!("no engine has the scheme {scheme:?}{hint} (compiled in: {there})"))
 }
@@ -218,7 +221,7 @@ fn no_such_engine(scheme: &str) -> Error {
 fn nearest(scheme: &str) -> Option<&'static str> {
     let scheme = scheme.to_lowercase();
     let likeness = |name: &str| strsim::jaro_winkler(&scheme, name);
-    let names = ENGINES.map(|(name, _)| name).into_iter().chain(FEATURES.map(|(scheme, _)| scheme));
+    let names = ENGINES.iter().flat_map(|engine| engine.schemes).map(|(name, _)| *name);
     names.max_by(|a, b| likeness(a).total_cmp(&likeness(b))).filter(|near| likeness(near) > 0.8)
 }
 

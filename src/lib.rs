@@ -3,6 +3,7 @@
 
 mod config;
 mod connect;
+mod known;
 
 pub use config::Config;
 pub use connect::{connect, connect_to, connect_with};
@@ -49,7 +50,7 @@ pub mod cassandra {
 pub mod redis {
     #[cfg(feature = "redis-1")]
     pub use ylock_engine_redis::driver_api;
-    pub use ylock_engine_redis::options::{DEFAULT_PORT, Tls, Waiting};
+    pub use ylock_engine_redis::options::{DEFAULT_PORT, Notify, Tls};
     pub use ylock_engine_redis::{RedisEngine, RedisOptions};
 }
 
@@ -58,7 +59,7 @@ pub mod redis {
 pub mod zookeeper {
     #[cfg(feature = "zookeeper-client-0-11")]
     pub use ylock_engine_zookeeper::driver_api;
-    pub use ylock_engine_zookeeper::options::{Access, DEFAULT_BASE, DEFAULT_PORT, Tls};
+    pub use ylock_engine_zookeeper::options::{Acl, DEFAULT_BASE, DEFAULT_PORT, Tls};
     pub use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
 }
 
@@ -74,3 +75,6 @@ pub mod metrics {
 pub mod url {
     pub use ylock_core::url::{EngineUrl, Host, Secret};
 }
+
+#[cfg(test)]
+mod tests;

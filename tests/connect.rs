@@ -51,36 +51,11 @@ async fn an_unknown_engine_names_the_near_one_and_those_compiled_in() {
     assert!(!complaint("postgres://h").await.contains("did you mean"));
 }
 
-#[cfg(not(feature = "zookeeper"))]
-#[tokio::test]
-async fn zookeeper_that_is_not_compiled_in_names_its_feature() {
-    let complaint = complaint("zookeeper://localhost").await;
-    assert!(complaint.contains("switch on the Cargo feature \"zookeeper\""), "{complaint}");
-}
-
 #[cfg(feature = "zookeeper")]
 #[tokio::test]
 async fn zookeeper_says_what_is_wrong() {
     assert!(complaint("zookeeper://localhost?sesion=1s").await.contains("did you mean \"session\"?"));
     assert!(complaint("zookeeper://localhost?acl=creator").await.contains("needs a login"));
-}
-
-#[cfg(not(feature = "cassandra"))]
-#[tokio::test]
-async fn an_engine_that_is_not_compiled_in_names_its_feature() {
-    let complaint = complaint("cassandra://localhost/keyspace").await;
-    assert!(complaint.contains("switch on the Cargo feature \"cassandra\""), "{complaint}");
-}
-
-#[cfg(not(feature = "redis"))]
-#[tokio::test]
-async fn redis_that_is_not_compiled_in_names_its_features() {
-    for (scheme, feature) in
-        [("redis", "redis"), ("rediss+cluster", "redis-tls"), ("redis+sentinel", "redis")]
-    {
-        let complaint = complaint(&format!("{scheme}://localhost")).await;
-        assert!(complaint.contains(&format!("switch on the Cargo feature \"{feature}\"")), "{complaint}");
-    }
 }
 
 #[cfg(feature = "redis")]
@@ -119,7 +94,17 @@ async fn memory_has_no_place() {
 #[tokio::test]
 async fn an_unknown_option_names_the_near_one() {
     assert!(complaint("memory://?leese=10s").await.contains("did you mean \"lease\"?"));
-    assert!(complaint("memory://?keyspace=k").await.contains("known are lease, fairness, hand_over"));
+    assert!(complaint("memory://?cleint=web").await.contains("did you mean \"client\"?"));
+    assert!(complaint("memory://?metric=on").await.contains("did you mean \"metrics\"?"));
+    let all = complaint("memory://?keyspace=k").await;
+    assert!(
+        all.contains("known are lease, fairness, hand_over, hand_over_time, wait, client, metrics"),
+        "{all}"
+    );
+    #[cfg(feature = "redis")]
+    for url in ["redis://h?cleint=web", "rediss+cluster://h?cleint=web"] {
+        assert!(complaint(url).await.contains("did you mean \"client\"? (engine redis)"), "{url}");
+    }
     #[cfg(feature = "cassandra")]
     assert!(complaint("cassandra://h/k?replicatoin=3").await.contains("did you mean \"replication\"?"));
 }

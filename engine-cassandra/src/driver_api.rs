@@ -1,6 +1,6 @@
 //! Locks over a session that the program has already: feature `scylla-1`, for version 1 of the crate `scylla`.
 //!
-//! Apart from [`Table::session`](crate::driver::Table::session), the only part of this crate that shows types of its driver.
+//! The only part of this crate that shows types of its driver.
 
 use std::sync::Arc;
 
@@ -41,6 +41,6 @@ use crate::CassandraOptions;
 pub fn options(session: Arc<Session>, keyspace: impl Into<String>) -> CassandraOptions {
     let cluster = session.get_cluster_state();
     let nodes = cluster.get_nodes_info().iter().map(|node| node.address);
-    let hosts = nodes.map(|node| Host { name: node.ip().to_string(), port: Some(node.port()) }).collect();
+    let hosts = nodes.map(|node| Host::new(node.ip().to_string(), node.port())).collect();
     CassandraOptions::new(keyspace).with_session(session, hosts)
 }

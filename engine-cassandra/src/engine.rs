@@ -1,34 +1,29 @@
 //! The engine: one seat per key, and the algorithm that the options name.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
 use ylock_core::engine::{
-    AcquisitionId, Engine, Grant, Holder, Holding, Inspection, LossReason, Meter, Patience, Release, Renewal,
-    Request, Ticket, Waiter,
+    AcquisitionId, Engine, Grant, Holding, Inspection, LossReason, Meter, Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::options::check_lease;
-use ylock_core::retry_deadline::RetryDeadline;
 use ylock_core::{Guarantees, Key, Options, Result};
 
 use crate::NAME;
 use crate::algorithm::clock::{GlobalTime, HybridClock, Stamps, TimeCell};
-use crate::algorithm::judge::Place;
 use crate::algorithm::seat::{Client, Seat};
-use crate::algorithm::store::{Partition, Slot, Store};
-use crate::algorithm::{lease, queue, shadow_rows};
+use crate::algorithm::store::{Slot, Store};
+use crate::algorithm::{acquire, inspect, release, renew};
 use crate::driver::Table;
 use crate::options::{CassandraOptions, Clock, Protocol, check_tokens};
 use crate::seats::Seats;
 
 /// The most requests that one call of `close` has on their way at once, and the releases to begin with.
 const CONCURRENT: usize = 64;
-/// The time for which a request to give up a lock is kept, in leases of the holder: it is found at the next renewal.
-const REVOKE_LEASES: u32 = 2;
 
 /// Locks in a table of Cassandra, by the algorithm that the options name.
 ///
@@ -63,6 +58,7 @@ impl CassandraEngine {
     }
 
     /// Creates a client over any store and environment; a simulation brings its own.
+    #[doc(hidden)]
     pub fn over(
         store: Arc<dyn Store>,
         environment: Arc<dyn Environment>,
@@ -90,6 +86,7 @@ impl CassandraEngine {
     }
 
     /// Returns the client with its places in the queue taken from the time in this cell. To be called before anything is acquired.
+    #[doc(hidden)]
     #[must_use]
     pub fn with_global_time(mut self, cell: Arc<dyn TimeCell>) -> Self {
         if let Some(client) = Arc::get_mut(&mut self.client) {
@@ -105,7 +102,9 @@ impl CassandraEngine {
         self.client.clock.refused()
     }
 
-    /// Returns how many requests this client has sent to Cassandra, by the driver's own counters.
+    /// Returns how many requests this client has sent to Cassandra, by the driver's own counters. Over a session that the program has handed
+    /// over, the requests that the program and other clients send over it are counted too: then `ylock_store_requests_total` of the crate
+    /// `ylock-metrics` has the number.
     pub fn requests(&self) -> u64 {
         self.table.as_ref().map_or(0, |table| table.requests())
     }
@@ -118,19 +117,6 @@ impl CassandraEngine {
 
     fn seat(&self, key: &Key) -> Arc<Seat> {
         self.seats.at(key, &self.client)
-    }
-
-    /// Asks for the global time, because a place in the queue needs the time as it is now. Where the store does not answer, the time
-    /// that was known last has to do.
-    async fn ask_for_the_time(&self, lease: Duration) -> Result<()> {
-        let Some(time) = &self.client.global_time else { return Ok(()) };
-        let mut silence = RetryDeadline::new(&*self.client.environment, lease);
-        loop {
-            match time.current().await {
-                Err(error) if time.latest() == 0 => silence.retry_or_fail(error).await?,
-                _ => return Ok(()),
-            }
-        }
     }
 }
 
@@ -174,16 +160,9 @@ impl Engine for CassandraEngine {
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
         self.check_lease(request.lease)?;
-        self.ask_for_the_time(request.lease).await?;
+        acquire::ask_for_the_time(&self.client, request.lease).await?;
         let seat = self.seat(&request.key);
-        let answer = match (self.protocol, request.patience) {
-            (Protocol::Queue, Patience::Queue) => queue::get_lock(&seat, request).await.map(Some),
-            (Protocol::Queue, Patience::Try) => {
-                queue::try_get_lock(&seat, request, self.request_timeout).await
-            }
-            (Protocol::ShadowRows, Patience::Queue) => shadow_rows::get_lock(&seat, request).await.map(Some),
-            (Protocol::ShadowRows, Patience::Try) => shadow_rows::try_get_lock(&seat, request).await,
-        };
+        let answer = acquire::acquire(&seat, request, self.protocol, self.request_timeout).await;
         // No release follows an attempt that was refused.
         if matches!(answer, Ok(None)) {
             self.seats.left(&request.key, &self.client.environment);
@@ -196,7 +175,7 @@ impl Engine for CassandraEngine {
             holdings.iter().map(|holding| (self.seats.find(&holding.grant.key), holding.clone())).collect();
         let renewals = seated.into_iter().map(|(seat, holding)| async move {
             match seat {
-                Some(seat) => lease::renew(&seat, &holding).await,
+                Some(seat) => renew::renew(&seat, &holding).await,
                 // Given back, and so long ago that nothing of it is left.
                 None => Ok(Renewal::Lost(LossReason::Gone)),
             }
@@ -210,29 +189,15 @@ impl Engine for CassandraEngine {
         let Some(seat) = self.seats.find(key) else { return Ok(Release::WasGone) };
         // Whatever becomes of this attempt, also if it is dropped: what it has decided must arrive, and the seat must go.
         let _left = Left { seats: &self.seats, key, environment: &self.client.environment };
-        // Without a queue there is nothing to join beforehand.
-        let next = next.filter(|_| self.protocol == Protocol::Queue);
-        let was_there = seat.leave(id, next).await?;
-        Ok(if was_there { Release::Released } else { Release::WasGone })
+        release::release(&seat, id, next, self.protocol).await
     }
 
     async fn inspect(&self, key: &Key) -> Result<Inspection> {
-        Ok(inspect(&self.client.store.read(key).await?))
+        inspect::inspect(&self.client, key).await
     }
 
     async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
-        let look = self.client.store.read(key).await?;
-        let is_holder = inspect(&look).holders.iter().any(|holder| holder.id == id);
-        let found = look.rows.iter().filter(|_| is_holder).find_map(|seen| {
-            let row = seen.row.as_ref().filter(|row| row.acquisition == id)?;
-            Some((seen.slot, row.lease, seen.claim?))
-        });
-        let Some((slot, lease, claim)) = found else { return Ok(false) };
-        // The tokens of a row grow from one acquisition to the next, so they can serve as write timestamps of the cell.
-        let stamp = i64::try_from(claim.token.get()).unwrap_or(i64::MAX);
-        let ttl = self.client.row_ttl(lease.saturating_mul(REVOKE_LEASES));
-        self.client.store.revoke(key, slot, id, stamp, ttl).await?;
-        Ok(true)
+        inspect::revoke(&self.client, key, id).await
     }
 
     /// Removes the client's idle rows: at a name that many clients use once, they would slow down every look.
@@ -255,39 +220,4 @@ impl Drop for Left<'_> {
     fn drop(&mut self) {
         self.seats.left(self.key, self.environment);
     }
-}
-
-/// Returns the holders and waiters that a partition shows.
-fn inspect(look: &Partition) -> Inspection {
-    let mut places = Vec::new();
-    for (seen, row) in look.rows.iter().filter_map(|seen| Some((seen, seen.row.as_ref()?))) {
-        places.extend(Place::all_of(seen.slot, row).map(|place| (place, row, seen.claim)));
-    }
-    places.sort_by_key(|(place, ..)| (place.ticket, place.slot));
-    let mut inspection = Inspection::default();
-    for &(place, row, claim) in &places {
-        let Place { acquisition: id, owner, mode, .. } = place;
-        let shown = Waiter::new(id, owner, row.client.clone(), mode, time(row.since));
-        if is_inside(&place, places.iter().map(|(other, ..)| other)) {
-            let token = claim.map(|claim| claim.token.into());
-            inspection.holders.push(Holder::of(shown, token));
-        } else {
-            inspection.queue.push(shown);
-        }
-    }
-    inspection
-}
-
-/// Returns whether this place is inside: it says so, or it has claimed and no other client that conflicts says so or has claimed with
-/// an earlier ticket.
-fn is_inside<'a>(place: &Place, all: impl Iterator<Item = &'a Place>) -> bool {
-    let precedes = |other: &Place| {
-        other.is_held() || (other.is_in_main() && (other.ticket, other.slot) < (place.ticket, place.slot))
-    };
-    let mut rivals = all.filter(|other| other.slot != place.slot && other.mode.conflicts_with(place.mode));
-    place.is_held() || (place.is_in_main() && !rivals.any(precedes))
-}
-
-fn time(micros: i64) -> SystemTime {
-    UNIX_EPOCH + Duration::from_micros(u64::try_from(micros).unwrap_or_default())
 }

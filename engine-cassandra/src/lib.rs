@@ -5,7 +5,11 @@
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+// The simulation, the benchmarks and the tests put another store below the algorithm, and read and write the table without it. Programs
+// have no use for that, and semver does not cover it.
+#[doc(hidden)]
 pub mod algorithm;
+#[doc(hidden)]
 pub mod driver;
 #[cfg(feature = "scylla-1")]
 pub mod driver_api;
@@ -14,6 +18,7 @@ pub mod options;
 mod engine;
 mod seats;
 
+#[doc(hidden)]
 pub use algorithm::clock;
 pub use engine::CassandraEngine;
 pub use options::CassandraOptions;

@@ -3,11 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::future::select;
 use futures_util::{StreamExt, stream};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use ylock_core::Key;
 use ylock_core::environment::{BackgroundTask, BoxFuture, Environment, Moment};
@@ -55,7 +56,7 @@ struct Kept {
 impl Seats {
     /// Returns the seat at a key, made if there is none.
     pub(crate) fn at(&self, key: &Key, client: &Arc<Client>) -> Arc<Seat> {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         let kept = inner.seats.entry(key.clone()).or_insert_with(|| Kept {
             seat: Arc::new(Seat::new(key.clone(), Arc::clone(client))),
             is_listed: false,
@@ -66,12 +67,12 @@ impl Seats {
 
     /// Returns the seat at a key, if there is one.
     pub(crate) fn find(&self, key: &Key) -> Option<Arc<Seat>> {
-        self.lock().seats.get(key).map(|kept| Arc::clone(&kept.seat))
+        self.inner.lock().seats.get(key).map(|kept| Arc::clone(&kept.seat))
     }
 
     /// Notes that a seat was left, or that a release of it was dropped: from now on the seat is looked after.
     pub(crate) fn left(self: &Arc<Self>, key: &Key, environment: &Arc<dyn Environment>) {
-        let is_first = self.lock().list(key, environment.now());
+        let is_first = self.inner.lock().list(key, environment.now());
         if is_first {
             self.bell.notify_one();
         }
@@ -85,7 +86,7 @@ impl Seats {
 
     /// Takes all seats, to remove their rows. Sorted: in which order requests go out must not be left to the map's random seed.
     pub(crate) fn take(&self) -> Vec<Arc<Seat>> {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         inner.left.clear();
         let mut seats: Vec<_> = inner.seats.drain().map(|(_, kept)| kept.seat).collect();
         seats.sort_unstable_by(|one, other| one.key.cmp(&other.key));
@@ -94,12 +95,8 @@ impl Seats {
 
     /// Returns how many seats there are, and how many of them were left.
     pub(crate) fn count(&self) -> (usize, usize) {
-        let inner = self.lock();
+        let inner = self.inner.lock();
         (inner.seats.len(), inner.left.len())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -141,6 +138,7 @@ impl Inner {
                 continue;
             }
             let due = kept.due(now);
+            // What a caller has in hand is on its way: a second copy would do no harm, and be a request too many.
             if !is_in_hand && !kept.seat.is_settled() {
                 in_doubt.push(Arc::clone(&kept.seat));
             }
@@ -174,11 +172,11 @@ impl Kept {
 /// Looks after the seats that were left, as long as there are any: sends again what is in doubt, and forgets the others in time.
 async fn look_after(seats: Weak<Seats>, bell: Arc<Notify>, environment: Weak<dyn Environment>) {
     while let (Some(all), Some(clock)) = (seats.upgrade(), environment.upgrade()) {
-        let in_doubt = all.lock().sweep(clock.now());
+        let in_doubt = all.inner.lock().sweep(clock.now());
         let settling = in_doubt.into_iter().map(|seat| async move { seat.settle().await.is_ok() });
         let settling = stream::iter(settling).buffer_unordered(CONCURRENT);
         let is_answered = settling.fold(true, |all, one| async move { all && one }).await;
-        let next = all.lock().next();
+        let next = all.inner.lock().next();
         let pause = next.map(|due| {
             let least = if is_answered { Duration::ZERO } else { AFTER_FAILURE };
             clock.sleep(due.since(clock.now()).max(least))

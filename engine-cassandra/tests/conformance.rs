@@ -8,8 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use ylock_core::Guarantees;
 use ylock_core::engine::Engine;
-use ylock_core::testkit::{Harness, LONGER_THAN_A_MINUTE};
 use ylock_engine_cassandra::options::Protocol;
+use ylock_testkit::{Harness, LONGER_THAN_A_MINUTE};
 
 #[derive(Debug)]
 struct Cassandra(Protocol);
@@ -64,7 +64,7 @@ impl Harness for Cassandra {
     }
 }
 
-ylock_core::conformance_tests!(
+ylock_testkit::conformance_tests!(
     Cassandra(Protocol::Queue),
     #[ignore = "needs cassandra: run `cargo xtask test`"]
 );
@@ -73,7 +73,7 @@ ylock_core::conformance_tests!(
 mod shadow_rows {
     use super::{Cassandra, Protocol};
 
-    ylock_core::conformance_tests!(
+    ylock_testkit::conformance_tests!(
         Cassandra(Protocol::ShadowRows),
         #[ignore = "needs cassandra: run `cargo xtask test`"]
     );

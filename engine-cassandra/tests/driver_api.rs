@@ -15,10 +15,10 @@ use scylla::cluster::{ClusterState, NodeRef};
 use scylla::policies::load_balancing::{DefaultPolicy, FallbackPlan, LoadBalancingPolicy, RoutingInfo};
 use scylla::routing::Shard;
 use tokio::runtime::Builder;
-use ylock_core::testkit::within;
 use ylock_core::{ErrorKind, Options, Ylock};
 use ylock_engine_cassandra::options::SchemaMode;
 use ylock_engine_cassandra::{CassandraEngine, driver_api};
+use ylock_testkit::within;
 
 const SOON: Duration = Duration::from_secs(10);
 
@@ -80,8 +80,9 @@ async fn over(session: &Arc<Session>) -> Ylock {
 async fn locks_over_a_session_of_the_program_are_those_of_all_and_sent_as_always() {
     let (usual, policy, group) = (cluster::client().await, Counting::new(), cluster::group());
     let session = session(&policy).await;
-    let (one, other) = (over(&session).await, over(&session).await);
     let sent = policy.requests();
+    let (one, other) = (over(&session).await, over(&session).await);
+    assert_eq!(policy.requests(), sent, "what connecting asks has a profile of its own");
     let holder = one.locks(&group).write("alice").await.unwrap();
     for ylock in [&other, &usual] {
         assert!(ylock.locks(&group).try_write("alice").await.unwrap().is_none());

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime};
 use ylock_core::Unlocked;
-use ylock_core::testkit::{eventually, within};
+use ylock_testkit::{eventually, within};
 
 /// Far below the time for which an outage is borne, and enough to connect on a busy machine.
 const SOON: Duration = Duration::from_secs(2);

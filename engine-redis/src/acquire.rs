@@ -3,16 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ylock_core::engine::{Grant, Patience, Request, valid_until};
+use ylock_core::engine::{Grant, Patience, Request, Ticket, valid_until};
 use ylock_core::environment::Moment;
 use ylock_core::retry_deadline::RetryDeadline;
 use ylock_core::{Error, ErrorKind, Fairness, Result, StoreToken};
 
 use crate::client::Client;
 use crate::driver::{Answer, Call, scripts};
-use crate::options::Waiting;
-use crate::records::{Told, Waiter};
-use crate::words::{alive, mode_word};
+use crate::options::Notify;
+use crate::records::{Notification, Waiter};
+use crate::release;
+use crate::words::{alive, mode_word, ticket_word};
 
 /// The longest pause between two questions of a waiter, and the least number of them per lease. By asking a waiter keeps its place, and
 /// finds out what no message told it.
@@ -21,9 +22,9 @@ const QUESTIONS_PER_LEASE: u32 = 6;
 
 /// The server's answer to a question.
 enum Said {
-    Granted(Told),
+    Granted(Notification),
     Queued {
-        ticket: i64,
+        ticket: Ticket,
         /// The time until the first lease of the holders may end.
         lease_ends_in: Duration,
         /// The last token that a holder was given before this answer.
@@ -40,25 +41,33 @@ pub(crate) struct Acquire<'a> {
     request: &'a Request,
     /// `None` for a client that polls.
     waiter: Option<Arc<Waiter>>,
-    ticket: Option<i64>,
+    ticket: Option<Ticket>,
     /// The last token that was given out when this acquisition was last found waiting. A message with no larger token is about an earlier
     /// grant, which was over by then: the message was long on its way, and nothing may be built on it.
     last_token: u64,
     /// True once the acquisition was found waiting.
     waited: bool,
-    silence: RetryDeadline<'a>,
+    retry_deadline: RetryDeadline<'a>,
     pause: Duration,
 }
 
 impl<'a> Acquire<'a> {
     pub(crate) fn new(client: &'a Client, request: &'a Request, request_timeout: Duration) -> Self {
-        let (waiter, pause) = match client.waiting {
-            Waiting::Told => (Some(client.records.waiter(request.id)), longest_pause(request)),
-            Waiting::Poll { first, .. } => (None, first),
+        let (waiter, pause) = match client.notify {
+            Notify::On => (Some(client.records.waiter(request.id)), longest_pause(request)),
+            Notify::Off { poll, .. } => (None, poll),
         };
-        let ticket = request.ticket.map(|ticket| ticket.get());
-        let silence = RetryDeadline::of(&*client.environment, request, request_timeout);
-        Self { client, request, waiter, ticket, last_token: 0, waited: false, silence, pause }
+        let retry_deadline = RetryDeadline::of(&*client.environment, request, request_timeout);
+        Self {
+            client,
+            request,
+            waiter,
+            ticket: request.ticket,
+            last_token: 0,
+            waited: false,
+            retry_deadline,
+            pause,
+        }
     }
 
     /// Asks, waits and asks again until the acquisition is granted or ends. A grant counts from just before the last question was sent.
@@ -74,14 +83,14 @@ impl<'a> Acquire<'a> {
                 Ok(Said::Queued { ticket, lease_ends_in, last_token }) => {
                     self.ticket = Some(ticket);
                     (self.last_token, self.waited) = (last_token, true);
-                    self.silence.end();
+                    self.retry_deadline.answered();
                     if self.waiter.is_some() {
                         self.client.listen(&self.request.key);
                     }
                     self.wait(lease_ends_in).await
                 }
                 Err(error) => {
-                    self.silence.retry_or_fail(error).await?;
+                    self.retry_deadline.retry_or_fail(error).await?;
                     None
                 }
             };
@@ -121,7 +130,7 @@ impl<'a> Acquire<'a> {
             Ok((Said::Undone, _)) => return Err(undone()),
             Err(error) => error,
         };
-        self.client.leave(&self.request.key, self.request.id).await?;
+        self.leave().await?;
         Err(failed)
     }
 
@@ -131,14 +140,17 @@ impl<'a> Acquire<'a> {
         if self.client.records.is_clear(self.request.id) {
             self.client.records.end(self.request.id);
         } else {
-            self.client.leave(&self.request.key, self.request.id).await?;
+            self.leave().await?;
         }
         Ok(None)
     }
 
+    async fn leave(&self) -> Result<()> {
+        release::release(self.client, &self.request.key, self.request.id, None).await.map(drop)
+    }
+
     fn question(&self) -> Call {
         let Request { key, id, mode, lease, patience, fairness, owner, client, .. } = self.request;
-        let ticket = self.ticket.map_or("-".to_owned(), |ticket| ticket.to_string());
         let call = self.client.call(&scripts::ACQUIRE, key);
         let channel = self.client.channel(call.place());
         call.id(*id)
@@ -146,24 +158,24 @@ impl<'a> Acquire<'a> {
             .arg(lease.as_millis())
             .arg(if *patience == Patience::Try { "try" } else { "queue" })
             .arg(if *fairness == Fairness::Unfair { "unfair" } else { "fair" })
-            .arg(ticket)
+            .arg(ticket_word(self.ticket))
             .arg(alive(self.request).as_millis())
             .owner(*owner)
             .arg(&*channel)
             .arg(client.as_str())
     }
 
-    fn grant(&self, told: Told, since: Moment) -> Grant {
+    fn grant(&self, told: Notification, since: Moment) -> Grant {
         let token = self.client.fencing.then_some(told.token);
         Grant::of(self.request, token, since, told.contended).after_waiting(self.waited)
     }
 
     /// Waits until the acquisition is told that it was let in, or it is time to ask again.
-    async fn wait(&mut self, lease_ends_in: Duration) -> Option<Told> {
+    async fn wait(&mut self, lease_ends_in: Duration) -> Option<Notification> {
         let longest = longest_pause(self.request);
         let environment = &*self.client.environment;
         let Some(waiter) = &self.waiter else {
-            let Waiting::Poll { longest: most, .. } = self.client.waiting else { return None };
+            let Notify::Off { poll_longest: most, .. } = self.client.notify else { return None };
             environment.sleep(environment.jitter(self.pause.min(longest))).await;
             self.pause = (self.pause * 2).min(most);
             return None;
@@ -173,7 +185,7 @@ impl<'a> Acquire<'a> {
         let pause = if lease_ends_in.is_zero() { longest } else { soon.min(longest) };
         tokio::select! {
             biased;
-            told = waiter.news() => told.filter(|told| told.token.get() > self.last_token),
+            told = waiter.notified() => told.filter(|told| told.token.get() > self.last_token),
             () = environment.sleep(pause) => None,
         }
     }
@@ -189,10 +201,10 @@ fn read(mut answer: Answer) -> Result<Said> {
             let token = answer.number()?;
             let token = StoreToken::new(token)
                 .ok_or_else(|| Error::new(ErrorKind::Unexpected, format!("{token} is not a valid token")))?;
-            Ok(Said::Granted(Told { token, contended: answer.flag()? }))
+            Ok(Said::Granted(Notification { token, contended: answer.flag()? }))
         }
         "queued" => Ok(Said::Queued {
-            ticket: answer.number()?,
+            ticket: Ticket::from_number(answer.number()?),
             lease_ends_in: Duration::from_millis(answer.number()?),
             last_token: answer.number()?,
         }),

@@ -9,6 +9,9 @@ use crate::RedisOptions;
 /// Returns options for the server of this client: address, login, database and TLS are the client's, certificates of its own included, and
 /// so are sockets of the operating system.
 ///
+/// For a client with TLS switch on the Cargo feature `redis-tls` of `ylock` too: where several crypto providers of `rustls` are compiled in,
+/// the driver panics unless one is installed for the process. With the feature aws-lc-rs is, if the program has installed none.
+///
 /// Connections of the program are not used: a request that blocks on one of them, such as `BLPOP`, would delay renewals until locks are
 /// lost. So each client for locks has two connections of its own, and makes them again when they broke or their runtime ended.
 ///

@@ -14,9 +14,8 @@ use ylock_core::{Guarantees, Key, Options, Result};
 
 use crate::acquire::Acquire;
 use crate::client::Client;
-use crate::driver::scripts;
 use crate::options::{RedisOptions, Topology};
-use crate::{NAME, inspect};
+use crate::{NAME, inspect, release, renew};
 
 /// The engine for locks on Redis: each lock is one hash.
 #[derive(Debug)]
@@ -35,7 +34,7 @@ impl RedisEngine {
     pub async fn connect(options: &RedisOptions) -> Result<Self> {
         options.check()?;
         let guarantees = guarantees(options.topology());
-        let client = Client::connect(options, guarantees.fencing).await?;
+        let client = Client::connect(options, guarantees.fencing, release::give_back_unwanted).await?;
         Ok(Self { client, request_timeout: options.request_timeout(), guarantees })
     }
 
@@ -83,21 +82,19 @@ impl Engine for RedisEngine {
 
     /// Renews each grant with a request of its own; all are on their way at once over one connection.
     async fn renew(&self, holdings: &[Holding]) -> Vec<Result<Renewal>> {
-        join_all(holdings.iter().map(|holding| self.client.renew(holding))).await
+        join_all(holdings.iter().map(|holding| renew::renew(&self.client, holding))).await
     }
 
     async fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
-        self.client.release(key, id, next).await
+        release::release(&self.client, key, id, next).await
     }
 
     async fn inspect(&self, key: &Key) -> Result<Inspection> {
-        let answer = self.client.store.call(self.client.call(&scripts::INSPECT, key)).await?;
-        inspect::read(answer, self.client.fencing)
+        inspect::inspect(&self.client, key).await
     }
 
     async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
-        let call = self.client.call(&scripts::REVOKE, key).id(id);
-        Ok(self.client.store.call(call).await?.flag()?)
+        inspect::revoke(&self.client, key, id).await
     }
 
     async fn close(&self) -> Result<()> {

@@ -20,6 +20,9 @@ mod identity;
 mod inspect;
 mod place;
 mod records;
+mod release;
+mod renew;
+mod stored;
 mod words;
 
 pub use engine::RedisEngine;

@@ -7,8 +7,9 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use ylock_core::StoreToken;
 use ylock_core::engine::AcquisitionId;
@@ -35,7 +36,7 @@ pub(crate) struct Mark {
 
 /// The server's notice that an acquisition was let in.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Told {
+pub(crate) struct Notification {
     pub(crate) token: StoreToken,
     pub(crate) contended: bool,
 }
@@ -43,66 +44,62 @@ pub(crate) struct Told {
 /// The receiver of messages to an acquisition.
 #[derive(Default)]
 pub(crate) struct Waiter {
-    told: Mutex<Option<Told>>,
+    told: Mutex<Option<Notification>>,
     wake: Notify,
 }
 
 impl Records {
     /// Notes that a request is about to be sent that could let the acquisition in.
     pub(crate) fn begin(self: &Arc<Self>, id: AcquisitionId) -> Mark {
-        self.lock().entry(id).or_default().on_their_way += 1;
+        self.0.lock().entry(id).or_default().on_their_way += 1;
         Mark { records: Arc::clone(self), id, is_answered: false }
     }
 
     /// Returns the receiver of messages to an acquisition. To be called before the server hears of the acquisition: a message may come
     /// before the answer.
     pub(crate) fn waiter(&self, id: AcquisitionId) -> Arc<Waiter> {
-        Arc::clone(&self.lock().entry(id).or_default().waiter)
+        Arc::clone(&self.0.lock().entry(id).or_default().waiter)
     }
 
     /// Returns whether all requests that could let the acquisition in were answered.
     pub(crate) fn is_clear(&self, id: AcquisitionId) -> bool {
-        self.lock().get(&id).is_some_and(Record::is_clear)
+        self.0.lock().get(&id).is_some_and(Record::is_clear)
     }
 
     /// Ends the record of an acquisition that is about to be given back, and not used any more. Returns whether all requests that could let
     /// it in were answered.
     pub(crate) fn end(&self, id: AcquisitionId) -> bool {
-        self.lock().remove(&id).is_some_and(|record| record.is_clear())
+        self.0.lock().remove(&id).is_some_and(|record| record.is_clear())
     }
 
     /// Delivers a message. Returns whether it is about an acquisition of this client.
-    pub(crate) fn deliver(&self, id: AcquisitionId, told: Told) -> bool {
-        let Some(waiter) = self.lock().get(&id).map(|record| Arc::clone(&record.waiter)) else {
+    pub(crate) fn deliver(&self, id: AcquisitionId, told: Notification) -> bool {
+        let Some(waiter) = self.0.lock().get(&id).map(|record| Arc::clone(&record.waiter)) else {
             return false;
         };
-        *waiter.told() = Some(told);
+        *waiter.told.lock() = Some(told);
         waiter.wake.notify_one();
         true
     }
 
     /// Wakes all waiters, so that they ask: messages may have been missed.
     pub(crate) fn wake_all(&self) {
-        self.lock().values().for_each(|record| record.waiter.wake.notify_one());
+        self.0.lock().values().for_each(|record| record.waiter.wake.notify_one());
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.lock().len()
+        self.0.lock().len()
     }
 
     pub(crate) fn clear(&self) {
-        self.lock().clear();
+        self.0.lock().clear();
     }
 
     fn finish(&self, id: AcquisitionId, is_answered: bool) {
-        if let Some(record) = self.lock().get_mut(&id) {
+        if let Some(record) = self.0.lock().get_mut(&id) {
             record.on_their_way = record.on_their_way.saturating_sub(1);
             record.doubtful |= !is_answered;
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<AcquisitionId, Record>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -127,13 +124,9 @@ impl Drop for Mark {
 
 impl Waiter {
     /// Waits until there is something new: a grant, or a reason to ask.
-    pub(crate) async fn news(&self) -> Option<Told> {
+    pub(crate) async fn notified(&self) -> Option<Notification> {
         self.wake.notified().await;
-        self.told().take()
-    }
-
-    fn told(&self) -> MutexGuard<'_, Option<Told>> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+        self.told.lock().take()
     }
 }
 

@@ -1,9 +1,14 @@
-//! The words in which a request is written for the scripts.
+//! The words that the scripts, the stored locks and the messages have in common.
 
 use std::time::Duration;
 
 use ylock_core::Mode;
 use ylock_core::engine::{Request, Ticket};
+
+/// Stands for nothing where a word is needed: no ticket, no channel, no next waiter. No identity and no ticket is written like this.
+pub(crate) const NONE: &str = "-";
+/// The character between two words.
+pub(crate) const BETWEEN: char = ' ';
 
 pub(crate) fn mode_word(mode: Mode) -> &'static str {
     match mode {
@@ -12,8 +17,13 @@ pub(crate) fn mode_word(mode: Mode) -> &'static str {
     }
 }
 
+/// Returns the mode that [`mode_word`] wrote.
+pub(crate) fn mode_of(word: &str) -> Option<Mode> {
+    Mode::ALL.iter().copied().find(|mode| mode_word(*mode) == word)
+}
+
 pub(crate) fn ticket_word(ticket: Option<Ticket>) -> String {
-    ticket.map_or("-".to_owned(), |ticket| ticket.get().to_string())
+    ticket.map_or(NONE.to_owned(), |ticket| ticket.get().to_string())
 }
 
 /// Returns how long a waiter counts as alive after a question: not shorter than a pause that a busy machine may bring.

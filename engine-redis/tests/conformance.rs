@@ -9,19 +9,19 @@ use async_trait::async_trait;
 use server::Servers;
 use ylock_core::Guarantees;
 use ylock_core::engine::Engine;
-use ylock_core::testkit::{Harness, LONGER_THAN_A_MINUTE};
-use ylock_engine_redis::options::Waiting;
+use ylock_engine_redis::options::Notify;
+use ylock_testkit::{Harness, LONGER_THAN_A_MINUTE};
 
-const POLL: Waiting = Waiting::Poll { first: Duration::from_millis(5), longest: Duration::from_millis(40) };
+const POLL: Notify = Notify::Off { poll: Duration::from_millis(5), poll_longest: Duration::from_millis(40) };
 
 #[derive(Debug)]
-struct Redis(Servers, Waiting);
+struct Redis(Servers, Notify);
 
 #[async_trait]
 impl Harness for Redis {
     fn name(&self) -> &str {
         match (self.0, self.1) {
-            (Servers::Single, Waiting::Told) => "redis",
+            (Servers::Single, Notify::On) => "redis",
             (Servers::Single, _) => "redis polling",
             (Servers::Sentinel, _) => "redis sentinel",
             (Servers::Cluster, _) => "redis cluster",
@@ -54,7 +54,7 @@ impl Harness for Redis {
     }
 
     fn long_hold(&self) -> Duration {
-        if (self.0, self.1) == (Servers::Single, Waiting::Told) {
+        if (self.0, self.1) == (Servers::Single, Notify::On) {
             LONGER_THAN_A_MINUTE
         } else {
             self.lease() * 4
@@ -66,34 +66,34 @@ impl Harness for Redis {
     }
 }
 
-ylock_core::conformance_tests!(
-    Redis(Servers::Single, Waiting::Told),
+ylock_testkit::conformance_tests!(
+    Redis(Servers::Single, Notify::On),
     #[ignore = "needs redis: run `cargo xtask test`"]
 );
 
 mod polling {
     use super::{POLL, Redis, Servers};
 
-    ylock_core::conformance_tests!(
+    ylock_testkit::conformance_tests!(
         Redis(Servers::Single, POLL),
         #[ignore = "needs redis: run `cargo xtask test`"]
     );
 }
 
 mod sentinel {
-    use super::{Redis, Servers, Waiting};
+    use super::{Notify, Redis, Servers};
 
-    ylock_core::conformance_tests!(
-        Redis(Servers::Sentinel, Waiting::Told),
+    ylock_testkit::conformance_tests!(
+        Redis(Servers::Sentinel, Notify::On),
         #[ignore = "needs redis: run `cargo xtask test`"]
     );
 }
 
 mod cluster {
-    use super::{Redis, Servers, Waiting};
+    use super::{Notify, Redis, Servers};
 
-    ylock_core::conformance_tests!(
-        Redis(Servers::Cluster, Waiting::Told),
+    ylock_testkit::conformance_tests!(
+        Redis(Servers::Cluster, Notify::On),
         #[ignore = "needs redis: run `cargo xtask test`"]
     );
 }

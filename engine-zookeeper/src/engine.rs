@@ -53,6 +53,7 @@ impl ZookeeperEngine {
     ///
     /// # Errors
     /// [`Unavailable`](ylock_core::ErrorKind::Unavailable) if no session is granted, and what the servers refuse.
+    #[doc(hidden)]
     pub async fn over(
         ensemble: Arc<dyn Ensemble>,
         environment: Arc<dyn Environment>,

@@ -5,6 +5,8 @@
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+// Simulations and tests put other servers below the algorithm. Programs have no use for that, and semver does not cover it.
+#[doc(hidden)]
 pub mod algorithm;
 #[cfg(feature = "zookeeper-client-0-11")]
 pub mod driver_api;

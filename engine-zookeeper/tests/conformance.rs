@@ -7,16 +7,17 @@
 mod server;
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use server::Servers;
 use server::proxy::{Line, Proxy};
 use tokio::runtime::{Builder, Runtime};
 use ylock_core::Guarantees;
 use ylock_core::engine::Engine;
-use ylock_core::testkit::{Harness, LONGER_THAN_A_MINUTE};
+use ylock_testkit::{Harness, LONGER_THAN_A_MINUTE};
 
 /// The runtime of the proxies, which stand for the network: it outlives the runtimes of the clients.
 static NETWORK: LazyLock<Runtime> =
@@ -56,7 +57,7 @@ impl Harness for Zookeeper {
         let hosts = self.servers.hosts();
         let proxy = NETWORK.spawn(async move { Proxy::before(&hosts).await }).await.unwrap();
         let engine: Arc<dyn Engine> = Arc::new(server::engine(proxy.hosts()).await);
-        self.lines.lock().unwrap().insert(address(&engine), proxy);
+        self.lines.lock().insert(address(&engine), proxy);
         engine
     }
 
@@ -73,7 +74,7 @@ impl Harness for Zookeeper {
     }
 
     async fn cut_off(&self, engine: &Arc<dyn Engine>) {
-        let lines = self.lines.lock().unwrap();
+        let lines = self.lines.lock();
         lines.get(&address(engine)).expect("an engine of this harness").set(Line::Cut);
     }
 
@@ -93,7 +94,7 @@ impl Harness for Zookeeper {
 mod one {
     use super::{Servers, Zookeeper};
 
-    ylock_core::conformance_tests!(
+    ylock_testkit::conformance_tests!(
         Zookeeper::on(Servers::One),
         #[ignore = "needs zookeeper: run `cargo xtask test`"]
     );
@@ -102,7 +103,7 @@ mod one {
 mod ensemble {
     use super::{Servers, Zookeeper};
 
-    ylock_core::conformance_tests!(
+    ylock_testkit::conformance_tests!(
         Zookeeper::on(Servers::Ensemble),
         #[ignore = "needs zookeeper: run `cargo xtask test`"]
     );

@@ -15,6 +15,7 @@ use crate::lease::{Lease, lost};
 use crate::mode::{Mode, Wait};
 use crate::owner::Owner;
 use crate::terms::Terms;
+use crate::token::Token;
 use crate::unlocked::Unlocked;
 
 /// The number of the next acquisition that layers see. One counter for the process: a layer may lie over several clients.
@@ -155,7 +156,7 @@ where
     let at = Location::caller();
     async move {
         let guard = acquire_or_time_out_at(&with_owner(terms), key, mode, at).await?;
-        work_under(guard, work).await
+        work_under(terms, guard, work).await
     }
 }
 
@@ -174,7 +175,7 @@ where
     let at = Location::caller();
     async move {
         match acquire_behind(&with_owner(terms), key?, Mode::Write, wait, None, at).await? {
-            Some(guard) => work_under(guard, work).await.map(Some),
+            Some(guard) => work_under(terms, guard, work).await.map(Some),
             None => Ok(None),
         }
     }
@@ -185,7 +186,7 @@ fn with_owner(terms: &Terms) -> Terms {
     terms.owned_by(&terms.owner.or_else(Owner::current).unwrap_or_else(|| new_owner(terms)))
 }
 
-async fn work_under<W, F>(guard: Guard, work: W) -> Result<F::Output>
+async fn work_under<W, F>(terms: &Terms, guard: Guard, work: W) -> Result<F::Output>
 where
     W: FnOnce(Lease) -> F,
     F: Future,
@@ -199,13 +200,15 @@ where
         output = owner.scope(async { work(guard.lease()).await }) => output,
     };
     guard.check()?;
+    let (engine, lease) = (terms.handle.keeper.engine().name(), guard.lease());
     match guard.unlock().await {
         Ok(Unlocked::Released) => {}
-        Ok(Unlocked::WasLost) => {
-            tracing::warn!("the lock was lost at the moment at which the work under it ended")
-        }
+        Ok(Unlocked::WasLost) => tracing::warn!(
+            engine, key = ?lease.key(), %owner, token = lease.token().map(Token::get),
+            "the lock was lost at the moment at which the work under it ended"
+        ),
         Err(error) => tracing::warn!(
-            error = format!("{error:#}"),
+            engine, key = ?lease.key(), %owner, token = lease.token().map(Token::get), error = format!("{error:#}"),
             "the work is done, but the release of its lock was not confirmed"
         ),
     }

@@ -141,7 +141,11 @@ impl Ylock {
         self.locks(group).lock(name)
     }
 
-    /// Returns the holders of a lock and the waiters for it, in order.
+    /// Returns the holders of a lock and the waiters for it, in order: of this client all waiters, of each other client only its first.
+    ///
+    /// The others queue inside their process, and not even their number is in the store: a process has one contender there, and a count
+    /// beside it would cost a write whenever a waiter comes or goes, or else be as old as the last renewal. How many wait in a process is told,
+    /// by group, by its metric `ylock_waiting` and its [`usage`](Self::usage).
     ///
     /// # Errors
     /// [`Unavailable`](crate::ErrorKind::Unavailable) if the store does not answer, and

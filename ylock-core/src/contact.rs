@@ -2,9 +2,11 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use crate::environment::{Environment, Moment};
 use crate::error::{Error, ErrorKind};
@@ -47,7 +49,7 @@ impl Contact {
     /// Returns the error of a wait that ends now, if the cause is the store and not a holder: the store has not answered the last request,
     /// or none at all.
     pub(crate) fn silence(&self, now: Moment) -> Option<Error> {
-        let state = self.lock();
+        let state = self.0.lock();
         if let Some(failure) = &state.failure {
             return Some(away(failure.clone()));
         }
@@ -59,7 +61,7 @@ impl Contact {
     }
 
     fn answered(&self, took: Duration) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         (state.answered, state.failure) = (true, None);
         state.slowest = state.slowest.max(took).min(SLOWEST);
     }
@@ -67,14 +69,10 @@ impl Contact {
     /// Notes the failure that came instead of an answer; or an answer that says no.
     pub(crate) fn failed(&self, error: &Error) {
         let is_silence = error.kind().is_silence();
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         // Every other kind is something that the store has said.
         state.answered |= !is_silence;
         state.failure = is_silence.then(|| error.clone());
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -122,7 +120,7 @@ struct Asking<'a>(&'a Contact);
 
 impl<'a> Asking<'a> {
     fn since(asked: Moment, contact: &'a Contact) -> Self {
-        contact.lock().asked.get_or_insert(asked);
+        contact.0.lock().asked.get_or_insert(asked);
         Self(contact)
     }
 }
@@ -131,7 +129,8 @@ impl<'a> Asking<'a> {
 /// store.
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
-        self.0.lock().asked = None;
+        let Self(contact) = self;
+        contact.0.lock().asked = None;
     }
 }
 

@@ -76,6 +76,7 @@ pub enum Patience {
 
 /// One contender for one key.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Request {
     /// The key that it contends for.
     pub key: Key,
@@ -97,8 +98,67 @@ pub struct Request {
     pub ticket: Option<Ticket>,
 }
 
+impl Request {
+    /// Creates the request of a contender that stays in the queue until it is granted, in the order of arrival and without a place that was
+    /// taken before.
+    pub fn new(
+        key: Key,
+        id: AcquisitionId,
+        mode: Mode,
+        owner: Owner,
+        client: ClientName,
+        lease: Duration,
+    ) -> Self {
+        let (patience, fairness) = (Patience::Queue, Fairness::Fair);
+        Self { key, id, mode, owner, client, lease, patience, fairness, ticket: None }
+    }
+
+    /// Returns the same request for another key.
+    #[must_use]
+    pub fn with_key(self, key: Key) -> Self {
+        Self { key, ..self }
+    }
+
+    /// Returns the same request as another acquisition.
+    #[must_use]
+    pub fn with_id(self, id: AcquisitionId) -> Self {
+        Self { id, ..self }
+    }
+
+    /// Returns the same request in this mode.
+    #[must_use]
+    pub fn with_mode(self, mode: Mode) -> Self {
+        Self { mode, ..self }
+    }
+
+    /// Returns the same request for a grant with this lease.
+    #[must_use]
+    pub fn with_lease(self, lease: Duration) -> Self {
+        Self { lease, ..self }
+    }
+
+    /// Returns the same request, which stays in the queue or does not.
+    #[must_use]
+    pub fn with_patience(self, patience: Patience) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// Returns the same request with this order of service.
+    #[must_use]
+    pub fn with_fairness(self, fairness: Fairness) -> Self {
+        Self { fairness, ..self }
+    }
+
+    /// Returns the same request, at the place that was taken before, if one was.
+    #[must_use]
+    pub fn with_ticket(self, ticket: impl Into<Option<Ticket>>) -> Self {
+        Self { ticket: ticket.into(), ..self }
+    }
+}
+
 /// The lock that a store gave to one contender.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Grant {
     /// The key.
     pub key: Key,
@@ -127,6 +187,24 @@ impl Grant {
         Self { key: request.key.clone(), id, mode, owner, lease, token, sent, contended, waited: false }
     }
 
+    /// Returns the same grant as the store shows it in this mode.
+    #[must_use]
+    pub fn with_mode(self, mode: Mode) -> Self {
+        Self { mode, ..self }
+    }
+
+    /// Returns the same grant with this lease: a store may not be able to keep it for as long as was asked for.
+    #[must_use]
+    pub fn with_lease(self, lease: Duration) -> Self {
+        Self { lease, ..self }
+    }
+
+    /// Returns the same grant, whose lease counts from this moment.
+    #[must_use]
+    pub fn with_sent(self, sent: Moment) -> Self {
+        Self { sent, ..self }
+    }
+
     /// Returns the same grant, which says whether other contenders went first.
     #[must_use]
     pub fn after_waiting(self, waited: bool) -> Self {
@@ -142,6 +220,7 @@ pub fn valid_until(sent: Moment, lease: Duration) -> Moment {
 
 /// A grant as its holder wants the store to show it from now on.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Holding {
     /// The grant. Its mode is the mode to show: [`Mode::Read`] also where `Write` was granted, to give up writing and go on
     /// reading.
@@ -154,6 +233,13 @@ pub struct Holding {
     /// other contender out. Once the waiter is let in, its lease is the one that it asked for, whatever the lease of the grant is: its
     /// client relies on that.
     pub next: Option<Request>,
+}
+
+impl Holding {
+    /// Creates the holding of a grant, and of the waiter of the same client that is announced behind it, if there is one.
+    pub fn new(grant: Grant, next: impl Into<Option<Request>>) -> Self {
+        Self { grant, next: next.into() }
+    }
 }
 
 /// The outcome of a renewal.
@@ -206,7 +292,8 @@ pub enum Release {
 pub struct Inspection {
     /// The holders: one writer, or readers.
     pub holders: Vec<Holder>,
-    /// The waiters, in order. Of another client only the first: the others queue inside that process, and the store does not know them.
+    /// The waiters, in order. Of another client only the first: the others queue inside that process, and the store does not know them, nor how
+    /// many they are; see [`Ylock::inspect`](crate::Ylock::inspect).
     pub queue: Vec<Waiter>,
 }
 

@@ -27,7 +27,8 @@ pub enum ErrorKind {
     Lost,
     /// A layer refused the acquisition.
     Refused,
-    /// The longest wait of the options has passed.
+    /// The longest wait of the options has passed. The number of waiters that the message tells has one for each other process, and all that
+    /// were before the caller in its own: the store does not know how many wait in a process behind its first.
     TimedOut,
     /// The store did not answer, or not in time, or has too few replicas up. Nothing was acquired.
     Unavailable,

@@ -80,11 +80,39 @@ impl Guard {
     /// The guard of a reader is returned as it is. If the same owner has other write guards of this lock, the lock
     /// stays exclusive until they are given back.
     ///
+    /// # Fairness
+    /// Readers that wait enter at once, unless a writer waits before them.
+    ///
+    /// # Reentrancy
+    /// Waits for no other holder, so a task never waits for itself here. Afterwards the owner is a reader, unless it has other write guards: to
+    /// write again it gives this guard back first, otherwise it gets [`WouldDeadlock`](crate::ErrorKind::WouldDeadlock).
+    ///
     /// # Cancel safety
     /// If this future is dropped the lock is given back.
     ///
+    /// # If the lock is lost
+    /// The guard that is returned says so, as the one before.
+    ///
     /// # Errors
     /// [`ErrorKind::Lost`](crate::ErrorKind::Lost) if the lock is no longer held.
+    ///
+    /// # Examples
+    /// An import writes the prices and checks them afterwards: pages may be shown meanwhile, but no second import comes in between.
+    /// ```
+    /// # use ylock::Ylock;
+    /// # async fn import() {}
+    /// # async fn check() {}
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
+    /// let prices = Ylock::in_memory().locks("prices");
+    ///
+    /// let writing = prices.write("2026").await?;
+    /// import().await;
+    /// let reading = writing.downgrade().await?;
+    /// assert!(prices.try_read("2026").await?.is_some()); // a page
+    /// assert!(prices.try_write("2026").await?.is_none()); // another import
+    /// check().await;
+    /// # drop(reading); Ok(()) }
+    /// ```
     pub async fn downgrade(mut self) -> Result<Self> {
         if self.lease.mode() == Mode::Write {
             let shown = self.acquired.downgrade()?;

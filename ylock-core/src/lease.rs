@@ -49,7 +49,7 @@ impl Lease {
 
     /// Returns whether the lock is held: neither lost nor given back, and its lease has not run out.
     ///
-    /// Counted on this machine's own clock, which includes suspend, from before the last renewal was sent, less a
+    /// Counted on this machine's own clock, which includes suspend (not on macOS), from before the last renewal was sent, less a
     /// [margin](crate::Options::margin). Once `false`, always `false`. Not guaranteed: that it is still `true`
     /// when you have read the answer.
     pub fn is_valid(&self) -> bool {

@@ -6,6 +6,7 @@
 //! - [`layer`]: middleware, seen from the user's side.
 //! - `keeper` (private): reentrancy, the local queue, renewal, loss and release, once for all engines.
 //! - [`engine`]: the trait that an engine implements.
+//! - [`queue`]: the contenders for one key, pure; for engines to run on, and for tests to compare them with.
 //! - [`environment`]: the one seam for time, randomness and tasks.
 // The example of the README is a test.
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
@@ -16,9 +17,8 @@ pub mod engine;
 pub mod environment;
 pub mod layer;
 pub mod options;
+pub mod queue;
 pub mod retry_deadline;
-#[cfg(feature = "testkit")]
-pub mod testkit;
 pub mod url;
 
 mod acquire;

@@ -129,6 +129,7 @@ impl Locks {
     ///   when a limited wait is over.
     /// - [`TimedOut`](crate::ErrorKind::TimedOut): the options limit the [wait](Options::with_wait), and other owners hold the lock for longer.
     ///   The error says which client held it shortly before, and how many waiters were before the caller, if the store could be asked in time.
+    ///   Each other process counts as one waiter, however many of its tasks wait.
     /// - [`WouldDeadlock`](crate::ErrorKind::WouldDeadlock): the owner holds the lock as a reader.
     /// - [`Refused`](crate::ErrorKind::Refused): a [layer](crate::Layer) has refused it.
     /// - [`Closed`](crate::ErrorKind::Closed): [`Ylock::close`](crate::Ylock::close) was called.
@@ -156,10 +157,15 @@ impl Locks {
 
     /// Acquires the lock exclusively if that is possible now; returns `None` if it is held or waited for.
     ///
-    /// Never waits for another holder. Of many callers that try a free name at once, one gets it; with `protocol=shadow-rows` perhaps none.
+    /// Never waits for another holder, only for the answer of the store. The lock is held for as long as the guard lives: one that is thrown
+    /// away, as by `try_write(name).await?.is_some()` or `let _ = …`, gives the lock back at once, and what follows is not protected.
+    ///
+    /// # Fairness
+    /// Does not overtake waiters; with [`Unfair`](crate::Fairness::Unfair) it may overtake those of other processes. Of many callers that try
+    /// a free name at once, one gets it; with `protocol=shadow-rows` perhaps none.
     ///
     /// # Reentrancy
-    /// As with [`write`](Self::write); a task that holds the lock itself under another owner gets `None`.
+    /// As with [`write`](Self::write); a task that holds the lock itself under another owner does not wait for itself: it gets `None`.
     ///
     /// # Cancel safety
     /// Dropping the future leaves nothing behind in the store.
@@ -191,12 +197,25 @@ impl Locks {
 
     /// Acquires the lock exclusively if its turn comes within `time`; otherwise returns `None`: other owners hold it or were first.
     ///
-    /// Zero is the same as [`try_write`](Self::try_write). Fairness, reentrancy, cancel safety and loss are as with [`write`](Self::write).
+    /// Zero is the same as [`try_write`](Self::try_write).
+    ///
+    /// # Fairness
+    /// As with [`write`](Self::write). The place in the queue is lost when the time is over.
+    ///
+    /// # Reentrancy
+    /// As with [`write`](Self::write); a task that holds the lock itself under another owner waits for itself until the time is over, and gets
+    /// `None`. If the time is longer than a second, the log warns.
+    ///
+    /// # Cancel safety
+    /// As with [`write`](Self::write).
+    ///
+    /// # If the lock is lost
+    /// As with [`write`](Self::write).
     ///
     /// # Errors
-    /// Those of [`write`](Self::write) but `TimedOut`. If the store has been silent for clearly longer than its answers take when the time ends, the call
-    /// fails with [`Unavailable`](crate::ErrorKind::Unavailable): that is not the same as `None`. A time that is shorter than a few trips to the
-    /// store may end with `None` on a free lock too.
+    /// Those of [`write`](Self::write) but `TimedOut`. If the store has been silent for clearly longer than its answers take when the time
+    /// ends, the call fails with [`Unavailable`](crate::ErrorKind::Unavailable): that is not the same as `None`. A time that is shorter than a
+    /// few trips to the store may end with `None` on a free lock too.
     ///
     /// # Examples
     /// A web handler tells a document that is being edited from a store that is away:
@@ -230,8 +249,9 @@ impl Locks {
     /// [`Unfair`](crate::Fairness::Unfair) it may.
     ///
     /// # Reentrancy
-    /// Granted at once if the same owner holds the lock, as a reader or as the writer. A task that holds it under another owner waits for
-    /// itself, as with [`write`](Self::write): also a reader behind a reader, as soon as a writer waits between them.
+    /// Granted at once if the same owner holds the lock, as a reader or as the writer. A task that holds it as the writer under another owner
+    /// waits for itself, for ever, and after a second the log warns, as with [`write`](Self::write). So does a task that holds it as a reader,
+    /// as soon as a writer waits between its two calls.
     ///
     /// # Cancel safety
     /// Dropping the future leaves the queue and leaves nothing behind in the store. The place in the queue is lost.
@@ -261,10 +281,22 @@ impl Locks {
     /// Acquires the lock for reading if that is possible now; returns `None` if a writer holds it or waits for it, or if readers of this client
     /// are just acquiring it.
     ///
-    /// Everything else is as with [`try_write`](Self::try_write), and with [`read`](Self::read) for an owner that holds the lock already.
+    /// Never waits for another holder, only for the answer of the store. A guard that is thrown away gives the lock back at once.
+    ///
+    /// # Fairness
+    /// As with [`try_write`](Self::try_write).
+    ///
+    /// # Reentrancy
+    /// As with [`read`](Self::read); a task that holds the lock as the writer under another owner does not wait for itself: it gets `None`.
+    ///
+    /// # Cancel safety
+    /// As with [`try_write`](Self::try_write).
+    ///
+    /// # If the lock is lost
+    /// As with [`write`](Self::write).
     ///
     /// # Errors
-    /// Those of [`try_write`](Self::try_write).
+    /// Those of [`try_write`](Self::try_write) but `WouldDeadlock`.
     ///
     /// # Examples
     /// A page says that its figures are being imported, instead of waiting:
@@ -284,10 +316,23 @@ impl Locks {
 
     /// Acquires the lock for reading if its turn comes within `time`; otherwise returns `None`.
     ///
-    /// Everything else is as with [`read`](Self::read), and the errors are those of [`write_within`](Self::write_within).
+    /// Zero is the same as [`try_read`](Self::try_read).
+    ///
+    /// # Fairness
+    /// As with [`read`](Self::read). The place in the queue is lost when the time is over.
+    ///
+    /// # Reentrancy
+    /// As with [`read`](Self::read); a task that waits for itself does so until the time is over, and gets `None`. If the time is longer than a
+    /// second, the log warns.
+    ///
+    /// # Cancel safety
+    /// As with [`read`](Self::read).
+    ///
+    /// # If the lock is lost
+    /// As with [`write`](Self::write).
     ///
     /// # Errors
-    /// Those of [`write_within`](Self::write_within).
+    /// Those of [`write_within`](Self::write_within) but `WouldDeadlock`.
     ///
     /// # Examples
     /// A page waits for an import for as long as a visitor does:
@@ -317,7 +362,8 @@ impl Locks {
     /// As with [`write`](Self::write).
     ///
     /// # Reentrancy
-    /// As with [`write`](Self::write). Inside `work` the owner is current: it may acquire the same lock again.
+    /// As with [`write`](Self::write). Inside `work` the owner is current: it may acquire the same lock again. A task that holds a guard of the
+    /// lock under another owner, and calls `run`, waits for itself, for ever; after a second the log warns.
     ///
     /// # Cancel safety
     /// Dropping the future drops `work` and gives the lock back.
@@ -352,7 +398,17 @@ impl Locks {
     /// Runs `work` while holding the lock exclusively, if that is possible now; returns `None`, without any work, if the lock is held or
     /// waited for.
     ///
-    /// Everything else is as with [`run`](Self::run).
+    /// # Fairness
+    /// As with [`try_write`](Self::try_write).
+    ///
+    /// # Reentrancy
+    /// As with [`run`](Self::run); a task that holds the lock itself under another owner does not wait for itself: it gets `None`.
+    ///
+    /// # Cancel safety
+    /// As with [`run`](Self::run).
+    ///
+    /// # If the lock is lost
+    /// As with [`run`](Self::run).
     ///
     /// # Errors
     /// Those of [`try_write`](Self::try_write), and `Lost`.
@@ -379,12 +435,26 @@ impl Locks {
     }
 
     /// Runs `work` while holding the lock exclusively, if its turn comes within `time`; otherwise returns `None`, without any work. The
-    /// time bounds the wait, not the work. Otherwise like [`run`](Self::run).
+    /// time bounds the wait, not the work.
+    ///
+    /// # Fairness
+    /// As with [`write_within`](Self::write_within).
+    ///
+    /// # Reentrancy
+    /// As with [`run`](Self::run); a task that holds the lock itself under another owner waits for itself until the time is over, and gets
+    /// `None`. If the time is longer than a second, the log warns.
+    ///
+    /// # Cancel safety
+    /// As with [`run`](Self::run).
+    ///
+    /// # If the lock is lost
+    /// As with [`run`](Self::run).
     ///
     /// # Errors
     /// Those of [`write_within`](Self::write_within), and `Lost`.
     ///
     /// # Examples
+    /// A user asks for a report that is being made already, and is told so after a moment:
     /// ```
     /// # use std::time::Duration;
     /// # use ylock::Ylock;
@@ -393,7 +463,7 @@ impl Locks {
     /// let writing = reports.write("monthly").await?;
     ///
     /// let made = reports.run_within("monthly", Duration::from_millis(50), |_| async { "a report" }).await?;
-    /// assert!(made.is_none()); // still being written elsewhere
+    /// assert!(made.is_none()); // it is still being made for another user
     /// # drop(writing); Ok(()) }
     /// ```
     #[track_caller]
@@ -412,12 +482,24 @@ impl Locks {
 
     /// Runs `work` while holding the lock as a reader, and stops it if the lock is lost.
     ///
-    /// Fairness and reentrancy are as with [`read`](Self::read), everything else as with [`run`](Self::run).
+    /// # Fairness
+    /// As with [`read`](Self::read).
+    ///
+    /// # Reentrancy
+    /// As with [`read`](Self::read): a task that holds the lock as the writer under another owner waits for itself, for ever, and after a second
+    /// the log warns. Inside `work` the owner is current: it may read under the same lock again.
+    ///
+    /// # Cancel safety
+    /// As with [`run`](Self::run).
+    ///
+    /// # If the lock is lost
+    /// As with [`run`](Self::run).
     ///
     /// # Errors
     /// Those of [`read`](Self::read), and `Lost`.
     ///
     /// # Examples
+    /// An export reads prices that no import changes meanwhile:
     /// ```
     /// # use ylock::Ylock;
     /// # async fn export() -> usize { 3 }

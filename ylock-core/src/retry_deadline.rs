@@ -23,7 +23,7 @@ const LONGEST_STEP: u32 = 3;
 pub struct RetryDeadline<'a> {
     environment: &'a dyn Environment,
     lease: Duration,
-    /// The longest silence that is borne.
+    /// The longest outage that is borne.
     longest: Duration,
     /// The moment of the last answer.
     answered: Moment,
@@ -33,14 +33,14 @@ pub struct RetryDeadline<'a> {
 }
 
 impl<'a> RetryDeadline<'a> {
-    /// Creates a silence that begins now.
+    /// Creates a deadline that counts from now on.
     pub fn new(environment: &'a dyn Environment, lease: Duration) -> Self {
         let now = environment.now();
         Self { environment, lease, longest: lease, answered: now, borne: Duration::ZERO, counted: now }
     }
 
-    /// Creates the silence of a request, which begins now. A request that only tries bears no more than one `request_timeout`: its caller
-    /// has asked for an answer, not for a wait.
+    /// Creates the deadline of a request, which counts from now on. A request that only tries bears no more than one `request_timeout`: its
+    /// caller has asked for an answer, not for a wait.
     pub fn of(environment: &'a dyn Environment, request: &Request, request_timeout: Duration) -> Self {
         let longest = match request.patience {
             Patience::Queue => request.lease,
@@ -50,12 +50,12 @@ impl<'a> RetryDeadline<'a> {
     }
 
     /// Notes that the store has answered now.
-    pub fn end(&mut self) {
-        self.end_at(self.environment.now());
+    pub fn answered(&mut self) {
+        self.answered_at(self.environment.now());
     }
 
     /// Notes that the store has answered at `moment` or later.
-    pub fn end_at(&mut self, moment: Moment) {
+    pub fn answered_at(&mut self, moment: Moment) {
         if moment <= self.answered {
             return;
         }
@@ -64,7 +64,7 @@ impl<'a> RetryDeadline<'a> {
         self.counted = self.counted.max(moment);
     }
 
-    /// Returns for how much longer the silence is borne.
+    /// Returns for how much longer an outage is borne.
     pub fn left(&self) -> Duration {
         self.longest.saturating_sub(self.borne + self.step())
     }
@@ -72,7 +72,7 @@ impl<'a> RetryDeadline<'a> {
     /// Waits a little before the next try.
     ///
     /// # Errors
-    /// `error` itself, if the silence has lasted for as long as it may, or if waiting does not mend the error.
+    /// `error` itself, if the deadline has passed, or if waiting does not mend the error.
     pub async fn retry_or_fail(&mut self, error: Error) -> Result<()> {
         self.count();
         contact::failed(&error);
@@ -83,7 +83,7 @@ impl<'a> RetryDeadline<'a> {
         Ok(())
     }
 
-    /// Waits until the silence has lasted for as long as it may.
+    /// Waits until the deadline has passed.
     ///
     /// # Cancel safety
     /// Can be dropped and called again: what was counted is kept.
@@ -129,9 +129,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_outage_is_borne_for_one_lease() {
         let environment = SystemEnvironment::on_tokio_clock();
-        let mut silence = RetryDeadline::new(&*environment, LEASE);
+        let mut deadline = RetryDeadline::new(&*environment, LEASE);
         let before = environment.now();
-        while silence.retry_or_fail(away()).await.is_ok() {}
+        while deadline.retry_or_fail(away()).await.is_ok() {}
         let took = environment.now().since(before);
         assert!(took >= LEASE && took < LEASE * 11 / 10, "{took:?}");
     }
@@ -139,43 +139,43 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_pause_of_the_process_is_no_outage() {
         let environment = SystemEnvironment::on_tokio_clock();
-        let mut silence = RetryDeadline::new(&*environment, LEASE);
+        let mut deadline = RetryDeadline::new(&*environment, LEASE);
         tokio::time::advance(LEASE * 5).await;
-        silence.retry_or_fail(away()).await.unwrap();
-        assert!(silence.left() > LEASE / 2, "{silence:?}");
+        deadline.retry_or_fail(away()).await.unwrap();
+        assert!(deadline.left() > LEASE / 2, "{deadline:?}");
         tokio::time::advance(LEASE).await;
-        silence.retry_or_fail(away()).await.unwrap();
+        deadline.retry_or_fail(away()).await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_ends_the_silence_and_an_earlier_one_does_not() {
+    async fn an_answer_begins_the_deadline_again_and_an_earlier_one_does_not() {
         let environment = SystemEnvironment::on_tokio_clock();
-        let mut silence = RetryDeadline::new(&*environment, LEASE);
+        let mut deadline = RetryDeadline::new(&*environment, LEASE);
         let before = environment.now();
         tokio::time::advance(LEASE / 4).await;
-        silence.retry_or_fail(away()).await.unwrap();
-        let borne = silence.left();
-        silence.end_at(before);
-        assert_eq!(silence.left(), borne);
-        silence.end();
-        assert_eq!(silence.left(), LEASE);
+        deadline.retry_or_fail(away()).await.unwrap();
+        let borne = deadline.left();
+        deadline.answered_at(before);
+        assert_eq!(deadline.left(), borne);
+        deadline.answered();
+        assert_eq!(deadline.left(), LEASE);
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_waiting_does_not_mend_is_not_borne() {
         let environment = SystemEnvironment::on_tokio_clock();
-        let mut silence = RetryDeadline::new(&*environment, LEASE);
+        let mut deadline = RetryDeadline::new(&*environment, LEASE);
         let error =
-            silence.retry_or_fail(Error::new(ErrorKind::Config, "a wrong password")).await.unwrap_err();
+            deadline.retry_or_fail(Error::new(ErrorKind::Config, "a wrong password")).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Config);
     }
 
     #[tokio::test(start_paused = true)]
     async fn outlasting_takes_one_lease_of_running_time_however_often_it_is_dropped() {
         let environment = SystemEnvironment::on_tokio_clock();
-        let mut silence = RetryDeadline::new(&*environment, LEASE);
+        let mut deadline = RetryDeadline::new(&*environment, LEASE);
         let before = environment.now();
-        while tokio::time::timeout(LEASE / 7, silence.outlast()).await.is_err() {}
+        while tokio::time::timeout(LEASE / 7, deadline.outlast()).await.is_err() {}
         assert!(environment.now().since(before) <= LEASE * 11 / 10);
     }
 }

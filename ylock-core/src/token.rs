@@ -16,9 +16,10 @@ pub(crate) const MAX_HAND_OVERS: u32 = (1 << HAND_OVER_BITS) - 1;
 ///
 /// It is positive and fits into an `i64`, as most databases need it.
 ///
-/// Tokens are compared with those of the same store only. Those of Cassandra, Redis and memory follow the clock; those of ZooKeeper count
-/// its transactions and are far smaller. An operator who changes the engine sets the tokens back that resources remember, while nothing
-/// runs, or keeps the name of the engine beside them.
+/// Tokens are compared with those of the same store only. Those of Cassandra, Redis and memory follow the clock. Those of ZooKeeper count its
+/// transactions and are far smaller, unless its option `token_floor` puts them above the tokens that resources remember of another engine.
+/// An operator who changes to an engine without such an option, or who has two engines at a time, stores the engine's name beside the token
+/// and compares only tokens of the same engine, or sets the tokens back that resources remember, while no holder is active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Token(i64);
 
@@ -78,6 +79,13 @@ impl StoreToken {
     pub fn get(self) -> u64 {
         self.0
     }
+
+    /// Returns this token moved up, so that the [`Token`] of every grant with it is larger than `floor`; `None` if there is no room above
+    /// the floor. The order of tokens that are moved above the same floor stays.
+    pub fn above(self, floor: Token) -> Option<Self> {
+        let floor = u64::try_from(floor.0).unwrap_or(0) >> HAND_OVER_BITS;
+        Self::new(self.0 + floor)
+    }
 }
 
 #[cfg(test)]
@@ -93,5 +101,20 @@ mod tests {
         assert!(Token::local(last, 1) > Token::local(last, 0));
         assert_eq!(StoreToken::new(StoreToken::MAX + 1), None);
         assert_eq!(StoreToken::new(0), None);
+    }
+
+    #[test]
+    fn a_token_is_moved_above_a_floor_and_keeps_its_order() {
+        for floor in
+            [i64::MIN, 0, 1, 1023, 1024, 1_800_000_000_000_000_000, i64::MAX / 2].map(Token::from_number)
+        {
+            let first = StoreToken::LOWEST.above(floor).unwrap();
+            let second = StoreToken::new(2).unwrap().above(floor).unwrap();
+            assert!(Token::local(first, 0) > floor, "{floor}");
+            assert!(Token::local(second, 0) > Token::local(first, MAX_HAND_OVERS), "{floor}");
+        }
+        assert_eq!(StoreToken::LOWEST.above(Token::from_number(0)), Some(StoreToken::LOWEST));
+        assert_eq!(StoreToken::LOWEST.above(Token::from_number(i64::MAX)), None);
+        assert_eq!(StoreToken(StoreToken::MAX).above(Token::from_number(1024)), None);
     }
 }

@@ -31,6 +31,7 @@ impl fmt::Debug for Secret {
 
 /// One server of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Host {
     /// Name or address.
     pub name: String,
@@ -39,6 +40,18 @@ pub struct Host {
 }
 
 impl Host {
+    /// Creates a server with this name or address, and its port, if it is not the usual one of its store.
+    ///
+    /// # Examples
+    /// ```
+    /// # use ylock::url::Host;
+    /// let servers = [Host::new("10.0.0.1", None), Host::new("10.0.0.2", 2182)];
+    /// assert_eq!(servers.map(|server| server.address(2181)), ["10.0.0.1:2181", "10.0.0.2:2182"]);
+    /// ```
+    pub fn new(name: impl Into<String>, port: impl Into<Option<u16>>) -> Self {
+        Self { name: name.into(), port: port.into() }
+    }
+
     /// Returns `host:port`, as drivers want it, with brackets where the host is an address with colons.
     pub fn address(&self, default_port: u16) -> String {
         let (name, port) = (&self.name, self.port.unwrap_or(default_port));
@@ -48,6 +61,7 @@ impl Host {
 
 /// A URL of the form `scheme://user:password@host1,host2:port/path?option=value`, as stores with several hosts need it.
 #[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct EngineUrl {
     /// The engine.
     pub scheme: String,
@@ -199,7 +213,7 @@ fn read_host(host: &str) -> Result<Host> {
         },
         None => None,
     };
-    Ok(Host { name: decode(name, "a host")?, port })
+    Ok(Host::new(decode(name, "a host")?, port))
 }
 
 fn read_options(query: &str) -> Result<Vec<(String, String)>> {
@@ -261,9 +275,9 @@ mod tests {
         assert_eq!(url.scheme, "cassandra");
         assert_eq!(url.user.as_deref(), Some("me"));
         assert_eq!(url.password.as_ref().unwrap().reveal(), "p@ss");
-        assert_eq!(url.hosts[0], Host { name: "a".into(), port: None });
-        assert_eq!(url.hosts[1], Host { name: "b".into(), port: Some(9043) });
-        assert_eq!(url.hosts[2], Host { name: "::1".into(), port: Some(9044) });
+        assert_eq!(url.hosts[0], Host::new("a", None));
+        assert_eq!(url.hosts[1], Host::new("b", 9043));
+        assert_eq!(url.hosts[2], Host::new("::1", 9044));
         assert_eq!(url.path, "ks");
         assert_eq!(url.options, [("lease".into(), "10s".into()), ("fairness".into(), "strict".into())]);
     }

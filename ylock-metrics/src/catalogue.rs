@@ -5,6 +5,8 @@ use ylock_core::{ErrorKind, LossReason, Mode};
 
 use crate::outcome::{Acquired, Renewal, Request};
 
+pub use crate::series::series_of_a_group;
+
 /// The kind of a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(clippy::exhaustive_enums, reason = "the kinds of the crate `metrics`")]
@@ -171,7 +173,7 @@ pub const CLIENTS: Metric =
 pub const CLIENT_INFO: Metric = gauge(
     "ylock_client_info",
     &["engine", "client", "address", "version"],
-    "1 for each client of this process that reports metrics: its name, as `inspect` shows it, and the address of its store.",
+    "1 for each client of this process that reports metrics: its name, as `inspect` shows it, and the address of its store; 0 for a name or an address that it has no more.",
 );
 
 /// All metrics, in the order of the documentation.

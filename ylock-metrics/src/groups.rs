@@ -1,9 +1,10 @@
 //! The meters of the groups of an engine: found without a lock, and bounded in number.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 
 use crate::group::GroupMeters;
 use crate::recorder::Sink;
@@ -51,7 +52,7 @@ impl Groups {
     }
 
     fn add(&self, group: &str) -> Arc<GroupMeters> {
-        let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _growing = self.growing.lock();
         let known = self.known.load_full();
         if let Some(meters) = known.get(group) {
             return Arc::clone(meters);

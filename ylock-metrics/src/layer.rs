@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use metrics::{Gauge, Histogram, Recorder};
+use parking_lot::Mutex;
 use ylock_core::layer::{Acquisition, ClientEvent, ClientView, Outcome};
 use ylock_core::{Layer, Result, Wait};
 
@@ -29,7 +30,7 @@ const GROUPS: usize = 200;
 /// # Groups
 /// Series are labelled by group, never by name, owner or token. At most 200 groups are told apart
 /// ([`with_groups`](Self::with_groups)); further groups are counted as `group="other"`, and `ylock_acquisitions_in_other_total` counts
-/// how often that happened. Names of groups are cut after 128 bytes.
+/// how often that happened. Names of groups are cut after 128 bytes. The documentation of the crate says how many series a group has.
 ///
 /// # Order
 /// The recorder comes first: a layer that has measured something before `metrics::set_global_recorder` goes on measuring into nothing.
@@ -51,7 +52,8 @@ pub(crate) struct Shared {
 pub(crate) struct EngineMeters {
     pub(crate) groups: Groups,
     clients: Gauge,
-    /// The infos of the clients that there are. Clients that are gone have left it, with their gauge at zero.
+    /// The infos of the clients that there are. Clients that are gone have left it, with their gauge at zero: the crate `metrics` has no way
+    /// to remove a series.
     infos: Mutex<HashMap<ClientInfo, Gauge>>,
     engine: &'static str,
     sink: Sink,
@@ -184,7 +186,7 @@ impl Shared {
         if let Some(meters) = self.engines.load().get(engine) {
             return Arc::clone(meters);
         }
-        let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _growing = self.growing.lock();
         let mut engines = HashMap::clone(&self.engines.load());
         if let Some(meters) = engines.get(engine) {
             return Arc::clone(meters);
@@ -219,7 +221,7 @@ impl EngineMeters {
     /// Shows the clients that there are.
     pub(crate) fn show_clients(&self, clients: &[ClientInfo]) {
         self.clients.set(clients.len() as f64);
-        let mut infos = self.infos.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut infos = self.infos.lock();
         infos.retain(|info, gauge| {
             let is_there = clients.contains(info);
             if !is_there {

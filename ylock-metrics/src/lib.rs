@@ -26,5 +26,6 @@ mod outcome;
 pub mod prometheus;
 mod recorder;
 mod sampler;
+mod series;
 
 pub use layer::MetricsLayer;

@@ -3,9 +3,10 @@
 //! They are set, not counted up and down: an event that was missed, or a series that the recorder forgot, would leave them wrong for ever.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use ylock_core::environment::{BackgroundTask, Environment};
 use ylock_core::layer::ClientView;
 
@@ -24,7 +25,7 @@ pub(crate) struct Sampler {
 
 impl Sampler {
     pub(crate) fn add(&self, client: &ClientView) {
-        let mut clients = self.clients();
+        let mut clients = self.clients.lock();
         if !clients.iter().any(|known| known.is_same(client)) {
             clients.push(client.clone());
         }
@@ -33,7 +34,7 @@ impl Sampler {
     pub(crate) fn sample(&self, shared: &Shared) {
         let mut usages = Vec::new();
         let mut clients: HashMap<&'static str, Vec<ClientInfo>> = HashMap::new();
-        self.clients().retain(|client| match client.usage() {
+        self.clients.lock().retain(|client| match client.usage() {
             Some(usage) => {
                 usages.push((client.engine(), usage));
                 clients.entry(client.engine()).or_default().push(ClientInfo::of(client));
@@ -59,7 +60,7 @@ impl Sampler {
     /// Returns the engines of all clients.
     #[cfg(feature = "prometheus")]
     pub(crate) fn engines(&self) -> Vec<&'static str> {
-        self.clients().iter().map(ClientView::engine).collect()
+        self.clients.lock().iter().map(ClientView::engine).collect()
     }
 
     /// Starts the task that looks, unless it runs.
@@ -68,14 +69,10 @@ impl Sampler {
         if running.is_running() {
             return;
         }
-        let client = shared.sampler.clients().iter().find_map(ClientView::environment);
+        let client = shared.sampler.clients.lock().iter().find_map(ClientView::environment);
         let Some(environment) = client.filter(|environment| environment.enter()) else { return };
         let (shared, time) = (Arc::downgrade(shared), Arc::clone(&environment));
         running.start(&environment, move || Box::pin(look(Weak::clone(&shared), Arc::clone(&time))));
-    }
-
-    fn clients(&self) -> MutexGuard<'_, Vec<ClientView>> {
-        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -91,7 +88,7 @@ async fn look(shared: Weak<Shared>, environment: Arc<dyn Environment>) {
     while let Some(shared) = shared.upgrade() {
         shared.sampler.sample(&shared);
         // After the last look everything is at zero, and the next client starts another task.
-        if shared.sampler.clients().is_empty() {
+        if shared.sampler.clients.lock().is_empty() {
             return;
         }
         drop(shared);

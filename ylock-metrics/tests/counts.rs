@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use common::Scraped;
 use ylock_core::layer::Acquisition;
-use ylock_core::testkit::{eventually, poll_once};
 use ylock_core::{Error, ErrorKind, Layer, LossReason, MemoryStore, Options, Owner, Result, Wait, Ylock};
-use ylock_metrics::catalogue::{ACQUISITION_OUTCOMES, ALL, Kind};
+use ylock_metrics::catalogue::{ACQUISITION_OUTCOMES, ALL, Kind, series_of_a_group};
+use ylock_testkit::{eventually, poll_once};
 
 const SOON: Duration = Duration::from_secs(5);
 const ACQUISITIONS: &str = "ylock_acquisitions_total";
@@ -217,6 +217,7 @@ async fn all_series_of_a_group_are_there_from_the_beginning() {
         assert_eq!(scraped.get("ylock_acquisition_errors_total", &[("group", "g"), error]), 0.0);
     }
     let text = scraped.text();
+    assert_eq!(text.lines().filter(|line| line.contains("group=\"g\"")).count(), series_of_a_group());
     for metric in ALL {
         // The series of a store's operations are made when they come.
         let later = metric.name.contains("store_request");

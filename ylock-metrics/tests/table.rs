@@ -3,20 +3,40 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use ylock_metrics::catalogue::{
-    ACQUISITION_OUTCOMES, ACQUISITIONS, ALL, Kind, Metric, RENEWAL_OUTCOMES, RENEWALS, REQUEST_OUTCOMES,
-    STORE_REQUESTS, VALUES,
-};
+use ylock_metrics::catalogue::{ALL, Kind, Metric, VALUES, series_of_a_group};
 
 const INTRODUCTION: &str = "\
 Times are in seconds. Histograms have 22 buckets from 0.1 ms to a minute, that of holds 26, up to an hour; programs that install a recorder of
 their own take them from `prometheus::buckets`. In the notation of OpenTelemetry the same names have dots, and no `_total` or `_seconds`.
-Every series of a group is there, at zero, from the group's first acquisition on.
-
+Every series of a group is there, at zero, from the group's first acquisition on. A series that has come stays for as long as the process runs.
 ";
+
+/// The groups that are told apart.
+const GROUPS: usize = 200;
+
+/// Returns what is said of the number of series.
+fn numbers() -> String {
+    let sum = |found: &dyn Fn(&Metric) -> bool| -> usize {
+        ALL.iter().filter(|metric| found(metric)).map(Metric::series).sum()
+    };
+    let has = |metric: &Metric, label: &str| metric.labels.contains(&label);
+    let (group, operation) = (series_of_a_group(), sum(&|metric| has(metric, "operation")));
+    let many = ["group", "operation", "client"];
+    let (all, engine) = (group * (GROUPS + 1), sum(&|metric| !many.iter().any(|label| has(metric, label))));
+    format!(
+        "
+**How many series.** A group has {group} series on each engine that a process uses, most of them buckets. At most {GROUPS} groups are told
+apart, in the order in which they come, unless `MetricsLayer::with_groups` says otherwise; all others together are one more,
+`group=\"other\"`, which is there from the beginning. So in one process an engine has at most {all} series of groups, {engine} without a group,
+{operation} for each operation that is sent to the store, and one for each name and address that a client has had.
+
+"
+    )
+}
 
 fn table() -> String {
     let mut text = INTRODUCTION.to_owned();
+    text.push_str(&numbers());
     text.push_str("| metric | kind | labels | what it says |\n|---|---|---|---|\n");
     for metric in ALL {
         let kind = match metric.kind {
@@ -25,14 +45,9 @@ fn table() -> String {
             Kind::Histogram(_) => "histogram",
         };
         let labels = metric.labels.iter().map(|label| format!("`{label}`")).collect::<Vec<_>>().join(", ");
-        let values = outcomes(metric)
-            .map(|values| {
-                format!(
-                    " Outcomes: {}.",
-                    values.map(|value| format!("`{value}`")).collect::<Vec<_>>().join(", ")
-                )
-            })
-            .unwrap_or_default();
+        let values =
+            metric.outcomes().iter().map(|value| format!("`{value}`")).collect::<Vec<_>>().join(", ");
+        let values = if values.is_empty() { values } else { format!(" Outcomes: {values}.") };
         writeln!(text, "| `{}` | {kind} | {labels} | {}{values} |", metric.name, metric.help).unwrap();
     }
     text.push_str("\n| label | values |\n|---|---|\n");
@@ -43,15 +58,6 @@ fn table() -> String {
     text
 }
 
-fn outcomes(metric: &Metric) -> Option<std::slice::Iter<'static, &'static str>> {
-    let known = [
-        (ACQUISITIONS.name, ACQUISITION_OUTCOMES),
-        (RENEWALS.name, RENEWAL_OUTCOMES),
-        (STORE_REQUESTS.name, REQUEST_OUTCOMES),
-    ];
-    known.iter().find(|(name, _)| *name == metric.name).map(|(_, values)| values.iter())
-}
-
 /// `YLOCK_WRITE_TABLE=1` writes it anew.
 #[test]
 fn the_table_of_the_documentation_is_that_of_the_code() {
@@ -60,6 +66,13 @@ fn the_table_of_the_documentation_is_that_of_the_code() {
         std::fs::write(&path, table()).unwrap();
     }
     assert_eq!(std::fs::read_to_string(&path).unwrap(), table(), "run it with YLOCK_WRITE_TABLE=1");
+}
+
+#[test]
+fn the_readme_says_how_many_series_a_group_has() {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
+    let said = format!("A group has {} series", series_of_a_group());
+    assert!(std::fs::read_to_string(readme).unwrap().contains(&said), "{said}");
 }
 
 #[test]

@@ -10,9 +10,10 @@ use common::Scraped;
 use metrics_exporter_prometheus::PrometheusBuilder;
 use metrics_util::MetricKindMask;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use ylock_core::testkit::eventually;
 use ylock_core::{ErrorKind, Ylock};
+use ylock_metrics::catalogue::series_of_a_group;
 use ylock_metrics::{MetricsLayer, prometheus};
+use ylock_testkit::eventually;
 
 const SOON: Duration = Duration::from_secs(5);
 
@@ -48,8 +49,10 @@ async fn a_hundred_thousand_groups_are_two_hundred_and_others() {
     assert_eq!(total, 100_000.0);
     assert_eq!(scraped.get("ylock_acquisitions_in_other_total", &[]), 99_800.0);
     assert_eq!(scraped.get("ylock_hold_seconds_count", &[("group", "other")]), 99_800.0);
-    let groups = scraped.text().lines().filter(|line| line.starts_with("ylock_hand_overs_total{")).count();
-    assert_eq!(groups, 201);
+    let text = scraped.text();
+    assert_eq!(text.lines().filter(|line| line.starts_with("ylock_hand_overs_total{")).count(), 201);
+    let of_groups = |line: &&str| line.contains("group=\"") && !line.starts_with('#');
+    assert_eq!(text.lines().filter(of_groups).count(), 201 * series_of_a_group());
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ylock_core::testkit::measure::crash;
+use ylock_testkit::measure::crash;
 
 use super::client;
 

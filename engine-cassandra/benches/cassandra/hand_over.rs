@@ -8,7 +8,7 @@ use ylock_engine_cassandra::algorithm::store::{Slot, State, Store};
 use ylock_engine_cassandra::driver::Table;
 
 use super::client;
-use ylock_core::testkit::measure::{Times, contend, group, ms, ratio};
+use ylock_testkit::measure::{Times, contend, group, ms, ratio};
 
 const LEASE: Duration = Duration::from_secs(30);
 const HOLD: Duration = Duration::from_millis(5);

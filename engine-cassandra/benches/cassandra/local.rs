@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use ylock_core::Owner;
 
 use super::client;
-use ylock_core::testkit::measure::group;
+use ylock_testkit::measure::group;
 
 const TASKS: usize = 1_000;
 const TIME: Duration = Duration::from_secs(5);

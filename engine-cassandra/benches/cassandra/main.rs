@@ -17,9 +17,9 @@ mod uncontended;
 
 use std::time::Duration;
 
-use ylock_core::testkit::measure::{self, Measured};
 use ylock_engine_cassandra::options::SchemaMode;
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
+use ylock_testkit::measure::{self, Measured};
 
 pub(crate) const ARMS: [&str; 7] = ["uncontended", "hand-over", "local", "crash", "held", "starts", "names"];
 
@@ -45,8 +45,12 @@ pub(crate) async fn client(lease: Duration) -> Measured {
 const KEYSPACE: &str = "ylock_engine_bench";
 
 pub(crate) fn options(lease: Duration) -> CassandraOptions {
+    let options = CassandraOptions::new(KEYSPACE).with_schema(SchemaMode::Create).with_lease(lease);
+    hosts().iter().fold(options, |options, host| options.with_host(host, 9042))
+}
+
+pub(crate) fn hosts() -> Vec<String> {
     let hosts =
         std::env::var("YLOCK_TEST_CASSANDRA").unwrap_or_else(|_| "127.0.0.1,127.0.0.2,127.0.0.3".to_owned());
-    let options = CassandraOptions::new(KEYSPACE).with_schema(SchemaMode::Create).with_lease(lease);
-    hosts.split(',').fold(options, |options, host| options.with_host(host, 9042))
+    hosts.split(',').map(str::to_owned).collect()
 }

@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, stream};
 use scylla::client::session::Session;
+use scylla::client::session_builder::SessionBuilder;
 use ylock_core::environment::SystemEnvironment;
-use ylock_core::testkit::measure::group;
 use ylock_core::{Options, Ylock};
 use ylock_engine_cassandra::CassandraEngine;
 use ylock_engine_cassandra::driver::Table;
+use ylock_testkit::measure::group;
 
 const LEASE: Duration = Duration::from_secs(5);
 const TOKEN_TTL: Duration = Duration::from_secs(20);
@@ -21,7 +22,7 @@ pub(crate) async fn run() {
     let options = super::options(LEASE).with_table("names").with_token_ttl(TOKEN_TTL);
     let environment = SystemEnvironment::shared();
     let table = Arc::new(Table::connect(&options, &environment).await.expect("the cluster answers"));
-    let engine = CassandraEngine::over(table.clone(), environment, &options);
+    let engine = CassandraEngine::over(table, environment, &options);
     let ylock = Ylock::new(engine).with_options(Options::default().with_lease(LEASE));
     let (group, start) = (group(), Instant::now());
     let locks = ylock.locks(group.clone());
@@ -32,9 +33,11 @@ pub(crate) async fn run() {
     used.buffer_unordered(128).collect::<Vec<()>>().await;
     ylock.close().await;
     println!("{NAMES} names used once in {:.0} s", start.elapsed().as_secs_f64());
+    let session = SessionBuilder::new().known_nodes(super::hosts()).build().await;
+    let session = session.expect("the cluster answers");
     let start = Instant::now();
     loop {
-        let (live, disk) = (live(&table.session()).await, disk(&table.session()).await);
+        let (live, disk) = (live(&session).await, disk(&session).await);
         println!(
             "{:4.0} s later: {live:6} live partitions, {disk:.1} MiB on disk",
             start.elapsed().as_secs_f64()

@@ -8,7 +8,7 @@ use ylock_core::{Options, Ylock};
 use ylock_engine_cassandra::CassandraEngine;
 use ylock_engine_cassandra::driver::Table;
 
-use ylock_core::testkit::measure::{Times, group, ms};
+use ylock_testkit::measure::{Times, group, ms};
 
 const LEASE: Duration = Duration::from_secs(5);
 const STARTS: usize = 10_000;

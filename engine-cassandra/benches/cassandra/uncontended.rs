@@ -10,7 +10,7 @@ use ylock_engine_cassandra::CassandraEngine;
 use ylock_engine_cassandra::algorithm::store::{Claim, Row, Slot, State, Store, TimedClaim, Write};
 use ylock_engine_cassandra::driver::Table;
 
-use ylock_core::testkit::measure::{Times, group, ms, pairs, ratio};
+use ylock_testkit::measure::{Times, group, ms, pairs, ratio};
 
 const LEASE: Duration = Duration::from_secs(30);
 const WARM_UP: usize = 3_000;

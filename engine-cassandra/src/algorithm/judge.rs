@@ -14,24 +14,24 @@ use super::store::{Partition, Row, SeenRow, Slot, State};
 
 /// A contender, as it last wrote itself.
 #[derive(Clone, Copy, Debug)]
-pub struct Contender {
+pub(crate) struct Contender {
     /// The slot of its client.
-    pub slot: Slot,
+    pub(crate) slot: Slot,
     /// The identity of the attempt.
-    pub acquisition: AcquisitionId,
+    pub(crate) acquisition: AcquisitionId,
     /// Shared or exclusive.
-    pub mode: Mode,
+    pub(crate) mode: Mode,
     /// Its place in the queue.
-    pub ticket: Ticket,
+    pub(crate) ticket: Ticket,
     /// The rule that says whether contenders that came earlier go first.
-    pub fairness: Fairness,
+    pub(crate) fairness: Fairness,
     /// The token of its claim; nothing while it has none.
-    pub claimed: Option<StoreToken>,
+    pub(crate) claimed: Option<StoreToken>,
 }
 
 /// The next step of a contender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// The own claim is shown, and no other that conflicts: the contender is inside.
     Enter,
     /// First, and not claimed yet.
@@ -55,7 +55,7 @@ pub enum Verdict {
 
 impl Contender {
     /// Returns the verdict on a look.
-    pub fn judge(&self, look: &Partition) -> Verdict {
+    pub(crate) fn judge(&self, look: &Partition) -> Verdict {
         match look.rows.iter().find(|seen| seen.slot == self.slot) {
             Some(own) if own.revoked == Some(self.acquisition) => return Verdict::Revoked,
             Some(own) if self.is_shown_by(own) => {}
@@ -122,24 +122,24 @@ impl Contender {
 
 /// One place in the queue, or inside.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub(crate) struct Place {
     /// The slot whose row shows it.
-    pub slot: Slot,
+    pub(crate) slot: Slot,
     /// The identity of the attempt.
-    pub acquisition: AcquisitionId,
+    pub(crate) acquisition: AcquisitionId,
     /// The owner that acquires.
-    pub owner: Owner,
+    pub(crate) owner: Owner,
     /// Shared or exclusive.
-    pub mode: Mode,
+    pub(crate) mode: Mode,
     /// Its ticket.
-    pub ticket: Ticket,
+    pub(crate) ticket: Ticket,
     /// The state; a waiter behind its own client's hold is `Waiting`.
-    pub state: State,
+    pub(crate) state: State,
 }
 
 impl Place {
     /// Returns the places that a row stands for: none when it is idle, two when a waiter is announced behind what it holds.
-    pub fn all_of(slot: Slot, row: &Row) -> impl Iterator<Item = Self> + use<> {
+    pub(crate) fn all_of(slot: Slot, row: &Row) -> impl Iterator<Item = Self> + use<> {
         let Row { acquisition, owner, mode, ticket, state, next, .. } = *row;
         let own =
             Some(Self { slot, acquisition, owner, mode, ticket, state }).filter(|_| state != State::Idle);
@@ -155,24 +155,24 @@ impl Place {
     }
 
     /// Returns whether it says that it is inside.
-    pub fn is_held(&self) -> bool {
+    pub(crate) fn is_held(&self) -> bool {
         self.state == State::Held
     }
 
     /// Returns whether it has a cell in the main row: claimed, or inside.
-    pub fn is_in_main(&self) -> bool {
+    pub(crate) fn is_in_main(&self) -> bool {
         matches!(self.state, State::Claimed | State::Held)
     }
 }
 
 /// Returns how many other clients take part. With any, being optimistic would disturb them.
-pub fn others(look: &Partition, slot: Slot) -> usize {
+pub(crate) fn others(look: &Partition, slot: Slot) -> usize {
     let others = look.rows.iter().filter(|seen| seen.slot != slot);
     others.filter(|seen| seen.row.as_ref().is_some_and(|row| row.state != State::Idle)).count()
 }
 
 /// Returns the places of all other clients: that of each row itself, and that of the waiter behind it in the same client.
-pub fn places_of_others(look: &Partition, slot: Slot) -> impl Iterator<Item = Place> {
+pub(crate) fn places_of_others(look: &Partition, slot: Slot) -> impl Iterator<Item = Place> {
     let others = look.rows.iter().filter(move |seen| seen.slot != slot);
     others
         .filter_map(|seen| Some((seen.slot, seen.row.as_ref()?)))
@@ -180,12 +180,12 @@ pub fn places_of_others(look: &Partition, slot: Slot) -> impl Iterator<Item = Pl
 }
 
 /// Returns whether another client that conflicts with `mode` waits.
-pub fn is_contended(look: &Partition, slot: Slot, mode: Mode) -> bool {
+pub(crate) fn is_contended(look: &Partition, slot: Slot, mode: Mode) -> bool {
     places_of_others(look, slot).any(|place| !place.is_held() && place.mode.conflicts_with(mode))
 }
 
 /// Returns the largest ticket that each of the other clients shows.
-pub fn tickets(look: &Partition, slot: Slot) -> impl Iterator<Item = i64> {
+pub(crate) fn tickets(look: &Partition, slot: Slot) -> impl Iterator<Item = i64> {
     let others = look.rows.iter().filter(move |seen| seen.slot != slot);
     others.filter_map(|seen| seen.row.as_ref()).map(|row| {
         let next = row.next.map_or(row.ticket, |next| next.ticket);
@@ -194,12 +194,51 @@ pub fn tickets(look: &Partition, slot: Slot) -> impl Iterator<Item = i64> {
 }
 
 /// Returns the tickets of all waiters of other clients.
-pub fn waiting(look: &Partition, slot: Slot) -> impl Iterator<Item = Ticket> {
+pub(crate) fn waiting(look: &Partition, slot: Slot) -> impl Iterator<Item = Ticket> {
     places_of_others(look, slot).filter(|place| !place.is_held()).map(|place| place.ticket)
 }
 
 /// Returns the largest token that is left of any client.
-pub fn largest_token(look: &Partition) -> Option<StoreToken> {
+pub(crate) fn largest_token(look: &Partition) -> Option<StoreToken> {
     let claims = look.rows.iter().filter_map(|seen| seen.claim).map(|claim| claim.token);
     claims.chain(look.last_write).chain(look.last_read).max()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use ylock_core::ClientName;
+
+    use super::*;
+    use crate::algorithm::store::Claim;
+
+    /// A look may show the row of this very attempt as it was before the last claim. An entry by that look would rest on the claim that is
+    /// shown, and that claim has a token which another client may have passed.
+    #[test]
+    fn a_look_that_shows_an_older_claim_lets_the_contender_enter_nothing() {
+        let (older, newer) = (StoreToken::new(7).unwrap(), StoreToken::new(8).unwrap());
+        let (slot, ticket, acquisition) =
+            (Slot::from_u128(1), Ticket::from_number(1), AcquisitionId::from_u128(1));
+        let (mode, fairness) = (Mode::Write, Fairness::Fair);
+        let me = Contender { slot, acquisition, mode, ticket, fairness, claimed: Some(newer) };
+        let row = Row {
+            acquisition,
+            mode,
+            state: State::Claimed,
+            ticket,
+            owner: Owner::from_bytes([1; 16]),
+            client: ClientName::default(),
+            since: 0,
+            lease: Duration::from_secs(10),
+            next: None,
+        };
+        let shown = |token| {
+            let seen =
+                SeenRow { slot, row: Some(row.clone()), claim: Some(Claim { token, mode }), revoked: None };
+            Partition { rows: vec![seen], ..Partition::default() }
+        };
+        assert_eq!(me.judge(&shown(newer)), Verdict::Enter);
+        assert_eq!(me.judge(&shown(older)), Verdict::Gone);
+    }
 }

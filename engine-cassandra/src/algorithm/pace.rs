@@ -27,9 +27,9 @@ const BEHIND_THE_FIRST: Duration = Duration::from_millis(2);
 /// The duration of a hand-over, in looks: a release, the look that finds it, and half a pause.
 const LOOKS_PER_HAND_OVER: u32 = 3;
 
-/// The times that were learnt at this lock so far.
+/// The estimates that were learnt at this lock so far.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Learnt {
+pub(super) struct Estimates {
     /// The time for which holders are inside, rather less than more.
     hold: Duration,
     /// The time that a look takes.
@@ -39,13 +39,13 @@ pub(super) struct Learnt {
 /// The observations of one waiter.
 #[derive(Debug)]
 pub(super) struct Pace {
-    pub(super) learnt: Learnt,
-    last: Option<Sight>,
+    pub(super) estimates: Estimates,
+    last: Option<Observation>,
 }
 
 /// The acquisition that was inside at the last look, if any, and since and until when that has been seen.
 #[derive(Clone, Copy, Debug)]
-struct Sight {
+struct Observation {
     inside: Option<(AcquisitionId, State)>,
     since: Moment,
     until: Moment,
@@ -53,26 +53,28 @@ struct Sight {
 
 impl Pace {
     /// Creates the pace of a waiter, which knows what other waiters of its client have learnt.
-    pub(super) fn new(learnt: Learnt) -> Self {
-        Self { learnt, last: None }
+    pub(super) fn new(estimates: Estimates) -> Self {
+        Self { estimates, last: None }
     }
 
     /// Notes that a look took this long.
     pub(super) fn looked_for(&mut self, time: Duration) {
-        self.learnt.look = average(self.learnt.look, time);
+        self.estimates.look = average(self.estimates.look, time);
     }
 
     /// Returns the pause before the next look, for a waiter with so many `before` it that have not entered.
     pub(super) fn pause(&mut self, before: usize, look: &Partition, now: Moment) -> Duration {
-        let sight = self.observe(look, now, before);
-        let seen_for = sight.until.since(sight.since);
-        let left = (self.expected_hold(sight) * 7 / 8).saturating_sub(seen_for);
+        let observation = self.observe(look, now, before);
+        let seen_for = observation.until.since(observation.since);
+        let left = (self.expected_hold(observation) * 7 / 8).saturating_sub(seen_for);
         let next_look = left.max(seen_for / PART_OF_HOLD);
         match before {
             0 => next_look.min(LONGEST),
             1 => (next_look + BEHIND_THE_FIRST).min(LONGEST),
             // That no waiter enters may be due to such a pause, so it must not make the next one longer.
-            _ => self.learnt.pause_behind(before, if sight.is_held() { seen_for } else { Duration::ZERO }),
+            _ => self
+                .estimates
+                .pause_behind(before, if observation.is_held() { seen_for } else { Duration::ZERO }),
         }
     }
 
@@ -85,21 +87,21 @@ impl Pace {
 
     /// Learns from a hold that has ended: fast where holds become shorter, slowly where they become longer. Looking too late costs all
     /// waiters time, too often only requests.
-    fn learn(&mut self, gone: Sight) {
+    fn learn(&mut self, gone: Observation) {
         if gone.is_held() {
-            let (before, seen) = (self.learnt.hold, gone.until.since(gone.since));
-            self.learnt.hold = if seen < before { (before + seen) / 2 } else { average(before, seen) };
+            let (before, seen) = (self.estimates.hold, gone.until.since(gone.since));
+            self.estimates.hold = if seen < before { (before + seen) / 2 } else { average(before, seen) };
         }
     }
 
     /// Returns how long the hold is expected to last. A client that has claimed and says no more may have been inside for long, or be
     /// about to enter: which of the two is unknown, so nothing is expected of it.
-    fn expected_hold(&self, sight: Sight) -> Duration {
-        if sight.is_held() { self.learnt.hold } else { Duration::ZERO }
+    fn expected_hold(&self, observation: Observation) -> Duration {
+        if observation.is_held() { self.estimates.hold } else { Duration::ZERO }
     }
 
     /// Returns what is inside now. If no row says that it is held, the first claim is taken for it.
-    fn observe(&mut self, look: &Partition, now: Moment, before: usize) -> Sight {
+    fn observe(&mut self, look: &Partition, now: Moment, before: usize) -> Observation {
         let rows = || look.rows.iter().filter_map(|seen| seen.row.as_ref());
         let held = rows().find(|row| row.state == State::Held);
         let claimed = rows().filter(|row| row.state == State::Claimed).min_by_key(|row| row.ticket);
@@ -115,17 +117,17 @@ impl Pace {
             }
             None => now,
         };
-        *self.last.insert(Sight { inside, since, until: now })
+        *self.last.insert(Observation { inside, since, until: now })
     }
 }
 
-impl Sight {
+impl Observation {
     fn is_held(&self) -> bool {
         self.inside.is_some_and(|(_, state)| state == State::Held)
     }
 }
 
-impl Learnt {
+impl Estimates {
     /// Returns the pause of a waiter that is far behind: until it should be second, and rather less.
     fn pause_behind(&self, before: usize, seen_for: Duration) -> Duration {
         let turn = self.hold.max(seen_for) + self.look * LOOKS_PER_HAND_OVER;

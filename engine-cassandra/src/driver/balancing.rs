@@ -8,7 +8,8 @@ use scylla::errors::RequestAttemptError;
 use scylla::policies::load_balancing::{DefaultPolicy, FallbackPlan, LoadBalancingPolicy, RoutingInfo};
 use scylla::routing::Shard;
 
-use super::nodes::{self, Nodes};
+use super::errors;
+use super::nodes::Nodes;
 use crate::options::{CassandraOptions, Consistency};
 
 /// The driver's own choice, but nodes that have not answered lately come last.
@@ -68,7 +69,7 @@ impl LoadBalancingPolicy for Balancing {
         node: NodeRef<'_>,
         error: &RequestAttemptError,
     ) {
-        self.nodes.answered(node.host_id, nodes::is_refusal(error));
+        self.nodes.answered(node.host_id, errors::is_refusal(error));
     }
 
     fn name(&self) -> String {

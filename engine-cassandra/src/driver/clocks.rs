@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use scylla::client::session::Session;
 use scylla::policies::load_balancing::{NodeIdentifier, SingleTargetLoadBalancingPolicy};
 use scylla::statement::{Consistency, Statement};
 use ylock_core::environment::Environment;
 
+use super::schema::Asker;
 use super::session;
 use crate::options::CassandraOptions;
 
@@ -27,11 +27,16 @@ struct Ahead {
 
 /// Warns if the clocks of two nodes differ by more than the rows of locks can bear: that costs locks, or grants one twice. Not an
 /// error: the difference may be over before the first lock is taken, and may begin when no client looks.
-pub(super) async fn look(session: &Session, options: &CassandraOptions, environment: &dyn Environment) {
+pub(super) async fn look(
+    Asker { session, profile }: Asker<'_>,
+    options: &CassandraOptions,
+    environment: &dyn Environment,
+) {
     let cluster = session.get_cluster_state();
     let nodes = cluster.get_nodes_info().iter().filter(|node| node.is_connected());
     let asking = nodes.map(|node| async move {
         let mut statement = Statement::new(TIME);
+        statement.set_execution_profile_handle(Some(profile.clone()));
         statement.set_consistency(Consistency::One);
         let target = SingleTargetLoadBalancingPolicy::new(NodeIdentifier::Node(Arc::clone(node)), None);
         statement.set_load_balancing_policy(Some(target));

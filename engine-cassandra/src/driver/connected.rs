@@ -4,10 +4,11 @@ use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use parking_lot::RwLock;
 use scylla::client::session::Session;
 use tokio::sync::{Mutex, oneshot};
 use ylock_core::Result;
@@ -51,7 +52,7 @@ pub(super) struct Connection {
 struct Making {
     turn: Mutex<()>,
     /// The moment at which the task that has the turn was last polled.
-    polled: std::sync::Mutex<Moment>,
+    polled: parking_lot::Mutex<Moment>,
 }
 
 /// The parts that every session of a client is made with.
@@ -94,7 +95,7 @@ impl Connection {
 
     /// Returns the session that was made last, whether it is alive or not.
     pub(super) fn last(&self) -> Arc<Connected> {
-        Arc::clone(&self.present.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.present.read())
     }
 
     /// Returns how many requests were sent, by the driver's own counters, copies of reads left out.
@@ -114,7 +115,7 @@ impl Connection {
         let How { options, environment, .. } = &self.how;
         let patience = options.request_timeout();
         loop {
-            let making = Arc::clone(&self.making.read().unwrap_or_else(PoisonError::into_inner));
+            let making = Arc::clone(&self.making.read());
             let turn = session::within(&**environment, patience, making.turn.lock()).await;
             if turn.is_some() {
                 return making.watched(&**environment, self.make_in_turn()).await;
@@ -122,7 +123,7 @@ impl Connection {
             if environment.now().since(making.polled()) < patience {
                 return Err(connect::too_slow("the connections are still being made anew", options));
             }
-            let mut present = self.making.write().unwrap_or_else(PoisonError::into_inner);
+            let mut present = self.making.write();
             if Arc::ptr_eq(&present, &making) {
                 *present = Arc::default();
             }
@@ -137,7 +138,7 @@ impl Connection {
         tracing::debug!("the runtime of the connections has ended; connecting in this one");
         let made = Arc::new(self.how.connect(false).await?);
         self.requests.fetch_add(present.requests(), Ordering::Relaxed);
-        *self.present.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&made);
+        *self.present.write() = Arc::clone(&made);
         Ok(made)
     }
 }
@@ -147,7 +148,7 @@ impl Making {
     async fn watched<T>(&self, environment: &dyn Environment, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         loop {
-            *self.polled.lock().unwrap_or_else(PoisonError::into_inner) = environment.now();
+            *self.polled.lock() = environment.now();
             if let Some(outcome) = session::within(environment, TICK, work.as_mut()).await {
                 return outcome;
             }
@@ -155,7 +156,7 @@ impl Making {
     }
 
     fn polled(&self) -> Moment {
-        *self.polled.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.polled.lock()
     }
 }
 
@@ -170,11 +171,13 @@ impl How {
             _ => options.connect_timeout(),
         };
         let profiles = session::profiles(options, &self.nodes);
+        let profile = profiles.writes.clone();
+        let asker = schema::Asker { session: &session, profile: &profile };
         let preparing = Preparing { session: &session, profiles, hedges: &self.hedges };
         // Preparing a statement waits for every node, without a limit of its own.
         let setting_up = async {
             if first {
-                schema::ensure(&session, options, environment).await?;
+                schema::ensure(asker, options, environment).await?;
             }
             Statements::prepare(options, &preparing).await
         };
@@ -182,7 +185,7 @@ impl How {
             .await
             .unwrap_or_else(|| Err(connect::too_slow("the schema could not be read in time", options)))?;
         if first {
-            clocks::look(&session, options, &**environment).await;
+            clocks::look(asker, options, &**environment).await;
         }
         Ok(Connected { session, statements, runtime })
     }

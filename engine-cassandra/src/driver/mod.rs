@@ -1,8 +1,11 @@
-//! The [`Store`](crate::algorithm::store::Store) over a real cluster. Only this part and `driver_api` know the driver.
+//! The [`Store`](crate::algorithm::store::Store) over a real cluster. Only this part and `driver_api` know the driver; what is public here
+//! shows nothing of it.
 
 mod balancing;
 mod clocks;
+mod columns;
 mod connected;
+mod cql;
 mod errors;
 mod hedges;
 mod nodes;

@@ -4,10 +4,10 @@
 //! be well; but as a coordinator it reaches no quorum, and each request that goes to it costs a whole request timeout.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use scylla::errors::{DbError, RequestAttemptError};
+use parking_lot::Mutex;
 use uuid::Uuid;
 use ylock_core::environment::{Environment, Moment};
 
@@ -48,13 +48,13 @@ impl Nodes {
     /// Notes that a request goes to this node.
     pub(super) fn asked(&self, node: Uuid) {
         let now = self.environment.now();
-        self.seen().entry(node).or_default().asked.get_or_insert(now);
+        self.seen.lock().entry(node).or_default().asked.get_or_insert(now);
     }
 
     /// Notes that this node has answered, whatever it said.
     pub(super) fn answered(&self, node: Uuid, refused: bool) {
         let now = self.environment.now();
-        let mut seen = self.seen();
+        let mut seen = self.seen.lock();
         let seen = seen.entry(node).or_default();
         (seen.asked, seen.refused) = (None, refused);
         if refused { seen.tried = now } else { seen.answered = now }
@@ -63,14 +63,14 @@ impl Nodes {
     /// Returns whether other nodes shall be asked first.
     pub(super) fn is_doubted(&self, node: Uuid) -> bool {
         let now = self.environment.now();
-        self.seen().get(&node).is_some_and(|seen| seen.is_doubted(now, self.patience))
+        self.seen.lock().get(&node).is_some_and(|seen| seen.is_doubted(now, self.patience))
     }
 
     /// Returns whether other nodes shall be asked first by a request that may probe. When it is time to try the node again, one of all
     /// requests gets `false`.
     pub(super) fn is_doubted_by_a_probe(&self, node: Uuid) -> bool {
         let now = self.environment.now();
-        let mut all = self.seen();
+        let mut all = self.seen.lock();
         let Some(seen) = all.get_mut(&node).filter(|seen| seen.is_doubted(now, self.patience)) else {
             return false;
         };
@@ -87,42 +87,18 @@ impl Nodes {
     pub(super) fn order<T>(&self, plan: impl Iterator<Item = T>, id: impl Fn(&T) -> Uuid) -> Vec<T> {
         let now = self.environment.now();
         let mut plan: Vec<T> = plan.collect();
-        let all = self.seen();
+        let all = self.seen.lock();
         plan.sort_by_key(|node| {
             let doubted = all.get(&id(node)).filter(|seen| seen.is_doubted(now, self.patience));
             doubted.map(|seen| std::cmp::Reverse(seen.answered))
         });
         plan
     }
-
-    fn seen(&self) -> MutexGuard<'_, HashMap<Uuid, Seen>> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Seen {
     fn is_doubted(&self, now: Moment, patience: Duration) -> bool {
         self.refused || self.asked.is_some_and(|asked| now.since(asked) >= patience)
-    }
-}
-
-/// Returns whether this error says that another node may do better.
-pub(super) fn is_refusal(error: &RequestAttemptError) -> bool {
-    match error {
-        RequestAttemptError::BrokenConnectionError(_) | RequestAttemptError::UnableToAllocStreamId => true,
-        RequestAttemptError::DbError(error, _) => matches!(
-            error,
-            DbError::Unavailable { .. }
-                | DbError::ReadTimeout { .. }
-                | DbError::WriteTimeout { .. }
-                | DbError::ReadFailure { .. }
-                | DbError::WriteFailure { .. }
-                | DbError::IsBootstrapping
-                | DbError::Overloaded
-                | DbError::RateLimitReached { .. }
-                | DbError::ServerError
-        ),
-        _ => false,
     }
 }
 

@@ -14,7 +14,7 @@ use crate::algorithm::store::{Claim, Next, Partition, Row, SeenRow, Slot, State}
 
 /// One row of the answer. Without a slot it carries only what belongs to the whole partition.
 #[derive(DeserializeRow)]
-struct Cells<'frame> {
+pub(super) struct Cells<'frame> {
     slot: Option<Uuid>,
     acquisition: Option<Uuid>,
     mode: Option<&'frame str>,

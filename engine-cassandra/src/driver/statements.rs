@@ -10,9 +10,10 @@ use scylla::statement::batch::{Batch, BatchType};
 use scylla::statement::prepared::PreparedStatement;
 use ylock_core::{Mode, Result};
 
-use super::errors;
+use super::columns::{self, Part};
 use super::hedges::Hedges;
 use super::session::Profiles;
+use super::{cql, errors};
 use crate::options::CassandraOptions;
 
 /// Prepares statements for one session.
@@ -23,9 +24,6 @@ pub(super) struct Preparing<'a> {
 }
 
 /// The statements that are ever sent for a lock.
-///
-/// A row is written with `UPDATE`, not `INSERT`: an insert leaves a marker that keeps the row alive after its cells
-/// have expired.
 pub(super) struct Statements {
     pub(super) row: PreparedStatement,
     pub(super) read: PreparedStatement,
@@ -48,16 +46,16 @@ struct ByMode {
 impl Statements {
     pub(super) async fn prepare(options: &CassandraOptions, how: &Preparing<'_>) -> Result<Self> {
         let table = format!("\"{}\".\"{}\"", options.keyspace(), options.table());
-        let row = how.write(&row_cql(&table)).await?;
-        let claim = how.write(&update(&table, "claim_token = ?, claim_mode = ?")).await?;
-        let last_read = how.write(&update_static(&table, "last_read_token")).await?;
-        let last_write = how.write(&update_static(&table, "last_write_token")).await?;
+        let row = how.write(&cql::write(&table, columns::ROW)).await?;
+        let claim = how.write(&cql::write(&table, &[Part::Claim])).await?;
+        let last_read = how.write(&cql::write_static(&table, Part::LastRead)).await?;
+        let last_write = how.write(&cql::write_static(&table, Part::LastWrite)).await?;
         Ok(Self {
-            read: how.read(&read_cql(&table)).await?,
-            revoke: how.write(&update(&table, "revoked = ?")).await?,
-            erase: how.write(&erase_cql(&table)).await?,
-            read_time: how.read(&read_time_cql(&table)).await?,
-            write_time: how.write(&write_time_cql(&table)).await?,
+            read: how.read(&cql::read(&table)).await?,
+            revoke: how.write(&cql::write(&table, &[Part::Revocation])).await?,
+            erase: how.write(&cql::erase(&table)).await?,
+            read_time: how.read(&cql::read_time(&table)).await?,
+            write_time: how.write(&cql::write_time(&table)).await?,
             claim: how.batch(&[&row, &claim]),
             used: ByMode { read: how.batch(&[&row, &last_read]), write: how.batch(&[&row, &last_write]) },
             claim_and_used: ByMode {
@@ -119,47 +117,4 @@ impl Preparing<'_> {
         batch.set_execution_profile_handle(Some(self.profiles.writes.clone()));
         batch
     }
-}
-
-fn row_cql(table: &str) -> String {
-    update(
-        table,
-        "acquisition = ?, mode = ?, state = ?, ticket = ?, owner = ?, client = ?, since = ?, lease_millis = ?, heartbeat = ?, \
-         next_acquisition = ?, next_owner = ?, next_mode = ?, next_ticket = ?",
-    )
-}
-
-fn update(table: &str, cells: &str) -> String {
-    format!(
-        "UPDATE {table} USING TIMESTAMP ? AND TTL ? SET {cells} WHERE lock_group = ? AND lock_name = ? AND slot = ?"
-    )
-}
-
-fn update_static(table: &str, column: &str) -> String {
-    format!(
-        "UPDATE {table} USING TIMESTAMP ? AND TTL ? SET {column} = ? WHERE lock_group = ? AND lock_name = ?"
-    )
-}
-
-fn erase_cql(table: &str) -> String {
-    format!("DELETE FROM {table} USING TIMESTAMP ? WHERE lock_group = ? AND lock_name = ? AND slot = ?")
-}
-
-fn read_cql(table: &str) -> String {
-    format!(
-        "SELECT slot, acquisition, mode, state, ticket, owner, client, since, lease_millis, next_acquisition, next_owner, next_mode, \
-         next_ticket, claim_token, claim_mode, revoked, last_write_token, last_read_token \
-         FROM {table} WHERE lock_group = ? AND lock_name = ?"
-    )
-}
-
-/// The place of the global time. No lock has an empty group; and the largest token of a partition is just what a global time is.
-const TIME: &str = "lock_group = '' AND lock_name = 'global time'";
-
-fn read_time_cql(table: &str) -> String {
-    format!("SELECT last_write_token FROM {table} WHERE {TIME}")
-}
-
-fn write_time_cql(table: &str) -> String {
-    format!("UPDATE {table} USING TIMESTAMP ? SET last_write_token = ? WHERE {TIME}")
 }

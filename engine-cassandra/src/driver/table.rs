@@ -5,12 +5,15 @@ use std::future::Future;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use scylla::client::session::Session;
+use scylla::response::query_result::QueryResult;
+use scylla::serialize::row::SerializeRow;
+use scylla::statement::prepared::PreparedStatement;
 use ylock_core::engine::{AcquisitionId, Meter};
 use ylock_core::environment::Environment;
 use ylock_core::{Key, Result};
 
 use super::connected::Connection;
+use super::statements::Statements;
 use super::values::{self, ClaimValues, RowValues};
 use super::{errors, rows};
 use crate::algorithm::clock::TimeCell;
@@ -22,7 +25,8 @@ use crate::options::CassandraOptions;
 /// Nothing is retried. A write is sent once; a read goes to a second node too, where the first one does not answer.
 ///
 /// The session lives in the runtime in which it was made. When that has ended, the next request makes a new one, in the runtime
-/// that it runs in itself. Dropping the table closes the connections.
+/// that it runs in itself; but not of a session that the program has handed over, which it leaves open. Dropping the table closes the
+/// connections of its own.
 pub struct Table {
     connection: Connection,
     name: String,
@@ -49,16 +53,35 @@ impl Table {
         &self.meter
     }
 
-    async fn measured<T>(
+    /// Sends one request: what is sent by any other way would not be counted.
+    async fn send(
         &self,
         operation: &'static str,
-        request: impl Future<Output = Result<T>>,
-    ) -> Result<T> {
+        request: impl Future<Output = Result<QueryResult>>,
+    ) -> Result<QueryResult> {
         self.meter.measure(&*self.environment, operation, request).await
     }
 
-    /// Returns how many requests this client has sent, those of connecting included. A read counts once, also where it was [sent to a
-    /// second node](Self::hedged).
+    /// Sends one statement by itself.
+    async fn execute(
+        &self,
+        operation: &'static str,
+        statement: fn(&Statements) -> &PreparedStatement,
+        values: impl SerializeRow,
+    ) -> Result<QueryResult> {
+        let request = async {
+            let connected = self.connection.get().await?;
+            let statement = statement(&connected.statements);
+            connected.session.execute_unpaged(statement, values).await.map_err(errors::classify)
+        };
+        self.send(operation, request).await
+    }
+
+    /// Returns how many requests this client has sent, those of connecting included, by the driver's own counters. A read counts once, also
+    /// where it was [sent to a second node](Self::hedged).
+    ///
+    /// The driver counts by session: if the program has handed its session over, the program's own requests are counted too, and those of
+    /// all clients over that session. Then `ylock_store_requests_total` of the crate `ylock-metrics` has the number.
     pub fn requests(&self) -> u64 {
         self.connection.requests()
     }
@@ -66,11 +89,6 @@ impl Table {
     /// Returns how many reads were sent to a second node because the first one did not answer at once.
     pub fn hedged(&self) -> u64 {
         self.connection.hedged()
-    }
-
-    /// Returns the driver's session, for measurements that send statements of their own.
-    pub fn session(&self) -> Arc<Session> {
-        Arc::clone(&self.connection.last().session)
     }
 }
 
@@ -99,59 +117,32 @@ impl Store for Table {
             }
             .map_err(errors::classify)
         };
-        self.measured("write", request).await.map(drop)
+        self.send("write", request).await.map(drop)
     }
 
     async fn read(&self, key: &Key) -> Result<Partition> {
         // Unpaged: a later page would be a later read.
-        let request = async {
-            let connected = self.connection.get().await?;
-            let read = &connected.statements.read;
-            let values = (key.group(), key.name());
-            connected.session.execute_unpaged(read, values).await.map_err(errors::classify)
-        };
-        rows::partition(key, self.measured("read", request).await?)
+        let answer = self.execute("read", |all| &all.read, (key.group(), key.name())).await?;
+        rows::partition(key, answer)
     }
 
     async fn revoke(&self, key: &Key, slot: Slot, id: AcquisitionId, stamp: i64, ttl: u32) -> Result<()> {
         let values = values::revoke(key, slot, id, stamp, ttl);
-        let request = async {
-            let connected = self.connection.get().await?;
-            let revoke = &connected.statements.revoke;
-            connected.session.execute_unpaged(revoke, values).await.map_err(errors::classify)
-        };
-        self.measured("revoke", request).await.map(drop)
+        self.execute("revoke", |all| &all.revoke, values).await.map(drop)
     }
 
     async fn erase(&self, key: &Key, slot: Slot, stamp: i64) -> Result<()> {
-        let values = values::erase(key, slot, stamp);
-        let request = async {
-            let connected = self.connection.get().await?;
-            let erase = &connected.statements.erase;
-            connected.session.execute_unpaged(erase, values).await.map_err(errors::classify)
-        };
-        self.measured("erase", request).await.map(drop)
+        self.execute("erase", |all| &all.erase, values::erase(key, slot, stamp)).await.map(drop)
     }
 }
 
 #[async_trait]
 impl TimeCell for Table {
     async fn read_time(&self) -> Result<Option<i64>> {
-        let request = async {
-            let connected = self.connection.get().await?;
-            let read = &connected.statements.read_time;
-            connected.session.execute_unpaged(read, ()).await.map_err(errors::classify)
-        };
-        rows::time(self.measured("read_time", request).await?)
+        rows::time(self.execute("read_time", |all| &all.read_time, ()).await?)
     }
 
     async fn write_time(&self, micros: i64) -> Result<()> {
-        let values = (micros, micros);
-        let request = async {
-            let connected = self.connection.get().await?;
-            let write = &connected.statements.write_time;
-            connected.session.execute_unpaged(write, values).await.map_err(errors::classify)
-        };
-        self.measured("write_time", request).await.map(drop)
+        self.execute("write_time", |all| &all.write_time, (micros, micros)).await.map(drop)
     }
 }

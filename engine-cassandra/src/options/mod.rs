@@ -64,8 +64,8 @@ ylock_core::define_options! {
 
     /// `gc_grace_seconds` of a table that is created, in whole seconds; should be longer than the lease and three seconds.
     ///
-    /// A look has to step over everything that has ended within this time: with 60 s one client after the other at one name, 65 a
-    /// second, made an acquisition three times as slow as with 10 s. It should be longer than a row lives, which is the lease and three
+    /// A look has to step over everything that has ended and was written within this time: with 60 s one client after the other at one
+    /// name, 65 a second, made an acquisition three times as slow as with 10 s. It should be longer than a row lives, which is the lease and three
     /// seconds: else a node that missed a release may show the claim until that ends by itself. No client gets in by that, but a client
     /// may wait for it. It is also how long a node that was down still gets the writes that it missed.
     gc_grace / with_gc_grace: Duration = "20s";
@@ -87,7 +87,7 @@ impl CassandraOptions {
     /// Adds a node to begin with; the driver finds the others by itself.
     #[must_use]
     pub fn with_host(mut self, name: impl Into<String>, port: u16) -> Self {
-        self.hosts.push(Host { name: name.into(), port: Some(port) });
+        self.hosts.push(Host::new(name, port));
         self
     }
 

@@ -45,7 +45,7 @@ pub enum Protocol {
 
 option_words!(Protocol: Queue = "queue", ShadowRows = "shadow-rows");
 
-/// The source of the time that orders the queue. Neither decides which client may enter: see [`clock`](crate::clock).
+/// The source of the time that orders the queue. Neither decides which client may enter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Clock {

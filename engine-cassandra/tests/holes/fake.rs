@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use ylock_core::engine::AcquisitionId;
 use ylock_core::environment::{Environment, Moment};
 use ylock_core::{Error, ErrorKind, Key, Mode, Options, Result, StoreToken, Ylock};
@@ -96,12 +97,12 @@ impl Fake {
 
     /// Decides what becomes of the writes from now on.
     pub(crate) fn plan(&self, plan: impl FnMut(Slot, &Write) -> Fate + Send + 'static) {
-        *self.plan.lock().unwrap() = Box::new(plan);
+        *self.plan.lock() = Box::new(plan);
     }
 
     /// Lets the next read take this long; it shows what there is then.
     pub(crate) fn slow_read(&self, time: Duration) {
-        self.slow_reads.lock().unwrap().push(time);
+        self.slow_reads.lock().push(time);
     }
 
     /// Answers no client from now on, or all clients again.
@@ -111,13 +112,13 @@ impl Fake {
 
     /// The timestamps that came more than once.
     pub(crate) fn repeated(&self) -> Vec<i64> {
-        self.repeated.lock().unwrap().clone()
+        self.repeated.lock().clone()
     }
 
     /// Asks a row to give up an acquisition, for whatever reason.
     pub(crate) fn ask_to_give_up(&self, key: &Key, slot: Slot, id: AcquisitionId, stamp: i64, ttl: u32) {
         let expires = self.environment.now().plus(Duration::from_secs(u64::from(ttl)));
-        let mut keys = self.keys.lock().unwrap();
+        let mut keys = self.keys.lock();
         let own = keys.entry(key.clone()).or_default().slots.entry(slot).or_default();
         put(&mut own.revoked, Cell { stamp, value: id, expires });
     }
@@ -132,14 +133,14 @@ impl Fake {
 
     /// The rows of a lock expire, by the clock of a server that is ahead. The token cells live longer.
     pub(crate) fn expire(&self, key: &Key) {
-        if let Some(cells) = self.keys.lock().unwrap().get_mut(key) {
+        if let Some(cells) = self.keys.lock().get_mut(key) {
             cells.slots.values_mut().for_each(|own| own.row = None);
         }
     }
 
     /// Lets the late writes arrive. Returns how many.
     pub(crate) fn deliver(&self) -> usize {
-        let late = std::mem::take(&mut *self.late.lock().unwrap());
+        let late = std::mem::take(&mut *self.late.lock());
         late.iter().for_each(|(key, slot, write)| self.apply(key, *slot, write));
         late.len()
     }
@@ -147,7 +148,7 @@ impl Fake {
     /// The partition as it is.
     pub(crate) fn seen(&self, key: &Key) -> Partition {
         let now = self.environment.now();
-        let keys = self.keys.lock().unwrap();
+        let keys = self.keys.lock();
         let Some(cells) = keys.get(key) else { return Partition::default() };
         let rows = cells.slots.iter().map(|(slot, cells)| SeenRow {
             slot: *slot,
@@ -164,7 +165,7 @@ impl Fake {
     fn apply(&self, key: &Key, slot: Slot, write: &Write) {
         let now = self.environment.now();
         let expires = |ttl: u32| now.plus(Duration::from_secs(u64::from(ttl)));
-        let mut keys = self.keys.lock().unwrap();
+        let mut keys = self.keys.lock();
         let cells = keys.entry(key.clone()).or_default();
         let own = cells.slots.entry(slot).or_default();
         put(
@@ -191,15 +192,15 @@ impl fmt::Debug for Fake {
 #[async_trait]
 impl Store for Fake {
     async fn write(&self, key: &Key, slot: Slot, write: &Write) -> Result<()> {
-        if !self.stamps.lock().unwrap().insert((slot, write.stamp)) {
-            self.repeated.lock().unwrap().push(write.stamp);
+        if !self.stamps.lock().insert((slot, write.stamp)) {
+            self.repeated.lock().push(write.stamp);
         }
         self.answer(Duration::from_millis(1)).await?;
         self.writes.fetch_add(1, Ordering::Relaxed);
-        let fate = (self.plan.lock().unwrap())(slot, write);
+        let fate = (self.plan.lock())(slot, write);
         match fate {
             Fate::Arrives | Fate::ArrivesUnheard | Fate::IsHeardAfter(_) => self.apply(key, slot, write),
-            Fate::IsLate => self.late.lock().unwrap().push((key.clone(), slot, write.clone())),
+            Fate::IsLate => self.late.lock().push((key.clone(), slot, write.clone())),
         }
         match fate {
             Fate::Arrives => {}
@@ -213,7 +214,7 @@ impl Store for Fake {
 
     async fn read(&self, key: &Key) -> Result<Partition> {
         self.reads.fetch_add(1, Ordering::Relaxed);
-        let slow = self.slow_reads.lock().unwrap().pop();
+        let slow = self.slow_reads.lock().pop();
         self.answer(slow.unwrap_or(Duration::from_millis(1))).await?;
         Ok(self.seen(key))
     }
@@ -224,7 +225,7 @@ impl Store for Fake {
     }
 
     async fn erase(&self, key: &Key, slot: Slot, _: i64) -> Result<()> {
-        if let Some(cells) = self.keys.lock().unwrap().get_mut(key) {
+        if let Some(cells) = self.keys.lock().get_mut(key) {
             cells.slots.remove(&slot);
         }
         Ok(())

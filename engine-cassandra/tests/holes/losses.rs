@@ -9,20 +9,22 @@ use ylock_core::{LossReason, Unlocked};
 use ylock_engine_cassandra::algorithm::store::State;
 
 use crate::fake::{Fate, LEASE, client};
-use crate::stage::{Stage, bounded};
+use crate::fixture::{Fixture, bounded};
 
 /// Hole 13: a holder that could not renew in time is told, and does not write itself back.
 #[tokio::test(start_paused = true)]
 async fn a_holder_without_renewals_is_lost_before_its_row_is() {
     bounded(async {
-        let stage = Stage::new();
-        let guard = stage.locks().write("alice").await.unwrap();
-        stage.fake.plan(|_, write| if write.row.state == State::Held { Fate::IsLate } else { Fate::Arrives });
+        let fixture = Fixture::new();
+        let guard = fixture.locks().write("alice").await.unwrap();
+        fixture
+            .fake
+            .plan(|_, write| if write.row.state == State::Held { Fate::IsLate } else { Fate::Arrives });
         assert_eq!(guard.lost().await, LossReason::Lapsed);
         assert!(!guard.is_valid());
-        let other = stage.locks().write("alice").await.unwrap();
-        assert!(stage.fake.deliver() > 0);
-        assert!(!stage.states().contains(&State::Held) || other.is_valid());
+        let other = fixture.locks().write("alice").await.unwrap();
+        assert!(fixture.fake.deliver() > 0);
+        assert!(!fixture.states().contains(&State::Held) || other.is_valid());
         assert_eq!(guard.unlock().await.unwrap(), Unlocked::WasLost);
         assert!(other.is_valid());
     })
@@ -33,8 +35,8 @@ async fn a_holder_without_renewals_is_lost_before_its_row_is() {
 #[tokio::test(start_paused = true)]
 async fn the_release_of_a_lost_lock_leaves_the_next_one_alone() {
     bounded(async {
-        let stage = Stage::new();
-        let ylock = client(&stage.fake, &stage.world);
+        let fixture = Fixture::new();
+        let ylock = client(&fixture.fake, &fixture.world);
         let locks = ylock.locks("users");
         let old = locks.write("alice").await.unwrap();
         assert_eq!(ylock.revoke("users", "alice").await.unwrap(), 1);
@@ -43,7 +45,7 @@ async fn the_release_of_a_lost_lock_leaves_the_next_one_alone() {
         assert!(new.token() > old.token());
         assert_eq!(old.unlock().await.unwrap(), Unlocked::WasLost);
         assert!(new.is_valid());
-        assert!(stage.locks().try_write("alice").await.unwrap().is_none());
+        assert!(fixture.locks().try_write("alice").await.unwrap().is_none());
     })
     .await;
 }
@@ -53,17 +55,17 @@ async fn the_release_of_a_lost_lock_leaves_the_next_one_alone() {
 #[tokio::test(start_paused = true)]
 async fn a_renewal_that_is_heard_too_late_is_a_loss() {
     bounded(async {
-        let stage = Stage::new();
-        let (engine, request) = stage.contestant();
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
         let grant = engine.acquire(&request).await.unwrap().unwrap();
-        stage.fake.plan(|_, write| match write.row.state {
+        fixture.fake.plan(|_, write| match write.row.state {
             State::Held => Fate::IsHeardAfter(LEASE),
             _ => Fate::Arrives,
         });
-        let renewed = engine.renew(&[Holding { grant, next: None }]).await.remove(0).unwrap();
+        let renewed = engine.renew(&[Holding::new(grant, None)]).await.remove(0).unwrap();
         assert!(matches!(renewed, Renewal::Lost(LossReason::Lapsed)), "{renewed:?}");
-        engine.release(&stage.key, request.id, None).await.unwrap();
-        assert_eq!(stage.states(), [State::Idle], "it does not stand in the way");
+        engine.release(&fixture.key, request.id, None).await.unwrap();
+        assert_eq!(fixture.states(), [State::Idle], "it does not stand in the way");
     })
     .await;
 }
@@ -72,13 +74,13 @@ async fn a_renewal_that_is_heard_too_late_is_a_loss() {
 #[tokio::test(start_paused = true)]
 async fn a_lost_lock_is_not_given_away_before_its_holder_knows() {
     bounded(async {
-        let stage = Stage::new();
-        let (engine, request) = stage.contestant();
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
         let grant = engine.acquire(&request).await.unwrap().unwrap();
-        assert!(engine.revoke(&stage.key, request.id).await.unwrap());
-        let renewed = engine.renew(&[Holding { grant, next: None }]).await.remove(0).unwrap();
+        assert!(engine.revoke(&fixture.key, request.id).await.unwrap());
+        let renewed = engine.renew(&[Holding::new(grant, None)]).await.remove(0).unwrap();
         assert!(matches!(renewed, Renewal::Lost(LossReason::Revoked)), "{renewed:?}");
-        assert_eq!(stage.states(), [State::Claimed]);
+        assert_eq!(fixture.states(), [State::Claimed]);
     })
     .await;
 }
@@ -87,13 +89,13 @@ async fn a_lost_lock_is_not_given_away_before_its_holder_knows() {
 #[tokio::test(start_paused = true)]
 async fn a_holder_whose_row_is_gone_has_lost_and_does_not_write_itself_back() {
     bounded(async {
-        let stage = Stage::new();
-        let (engine, request) = stage.contestant();
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
         let grant = engine.acquire(&request).await.unwrap().unwrap();
-        stage.fake.expire(&stage.key);
-        let renewed = engine.renew(&[Holding { grant, next: None }]).await.remove(0).unwrap();
+        fixture.fake.expire(&fixture.key);
+        let renewed = engine.renew(&[Holding::new(grant, None)]).await.remove(0).unwrap();
         assert_eq!(renewed, Renewal::Lost(LossReason::Gone));
-        assert_eq!(stage.states(), []);
+        assert_eq!(fixture.states(), []);
     })
     .await;
 }
@@ -102,21 +104,21 @@ async fn a_holder_whose_row_is_gone_has_lost_and_does_not_write_itself_back() {
 #[tokio::test(start_paused = true)]
 async fn a_holder_that_sees_a_later_one_inside_has_lost() {
     bounded(async {
-        let stage = Stage::new();
-        let (engine, request) = stage.contestant();
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
         let grant = engine.acquire(&request).await.unwrap().unwrap();
-        stage.fake.plan(|_, _| Fate::IsLate);
-        engine.renew(&[Holding { grant: grant.clone(), next: None }]).await.remove(0).unwrap_err();
-        stage.fake.expire(&stage.key);
-        stage.fake.plan(|_, _| Fate::Arrives);
-        let (other, request) = stage.contestant();
+        fixture.fake.plan(|_, _| Fate::IsLate);
+        engine.renew(&[Holding::new(grant.clone(), None)]).await.remove(0).unwrap_err();
+        fixture.fake.expire(&fixture.key);
+        fixture.fake.plan(|_, _| Fate::Arrives);
+        let (other, request) = fixture.contestant();
         let later = other.acquire(&request).await.unwrap().unwrap();
-        other.renew(&[Holding { grant: later.clone(), next: None }]).await.remove(0).unwrap();
-        assert_eq!(stage.fake.deliver(), 1);
-        assert_eq!(stage.states(), [State::Held, State::Held]);
-        let renewed = engine.renew(&[Holding { grant, next: None }]).await.remove(0).unwrap();
+        other.renew(&[Holding::new(later.clone(), None)]).await.remove(0).unwrap();
+        assert_eq!(fixture.fake.deliver(), 1);
+        assert_eq!(fixture.states(), [State::Held, State::Held]);
+        let renewed = engine.renew(&[Holding::new(grant, None)]).await.remove(0).unwrap();
         assert_eq!(renewed, Renewal::Lost(LossReason::Gone));
-        let renewed = other.renew(&[Holding { grant: later, next: None }]).await.remove(0).unwrap();
+        let renewed = other.renew(&[Holding::new(later, None)]).await.remove(0).unwrap();
         assert!(matches!(renewed, Renewal::Renewed { .. }), "the later one holds on: {renewed:?}");
     })
     .await;
@@ -126,14 +128,14 @@ async fn a_holder_that_sees_a_later_one_inside_has_lost() {
 #[tokio::test(start_paused = true)]
 async fn a_lease_counts_from_before_its_write_was_sent() {
     bounded(async {
-        let stage = Stage::new();
-        let (engine, request) = stage.contestant();
-        stage.fake.plan(|_, _| Fate::IsHeardAfter(LEASE / 4));
-        let began = stage.world.now();
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
+        fixture.fake.plan(|_, _| Fate::IsHeardAfter(LEASE / 4));
+        let began = fixture.world.now();
         let grant = engine.acquire(&request).await.unwrap().unwrap();
         assert!(grant.sent.since(began) < LEASE / 10, "granted after {:?}", grant.sent.since(began));
-        let began = stage.world.now();
-        match engine.renew(&[Holding { grant, next: None }]).await.remove(0).unwrap() {
+        let began = fixture.world.now();
+        match engine.renew(&[Holding::new(grant, None)]).await.remove(0).unwrap() {
             Renewal::Renewed { sent, .. } => assert!(sent.since(began) < LEASE / 10),
             lost @ Renewal::Lost(_) => panic!("{lost:?}"),
         }
@@ -145,22 +147,22 @@ async fn a_lease_counts_from_before_its_write_was_sent() {
 #[tokio::test(start_paused = true)]
 async fn a_renewal_does_not_bring_back_what_a_release_has_ended() {
     bounded(async {
-        let stage = Stage::new();
-        let (engine, request) = stage.contestant();
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
         let grant = engine.acquire(&request).await.unwrap().unwrap();
-        stage.fake.slow_read(LEASE / 10);
-        let holdings = [Holding { grant, next: None }];
+        fixture.fake.slow_read(LEASE / 10);
+        let holdings = [Holding::new(grant, None)];
         let renewing = async {
             // The release happens while the renewal looks, and the look shows what was there before.
             engine.renew(&holdings).await.remove(0).unwrap()
         };
         let releasing = async {
             tokio::time::sleep(LEASE / 10 - Duration::from_millis(2)).await;
-            engine.release(&stage.key, request.id, None).await.unwrap()
+            engine.release(&fixture.key, request.id, None).await.unwrap()
         };
         let (renewed, released) = tokio::join!(renewing, releasing);
         assert_eq!((renewed, released), (Renewal::Lost(LossReason::Gone), Release::Released));
-        assert_eq!(stage.states(), [State::Idle]);
+        assert_eq!(fixture.states(), [State::Idle]);
     })
     .await;
 }
@@ -170,17 +172,17 @@ async fn a_renewal_does_not_bring_back_what_a_release_has_ended() {
 #[tokio::test(start_paused = true)]
 async fn a_place_behind_a_lapsed_grant_is_given_up_without_a_write() {
     bounded(async {
-        let stage = Stage::new();
-        let (engine, request) = stage.contestant();
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
         let grant = engine.acquire(&request).await.unwrap().unwrap();
-        let next = stage.again(&request);
-        let holdings = [Holding { grant, next: Some(next.clone()) }];
+        let next = fixture.again(&request);
+        let holdings = [Holding::new(grant, next.clone())];
         assert!(matches!(engine.renew(&holdings).await[0], Ok(Renewal::Renewed { .. })));
         tokio::time::sleep(LEASE * 2).await;
-        let (other, theirs) = stage.contestant();
+        let (other, theirs) = fixture.contestant();
         other.acquire(&theirs).await.unwrap().unwrap();
-        assert_eq!(engine.release(&stage.key, next.id, None).await.unwrap(), Release::WasGone);
-        let [row] = &stage.rows()[..] else { panic!("not one row: {:?}", stage.rows()) };
+        assert_eq!(engine.release(&fixture.key, next.id, None).await.unwrap(), Release::WasGone);
+        let [row] = &fixture.rows()[..] else { panic!("not one row: {:?}", fixture.rows()) };
         assert_eq!(row.acquisition, theirs.id);
     })
     .await;
@@ -190,15 +192,15 @@ async fn a_place_behind_a_lapsed_grant_is_given_up_without_a_write() {
 #[tokio::test(start_paused = true)]
 async fn a_renewal_that_begins_too_late_is_a_loss_and_writes_nothing() {
     bounded(async {
-        let stage = Stage::new();
-        let (engine, request) = stage.contestant();
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
         let grant = engine.acquire(&request).await.unwrap().unwrap();
-        let writes = stage.fake.writes.load(Ordering::Relaxed);
+        let writes = fixture.fake.writes.load(Ordering::Relaxed);
         tokio::time::sleep(LEASE).await;
-        assert_eq!(stage.states(), [State::Claimed]);
-        let answer = engine.renew(&[Holding { grant, next: None }]).await.remove(0).unwrap();
+        assert_eq!(fixture.states(), [State::Claimed]);
+        let answer = engine.renew(&[Holding::new(grant, None)]).await.remove(0).unwrap();
         assert_eq!(answer, Renewal::Lost(LossReason::Lapsed));
-        assert_eq!(stage.fake.writes.load(Ordering::Relaxed), writes);
+        assert_eq!(fixture.fake.writes.load(Ordering::Relaxed), writes);
     })
     .await;
 }

@@ -3,12 +3,12 @@
 #![allow(clippy::disallowed_methods, reason = "tests start tasks of their own")]
 
 mod fake;
+mod fixture;
 mod handing_on;
 mod losses;
 mod renewing;
 mod revoking;
 mod seats;
-mod stage;
 mod tokens;
 mod waiting;
 mod world;

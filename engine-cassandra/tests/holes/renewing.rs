@@ -1,15 +1,16 @@
 //! Many grants that are renewed together.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use parking_lot::Mutex;
 use ylock_core::environment::Environment;
 use ylock_engine_cassandra::algorithm::store::State;
 
 use crate::fake::{Fate, LEASE, client};
-use crate::stage::{Stage, bounded};
+use crate::fixture::{Fixture, bounded};
 
 /// As many as the keeper hands to the engine at once.
 const LOCKS: usize = 256;
@@ -20,24 +21,24 @@ const SLOW: Duration = Duration::from_secs(2);
 #[tokio::test(start_paused = true)]
 async fn a_few_slow_renewals_cost_the_others_nothing() {
     bounded(async {
-        let stage = Stage::new();
-        let ylock = client(&stage.fake, &stage.world);
+        let fixture = Fixture::new();
+        let ylock = client(&fixture.fake, &fixture.world);
         let locks = ylock.locks("users");
         let guards = join_all((0..LOCKS).map(|number| locks.write(format!("name-{number}")))).await;
         let guards: Vec<_> = guards.into_iter().map(Result::unwrap).collect();
         let seen = Arc::new(Mutex::new(BTreeSet::new()));
-        stage.fake.plan(move |_, write| {
-            let mut seen = seen.lock().unwrap();
+        fixture.fake.plan(move |_, write| {
+            let mut seen = seen.lock();
             let number = seen.len();
             let is_new = seen.insert(write.row.acquisition);
             // One in fifty, in whichever order they are renewed.
             let is_slow = is_new && write.row.state == State::Held && number % 50 == 0;
             if is_slow { Fate::IsHeardAfter(SLOW) } else { Fate::Arrives }
         });
-        let began = stage.world.now();
+        let began = fixture.world.now();
         tokio::time::sleep(LEASE * 2).await;
         let lost = guards.iter().filter(|guard| !guard.is_valid()).count();
-        assert_eq!(lost, 0, "of {LOCKS}, after {:?}", stage.world.now().since(began));
+        assert_eq!(lost, 0, "of {LOCKS}, after {:?}", fixture.world.now().since(began));
     })
     .await;
 }

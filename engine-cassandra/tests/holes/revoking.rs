@@ -11,15 +11,15 @@ use ylock_engine_cassandra::algorithm::store::{Slot, State, Write};
 use ylock_engine_cassandra::options::Protocol;
 
 use crate::fake::{self, Fate, LEASE};
-use crate::stage::{Stage, bounded, until};
+use crate::fixture::{Fixture, bounded, until};
 
 async fn renew(engine: &CassandraEngine, grant: &Grant) -> Renewal {
-    engine.renew(&[Holding { grant: grant.clone(), next: None }]).await.remove(0).unwrap()
+    engine.renew(&[Holding::new(grant.clone(), None)]).await.remove(0).unwrap()
 }
 
 /// Returns the only holder that a look shows, as a client finds it that wants to revoke it.
-async fn holder(engine: &CassandraEngine, stage: &Stage) -> AcquisitionId {
-    let seen = engine.inspect(&stage.key).await.unwrap();
+async fn holder(engine: &CassandraEngine, fixture: &Fixture) -> AcquisitionId {
+    let seen = engine.inspect(&fixture.key).await.unwrap();
     let [holder] = &seen.holders[..] else { panic!("not one holder: {seen:?}") };
     holder.id
 }
@@ -28,30 +28,31 @@ async fn holder(engine: &CassandraEngine, stage: &Stage) -> AcquisitionId {
 #[tokio::test(start_paused = true)]
 async fn a_claim_behind_a_holder_is_no_holder() {
     bounded(async {
-        let stage = Stage::new();
-        let (engine, held) = stage.contestant();
+        let fixture = Fixture::new();
+        let (engine, held) = fixture.contestant();
         engine.acquire(&held).await.unwrap().unwrap();
-        let (waiting, request) = stage.contestant();
+        let (waiting, request) = fixture.contestant();
         let waiter = tokio::spawn({
             let request = request.clone();
             async move { waiting.acquire(&request).await.unwrap().unwrap() }
         });
-        stage.until(State::Claimed, 2).await;
-        let seen = engine.inspect(&stage.key).await.unwrap();
+        fixture.until(State::Claimed, 2).await;
+        let seen = engine.inspect(&fixture.key).await.unwrap();
         assert_eq!((seen.holders.len(), seen.queue.len()), (1, 1), "{seen:?}");
         assert_eq!(seen.holders[0].id, held.id);
-        assert!(!engine.revoke(&stage.key, request.id).await.unwrap(), "it holds nothing");
-        engine.release(&stage.key, held.id, None).await.unwrap();
+        assert!(!engine.revoke(&fixture.key, request.id).await.unwrap(), "it holds nothing");
+        engine.release(&fixture.key, held.id, None).await.unwrap();
         waiter.await.unwrap();
     })
     .await;
 }
 
 /// Asks the first claim that is written to give up, before its client has looked: as a client does that took the claim for a holder's.
-fn revoke_the_first_claim(stage: &Stage) -> Arc<AtomicBool> {
-    let (fake, key, done) = (Arc::clone(&stage.fake), stage.key.clone(), Arc::new(AtomicBool::new(false)));
+fn revoke_the_first_claim(fixture: &Fixture) -> Arc<AtomicBool> {
+    let (fake, key, done) =
+        (Arc::clone(&fixture.fake), fixture.key.clone(), Arc::new(AtomicBool::new(false)));
     let is_done = Arc::clone(&done);
-    stage.fake.plan(move |slot: Slot, write: &Write| {
+    fixture.fake.plan(move |slot: Slot, write: &Write| {
         if write.row.state == State::Claimed && !is_done.swap(true, Ordering::Relaxed) {
             let stamp = i64::try_from(write.claim.unwrap().claim.token.get()).unwrap();
             fake.ask_to_give_up(&key, slot, write.row.acquisition, stamp, 600);
@@ -63,26 +64,26 @@ fn revoke_the_first_claim(stage: &Stage) -> Arc<AtomicBool> {
 
 /// The claim enters, its renewals do not find the revocation that was not meant for a holder, and a revocation that is meant for it
 /// hits.
-async fn a_revoked_claim_enters(engine: CassandraEngine, stage: &Stage, request: Request) {
-    let done = revoke_the_first_claim(stage);
-    let began = stage.world.now();
+async fn a_revoked_claim_enters(engine: CassandraEngine, fixture: &Fixture, request: Request) {
+    let done = revoke_the_first_claim(fixture);
+    let began = fixture.world.now();
     let grant = engine.acquire(&request).await.unwrap().expect("no other client is there");
-    assert!(stage.world.now().since(began) < LEASE, "it does not wait until the revocation is forgotten");
+    assert!(fixture.world.now().since(began) < LEASE, "it does not wait until the revocation is forgotten");
     assert!(done.load(Ordering::Relaxed));
     assert!(matches!(renew(&engine, &grant).await, Renewal::Renewed { .. }));
-    let shown = holder(&engine, stage).await;
-    assert!(engine.revoke(&stage.key, shown).await.unwrap());
+    let shown = holder(&engine, fixture).await;
+    assert!(engine.revoke(&fixture.key, shown).await.unwrap());
     assert_eq!(renew(&engine, &grant).await, Renewal::Lost(LossReason::Revoked));
-    engine.release(&stage.key, request.id, None).await.unwrap();
-    assert_eq!(stage.states(), [State::Idle]);
+    engine.release(&fixture.key, request.id, None).await.unwrap();
+    assert_eq!(fixture.states(), [State::Idle]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_claim_that_is_revoked_before_it_enters_enters_all_the_same() {
     bounded(async {
-        let stage = Stage::new();
-        let (engine, request) = stage.contestant();
-        a_revoked_claim_enters(engine, &stage, request).await;
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
+        a_revoked_claim_enters(engine, &fixture, request).await;
     })
     .await;
 }
@@ -90,9 +91,9 @@ async fn a_claim_that_is_revoked_before_it_enters_enters_all_the_same() {
 #[tokio::test(start_paused = true)]
 async fn a_try_that_is_revoked_before_it_enters_enters_all_the_same() {
     bounded(async {
-        let stage = Stage::new();
-        let (engine, request) = stage.contestant();
-        a_revoked_claim_enters(engine, &stage, Request { patience: Patience::Try, ..request }).await;
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
+        a_revoked_claim_enters(engine, &fixture, request.with_patience(Patience::Try)).await;
     })
     .await;
 }
@@ -100,10 +101,10 @@ async fn a_try_that_is_revoked_before_it_enters_enters_all_the_same() {
 #[tokio::test(start_paused = true)]
 async fn a_claim_of_the_old_lock_that_is_revoked_before_it_enters_enters_all_the_same() {
     bounded(async {
-        let stage = Stage::new();
-        let (_, request) = stage.contestant();
-        let engine = fake::engine_of(&stage.fake, &stage.world, Protocol::ShadowRows);
-        a_revoked_claim_enters(engine, &stage, request).await;
+        let fixture = Fixture::new();
+        let (_, request) = fixture.contestant();
+        let engine = fake::engine_of(&fixture.fake, &fixture.world, Protocol::ShadowRows);
+        a_revoked_claim_enters(engine, &fixture, request).await;
     })
     .await;
 }
@@ -112,23 +113,23 @@ async fn a_claim_of_the_old_lock_that_is_revoked_before_it_enters_enters_all_the
 #[tokio::test(start_paused = true)]
 async fn a_waiter_that_is_revoked_keeps_its_place() {
     bounded(async {
-        let stage = Stage::new();
-        let (engine, held) = stage.contestant();
+        let fixture = Fixture::new();
+        let (engine, held) = fixture.contestant();
         engine.acquire(&held).await.unwrap().unwrap();
-        let (waiting, request) = stage.contestant();
+        let (waiting, request) = fixture.contestant();
         let waiter = tokio::spawn(async move { waiting.acquire(&request).await });
-        stage.until(State::Claimed, 2).await;
-        let rows = stage.fake.seen(&stage.key).rows;
+        fixture.until(State::Claimed, 2).await;
+        let rows = fixture.fake.seen(&fixture.key).rows;
         let claim = rows.iter().find(|seen| seen.row.as_ref().is_some_and(|row| row.acquisition != held.id));
         let (slot, row) = claim.map(|seen| (seen.slot, seen.row.clone().unwrap())).unwrap();
         let stamp = i64::try_from(claim.unwrap().claim.unwrap().token.get()).unwrap();
-        stage.fake.ask_to_give_up(&stage.key, slot, row.acquisition, stamp, 600);
+        fixture.fake.ask_to_give_up(&fixture.key, slot, row.acquisition, stamp, 600);
         let same_place = || {
-            stage.rows().iter().any(|seen| seen.ticket == row.ticket && seen.acquisition != row.acquisition)
+            fixture.rows().iter().any(|seen| seen.ticket == row.ticket && seen.acquisition != row.acquisition)
         };
         until("it shows itself under another name", same_place).await;
         assert!(!waiter.is_finished(), "it waits");
-        engine.release(&stage.key, held.id, None).await.unwrap();
+        engine.release(&fixture.key, held.id, None).await.unwrap();
         waiter.await.unwrap().unwrap().unwrap();
     })
     .await;
@@ -138,17 +139,17 @@ async fn a_waiter_that_is_revoked_keeps_its_place() {
 #[tokio::test(start_paused = true)]
 async fn those_who_wait_beside_a_revoked_holder_go_on_waiting() {
     bounded(async {
-        let stage = Stage::new();
-        let ylock = fake::client(&stage.fake, &stage.world);
+        let fixture = Fixture::new();
+        let ylock = fake::client(&fixture.fake, &fixture.world);
         let holder = ylock.locks("users").write("alice").await.unwrap();
-        let other = stage.locks();
+        let other = fixture.locks();
         let waiters: Vec<_> = (0..10)
             .map(|_| {
                 let other = other.clone();
                 tokio::spawn(async move { other.write("alice").await.map(drop) })
             })
             .collect();
-        stage.until(State::Claimed, 1).await;
+        fixture.until(State::Claimed, 1).await;
         for _ in 0..20 {
             ylock.revoke("users", "alice").await.unwrap();
             tokio::time::sleep(LEASE / 10).await;
@@ -168,11 +169,11 @@ async fn those_who_wait_beside_a_revoked_holder_go_on_waiting() {
 #[tokio::test(start_paused = true)]
 async fn a_claim_that_cannot_shed_a_revocation_is_given_back() {
     bounded(async {
-        let stage = Stage::new();
-        let (engine, request) = stage.contestant();
-        let (fake, world, key) = (Arc::clone(&stage.fake), Arc::clone(&stage.world), stage.key.clone());
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
+        let (fake, world, key) = (Arc::clone(&fixture.fake), Arc::clone(&fixture.world), fixture.key.clone());
         let is_done = AtomicBool::new(false);
-        stage.fake.plan(move |slot, write| {
+        fixture.fake.plan(move |slot, write| {
             if write.row.state == State::Claimed && !is_done.swap(true, Ordering::Relaxed) {
                 let stamp = i64::try_from(write.claim.unwrap().claim.token.get()).unwrap();
                 fake.ask_to_give_up(&key, slot, write.row.acquisition, stamp, 600);
@@ -182,8 +183,8 @@ async fn a_claim_that_cannot_shed_a_revocation_is_given_back() {
             Fate::Arrives
         });
         assert_eq!(engine.acquire(&request).await.unwrap_err().kind(), ErrorKind::Unexpected);
-        assert_eq!(engine.release(&stage.key, request.id, None).await.unwrap(), Release::Released);
-        assert_eq!(stage.states(), [State::Idle]);
+        assert_eq!(engine.release(&fixture.key, request.id, None).await.unwrap(), Release::Released);
+        assert_eq!(fixture.states(), [State::Idle]);
     })
     .await;
 }

@@ -9,7 +9,7 @@ use ylock_engine_cassandra::CassandraEngine;
 use ylock_engine_cassandra::algorithm::store::State;
 
 use crate::fake::{self, Fate, LEASE, World};
-use crate::stage::{Stage, bounded, until};
+use crate::fixture::{Fixture, bounded, until};
 
 /// In microseconds.
 const HOUR: i64 = 60 * 60 * 1_000_000;
@@ -25,13 +25,13 @@ async fn token_of(engine: &CassandraEngine, request: &Request) -> StoreToken {
 #[tokio::test(start_paused = true)]
 async fn a_try_that_is_refused_leaves_no_seat() {
     bounded(async {
-        let stage = Stage::new();
-        let (holder, held) = stage.contestant();
-        let (engine, tried) = stage.contestant();
+        let fixture = Fixture::new();
+        let (holder, held) = fixture.contestant();
+        let (engine, tried) = fixture.contestant();
         for number in 0..200 {
             let key = Key::new("users", format!("name-{number}")).unwrap();
-            holder.acquire(&Request { key: key.clone(), ..stage.again(&held) }).await.unwrap().unwrap();
-            let tried = Request { key, patience: Patience::Try, ..stage.again(&tried) };
+            holder.acquire(&fixture.again(&held).with_key(key.clone())).await.unwrap().unwrap();
+            let tried = fixture.again(&tried).with_key(key).with_patience(Patience::Try);
             assert!(engine.acquire(&tried).await.unwrap().is_none());
         }
         until("every seat is forgotten", || is_empty(&engine)).await;
@@ -42,11 +42,11 @@ async fn a_try_that_is_refused_leaves_no_seat() {
 #[tokio::test(start_paused = true)]
 async fn a_seat_is_kept_while_closing_can_remove_its_row_and_not_for_ever() {
     bounded(async {
-        let stage = Stage::new();
-        let (engine, request) = stage.contestant();
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
         engine.acquire(&request).await.unwrap().unwrap();
-        engine.release(&stage.key, request.id, None).await.unwrap();
-        while !stage.rows().is_empty() {
+        engine.release(&fixture.key, request.id, None).await.unwrap();
+        while !fixture.rows().is_empty() {
             assert!(!is_empty(&engine), "closing must still remove the row");
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
@@ -59,17 +59,36 @@ async fn a_seat_is_kept_while_closing_can_remove_its_row_and_not_for_ever() {
 #[tokio::test(start_paused = true)]
 async fn a_seat_is_not_forgotten_while_a_caller_tries_at_a_slow_store() {
     bounded(async {
-        let stage = Stage::new();
-        let (engine, request) = stage.contestant();
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
         engine.acquire(&request).await.unwrap().unwrap();
-        engine.release(&stage.key, request.id, None).await.unwrap();
+        engine.release(&fixture.key, request.id, None).await.unwrap();
         // Its time is over while this caller has looked and not yet written.
         tokio::time::sleep(Duration::from_secs(19)).await;
-        stage.fake.slow_read(Duration::from_secs(5));
-        let again = Request { patience: Patience::Try, ..stage.again(&request) };
+        fixture.fake.slow_read(Duration::from_secs(5));
+        let again = fixture.again(&request).with_patience(Patience::Try);
         engine.acquire(&again).await.unwrap().unwrap();
-        assert_eq!(engine.release(&stage.key, again.id, None).await.unwrap(), Release::Released);
-        assert_eq!(stage.states(), [State::Idle]);
+        assert_eq!(engine.release(&fixture.key, again.id, None).await.unwrap(), Release::Released);
+        assert_eq!(fixture.states(), [State::Idle]);
+    })
+    .await;
+}
+
+/// The seat is on the list since it was left before, and is looked at while the store takes its time for the second release.
+#[tokio::test(start_paused = true)]
+async fn a_release_that_is_on_its_way_is_not_sent_by_another_task_as_well() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
+        engine.acquire(&request).await.unwrap().unwrap();
+        engine.release(&fixture.key, request.id, None).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(19)).await;
+        let again = fixture.again(&request);
+        engine.acquire(&again).await.unwrap().unwrap();
+        fixture.fake.plan(|_, _| Fate::IsHeardAfter(Duration::from_secs(5)));
+        let writes = fixture.fake.writes.load(Ordering::Relaxed);
+        assert_eq!(engine.release(&fixture.key, again.id, None).await.unwrap(), Release::Released);
+        assert_eq!(fixture.fake.writes.load(Ordering::Relaxed), writes + 1);
     })
     .await;
 }
@@ -78,15 +97,15 @@ async fn a_seat_is_not_forgotten_while_a_caller_tries_at_a_slow_store() {
 #[tokio::test(start_paused = true)]
 async fn a_release_that_was_given_up_is_finished_when_the_store_answers_again() {
     bounded(async {
-        let stage = Stage::new();
-        let (engine, request) = stage.contestant();
-        engine.acquire(&Request { lease: LEASE * 2, ..request.clone() }).await.unwrap().unwrap();
-        stage.fake.is_away(true);
-        engine.release(&stage.key, request.id, None).await.unwrap_err();
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
+        engine.acquire(&request.clone().with_lease(LEASE * 2)).await.unwrap().unwrap();
+        fixture.fake.is_away(true);
+        engine.release(&fixture.key, request.id, None).await.unwrap_err();
         tokio::time::sleep(LEASE).await;
-        assert_eq!(stage.states(), [State::Claimed]);
-        stage.fake.is_away(false);
-        stage.until(State::Idle, 1).await;
+        assert_eq!(fixture.states(), [State::Claimed]);
+        fixture.fake.is_away(false);
+        fixture.until(State::Idle, 1).await;
         until("the seat is forgotten", || is_empty(&engine)).await;
     })
     .await;
@@ -95,16 +114,16 @@ async fn a_release_that_was_given_up_is_finished_when_the_store_answers_again() 
 #[tokio::test(start_paused = true)]
 async fn a_release_that_is_dropped_is_finished() {
     bounded(async {
-        let stage = Stage::new();
-        let (engine, request) = stage.contestant();
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
         engine.acquire(&request).await.unwrap().unwrap();
         // While its write is on its way, which never arrives.
         tokio::select! {
             biased;
-            answer = engine.release(&stage.key, request.id, None) => panic!("{answer:?}"),
+            answer = engine.release(&fixture.key, request.id, None) => panic!("{answer:?}"),
             () = std::future::ready(()) => {}
         }
-        stage.until(State::Idle, 1).await;
+        fixture.until(State::Idle, 1).await;
     })
     .await;
 }
@@ -113,15 +132,15 @@ async fn a_release_that_is_dropped_is_finished() {
 #[tokio::test(start_paused = true)]
 async fn a_seat_with_an_unsaved_token_is_not_forgotten() {
     bounded(async {
-        let stage = Stage::new();
-        let (engine, request) = stage.contestant();
-        after_a_fast_clock(&stage).await;
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
+        after_a_fast_clock(&fixture).await;
         let first = token_of(&engine, &request).await;
-        stage.fake.plan(|_, write| if write.used.is_some() { Fate::IsLate } else { Fate::Arrives });
-        engine.release(&stage.key, request.id, None).await.unwrap_err();
+        fixture.fake.plan(|_, write| if write.used.is_some() { Fate::IsLate } else { Fate::Arrives });
+        engine.release(&fixture.key, request.id, None).await.unwrap_err();
         tokio::time::sleep(LEASE * 10).await;
-        stage.fake.plan(|_, _| Fate::Arrives);
-        let second = token_of(&engine, &stage.again(&request)).await;
+        fixture.fake.plan(|_, _| Fate::Arrives);
+        let second = token_of(&engine, &fixture.again(&request)).await;
         assert!(second > first, "{second:?} after {first:?}");
     })
     .await;
@@ -131,15 +150,15 @@ async fn a_seat_with_an_unsaved_token_is_not_forgotten() {
 #[tokio::test(start_paused = true)]
 async fn closing_does_not_erase_the_only_place_of_a_token() {
     bounded(async {
-        let stage = Stage::new();
-        let (engine, request) = stage.contestant();
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
         let first = token_of(&engine, &request).await;
-        stage.fake.plan(|_, write| if write.used.is_some() { Fate::IsLate } else { Fate::Arrives });
-        engine.release(&stage.key, request.id, None).await.unwrap_err();
+        fixture.fake.plan(|_, write| if write.used.is_some() { Fate::IsLate } else { Fate::Arrives });
+        engine.release(&fixture.key, request.id, None).await.unwrap_err();
         engine.close().await.unwrap();
         tokio::time::sleep(LEASE * 2).await;
-        stage.world.step(-HOUR);
-        let (next, request) = stage.contestant();
+        fixture.world.step(-HOUR);
+        let (next, request) = fixture.contestant();
         let second = token_of(&next, &request).await;
         assert!(second > first, "{second:?} after {first:?}");
     })
@@ -147,26 +166,26 @@ async fn closing_does_not_erase_the_only_place_of_a_token() {
 }
 
 /// A client whose clock is half an hour ahead comes and goes: tokens do not follow the other clocks from then on.
-async fn after_a_fast_clock(stage: &Stage) {
+async fn after_a_fast_clock(fixture: &Fixture) {
     let fast = World::new();
     fast.step(HOUR / 2);
-    let (_, request) = stage.contestant();
-    let engine = fake::engine(&stage.fake, &fast);
+    let (_, request) = fixture.contestant();
+    let engine = fake::engine(&fixture.fake, &fast);
     engine.acquire(&request).await.unwrap().unwrap();
-    assert_eq!(engine.release(&stage.key, request.id, None).await.unwrap(), Release::Released);
+    assert_eq!(engine.release(&fixture.key, request.id, None).await.unwrap(), Release::Released);
 }
 
 /// A client that only tries sees by one look that the name is taken, and disturbs no other client.
 #[tokio::test(start_paused = true)]
 async fn a_try_at_a_held_name_writes_nothing() {
     bounded(async {
-        let stage = Stage::new();
-        let (holder, held) = stage.contestant();
+        let fixture = Fixture::new();
+        let (holder, held) = fixture.contestant();
         holder.acquire(&held).await.unwrap().unwrap();
-        let writes = stage.fake.writes.load(Ordering::Relaxed);
-        let (engine, request) = stage.contestant();
-        assert!(engine.acquire(&Request { patience: Patience::Try, ..request }).await.unwrap().is_none());
-        assert_eq!(stage.fake.writes.load(Ordering::Relaxed), writes);
+        let writes = fixture.fake.writes.load(Ordering::Relaxed);
+        let (engine, request) = fixture.contestant();
+        assert!(engine.acquire(&request.with_patience(Patience::Try)).await.unwrap().is_none());
+        assert_eq!(fixture.fake.writes.load(Ordering::Relaxed), writes);
     })
     .await;
 }
@@ -175,17 +194,17 @@ async fn a_try_at_a_held_name_writes_nothing() {
 #[tokio::test(start_paused = true)]
 async fn closing_removes_a_row_of_which_nobody_has_heard() {
     bounded(async {
-        let stage = Stage::new();
-        let (engine, request) = stage.contestant();
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
         tokio::time::sleep(LEASE * 10).await;
-        stage.fake.plan(|_, _| Fate::ArrivesUnheard);
+        fixture.fake.plan(|_, _| Fate::ArrivesUnheard);
         let acquiring = tokio::time::timeout(LEASE / 10, engine.acquire(&request)).await;
         assert!(acquiring.is_err(), "its claim is not acknowledged");
-        stage.fake.plan(|_, _| Fate::IsLate);
-        engine.release(&stage.key, request.id, None).await.unwrap_err();
-        assert_eq!(stage.states(), [State::Claimed]);
+        fixture.fake.plan(|_, _| Fate::IsLate);
+        engine.release(&fixture.key, request.id, None).await.unwrap_err();
+        assert_eq!(fixture.states(), [State::Claimed]);
         engine.close().await.unwrap();
-        assert!(stage.rows().is_empty(), "{:?}", stage.rows());
+        assert!(fixture.rows().is_empty(), "{:?}", fixture.rows());
     })
     .await;
 }

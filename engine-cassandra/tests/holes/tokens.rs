@@ -1,12 +1,12 @@
 //! Tokens that are never out of sight.
 
-use ylock_core::engine::{Engine, Holding, Release, Renewal, Request};
+use ylock_core::engine::{Engine, Holding, Release, Renewal};
 use ylock_core::{ErrorKind, Fairness, Mode, Options, Ylock};
 use ylock_engine_cassandra::algorithm::store::State;
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
 
 use crate::fake::{self, Fate, LEASE, World};
-use crate::stage::{Stage, bounded};
+use crate::fixture::{Fixture, bounded};
 
 /// In microseconds.
 const DAY: i64 = 24 * 60 * 60 * 1_000_000;
@@ -15,14 +15,14 @@ const DAY: i64 = 24 * 60 * 60 * 1_000_000;
 #[tokio::test(start_paused = true)]
 async fn tokens_grow_over_clocks_that_disagree() {
     bounded(async {
-        let stage = Stage::new();
+        let fixture = Fixture::new();
         let mut last = None;
         for _ in 0..20 {
-            let guard = stage.locks().write("alice").await.unwrap();
+            let guard = fixture.locks().write("alice").await.unwrap();
             assert!(guard.token() > last, "{:?} after {last:?}", guard.token());
             last = guard.token();
             assert!(guard.unlock().await.unwrap().is_released());
-            stage.world.step(-3_600_000_000);
+            fixture.world.step(-3_600_000_000);
         }
     })
     .await;
@@ -32,13 +32,13 @@ async fn tokens_grow_over_clocks_that_disagree() {
 #[tokio::test(start_paused = true)]
 async fn a_token_far_ahead_of_the_clock_is_an_error() {
     bounded(async {
-        let stage = Stage::new();
-        assert!(stage.locks().write("alice").await.unwrap().unlock().await.unwrap().is_released());
+        let fixture = Fixture::new();
+        assert!(fixture.locks().write("alice").await.unwrap().unlock().await.unwrap().is_released());
         // Three and a half days are half of the default.
-        stage.world.step(-3 * DAY);
-        assert!(stage.locks().write("alice").await.unwrap().unlock().await.unwrap().is_released());
-        stage.world.step(-DAY);
-        let error = stage.locks().write("alice").await.unwrap_err();
+        fixture.world.step(-3 * DAY);
+        assert!(fixture.locks().write("alice").await.unwrap().unlock().await.unwrap().is_released());
+        fixture.world.step(-DAY);
+        let error = fixture.locks().write("alice").await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unexpected);
         assert!(error.to_string().contains("ahead of this machine's clock"), "{error}");
     })
@@ -50,18 +50,18 @@ async fn a_token_far_ahead_of_the_clock_is_an_error() {
 #[tokio::test(start_paused = true)]
 async fn a_used_token_is_never_out_of_sight() {
     bounded(async {
-        let stage = Stage::new();
+        let fixture = Fixture::new();
         let mut releases = 0;
-        stage.fake.plan(move |_, write| {
+        fixture.fake.plan(move |_, write| {
             releases += u32::from(write.row.state == State::Idle);
             if write.row.state == State::Idle && releases < 4 { Fate::ArrivesUnheard } else { Fate::Arrives }
         });
-        let guard = stage.locks().write("alice").await.unwrap();
+        let guard = fixture.locks().write("alice").await.unwrap();
         let token = guard.token().unwrap();
-        let claim = stage.fake.seen(&stage.key).rows[0].claim.unwrap();
+        let claim = fixture.fake.seen(&fixture.key).rows[0].claim.unwrap();
         assert_eq!(ylock_core::Token::from(claim.token), token);
         assert!(guard.unlock().await.unwrap().is_released());
-        assert_eq!(stage.fake.seen(&stage.key).last_write, Some(claim.token));
+        assert_eq!(fixture.fake.seen(&fixture.key).last_write, Some(claim.token));
     })
     .await;
 }
@@ -70,15 +70,15 @@ async fn a_used_token_is_never_out_of_sight() {
 #[tokio::test(start_paused = true)]
 async fn a_token_whose_release_got_lost_is_saved_by_the_next_write() {
     bounded(async {
-        let stage = Stage::new();
-        let (engine, request) = stage.contestant();
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
         let first = engine.acquire(&request).await.unwrap().unwrap();
-        stage.fake.plan(|_, write| if write.used.is_some() { Fate::IsLate } else { Fate::Arrives });
-        engine.release(&stage.key, request.id, None).await.unwrap_err();
-        assert_eq!(stage.fake.seen(&stage.key).last_write, None, "the release is late");
-        stage.fake.plan(|_, _| Fate::Arrives);
-        engine.acquire(&stage.again(&request)).await.unwrap().unwrap();
-        assert_eq!(stage.fake.seen(&stage.key).last_write, first.token);
+        fixture.fake.plan(|_, write| if write.used.is_some() { Fate::IsLate } else { Fate::Arrives });
+        engine.release(&fixture.key, request.id, None).await.unwrap_err();
+        assert_eq!(fixture.fake.seen(&fixture.key).last_write, None, "the release is late");
+        fixture.fake.plan(|_, _| Fate::Arrives);
+        engine.acquire(&fixture.again(&request)).await.unwrap().unwrap();
+        assert_eq!(fixture.fake.seen(&fixture.key).last_write, first.token);
     })
     .await;
 }
@@ -87,17 +87,17 @@ async fn a_token_whose_release_got_lost_is_saved_by_the_next_write() {
 #[tokio::test(start_paused = true)]
 async fn a_release_needs_no_token_for_the_next_one() {
     bounded(async {
-        let stage = Stage::new();
-        let (engine, request) = stage.contestant();
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
         engine.acquire(&request).await.unwrap().unwrap();
-        stage.world.step(-4 * DAY);
-        let next = stage.again(&request);
-        assert_eq!(engine.release(&stage.key, request.id, Some(&next)).await.unwrap(), Release::Released);
-        assert_eq!(stage.states(), [State::Waiting]);
+        fixture.world.step(-4 * DAY);
+        let next = fixture.again(&request);
+        assert_eq!(engine.release(&fixture.key, request.id, Some(&next)).await.unwrap(), Release::Released);
+        assert_eq!(fixture.states(), [State::Waiting]);
         // The next waiter is told why it cannot enter.
         assert_eq!(engine.acquire(&next).await.unwrap_err().kind(), ErrorKind::Unexpected);
-        assert_eq!(engine.release(&stage.key, next.id, None).await.unwrap(), Release::Released);
-        assert_eq!(stage.states(), [State::Idle]);
+        assert_eq!(engine.release(&fixture.key, next.id, None).await.unwrap(), Release::Released);
+        assert_eq!(fixture.states(), [State::Idle]);
     })
     .await;
 }
@@ -107,14 +107,14 @@ async fn a_release_needs_no_token_for_the_next_one() {
 #[tokio::test(start_paused = true)]
 async fn a_token_is_saved_when_its_grant_is_left_and_not_before() {
     bounded(async {
-        let stage = Stage::new();
-        let (engine, request) = stage.contestant();
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
         let grant = engine.acquire(&request).await.unwrap().unwrap();
-        let holdings = [Holding { grant: grant.clone(), next: None }];
+        let holdings = [Holding::new(grant.clone(), None)];
         assert!(matches!(engine.renew(&holdings).await[0], Ok(Renewal::Renewed { .. })));
-        assert_eq!(stage.fake.seen(&stage.key).last_write, None);
-        engine.release(&stage.key, request.id, None).await.unwrap();
-        assert_eq!(stage.fake.seen(&stage.key).last_write, grant.token);
+        assert_eq!(fixture.fake.seen(&fixture.key).last_write, None);
+        engine.release(&fixture.key, request.id, None).await.unwrap();
+        assert_eq!(fixture.fake.seen(&fixture.key).last_write, grant.token);
     })
     .await;
 }
@@ -123,14 +123,14 @@ async fn a_token_is_saved_when_its_grant_is_left_and_not_before() {
 #[tokio::test(start_paused = true)]
 async fn a_writer_has_a_larger_token_than_the_readers_before_it() {
     bounded(async {
-        let stage = Stage::new();
+        let fixture = Fixture::new();
         let fast = World::new();
         fast.step(DAY / 24);
-        let (writer, request) = stage.contestant();
-        let reader = fake::engine(&stage.fake, &fast);
-        let read = Request { mode: Mode::Read, ..stage.again(&request) };
+        let (writer, request) = fixture.contestant();
+        let reader = fake::engine(&fixture.fake, &fast);
+        let read = fixture.again(&request).with_mode(Mode::Read);
         let first = reader.acquire(&read).await.unwrap().unwrap().token;
-        reader.release(&stage.key, read.id, None).await.unwrap();
+        reader.release(&fixture.key, read.id, None).await.unwrap();
         reader.close().await.unwrap();
         let second = writer.acquire(&request).await.unwrap().unwrap().token;
         assert!(second > first, "{second:?} after {first:?}");
@@ -143,9 +143,9 @@ async fn a_writer_has_a_larger_token_than_the_readers_before_it() {
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_does_not_fit_is_refused_before_it_is_used() {
     bounded(async {
-        let stage = Stage::new();
+        let fixture = Fixture::new();
         let options = CassandraOptions::new("fake").with_lease(LEASE).with_token_ttl(LEASE * 3);
-        let engine = CassandraEngine::over(stage.fake.clone(), stage.world.clone(), &options);
+        let engine = CassandraEngine::over(fixture.fake.clone(), fixture.world.clone(), &options);
         let locks = Ylock::new(engine).locks("users");
         for (lease, part) in
             [(LEASE * 2, "token_ttl: at least 44s"), (LEASE / 2, "too short for a request timeout of 2s")]

@@ -4,30 +4,30 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ylock_core::engine::{Engine, Request};
+use ylock_core::engine::Engine;
 use ylock_core::environment::Environment;
-use ylock_core::testkit::an_outage_is_told_as_one;
 use ylock_core::{ErrorKind, Mode};
 use ylock_engine_cassandra::CassandraOptions;
 use ylock_engine_cassandra::algorithm::store::State;
+use ylock_testkit::an_outage_is_told_as_one;
 
 use crate::fake::{Fate, LEASE, World, client};
-use crate::stage::{Stage, bounded, until};
+use crate::fixture::{Fixture, bounded, until};
 
 /// Hole 2: the thesis renews only after success, so a client that waits for longer than the TTL falls out of the queue.
 #[tokio::test(start_paused = true)]
 async fn a_waiter_outlives_many_leases() {
     bounded(async {
-        let stage = Stage::new();
-        let holder = stage.locks().write("alice").await.unwrap();
+        let fixture = Fixture::new();
+        let holder = fixture.locks().write("alice").await.unwrap();
         let waiter = tokio::spawn({
-            let locks = stage.locks();
+            let locks = fixture.locks();
             async move { locks.write("alice").await.unwrap() }
         });
         // More often than a waiter looks, so that no gap in its presence is missed.
         for _ in 0..2_000 {
             tokio::time::sleep(LEASE / 200).await;
-            assert_eq!(stage.states().iter().filter(|state| **state != State::Idle).count(), 2);
+            assert_eq!(fixture.states().iter().filter(|state| **state != State::Idle).count(), 2);
         }
         drop(holder);
         assert!(waiter.await.unwrap().is_valid());
@@ -39,16 +39,16 @@ async fn a_waiter_outlives_many_leases() {
 #[tokio::test(start_paused = true)]
 async fn a_slow_clock_does_not_overtake() {
     bounded(async {
-        let stage = Stage::new();
+        let fixture = Fixture::new();
         let fast = World::new();
         fast.step(10_000_000);
-        let holder = stage.locks().write("alice").await.unwrap();
+        let holder = fixture.locks().write("alice").await.unwrap();
         let queue_up =
             |locks: ylock_core::Locks| tokio::spawn(async move { locks.write("alice").await.unwrap() });
-        let first = queue_up(client(&stage.fake, &fast).locks("users"));
-        until("the first one waits", || stage.states().len() == 2).await;
-        let second = queue_up(stage.locks());
-        until("the second one waits", || stage.states().contains(&State::Waiting)).await;
+        let first = queue_up(client(&fixture.fake, &fast).locks("users"));
+        until("the first one waits", || fixture.states().len() == 2).await;
+        let second = queue_up(fixture.locks());
+        until("the second one waits", || fixture.states().contains(&State::Waiting)).await;
         assert!(holder.unlock().await.unwrap().is_released());
         let inside = first.await.unwrap();
         assert!(!second.is_finished());
@@ -62,15 +62,15 @@ async fn a_slow_clock_does_not_overtake() {
 #[tokio::test(start_paused = true)]
 async fn a_writer_behind_its_own_readers_is_seen_elsewhere() {
     bounded(async {
-        let stage = Stage::new();
-        let (here, there) = (stage.locks(), stage.locks());
+        let fixture = Fixture::new();
+        let (here, there) = (fixture.locks(), fixture.locks());
         let reader = here.read("alice").await.unwrap();
         let writer = tokio::spawn({
             let here = here.clone();
             async move { here.write("alice").await.unwrap() }
         });
         until("the row shows the waiter behind it", || {
-            let seen = stage.fake.seen(&stage.key);
+            let seen = fixture.fake.seen(&fixture.key);
             seen.rows.iter().any(|seen| seen.row.as_ref().is_some_and(|row| row.next.is_some()))
         })
         .await;
@@ -86,12 +86,12 @@ async fn a_writer_behind_its_own_readers_is_seen_elsewhere() {
 #[tokio::test(start_paused = true)]
 async fn nobody_enters_over_its_own_late_withdrawal() {
     bounded(async {
-        let stage = Stage::new();
+        let fixture = Fixture::new();
         let late = Arc::new(AtomicBool::new(true));
         // From the first waiting row on that follows a claim, withdrawals of the second client are late.
         let mut claimed = std::collections::HashSet::new();
         let is_late = late.clone();
-        stage.fake.plan(move |slot, write| match write.row.state {
+        fixture.fake.plan(move |slot, write| match write.row.state {
             State::Claimed => {
                 claimed.insert(slot);
                 Fate::Arrives
@@ -99,27 +99,27 @@ async fn nobody_enters_over_its_own_late_withdrawal() {
             State::Waiting if claimed.contains(&slot) && is_late.load(Ordering::Relaxed) => Fate::IsLate,
             _ => Fate::Arrives,
         });
-        let first = stage.locks().write("alice").await.unwrap();
+        let first = fixture.locks().write("alice").await.unwrap();
         let second = tokio::spawn({
-            let locks = stage.locks();
+            let locks = fixture.locks();
             async move { locks.write("alice").await.unwrap() }
         });
         // The second one claims, sees the first one's claim, and withdraws; then the first one leaves.
-        stage.until(State::Claimed, 2).await;
+        fixture.until(State::Claimed, 2).await;
         tokio::time::sleep(Duration::from_millis(20)).await;
         assert!(first.unlock().await.unwrap().is_released());
         tokio::time::sleep(Duration::from_millis(500)).await;
         let entered_early = second.is_finished();
         late.store(false, Ordering::Relaxed);
         let guard = second.await.unwrap();
-        stage.fake.deliver();
+        fixture.fake.deliver();
         assert!(!entered_early, "entered while its withdrawal was on its way");
         assert!(
-            stage.states().contains(&State::Claimed) || stage.states().contains(&State::Held),
+            fixture.states().contains(&State::Claimed) || fixture.states().contains(&State::Held),
             "{:?}",
-            stage.states()
+            fixture.states()
         );
-        assert!(stage.locks().try_write("alice").await.unwrap().is_none());
+        assert!(fixture.locks().try_write("alice").await.unwrap().is_none());
         drop(guard);
     })
     .await;
@@ -129,11 +129,11 @@ async fn nobody_enters_over_its_own_late_withdrawal() {
 #[tokio::test(start_paused = true)]
 async fn nobody_enters_with_a_look_that_is_too_old() {
     bounded(async {
-        let stage = Stage::new();
-        let (engine, request) = stage.contestant();
-        stage.fake.slow_read(LEASE);
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
+        fixture.fake.slow_read(LEASE);
         let grant = engine.acquire(&request).await.unwrap().unwrap();
-        assert!(stage.world.now().since(grant.sent) < LEASE / 2, "valid when it is granted");
+        assert!(fixture.world.now().since(grant.sent) < LEASE / 2, "valid when it is granted");
     })
     .await;
 }
@@ -142,15 +142,15 @@ async fn nobody_enters_with_a_look_that_is_too_old() {
 #[tokio::test(start_paused = true)]
 async fn nobody_enters_whose_claim_is_not_there() {
     bounded(async {
-        let stage = Stage::new();
-        let (engine, request) = stage.contestant();
-        stage.fake.slow_read(Duration::from_secs(1));
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
+        fixture.fake.slow_read(Duration::from_secs(1));
         let acquiring = tokio::spawn(async move { engine.acquire(&request).await.unwrap().unwrap() });
-        stage.until(State::Claimed, 1).await;
-        stage.fake.expire(&stage.key);
+        fixture.until(State::Claimed, 1).await;
+        fixture.fake.expire(&fixture.key);
         acquiring.await.unwrap();
-        assert_eq!(stage.states(), [State::Claimed], "the claim was shown again before it was relied on");
-        assert!(stage.locks().try_write("alice").await.unwrap().is_none());
+        assert_eq!(fixture.states(), [State::Claimed], "the claim was shown again before it was relied on");
+        assert!(fixture.locks().try_write("alice").await.unwrap().is_none());
     })
     .await;
 }
@@ -159,18 +159,18 @@ async fn nobody_enters_whose_claim_is_not_there() {
 #[tokio::test(start_paused = true)]
 async fn a_withdrawn_token_pushes_nobody_into_another_round() {
     bounded(async {
-        let stage = Stage::new();
-        let (holder, held) = stage.contestant();
+        let fixture = Fixture::new();
+        let (holder, held) = fixture.contestant();
         let last = holder.acquire(&held).await.unwrap().unwrap().token;
         for _ in 0..3 {
-            let (engine, request) = stage.contestant();
+            let (engine, request) = fixture.contestant();
             let waiting = tokio::spawn(async move { engine.acquire(&request).await });
-            let waits = stage.states().len();
-            until("it has claimed or withdrawn, and waits", || stage.states().len() > waits).await;
+            let waits = fixture.states().len();
+            until("it has claimed or withdrawn, and waits", || fixture.states().len() > waits).await;
             tokio::time::sleep(LEASE / 10).await;
             waiting.abort();
         }
-        let seen = stage.fake.seen(&stage.key);
+        let seen = fixture.fake.seen(&fixture.key);
         let waiting =
             seen.rows.iter().filter(|seen| seen.row.as_ref().is_some_and(|row| row.state == State::Waiting));
         let tokens: Vec<_> = waiting.filter_map(|seen| seen.claim).map(|claim| Some(claim.token)).collect();
@@ -184,9 +184,9 @@ async fn a_withdrawn_token_pushes_nobody_into_another_round() {
 #[tokio::test(start_paused = true)]
 async fn a_lease_shorter_than_three_requests_is_refused() {
     bounded(async {
-        let stage = Stage::new();
+        let fixture = Fixture::new();
         let options = ylock_core::Options::default().with_lease(Duration::from_secs(2));
-        let error = stage.locks().with_options(options).write("alice").await.unwrap_err();
+        let error = fixture.locks().with_options(options).write("alice").await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Config);
         assert!(error.to_string().contains("request timeout"), "{error}");
     })
@@ -197,17 +197,17 @@ async fn a_lease_shorter_than_three_requests_is_refused() {
 #[tokio::test(start_paused = true)]
 async fn a_waiter_bears_every_outage_that_is_shorter_than_a_lease() {
     bounded(async {
-        let stage = Stage::new();
+        let fixture = Fixture::new();
         // A lease that outlives the outages, and what they do to its renewals.
         let options = ylock_core::Options::default().with_lease(LEASE * 20);
-        let holder = stage.locks().with_options(options).write("alice").await.unwrap();
-        let (engine, request) = stage.contestant();
+        let holder = fixture.locks().with_options(options).write("alice").await.unwrap();
+        let (engine, request) = fixture.contestant();
         let waiter = tokio::spawn(async move { engine.acquire(&request).await });
-        stage.until(State::Claimed, 2).await;
+        fixture.until(State::Claimed, 2).await;
         for _ in 0..4 {
-            stage.fake.is_away(true);
+            fixture.fake.is_away(true);
             tokio::time::sleep(LEASE * 7 / 10).await;
-            stage.fake.is_away(false);
+            fixture.fake.is_away(false);
             tokio::time::sleep(LEASE / 2).await;
         }
         assert!(!waiter.is_finished());
@@ -221,13 +221,13 @@ async fn a_waiter_bears_every_outage_that_is_shorter_than_a_lease() {
 #[tokio::test(start_paused = true)]
 async fn a_waiter_whose_store_is_away_for_a_lease_is_told() {
     bounded(async {
-        let stage = Stage::new();
-        let (engine, request) = stage.contestant();
-        stage.fake.is_away(true);
-        let began = stage.world.now();
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
+        fixture.fake.is_away(true);
+        let began = fixture.world.now();
         let error = engine.acquire(&request).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable);
-        let borne = stage.world.now().since(began);
+        let borne = fixture.world.now().since(began);
         assert!(borne >= LEASE && borne < LEASE * 3 / 2, "{borne:?}");
     })
     .await;
@@ -237,9 +237,9 @@ async fn a_waiter_whose_store_is_away_for_a_lease_is_told() {
 #[tokio::test(start_paused = true)]
 async fn the_end_of_a_long_hold_is_found_within_a_pause() {
     bounded(async {
-        let stage = Stage::new();
-        let holder = stage.locks().write("alice").await.unwrap();
-        let (engine, request) = stage.contestant();
+        let fixture = Fixture::new();
+        let holder = fixture.locks().write("alice").await.unwrap();
+        let (engine, request) = fixture.contestant();
         let waiter = tokio::spawn(async move { engine.acquire(&request).await.unwrap().unwrap() });
         for round in 1..=20 {
             // At another moment of the waiter's pauses each time.
@@ -250,9 +250,9 @@ async fn the_end_of_a_long_hold_is_found_within_a_pause() {
             }
         }
         assert!(holder.unlock().await.unwrap().is_released());
-        let left = stage.world.now();
+        let left = fixture.world.now();
         waiter.await.unwrap();
-        let found = stage.world.now().since(left);
+        let found = fixture.world.now().since(left);
         assert!(found < Duration::from_millis(520), "{found:?}");
     })
     .await;
@@ -263,14 +263,14 @@ async fn the_end_of_a_long_hold_is_found_within_a_pause() {
 #[tokio::test(start_paused = true)]
 async fn a_waiter_shows_itself_three_times_in_a_lease_and_does_not_look_all_the_time() {
     bounded(async {
-        let stage = Stage::new();
-        let (holder, held) = stage.contestant();
-        holder.acquire(&Request { lease: LEASE * 100, ..held }).await.unwrap().unwrap();
-        let (engine, request) = stage.contestant();
+        let fixture = Fixture::new();
+        let (holder, held) = fixture.contestant();
+        holder.acquire(&held.with_lease(LEASE * 100)).await.unwrap().unwrap();
+        let (engine, request) = fixture.contestant();
         let waiter = tokio::spawn(async move { engine.acquire(&request).await });
         // Until its pauses have grown to half a second.
         tokio::time::sleep(LEASE).await;
-        let count = || [&stage.fake.writes, &stage.fake.reads].map(|count| count.load(Ordering::Relaxed));
+        let count = || [&fixture.fake.writes, &fixture.fake.reads].map(|count| count.load(Ordering::Relaxed));
         let before = count();
         tokio::time::sleep(LEASE * 10).await;
         let [writes, reads] = [0, 1].map(|index| count()[index] - before[index]);
@@ -285,9 +285,9 @@ async fn a_waiter_shows_itself_three_times_in_a_lease_and_does_not_look_all_the_
 #[tokio::test(start_paused = true)]
 async fn a_wait_for_a_store_that_is_away_is_no_wait_for_a_lock() {
     bounded(async {
-        let stage = Stage::new();
-        let ylock = client(&stage.fake, &stage.world);
-        stage.fake.is_away(true);
+        let fixture = Fixture::new();
+        let ylock = client(&fixture.fake, &fixture.world);
+        fixture.fake.is_away(true);
         an_outage_is_told_as_one(&ylock, "users", CassandraOptions::new("fake").request_timeout()).await;
     })
     .await;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scylla::client::session::Session;
+use scylla::client::session_builder::SessionBuilder;
 use scylla::statement::Statement;
 use ylock_core::engine::{AcquisitionId, Ticket};
 use ylock_core::environment::{Environment, SystemEnvironment};
@@ -129,6 +130,16 @@ pub(crate) fn row(state: State) -> Row {
 /// A write of nothing but a row that lives long.
 pub(crate) fn write(stamp: i64, row: Row) -> Write {
     Write { stamp, row, row_ttl: 60, claim: None, used: None }
+}
+
+/// A session beside those of the tables, for statements that no table sends.
+pub(crate) async fn session() -> Session {
+    let addresses = variable("YLOCK_TEST_CASSANDRA");
+    let nodes = addresses.split(',').map(|address| {
+        let (host, port) = host_and_port(address);
+        format!("{host}:{port}")
+    });
+    SessionBuilder::new().known_nodes(nodes).build().await.unwrap()
 }
 
 /// Runs a statement that may take a while, such as one that changes the schema.

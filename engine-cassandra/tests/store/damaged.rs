@@ -26,7 +26,7 @@ async fn overwrite(bench: &Bench, cell: &str, value: impl SerializeRow) {
         }
     );
     let cql = format!("UPDATE {KEYSPACE}.locks SET {cell} = ? WHERE {place}");
-    bench.table.session().query_unpaged(cql, value).await.unwrap();
+    session().await.query_unpaged(cql, value).await.unwrap();
 }
 
 fn assert_names(bench: &Bench, error: &ylock_core::Error, column: &str) {
@@ -111,7 +111,7 @@ async fn a_row_of_nothing_but_its_key_says_nothing() {
     let bench = Bench::new().await;
     let cql = format!("INSERT INTO {KEYSPACE}.locks (lock_group, lock_name, slot) VALUES (?, ?, ?)");
     let values = (bench.key.group(), bench.key.name(), Uuid::from_u128(bench.slot.as_u128()));
-    bench.table.session().query_unpaged(cql, values).await.unwrap();
+    session().await.query_unpaged(cql, values).await.unwrap();
     let rows = bench.read().await.rows;
     assert_eq!((rows.len(), &rows[0].row, rows[0].claim, rows[0].revoked), (1, &None, None, None));
 }

@@ -1,22 +1,22 @@
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use scylla::client::session::Session;
 use ylock_core::{Error, ErrorKind};
 use ylock_engine_cassandra::algorithm::store::{State, Store};
-use ylock_engine_cassandra::driver::Table;
 use ylock_engine_cassandra::options::SchemaMode;
 
 use super::cluster::*;
 use super::log::logged;
 
 /// Gives the test a keyspace of its own and drops it afterwards.
-async fn with_keyspace<F: Future<Output = ()>>(test: impl FnOnce(String, Table) -> F) {
+async fn with_keyspace<F: Future<Output = ()>>(test: impl FnOnce(String, Arc<Session>) -> F) {
     let keyspace = format!("ylock_fresh_{:016x}", environment().random());
-    let table = connect(&options()).await.unwrap();
-    let cleaner = connect(&options()).await.unwrap();
-    test(keyspace.clone(), table).await;
-    run(&cleaner.session(), &format!("DROP KEYSPACE IF EXISTS {keyspace}")).await;
+    let session = Arc::new(session().await);
+    test(keyspace.clone(), Arc::clone(&session)).await;
+    run(&session, &format!("DROP KEYSPACE IF EXISTS {keyspace}")).await;
 }
 
 async fn refused(keyspace: &str) -> Error {
@@ -28,13 +28,13 @@ async fn refused(keyspace: &str) -> Error {
 #[tokio::test]
 #[ignore = "needs cassandra: run `cargo xtask test`"]
 async fn a_missing_schema_is_printed_and_works_as_printed() {
-    with_keyspace(async |keyspace: String, table: Table| {
+    with_keyspace(async |keyspace: String, session: Arc<Session>| {
         let text = refused(&keyspace).await.to_string();
         assert!(text.contains("schema=create") && text.contains("no keyspace"), "{text}");
         let start = text.find("CREATE KEYSPACE").expect("the keyspace is printed");
         let end = text.rfind(";\n").expect("every statement ends");
         for cql in text[start..end].split(";\n") {
-            run(&table.session(), cql).await;
+            run(&session, cql).await;
         }
         connect(&options_for(&keyspace)).await.unwrap();
     })
@@ -54,7 +54,7 @@ async fn a_missing_table_of_another_name_is_printed() {
 #[tokio::test]
 #[ignore = "needs cassandra: run `cargo xtask test`"]
 async fn many_clients_create_at_once() {
-    with_keyspace(async |keyspace: String, _table: Table| {
+    with_keyspace(async |keyspace: String, _: Arc<Session>| {
         let options = options_for(&keyspace).with_schema(SchemaMode::Create);
         let clients = join_all((0..8).map(|_| connect(&options))).await;
         let key = key("shared");
@@ -70,9 +70,8 @@ async fn many_clients_create_at_once() {
 #[tokio::test]
 #[ignore = "needs cassandra: run `cargo xtask test`"]
 async fn what_does_not_fit_is_named() {
-    with_keyspace(async |keyspace: String, table: Table| {
+    with_keyspace(async |keyspace: String, session: Arc<Session>| {
         connect(&options_for(&keyspace).with_schema(SchemaMode::Create)).await.unwrap();
-        let session = table.session();
         run(&session, &format!("ALTER TABLE {keyspace}.locks WITH read_repair = 'NONE'")).await;
         run(&session, &format!("ALTER TABLE {keyspace}.locks DROP ticket")).await;
         run(&session, &format!("ALTER TABLE {keyspace}.locks ADD spare text")).await;
@@ -89,7 +88,7 @@ async fn what_does_not_fit_is_named() {
 #[tokio::test]
 #[ignore = "needs cassandra: run `cargo xtask test`"]
 async fn a_keyspace_with_more_replicas_than_a_quorum_of_the_nodes_is_refused() {
-    with_keyspace(async |keyspace: String, _table: Table| {
+    with_keyspace(async |keyspace: String, _: Arc<Session>| {
         let options = options_for(&keyspace).with_schema(SchemaMode::Create).with_replication(9);
         let error = connect(&options).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Config, "{error}");
@@ -101,10 +100,9 @@ async fn a_keyspace_with_more_replicas_than_a_quorum_of_the_nodes_is_refused() {
 #[tokio::test]
 #[ignore = "needs cassandra: run `cargo xtask test`"]
 async fn a_keyspace_that_forgets_what_it_acknowledged_is_refused() {
-    with_keyspace(async |keyspace: String, table: Table| {
+    with_keyspace(async |keyspace: String, session: Arc<Session>| {
         let options = options_for(&keyspace).with_schema(SchemaMode::Create);
         connect(&options).await.unwrap();
-        let session = table.session();
         run(&session, &format!("ALTER KEYSPACE {keyspace} WITH durable_writes = false")).await;
         for schema in [SchemaMode::Check, SchemaMode::Create] {
             let error = connect(&options_for(&keyspace).with_schema(schema)).await.unwrap_err();
@@ -126,7 +124,7 @@ async fn a_keyspace_that_forgets_what_it_acknowledged_is_refused() {
 #[tokio::test]
 #[ignore = "needs cassandra: run `cargo xtask test`"]
 async fn a_table_without_any_grace_is_refused_and_one_with_little_is_warned_of() {
-    with_keyspace(async |keyspace: String, table: Table| {
+    with_keyspace(async |keyspace: String, session: Arc<Session>| {
         let options = options_for(&keyspace).with_schema(SchemaMode::Create);
         // A row of a lease of 10 s lives for 13 s.
         let warned = |text: &str| text.contains("gc_grace_seconds is shorter than a row");
@@ -136,8 +134,8 @@ async fn a_table_without_any_grace_is_refused_and_one_with_little_is_warned_of()
         let (client, text) = logged(connect(&options.clone().with_lease(Duration::from_secs(11)))).await;
         client.unwrap();
         assert!(warned(&text), "{text}");
-        run(&table.session(), &format!("ALTER TABLE {keyspace}.locks WITH gc_grace_seconds = 0")).await;
-        table.session().await_schema_agreement().await.unwrap();
+        run(&session, &format!("ALTER TABLE {keyspace}.locks WITH gc_grace_seconds = 0")).await;
+        session.await_schema_agreement().await.unwrap();
         assert!(refused(&keyspace).await.to_string().contains("gc_grace_seconds is 0"));
     })
     .await;
@@ -146,8 +144,7 @@ async fn a_table_without_any_grace_is_refused_and_one_with_little_is_warned_of()
 #[tokio::test]
 #[ignore = "needs cassandra: run `cargo xtask test`"]
 async fn a_table_of_somebody_else_is_refused() {
-    with_keyspace(async |keyspace: String, table: Table| {
-        let session = table.session();
+    with_keyspace(async |keyspace: String, session: Arc<Session>| {
         let replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
         run(&session, &format!("CREATE KEYSPACE {keyspace} WITH replication = {replication}")).await;
         run(
@@ -174,9 +171,9 @@ async fn a_table_of_somebody_else_is_refused() {
 #[tokio::test]
 #[ignore = "needs cassandra: run `cargo xtask test`"]
 async fn a_table_that_is_dropped_under_a_client_is_a_config_error() {
-    with_keyspace(async |keyspace: String, table: Table| {
+    with_keyspace(async |keyspace: String, session: Arc<Session>| {
         let client = connect(&options_for(&keyspace).with_schema(SchemaMode::Create)).await.unwrap();
-        run(&table.session(), &format!("DROP TABLE {keyspace}.locks")).await;
+        run(&session, &format!("DROP TABLE {keyspace}.locks")).await;
         let error = client.read(&key("x")).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Config, "{error}");
         connect(&options_for(&keyspace).with_schema(SchemaMode::Create)).await.unwrap();

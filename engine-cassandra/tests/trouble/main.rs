@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
-use ylock_core::testkit::{an_outage_is_told_as_one, eventually, within};
 use ylock_core::{ErrorKind, Unlocked};
+use ylock_testkit::{an_outage_is_told_as_one, eventually, within};
 
 use holds::Holds;
 use nodes::{Broken, How};
@@ -132,7 +132,8 @@ async fn without_a_majority_nothing_is_acquired_until_it_is_back() {
         assert!(kinds.contains(&error.kind()), "{attempt}: {error}");
         assert_eq!(error.key().map(|key| key.name()), Some("free"), "{attempt}: {error}");
     }
-    an_outage_is_told_as_one(&ylock, users.group(), cluster::options().request_timeout()).await;
+    let request_timeout = cluster::options_with(LEASE).request_timeout();
+    an_outage_is_told_as_one(&ylock, users.group(), request_timeout).await;
     let bound = LEASE * 2;
     within(bound, "a lock that cannot be renewed is lost", held.lost()).await;
     assert!(!held.is_valid());

@@ -10,7 +10,7 @@ use scylla::client::session_builder::SessionBuilder;
 use scylla::policies::load_balancing::{NodeIdentifier, SingleTargetLoadBalancingPolicy};
 use scylla::statement::{Consistency, Statement};
 use tokio::time::Instant;
-use ylock_core::testkit::eventually;
+use ylock_testkit::eventually;
 
 use super::cluster;
 use super::nodes::{self, Broken, How};
@@ -60,17 +60,16 @@ impl Coordinators {
     async fn shows(&self, node: usize, name: &str) -> bool {
         let cql = "SELECT value FROM ylock_engine_test.timestamps WHERE name = ?";
         let statement = self.statement(node, Consistency::Quorum, cql);
-        let shown = Arc::new(std::sync::Mutex::new(None));
+        let shown = Arc::new(parking_lot::Mutex::new(None));
         let answered = || async {
             let Ok(answer) = self.session.query_unpaged(statement.clone(), (name,)).await else {
                 return false;
             };
-            *shown.lock().unwrap() =
-                answer.into_rows_result().unwrap().maybe_first_row::<(String,)>().unwrap();
+            *shown.lock() = answer.into_rows_result().unwrap().maybe_first_row::<(String,)>().unwrap();
             true
         };
         eventually(Duration::from_secs(60), "a quorum answers", answered).await;
-        shown.lock().unwrap().is_some()
+        shown.lock().is_some()
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
-use ylock_core::testkit::{ExclusionOracle, eventually};
 use ylock_core::{Locks, Mode, Token};
+use ylock_testkit::{ExclusionOracle, eventually};
 
 use super::cluster;
 
@@ -16,8 +16,8 @@ const NAMES: usize = 2;
 /// The names that all clients want.
 #[derive(Debug, Default)]
 struct Place {
-    room: ExclusionOracle,
-    last_write: std::sync::Mutex<Option<Token>>,
+    oracle: ExclusionOracle,
+    last_write: parking_lot::Mutex<Option<Token>>,
     visits: AtomicU64,
 }
 
@@ -89,9 +89,9 @@ async fn visit(locks: &Locks, name: usize, mode: Mode, place: &Place) {
     };
     // A guard that was lost meanwhile proves nothing about other holders.
     if guard.is_valid() {
-        place.room.visit(&guard).await;
+        place.oracle.visit(&guard).await;
         if mode == Mode::Write {
-            let before = place.last_write.lock().unwrap().replace(guard.token().expect("a token"));
+            let before = place.last_write.lock().replace(guard.token().expect("a token"));
             assert!(before < guard.token(), "tokens grow from writer to writer");
         }
         place.visits.fetch_add(1, Ordering::Relaxed);

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::client;
-use ylock_core::testkit::measure::{Times, contend, ms, ratio};
+use ylock_testkit::measure::{Times, contend, ms, ratio};
 
 const LEASE: Duration = Duration::from_secs(30);
 const HOLD: Duration = Duration::from_millis(1);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ylock_core::testkit::measure::hold;
+use ylock_testkit::measure::hold;
 
 const LOCKS: usize = 100_000;
 const LEASE: Duration = Duration::from_secs(30);

@@ -15,8 +15,8 @@ mod uncontended;
 
 use std::time::Duration;
 
-use ylock_core::testkit::measure::{self, Measured};
 use ylock_engine_redis::{RedisEngine, RedisOptions};
+use ylock_testkit::measure::{self, Measured};
 
 const ARMS: [&str; 5] = ["uncontended", "own-names", "hand-over", "held", "stress"];
 

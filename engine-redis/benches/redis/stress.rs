@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ylock_core::testkit::measure::stress;
+use ylock_testkit::measure::stress;
 
 use super::{address, client};
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::client;
 use super::raw::Raw;
-use ylock_core::testkit::measure::{Times, group, ms};
+use ylock_testkit::measure::{Times, group, ms};
 
 const TIME: Duration = Duration::from_secs(2);
 const ROUNDS: usize = 4;

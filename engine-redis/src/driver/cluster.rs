@@ -4,15 +4,16 @@
 //! that a copy of the request may still arrive, and do something after all was undone. So here a request goes to one server at a time.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::join_all;
+use parking_lot::Mutex;
 use redis::Value;
 use ylock_core::{Error, ErrorKind, Result};
 
-use super::access::Access;
-use super::connection::{Connection, Manner, Outcome, Whereabouts};
+use super::connection::{CallOptions, Connection, Endpoint, Outcome};
+use super::connector::Connector;
 use super::errors::{Redirection, unavailable};
 use super::scripts::Call;
 use super::server;
@@ -25,7 +26,7 @@ const REDIRECTIONS: usize = 5;
 /// The servers of a cluster; see the [module](self).
 #[derive(Debug)]
 pub(super) struct Cluster {
-    access: Arc<Access>,
+    connector: Arc<Connector>,
     /// The addresses of the URL: where to begin, and to begin again.
     seeds: Vec<Address>,
     servers: Mutex<HashMap<Address, Arc<Connection>>>,
@@ -35,9 +36,9 @@ pub(super) struct Cluster {
 
 impl Cluster {
     /// Connects to the first server that answers, and asks it for the others.
-    pub(super) async fn open(access: Arc<Access>, seeds: &[Address]) -> Result<Arc<Self>> {
+    pub(super) async fn open(connector: Arc<Connector>, seeds: &[Address]) -> Result<Arc<Self>> {
         let cluster = Arc::new(Self {
-            access,
+            connector,
             seeds: seeds.to_vec(),
             servers: Mutex::default(),
             slots: Mutex::new(Slots::unknown()),
@@ -57,21 +58,25 @@ impl Cluster {
     async fn begin_with(&self, seed: &Address) -> Result<()> {
         self.server(seed).check(server::Kind::PartOfCluster).await?;
         let (_, slots) = self.slots_as_seen_by(seed).await?;
-        *self.slots() = slots;
+        *self.slots.lock() = slots;
         Ok(())
     }
 
-    pub(super) async fn call(self: &Arc<Self>, call: &Call, mut manner: Manner) -> Result<(Value, bool)> {
+    pub(super) async fn call(
+        self: &Arc<Self>,
+        call: &Call,
+        mut options: CallOptions,
+    ) -> Result<(Value, bool)> {
         let slot = slot_of(call.place());
         let mut server = self.server_of(slot)?;
         for _ in 0..=REDIRECTIONS {
-            match server.call(call, manner).await {
+            match server.call(call, options).await {
                 Ok(Outcome::Answered(value, reached)) => return Ok((value, reached)),
                 Ok(Outcome::Elsewhere(Redirection { to, only_now })) => {
                     server = self.server(&to);
-                    manner.asking = only_now;
+                    options.asking = only_now;
                     if !only_now {
-                        self.slots().set(slot, to);
+                        self.slots.lock().set(slot, to);
                     }
                 }
                 Err(error) => {
@@ -92,19 +97,19 @@ impl Cluster {
 
     /// Returns any server of the cluster.
     pub(super) fn any(&self) -> Result<Arc<Connection>> {
-        self.slots().any().map(|address| self.server(address)).ok_or_else(no_server_is_known)
+        self.slots.lock().any().map(|address| self.server(address)).ok_or_else(no_server_is_known)
     }
 
     fn server_of(&self, slot: u16) -> Result<Arc<Connection>> {
-        self.slots().get(slot).map(|address| self.server(address)).ok_or_else(no_server_is_known)
+        self.slots.lock().get(slot).map(|address| self.server(address)).ok_or_else(no_server_is_known)
     }
 
     fn server(&self, address: &Address) -> Arc<Connection> {
-        let mut servers = self.servers();
+        let mut servers = self.servers.lock();
         if let Some(known) = servers.get(address) {
             return Arc::clone(known);
         }
-        let made = || Connection::new(&self.access, Whereabouts::Known(address.clone()));
+        let made = || Connection::new(&self.connector, Endpoint::Known(address.clone()));
         Arc::clone(servers.entry(address.clone()).or_insert_with(made))
     }
 
@@ -115,12 +120,12 @@ impl Cluster {
             return;
         }
         let look = Look(Arc::clone(self));
-        self.access.environment.spawn(Box::pin(async move {
+        self.connector.environment.spawn(Box::pin(async move {
             let Look(cluster) = &look;
             if let Some(slots) = cluster.ask_all().await {
                 let servers = slots.servers();
-                cluster.servers().retain(|address, _| servers.contains(address));
-                *cluster.slots() = slots;
+                cluster.servers.lock().retain(|address, _| servers.contains(address));
+                *cluster.slots.lock() = slots;
             }
         }));
     }
@@ -128,8 +133,8 @@ impl Cluster {
     /// Asks all servers, and believes the one that knows of the latest failover: a server that is cut off knows of none.
     async fn ask_all(&self) -> Option<Slots> {
         let mut known: HashSet<Address> = self.seeds.iter().cloned().collect();
-        known.extend(self.servers().keys().cloned());
-        let answers = known.iter().map(|address| self.access.in_time(self.slots_as_seen_by(address)));
+        known.extend(self.servers.lock().keys().cloned());
+        let answers = known.iter().map(|address| self.connector.in_time(self.slots_as_seen_by(address)));
         let answers = join_all(answers).await.into_iter().filter_map(Result::ok);
         answers.max_by_key(|(epoch, _)| *epoch).map(|(_, slots)| slots)
     }
@@ -143,14 +148,6 @@ impl Cluster {
             let message = format!("the server at {address} answered CLUSTER INFO or CLUSTER SLOTS oddly");
             Error::new(ErrorKind::Unexpected, message)
         })
-    }
-
-    fn servers(&self) -> MutexGuard<'_, HashMap<Address, Arc<Connection>>> {
-        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn slots(&self) -> MutexGuard<'_, Slots> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,16 +1,17 @@
 //! The connection to one server, for requests: made again whenever it broke.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use redis::aio::{AsyncPushSender, MultiplexedConnection};
 use redis::{Cmd, FromRedisValue, Pipeline, RedisError, RedisResult, Value};
 use tokio::sync::{Mutex as AsyncMutex, oneshot, watch};
 use ylock_core::environment::Moment;
 use ylock_core::{Error, Result};
 
-use super::access::Access;
+use super::connector::Connector;
 use super::errors::{self, Redirection};
 use super::live::{Attempt, Live, Slot, Watch, empty};
 use super::scripts::{self, Call};
@@ -20,7 +21,7 @@ use crate::options::Address;
 
 /// The way to the address of the server.
 #[derive(Debug)]
-pub(super) enum Whereabouts {
+pub(super) enum Endpoint {
     Known(Address),
     /// The address changes, and the Sentinels know it.
     Asked(Arc<Sentinels>),
@@ -28,8 +29,8 @@ pub(super) enum Whereabouts {
 
 /// The connection to one server; see the [module](self).
 pub(super) struct Connection {
-    access: Arc<Access>,
-    whereabouts: Whereabouts,
+    connector: Arc<Connector>,
+    endpoint: Endpoint,
     live: Slot,
     /// The last attempt to connect, under way or failed.
     attempt: Mutex<Option<Attempt>>,
@@ -50,9 +51,9 @@ pub(super) enum Outcome {
     Elsewhere(Redirection),
 }
 
-/// The manner in which a call is sent, whatever it says.
+/// How a call is sent, whatever it says.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Manner {
+pub(super) struct CallOptions {
     /// The end of the wait for an answer, connecting and asking other servers included.
     pub(super) until: Moment,
     /// The number of replicas that must have what the call writes.
@@ -62,10 +63,10 @@ pub(super) struct Manner {
 }
 
 impl Connection {
-    pub(super) fn new(access: &Arc<Access>, whereabouts: Whereabouts) -> Arc<Self> {
+    pub(super) fn new(connector: &Arc<Connector>, endpoint: Endpoint) -> Arc<Self> {
         Arc::new(Self {
-            access: Arc::clone(access),
-            whereabouts,
+            connector: Arc::clone(connector),
+            endpoint,
             live: Slot::default(),
             attempt: Mutex::default(),
             subscribing: AsyncMutex::new(()),
@@ -76,27 +77,27 @@ impl Connection {
     /// scripts, with an error that says something else.
     pub(super) async fn check(&self, kind: server::Kind) -> Result<()> {
         let address = self.where_it_is().await?;
-        let mut connection = self.access.connect(&address).await?;
+        let mut connection = self.connector.connect(&address).await?;
         server::check(&mut connection, &address, kind).await
     }
 
     /// Calls a script. An error means: *it may have happened, or still happen*.
-    pub(super) async fn call(self: &Arc<Self>, call: &Call, manner: Manner) -> Result<Outcome> {
-        let known = self.slot().clone();
+    pub(super) async fn call(self: &Arc<Self>, call: &Call, options: CallOptions) -> Result<Outcome> {
+        let known = self.live.lock().clone();
         let mut live = match known {
             Some(live) => live,
-            None => self.access.until(manner.until, self.live()).await?,
+            None => self.connector.until(options.until, self.live()).await?,
         };
-        let sent = self.access.environment.now();
-        let answer = async { Ok(self.send_script(&mut live.connection, call, manner).await) };
-        let left = manner.until.since(sent);
-        let answer = if left + TICK >= self.access.request_timeout {
+        let sent = self.connector.environment.now();
+        let answer = async { Ok(self.send_script(&mut live.connection, call, options).await) };
+        let left = options.until.since(sent);
+        let answer = if left + TICK >= self.connector.request_timeout {
             // The driver's own timeout ends the wait in time.
             answer.await
         } else {
-            self.access.until(manner.until, answer).await.inspect_err(|_| {
+            self.connector.until(options.until, answer).await.inspect_err(|_| {
                 // Not if most of the time went by before the call was sent: then nothing is known of this connection.
-                if left >= self.access.request_timeout / 2 {
+                if left >= self.connector.request_timeout / 2 {
                     empty(&self.live, &live.address);
                 }
             })
@@ -114,12 +115,12 @@ impl Connection {
         &self,
         connection: &mut MultiplexedConnection,
         call: &Call,
-        manner: Manner,
+        options: CallOptions,
     ) -> RedisResult<(Value, bool)> {
-        match self.send(connection, call.by_hash(), manner).await {
+        match self.send(connection, call.by_hash(), options).await {
             // The server was restarted, or an operator emptied its cache of scripts.
             Err(error) if errors::is_no_script(&error) => {
-                self.send(connection, &call.by_text(), manner).await
+                self.send(connection, &call.by_text(), options).await
             }
             answer => answer,
         }
@@ -129,27 +130,27 @@ impl Connection {
         &self,
         connection: &mut MultiplexedConnection,
         script: &Cmd,
-        manner: Manner,
+        options: CallOptions,
     ) -> RedisResult<(Value, bool)> {
-        if manner.replicas == 0 && !manner.asking {
+        if options.replicas == 0 && !options.asking {
             return Ok((script.query_async(connection).await?, true));
         }
         let mut together = redis::pipe();
         together.ignore_errors();
-        if manner.asking {
+        if options.asking {
             together.cmd("ASKING").ignore();
         }
         together.add_command(script.clone());
-        if manner.replicas > 0 {
+        if options.replicas > 0 {
             // On the connection that wrote, because Redis counts by connection; for half of the request timeout, so that the answer
             // comes in time.
-            let patience = self.access.request_timeout / 2;
-            together.cmd("WAIT").arg(manner.replicas).arg(patience.as_millis() as u64);
+            let patience = self.connector.request_timeout / 2;
+            together.cmd("WAIT").arg(options.replicas).arg(patience.as_millis() as u64);
         }
         let mut answers = together.query_async::<Vec<Value>>(connection).await?.into_iter();
         let mut answer = || answers.next().unwrap_or(Value::Nil).extract_error();
         let value = answer()?;
-        let reached = manner.replicas == 0 || u32::from_redis_value(answer()?)? >= manner.replicas;
+        let reached = options.replicas == 0 || u32::from_redis_value(answer()?)? >= options.replicas;
         Ok((value, reached))
     }
 
@@ -173,7 +174,7 @@ impl Connection {
         address: &Address,
         hear: impl AsyncPushSender,
     ) -> Result<MultiplexedConnection> {
-        self.access.listen(address, hear).await
+        self.connector.listen(address, hear).await
     }
 
     /// Waits until there is a connection for requests, and returns the address that it goes to.
@@ -183,12 +184,12 @@ impl Connection {
 
     /// Returns the address that requests go to now: the same `Arc` only for as long as the connection lives.
     pub(super) fn address(&self) -> Option<Arc<Address>> {
-        self.slot().as_ref().map(|live| Arc::clone(&live.address))
+        self.live.lock().as_ref().map(|live| Arc::clone(&live.address))
     }
 
     /// Forgets the connection if it does not go to this address: the server is another one from now on.
     pub(super) fn moved_to(&self, address: &Address) {
-        let mut slot = self.slot();
+        let mut slot = self.live.lock();
         if slot.as_ref().is_some_and(|live| *live.address != *address) {
             *slot = None;
         }
@@ -196,7 +197,7 @@ impl Connection {
 
     async fn live(self: &Arc<Self>) -> Result<Live> {
         for _ in 0..ATTEMPTS {
-            if let Some(live) = self.slot().clone() {
+            if let Some(live) = self.live.lock().clone() {
                 return Ok(live);
             }
             let mut attempt = self.attempt();
@@ -212,17 +213,17 @@ impl Connection {
 
     /// Returns the attempt that is under way, or has just failed, or a new one.
     fn attempt(self: &Arc<Self>) -> watch::Receiver<Option<Result<()>>> {
-        let now = self.access.environment.now();
-        let mut attempt = self.attempt.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.connector.environment.now();
+        let mut attempt = self.attempt.lock();
         if let Some(known) =
-            attempt.as_ref().filter(|known| known.is_of_use(now, self.access.connect_timeout))
+            attempt.as_ref().filter(|known| known.is_of_use(now, self.connector.connect_timeout))
         {
             return known.result.clone();
         }
         let (publish, result) = watch::channel(None);
         *attempt = Some(Attempt { began: now, result: result.clone() });
         let connection = Arc::clone(self);
-        self.access.environment.spawn(Box::pin(async move {
+        self.connector.environment.spawn(Box::pin(async move {
             let connected = connection.connect().await;
             publish.send_replace(Some(connected));
         }));
@@ -231,15 +232,15 @@ impl Connection {
 
     async fn connect(&self) -> Result<()> {
         let address = self.where_it_is().await?;
-        let mut connection = self.access.connect(&address).await?;
+        let mut connection = self.connector.connect(&address).await?;
         for script in scripts::ALL {
             script.load().exec_async(&mut connection).await.map_err(errors::classify)?;
         }
         let (watched, ended) = oneshot::channel::<()>();
         let address = Arc::new(address);
         let watch = Watch { slot: Arc::downgrade(&self.live), address: Arc::clone(&address) };
-        *self.slot() = Some(Live { connection, address, _watched: Arc::new(watched) });
-        self.access.environment.spawn(Box::pin(async move {
+        *self.live.lock() = Some(Live { connection, address, _watched: Arc::new(watched) });
+        self.connector.environment.spawn(Box::pin(async move {
             drop(ended.await);
             drop(watch);
         }));
@@ -247,9 +248,9 @@ impl Connection {
     }
 
     async fn where_it_is(&self) -> Result<Address> {
-        match &self.whereabouts {
-            Whereabouts::Known(address) => Ok(address.clone()),
-            Whereabouts::Asked(sentinels) => sentinels.master().await,
+        match &self.endpoint {
+            Endpoint::Known(address) => Ok(address.clone()),
+            Endpoint::Asked(sentinels) => sentinels.master().await,
         }
     }
 
@@ -259,14 +260,10 @@ impl Connection {
         }
         errors::classify(error)
     }
-
-    fn slot(&self) -> MutexGuard<'_, Option<Live>> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connection").field("whereabouts", &self.whereabouts).finish_non_exhaustive()
+        f.debug_struct("Connection").field("endpoint", &self.endpoint).finish_non_exhaustive()
     }
 }

@@ -1,11 +1,10 @@
 //! The meaning of the driver's errors.
 
-use redis::{ErrorKind as DriverKind, RedisError, ServerErrorKind};
+use redis::{ErrorKind as DriverKind, RedisError};
 use ylock_core::{Error, ErrorKind};
 
+use super::codes::{Code, Meaning};
 use crate::options::Address;
-
-type Meaning = (ErrorKind, &'static str);
 
 /// Another server of a cluster, on which a lock is to be looked for.
 #[derive(Debug)]
@@ -22,7 +21,7 @@ impl Redirection {
         let (host, port) = address.rsplit_once(':')?;
         // Without a host it is the server that said it.
         let host = if host.is_empty() { &from.host } else { host };
-        let only_now = error.kind() == DriverKind::Server(ServerErrorKind::Ask);
+        let only_now = Code::of(error) == Some(Code::Ask);
         Some(Self { to: Address::new(host, port.parse().ok()?), only_now })
     }
 }
@@ -35,11 +34,9 @@ pub(super) fn classify(error: RedisError) -> Error {
 
 /// Returns the error for a connection that could not be made to this server.
 pub(super) fn unreachable(address: &Address, error: RedisError) -> Error {
-    let (kind, message) = match error.kind() {
+    let (kind, message) = match Code::of(&error) {
         // Nothing was asked of a lock yet. The driver does not say whether the server has no such database, or wants a login first.
-        DriverKind::Server(ServerErrorKind::ResponseError) => {
-            (ErrorKind::Config, "the server refused the database or the login")
-        }
+        Some(Code::General) => (ErrorKind::Config, "the server refused the database or the login"),
         _ => meaning(&error),
     };
     let message = match kind {
@@ -59,44 +56,31 @@ pub(super) fn ends_connection(error: &RedisError) -> bool {
     error.is_unrecoverable_error()
         || error.is_io_error()
         || error.is_timeout()
-        || matches!(error.code(), Some("READONLY" | "LOADING" | "MASTERDOWN" | "CLUSTERDOWN"))
+        || Code::of(error).is_some_and(Code::ends_connection)
+}
+
+/// Returns whether the server's user may not do this.
+pub(super) fn is_forbidden(error: &RedisError) -> bool {
+    Code::of(error) == Some(Code::NoPerm)
 }
 
 /// Returns whether the server does not know the script.
 pub(super) fn is_no_script(error: &RedisError) -> bool {
-    error.kind() == DriverKind::Server(ServerErrorKind::NoScript)
+    Code::of(error) == Some(Code::NoScript)
 }
 
 fn meaning(error: &RedisError) -> Meaning {
-    match error.code() {
-        Some("NOAUTH" | "WRONGPASS") => (ErrorKind::Config, "the login was refused"),
-        Some("NOPERM") => (
-            ErrorKind::Config,
-            "the server's user may not do this; the rights that it needs are in the engine's guarantees.md",
-        ),
-        Some("WRONGTYPE") => (ErrorKind::Unexpected, "something other than a lock is stored at its key"),
-        Some("OOM") => (ErrorKind::Unavailable, "the server's memory is full"),
-        Some("READONLY") => (ErrorKind::Unavailable, "the server is a replica that only answers reads"),
-        Some("LOADING" | "BUSY" | "MASTERDOWN" | "CLUSTERDOWN" | "TRYAGAIN" | "NOREPLICAS" | "MISCONF") => {
-            (ErrorKind::Unavailable, "the server cannot carry out requests now")
-        }
-        Some("MOVED" | "ASK" | "CROSSSLOT") => {
-            (ErrorKind::Config, "the server is part of a cluster: its URL must begin with redis+cluster://")
-        }
-        _ => of_kind(error),
-    }
+    Code::of(error).map_or_else(|| without_code(error), Code::meaning)
 }
 
-fn of_kind(error: &RedisError) -> Meaning {
+/// Returns what an error means that no server sent, or with a code that is not known.
+fn without_code(error: &RedisError) -> Meaning {
     match error.kind() {
         DriverKind::AuthenticationFailed => (ErrorKind::Config, "the login was refused"),
         DriverKind::InvalidClientConfig => (ErrorKind::Config, "the driver refused an option"),
         DriverKind::Io => (ErrorKind::Unavailable, "the server did not answer"),
         _ if error.is_timeout() || error.is_connection_dropped() || error.is_connection_refusal() => {
             (ErrorKind::Unavailable, "the server did not answer")
-        }
-        DriverKind::Server(ServerErrorKind::ResponseError) => {
-            (ErrorKind::Unexpected, "what is stored for the lock is not what this version writes")
         }
         _ => (ErrorKind::Unexpected, "the server answered something unexpected"),
     }

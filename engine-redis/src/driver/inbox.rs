@@ -7,10 +7,11 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use redis::{FromRedisValue, PushInfo, PushKind};
 use ylock_core::engine::AcquisitionId;
 use ylock_core::environment::{Environment, Moment};
@@ -20,7 +21,7 @@ use super::connection::Connection;
 use super::errors;
 use super::line::{Line, PROBE, Probed, SILENT};
 use super::store::Store;
-use crate::records::Told;
+use crate::records::Notification;
 use crate::{identity, place};
 
 /// The time for which no waiter tries again after a connection could not be made.
@@ -30,7 +31,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(crate) enum Heard {
     /// An acquisition was let in to the lock at this place.
-    LetIn { id: AcquisitionId, told: Told, place: String },
+    LetIn { id: AcquisitionId, told: Notification, place: String },
     /// Messages may have been missed.
     Gap,
 }
@@ -107,7 +108,7 @@ impl Inbox {
                         error = format!("{error:#}"),
                         "messages cannot be heard; waiters ask by themselves until they can"
                     );
-                    inbox.lines().failed = Some(inbox.environment.now());
+                    inbox.lines.lock().failed = Some(inbox.environment.now());
                 }
             }
         }));
@@ -125,7 +126,7 @@ impl Inbox {
     /// Returns whether a channel is heard over a connection to the server that requests about the lock go to: over a connection to another
     /// server nothing would come.
     fn is_heard(&self, channel: &str, place: &str) -> bool {
-        let lines = self.lines();
+        let lines = self.lines.lock();
         let line = lines.heard.get(channel).and_then(|number| lines.open.get(number));
         let Some(line) = line.filter(|line| line.is_alive(self.environment.now())) else { return false };
         let goes_to = self.store.server_for(place).ok().and_then(|server| server.address());
@@ -133,7 +134,7 @@ impl Inbox {
     }
 
     fn has_just_failed(&self) -> bool {
-        self.lines().failed.is_some_and(|failed| self.environment.now().since(failed) < PAUSE)
+        self.lines.lock().failed.is_some_and(|failed| self.environment.now().since(failed) < PAUSE)
     }
 
     /// Waits until messages about a lock are heard.
@@ -174,7 +175,7 @@ impl Inbox {
             let mut open = lines.open.iter();
             open.find(|(_, line)| *line.server == *address).map(|(number, line)| (*number, line.clone()))
         };
-        let known = known(&self.lines());
+        let known = known(&self.lines.lock());
         if let Some((number, line)) = known {
             if line.is_alive(self.environment.now()) {
                 return Ok((number, line));
@@ -191,7 +192,7 @@ impl Inbox {
         };
         let connection = server.listen(&address, hear).await?;
         let line = Line::new(connection, address, self.environment.now());
-        self.lines().open.insert(number, line.clone());
+        self.lines.lock().open.insert(number, line.clone());
         let probed = Probed { inbox: Arc::downgrade(self), number };
         self.environment.spawn(Box::pin(probed.probe()));
         if self.is_closed.load(Ordering::Acquire) {
@@ -211,12 +212,12 @@ impl Inbox {
         match (&push.kind, text(0), text(1)) {
             (PushKind::Message | PushKind::SMessage, _, Some(message)) => self.pass_on(&message),
             (PushKind::Subscribe | PushKind::SSubscribe, Some(channel), _) => {
-                self.lines().heard.insert(channel, number);
+                self.lines.lock().heard.insert(channel, number);
             }
             // The part goes to another server.
             (PushKind::SUnsubscribe, Some(channel), _) => {
                 // Unless the channel is heard from that server by now.
-                self.lines().heard.retain(|heard, line| *heard != channel || *line != number);
+                self.lines.lock().heard.retain(|heard, line| *heard != channel || *line != number);
                 self.store.look_again();
                 (self.hear)(Heard::Gap);
             }
@@ -227,7 +228,7 @@ impl Inbox {
 
     /// Forgets a connection over which nothing comes any more.
     pub(super) fn end(&self, number: u64) {
-        let mut lines = self.lines();
+        let mut lines = self.lines.lock();
         lines.heard.retain(|_, line| *line != number);
         let line = lines.open.remove(&number);
         drop(lines);
@@ -239,7 +240,7 @@ impl Inbox {
     /// Ends all connections.
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
-        *self.lines() = Lines::default();
+        *self.lines.lock() = Lines::default();
     }
 
     fn pass_on(&self, text: &str) {
@@ -252,15 +253,11 @@ impl Inbox {
     }
 
     pub(super) fn line(&self, number: u64) -> Option<Line> {
-        self.lines().open.get(&number).cloned()
+        self.lines.lock().open.get(&number).cloned()
     }
 
     pub(super) fn environment(&self) -> Arc<dyn Environment> {
         Arc::clone(&self.environment)
-    }
-
-    fn lines(&self) -> MutexGuard<'_, Lines> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -274,7 +271,7 @@ struct Search {
 
 impl Search {
     fn begin(inbox: &Arc<Inbox>, channel: String) -> Option<Self> {
-        let (began, mut lines) = (inbox.environment.now(), inbox.lines());
+        let (began, mut lines) = (inbox.environment.now(), inbox.lines.lock());
         if lines.sought.get(&channel).is_some_and(|since| began.since(*since) < SILENT) {
             return None;
         }
@@ -285,7 +282,7 @@ impl Search {
 
 impl Drop for Search {
     fn drop(&mut self) {
-        let mut lines = self.inbox.lines();
+        let mut lines = self.inbox.lines.lock();
         if lines.sought.get(&self.channel) == Some(&self.began) {
             lines.sought.remove(&self.channel);
         }
@@ -298,11 +295,11 @@ fn read(text: &str) -> Option<Heard> {
     let id = AcquisitionId::from_u128(identity::read(words.next()?)?);
     let token = StoreToken::new(words.next()?.parse().ok()?)?;
     let contended = words.next()? == "1";
-    Some(Heard::LetIn { id, told: Told { token, contended }, place: words.next()?.to_owned() })
+    Some(Heard::LetIn { id, told: Notification { token, contended }, place: words.next()?.to_owned() })
 }
 
 impl fmt::Debug for Inbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Inbox").field("lines", &self.lines().open.len()).finish_non_exhaustive()
+        f.debug_struct("Inbox").field("lines", &self.lines.lock().open.len()).finish_non_exhaustive()
     }
 }

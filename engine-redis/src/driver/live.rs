@@ -1,8 +1,9 @@
 //! One life of the connection to a server, and the attempt to begin one.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use redis::aio::MultiplexedConnection;
 use tokio::sync::{oneshot, watch};
 use ylock_core::Result;
@@ -60,6 +61,6 @@ impl Attempt {
 
 /// Forgets a connection, unless there is a newer one.
 pub(super) fn empty(slot: &Mutex<Option<Live>>, address: &Arc<Address>) {
-    let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut slot = slot.lock();
     slot.take_if(|live| Arc::ptr_eq(&live.address, address));
 }

@@ -1,8 +1,9 @@
 //! The part that talks to the servers, with the crate `redis` as its driver.
 
-mod access;
 mod cluster;
+mod codes;
 mod connection;
+mod connector;
 mod errors;
 mod inbox;
 mod line;
@@ -14,7 +15,7 @@ mod slots;
 mod store;
 
 #[cfg(feature = "redis-1")]
-pub(crate) use access::address_of;
+pub(crate) use connector::address_of;
 pub(crate) use inbox::{Heard, Inbox};
 pub(crate) use redis::ConnectionInfo;
 pub(crate) use scripts::{Answer, Call};

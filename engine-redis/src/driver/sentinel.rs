@@ -1,14 +1,15 @@
 //! Asks Sentinels which server is the master now.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use parking_lot::Mutex;
 use redis::aio::MultiplexedConnection;
 use ylock_core::{Error, ErrorKind, Result};
 
-use super::access::Access;
+use super::connector::Connector;
 use super::errors;
 use crate::options::Address;
 
@@ -17,7 +18,7 @@ pub(super) const WATCH: Duration = Duration::from_secs(1);
 
 /// The Sentinels of a service; see the [module](self).
 pub(super) struct Sentinels {
-    access: Arc<Access>,
+    connector: Arc<Connector>,
     service: String,
     all: Vec<Sentinel>,
 }
@@ -35,15 +36,20 @@ struct Belief {
 }
 
 impl Sentinels {
-    pub(super) fn new(access: Arc<Access>, service: &str, addresses: &[Address]) -> Arc<Self> {
+    pub(super) fn new(connector: Arc<Connector>, service: &str, addresses: &[Address]) -> Arc<Self> {
         let sentinel =
             |address: &Address| Sentinel { address: address.clone(), connection: Mutex::default() };
-        Arc::new(Self { access, service: service.to_owned(), all: addresses.iter().map(sentinel).collect() })
+        Arc::new(Self {
+            connector,
+            service: service.to_owned(),
+            all: addresses.iter().map(sentinel).collect(),
+        })
     }
 
     /// Asks all Sentinels, and believes the one that knows of the latest failover: a Sentinel that is cut off knows of none.
     pub(super) async fn master(&self) -> Result<Address> {
-        let answers = join_all(self.all.iter().map(|sentinel| self.access.in_time(self.ask(sentinel)))).await;
+        let answers =
+            join_all(self.all.iter().map(|sentinel| self.connector.in_time(self.ask(sentinel)))).await;
         let mut failure = None;
         let mut latest: Option<Belief> = None;
         for answer in answers {
@@ -65,10 +71,10 @@ impl Sentinels {
     }
 
     async fn ask(&self, sentinel: &Sentinel) -> Result<Belief> {
-        let known = sentinel.lock().take();
+        let known = sentinel.connection.lock().take();
         let mut connection = match known {
             Some(connection) => connection,
-            None => self.access.connect(&sentinel.address).await?,
+            None => self.connector.connect(&sentinel.address).await?,
         };
         let mut question = redis::cmd("SENTINEL");
         question.arg("MASTER").arg(&self.service);
@@ -80,7 +86,7 @@ impl Sentinels {
             Err(error) => return Err(errors::classify(error)),
         };
         // Kept only now, because it has answered.
-        *sentinel.lock() = Some(connection);
+        *sentinel.connection.lock() = Some(connection);
         Belief::read(&answer).ok_or_else(|| self.wrong(sentinel, "gives no readable answer about"))
     }
 
@@ -98,12 +104,6 @@ impl Belief {
         };
         let master = Address::new(field("ip")?, field("port")?.parse().ok()?);
         Some(Self { master, epoch: field("config-epoch")?.parse().ok()? })
-    }
-}
-
-impl Sentinel {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<MultiplexedConnection>> {
-        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) async fn check(
     let said = match said {
         Ok(said) => said,
         // A user that may not ask for this may still keep locks.
-        Err(error) if error.code() == Some("NOPERM") => return Ok(()),
+        Err(error) if errors::is_forbidden(&error) => return Ok(()),
         Err(error) => return Err(errors::classify(error)),
     };
     let field = |name: &str| said.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));

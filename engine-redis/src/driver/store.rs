@@ -9,9 +9,9 @@ use ylock_core::engine::Meter;
 use ylock_core::environment::{BackgroundTask, BoxFuture, Environment};
 use ylock_core::{Error, ErrorKind, Result};
 
-use super::access::Access;
 use super::cluster::Cluster;
-use super::connection::{Connection, Manner, Outcome, Whereabouts};
+use super::connection::{CallOptions, Connection, Endpoint, Outcome};
+use super::connector::Connector;
 use super::scripts::{Answer, Call};
 use super::sentinel::{Sentinels, WATCH};
 use super::server;
@@ -36,25 +36,25 @@ enum Servers {
 impl Store {
     /// Connects, and checks whether locks can be kept on the servers.
     pub(crate) async fn open(options: &RedisOptions, environment: &Arc<dyn Environment>) -> Result<Self> {
-        let (access, watch) = (Access::of(options, environment)?, BackgroundTask::default());
+        let (connector, watch) = (Connector::of(options, environment)?, BackgroundTask::default());
         let servers = match options.topology() {
             Topology::Single => {
                 let [address] = options.addresses() else {
                     return Err(Error::new(ErrorKind::Config, "one host is needed").with_engine(crate::NAME));
                 };
-                let connection = Connection::new(&access, Whereabouts::Known(address.clone()));
+                let connection = Connection::new(&connector, Endpoint::Known(address.clone()));
                 connection.check(server::Kind::Single).await?;
                 Servers::One(connection)
             }
             Topology::Sentinel { service } => {
-                let to_sentinels = Access::of_sentinels(options, environment)?;
+                let to_sentinels = Connector::of_sentinels(options, environment)?;
                 let sentinels = Sentinels::new(to_sentinels, service, options.addresses());
-                let connection = Connection::new(&access, Whereabouts::Asked(Arc::clone(&sentinels)));
+                let connection = Connection::new(&connector, Endpoint::Asked(Arc::clone(&sentinels)));
                 connection.check(server::Kind::Master).await?;
                 watch.start(environment, watching(&connection, &sentinels, environment));
                 Servers::One(connection)
             }
-            Topology::Cluster => Servers::Cluster(Cluster::open(access, options.addresses()).await?),
+            Topology::Cluster => Servers::Cluster(Cluster::open(connector, options.addresses()).await?),
         };
         let environment = Arc::clone(environment);
         let request_timeout = options.request_timeout();
@@ -88,13 +88,13 @@ impl Store {
 
     async fn send(&self, call: &Call, replicas: u32) -> Result<(Value, bool)> {
         let until = self.environment.now().plus(self.request_timeout);
-        let manner = Manner { until, replicas, asking: false };
+        let options = CallOptions { until, replicas, asking: false };
         match &self.servers {
-            Servers::One(connection) => match connection.call(call, manner).await? {
+            Servers::One(connection) => match connection.call(call, options).await? {
                 Outcome::Answered(value, reached) => Ok((value, reached)),
                 Outcome::Elsewhere(_) => Err(in_a_cluster()),
             },
-            Servers::Cluster(cluster) => cluster.call(call, manner).await,
+            Servers::Cluster(cluster) => cluster.call(call, options).await,
         }
     }
 

@@ -3,7 +3,7 @@
 use ylock_core::options::Tls;
 use ylock_core::{Error, ErrorKind, Result};
 
-use super::{RedisOptions, Topology, Waiting};
+use super::{Notify, RedisOptions, Topology};
 
 /// The limit for the prefix, which is stored with every lock.
 const MAX_PREFIX_BYTES: usize = 64;
@@ -28,7 +28,7 @@ impl RedisOptions {
             return Err(invalid("TLS comes from the client that was handed over: leave out its options"));
         }
         self.reach.check(self.reach.lease).map_err(|error| error.with_engine(crate::NAME))?;
-        self.check_waiting()
+        self.check_notify()
     }
 
     /// Checks the prefix. The text in braces decides where in a cluster a lock is: braces in a prefix would put all locks in one place.
@@ -63,14 +63,16 @@ impl RedisOptions {
         }
     }
 
-    fn check_waiting(&self) -> Result<()> {
-        match self.waiting() {
-            Waiting::Poll { .. } if self.notify == Some(true) => {
+    fn check_notify(&self) -> Result<()> {
+        match self.notify() {
+            Notify::Off { .. } if self.notify == Some(true) => {
                 Err(invalid("notify=on and poll=… contradict each other"))
             }
-            Waiting::Poll { first, longest } if first.is_zero() || longest < first => Err(invalid(format!(
-                "poll is {first:?} and poll_longest {longest:?}: the first pause must be longer than zero, and the longest not shorter"
-            ))),
+            Notify::Off { poll, poll_longest } if poll.is_zero() || poll_longest < poll => {
+                Err(invalid(format!(
+                    "poll is {poll:?} and poll_longest {poll_longest:?}: the first pause must be longer than zero, and the longest not shorter"
+                )))
+            }
             _ => Ok(()),
         }
     }
@@ -78,4 +80,23 @@ impl RedisOptions {
 
 pub(super) fn invalid(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Config, message).with_engine(crate::NAME)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_has_limits_and_no_braces() {
+        let long = "x".repeat(MAX_PREFIX_BYTES);
+        let checked = |prefix: &str| RedisOptions::new("h", 1).with_prefix(prefix).check();
+        for prefix in ["shop", "shop:1", &long] {
+            checked(prefix).unwrap();
+        }
+        for prefix in ["", "{shop}", "shop}", &format!("{long}x")] {
+            let error = checked(prefix).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Config);
+            assert!(error.to_string().contains("prefix="), "{prefix}: {error}");
+        }
+    }
 }

@@ -25,23 +25,23 @@ const FIRST_PAUSE: Duration = Duration::from_millis(20);
 /// The way in which a waiter learns that its turn has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Waiting {
+pub enum Notify {
     /// The server tells the waiter, by a message to its client. Should a message get lost, the waiter asks by itself a moment later.
     #[default]
-    Told,
+    On,
     /// The waiter asks, again and again. For servers without publish and subscribe.
-    Poll {
+    Off {
         /// The first pause.
-        first: Duration,
-        /// The longest pause: each is about twice as long as the one before, up to this. Equal to `first` for a constant pause.
-        longest: Duration,
+        poll: Duration,
+        /// The longest pause: each is about twice as long as the one before, up to this. Equal to `poll` for a constant pause.
+        poll_longest: Duration,
     },
 }
 
 ylock_core::define_options! {
     /// Options of the engine: how to reach the servers and how to use them.
     ///
-    /// Redis 7.0 or later, or Valkey. Nothing is checked before [`check`](Self::check), which connecting does first. The
+    /// Redis 7.0 or later; not tested with Valkey. Nothing is checked before [`check`](Self::check), which connecting does first. The
     /// [connect timeout](Self::with_connect_timeout) is for reaching one server.
     #[derive(Clone, Debug)]
     pub struct RedisOptions {
@@ -136,10 +136,10 @@ impl RedisOptions {
 
     /// Sets how waiters learn of their turn; they are told by default.
     #[must_use]
-    pub fn with_waiting(mut self, waiting: Waiting) -> Self {
-        (self.notify, self.poll, self.poll_longest) = match waiting {
-            Waiting::Told => (Some(true), None, None),
-            Waiting::Poll { first, longest } => (Some(false), Some(first), Some(longest)),
+    pub fn with_notify(mut self, notify: Notify) -> Self {
+        (self.notify, self.poll, self.poll_longest) = match notify {
+            Notify::On => (Some(true), None, None),
+            Notify::Off { poll, poll_longest } => (Some(false), Some(poll), Some(poll_longest)),
         };
         self
     }
@@ -158,13 +158,13 @@ impl RedisOptions {
             .map_err(|error| error.with_engine(crate::NAME))
     }
 
-    /// Returns how waiters learn of their turn; see [`with_waiting`](Self::with_waiting).
-    pub fn waiting(&self) -> Waiting {
+    /// Returns how waiters learn of their turn; see [`with_notify`](Self::with_notify).
+    pub fn notify(&self) -> Notify {
         match (self.notify, self.poll, self.poll_longest) {
-            (None | Some(true), None, None) => Waiting::Told,
+            (None | Some(true), None, None) => Notify::On,
             (_, poll, longest) => {
-                let first = poll.unwrap_or(FIRST_PAUSE);
-                Waiting::Poll { first, longest: longest.unwrap_or(first) }
+                let poll = poll.unwrap_or(FIRST_PAUSE);
+                Notify::Off { poll, poll_longest: longest.unwrap_or(poll) }
             }
         }
     }

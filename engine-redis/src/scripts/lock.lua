@@ -13,7 +13,8 @@
 --   o:<id>       owner, channel and client of a holder or waiter; the client's name may have blanks in it
 --   b:<id>       the waiter of the same client that stands behind this holder
 --   x:<id>       until when this acquisition counts as undone: a request of it that arrives before then changes nothing
---   y:<i>        the ids of these, for xf <= i < xn, in the order in which they were undone; without any there is no xf and no xn
+--   y:<i>        the ids of these, for xf <= i < xn, in the order in which they were undone
+--   xf, xn       the number of the first of these, and the next number; without any of these there is neither
 --   e            when the whole hash expires, at the earliest
 --
 -- Invariants. Holders are one writer, or readers only. Each grant takes a token larger than all before. A waiter has one place. The

@@ -125,6 +125,8 @@ local function follow_clock()
     id = after(id, 1)
   end
   was_set_back = false
+  -- The order does not need this: each waiter took its number from `j`, so `j` is not smaller than the new numbers. It keeps `j` the
+  -- last number that a waiter has.
   if number > 0 then set('j', whole(number)) end
 end
 

@@ -36,7 +36,9 @@ local function remove_holder(id)
   end
 end
 
--- Makes a holder's lease count from now.
+-- Makes a holder's lease count from now. A client names the same lease in all requests of one acquisition: so no lease ends earlier by
+-- this, and `m` is still not later than the first end. For the same reason `l` does not grow here; if it did and were not written, the
+-- holders would be looked through as after a clock that was set back, and nothing would come of it.
 local function prolong(id, held, lease)
   held.expires, held.lease = now + lease, lease
   write_holder(id, held)

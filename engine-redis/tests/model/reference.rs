@@ -1,11 +1,16 @@
-//! A model of the scripts: two lists, without time.
+//! What the scripts are compared with: the queue that the in-memory engine runs on. Added here is only what the scripts do beyond it: they
+//! let waiters in by themselves, and tell them.
 
-/// Shared or exclusive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
-    Read,
-    Write,
-}
+use std::collections::HashMap;
+use std::time::Duration;
+
+use ylock_core::engine::{AcquisitionId, Grant, Holding, Release, Renewal, Request, Ticket};
+use ylock_core::environment::Moment;
+use ylock_core::queue::{Now, Queue};
+use ylock_core::{ClientName, Key, Mode, Owner, StoreToken};
+
+/// So long that none ends while operations are compared.
+pub(crate) const LEASE: Duration = Duration::from_secs(3600);
 
 /// The way in which a waiter learns that it was let in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,209 +24,201 @@ pub(crate) enum Hears {
 /// The answer to an acquisition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
-    Granted { token: u64, contended: bool },
-    Queued { ticket: i64 },
+    Granted { contended: bool },
+    Queued,
     Busy,
+    Undone,
 }
 
-/// The answer to a renewal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Renewal {
-    Renewed { contended: bool },
-    Gone,
-    Revoked,
+/// An acquisition, as a script is asked for it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    pub(crate) id: AcquisitionId,
+    pub(crate) mode: Mode,
+    pub(crate) hears: Hears,
 }
 
-/// Another acquisition that comes along with a release or a renewal.
-pub(crate) type Other<'a> = Option<(&'a str, Mode, Hears)>;
-
-#[derive(Debug)]
-struct Holder {
-    id: String,
-    mode: Mode,
-    revoked: bool,
-    behind: Option<String>,
+/// How one is asked for that does not come along with another operation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner {
+    pub(crate) tries: bool,
+    pub(crate) unfair: bool,
+    pub(crate) ticket: Option<Ticket>,
 }
 
-#[derive(Debug)]
-struct Waiter {
-    id: String,
-    mode: Mode,
-    ticket: i64,
-    hears: Hears,
-    /// The holder that it stands behind.
-    behind: Option<String>,
+/// Holders in any order, and the queue with its tickets.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Shown {
+    pub(crate) holders: Vec<(AcquisitionId, Mode)>,
+    pub(crate) queue: Vec<(AcquisitionId, Mode, Ticket)>,
 }
 
-/// See the [module](self).
+impl Shown {
+    /// Returns the ticket that the server gave to a waiter. One that was let in at once had the last place.
+    pub(crate) fn ticket_of(&self, id: AcquisitionId) -> Ticket {
+        let waiter = self.queue.iter().find(|(waiter, ..)| *waiter == id);
+        waiter.map_or(Ticket::from_number(i64::MAX), |(.., ticket)| *ticket)
+    }
+
+    /// Returns the ticket that the server gave to a waiter, which must not have got in before one that was there: no waiter brings a ticket
+    /// that is larger than all others.
+    fn given_behind(&self, last: Option<Ticket>, id: AcquisitionId) -> Ticket {
+        let ticket = self.ticket_of(id);
+        assert!(
+            Some(ticket) >= last,
+            "the server gave {ticket:?} to {id:?}, and there is {last:?}: {self:?}"
+        );
+        ticket
+    }
+}
+
+/// See the [module](self). Where the server gives out a ticket, `shown` has it.
 #[derive(Debug, Default)]
 pub(crate) struct Reference {
-    holders: Vec<Holder>,
-    queue: Vec<Waiter>,
+    queue: Queue,
+    /// Of all that ever were in the queue.
+    hears: HashMap<AcquisitionId, Hears>,
 }
-
-/// Holders in any order, and the queue: id and mode.
-pub(crate) type Shown = (Vec<(String, Mode)>, Vec<(String, Mode)>);
 
 impl Reference {
     pub(crate) fn show(&self) -> Shown {
-        let mut holders: Vec<_> = self.holders.iter().map(|held| (held.id.clone(), held.mode)).collect();
-        holders.sort_by(|one, other| one.0.cmp(&other.0));
-        (holders, self.queue.iter().map(|waits| (waits.id.clone(), waits.mode)).collect())
+        let mut holders: Vec<_> = self.queue.holders().map(|held| (held.id(), held.mode())).collect();
+        holders.sort_unstable_by_key(|(id, _)| *id);
+        let queue = self.queue.waiters().map(|waits| (waits.id(), waits.mode(), waits.ticket()));
+        Shown { holders, queue: queue.collect() }
     }
 
-    pub(crate) fn mode_of(&self, id: &str) -> Option<Mode> {
-        self.holders.iter().find(|held| held.id == id).map(|held| held.mode)
+    pub(crate) fn mode_of_holder(&self, id: AcquisitionId) -> Option<Mode> {
+        self.queue.find(id).filter(|held| held.holds()).map(|held| held.mode())
     }
 
-    pub(crate) fn tickets(&self) -> Vec<i64> {
-        self.queue.iter().map(|waits| waits.ticket).collect()
-    }
-
-    pub(crate) fn take_over(&mut self, tickets: &[i64]) {
-        self.queue.iter_mut().zip(tickets).for_each(|(waits, ticket)| waits.ticket = *ticket);
-    }
-
-    pub(crate) fn acquire(
-        &mut self,
-        id: &str,
-        mode: Mode,
-        tries: bool,
-        unfair: bool,
-        ticket: Option<i64>,
-        hears: Hears,
-    ) -> Reply {
-        let waited = self.waiter(id).map(|waits| (waits.behind, waits.hears) = (None, hears)).is_some();
-        self.settle(id);
-        if !waited && self.mode_of(id).is_none() {
-            if self.is_free(mode) && (self.queue.is_empty() || unfair) {
-                self.enter(id, mode);
-            } else if tries {
+    pub(crate) fn acquire(&mut self, asked: Asked, manner: Manner, shown: &Shown) -> Reply {
+        let Asked { id, mode, hears } = asked;
+        if self.queue.is_undone(id) {
+            return Reply::Undone;
+        }
+        if self.queue.find(id).is_some() {
+            self.join(asked, None, shown);
+            self.hears.insert(id, hears);
+        }
+        self.settle(Some(id));
+        if self.queue.find(id).is_none() {
+            let is_first = manner.unfair || self.queue.waiters().next().is_none();
+            if self.queue.is_free(mode) && is_first {
+                self.join(asked, None, shown);
+                self.enter(id);
+            } else if manner.tries {
                 return Reply::Busy;
             } else {
-                self.join(id, mode, ticket, hears, None);
-                self.settle(id);
+                self.join(asked, manner.ticket, shown);
+                self.settle(Some(id));
             }
         }
-        if let Some(mode) = self.mode_of(id) {
-            return Reply::Granted { token: 0, contended: self.is_contended(mode, None) };
+        if self.mode_of_holder(id).is_some() {
+            return Reply::Granted { contended: self.queue.is_contended(id, None) };
         }
-        if tries {
-            self.leave(id);
+        if manner.tries {
+            self.queue.release(id, None, || shown.ticket_of(id), Now::default());
             return Reply::Busy;
         }
-        Reply::Queued { ticket: 0 }
+        Reply::Queued
     }
 
-    pub(crate) fn release(&mut self, id: &str, next: Other<'_>) -> bool {
-        if let Some((next, ..)) = next
-            && self.holders.iter().any(|held| held.id == id && held.behind.as_deref() == Some(next))
-            && let Some(waits) = self.waiter(next)
-        {
-            waits.behind = None;
+    pub(crate) fn release(
+        &mut self,
+        id: AcquisitionId,
+        is_late: bool,
+        next: Option<Asked>,
+        shown: &Shown,
+    ) -> bool {
+        let next_id = next.map(|next| next.id);
+        let request = next.map(|next| self.request(next));
+        let last = self.last_ticket();
+        let take = || shown.given_behind(last, next_id.expect("it is there"));
+        let was_there = self.queue.release(id, request.as_ref(), take, Now::default());
+        if is_late {
+            self.queue.undo(id, Moment::ZERO.plus(LEASE));
         }
-        let was_there = self.leave(id);
-        if let Some((next, mode, hears)) = next
-            && self.mode_of(next).is_none()
-        {
-            match self.waiter(next) {
-                Some(waits) => waits.behind = None,
-                None => self.join(next, mode, None, hears, None),
-            }
+        self.settle(next_id);
+        was_there == Release::Released
+    }
+
+    pub(crate) fn renew(
+        &mut self,
+        id: AcquisitionId,
+        mode: Mode,
+        behind: Option<Asked>,
+        shown: &Shown,
+    ) -> Renewal {
+        let before = self.mode_of_holder(id);
+        let next = behind.map(|behind| self.request(behind));
+        let grant = Grant::of(&request(id, mode), None, Moment::ZERO, false);
+        let last = self.last_ticket();
+        let take = || shown.given_behind(last, behind.expect("it is there").id);
+        let answer = self.queue.renew(&Holding::new(grant, next), take, Now::default());
+        if self.mode_of_holder(id) != before {
+            self.settle(None);
         }
-        self.settle(next.map_or("", |(next, ..)| next));
-        was_there
+        answer
     }
 
-    pub(crate) fn renew(&mut self, id: &str, mode: Mode, behind: Other<'_>) -> Renewal {
-        let Some(held) = self.holders.iter_mut().find(|held| held.id == id) else { return Renewal::Gone };
-        if held.revoked {
-            return Renewal::Revoked;
+    pub(crate) fn revoke(&mut self, id: AcquisitionId) -> bool {
+        self.queue.revoke(id)
+    }
+
+    fn join(&mut self, asked: Asked, ticket: Option<Ticket>, shown: &Shown) {
+        let request = self.request(asked).with_ticket(ticket);
+        let last = self.last_ticket();
+        self.queue.join(&request, || shown.given_behind(last, asked.id), Now::default());
+    }
+
+    fn last_ticket(&self) -> Option<Ticket> {
+        self.queue.waiters().map(|waits| waits.ticket()).max()
+    }
+
+    /// Returns the request of an acquisition, and notes how it hears if it was not in the queue before.
+    fn request(&mut self, asked: Asked) -> Request {
+        if self.queue.find(asked.id).is_none() {
+            self.hears.insert(asked.id, asked.hears);
         }
-        let downgraded = std::mem::replace(&mut held.mode, mode) != mode;
-        let before = held.behind.clone().filter(|before| Some(before.as_str()) != behind.map(|(id, ..)| id));
-        if let Some(before) = before {
-            held.behind = None;
-            self.remove_stander(id, &before);
-        }
-        if let Some((behind, mode, hears)) = behind
-            && self.waiter(behind).is_none()
-        {
-            self.join(behind, mode, None, hears, Some(id));
-            if let Some(held) = self.holders.iter_mut().find(|held| held.id == id) {
-                held.behind = Some(behind.to_owned());
-            }
-        }
-        if downgraded {
-            self.settle("");
-        }
-        Renewal::Renewed { contended: self.is_contended(mode, behind.map(|(id, ..)| id)) }
+        request(asked.id, asked.mode)
     }
 
-    pub(crate) fn revoke(&mut self, id: &str) -> bool {
-        let held = self.holders.iter_mut().find(|held| held.id == id);
-        held.map(|held| held.revoked = true).is_some()
+    fn enter(&mut self, id: AcquisitionId) {
+        assert!(self.queue.enter(id, StoreToken::LOWEST, Now::default()), "{id:?} beside a rival: {self:?}");
     }
 
-    fn waiter(&mut self, id: &str) -> Option<&mut Waiter> {
-        self.queue.iter_mut().find(|waits| waits.id == id)
-    }
-
-    fn is_free(&self, mode: Mode) -> bool {
-        match mode {
-            Mode::Write => self.holders.is_empty(),
-            Mode::Read => self.holders.iter().all(|held| held.mode == Mode::Read),
-        }
-    }
-
-    fn enter(&mut self, id: &str, mode: Mode) {
-        self.holders.push(Holder { id: id.to_owned(), mode, revoked: false, behind: None });
-    }
-
-    /// Adds a waiter. Without a ticket it gets the last place: the tickets that the server gives out are the largest.
-    fn join(&mut self, id: &str, mode: Mode, ticket: Option<i64>, hears: Hears, behind: Option<&str>) {
-        let last = self.queue.last().map_or(i64::MIN, |last| last.ticket);
-        let ticket = ticket.unwrap_or(last);
-        let place = self.queue.iter().rposition(|waits| waits.ticket <= ticket).map_or(0, |place| place + 1);
-        let behind = behind.map(str::to_owned);
-        self.queue.insert(place, Waiter { id: id.to_owned(), mode, ticket, hears, behind });
-    }
-
-    fn settle(&mut self, own: &str) {
-        let mut place = 0;
-        while let Some(waits) = self.queue.get(place) {
-            let hears = if waits.id == own { Hears::Told } else { waits.hears };
-            if !self.is_free(waits.mode) || (waits.behind.is_none() && hears == Hears::Asks) {
+    /// Lets in each waiter whose turn it is and that hears of it. One that does not hear keeps its place, and the next one goes first. One
+    /// that asks by itself has its turn until it asks.
+    fn settle(&mut self, own: Option<AcquisitionId>) {
+        let waiting: Vec<_> = self.queue.waiters().map(|waits| (waits.id(), waits.behind())).collect();
+        let mut is_passed_over = false;
+        for (id, behind) in waiting {
+            let waits = self.queue.find(id).expect("nothing leaves meanwhile");
+            if !self.queue.is_free(waits.mode()) {
                 return;
             }
-            if waits.behind.is_some() || hears == Hears::Nothing {
-                place += 1;
-            } else {
-                let waits = self.queue.remove(place);
-                self.enter(&waits.id, waits.mode);
+            let hears = if Some(id) == own { Hears::Told } else { self.hears[&id] };
+            match hears {
+                _ if behind.is_some() => {}
+                Hears::Nothing => is_passed_over = true,
+                Hears::Asks => return,
+                Hears::Told => {
+                    assert!(is_passed_over || self.queue.may_enter(id), "{id:?} is not next: {self:?}");
+                    self.enter(id);
+                }
             }
         }
     }
+}
 
-    fn leave(&mut self, id: &str) -> bool {
-        let holder =
-            self.holders.iter().position(|held| held.id == id).map(|place| self.holders.remove(place));
-        if let Some(behind) = holder.as_ref().and_then(|held| held.behind.clone()) {
-            self.remove_stander(id, &behind);
-        }
-        let waited = self.queue.len();
-        self.queue.retain(|waits| waits.id != id);
-        holder.is_some() || self.queue.len() < waited
-    }
-
-    /// Removes the waiter that stands behind a holder, unless it stands on its own by now.
-    fn remove_stander(&mut self, holder: &str, id: &str) {
-        self.queue.retain(|waits| waits.id != id || waits.behind.as_deref() != Some(holder));
-    }
-
-    fn is_contended(&self, mode: Mode, own: Option<&str>) -> bool {
-        self.queue
-            .iter()
-            .any(|waits| Some(waits.id.as_str()) != own && (mode == Mode::Write || waits.mode == Mode::Write))
-    }
+fn request(id: AcquisitionId, mode: Mode) -> Request {
+    Request::new(
+        Key::new("compared", "with the scripts").expect("a key"),
+        id,
+        mode,
+        Owner::new(),
+        ClientName::stored("a client"),
+        LEASE,
+    )
 }

@@ -3,14 +3,15 @@
 use futures_util::StreamExt;
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, Value};
+use ylock_core::Mode;
+use ylock_core::engine::{AcquisitionId, LossReason, Renewal, Ticket};
+use ylock_core::environment::Moment;
 use ylock_engine_redis::scripts;
 
-use super::reference::{Hears, Mode, Other, Renewal, Reply, Shown};
+use super::reference::{Asked, Hears, LEASE, Manner, Reply, Shown};
 use super::server;
 
-/// The lease is so long that none ends while operations are compared.
 const CLIENT: &str = "a client";
-const LEASE: &str = "3600000";
 
 /// See the [module](self).
 pub(crate) struct Scripts {
@@ -39,80 +40,90 @@ impl Scripts {
         Self { connection, hashes, channel }
     }
 
-    #[allow(clippy::too_many_arguments, reason = "as many as the script has")]
+    /// Returns the answer, and the token of a grant.
     pub(crate) async fn acquire(
         &mut self,
         place: &str,
-        id: &str,
-        mode: Mode,
-        tries: bool,
-        unfair: bool,
-        ticket: Option<i64>,
-        hears: Hears,
-    ) -> Reply {
-        let ticket = ticket.map_or("-".to_owned(), |ticket| ticket.to_string());
+        asked: Asked,
+        manner: Manner,
+    ) -> (Reply, Option<u64>) {
+        let Asked { id, mode, hears } = asked;
+        let ticket = manner.ticket.map_or("-".to_owned(), |ticket| ticket.get().to_string());
         let mut call = self.call(0, place);
-        call.arg(id).arg(word(mode)).arg(LEASE).arg(if tries { "try" } else { "queue" });
-        call.arg(if unfair { "unfair" } else { "fair" })
+        call.arg(hex(id)).arg(word(mode)).arg(lease()).arg(if manner.tries { "try" } else { "queue" });
+        call.arg(if manner.unfair { "unfair" } else { "fair" })
             .arg(ticket)
-            .arg(LEASE)
-            .arg(id)
+            .arg(lease())
+            .arg(hex(id))
             .arg(self.channel(hears))
             .arg(CLIENT);
         let answer: Vec<Value> = self.ask(call).await;
         let text = |place: usize| text(&answer[place]);
         match text(0).as_str() {
-            "granted" => Reply::Granted { token: text(1).parse().unwrap(), contended: text(2) == "1" },
-            "queued" => Reply::Queued { ticket: text(1).parse().unwrap() },
-            "busy" => Reply::Busy,
+            "granted" => (Reply::Granted { contended: text(2) == "1" }, Some(text(1).parse().unwrap())),
+            "queued" => (Reply::Queued, None),
+            "busy" => (Reply::Busy, None),
+            "undone" => (Reply::Undone, None),
             other => panic!("{other}"),
         }
     }
 
-    pub(crate) async fn release(&mut self, place: &str, id: &str, next: Other<'_>) -> bool {
+    pub(crate) async fn release(
+        &mut self,
+        place: &str,
+        id: AcquisitionId,
+        is_late: bool,
+        next: Option<Asked>,
+    ) -> bool {
         let mut call = self.call(1, place);
-        call.arg(id).arg(0);
-        if let Some((next, mode, hears)) = next {
-            call.arg(next)
+        call.arg(hex(id)).arg(if is_late { lease() } else { 0 });
+        if let Some(Asked { id: next, mode, hears }) = next {
+            call.arg(hex(next))
                 .arg(word(mode))
-                .arg(LEASE)
+                .arg(lease())
                 .arg("-")
-                .arg(LEASE)
-                .arg(next)
+                .arg(lease())
+                .arg(hex(next))
                 .arg(self.channel(hears))
                 .arg(CLIENT);
         }
         self.ask::<i64>(call).await == 1
     }
 
-    pub(crate) async fn renew(&mut self, place: &str, id: &str, mode: Mode, behind: Other<'_>) -> Renewal {
+    pub(crate) async fn renew(
+        &mut self,
+        place: &str,
+        id: AcquisitionId,
+        mode: Mode,
+        behind: Option<Asked>,
+    ) -> Renewal {
         let mut call = self.call(2, place);
-        call.arg(id).arg(word(mode)).arg(LEASE);
-        if let Some((behind, mode, hears)) = behind {
-            call.arg(behind)
+        call.arg(hex(id)).arg(word(mode)).arg(lease());
+        if let Some(Asked { id: behind, mode, hears }) = behind {
+            call.arg(hex(behind))
                 .arg(word(mode))
-                .arg(LEASE)
+                .arg(lease())
                 .arg("-")
-                .arg(behind)
+                .arg(hex(behind))
                 .arg(self.channel(hears))
                 .arg(CLIENT);
         }
         let answer: Vec<Value> = self.ask(call).await;
         match (text(&answer[0]).as_str(), text(&answer[1]).as_str()) {
-            ("1", contended) => Renewal::Renewed { contended: contended == "1" },
-            (_, "revoked") => Renewal::Revoked,
-            _ => Renewal::Gone,
+            ("1", contended) => Renewal::Renewed { sent: Moment::ZERO, contended: contended == "1" },
+            (_, "revoked") => Renewal::Lost(LossReason::Revoked),
+            _ => Renewal::Lost(LossReason::Gone),
         }
     }
 
-    pub(crate) async fn revoke(&mut self, place: &str, id: &str) -> bool {
+    pub(crate) async fn revoke(&mut self, place: &str, id: AcquisitionId) -> bool {
         let mut call = self.call(3, place);
-        call.arg(id);
+        call.arg(hex(id));
         self.ask::<i64>(call).await == 1
     }
 
     /// Returns what the hash shows; every waiter must have exactly one place, and every place a waiter.
-    pub(crate) async fn show(&mut self, place: &str) -> (Shown, Vec<i64>) {
+    pub(crate) async fn show(&mut self, place: &str) -> Shown {
         let call = self.call(4, place);
         let (_, list): (String, Vec<String>) = self.ask(call).await;
         let fields: Fields<'_> =
@@ -121,16 +132,17 @@ impl Scripts {
             fields.iter().filter_map(move |(field, value)| Some((field.strip_prefix(prefix)?, *value)))
         };
         let first_word = |text: &str| mode(text.split(' ').next().unwrap());
-        let holders: Vec<_> = of("h:").map(|(id, text)| (id.to_owned(), first_word(text))).collect();
+        let holders: Vec<_> = of("h:").map(|(id, text)| (read(id), first_word(text))).collect();
         let places = queue(&fields);
         assert_eq!(places.len(), of("a:").count(), "a waiter has one place: {fields:?}");
         assert_eq!(places.len(), of("q:").count(), "nothing stays of waiters that have left: {fields:?}");
         assert_eq!(fields.get("k").map_or(0, |count| count.parse().unwrap()), places.len());
         assert_eq!(fields.get("hn").map_or(0, |count| count.parse().unwrap()), holders.len());
-        let tickets = places.iter().map(|id| ticket(&fields, id).0).collect();
-        let queue =
-            places.iter().map(|id| ((*id).to_owned(), first_word(fields[format!("a:{id}").as_str()])));
-        ((holders, queue.collect()), tickets)
+        let waiter = |id: &&str| {
+            let ticket = Ticket::from_number(ticket(&fields, id).0);
+            (read(id), first_word(fields[format!("a:{id}").as_str()]), ticket)
+        };
+        Shown { holders, queue: places.iter().map(waiter).collect() }
     }
 
     pub(crate) async fn remove(&mut self, place: &str) {
@@ -186,6 +198,20 @@ fn queue<'a>(fields: &Fields<'a>) -> Vec<&'a str> {
 fn ticket(fields: &Fields<'_>, id: &str) -> (i64, u64) {
     let words: Vec<_> = fields[format!("a:{id}").as_str()].split(' ').collect();
     (words[4].parse().expect("a ticket"), words[5].parse().expect("a number"))
+}
+
+/// Returns an identity as the engine sends it.
+fn hex(id: AcquisitionId) -> String {
+    format!("{:032x}", id.as_u128())
+}
+
+fn read(hex: &str) -> AcquisitionId {
+    AcquisitionId::from_u128(u128::from_str_radix(hex, 16).expect("an identity"))
+}
+
+/// Returns the lease of all, in milliseconds.
+fn lease() -> u64 {
+    LEASE.as_millis() as u64
 }
 
 fn word(mode: Mode) -> &'static str {

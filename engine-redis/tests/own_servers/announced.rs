@@ -14,7 +14,7 @@ const SHORT: Duration = Duration::from_secs(2);
 const LONG: Duration = Duration::from_secs(12);
 
 async fn renew(engine: &RedisEngine, grant: &Grant, next: Option<&Request>) {
-    let holding = Holding { grant: grant.clone(), next: next.cloned() };
+    let holding = Holding::new(grant.clone(), next.cloned());
     let answer = engine.renew(&[holding]).await.remove(0).unwrap();
     assert!(matches!(answer, Renewal::Renewed { .. }), "{answer:?}");
 }

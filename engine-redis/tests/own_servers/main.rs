@@ -30,9 +30,9 @@ use std::time::Duration;
 
 use own_server::{Disk, OwnServer};
 use tokio::task::JoinHandle;
-use ylock_core::testkit::own_servers::{until, within};
 use ylock_core::{ErrorKind, Guard, LossReason, Options, Ylock};
 use ylock_engine_redis::{RedisEngine, RedisOptions};
+use ylock_testkit::own_servers::{until, within};
 
 const LEASE: Duration = Duration::from_secs(2);
 

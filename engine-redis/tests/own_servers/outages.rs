@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ylock_core::testkit::an_outage_is_told_as_one;
+use ylock_testkit::an_outage_is_told_as_one;
 
 use super::client_with;
 use super::own_server::{Disk, OwnServer};

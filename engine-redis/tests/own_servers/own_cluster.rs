@@ -1,8 +1,8 @@
 //! A cluster that belongs to one test.
 
 use redis::Value;
-use ylock_core::testkit::own_servers::free_port;
 use ylock_engine_redis::RedisOptions;
+use ylock_testkit::own_servers::free_port;
 
 use super::own_server::{Disk, OwnServer};
 use super::until;

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use ylock_core::testkit::own_servers::{self, free_port};
 use ylock_engine_redis::RedisOptions;
+use ylock_testkit::own_servers::{self, free_port};
 
 /// The data that the server keeps on disk.
 #[derive(Clone, Copy, PartialEq, Eq)]

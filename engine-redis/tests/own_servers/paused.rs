@@ -3,8 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use ylock_core::testkit::Other;
 use ylock_engine_redis::RedisOptions;
+use ylock_testkit::Other;
 
 use super::own_server::{Disk, OwnServer};
 use super::{client, client_with, joins, until, waiters, within};

@@ -1,8 +1,9 @@
 //! Something between a client and a server that can be cut, or can lose what it carries.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
@@ -41,7 +42,7 @@ impl Proxy {
         for server in servers {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
             let SocketAddr::V4(address) = listener.local_addr().expect("an address") else { unreachable!() };
-            hosts.push(Host { name: "127.0.0.1".to_owned(), port: Some(address.port()) });
+            hosts.push(Host::new("127.0.0.1", address.port()));
             tokio::spawn(serve(listener, server.clone(), line.subscribe(), Arc::clone(&turned_away)));
         }
         Self { hosts, line, turned_away }
@@ -52,7 +53,7 @@ impl Proxy {
     }
 
     pub(crate) fn turned_away(&self) -> usize {
-        self.turned_away.lock().unwrap().len()
+        self.turned_away.lock().len()
     }
 
     pub(crate) fn set(&self, line: Line) {
@@ -65,7 +66,7 @@ async fn serve(listener: TcpListener, server: Host, line: watch::Receiver<Line>,
         match *line.borrow() {
             Line::Cut => continue,
             Line::Full => {
-                turned_away.lock().unwrap().push(client);
+                turned_away.lock().push(client);
                 continue;
             }
             Line::Open | Line::Dead | Line::Deaf => {}

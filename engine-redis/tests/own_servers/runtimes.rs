@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime};
 use ylock_core::Ylock;
-use ylock_core::testkit::eventually;
 use ylock_core::url::Host;
 use ylock_engine_redis::RedisOptions;
+use ylock_testkit::eventually;
 
 use super::own_cluster::OwnCluster;
 use super::own_server::{Disk, OwnServer};
@@ -101,7 +101,7 @@ fn a_subscription_that_stands_still_with_its_runtime_is_not_the_last() {
     // For the proxy, which must not stand still.
     let others = runtime();
     let server = others.block_on(OwnServer::start(Disk::Nothing));
-    let host = Host { name: "127.0.0.1".to_owned(), port: Some(server.port()) };
+    let host = Host::new("127.0.0.1", server.port());
     let proxy = others.block_on(Proxy::before(&[host]));
     let port = proxy.hosts()[0].port.unwrap();
     let options = RedisOptions::new("127.0.0.1", port).with_lease(LEASE).with_connect_timeout(LEASE);

@@ -9,7 +9,7 @@ use ylock_core::engine::{
 };
 use ylock_core::options::HandOver;
 use ylock_core::url::Host;
-use ylock_core::{ClientName, Fairness, Key, Mode, Options, Owner, Ylock};
+use ylock_core::{ClientName, Key, Mode, Options, Owner, Ylock};
 use ylock_engine_redis::RedisEngine;
 
 use super::own_server::{Disk, OwnServer};
@@ -23,17 +23,14 @@ pub(super) async fn engine(server: &OwnServer, lease: Duration) -> RedisEngine {
 }
 
 pub(super) fn request(engine: &RedisEngine, mode: Mode, lease: Duration) -> Request {
-    Request {
-        key: Key::new("users", "alice").unwrap(),
-        id: AcquisitionId::new(&*engine.environment()),
+    Request::new(
+        Key::new("users", "alice").unwrap(),
+        AcquisitionId::new(&*engine.environment()),
         mode,
-        owner: Owner::new(),
-        client: ClientName::default(),
+        Owner::new(),
+        ClientName::default(),
         lease,
-        patience: Patience::Queue,
-        fairness: Fairness::Fair,
-        ticket: None,
-    }
+    )
 }
 
 pub(super) async fn acquire(engine: &RedisEngine, request: &Request) -> Grant {
@@ -118,7 +115,7 @@ async fn unanswered<T>(
 }
 
 async fn through(server: &OwnServer, lease: Duration) -> (Proxy, RedisEngine) {
-    let host = Host { name: "127.0.0.1".to_owned(), port: Some(server.port()) };
+    let host = Host::new("127.0.0.1", server.port());
     let proxy = Proxy::before(&[host]).await;
     let port = proxy.hosts()[0].port.unwrap();
     let options = ylock_engine_redis::RedisOptions::new("127.0.0.1", port)
@@ -289,7 +286,7 @@ async fn late_copies_of_renewals_and_releases_disturb_nobody() {
     let grant = acquire(&one, &mine).await;
     let mut copies = Copies::of(&server).await;
     for next in [Some(next.clone()), None] {
-        let answer = one.renew(&[Holding { grant: grant.clone(), next }]).await.remove(0).unwrap();
+        let answer = one.renew(&[Holding::new(grant.clone(), next)]).await.remove(0).unwrap();
         assert!(matches!(answer, Renewal::Renewed { .. }));
     }
     release(&one, &mine, None).await;
@@ -305,7 +302,7 @@ async fn late_copies_of_renewals_and_releases_disturb_nobody() {
         shown.queue.is_empty() && shown.holders.len() == 1 && shown.holders[0].id == other.id,
         "{shown:?}"
     );
-    let answer = two.renew(&[Holding { grant: theirs, next: None }]).await.remove(0).unwrap();
+    let answer = two.renew(&[Holding::new(theirs, None)]).await.remove(0).unwrap();
     assert!(matches!(answer, Renewal::Renewed { contended: false, .. }), "{answer:?}");
 }
 
@@ -484,7 +481,7 @@ async fn a_lease_counts_from_before_the_request_was_sent() {
     let (grant, moment) = tokio::join!(acquire(&one, &mine), halfway());
     assert!(grant.sent < moment, "the grant");
     server.signal("STOP");
-    let holdings = [Holding { grant, next: None }];
+    let holdings = [Holding::new(grant, None)];
     let (mut answers, moment) = tokio::join!(one.renew(&holdings), halfway());
     let answer = answers.remove(0).unwrap();
     assert!(matches!(answer, Renewal::Renewed { sent, .. } if sent < moment), "{answer:?}");
@@ -524,6 +521,6 @@ async fn a_revocation_does_not_end_the_call_of_one_that_waits_for_replicas() {
     until("a grant is replicated", async || matches!(one.acquire(&mine).await, Ok(Some(_)))).await;
     assert!(one.revoke(&mine.key, mine.id).await.unwrap());
     let grant = acquire(&one, &mine).await;
-    let answer = one.renew(&[Holding { grant, next: None }]).await.remove(0).unwrap();
+    let answer = one.renew(&[Holding::new(grant, None)]).await.remove(0).unwrap();
     assert_eq!(answer, Renewal::Lost(LossReason::Revoked));
 }

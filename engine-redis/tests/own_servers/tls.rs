@@ -1,9 +1,9 @@
 //! A server that wants TLS and a password.
 
 use ylock_core::ErrorKind;
-use ylock_core::testkit::own_servers::{Certificates, free_port};
 use ylock_core::url::EngineUrl;
 use ylock_engine_redis::{RedisEngine, RedisOptions};
+use ylock_testkit::own_servers::{Certificates, free_port};
 
 use super::own_server::{Disk, OwnServer};
 use super::{client_with, until, within};
@@ -13,8 +13,8 @@ fn options(url: &str) -> RedisOptions {
     RedisOptions::from_url(&url, &ylock_core::Options::default()).unwrap()
 }
 
-/// A server that speaks TLS on the second port, with these papers.
-async fn server(papers: &Certificates, more: &[&str]) -> (OwnServer, u16) {
+/// A server that speaks TLS on the second port, with these certificates.
+async fn server(certificates: &Certificates, more: &[&str]) -> (OwnServer, u16) {
     let port = free_port("127.0.0.1");
     let words = ["--tls-port", &port.to_string(), "--tls-auth-clients", "no"].map(str::to_owned);
     let files = [
@@ -22,7 +22,7 @@ async fn server(papers: &Certificates, more: &[&str]) -> (OwnServer, u16) {
         ("--tls-key-file", "key.pem"),
         ("--tls-ca-cert-file", "ca.pem"),
     ];
-    let files = files.iter().flat_map(|(option, file)| [(*option).to_owned(), papers.file(file)]);
+    let files = files.iter().flat_map(|(option, file)| [(*option).to_owned(), certificates.file(file)]);
     let words: Vec<String> = words.into_iter().chain(files).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).chain(more.iter().copied()).collect();
     (OwnServer::start_with(Disk::Nothing, &words).await, port)
@@ -31,11 +31,11 @@ async fn server(papers: &Certificates, more: &[&str]) -> (OwnServer, u16) {
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn tls_and_a_password_are_told_by_the_url() {
-    let (papers, stranger) = (Certificates::make(), Certificates::make());
-    let (server, port) = server(&papers, &[]).await;
+    let (certificates, stranger) = (Certificates::make(), Certificates::make());
+    let (server, port) = server(&certificates, &[]).await;
     server.command(&["CONFIG", "SET", "requirepass", "p@ss"]).await;
 
-    let ca = papers.file("ca.pem");
+    let ca = certificates.file("ca.pem");
     let url = |password: &str, ca: &str| {
         format!("rediss://:{password}@127.0.0.1:{port}/0?connect_timeout=3s&tls_ca={ca}")
     };
@@ -56,16 +56,16 @@ async fn tls_and_a_password_are_told_by_the_url() {
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn tls_in_a_cluster() {
-    let (papers, bus) = (Certificates::make(), free_port("127.0.0.1").to_string());
+    let (certificates, bus) = (Certificates::make(), free_port("127.0.0.1").to_string());
     let words = ["--cluster-enabled", "yes", "--cluster-port", &bus, "--tls-cluster", "yes"];
-    let (server, port) = server(&papers, &words).await;
+    let (server, port) = server(&certificates, &words).await;
     server.command(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]).await;
     until("the cluster works", async || {
         let info: String = server.ask(&["CLUSTER", "INFO"]).await.unwrap();
         info.contains("cluster_state:ok")
     })
     .await;
-    let url = format!("rediss+cluster://127.0.0.1:{port}?lease=1m&tls_ca={}", papers.file("ca.pem"));
+    let url = format!("rediss+cluster://127.0.0.1:{port}?lease=1m&tls_ca={}", certificates.file("ca.pem"));
     let (one, two) = (client_with(options(&url)).await, client_with(options(&url)).await);
     let guard = one.locks("users").write("alice").await.unwrap();
     let waiting = tokio::spawn({

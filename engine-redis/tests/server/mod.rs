@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use redis::AsyncConnectionConfig;
 use redis::aio::MultiplexedConnection;
-use ylock_engine_redis::options::Waiting;
+use ylock_engine_redis::options::Notify;
 use ylock_engine_redis::{RedisEngine, RedisOptions};
 
 /// The lease of most tests: long enough for a busy machine, short enough to wait for.
@@ -41,8 +41,8 @@ impl Servers {
     }
 
     /// A new client's engine.
-    pub(crate) async fn engine(self, waiting: Waiting) -> RedisEngine {
-        let options = self.options().with_waiting(waiting);
+    pub(crate) async fn engine(self, notify: Notify) -> RedisEngine {
+        let options = self.options().with_notify(notify);
         RedisEngine::connect(&options).await.expect("the servers under test answer")
     }
 

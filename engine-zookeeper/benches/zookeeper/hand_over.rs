@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ylock_core::testkit::measure::{Times, contend, group, ms, ratio};
+use ylock_testkit::measure::{Times, contend, group, ms, ratio};
 use zookeeper_client::{Acls, CreateMode};
 
 const HOLD: Duration = Duration::from_millis(1);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ylock_core::testkit::measure::hold;
+use ylock_testkit::measure::hold;
 
 const LOCKS: usize = 50_000;
 const TIME: Duration = Duration::from_secs(300);

@@ -1,6 +1,7 @@
 //! The figures of the engine, against the same requests sent by hand on one session of the same driver, in the same run.
 //!
-//! `cargo xtask bench zookeeper [-- ARM...]`; without a name all arms run.
+//! `cargo xtask bench zookeeper [-- ARM...]`; without a name all arms run. The servers that it starts do not wait for their disk
+//! (`forceSync=no`), so what the client adds weighs more here than in production.
 #![allow(
     clippy::disallowed_methods,
     reason = "a benchmark measures real time, and its workers are its own tasks"
@@ -17,9 +18,9 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use ylock_core::testkit::measure::{self, Measured};
 use ylock_core::url::Host;
 use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
+use ylock_testkit::measure::{self, Measured};
 
 const ARMS: [&str; 5] = ["uncontended", "hand-over", "crash", "held", "stress"];
 const SESSION: Duration = Duration::from_secs(10);
@@ -46,7 +47,7 @@ pub(crate) async fn client() -> Measured {
 pub(crate) async fn client_with(session: Duration, lease: Duration) -> Measured {
     let host = address();
     let (name, port) = host.rsplit_once(':').expect("host:port");
-    let host = Host { name: name.to_owned(), port: port.parse().ok() };
+    let host = Host::new(name, port.parse::<u16>().ok());
     let options =
         ZookeeperOptions::new(vec![host]).with_base("/ylock-bench").with_lease(lease).with_session(session);
     let engine = ZookeeperEngine::connect(&options).await.expect("the server answers");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ylock_core::testkit::measure::stress;
+use ylock_testkit::measure::stress;
 
 /// The argument that makes a process a child of this benchmark.
 pub(crate) const ROLE: &str = "stress-worker";

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use ylock_core::testkit::measure::{Times, group, ms, pairs, ratio};
+use ylock_testkit::measure::{Times, group, ms, pairs, ratio};
 use zookeeper_client::{Acls, Client, CreateMode};
 
 const WARM_UP: usize = 2_000;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ylock_core::contact::asking;
-use ylock_core::engine::{Grant, Patience, Request, valid_until};
+use ylock_core::engine::{Grant, Patience, Request};
+use ylock_core::queue::places::is_free;
 use ylock_core::retry_deadline::RetryDeadline;
 use ylock_core::{Error, ErrorKind, Result, StoreToken};
 
@@ -12,7 +13,7 @@ use super::claim::Node;
 use super::claims::Begun;
 use super::connection::Connection;
 use super::create::{find, make, names};
-use super::judge::{self, Verdict, judge};
+use super::judge::{Verdict, judge};
 use super::node::Name;
 use super::place::Place;
 use super::release;
@@ -23,6 +24,12 @@ use super::store::{Fault, had_no_effect, to_error};
 const SIGNS_PER_LEASE: u32 = 4;
 /// The number of such signs after which a waiter looks again by itself: a watch that got lost costs no more than that.
 const SIGNS_PER_LOOK: u32 = 8;
+/// The part of the session's timeout after which a waiter sends a heartbeat if no other task has: its session has a heartbeat of its own,
+/// which may be in a runtime that is not driven any more.
+const QUIET_PART: u32 = 4;
+/// The part of the session's timeout for which a contender that could enter pauses if the session may be about to end, until it asks again
+/// whether it is not.
+const UNHEARD_PART: u32 = 24;
 /// The pause before a contender asks again about a claim that is changing at the moment.
 const SHORT_PAUSE: Duration = Duration::from_millis(20);
 
@@ -33,7 +40,7 @@ const WORN_OUT_PAUSE: Duration = Duration::from_secs(1);
 pub(crate) struct Acquire<'a> {
     connection: &'a Connection,
     request: &'a Request,
-    silence: RetryDeadline<'a>,
+    retry_deadline: RetryDeadline<'a>,
     /// True once the contender has looked before it makes a node, as one does that only tries.
     looked: bool,
     /// True once another contender was before this one.
@@ -52,8 +59,9 @@ const AT_ONCE: Step = Step::Again(Duration::ZERO);
 
 impl<'a> Acquire<'a> {
     pub(crate) fn new(connection: &'a Connection, request: &'a Request) -> Self {
-        let silence = RetryDeadline::of(connection.environment(), request, connection.request_timeout());
-        Self { connection, request, silence, looked: false, waited: false }
+        let retry_deadline =
+            RetryDeadline::of(connection.environment(), request, connection.request_timeout());
+        Self { connection, request, retry_deadline, looked: false, waited: false }
     }
 
     pub(crate) async fn run(mut self) -> Result<Option<Grant>> {
@@ -62,7 +70,8 @@ impl<'a> Acquire<'a> {
                 Ok(session) => {
                     let step = self.step(&session).await;
                     // A heartbeat is an answer as well: a waiter may send nothing else for long.
-                    self.silence.end_at(if step.is_ok() { session.now() } else { session.confirmed() });
+                    let answered = if step.is_ok() { session.now() } else { session.confirmed() };
+                    self.retry_deadline.answered_at(answered);
                     step.map(|step| (session, step))
                 }
                 Err(error) => Err(error),
@@ -74,7 +83,7 @@ impl<'a> Acquire<'a> {
                     session.environment.sleep(pause).await
                 }
                 Ok((_, Step::Again(_))) => {}
-                Err(error) => self.silence.retry_or_fail(error).await?,
+                Err(error) => self.retry_deadline.retry_or_fail(error).await?,
             }
         }
     }
@@ -85,7 +94,7 @@ impl<'a> Acquire<'a> {
         tokio::select! {
             biased;
             session = asking(self.connection.environment(), self.connection.session(), failure) => session,
-            () = self.silence.outlast() => {
+            () = self.retry_deadline.outlast() => {
                 Err(Error::new(ErrorKind::Unavailable, "no server grants a session").with_engine(crate::NAME))
             }
         }
@@ -97,7 +106,7 @@ impl<'a> Acquire<'a> {
         if self.request.patience == Patience::Try && !self.looked {
             // Without a node at first: a contender that only tries and does not get in must not be in the way of others.
             let all = names(&session.list_now(&place).await.map_err(to_error)?)?;
-            if !judge::is_free(&all, self.request.mode) {
+            if !is_free(&all, self.request.mode) {
                 return Ok(Step::Busy);
             }
             self.looked = true;
@@ -202,7 +211,7 @@ impl<'a> Acquire<'a> {
         session.claims.with(self.request.id, |claim| claim.token()).flatten()
     }
 
-    /// Lets the contender in, because its look showed that it may enter. Its lease counts from the last confirmed write of this session.
+    /// Lets the contender in, because its look showed that it may enter. Its lease counts from where the session's leases do.
     async fn granted(
         &self,
         session: &Arc<Session>,
@@ -210,17 +219,18 @@ impl<'a> Acquire<'a> {
         token: StoreToken,
         contended: bool,
     ) -> Result<Step> {
-        let sent = session.confirmed();
         let lease = self.request.lease.min(session.longest_lease());
-        // This process was not running, or the servers were away: the session may have ended.
-        if session.now() >= valid_until(sent, lease) {
+        // This process was not running, or the servers were away: the session may have ended, or be about to.
+        if !session.covers(lease) {
             session.beat().await.map_err(to_error)?;
-            return Ok(AT_ONCE);
+            let pause = if session.covers(lease) { Duration::ZERO } else { session.timeout() / UNHEARD_PART };
+            return Ok(Step::Again(pause));
         }
+        let sent = session.counts(lease);
         if !session.claims.enter(own, token, sent, contended) {
             return Ok(Step::Again(SHORT_PAUSE));
         }
-        let grant = Grant { lease, ..Grant::of(self.request, Some(token), sent, contended) };
+        let grant = Grant::of(self.request, Some(token), sent, contended).with_lease(lease);
         Ok(Step::Granted(grant))
     }
 
@@ -244,11 +254,11 @@ impl<'a> Acquire<'a> {
             }
             let now = session.now();
             let known = session.claims.with(self.request.id, |claim| claim.shown = now.max(claim.shown));
-            if known.is_none() || session.is_over() || now.since(session.confirmed()) >= lease {
+            if known.is_none() || session.is_over() || is_quiet(session) {
                 break;
             }
         }
-        if session.now().since(session.confirmed()) >= lease {
+        if is_quiet(session) {
             session.beat().await.map_err(to_error)?;
         }
         Ok(left)
@@ -277,4 +287,9 @@ impl<'a> Acquire<'a> {
         release::leave(session, &self.request.key, own.tag.id).await?;
         Ok(Step::Again(SHORT_PAUSE))
     }
+}
+
+/// Returns whether nothing was written for so long that a waiter does it.
+fn is_quiet(session: &Session) -> bool {
+    session.now().since(session.confirmed()) >= session.timeout() / QUIET_PART
 }

@@ -1,10 +1,11 @@
 //! The cleaner of a session: removes claims that are not wanted any more and that no other task removes, and the nodes of empty locks.
 
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use ylock_core::environment::Moment;
 
@@ -30,21 +31,21 @@ pub(crate) struct Cleanup(Mutex<Locks>);
 #[derive(Debug, Default)]
 struct Locks {
     /// The locks whose node may be empty now; `sweep` is when that is looked at.
-    emptied: HashSet<Place>,
+    emptied: BTreeSet<Place>,
     sweep: Option<Moment>,
     /// The locks whose node was there when it was last heard of. A guess, which saves a request when it is right.
-    busy: HashSet<Place>,
+    busy: BTreeSet<Place>,
 }
 
 impl Cleanup {
     /// Returns whether a lock's node is probably there.
     pub(crate) fn is_busy(&self, place: &Place) -> bool {
-        self.lock().busy.contains(place)
+        self.0.lock().busy.contains(place)
     }
 
     /// Remembers whether a lock's node is there.
     pub(crate) fn note_busy(&self, place: &Place, busy: bool) {
-        let mut locks = self.lock();
+        let mut locks = self.0.lock();
         if !busy {
             locks.busy.remove(place);
             return;
@@ -57,12 +58,12 @@ impl Cleanup {
 
     /// Returns how many nodes may be empty.
     pub(crate) fn emptied(&self) -> usize {
-        self.lock().emptied.len()
+        self.0.lock().emptied.len()
     }
 
     /// Remembers a lock whose node may be empty. Returns whether it is the first one.
     fn note_emptied(&self, place: &Place, then: Moment) -> bool {
-        let mut locks = self.lock();
+        let mut locks = self.0.lock();
         locks.emptied.insert(place.clone());
         let is_first = locks.sweep.is_none();
         locks.sweep.get_or_insert(then);
@@ -70,12 +71,12 @@ impl Cleanup {
     }
 
     fn next_sweep(&self) -> Option<Moment> {
-        self.lock().sweep
+        self.0.lock().sweep
     }
 
     /// Returns some of the locks to look at, if it is time.
     fn sweep(&self, now: Moment) -> Vec<Place> {
-        let mut locks = self.lock();
+        let mut locks = self.0.lock();
         if locks.sweep.is_none_or(|then| then > now) {
             return Vec::new();
         }
@@ -85,10 +86,6 @@ impl Cleanup {
         }
         locks.sweep = locks.sweep.filter(|_| !locks.emptied.is_empty());
         some
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Locks> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -129,6 +126,7 @@ pub(crate) async fn run(weak: Weak<Session>, work: Arc<Notify>) {
             }
         };
         tokio::select! {
+            biased;
             () = work.notified() => {}
             () = sleep => {}
             () = over => {}

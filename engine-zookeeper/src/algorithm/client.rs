@@ -8,6 +8,7 @@ use ylock_core::engine::Meter;
 use ylock_core::environment::Environment;
 
 use super::store::Ensemble;
+use super::token_floor::TokenFloor;
 use crate::options::ZookeeperOptions;
 
 /// One client of the servers.
@@ -16,6 +17,7 @@ pub(crate) struct Client {
     pub(crate) environment: Arc<dyn Environment>,
     pub(crate) options: ZookeeperOptions,
     pub(crate) meter: Meter,
+    pub(super) floor: TokenFloor,
     /// The number of sessions that there have been, over all connections: nodes that different sessions of a client made must have
     /// different numbers.
     sessions: AtomicU64,
@@ -29,7 +31,7 @@ impl Client {
     ) -> Arc<Self> {
         let meter = Meter::of(crate::NAME, options.cluster());
         let (options, sessions) = (options.clone(), AtomicU64::new(0));
-        Arc::new(Self { ensemble, environment, options, meter, sessions })
+        Arc::new(Self { ensemble, environment, options, meter, floor: TokenFloor::default(), sessions })
     }
 
     /// Returns the number of the next session.

@@ -1,9 +1,10 @@
 //! The session of this client: made again when it has ended.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use ylock_core::environment::{Environment, Moment};
 use ylock_core::{Error, ErrorKind, Result};
 
@@ -58,12 +59,12 @@ impl Connection {
 
     /// Returns the session, unless it has ended.
     pub(crate) fn current(&self) -> Option<Arc<Session>> {
-        self.state().current.clone().filter(|session| !session.is_over())
+        self.state.lock().current.clone().filter(|session| !session.is_over())
     }
 
     /// Returns how many sessions have ended of which something is left in this process.
     pub(crate) fn remnants(&self) -> usize {
-        let current = usize::from(self.state().current.is_some());
+        let current = usize::from(self.state.lock().current.is_some());
         (Arc::strong_count(&self.alive) - 1).saturating_sub(current)
     }
 
@@ -82,14 +83,16 @@ impl Connection {
 
     /// Returns the attempt that is under way, or a new one, and the time that is left for it; or how long to wait before the next.
     fn join(&self) -> Result<std::result::Result<UnderWay, Duration>> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.closed {
             return Err(closed());
         }
         let (now, time) = (self.environment().now(), self.client.options.connect_timeout());
         if let Some(Attempt { began, store }) = &state.attempt {
             let since = now.since(*began);
-            match store.as_ref().and_then(Weak::upgrade).filter(|_| since < time) {
+            // The last attempt may be the one that made the session that has ended: that one leads nowhere.
+            let leads_on = |store: &Arc<dyn Store>| since < time && !store.is_over();
+            match store.as_ref().and_then(Weak::upgrade).filter(leads_on) {
                 Some(store) => return Ok(Ok((store, time - since))),
                 None if since < PAUSE => return Ok(Err(PAUSE - since)),
                 None => {}
@@ -116,7 +119,7 @@ impl Connection {
     /// Notes that an attempt has failed, so that no caller joins it.
     fn fail(&self, store: &Arc<dyn Store>) {
         let failed = Arc::downgrade(store);
-        if let Some(attempt) = &mut self.state().attempt {
+        if let Some(attempt) = &mut self.state.lock().attempt {
             attempt.store.take_if(|store| store.ptr_eq(&failed));
         }
     }
@@ -132,7 +135,7 @@ impl Connection {
     }
 
     fn begin(&self, store: Arc<dyn Store>) -> Result<Arc<Session>> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.closed {
             return Err(closed());
         }
@@ -158,17 +161,13 @@ impl Connection {
 
     /// Ends the session. What it still has in the store goes with it.
     pub(crate) fn close(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.closed = true;
         let session = state.current.take();
         drop(state);
         if let Some(session) = session {
             session.close();
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,10 +2,10 @@
 
 use futures_util::future::join_all;
 use ylock_core::engine::{AcquisitionId, Holder, Inspection, Waiter};
+use ylock_core::queue::places::holds;
 use ylock_core::{Error, ErrorKind, Key, Result, StoreToken};
 
 use super::create::names;
-use super::judge;
 use super::node::{Content, Name};
 use super::place::Place;
 use super::session::Session;
@@ -26,7 +26,7 @@ pub(crate) async fn inspect(session: &Session, key: &Key) -> Result<Inspection> 
         // Since the contender came, also for a holder: see the guarantees.
         let since = content.since();
         let shown = Waiter::new(name.tag.id, content.owner, content.client, name.tag.mode, since);
-        if judge::holds(&all, name) {
+        if holds(&all, name) {
             let token = content.token.or(token).map(Into::into);
             inspection.holders.push(Holder::of(shown, token));
         } else {
@@ -42,7 +42,7 @@ pub(crate) async fn revoke(session: &Session, key: &Key, id: AcquisitionId) -> R
     let place = Place::of(&session.base, key);
     for _ in 0..ATTEMPTS {
         let all = names(&session.list_now(&place).await.map_err(to_error)?)?;
-        let holder = all.iter().find(|name| name.tag.id == id && judge::holds(&all, name));
+        let holder = all.iter().find(|name| name.tag.id == id && holds(&all, name));
         let Some(holder) = holder else { return Ok(false) };
         let path = place.child(&holder.to_string());
         let (content, version) = match session.read(&path).await {

@@ -1,12 +1,12 @@
 //! Decides which contender may enter, from the names of all contenders of a lock. Pure: no server, no clock.
 //!
 //! # Why two holders are impossible
-//! The server makes children one after the other, and gives each a larger place than all before. A contender enters only after a look
-//! that began when its own node was there, and that showed no conflicting contender with a lower place. Take two contenders that
-//! conflict, A with the lower place and B. B's node was made after A's, so every look of B shows A for as long as A's node is there; a
-//! look that is stale shows only more contenders before B, never fewer (a session sees its own write, and so all writes before it).
-//! So B enters only when A's node is gone: A gave it back, or A's session ended, and A's validity ended before that (see
-//! [`guarantees.md`](crate)).
+//! A contender enters only after a look that began when its own node was there, and that showed no conflicting contender with a lower
+//! place. [`places`] says why that is enough, and what it asks of the store. The server makes children one after the other, and gives each a
+//! larger place than all before. Take two contenders that conflict, A with the lower place and B. B's node was made after A's, so every
+//! look of B shows A for as long as A's node is there; a look that is stale shows only more contenders before B, never fewer (a session
+//! sees its own write, and so all writes before it). So B enters only when A's node is gone: A gave it back, or A's session ended, and A's
+//! validity ended before that (see [`guarantees.md`](crate)).
 //!
 //! A contender that waits for a single other contender, and sees how the node of that one is removed, need not look again: no
 //! conflicting contender can have come before it. It has to see the removal itself, see [`Told`](super::store::Told).
@@ -18,6 +18,7 @@
 
 use ylock_core::Mode;
 use ylock_core::engine::AcquisitionId;
+use ylock_core::queue::places::{self, Placed};
 
 use super::node::{Name, Tag};
 
@@ -49,13 +50,12 @@ pub(crate) fn judge(all: &[Name], own: &Name) -> Verdict {
         return Verdict::WornOut;
     }
     // Only the nearest: when that one leaves it wakes one contender, not all. A contender before the nearest is found by the next look.
-    let before = || rivals(all, own).filter(|other| other.place < own.place);
-    if let Some(nearest) = before().max_by_key(|other| other.place) {
+    if let Some(nearest) = places::nearest(all, own) {
         // With `strict` it has to look whether a contender behind it came earlier.
-        let last = before().count() == 1 && own.tag.ticket.is_none();
+        let last = places::before(all, own).count() == 1 && own.tag.ticket.is_none();
         return Verdict::Waits { before: *nearest, last };
     }
-    match rivals(all, own).any(|other| came_before(other, own)) {
+    match places::behind(all, own).any(|other| came_before(other, own)) {
         true => Verdict::GivesWay,
         false => Verdict::Enters { contended: is_contended(all, own, None) },
     }
@@ -64,12 +64,7 @@ pub(crate) fn judge(all: &[Name], own: &Name) -> Verdict {
 /// Returns whether a contender that conflicts waits behind `own`, whose node lets it enter. `own_next` does not count: it stands there for
 /// the same client.
 pub(crate) fn is_contended(all: &[Name], own: &Name, own_next: Option<AcquisitionId>) -> bool {
-    rivals(all, own).any(|other| other.place > own.place && Some(other.tag.id) != own_next)
-}
-
-/// Returns whether a newcomer with this mode would not have to wait.
-pub(crate) fn is_free(all: &[Name], mode: Mode) -> bool {
-    !all.iter().any(|other| other.tag.mode.conflicts_with(mode))
+    places::behind(all, own).any(|other| Some(other.tag.id) != own_next)
 }
 
 /// Returns the node that an acquisition has from this session.
@@ -77,13 +72,14 @@ pub(crate) fn find(all: &[Name], tag: &Tag) -> Option<Name> {
     all.iter().find(|other| other.tag.is_of(tag)).copied()
 }
 
-/// Returns whether a node is one of those that hold the lock.
-pub(crate) fn holds(all: &[Name], own: &Name) -> bool {
-    rivals(all, own).all(|other| other.place > own.place)
-}
+impl Placed for Name {
+    fn place(&self) -> i64 {
+        self.place.into()
+    }
 
-fn rivals<'a>(all: &'a [Name], own: &'a Name) -> impl Iterator<Item = &'a Name> {
-    all.iter().filter(move |other| *other != own && other.tag.mode.conflicts_with(own.tag.mode))
+    fn mode(&self) -> Mode {
+        self.tag.mode
+    }
 }
 
 fn came_before(other: &Name, own: &Name) -> bool {
@@ -92,6 +88,8 @@ fn came_before(other: &Name, own: &Name) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use ylock_core::queue::places::{holds, is_free, rivals};
+
     use super::*;
 
     fn name(mode: Mode, id: u128, place: i32) -> Name {
@@ -183,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_own_next_does_not_count_as_somebody_else() {
+    fn the_own_next_does_not_count_as_another_contender() {
         let [own, next, other] = [name(Mode::Read, 1, 1), name(Mode::Write, 2, 2), name(Mode::Write, 3, 3)];
         assert!(!is_contended(&[own, next], &own, Some(next.tag.id)));
         assert!(is_contended(&[own, next], &own, None));
@@ -192,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_enters_on_a_place_at_the_end_of_the_counter() {
+    fn no_contender_enters_on_a_place_at_the_end_of_the_counter() {
         for place in [LAST_PLACE, i32::MAX, -5] {
             let own = name(Mode::Write, 1, place);
             assert_eq!(judge(&[own], &own), Verdict::WornOut);

@@ -5,9 +5,10 @@
 //! - `judge`: what one look means; safety and order in one place. Pure.
 //! - `node`, `place`: the names, the contents and the paths of nodes. `create`: making a node, and finding it again.
 //! - `claim`, `claims`: what this client has in the store, or may have. `watch`: whether anything has changed there.
+//! - `token_floor`: what the tokens of all clients are above.
 //! - `client`, `sessions`: the sessions of a client. `connection`: one of them, made again when it has ended.
 //! - `session`: one session, and what lives and dies with it. `requests`: what it sends, each with a time limit and counted; `sent`: what
-//!   was sent. `heartbeat`: until when the session can be relied on. `pulse`, `cleanup`: the tasks that look after it.
+//!   was sent. `heartbeat`: until when the session can be relied on; `signs`: what the leader has heard. `pulse`, `cleanup`: the tasks that look after it.
 
 pub(crate) mod acquire;
 pub(crate) mod announce;
@@ -29,5 +30,7 @@ pub(crate) mod requests;
 pub(crate) mod sent;
 pub(crate) mod session;
 pub(crate) mod sessions;
+pub(crate) mod signs;
 pub mod store;
+pub(crate) mod token_floor;
 pub(crate) mod watch;

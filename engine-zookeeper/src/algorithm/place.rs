@@ -10,7 +10,7 @@ const LONGEST_PLAIN: usize = 40;
 
 /// The nodes of one lock. All paths are short, whatever its names are: the server ends a session by one record with all its paths,
 /// and cannot start again if that record is too long.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     /// The bucket.
     pub(crate) bucket: String,

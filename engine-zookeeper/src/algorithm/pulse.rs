@@ -1,4 +1,5 @@
-//! The upkeep of a session: a heartbeat for as long as this client has claims in it, and an end for claims that no caller wants any more.
+//! The upkeep of a session: signs of life, which are heartbeats for as long as this client has claims in it, and an end for claims that no
+//! caller wants any more.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -8,8 +9,9 @@ use tokio::sync::Notify;
 use super::cleanup;
 use super::session::Session;
 
-/// The number of heartbeats per timeout of the session.
-const BEATS: u32 = 6;
+/// The number of signs of life per timeout of the session: what the leader has heard is then no older than T/6 and T/10 and the time of an
+/// answer, see [`heartbeat`](super::heartbeat).
+const SIGNS: u32 = 10;
 /// The longest sleep while there is something to look after: timers may stand still while the machine is suspended.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
@@ -27,10 +29,11 @@ async fn pulse(weak: Weak<Session>, wake: Arc<Notify>) {
     while let Some(session) = weak.upgrade().filter(|session| !session.is_over()) {
         if session.claims.is_empty() {
             let over = session.until_over();
-            drop(session);
             tokio::select! {
+                biased;
                 () = wake.notified() => {}
                 () = over => {}
+                () = idle(session) => {}
             }
             continue;
         }
@@ -41,6 +44,7 @@ async fn pulse(weak: Weak<Session>, wake: Arc<Notify>) {
         let environment = Arc::clone(&session.environment);
         drop(session);
         tokio::select! {
+            biased;
             // The runtime of its connection has ended: the session must not wait until its next heartbeat to go on.
             () = dead, if attached => {}
             () = environment.sleep(pause) => {}
@@ -48,10 +52,20 @@ async fn pulse(weak: Weak<Session>, wake: Arc<Notify>) {
     }
 }
 
+/// Shows that a client is alive that has no claims, and waits for as long as it need not do so again. It could not rely on the first lock that
+/// it takes after a silence, see [`heartbeat`](super::heartbeat). It need not be a write, because nothing counts from it. Without a connection
+/// nothing is sent: the caller that comes next makes one, which is a sign of life by itself.
+async fn idle(session: Arc<Session>) {
+    let (environment, pause) = (Arc::clone(&session.environment), session.timeout() / SIGNS);
+    drop(session.show().await);
+    drop(session);
+    environment.sleep(pause).await;
+}
+
 async fn beat(session: &Session) {
-    if session.now().since(session.confirmed()) >= session.timeout() / BEATS
+    if session.now().since(session.confirmed()) >= session.timeout() / SIGNS
         && session.beat().await.is_err()
-        && session.now().since(session.confirmed()) >= session.timeout() * 3 / 2
+        && session.silence() >= session.timeout() * 3 / 2
     {
         // The servers have ended the session if they were there, and the driver has not noticed.
         session.end();
@@ -60,7 +74,7 @@ async fn beat(session: &Session) {
 
 fn next_look(session: &Session) -> Duration {
     let now = session.now();
-    let beat = session.confirmed().plus(session.timeout() / BEATS).since(now);
+    let beat = session.confirmed().plus(session.timeout() / SIGNS).since(now);
     let end = session.claims.next_end().map_or(beat, |end| end.since(now));
     beat.min(end).clamp(Duration::from_millis(5), LONGEST_SLEEP)
 }

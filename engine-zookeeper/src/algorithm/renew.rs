@@ -20,9 +20,11 @@ use super::watch::Watch;
 
 /// The part of the session's timeout for which a heartbeat also serves renewals that come after it: their leases count from it. Locks that
 /// were taken one after the other are due one after the other, and each would want a heartbeat of its own. So there are twenty for each
-/// timeout at most, besides the six that the session needs; and since the keeper counts from the same moment, a renewal comes earlier by
+/// timeout at most, besides the ten that the session needs; and since the keeper counts from the same moment, a renewal comes earlier by
 /// a twentieth of the timeout at most, which is less than a fifth of the time between two renewals.
 const FRESH_PART: u32 = 20;
+/// The part of a lease for which a heartbeat serves its renewals at most: a lease may be far shorter than the session.
+const SHORTEST_FRESH_PART: u32 = 12;
 /// The number of times that a change of a node is tried if it meets another change.
 const ATTEMPTS: u32 = 8;
 
@@ -74,19 +76,21 @@ pub(crate) async fn renew(session: &Arc<Session>, holding: &Holding) -> Result<R
     Ok(if still == Some(true) { Renewal::Renewed { sent, contended } } else { GONE })
 }
 
-/// Returns when the heartbeat was sent that this renewal counts from.
+/// Sends a heartbeat, or finds one that will do. Returns the moment from which this renewal counts.
 async fn beat(session: &Session, holding: &Holding) -> Result<Moment> {
     session.attach().await?;
     let settled = session.claims.with(holding.grant.id, is_settled) == Some(true);
-    let beat =
-        session.beat_unless(|sent| settled && session.now().since(sent) < session.timeout() / FRESH_PART);
-    beat.await.map_err(to_error)
+    let lease = holding.grant.lease;
+    let fresh = (session.timeout() / FRESH_PART).min(lease / SHORTEST_FRESH_PART);
+    let beat = session.beat_unless(|last| settled && session.now().since(last.sent) < fresh).await;
+    Ok(beat.map_err(to_error)?.counts(lease, session.timeout()))
 }
 
 /// Returns whether nothing is to be looked at, and a watch tells if there is: then the node was there when the last heartbeat was handled,
 /// because what happened before that has been heard. Nor is that heartbeat older than the grant: the watch was set by an earlier renewal of
-/// the grant, which had sent a heartbeat of its own. A reader's renewal also tells whether a writer waits, and that must not be older than
-/// the renewal.
+/// the grant, which had sent a heartbeat of its own. (An acquisition that is asked for again while it is granted may count from a later
+/// write than that; then the later moment stays, see `shown`.) A reader's renewal also tells whether a writer waits, and that must not be
+/// older than the renewal.
 fn is_settled(claim: &mut Claim) -> bool {
     claim.tag.mode == Mode::Write && claim.own.is_quiet()
 }

@@ -7,34 +7,35 @@ use super::place::Place;
 use super::sent::Sent;
 use super::session::Session;
 use super::store::{Contender, Created, Fault, Told};
+use super::token_floor;
 
 /// A contender's node that was just made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Made {
     pub(crate) name: Name,
-    /// `None` from servers that do not tell it.
+    /// `None` from servers that do not tell it, if the floor may have changed, and if there is none: then [`Session::token`] tells.
     pub(crate) token: Option<StoreToken>,
-}
-
-impl Made {
-    fn of(tag: &Tag, created: Created) -> Self {
-        let place = i32::try_from(created.place).unwrap_or(i32::MAX);
-        Self { name: Name { tag: *tag, place }, token: created.token }
-    }
 }
 
 impl Session {
     /// Sends a write that changes nothing, for the heartbeat.
     pub(super) async fn check(&self) -> Result<(), Fault> {
-        let once = || self.transact(self.store.check(&self.base));
+        let node = token_floor::path(&self.base);
+        let once = || self.transact(self.store.check(&node));
         match once().await {
-            // Everything was removed from outside, the base too. Only a write that was done is a heartbeat.
+            // It was removed from outside, perhaps with the base and everything. Only a write that was done is a heartbeat.
             Err(Fault::NoNode) => {
-                self.make(&self.base).await?;
+                token_floor::put_back(self).await?;
                 once().await
             }
             result => result,
         }
+    }
+
+    fn made(&self, tag: &Tag, created: Created) -> Made {
+        let place = i32::try_from(created.place).unwrap_or(i32::MAX);
+        let token = created.token.filter(|_| self.knows_floor()).and_then(|token| self.floor.token(token));
+        Made { name: Name { tag: *tag, place }, token }
     }
 
     /// Makes a node and the nodes above it, unless they are there.
@@ -57,14 +58,14 @@ impl Session {
     ) -> Result<Made, Fault> {
         let prefix = tag.prefix();
         let created = self.transact(self.store.make_both(&place.lock, key, &prefix, content)).await?;
-        Ok(Made::of(tag, created))
+        Ok(self.made(tag, created))
     }
 
     /// Makes a contender, at the end of the queue.
     pub(crate) async fn join(&self, place: &Place, tag: &Tag, content: &[u8]) -> Result<Made, Fault> {
         let prefix = tag.prefix();
         let created = self.write(self.store.join(&place.lock, &prefix, content)).await?;
-        Ok(Made::of(tag, created))
+        Ok(self.made(tag, created))
     }
 
     /// Makes a contender and removes another one of this client, in one transaction.
@@ -77,7 +78,7 @@ impl Session {
     ) -> Result<Made, Fault> {
         let (old, prefix) = (old.to_string(), tag.prefix());
         let created = self.transact(self.store.replace(&place.lock, &old, &prefix, content)).await?;
-        Ok(Made::of(tag, created))
+        Ok(self.made(tag, created))
     }
 
     /// Gives a contender another name and content at the same place, in one transaction. A contender that watches its node is told of the
@@ -130,14 +131,20 @@ impl Session {
         self.ask(self.store.list_and_watch(&place.lock)).await
     }
 
-    /// Returns the token that a contender has from the transaction that made its node; `None` if the node is not there.
+    /// Returns the token that a contender has from the transaction that made its node; `None` if the node is not there. Fails with
+    /// [`OutOfTokens`](Fault::OutOfTokens) if there is no token above the floor, and with [`OtherFloor`](Fault::OtherFloor) if the floor has
+    /// changed.
     pub(crate) async fn token(&self, path: &str) -> Result<Option<StoreToken>, Fault> {
-        self.ask(self.store.token(path)).await
+        let transaction = self.ask(self.store.token(path)).await?;
+        token_floor::confirm(self).await?;
+        transaction.map(|number| self.floor.token(number).ok_or(Fault::OutOfTokens)).transpose()
     }
 
-    /// Returns content, version and token of a contender.
+    /// Returns content, version and token of a node.
     pub(crate) async fn read(&self, path: &str) -> Result<Contender, Fault> {
-        self.ask(self.store.read(path)).await
+        let stored = self.ask(self.store.read(path)).await?;
+        let token = stored.token.and_then(|number| self.floor.token(number));
+        Ok(Contender { token, ..stored })
     }
 
     /// Returns the content of a contender, and a watch that fires when the node changes or is gone. Leaves no watch behind if the node is

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use ylock_core::engine::Meter;
 use ylock_core::environment::{BackgroundTask, BoxFuture, Environment, Moment};
 use ylock_core::{ErrorKind, Result as Answer};
@@ -12,9 +13,11 @@ use ylock_core::{ErrorKind, Result as Answer};
 use super::claims::Claims;
 use super::cleanup::Cleanup;
 use super::client::Client;
-use super::heartbeat::Heartbeat;
+use super::heartbeat::{Heartbeat, Stamp, Timing};
 use super::sent::Sent;
-use super::store::{Fault, Store, ends_session, failure, failure_of_transaction, to_error};
+use super::store::{Fault, Store, Told, ends_session, failure, failure_of_transaction, to_error};
+use super::token_floor::TokenFloor;
+use super::watch::Watch;
 
 /// A request of the store, not sent before it is polled.
 type Request<'a, T> = futures_util::future::BoxFuture<'a, Result<T, Fault>>;
@@ -26,6 +29,9 @@ pub(crate) struct Session {
     pub(crate) number: u64,
     pub(crate) environment: Arc<dyn Environment>,
     pub(crate) base: String,
+    pub(super) floor: TokenFloor,
+    /// Is quiet for as long as what is stored as the floor is what this session has read.
+    floor_watch: Mutex<Watch>,
     /// The claims to all that this client has in the store, or may have.
     pub(crate) claims: Claims,
     /// The state of the nodes of locks, as far as is known.
@@ -33,7 +39,7 @@ pub(crate) struct Session {
     pub(crate) pulse: BackgroundTask,
     pub(crate) cleaner: BackgroundTask,
     request_timeout: Duration,
-    heart: Heartbeat,
+    heartbeat: Heartbeat,
     meter: Meter,
     over: AtomicBool,
     _alive: Arc<()>,
@@ -41,20 +47,20 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn new(store: Arc<dyn Store>, number: u64, client: &Client, alive: &Arc<()>) -> Self {
-        let heart = Heartbeat::default();
-        // A session is made by a write as well.
-        heart.confirm(store.asked());
+        let heartbeat = Heartbeat::since(store.asked());
         Self {
             store,
             number,
             environment: Arc::clone(&client.environment),
             base: client.options.base().to_owned(),
+            floor: client.floor.clone(),
+            floor_watch: Mutex::default(),
             claims: Claims::default(),
             cleanup: Cleanup::default(),
             pulse: BackgroundTask::default(),
             cleaner: BackgroundTask::default(),
             request_timeout: client.options.request_timeout(),
-            heart,
+            heartbeat,
             meter: client.meter.clone(),
             over: AtomicBool::new(false),
             _alive: Arc::clone(alive),
@@ -88,6 +94,19 @@ impl Session {
         self.store.until_over()
     }
 
+    /// Returns whether the floor of the tokens is still the one that this session has read, as of the last answer.
+    pub(super) fn knows_floor(&self) -> bool {
+        self.floor_watch.lock().is_quiet()
+    }
+
+    pub(super) fn watch_floor(&self, told: Told) {
+        *self.floor_watch.lock() = Watch::on(told);
+    }
+
+    pub(super) fn forget_floor(&self) {
+        *self.floor_watch.lock() = Watch::default();
+    }
+
     pub(crate) fn now(&self) -> Moment {
         self.environment.now()
     }
@@ -113,48 +132,75 @@ impl Session {
         self.over.load(Ordering::Acquire) || self.store.is_over()
     }
 
-    /// Gives the session up. What may still be relied on of it is not taken away: the servers hear of the end when they would have ended
+    /// Gives the session up. What may still be relied on of it is not taken away: the servers hear of the end when they may have ended
     /// the session by themselves. A session is given up because nothing of it was confirmed for long, and that was looked at a moment ago:
-    /// a write of another task may have been confirmed since, and a grant count from that.
+    /// a write of another task may have been confirmed since, and a grant count from that; but no write is confirmed from now on.
     pub(crate) fn end(&self) {
         self.over.store(true, Ordering::Release);
-        self.store.end(self.confirmed().plus(self.timeout()));
+        self.store.end(self.heartbeat.end(self.timeout()));
     }
 
-    /// Ends the session now, with all that it has in the store.
+    /// Ends the session now, with all that it has in the store. No write is confirmed from now on, as in [`end`](Self::end): it would let a
+    /// contender in whose node is about to go.
     pub(crate) fn close(&self) {
         self.over.store(true, Ordering::Release);
+        self.heartbeat.end(self.timeout());
         self.store.end(Moment::ZERO);
     }
 
-    /// Returns the moment just before the last confirmed write was sent: leases count from it.
+    /// Returns the moment just before the last confirmed write was sent.
     pub(crate) fn confirmed(&self) -> Moment {
-        self.heart.confirmed()
+        self.heartbeat.confirmed().sent
     }
 
-    /// Sends a heartbeat, see [`heartbeat`](super::heartbeat). Returns when it was sent.
-    pub(crate) async fn beat(&self) -> Result<Moment, Fault> {
+    /// Returns for how long the leader has answered nothing, more or less.
+    pub(crate) fn silence(&self) -> Duration {
+        self.now().since(self.heartbeat.last_answered())
+    }
+
+    /// Returns the moment from which a lease counts: just before the last confirmed write was sent, or earlier.
+    pub(crate) fn counts(&self, lease: Duration) -> Moment {
+        self.heartbeat.confirmed().counts(lease, self.timeout())
+    }
+
+    /// Returns whether a lease of this length can be granted.
+    pub(crate) fn covers(&self, lease: Duration) -> bool {
+        self.heartbeat.covers(lease, self)
+    }
+
+    /// Shows the leader that this client is alive, if there is a connection. Not by a read: a server answers these without its leader.
+    pub(super) async fn show(&self) -> Result<(), Fault> {
+        self.attached()?;
+        let sent = self.now();
+        self.answer(Sent::now(self.store.catch_up(&self.base))).await?;
+        self.heartbeat.answered(sent, self);
+        Ok(())
+    }
+
+    /// Sends a heartbeat, see [`heartbeat`](super::heartbeat). Returns it.
+    pub(crate) async fn beat(&self) -> Result<Stamp, Fault> {
         self.beat_unless(|_| false).await
     }
 
-    /// Sends a heartbeat, unless the last one was confirmed and will do, by when it was sent. Returns when the one that counts was sent.
-    pub(crate) async fn beat_unless(&self, will_do: impl FnOnce(Moment) -> bool) -> Result<Moment, Fault> {
+    /// Sends a heartbeat, unless the last one was confirmed and will do. Returns the one that counts.
+    pub(crate) async fn beat_unless(&self, will_do: impl FnOnce(Stamp) -> bool) -> Result<Stamp, Fault> {
         // For a heartbeat that is on its way, and the next, which another task sends.
         let patience = || self.environment.sleep(self.request_timeout * 2);
-        self.heart.beat(will_do, || self.now(), patience, || self.check()).await
+        self.heartbeat.beat(self, will_do, patience, || self.check()).await
     }
 
-    /// Sends a transaction. If it is confirmed, leases count from before it was sent.
+    /// Sends a transaction. If it is confirmed, leases may count from before it was sent.
     pub(super) async fn transact<T>(&self, request: Request<'_, T>) -> Result<T, Fault> {
         self.attached()?;
         let send = || self.timed("transaction", failure_of_transaction, Sent::now(request));
-        self.heart.write(|| self.now(), send).await
+        self.heartbeat.write(self, send).await
     }
 
-    /// Sends another write. If it is confirmed, leases count from before it was sent.
+    /// Sends another write. If it is confirmed, leases may count from before it was sent.
     pub(super) async fn write<T>(&self, request: Request<'_, T>) -> Result<T, Fault> {
         self.attached()?;
-        self.heart.write(|| self.now(), || self.timed("write", failure, Sent::now(request))).await
+        let send = || self.timed("write", failure, Sent::now(request));
+        self.heartbeat.write(self, send).await
     }
 
     /// Sends a read.
@@ -192,6 +238,20 @@ impl Session {
         if ends_session(fault) {
             self.end();
         }
+    }
+}
+
+impl Timing for Session {
+    fn now(&self) -> Moment {
+        self.environment.now()
+    }
+
+    fn timeout(&self) -> Duration {
+        self.store.timeout()
+    }
+
+    fn asked(&self) -> Moment {
+        self.store.asked()
     }
 }
 

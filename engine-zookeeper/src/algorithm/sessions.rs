@@ -3,9 +3,10 @@
 //! An acquisition belongs to one of them from before its first request is sent until nothing is left of it, so what is said about a
 //! session holds for each.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use ylock_core::engine::{AcquisitionId, Request};
 use ylock_core::{ErrorKind, Result};
 
@@ -15,7 +16,7 @@ use super::connection::Connection;
 use super::node::LONGEST_NAME;
 use super::place::Place;
 use super::session::Session;
-use super::store::to_error;
+use super::token_floor;
 
 /// All sessions of a client; see the [module](self).
 #[derive(Debug)]
@@ -52,8 +53,8 @@ impl Sessions {
         let session = connection.session().await?;
         let (environment, options) = (&client.environment, &client.options);
         let began = environment.now();
-        // A server that has just started may be slow: it has the whole time for connecting, as for the session.
-        while let Err(error) = session.make(&session.base).await.map_err(to_error) {
+        // This makes the base too. A server that has just started may be slow: it has the whole time for connecting, as for the session.
+        while let Err(error) = token_floor::agree(&session, options.token_floor()).await {
             let is_late = environment.now().since(began) >= options.connect_timeout();
             if is_late || session.is_over() || error.kind() != ErrorKind::Unavailable {
                 return Err(error);
@@ -71,7 +72,7 @@ impl Sessions {
     pub(crate) fn room_for(&self, request: &Request) -> Reservation {
         let bytes = Place::of(self.client.options.base(), &request.key).lock.len() + LONGEST_NAME;
         // Held until the room is reserved, so that no two acquisitions are given the same room.
-        let mut more = self.more();
+        let mut more = self.more.lock();
         let all = || self.all(&more);
         let found = all().find(|member| member.has(request.id));
         let found = found.or_else(|| all().find(|member| member.has_room(bytes))).map(Arc::clone);
@@ -89,7 +90,7 @@ impl Sessions {
 
     /// Returns the session in which an acquisition has a claim.
     pub(crate) fn session_of(&self, id: AcquisitionId) -> Option<Arc<Session>> {
-        let more = self.more();
+        let more = self.more.lock();
         let mut sessions = self.all(&more).filter_map(|member| member.connection.current());
         sessions.find(|session| session.claims.has(id))
     }
@@ -101,32 +102,28 @@ impl Sessions {
 
     /// Returns how many sessions have ended of which something is left in this process.
     pub(crate) fn remnants(&self) -> usize {
-        self.all(&self.more()).map(|member| member.connection.remnants()).sum()
+        self.all(&self.more.lock()).map(|member| member.connection.remnants()).sum()
     }
 
     /// Returns how many bytes are reserved for acquisitions that are on their way in.
     pub(crate) fn reserved(&self) -> usize {
-        self.all(&self.more()).map(|member| member.reserved.load(Ordering::Relaxed)).sum()
+        self.all(&self.more.lock()).map(|member| member.reserved.load(Ordering::Relaxed)).sum()
     }
 
     /// Returns the sessions that have not ended.
     pub(crate) fn current(&self) -> Vec<Arc<Session>> {
-        self.all(&self.more()).filter_map(|member| member.connection.current()).collect()
+        self.all(&self.more.lock()).filter_map(|member| member.connection.current()).collect()
     }
 
     /// Ends all sessions.
     pub(crate) fn close(&self) {
-        let mut more = self.more();
+        let mut more = self.more.lock();
         more.closed = true;
         self.all(&more).for_each(|member| member.connection.close());
     }
 
     fn all<'a>(&'a self, more: &'a More) -> impl Iterator<Item = &'a Arc<Member>> {
         std::iter::once(&self.first).chain(&more.members)
-    }
-
-    fn more(&self) -> MutexGuard<'_, More> {
-        self.more.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

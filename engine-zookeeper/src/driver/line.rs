@@ -10,9 +10,10 @@
 //! time while our task is dropped, so the driver is kept until the session has another connection: what an old driver says then is refused.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use ylock_core::environment::Moment;
 use ylock_core::{Error, ErrorKind, Result};
@@ -27,6 +28,8 @@ pub(super) struct Line {
     state: watch::Sender<State>,
     /// Set with the first connection.
     known: OnceLock<Known>,
+    /// The moment just before the last connection was asked for.
+    asked: Mutex<Moment>,
     /// The driver of the last connection, whose runtime has ended.
     last: Mutex<Option<Arc<Client>>>,
 }
@@ -46,7 +49,13 @@ impl Line {
     /// Creates a line without a connection yet.
     pub(super) fn new(dialer: &Arc<Dialer>) -> Arc<Self> {
         let (state, _) = watch::channel(State::Dead(None));
-        Arc::new(Self { dialer: Arc::clone(dialer), state, known: OnceLock::new(), last: Mutex::default() })
+        Arc::new(Self {
+            dialer: Arc::clone(dialer),
+            state,
+            known: OnceLock::new(),
+            asked: Mutex::default(),
+            last: Mutex::default(),
+        })
     }
 
     /// Returns the driver, if there is a connection.
@@ -71,9 +80,9 @@ impl Line {
         self.known.get().map_or(Duration::ZERO, |known| known.timeout)
     }
 
-    /// Returns the moment just before the session was asked for.
+    /// Returns the moment just before the session was asked for, or was asked for again over its last connection.
     pub(super) fn asked(&self) -> Moment {
-        self.known.get().map_or(Moment::ZERO, |known| known.asked)
+        *self.asked.lock()
     }
 
     /// Waits for a connection, and makes one if no other task does.
@@ -143,6 +152,7 @@ impl Line {
 
     pub(super) fn is_live(&self, client: &Arc<Client>, known: &Known) {
         let _ = self.known.set(known.clone());
+        *self.asked.lock() = known.asked;
         self.change(|| State::Live(Arc::clone(client)));
         self.keep(None);
     }
@@ -156,7 +166,7 @@ impl Line {
     }
 
     fn keep(&self, client: Option<Arc<Client>>) {
-        let last = std::mem::replace(&mut *self.last.lock().unwrap_or_else(PoisonError::into_inner), client);
+        let last = std::mem::replace(&mut *self.last.lock(), client);
         drop(last);
     }
 

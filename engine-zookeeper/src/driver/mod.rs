@@ -28,7 +28,7 @@ pub(crate) struct Servers(Arc<Dialer>);
 
 impl Servers {
     pub(crate) fn of(options: &ZookeeperOptions, environment: &Arc<dyn Environment>) -> Self {
-        Self(Arc::new(Dialer { options: options.clone(), environment: Arc::clone(environment) }))
+        Self(Arc::new(Dialer::new(options.clone(), Arc::clone(environment))))
     }
 }
 

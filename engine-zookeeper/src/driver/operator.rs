@@ -51,8 +51,11 @@ impl Operator {
     async fn connect(&mut self) -> Result<Arc<Client>, Refusal> {
         let dialer = Arc::clone(&self.dialer);
         let goes_on = self.known.is_some() && self.line.strong_count() > 0;
-        let client = match &self.known {
-            Some(known) => dialer.go_on(known).await?,
+        let client = match &mut self.known {
+            Some(known) => {
+                known.asked = dialer.environment.now();
+                dialer.go_on(known).await?
+            }
             None => {
                 let (client, known) = tokio::select! {
                     biased;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
-use ylock_core::engine::AcquisitionId;
+use ylock_core::engine::{AcquisitionId, valid_until};
 use ylock_core::environment::{Moment, SystemEnvironment};
-use ylock_core::testkit::own_servers::{until, within};
 use ylock_core::url::Host;
 use ylock_core::{ClientName, Key, Mode, Owner};
+use ylock_testkit::own_servers::{until, within};
 
 use super::Servers;
 use crate::algorithm::client::Client;
@@ -31,7 +31,7 @@ impl Stored {
     async fn make() -> Self {
         let server = std::env::var("YLOCK_TEST_ZOOKEEPER").expect("run `cargo xtask test zookeeper`");
         let (name, port) = server.rsplit_once(':').expect("host:port");
-        let host = Host { name: name.to_owned(), port: port.parse().ok() };
+        let host = Host::new(name, port.parse::<u16>().ok());
         let options = ZookeeperOptions::new([host]).with_base("/ylock-test").with_session(A_SESSION);
         let environment = SystemEnvironment::shared();
         let client = Client::new(Arc::new(Servers::of(&options, &environment)), environment, &options);
@@ -67,36 +67,31 @@ fn runtime() -> Runtime {
     Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
 }
 
-#[test]
-#[ignore = "needs zookeeper: run `cargo xtask test`"]
-fn what_a_session_has_that_is_given_up_stays_for_as_long_as_it_may_be_relied_on() {
+/// Ends a session, and calls `check` with the last moment until which it may be relied on and with that at which the server has removed
+/// what it had. Twice: while its connection is there, and when the runtime of its connection has ended.
+fn ended_by(end: fn(&Session), check: fn(Moment, Moment) -> bool) {
     let main = runtime();
     for connection_ends in [false, true] {
         let first = runtime();
         let stored = first.block_on(Stored::make());
-        let confirmed = stored.session.confirmed();
+        let session = &stored.session;
+        let lease = session.longest_lease();
+        let relied_on_until = valid_until(session.counts(lease), lease);
         let _kept = (!connection_ends).then_some(first);
-        main.block_on(async {
-            stored.session.end();
-            let gone = stored.gone().await;
-            assert!(gone >= confirmed.plus(stored.session.timeout()), "{connection_ends}");
+        let gone = main.block_on(async {
+            end(session);
+            stored.gone().await
         });
+        assert!(
+            check(relied_on_until, gone),
+            "gone at {gone:?}, relied on until {relied_on_until:?}, {connection_ends}"
+        );
     }
 }
 
 #[test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
-fn what_a_session_has_that_is_closed_goes_at_once() {
-    let main = runtime();
-    for connection_ends in [false, true] {
-        let first = runtime();
-        let stored = first.block_on(Stored::make());
-        let confirmed = stored.session.confirmed();
-        let _kept = (!connection_ends).then_some(first);
-        main.block_on(async {
-            stored.session.close();
-            let gone = stored.gone().await;
-            assert!(gone < confirmed.plus(stored.session.timeout()), "{connection_ends}");
-        });
-    }
+fn what_a_session_has_stays_while_it_may_be_relied_on_if_it_is_given_up_and_goes_at_once_if_it_is_closed() {
+    ended_by(Session::end, |relied_on_until, gone| gone >= relied_on_until);
+    ended_by(Session::close, |relied_on_until, gone| gone < relied_on_until);
 }

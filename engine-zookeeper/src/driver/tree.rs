@@ -17,19 +17,19 @@ use super::dialer::Dialer;
 use super::errors::translated;
 use super::line::Line;
 use crate::algorithm::store::{Cause, Contender, Created, Fault, Store, Told};
-use crate::options::Access;
+use crate::options::Acl;
 
 /// The tree of nodes, over the connection of a session; see the [module](self).
 #[derive(Debug)]
 pub(super) struct Tree {
     line: Arc<Line>,
-    access: Access,
+    acl: Acl,
 }
 
 impl Tree {
     /// Creates a session that has not begun yet.
     pub(super) fn new(dialer: &Arc<Dialer>) -> Self {
-        Self { line: Line::new(dialer), access: dialer.options.access() }
+        Self { line: Line::new(dialer), acl: dialer.options.acl() }
     }
 
     /// Returns the driver, without waiting for it: what is sent for a claim is sent in the step that looks at the claim.
@@ -38,9 +38,9 @@ impl Tree {
     }
 
     fn with(&self, mode: CreateMode) -> CreateOptions<'static> {
-        mode.with_acls(match self.access {
-            Access::Open => Acls::anyone_all(),
-            Access::Creator => Acls::creator_all(),
+        mode.with_acls(match self.acl {
+            Acl::Open => Acls::anyone_all(),
+            Acl::Creator => Acls::creator_all(),
         })
     }
 
@@ -90,8 +90,8 @@ impl Store for Tree {
         self.line.end(then);
     }
 
-    async fn check(&self, base: &str) -> Result<(), Fault> {
-        self.transact(|writer| writer.add_check_version(base, -1)).await.map(drop)
+    async fn check(&self, path: &str) -> Result<(), Fault> {
+        self.transact(|writer| writer.add_check_version(path, -1)).await.map(drop)
     }
 
     async fn mkdir(&self, path: &str) -> Result<(), Fault> {
@@ -174,7 +174,7 @@ impl Store for Tree {
 
     async fn token(&self, path: &str) -> Result<Option<StoreToken>, Fault> {
         let stat = self.client()?.check_stat(path).await.map_err(translated)?;
-        Ok(stat.and_then(|stat| token_of(&stat)))
+        stat.map(|stat| token_of(&stat).ok_or(Fault::OutOfTokens)).transpose()
     }
 
     async fn read(&self, path: &str) -> Result<Contender, Fault> {

@@ -3,10 +3,13 @@
 use ylock_core::options::Tls;
 use ylock_core::{Error, ErrorKind, Result};
 
-use super::{Access, ZookeeperOptions};
+use super::{Acl, ZookeeperOptions};
 
 /// The limit for the base: a longer one leaves too little of what may be written about one session.
 const MAX_BASE_BYTES: usize = 200;
+
+/// The limit for the floor of the tokens: half of all numbers, so that the other half is left for the tokens above it.
+const MOST_TOKEN_FLOOR: i64 = i64::MAX / 2;
 
 impl ZookeeperOptions {
     /// Checks that every value is within its limits.
@@ -20,11 +23,12 @@ impl ZookeeperOptions {
         self.check_hosts()?;
         self.check_base()?;
         self.check_tls()?;
+        self.check_token_floor()?;
         match self.login() {
             Some(login) if login.user.is_empty() => {
                 return Err(invalid("a login is a user and a password: zookeeper://user:password@host/path"));
             }
-            None if self.acl == Access::Creator && self.handed_over.is_none() => {
+            None if self.acl == Acl::Creator && self.handed_over.is_none() => {
                 return Err(invalid("acl=creator needs a login: zookeeper://user:password@host/path"));
             }
             _ => {}
@@ -71,6 +75,15 @@ impl ZookeeperOptions {
             return Err(invalid("tls=on needs tls_ca, the file with the authorities to trust"));
         }
         Ok(())
+    }
+
+    fn check_token_floor(&self) -> Result<()> {
+        match self.token_floor {
+            Some(floor) if !(0..=MOST_TOKEN_FLOOR).contains(&floor) => Err(invalid(format!(
+                "option token_floor={floor}: must be between 0 and {MOST_TOKEN_FLOOR}, so that there is room for tokens above it"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     fn check_times(&self) -> Result<()> {

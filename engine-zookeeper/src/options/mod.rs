@@ -22,7 +22,7 @@ pub const DEFAULT_BASE: &str = "/ylock";
 /// The users that may read, change and remove the nodes that this client makes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Access {
+pub enum Acl {
     /// Every user that reaches the servers.
     #[default]
     Open,
@@ -30,7 +30,7 @@ pub enum Access {
     Creator,
 }
 
-ylock_core::option_words!(Access: Open = "open", Creator = "creator");
+ylock_core::option_words!(Acl: Open = "open", Creator = "creator");
 
 ylock_core::define_options! {
     /// Options of the engine: how to reach an ensemble and how to use it.
@@ -53,7 +53,15 @@ ylock_core::define_options! {
     session / with_session: Duration or "six fifths of the lease";
 
     /// Which users may touch the nodes of this client: all (`open`), or the one that it logs in as (`creator`).
-    acl: Access = "open";
+    acl: Acl = "open";
+
+    /// What every token is larger than, for resources that have seen tokens of another engine. The first client decides, for all.
+    ///
+    /// Give the largest token that resources remember, at most 4 611 686 018 427 387 903. A token is then the floor, rounded down to a
+    /// multiple of 1024, plus the token without a floor: tokens grow as before. The first client that connects stores the floor in the
+    /// node `token-floor` below the [base](Self::with_base), and every client uses the one that is stored; a client whose option says
+    /// another one is refused, because tokens above different floors would not grow from holder to holder.
+    token_floor / with_token_floor: i64 or "what is stored; at first `0`";
 }
 
 impl ZookeeperOptions {
@@ -72,13 +80,13 @@ impl ZookeeperOptions {
 
     /// Sets which users may touch the nodes of this client, the option `acl`; all users by default.
     #[must_use]
-    pub fn with_access(mut self, access: Access) -> Self {
-        self.acl = access;
+    pub fn with_acl(mut self, acl: Acl) -> Self {
+        self.acl = acl;
         self
     }
 
-    /// Returns which users may touch the nodes of this client; see [`with_access`](Self::with_access).
-    pub fn access(&self) -> Access {
+    /// Returns which users may touch the nodes of this client; see [`with_acl`](Self::with_acl).
+    pub fn acl(&self) -> Acl {
         self.acl
     }
 
@@ -99,6 +107,11 @@ impl ZookeeperOptions {
     /// Returns the timeout of the session to ask for; see [`with_session`](Self::with_session).
     pub fn session(&self) -> Duration {
         self.session.unwrap_or(self.reach.lease * 6 / 5)
+    }
+
+    /// Returns the floor of the tokens to ask for, if there is one; see [`with_token_floor`](Self::with_token_floor).
+    pub fn token_floor(&self) -> Option<i64> {
+        self.token_floor
     }
 
     /// Returns the node that all locks are below; see [`with_base`](Self::with_base).

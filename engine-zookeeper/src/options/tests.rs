@@ -17,11 +17,14 @@ fn options(url: &str) -> Result<ZookeeperOptions> {
 
 #[test]
 fn a_url_says_everything() {
-    let read =
-        options("zookeeper://me:p%40ss@a,b:2182,[::1]/apps/locks?session=15s&lease=9s&acl=creator").unwrap();
+    let read = options(
+        "zookeeper://me:p%40ss@a,b:2182,[::1]/apps/locks?session=15s&lease=9s&acl=creator&token_floor=77",
+    )
+    .unwrap();
     assert_eq!(read.cluster(), "a:2181,b:2182,[::1]:2181");
-    assert_eq!((read.base(), read.access()), ("/apps/locks", Access::Creator));
+    assert_eq!((read.base(), read.acl()), ("/apps/locks", Acl::Creator));
     assert_eq!((read.session(), read.lease()), (Duration::from_secs(15), Duration::from_secs(9)));
+    assert_eq!(read.token_floor(), Some(77));
     assert_eq!(read.login().unwrap().password.reveal(), "p@ss");
     assert!(!format!("{read:?}").contains("p@ss"));
 }
@@ -52,6 +55,9 @@ fn bad_urls_say_what_is_bad() {
         #[cfg(not(feature = "tls"))]
         ("zookeeper://a?tls=on&tls_ca=x", "\"zookeeper-tls\" of ylock"),
         ("zookeeper://a%2Cb", "not the name"),
+        ("zookeeper://a?token_floor=-1", "token_floor=-1: must be between 0 and 4611686018427387903"),
+        ("zookeeper://a?token_floor=4611686018427387904", "room for tokens above it"),
+        ("zookeeper://a?token_floor=99999999999999999999", "not a whole number"),
     ] {
         let error = options(url).unwrap_err();
         assert_eq!(error.kind(), ylock_core::ErrorKind::Config);

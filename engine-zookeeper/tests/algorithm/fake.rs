@@ -1,15 +1,17 @@
 //! Servers in memory. A request is done in the moment in which it is sent; its answer comes later, or never.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 use ylock_core::environment::{BoxFuture, Environment, Moment};
 use ylock_core::{Error, ErrorKind, Result, StoreToken};
 use ylock_engine_zookeeper::algorithm::store::{Contender, Created, Ensemble, Fault, Store, Told};
 
+use crate::fates::{Fate, Fates};
 use crate::nodes::{Nodes, On};
 
 /// The timeout of every session.
@@ -24,8 +26,7 @@ pub(crate) struct Fake {
     sessions: Mutex<Vec<Arc<Session>>>,
     /// The requests that were sent.
     sent: Mutex<Vec<&'static str>>,
-    /// The request whose next answer is lost.
-    lost: Mutex<Option<&'static str>>,
+    pub(crate) fates: Fates,
 }
 
 /// One session of them.
@@ -34,6 +35,8 @@ pub(crate) struct Session {
     number: u64,
     asked: Moment,
     state: watch::Sender<State>,
+    /// Has a clone for each request that is on its way. The driver tells the servers that a session is over when no task has it any more.
+    under_way: Arc<()>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -54,42 +57,40 @@ impl Fake {
             nodes: Mutex::default(),
             sessions: Mutex::default(),
             sent: Mutex::default(),
-            lost: Mutex::default(),
+            fates: Fates::default(),
         })
     }
 
     pub(crate) fn nodes(&self) -> MutexGuard<'_, Nodes> {
-        self.nodes.lock().unwrap()
+        self.nodes.lock()
     }
 
     /// Returns the requests that were sent since this was asked last.
     pub(crate) fn sent(&self) -> Vec<&'static str> {
-        std::mem::take(&mut self.sent.lock().unwrap())
-    }
-
-    /// Makes the answer to the next request of this name get lost.
-    pub(crate) fn lose(&self, request: &'static str) {
-        *self.lost.lock().unwrap() = Some(request);
-    }
-
-    /// Returns whether the answer has got lost since.
-    pub(crate) fn has_lost(&self) -> bool {
-        self.lost.lock().unwrap().is_none()
+        std::mem::take(&mut self.sent.lock())
     }
 
     /// Ends the session of this number, counted from zero over all clients.
     pub(crate) fn end(&self, number: usize) {
-        let session = Arc::clone(&self.sessions.lock().unwrap()[number]);
-        session.end(Moment::ZERO);
+        self.number(number).end(Moment::ZERO);
+    }
+
+    /// Makes a client take a session for ended that the servers still have.
+    pub(crate) fn give_up(&self, number: usize) {
+        self.number(number).state.send_replace(State::Over);
+    }
+
+    fn number(&self, number: usize) -> Arc<Session> {
+        Arc::clone(&self.sessions.lock()[number])
     }
 }
 
 impl Ensemble for Servers {
     fn session(&self) -> Arc<dyn Store> {
-        let mut sessions = self.0.sessions.lock().unwrap();
+        let mut sessions = self.0.sessions.lock();
         let (number, asked) = (sessions.len() as u64, self.0.environment.now());
         let (servers, state) = (Arc::clone(&self.0), watch::channel(State::New).0);
-        let session = Arc::new(Session { servers, number, asked, state });
+        let session = Arc::new(Session { servers, number, asked, state, under_way: Arc::default() });
         sessions.push(Arc::clone(&session));
         session
     }
@@ -109,12 +110,18 @@ impl Session {
         if !self.is_attached() {
             return Err(Fault::ConnectionLoss);
         }
-        let answer = work(self.servers.nodes().transaction());
-        self.servers.sent.lock().unwrap().push(request);
-        let is_lost = self.servers.lost.lock().unwrap().take_if(|lost| *lost == request).is_some();
-        match is_lost {
-            true => std::future::pending().await,
-            false => self.servers.environment.sleep(TRIP).await,
+        let _under_way = Arc::clone(&self.under_way);
+        self.servers.sent.lock().push(request);
+        let fate = self.servers.fates.of(request);
+        let answer = match &fate {
+            Fate::Lost => return std::future::pending().await,
+            Fate::Refused(fault) => Err(fault.clone()),
+            Fate::Done | Fate::Late(_) | Fate::Unheard => work(self.servers.nodes().transaction()),
+        };
+        match fate {
+            Fate::Unheard => std::future::pending().await,
+            Fate::Late(time) => self.servers.environment.sleep(TRIP + time).await,
+            _ => self.servers.environment.sleep(TRIP).await,
         }
         answer
     }
@@ -159,16 +166,25 @@ impl Store for Session {
         self.asked
     }
 
-    /// What the session has stays if the servers hear of its end only later.
     fn end(&self, then: Moment) {
         self.state.send_replace(State::Over);
-        if then <= self.servers.environment.now() {
-            self.servers.nodes().transaction().end(self.number);
+        let (servers, number) = (Arc::clone(&self.servers), self.number);
+        let (left, under_way) = (then.since(servers.environment.now()), Arc::downgrade(&self.under_way));
+        let all_answered = move || under_way.strong_count() <= 1;
+        if left.is_zero() && all_answered() {
+            return servers.nodes().transaction().end(number);
         }
+        tokio::spawn(async move {
+            servers.environment.sleep(left).await;
+            while !all_answered() {
+                servers.environment.sleep(TRIP).await;
+            }
+            servers.nodes().transaction().end(number);
+        });
     }
 
-    async fn check(&self, base: &str) -> Result<(), Fault> {
-        self.trip("check", |nodes| nodes.read(base).map(drop)).await
+    async fn check(&self, path: &str) -> Result<(), Fault> {
+        self.trip("check", |nodes| nodes.read(path).map(drop)).await
     }
 
     async fn mkdir(&self, path: &str) -> Result<(), Fault> {
@@ -237,11 +253,19 @@ impl Store for Session {
     }
 
     async fn catch_up(&self, _path: &str) -> Result<(), Fault> {
-        self.trip("catch_up", |_| Ok(())).await
+        let catch_up = |_: &mut Nodes| {
+            self.servers.fates.catch_up();
+            Ok(())
+        };
+        self.trip("catch_up", catch_up).await
     }
 
     async fn list(&self, lock: &str) -> Result<Vec<String>, Fault> {
-        self.trip("list", |nodes| nodes.names(lock)).await
+        let list = |nodes: &mut Nodes| match self.servers.fates.is_behind() {
+            true => Err(Fault::NoNode),
+            false => nodes.names(lock),
+        };
+        self.trip("list", list).await
     }
 
     async fn list_and_watch(&self, lock: &str) -> Result<(Vec<String>, Told), Fault> {

@@ -2,8 +2,12 @@
 #![allow(clippy::disallowed_methods, reason = "tests start tasks of their own")]
 
 mod fake;
+mod fates;
+mod leases;
 mod nodes;
+mod sessions;
 mod stage;
+mod tokens;
 
 use std::time::Duration;
 
@@ -12,6 +16,7 @@ use tokio::task::coop;
 use ylock_core::engine::{Engine, LossReason, Patience, Release, Renewal};
 use ylock_core::{ErrorKind, Mode};
 
+use self::fates::Fate;
 use self::stage::{Stage, renew};
 
 #[tokio::test(start_paused = true)]
@@ -94,16 +99,16 @@ async fn a_node_whose_answer_got_lost_is_found_again() {
     let stage = Stage::new();
     let (here, there) = (stage.client().await, stage.client().await);
     stage.make_bucket(&here).await;
-    stage.fake.lose("make_both");
+    stage.fake.fates.of_next("make_both", Fate::Unheard);
     let grant = here.acquire(&stage.request(Mode::Write)).await.unwrap().unwrap();
-    assert!(stage.fake.has_lost() && stage.contenders().len() == 1);
-    stage.fake.lose("join");
+    assert!(stage.fake.fates.has_come() && stage.contenders().len() == 1);
+    stage.fake.fates.of_next("join", Fate::Unheard);
     let waits = stage.acquiring(&there, Mode::Write);
     stage.until_contenders(2).await;
-    stage.fake.lose("remove");
+    stage.fake.fates.of_next("remove", Fate::Unheard);
     assert_eq!(here.release(&grant.key, grant.id, None).await.unwrap(), Release::Released);
     stage.granted(waits).await;
-    assert!(stage.fake.has_lost() && stage.contenders().len() == 1);
+    assert!(stage.fake.fates.has_come() && stage.contenders().len() == 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -124,18 +129,20 @@ async fn a_session_that_ends_loses_its_grants() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_is_kept_by_its_heartbeat_while_something_is_held() {
+async fn a_session_is_kept_by_heartbeats_while_something_is_held_and_by_what_writes_nothing_otherwise() {
     let stage = Stage::new();
     let here = stage.client().await;
     let grant = here.acquire(&stage.request(Mode::Write)).await.unwrap().unwrap();
     stage.fake.sent();
     tokio::time::sleep(fake::SESSION / 2).await;
     let beats = stage.fake.sent().iter().filter(|request| **request == "check").count();
-    assert!((2..=4).contains(&beats), "{beats}");
+    assert!((4..=6).contains(&beats), "{beats}");
     here.release(&grant.key, grant.id, None).await.unwrap();
     stage.fake.sent();
     tokio::time::sleep(fake::SESSION).await;
-    assert!(stage.fake.sent().is_empty());
+    let sent = stage.fake.sent();
+    assert!(sent.iter().all(|request| matches!(*request, "catch_up" | "count")), "{sent:?}");
+    assert!((8..=12).contains(&sent.len()), "{sent:?}");
 }
 
 /// See `Claims::send`: between the look at a claim and the sending of a request for it nothing may come.

@@ -41,6 +41,11 @@ impl Nodes {
         self.nodes.contains_key(path)
     }
 
+    /// Makes the next transactions have larger numbers than this one.
+    pub(crate) fn go_on_from(&mut self, number: u64) {
+        self.last = number;
+    }
+
     /// Begins the next transaction: all that it makes has one number.
     pub(crate) fn transaction(&mut self) -> &mut Self {
         self.last += 1;

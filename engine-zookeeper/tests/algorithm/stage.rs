@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
-use ylock_core::engine::{AcquisitionId, Engine, Grant, Holding, Patience, Renewal, Request};
-use ylock_core::environment::{Environment, SystemEnvironment};
+use ylock_core::engine::{AcquisitionId, Engine, Grant, Holding, Renewal, Request};
+use ylock_core::environment::{Environment, Moment, SystemEnvironment};
 use ylock_core::url::Host;
-use ylock_core::{ClientName, Fairness, Key, Mode, Owner, Result};
+use ylock_core::{ClientName, Key, Mode, Owner, Result};
 use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
 
-use crate::fake::{Fake, Servers};
+use crate::fake::{Fake, SESSION, Servers};
 
 const LEASE: Duration = Duration::from_secs(10);
 /// The node of the lock.
@@ -29,31 +29,37 @@ impl Stage {
     }
 
     pub(crate) async fn client(&self) -> Arc<ZookeeperEngine> {
+        self.client_with(&Self::options()).await.unwrap()
+    }
+
+    pub(crate) async fn client_with(&self, options: &ZookeeperOptions) -> Result<Arc<ZookeeperEngine>> {
         let servers = Arc::new(Servers(Arc::clone(&self.fake)));
-        let host = Host { name: "in-memory".to_owned(), port: None };
-        let options = ZookeeperOptions::new([host]).with_lease(LEASE);
-        let engine = ZookeeperEngine::over(servers, Arc::clone(&self.environment), &options);
-        Arc::new(engine.await.unwrap())
+        ZookeeperEngine::over(servers, Arc::clone(&self.environment), options).await.map(Arc::new)
+    }
+
+    pub(crate) fn options() -> ZookeeperOptions {
+        let host = Host::new("in-memory", None);
+        ZookeeperOptions::new([host]).with_lease(LEASE)
+    }
+
+    pub(crate) fn now(&self) -> Moment {
+        self.environment.now()
     }
 
     pub(crate) fn request(&self, mode: Mode) -> Request {
-        Request {
-            key: Key::new("users", "alice").unwrap(),
-            id: AcquisitionId::new(&*self.environment),
-            mode,
-            owner: Owner::new(),
-            client: ClientName::default(),
-            lease: LEASE,
-            patience: Patience::Queue,
-            fairness: Fairness::Fair,
-            ticket: None,
-        }
+        let (key, id) = (Key::new("users", "alice").unwrap(), AcquisitionId::new(&*self.environment));
+        Request::new(key, id, mode, Owner::new(), ClientName::default(), LEASE)
     }
 
     /// Acquires in a task of its own.
     pub(crate) fn acquiring(&self, engine: &Arc<ZookeeperEngine>, mode: Mode) -> JoinHandle<Option<Grant>> {
         let (engine, request) = (Arc::clone(engine), self.request(mode));
         tokio::spawn(async move { engine.acquire(&request).await.unwrap() })
+    }
+
+    /// Returns options for leases that are far shorter than the session.
+    pub(crate) fn short_leases(lease: Duration) -> ZookeeperOptions {
+        Self::options().with_lease(lease).with_session(SESSION)
     }
 
     /// Waits for a grant, within far less than a session.
@@ -86,6 +92,6 @@ impl Stage {
 
 /// Renews one grant.
 pub(crate) async fn renew(engine: &ZookeeperEngine, grant: &Grant) -> Result<Renewal> {
-    let holding = Holding { grant: grant.clone(), next: None };
+    let holding = Holding::new(grant.clone(), None);
     engine.renew(&[holding]).await.remove(0)
 }

@@ -1,12 +1,13 @@
 //! Clients whose lines break at random, on an ensemble whose leader is killed: no two conflicting holders are inside at once, tokens grow,
 //! every client gets in, and nothing is left.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use ylock_core::testkit::FencedRegister;
+use parking_lot::Mutex;
 use ylock_core::{Guard, Lease, Lock, Mode, Owner, Ylock};
+use ylock_testkit::FencedRegister;
 
 use super::own_server::OwnEnsemble;
 use super::server::proxy::{Line, Proxy};
@@ -28,7 +29,7 @@ struct Oracle {
 impl Oracle {
     /// Lets a holder in: no other that conflicts is valid at this moment, unless this one is not valid either.
     fn enter(&self, guard: &Guard) {
-        let mut inside = self.inside.lock().unwrap();
+        let mut inside = self.inside.lock();
         for (owner, mode, other) in inside.iter() {
             let conflict = guard.mode().conflicts_with(*mode) && other.is_valid();
             assert!(!(conflict && guard.is_valid()), "{owner} is inside, and {} enters", guard.owner());
@@ -38,7 +39,7 @@ impl Oracle {
     }
 
     fn leave(&self, guard: &Guard) {
-        self.inside.lock().unwrap().retain(|(owner, ..)| *owner != guard.owner());
+        self.inside.lock().retain(|(owner, ..)| *owner != guard.owner());
     }
 
     /// Works as a holder: its token is accepted for as long as its lock is valid.

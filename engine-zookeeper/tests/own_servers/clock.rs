@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use ylock_core::testkit::own_servers::SetClock;
 use ylock_core::{Unlocked, Ylock};
+use ylock_testkit::own_servers::SetClock;
 use zookeeper_client::{Acls, Client, CreateMode};
 
 use super::own_server::OwnServer;

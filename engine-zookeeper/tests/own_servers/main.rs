@@ -32,10 +32,10 @@ mod tls;
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
-use ylock_core::testkit::own_servers::{until, within};
 use ylock_core::url::Host;
 use ylock_core::{Guard, Options, Ylock};
 use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
+use ylock_testkit::own_servers::{until, within};
 
 /// The lease of most tests, with the sessions of 3.6 s that go with it.
 const LEASE: Duration = Duration::from_secs(3);
@@ -43,6 +43,9 @@ const SESSION: Duration = Duration::from_millis(3_600);
 
 /// The node of the lock of most tests.
 const LOCK: &str = "/ylock/24/users:alice";
+
+/// Each session watches the node of the token floor.
+const FLOOR_WATCH: u64 = 1;
 
 fn options(hosts: Vec<Host>) -> ZookeeperOptions {
     ZookeeperOptions::new(hosts).with_lease(LEASE)

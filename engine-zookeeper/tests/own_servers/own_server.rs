@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use ylock_core::testkit::own_servers::{self, free_port};
 use ylock_core::url::Host;
+use ylock_testkit::own_servers::{self, free_port};
 
 use super::server::host;
 
@@ -182,7 +182,8 @@ fn program(folder: &Path, java_options: &[&str]) -> Command {
     };
     let mut program = Command::new(variable("YLOCK_TEST_JAVA"));
     program
-        .args(["-Xmx64m", "-XX:+UseSerialGC"])
+        // Without waiting for the disk, which stands still for seconds now and then: what a killed process has written stays written.
+        .args(["-Xmx64m", "-XX:+UseSerialGC", "-Dzookeeper.forceSync=no"])
         .args(java_options)
         .args(["-cp", &format!("{}/*", variable("YLOCK_TEST_ZOOKEEPER_JARS"))])
         .arg("org.apache.zookeeper.server.quorum.QuorumPeerMain")

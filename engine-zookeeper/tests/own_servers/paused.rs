@@ -1,7 +1,7 @@
 //! A client that stands still for longer than its session, with all that it holds. It is a process of its own.
 
-use ylock_core::testkit::Other;
 use ylock_core::url::Host;
+use ylock_testkit::Other;
 
 use super::own_server::OwnServer;
 use super::server::host;

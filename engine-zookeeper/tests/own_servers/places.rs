@@ -102,10 +102,9 @@ async fn who_let_another_one_go_first_gets_in_with_a_larger_token() {
     let calm = options(proxy.hosts()).with_lease(Duration::from_secs(50));
     let late = ZookeeperEngine::connect(&calm).await.unwrap();
     let (early, holder) = (patient(&server).await, patient(&server).await);
-    let strict = |engine, ticket| Request {
-        fairness: Fairness::Strict,
-        ticket: Some(Ticket::from_number(ticket)),
-        ..request(engine, Duration::from_secs(50))
+    let strict = |engine, ticket| {
+        let fair = request(engine, Duration::from_secs(50));
+        fair.with_fairness(Fairness::Strict).with_ticket(Ticket::from_number(ticket))
     };
     let (second, first) = (strict(&late, 2), strict(&early, 1));
     let held = granted(&holder, &request(&holder, LEASE * 4)).await;

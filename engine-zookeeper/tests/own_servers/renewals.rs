@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use ylock_core::engine::{Engine, Holding, Renewal};
-use ylock_core::testkit::poll_times;
 use ylock_core::{LossReason, Result};
 use ylock_engine_zookeeper::ZookeeperEngine;
+use ylock_testkit::poll_times;
 
 use super::grants::request;
 use super::own_server::OwnServer;
@@ -23,7 +23,7 @@ async fn overtaken(by_the_whole_release: bool) -> Result<Renewal> {
     let request = request(&engine, Duration::from_secs(50));
     let grant = within("granted", engine.acquire(&request)).await.unwrap().unwrap();
     proxy.set(Line::Held(What::Anything));
-    let (key, id, holdings) = (grant.key.clone(), grant.id, [Holding { grant, next: None }]);
+    let (key, id, holdings) = (grant.key.clone(), grant.id, [Holding::new(grant, None)]);
     let mut renewal = engine.renew(&holdings);
     let on_its_way = until("the node is looked at", async || proxy.kept() == 1);
     tokio::select! {

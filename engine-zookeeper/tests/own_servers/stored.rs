@@ -5,12 +5,12 @@ use std::time::Duration;
 use ylock_core::url::Secret;
 use ylock_core::{ErrorKind, LossReason, Unlocked};
 use ylock_engine_zookeeper::ZookeeperEngine;
-use ylock_engine_zookeeper::options::Access;
+use ylock_engine_zookeeper::options::Acl;
 use zookeeper_client::{Acls, CreateMode};
 
 use super::own_server::OwnServer;
 use super::server::proxy::{Line, Proxy};
-use super::{LOCK, client, client_with, contenders, options, queue_up, server, within};
+use super::{FLOOR_WATCH, LOCK, client, client_with, contenders, options, queue_up, server, within};
 
 /// The foreign node may be of a later version, and stand for a holder.
 #[tokio::test]
@@ -71,16 +71,17 @@ async fn everything_that_was_deleted_by_hand_is_made_again() {
     drop(ylock.locks("users").write("alice").await.unwrap());
     let raw = server::raw(&[server.host()]).await;
     super::until("the lock's node is gone", async || {
-        raw.count_descendants_number("/some/where").await == Ok(1)
+        raw.count_descendants_number("/some/where").await == Ok(2)
     })
     .await;
-    for path in ["/some/where/24", "/some/where", "/some"] {
+    for path in ["/some/where/24", "/some/where/token-floor", "/some/where", "/some"] {
         raw.delete(path, None).await.unwrap();
     }
     let guard = within("it works again", ylock.locks("users").write("alice")).await.unwrap();
     assert_eq!(raw.get_data("/some/where/24/users:alice").await.unwrap().0, b"5:usersalice");
     tokio::time::sleep(super::LEASE).await;
     assert!(guard.is_valid());
+    assert_eq!(raw.get_data("/some/where/token-floor").await.unwrap().0, b"0");
 }
 
 #[tokio::test]
@@ -88,7 +89,7 @@ async fn everything_that_was_deleted_by_hand_is_made_again() {
 async fn nodes_of_the_creator_are_closed_to_others() {
     let server = OwnServer::start().await;
     let login = |user: &str, password: &str| {
-        options(vec![server.host()]).with_access(Access::Creator).with_login(user, Secret::new(password))
+        options(vec![server.host()]).with_acl(Acl::Creator).with_login(user, Secret::new(password))
     };
     let ylock = client_with(login("me", "p@ss")).await;
     let same = client_with(login("me", "p@ss")).await;
@@ -171,19 +172,22 @@ async fn each_who_waits_has_one_watch_and_a_release_wakes_one() {
         let client = client_with(calm.clone()).await;
         waiting.push((queue_up(&client, &holder).await, client));
     }
-    super::until("all watch", async || server.number("zk_watch_count").await == 20).await;
+    let sessions = waiting.len() as u64 + 1;
+    let watches = async || server.number("zk_watch_count").await;
+    super::until("all watch", async || watches().await == 20 + sessions * FLOOR_WATCH).await;
     let before = server.number("zk_packets_received").await;
     assert!(guard.unlock().await.unwrap().is_released());
     let (first, _client) = waiting.remove(0);
     let guard = within("the first one gets in", first).await.unwrap();
     let asked = server.number("zk_packets_received").await - before;
     assert!(asked < 10, "{asked} requests for one hand-over with 20 who wait");
-    assert_eq!(server.number("zk_watch_count").await, 19);
+    assert_eq!(watches().await, 19 + sessions * FLOOR_WATCH);
     drop(guard);
     for (waiting, _client) in waiting {
         drop(within("the next one gets in", waiting).await.unwrap());
     }
-    super::until("no watch is left", async || server.number("zk_watch_count").await == 0).await;
+    // The holder's session and that of the first waiter are still there.
+    super::until("no watch of a waiter is left", async || watches().await == 2 * FLOOR_WATCH).await;
     assert!(contenders(&[server.host()], LOCK).await.is_empty());
 }
 

@@ -1,9 +1,10 @@
 //! A thief that closes the session of a client, as an operator can.
 
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use ylock_core::url::Host;
@@ -38,7 +39,7 @@ impl Thief {
                 tokio::spawn(overhear(client, target.clone(), Arc::clone(&heard)));
             }
         });
-        Self { host: Host { name: "127.0.0.1".to_owned(), port: Some(port) }, server, secret, at_work }
+        Self { host: Host::new("127.0.0.1", port), server, secret, at_work }
     }
 
     pub(crate) fn host(&self) -> Host {
@@ -47,7 +48,7 @@ impl Thief {
 
     /// Continues the session from elsewhere, and closes it.
     pub(crate) async fn close_the_session(&self) {
-        let (session, password) = self.secret.lock().unwrap().clone().expect("a session has begun");
+        let (session, password) = self.secret.lock().clone().expect("a session has begun");
         self.at_work.store(true, Ordering::SeqCst);
         let mut stream = TcpStream::connect(&self.server).await.unwrap();
         let mut connect = Vec::new();
@@ -75,7 +76,7 @@ async fn overhear(mut client: TcpStream, server: (String, u16), heard: Secret) {
     let Some(answer) = receive(&mut server).await else { return };
     let session = i64::from_be_bytes(answer[8..16].try_into().unwrap());
     if session != 0 {
-        *heard.lock().unwrap() = Some((session, answer[20..36].to_vec()));
+        *heard.lock() = Some((session, answer[20..36].to_vec()));
     }
     send(&mut client, &answer).await;
     let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;

@@ -1,9 +1,9 @@
 //! A server that wants TLS.
 
 use ylock_core::ErrorKind;
-use ylock_core::testkit::own_servers::{Certificates, free_port};
 use ylock_core::url::EngineUrl;
 use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
+use ylock_testkit::own_servers::{Certificates, free_port};
 
 use super::client_with;
 use super::own_server::OwnServer;

@@ -40,7 +40,7 @@ impl Servers {
 
 pub(crate) fn host(server: &str) -> Host {
     let (name, port) = server.rsplit_once(':').expect("host:port");
-    Host { name: name.to_owned(), port: Some(port.parse().expect("a port")) }
+    Host::new(name, port.parse::<u16>().expect("a port"))
 }
 
 /// Returns the options that reach them.

@@ -1,9 +1,10 @@
 //! Something between a client and a server that can be cut, or can lose or keep back what it carries.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
@@ -71,7 +72,7 @@ impl Proxy {
         for server in servers {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
             let SocketAddr::V4(address) = listener.local_addr().expect("an address") else { unreachable!() };
-            hosts.push(Host { name: "127.0.0.1".to_owned(), port: Some(address.port()) });
+            hosts.push(Host::new("127.0.0.1", address.port()));
             tokio::spawn(serve(listener, server.clone(), line.subscribe(), seen.clone()));
         }
         Self { hosts, line, seen }
@@ -97,7 +98,7 @@ impl Proxy {
 
     /// The kinds of the requests of each connection, without signs of life.
     pub(crate) fn asked(&self) -> Vec<Vec<u32>> {
-        self.seen.asked.lock().unwrap().clone()
+        self.seen.asked.lock().clone()
     }
 }
 
@@ -154,7 +155,7 @@ struct Requests {
 
 impl Requests {
     fn of(line: watch::Receiver<Line>, seen: Seen, is_new: bool) -> Self {
-        let mut asked = seen.asked.lock().unwrap();
+        let mut asked = seen.asked.lock();
         asked.push(Vec::new());
         let number = asked.len() - 1;
         drop(asked);
@@ -192,7 +193,7 @@ impl Requests {
 
     fn note(&self, request: &[u8]) {
         if let Some(kind) = word(request, 8).filter(|kind| *kind != PING) {
-            self.seen.asked.lock().unwrap()[self.number].push(kind);
+            self.seen.asked.lock()[self.number].push(kind);
         }
     }
 

@@ -1,12 +1,9 @@
 //! Background work that goes on when the runtime in which it ran has ended.
 
-use std::fmt;
-use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
-use futures_util::FutureExt;
-
+use super::shift::{self, Ending, Shift};
 use super::{BoxFuture, Environment};
 
 type Make = Arc<dyn Fn() -> BoxFuture + Send + Sync>;
@@ -31,64 +28,30 @@ impl BackgroundTask {
         if self.is_running() || self.0.swap(true, Ordering::AcqRel) {
             return;
         }
-        let shift = Shift {
-            running: Arc::clone(&self.0),
-            environment: Arc::downgrade(environment),
-            make: Arc::new(make),
-            progress: Progress::Waits,
-        };
-        environment.spawn_for_all(Box::pin(shift.work()));
+        let (running, make) = (Arc::clone(&self.0), Arc::new(make));
+        let work = Work { running, environment: Arc::downgrade(environment), make };
+        environment.spawn_for_all(shift::run(work));
     }
 }
 
-/// The work in one runtime.
-struct Shift {
+#[derive(Clone)]
+struct Work {
     running: Arc<AtomicBool>,
     /// Weak: the client's own thread ends when the client is gone, and this may run on it.
     environment: Weak<dyn Environment>,
     make: Make,
-    progress: Progress,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Progress {
-    Waits,
-    Began,
-    Done,
-}
-
-impl Shift {
-    async fn work(mut self) {
-        self.progress = Progress::Began;
-        // Work that panics would do so again. The panic is noticed here, not in the drop: a thread whose own work has panicked drops its
-        // runtime too.
-        let work = async { (self.make)().await };
-        drop(AssertUnwindSafe(work).catch_unwind().await);
-        self.progress = Progress::Done;
+impl Shift for Work {
+    async fn work(&self) {
+        (self.make)().await;
     }
-}
 
-impl Drop for Shift {
-    fn drop(&mut self) {
-        // Work that was never polled is dropped only where nothing will ever run again.
-        let goes_on = self.progress == Progress::Began;
-        let Some(environment) = self.environment.upgrade().filter(|_| goes_on) else {
-            self.running.store(false, Ordering::Release);
-            return;
-        };
-        let next = Self {
-            running: Arc::clone(&self.running),
-            environment: Weak::clone(&self.environment),
-            make: Arc::clone(&self.make),
-            progress: Progress::Waits,
-        };
-        environment.spawn_for_all(Box::pin(next.work()));
-    }
-}
-
-impl fmt::Debug for Shift {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shift").field("running", &self.running).finish_non_exhaustive()
+    fn ended(&self, how: Ending) {
+        match self.environment.upgrade().filter(|_| how == Ending::Interrupted) {
+            Some(environment) => environment.spawn_for_all(shift::run(self.clone())),
+            None => self.running.store(false, Ordering::Release),
+        }
     }
 }
 

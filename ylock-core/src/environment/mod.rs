@@ -5,6 +5,7 @@
 
 mod background_task;
 mod runtimes;
+pub(crate) mod shift;
 mod system;
 mod timer;
 
@@ -51,7 +52,8 @@ impl Moment {
 
 /// The source of time, randomness and tasks.
 pub trait Environment: fmt::Debug + Send + Sync + 'static {
-    /// Returns the present moment, on a clock that never steps back and, on a real machine, counts suspend.
+    /// Returns the present moment, on a clock that never steps back. On a real machine it counts suspend, as far as the system can; see
+    /// [`SystemEnvironment`].
     fn now(&self) -> Moment;
 
     /// Returns the wall clock: microseconds since 1970. It may step in either direction; nothing that must be safe uses it.

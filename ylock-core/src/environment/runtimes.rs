@@ -8,11 +8,12 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::thread::JoinHandle;
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use tokio::runtime::{Builder, Handle, Id, RuntimeFlavor};
 use tokio::sync::oneshot;
 
@@ -137,7 +138,7 @@ impl Runtimes {
     }
 
     fn own(&self) -> Option<Handle> {
-        let mut own = self.own_thread();
+        let mut own = self.own.lock();
         if own.is_none() {
             *own = OwnThread::start();
         }
@@ -147,15 +148,11 @@ impl Runtimes {
     /// Leaves the client's own thread when a caller has come with a clock of its own: what ran on the thread goes on in the caller's
     /// runtime, before that clock can move.
     fn leave_own(&self, callers: Id) {
-        let left = self.own_thread().take_if(|own| self.prefers_callers && own.handle.id() != callers);
+        let left = self.own.lock().take_if(|own| self.prefers_callers && own.handle.id() != callers);
         if let Some(OwnThread { stop, thread, .. }) = left {
             drop(stop);
             drop(thread.join());
         }
-    }
-
-    fn own_thread(&self) -> MutexGuard<'_, Option<OwnThread>> {
-        self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -242,7 +239,7 @@ impl fmt::Debug for Runtimes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Runtimes")
             .field("known", &self.known.load().len())
-            .field("own_thread", &self.own_thread().is_some())
+            .field("own_thread", &self.own.lock().is_some())
             .finish_non_exhaustive()
     }
 }

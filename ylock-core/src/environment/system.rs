@@ -7,8 +7,19 @@ use super::runtimes::Runtimes;
 use super::timer::Timer;
 use super::{BoxFuture, Environment, Moment};
 
-/// The environment of a real machine: tokio's timers and tasks, the operating system's randomness, and, for
-/// validity, `CLOCK_BOOTTIME` where there is one.
+/// The environment of a real machine: tokio's timers and tasks, the operating system's randomness, and a clock for validity.
+///
+/// # Suspend
+/// What the clock counts while the machine is suspended depends on the system:
+///
+/// | system | clock | counts suspend |
+/// |---|---|---|
+/// | Linux, Android, Fuchsia | `CLOCK_BOOTTIME` | yes |
+/// | Windows | that of `std::time::Instant`, `QueryPerformanceCounter` | yes, as Microsoft documents it; not tried |
+/// | macOS, iOS | that of `std::time::Instant`, `CLOCK_UPTIME_RAW` | no |
+/// | others | that of `std::time::Instant` | not known |
+///
+/// Where it does not count, a holder that was suspended relies on its lease for that much too long.
 ///
 /// Background work runs in the runtimes in which the client is used; where none of them is left, on a thread of the client's own.
 #[derive(Debug)]
@@ -20,14 +31,15 @@ pub struct SystemEnvironment {
 /// The clock that tells the moments.
 #[derive(Debug)]
 enum ClockSource {
-    /// Counts suspend: a laptop that slept for an hour knows that its leases are gone.
+    /// Counts suspend where the system has such a clock: a laptop that slept for an hour knows that its leases are gone.
     Boot,
     /// Tokio's own, so that a test may pause it.
     Tokio(tokio::time::Instant),
 }
 
 impl SystemEnvironment {
-    /// Creates an environment for stores outside this process, whose leases run on while this machine is suspended.
+    /// Creates an environment for stores outside this process, whose leases run on while this machine is suspended; see
+    /// [Suspend](Self#suspend).
     pub fn shared() -> Arc<dyn Environment> {
         Arc::new(Self { clock: ClockSource::Boot, runtimes: Arc::new(Runtimes::new(false)) })
     }
@@ -82,6 +94,9 @@ fn boot_time() -> Moment {
     Moment((time.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64))
 }
 
+// Of macOS's clocks that count suspend, `rustix` offers only `CLOCK_MONOTONIC`, which by Apple's manual is affected by adjustments of the time;
+// `CLOCK_MONOTONIC_RAW`, which is not, takes unsafe code. Nothing here goes by a clock that we could not try and that may go wrong on a
+// machine that never sleeps.
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "fuchsia")))]
 fn boot_time() -> Moment {
     use std::sync::OnceLock;

@@ -6,7 +6,7 @@ use std::future::pending;
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::{Keeper, caught, lock};
+use super::{Keeper, caught};
 use crate::engine::{Holder, Inspection};
 use crate::key::Key;
 
@@ -51,7 +51,7 @@ impl Keeper {
     }
 
     fn before(&self, key: &Key, number: u64, seen: Inspection) -> Option<Before> {
-        let shard = lock(self.shard(key));
+        let shard = self.shard(key).lock();
         let entry = shard.get(key)?;
         let place = entry.queue.iter().position(|waiter| waiter.number == number)?;
         // All waiters of this client stand together, where the store shows its one contender.

@@ -1,26 +1,26 @@
 //! The one task per key that talks to the store for it: contends, and gives back. It carries out what the entry
 //! decides and decides nothing itself.
 
-use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-use futures_util::FutureExt;
 use tokio::sync::Notify;
 
 use super::{Keeper, caught};
 use crate::contact::{Contact, away};
 use crate::engine::{AcquisitionId, Release, Request};
 use crate::environment::Moment;
+use crate::environment::shift::{Ending, Shift};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::Key;
 use crate::unlocked::Unlocked;
 
 use super::effects::Effects;
 use super::entry::{Entry, Leaving, Step, Store};
+use super::logged::Logged;
 use super::throttle::{self, Place, Throttle, Throttles};
 
 /// The first pause before a release is tried again; doubled from then on.
@@ -35,38 +35,17 @@ pub(super) struct Driver {
     keeper: Arc<Keeper>,
     key: Key,
     contact: Arc<Contact>,
-    progress: Progress,
     /// True while an attempt to release is under way.
     asking: AtomicBool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Progress {
-    Waits,
-    Began,
-    Done,
-}
-
 impl Driver {
     pub(super) fn new(keeper: Arc<Keeper>, key: Key, contact: Arc<Contact>) -> Self {
-        Self { keeper, key, contact, progress: Progress::Waits, asking: AtomicBool::new(false) }
+        Self { keeper, key, contact, asking: AtomicBool::new(false) }
     }
+}
 
-    pub(super) async fn run(mut self) {
-        self.progress = Progress::Began;
-        let worked = AssertUnwindSafe(self.work()).catch_unwind().await;
-        self.progress = Progress::Done;
-        // If a panic were taken for the end of the runtime, the same work would be done again at once, without end. What is under way goes
-        // on with the next change of the entry.
-        if worked.is_err() {
-            self.keeper.change(&self.key, |entry, context, effects| {
-                entry.driver = None;
-                let message = "the background work panicked; it needs a tokio runtime with timers";
-                entry.fail_all(&Error::new(ErrorKind::Unexpected, message).with_key(context.key), effects);
-            });
-        }
-    }
-
+impl Shift for Driver {
     async fn work(&self) {
         loop {
             let step = self.keeper.change(&self.key, |entry, _, _| entry.step());
@@ -89,9 +68,9 @@ impl Driver {
                         Some(throttle) => self.place(throttle, id, lease).await,
                         None => None,
                     };
-                    let is_heard = self.release(id, next.as_ref(), lease, place).await;
-                    if let (Some(throttle), true) = (&throttle, is_heard) {
-                        throttle.heard();
+                    let is_answered = self.release(id, next.as_ref(), lease, place).await;
+                    if let (Some(throttle), true) = (&throttle, is_answered) {
+                        throttle.store_answered();
                     }
                 }
                 Some(Step::Nothing) | None => break,
@@ -99,6 +78,30 @@ impl Driver {
         }
     }
 
+    fn ended(&self, how: Ending) {
+        match how {
+            Ending::Done => {}
+            // What is under way goes on with the next change of the entry.
+            Ending::Panicked => {
+                let message = "the background work panicked; it needs a tokio runtime with timers";
+                let error = Error::new(ErrorKind::Unexpected, message).with_key(&self.key);
+                self.keeper.change(&self.key, |entry, _, effects| {
+                    entry.driver = None;
+                    entry.fail_all(&error, effects);
+                });
+            }
+            Ending::Interrupted => {
+                if self.asking.load(Ordering::Relaxed) {
+                    self.keeper.change(&self.key, |entry, _, _| entry.release_dropped());
+                }
+                self.keeper.drive(&self.key, Arc::clone(&self.contact));
+            }
+            Ending::NeverBegan => drop(self.keeper.change(&self.key, |entry, _, _| entry.driver = None)),
+        }
+    }
+}
+
+impl Driver {
     async fn acquire(&self, request: &Request) {
         let answer = caught(self.contact.scope(self.keeper.engine().acquire(request))).await;
         self.keeper.change(&self.key, |entry, context, effects| match answer {
@@ -148,9 +151,9 @@ impl Driver {
     /// Waits until no release has been answered for this long, or not at all if that was so before and none was answered since.
     async fn until_silent(&self, throttle: &Throttle, time: Duration) {
         while !throttle.is_silent() {
-            let answers = throttle.answers();
+            let store_answers = throttle.store_answers();
             self.outlast(time).await;
-            throttle.answered_none_since(answers);
+            throttle.time_passed_since(store_answers);
         }
     }
 
@@ -228,6 +231,7 @@ impl Driver {
             let since = *leaving.began.get_or_insert(began);
             let (lease, attempts) = (leaving.lease, leaving.attempts);
             let was_held = leaving.held && leaving.result != Unlocked::WasLost;
+            let holder = leaving.last_holder;
             entry.fail_those_who_try(&self.keeper.about(context.key, away(error.clone())), effects);
             // The time alone proves nothing: a process that was paused in its first attempt has not been asking for a lease.
             if context.now().since(since) >= lease && attempts >= ATTEMPTS_PER_LEASE {
@@ -238,7 +242,7 @@ impl Driver {
                     .about(context.key, Error::new(ErrorKind::Indeterminate, message).with_source(error));
                 // A holder that has lost the lock was told already, and has nothing to give back.
                 if was_held {
-                    tracing::warn!(error = format!("{error:#}"), "a release was given up");
+                    effects.logged.push(Logged::GivenUp { holder, error: error.clone() });
                 }
                 entry.gave_up(context, id, &error, effects);
             }
@@ -285,22 +289,6 @@ impl Entry {
     fn release_dropped(&mut self) {
         if let Store::Releasing(leaving) = &mut self.store {
             leaving.attempts += 1;
-        }
-    }
-}
-
-impl Drop for Driver {
-    fn drop(&mut self) {
-        match self.progress {
-            Progress::Done => {}
-            Progress::Began => {
-                if self.asking.load(Ordering::Relaxed) {
-                    self.keeper.change(&self.key, |entry, _, _| entry.release_dropped());
-                }
-                self.keeper.drive(&self.key, Arc::clone(&self.contact));
-            }
-            // It is dropped unpolled only where nothing will ever run again.
-            Progress::Waits => drop(self.keeper.change(&self.key, |entry, _, _| entry.driver = None)),
         }
     }
 }

@@ -1,5 +1,5 @@
 //! The effects of a decision, which happen after the lock of the shard is released: waking a waiter may run its drop,
-//! and that locks the shard again.
+//! and that locks the shard again. So may a subscriber of the log.
 
 use std::sync::Arc;
 
@@ -8,6 +8,7 @@ use tokio::sync::{Notify, oneshot};
 use super::Keeper;
 use super::entry::Waiter;
 use super::hold::{Acquired, Hold, Way};
+use super::logged::Logged;
 use super::renewal::Turn;
 use super::validity::Validity;
 use crate::contact::Contact;
@@ -36,6 +37,8 @@ pub(super) struct Effects {
     /// The driver's waits that are over: for the answer to a request that no waiter waits for any more, or for the place of a release
     /// that a waiter waits for now.
     pub(super) rung: Vec<Arc<Notify>>,
+    /// What the log is told.
+    pub(super) logged: Vec<Logged>,
     /// The events that the layers are told. Empty if there are no layers.
     pub(super) events: Vec<ClientEvent>,
     /// The waiter that has just come: it is granted at once if it is granted by the same change.
@@ -93,7 +96,10 @@ impl Effects {
         if let Some(contact) = self.drive {
             keeper.drive(key, contact);
         }
-        // Last: a layer may be slow, and no waiter should wait for it.
+        // Last: a layer or a subscriber of the log may be slow, and no waiter should wait for it.
+        for logged in self.logged {
+            logged.write(keeper, key);
+        }
         for event in self.events {
             keeper.tell(&event);
         }

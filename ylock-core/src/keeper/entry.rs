@@ -12,8 +12,9 @@ use tokio::sync::{Notify, oneshot};
 
 use super::effects::{Effects, Reply, Ungranted};
 use super::hold::{Hold, Way};
-use super::renewal::{Turn, next_renewal};
-use super::self_wait::Caller;
+use super::logged::Logged;
+use super::renewal::{Turn, next_renewal, retry_pause};
+use super::self_wait::{Caller, Site};
 use super::validity::Validity;
 use crate::client_name::SharedName;
 use crate::contact::Contact;
@@ -25,7 +26,7 @@ use crate::key::Key;
 use crate::mode::Mode;
 use crate::options::{Fairness, Options};
 use crate::owner::Owner;
-use crate::token::{StoreToken, Token};
+use crate::token::Token;
 use crate::unlocked::Unlocked;
 
 /// The world around an entry, as far as the entry needs to know it.
@@ -114,6 +115,15 @@ pub(super) struct Granted {
     pub(super) turn: u64,
     /// The callers that wait for the store to show a downgrade.
     pub(super) shown: Vec<oneshot::Sender<Result<()>>>,
+    /// The holder that was the last one to give back.
+    pub(super) last_holder: Option<LastHolder>,
+}
+
+/// A holder that has given back, as the log names it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LastHolder {
+    pub(super) owner: Owner,
+    pub(super) token: Option<Token>,
 }
 
 #[derive(Debug)]
@@ -137,6 +147,8 @@ pub(super) struct Leaving {
     pub(super) waits_for_place: Option<Arc<Notify>>,
     /// It was granted.
     pub(super) held: bool,
+    /// The last of its holders, if it had any.
+    pub(super) last_holder: Option<LastHolder>,
     /// The result for the callers that wait for the release.
     pub(super) result: Unlocked,
     pub(super) done: Vec<oneshot::Sender<Result<Unlocked>>>,
@@ -151,6 +163,8 @@ pub(super) struct Holder {
     /// The moment at which its first acquisition was granted. Without layers no clock is read for it, and it is that of the grant.
     pub(super) since: Moment,
     pub(super) caller: Caller,
+    /// The place of the last acquisition by which the owner entered again, whether its guard is still there or not.
+    pub(super) again: Option<Site>,
 }
 
 impl Holder {
@@ -169,8 +183,8 @@ impl Holder {
         }
     }
 
-    /// Counts one more acquisition of the same owner.
-    fn reenter(&mut self, mode: Mode, key: &Key) -> Result<()> {
+    /// Counts one more acquisition of the same owner, made at this place.
+    fn reenter(&mut self, mode: Mode, at: Site, key: &Key) -> Result<()> {
         if mode == Mode::Write && self.writes == 0 {
             let message =
                 "the owner holds this lock as a reader and wants to write: give the read guard back first";
@@ -178,9 +192,10 @@ impl Holder {
         }
         let count = if mode == Mode::Write { &mut self.writes } else { &mut self.reads };
         *count = count.checked_add(1).ok_or_else(|| {
-            Error::new(ErrorKind::Invalid, "one owner holds this lock four thousand million times")
+            Error::new(ErrorKind::Invalid, "one owner holds this lock more than 4 294 967 295 times")
                 .with_key(key)
         })?;
+        self.again = Some(at);
         Ok(())
     }
 }
@@ -226,13 +241,19 @@ impl Entry {
     }
 
     /// Grants at once if this owner holds the key already.
-    pub(super) fn reenter(&mut self, key: &Key, owner: Owner, mode: Mode) -> Option<Result<Arc<Hold>>> {
+    pub(super) fn reenter(
+        &mut self,
+        key: &Key,
+        owner: Owner,
+        mode: Mode,
+        at: Site,
+    ) -> Option<Result<Arc<Hold>>> {
         let Store::Granted(granted) = &self.store else { return None };
         let holder = self.holders.iter_mut().find(|holder| holder.hold.owner == owner)?;
         if !granted.validity.is_valid() {
             return None;
         }
-        Some(holder.reenter(mode, key).map(|()| Arc::clone(&holder.hold)))
+        Some(holder.reenter(mode, at, key).map(|()| Arc::clone(&holder.hold)))
     }
 
     /// Returns whether a `try_*` may stay in the queue for the answer of the store: only if no holder or waiter is known to be before it.
@@ -397,7 +418,8 @@ impl Entry {
         let token = granted.grant.token.map(|token| Token::local(token, granted.hand_overs));
         let hold = Arc::new(Hold::new(Arc::clone(&granted.validity), first.owner, token));
         let (writes, reads) = if first.mode == Mode::Write { (1, 0) } else { (0, 1) };
-        self.holders.push(Holder { hold: Arc::clone(&hold), writes, reads, since, caller: first.caller });
+        let caller = first.caller;
+        self.holders.push(Holder { hold: Arc::clone(&hold), writes, reads, since, caller, again: None });
         let (owner, named) = (first.owner, first.named);
         effects.grant(first, hold, Way::In { waited });
         if named {
@@ -413,7 +435,7 @@ impl Entry {
             let Some(holder) = self.holders.iter_mut().find(|holder| holder.hold.owner == owner) else {
                 return;
             };
-            match holder.reenter(waiter.mode, &holder.hold.validity.key.clone()) {
+            match holder.reenter(waiter.mode, waiter.caller.site(), &holder.hold.validity.key.clone()) {
                 Ok(()) => effects.grant(waiter, Arc::clone(&holder.hold), Way::Again),
                 Err(error) => effects.fail(waiter, error),
             }
@@ -476,9 +498,11 @@ impl Entry {
         next: Option<Request>,
         effects: &mut Effects,
     ) {
-        let granted = match &self.store {
-            Store::Granted(granted) => Some(valid_until(granted.grant.sent, granted.grant.lease)),
-            _ => None,
+        let (granted, last_holder) = match &self.store {
+            Store::Granted(granted) => {
+                (Some(valid_until(granted.grant.sent, granted.grant.lease)), granted.last_holder)
+            }
+            _ => (None, None),
         };
         self.store = Store::Releasing(Leaving {
             id,
@@ -491,6 +515,7 @@ impl Entry {
             throttled: false,
             waits_for_place: None,
             held: granted.is_some(),
+            last_holder,
             result,
             done: Vec::new(),
         });
@@ -502,12 +527,7 @@ impl Entry {
         let next = self.request_after(context);
         let Store::Granted(granted) = &mut self.store else { return };
         if reason != LossReason::Closed {
-            let owners: Vec<_> = self.holders.iter().map(|holder| holder.hold.owner.to_string()).collect();
-            tracing::warn!(
-                client = %context.client, engine = context.engine.name(), key = ?context.key, owners = owners.join(" "),
-                token = granted.grant.token.map(StoreToken::get), reason = reason.as_str(),
-                error = granted.failure.as_ref().map(|error| format!("{error:#}")), "a lock was lost"
-            );
+            effects.logged.push(Logged::lost(&self.holders, reason, granted.failure.as_ref()));
         }
         granted.validity.lose(reason);
         effects.lost.push(Arc::clone(&granted.validity));
@@ -552,6 +572,7 @@ impl Entry {
             renew_again: false,
             turn: 0,
             shown: Vec::new(),
+            last_holder: None,
         }));
         self.advance(context, effects);
     }
@@ -714,7 +735,9 @@ impl Granted {
         if self.renew_again || (!announces && self.next.is_some()) {
             self.schedule(Moment::ZERO, effects);
         } else {
-            self.schedule(next_renewal(&self.grant), effects);
+            // A renewal may count from a moment that is long past, and be due again before it was answered.
+            let soonest = asked.plus(retry_pause(self.grant.lease)).min(self.validity.until());
+            self.schedule(next_renewal(&self.grant).max(soonest), effects);
         }
         // The mode is shown, whatever becomes of the announcement, and whichever other caller wants another look.
         if mode == self.grant.mode {

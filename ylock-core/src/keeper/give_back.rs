@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use super::effects::Effects;
-use super::entry::{Contender, Context, Entry, Leaving, Store};
+use super::entry::{Contender, Context, Entry, LastHolder, Leaving, Store};
 use super::hold::Hold;
 use crate::engine::{AcquisitionId, LossReason, Release};
 use crate::error::{Error, ErrorKind, Result};
@@ -101,6 +101,9 @@ impl Entry {
         if over {
             hold.end();
             let holder = self.holders.remove(position);
+            if let Store::Granted(granted) = &mut self.store {
+                granted.last_holder = Some(LastHolder { owner: hold.owner, token: hold.token });
+            }
             if context.watched {
                 let ended = holder.ended(context, before, End::Released);
                 effects.events.push(ended);

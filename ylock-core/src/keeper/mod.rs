@@ -16,6 +16,7 @@ mod effects;
 mod entry;
 mod give_back;
 mod hold;
+mod logged;
 mod renewal;
 mod self_wait;
 mod throttle;
@@ -29,20 +30,22 @@ use std::fmt;
 use std::hash::BuildHasher;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use parking_lot::Mutex;
 use tokio::sync::{Notify, OnceCell, Semaphore, oneshot};
 
 use crate::client_name::SharedName;
 use crate::contact::Contact;
 use crate::engine::{Engine, LossReason};
-use crate::environment::{BackgroundTask, Environment};
+use crate::environment::{BackgroundTask, Environment, shift};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{ClientView, EventBus, Observers};
 use crate::key::Key;
 use crate::mode::Mode;
+use crate::retry_deadline::RetryDeadline;
 use crate::unlocked::Unlocked;
 
 pub(crate) use before::Before;
@@ -168,13 +171,14 @@ impl Keeper {
                 }
             });
         }
+        let mut bound = RetryDeadline::new(&*self.environment, longest_lease.saturating_mul(2));
         tokio::select! {
             // What is over is over, also at the last moment. Neither can starve the other: each ends the wait.
             biased;
             () = self.wait_until_drained() => {}
             // Releases give up after one lease; this bound is for those that wait for a runtime which does not run, or behind so
-            // many others that their leases have ended.
-            () = self.environment.sleep(longest_lease.saturating_mul(2)) => {}
+            // many others that their leases have ended. In running time, as theirs: the releases do not go on during a pause of the process.
+            () = bound.outlast() => {}
         }
         self.engine_closed.get_or_init(|| self.close_engine()).await;
     }
@@ -198,13 +202,13 @@ impl Keeper {
     /// Returns all keys, sorted: the maps have random seeds, which must not decide the order in which locks are given back.
     fn keys(&self) -> Vec<Key> {
         let mut keys: Vec<Key> =
-            self.shards.iter().flat_map(|shard| lock(shard).keys().cloned().collect::<Vec<_>>()).collect();
+            self.shards.iter().flat_map(|shard| shard.lock().keys().cloned().collect::<Vec<_>>()).collect();
         keys.sort_unstable();
         keys
     }
 
     /// Returns how many moments the schedule of renewals keeps, the stale ones among them.
-    #[cfg(any(test, feature = "testkit"))]
+    #[cfg(test)]
     pub(crate) fn scheduled(&self) -> usize {
         self.schedule.len()
     }
@@ -221,7 +225,7 @@ impl Keeper {
         change: impl FnOnce(&mut Entry, &Context<'_>, &mut Effects) -> T,
     ) -> Option<T> {
         let mut effects = Effects::default();
-        let mut shard = lock(self.shard(key));
+        let mut shard = self.shard(key).lock();
         let entry = shard.get_mut(key)?;
         let result = change(entry, &self.context(key), &mut effects);
         let forgotten = entry.is_forgettable();
@@ -258,7 +262,7 @@ impl Keeper {
     pub(crate) fn warn_of_releases(&self) {
         let Some(address) = self.engine.meter().address() else { return };
         let releasing = |entry: &Entry| matches!(entry.store, Store::Releasing(_));
-        let count = |shard| lock(shard).values().filter(|entry| releasing(entry)).count();
+        let count = |shard: &Shard| shard.lock().values().filter(|entry| releasing(entry)).count();
         let count: usize = self.shards.iter().map(count).sum();
         if count > 0 {
             tracing::warn!(
@@ -275,7 +279,7 @@ impl Keeper {
     /// Starts the driver of an entry.
     fn drive(self: &Arc<Self>, key: &Key, contact: Arc<Contact>) {
         let driver = Driver::new(Arc::clone(self), key.clone(), contact);
-        self.environment.spawn(Box::pin(driver.run()));
+        self.environment.spawn(shift::run(driver));
     }
 
     /// Starts the task that renews, unless it runs.
@@ -340,10 +344,6 @@ impl Acquired {
 async fn caught<T>(call: impl Future<Output = Result<T>>) -> Result<T> {
     let panicked = |_| Err(Error::new(ErrorKind::Unexpected, "the engine panicked"));
     AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(panicked)
-}
-
-fn lock(shard: &Shard) -> MutexGuard<'_, Entries> {
-    shard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn closed() -> Error {

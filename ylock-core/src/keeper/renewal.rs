@@ -2,14 +2,16 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::effects::Effects;
 use super::entry::{Context, Entry, Granted, Store};
-use super::{Keeper, caught, lock};
+use super::logged::Logged;
+use super::{Keeper, caught};
 use crate::engine::{AcquisitionId, Grant, Holding, LossReason, Renewal};
 use crate::environment::Moment;
 use crate::error::Result;
@@ -45,6 +47,11 @@ pub(super) fn next_renewal(grant: &Grant) -> Moment {
     grant.sent.plus(grant.lease / RENEWALS)
 }
 
+/// Returns the shortest time from one renewal to the next that nothing but time calls for.
+pub(super) fn retry_pause(lease: Duration) -> Duration {
+    (lease / RETRY_PART).min(LONGEST_RETRY)
+}
+
 /// The moments at which grants are due. An entry whose grant has ended, or was scheduled anew, is stale and is skipped.
 #[derive(Debug, Default)]
 pub(super) struct Schedule {
@@ -63,7 +70,7 @@ struct Due {
 impl Schedule {
     /// Adds a turn. `grants`: as many as there may be at most.
     pub(super) fn push(&self, key: &Key, turn: Turn, grants: usize) {
-        let mut heap = self.heap();
+        let mut heap = self.heap.lock();
         let earlier = heap.peek().is_none_or(|Reverse(first)| turn.at < first.at);
         heap.push(Reverse(Due { at: turn.at, number: turn.number, id: turn.id, key: key.clone() }));
         let wakes = earlier || is_overgrown(heap.len(), grants);
@@ -74,16 +81,16 @@ impl Schedule {
     }
 
     /// Returns how many moments are kept, the stale ones among them.
-    #[cfg(any(test, feature = "testkit"))]
+    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.heap().len()
+        self.heap.lock().len()
     }
 
     /// Forgets the stale moments, if most are stale: a lock that is given back within its lease would otherwise be kept for a third of
     /// the lease, and with long leases that is for ever. Rare enough that it costs each grant no more than a look or two.
     fn tidy(&self, grants: usize, is_current: impl Fn(&Due) -> bool) {
         let all = {
-            let mut heap = self.heap();
+            let mut heap = self.heap.lock();
             if !is_overgrown(heap.len(), grants) {
                 return;
             }
@@ -91,11 +98,11 @@ impl Schedule {
         };
         // Outside the lock: a shard is locked for each, and a caller that has locked a shard may push.
         let mut current: BinaryHeap<_> = all.into_iter().filter(|Reverse(due)| is_current(due)).collect();
-        self.heap().append(&mut current);
+        self.heap.lock().append(&mut current);
     }
 
     fn pop_due(&self, now: Moment) -> Vec<Due> {
-        let mut heap = self.heap();
+        let mut heap = self.heap.lock();
         let mut due = Vec::new();
         while heap.peek().is_some_and(|Reverse(first)| first.at <= now) {
             due.extend(heap.pop().map(|Reverse(first)| first));
@@ -104,11 +111,7 @@ impl Schedule {
     }
 
     fn next(&self) -> Option<Moment> {
-        self.heap().peek().map(|Reverse(first)| first.at)
-    }
-
-    fn heap(&self) -> MutexGuard<'_, BinaryHeap<Reverse<Due>>> {
-        self.heap.lock().unwrap_or_else(PoisonError::into_inner)
+        self.heap.lock().peek().map(|Reverse(first)| first.at)
     }
 }
 
@@ -186,7 +189,7 @@ impl Keeper {
     }
 
     fn is_current(&self, due: &Due) -> bool {
-        lock(self.shard(&due.key)).get(&due.key).is_some_and(|entry| entry.current(due).is_some())
+        self.shard(&due.key).lock().get(&due.key).is_some_and(|entry| entry.current(due).is_some())
     }
 }
 
@@ -255,11 +258,10 @@ impl Entry {
             Ok(Renewal::Renewed { .. }) => self.lose(context, LossReason::Lapsed, effects),
             Ok(Renewal::Lost(reason)) => self.lose(context, reason, effects),
             Err(error) => {
-                tracing::debug!(key = ?context.key, error = format!("{error:#}"), "a renewal failed; it is tried again until the lease ends");
+                effects.logged.push(Logged::RenewalFailed(error.clone()));
                 granted.announces = false;
                 granted.failure = Some(error);
-                let pause = (granted.grant.lease / RETRY_PART).min(LONGEST_RETRY);
-                let retry = asked.plus(pause).max(context.now());
+                let retry = asked.plus(retry_pause(granted.grant.lease)).max(context.now());
                 granted.schedule(retry.min(granted.validity.until()), effects);
             }
         }

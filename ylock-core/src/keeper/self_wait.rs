@@ -6,8 +6,8 @@ use std::panic::Location;
 use std::thread::ThreadId;
 use std::time::Duration;
 
+use super::Keeper;
 use super::entry::{Entry, Holder};
-use super::{Keeper, lock};
 use crate::key::Key;
 use crate::owner::Owner;
 
@@ -37,6 +37,10 @@ impl Caller {
         let system = || Thread::System(std::thread::current().id());
         Self { thread: tokio::task::try_id().map_or_else(system, Thread::Task), site }
     }
+
+    pub(super) fn site(self) -> Site {
+        self.site
+    }
 }
 
 impl Entry {
@@ -52,6 +56,7 @@ impl Entry {
         let holder = self.holders.iter().find(own)?;
         Some(SelfWait {
             holder: (holder.hold.owner, holder.caller.site),
+            again: holder.again,
             waiter: (waiter.owner, waiter.caller.site),
         })
     }
@@ -60,14 +65,16 @@ impl Entry {
 /// A caller that holds and waits, each under an owner and with its call.
 struct SelfWait {
     holder: (Owner, Site),
+    /// The last place where the owner entered again: the first guard may have been given back since.
+    again: Option<Site>,
     waiter: (Owner, Site),
 }
 
 impl SelfWait {
     fn warn(&self, key: &Key) {
-        let Self { holder, waiter } = self;
+        let Self { holder, again, waiter } = self;
         tracing::warn!(
-            ?key, holder = %holder.0, acquired_at = %holder.1, waiter = %waiter.0, waits_at = %waiter.1,
+            ?key, holder = %holder.0, acquired_at = %holder.1, again_at = again.map(tracing::field::display), waiter = %waiter.0, waits_at = %waiter.1,
             "a task waits for a lock that it has acquired itself, under another owner: unless the guard is with another task, or another branch \
              of this one gives it back, it waits until its wait is over, or for ever. Give the guard back first, or acquire both in the scope of \
              one owner"
@@ -81,7 +88,7 @@ impl Keeper {
         // Only for a caller that held it from the beginning: others need no timer.
         if own {
             self.environment.sleep(PATIENCE).await;
-            let found = lock(self.shard(key)).get(key).and_then(|entry| entry.self_wait(number));
+            let found = self.shard(key).lock().get(key).and_then(|entry| entry.self_wait(number));
             // Not while the shard is locked: a subscriber may do anything.
             if let Some(found) = found {
                 found.warn(key);

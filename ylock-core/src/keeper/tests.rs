@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use tokio::task::yield_now;
+
 use crate::client::Ylock;
 use crate::options::Options;
 
@@ -41,4 +43,46 @@ async fn what_is_held_is_renewed_however_often_the_schedule_is_tidied_up() {
     assert!(held.iter().all(|guard| guard.is_valid()));
     drop(held);
     assert!(ylock.handle.keeper.scheduled() < 2 * 2_000 + FEW, "{}", ylock.handle.keeper.scheduled());
+}
+
+/// However a grant ends, and whether the call that asked for it is still there: nothing of it stays for the rest of its lease.
+#[tokio::test]
+async fn ten_thousand_acquisitions_that_went_wrong_do_not_stay_in_the_schedule() {
+    let ylock = Ylock::in_memory().with_options(Options::default().with_lease(Options::MAX_LEASE));
+    let locks = ylock.locks("group");
+    let held = locks.write("held").await.unwrap();
+    for number in 0..10_000 {
+        let (name, turns) = (format!("{number}"), number / 6 % 6);
+        match number % 6 {
+            0 => dropped_after(turns, locks.write(name)).await,
+            1 => dropped_after(turns, locks.write("held")).await,
+            2 => drop(locks.try_write("held").await.unwrap()),
+            3 => dropped_after(turns, locks.write(name).await.unwrap().downgrade()).await,
+            4 => dropped_after(turns, locks.write(name).await.unwrap().unlock()).await,
+            _ => {
+                let guard = locks.write(&name).await.unwrap();
+                assert_eq!(ylock.revoke("group", &name).await.unwrap(), 1);
+                drop(guard);
+            }
+        }
+    }
+    drop(held);
+    while ylock.keys_in_use() > 0 {
+        yield_now().await;
+    }
+    assert!(ylock.handle.keeper.scheduled() < FEW, "{}", ylock.handle.keeper.scheduled());
+}
+
+/// Drops the future if it is not ready when the other tasks have had this many turns.
+async fn dropped_after(turns: usize, future: impl Future) {
+    let turns = async {
+        for _ in 0..turns {
+            yield_now().await;
+        }
+    };
+    tokio::select! {
+        biased;
+        _ = future => {}
+        () = turns => {}
+    }
 }

@@ -7,9 +7,10 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::runtime::{Handle, Id};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -35,9 +36,10 @@ pub(super) struct Throttle {
     /// Fair: the releases go in the order in which they ask.
     places: Semaphore,
     window: Mutex<Window>,
-    /// The number of releases that the store has answered, in a place or without one, and one more.
-    answers: AtomicU64,
-    /// The number of answers at which none had come for as long as an attempt may take; 0 if that was not so yet.
+    /// The number of releases that the store has answered, in a place or without one, and one more. Not what an engine knows
+    /// without asking: this says whether the store is silent. The limit goes by the successes of the [`Window`].
+    store_answers: AtomicU64,
+    /// The number of answers of the store at which none had come for as long as an attempt may take; 0 if that was not so yet.
     silent_at: AtomicU64,
 }
 
@@ -45,8 +47,8 @@ pub(super) struct Throttle {
 struct Window {
     limit: usize,
     least: usize,
-    /// The answers since the limit changed, of those that left no place empty.
-    answered: usize,
+    /// The number of releases that have succeeded in a place since the limit changed, while no place was empty.
+    successes: usize,
     /// The number of places that are taken but will not be taken again, because the limit has fallen.
     surplus: usize,
     /// The number of times that the limit has fallen.
@@ -70,7 +72,7 @@ impl Throttles {
     /// Returns the throttle for the releases in the caller's runtime.
     pub(super) fn of_this_runtime(&self) -> Arc<Throttle> {
         let runtime = Handle::try_current().ok().map(|handle| handle.id());
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.all.lock();
         if let Some(throttle) = all.get(&runtime).and_then(Weak::upgrade) {
             return throttle;
         }
@@ -85,9 +87,9 @@ impl Throttle {
     fn new(first: usize) -> Self {
         let first = first.max(1);
         let least = (first / LEAST_PART).max(1);
-        let window = Window { limit: first, least, answered: 0, surplus: 0, falls: 0 };
-        let (answers, silent_at) = (AtomicU64::new(1), AtomicU64::new(0));
-        Self { places: Semaphore::new(first), window: Mutex::new(window), answers, silent_at }
+        let window = Window { limit: first, least, successes: 0, surplus: 0, falls: 0 };
+        let (store_answers, silent_at) = (AtomicU64::new(1), AtomicU64::new(0));
+        Self { places: Semaphore::new(first), window: Mutex::new(window), store_answers, silent_at }
     }
 
     /// Returns a place, if one is free and no other release waits for it.
@@ -103,69 +105,65 @@ impl Throttle {
     }
 
     fn place<'a>(&'a self, permit: Option<SemaphorePermit<'a>>) -> Place<'a> {
-        Place { throttle: self, permit, falls: self.window().falls }
+        Place { throttle: self, permit, falls: self.window.lock().falls }
     }
 
     /// Notes that the store has answered a release.
-    pub(super) fn heard(&self) {
-        self.answers.fetch_add(1, Ordering::Relaxed);
+    pub(super) fn store_answered(&self) {
+        self.store_answers.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns how many releases were answered by now.
-    pub(super) fn answers(&self) -> u64 {
-        self.answers.load(Ordering::Relaxed)
+    /// Returns how many releases the store has answered by now.
+    pub(super) fn store_answers(&self) -> u64 {
+        self.store_answers.load(Ordering::Relaxed)
     }
 
-    /// Notes that as long as an attempt may take has passed since so many were answered.
-    pub(super) fn answered_none_since(&self, answers: u64) {
-        if answers == self.answers() {
-            self.silent_at.store(answers, Ordering::Relaxed);
+    /// Notes that as long as an attempt may take has passed since the store had answered so many.
+    pub(super) fn time_passed_since(&self, store_answers: u64) {
+        if store_answers == self.store_answers() {
+            self.silent_at.store(store_answers, Ordering::Relaxed);
         }
     }
 
     /// Returns whether no release was answered for as long as an attempt may take, and none since.
     pub(super) fn is_silent(&self) -> bool {
-        self.silent_at.load(Ordering::Relaxed) == self.answers()
+        self.silent_at.load(Ordering::Relaxed) == self.store_answers()
     }
 
-    /// Grows by one for as many answers as the limit is, if all places are taken.
-    fn answered(&self) {
+    /// Notes that a release has succeeded in a place: the limit grows by one for as many successes as it is, if all places are taken.
+    fn succeeded(&self) {
         if self.places.available_permits() > 0 {
             return;
         }
-        let is_new = self.window().answered();
+        let is_new = self.window.lock().count_success();
         // Wakes a task: not with the lock of the window.
         if is_new {
             self.places.add_permits(1);
         }
     }
 
-    /// Halves the limit, once for all that were on their way when the store became slow.
+    /// Notes that a release in a place has failed or is slow: halves the limit, once for all that were on their way when the store became slow.
     fn failed(&self, falls: u64) {
-        let mut window = self.window();
+        let mut window = self.window.lock();
         if window.falls == falls {
             let less = (window.limit / 2).min(window.limit.saturating_sub(window.least));
             window.limit -= less;
             // Those that no release has taken go at once.
             window.surplus += less;
             window.surplus -= self.places.forget_permits(window.surplus);
-            (window.answered, window.falls) = (0, falls + 1);
+            (window.successes, window.falls) = (0, falls + 1);
         }
-    }
-
-    fn window(&self) -> MutexGuard<'_, Window> {
-        self.window.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Window {
-    /// Counts an answer. Returns whether there is a new place for it.
-    fn answered(&mut self) -> bool {
-        self.answered += 1;
-        if self.answered < self.limit {
+    /// Counts a success. Returns whether there is a new place for it.
+    fn count_success(&mut self) -> bool {
+        self.successes += 1;
+        if self.successes < self.limit {
             return false;
         }
-        (self.limit, self.answered) = (self.limit + 1, 0);
+        (self.limit, self.successes) = (self.limit + 1, 0);
         let is_new = self.surplus == 0;
         self.surplus = self.surplus.saturating_sub(1);
         is_new
@@ -185,7 +183,7 @@ impl Place<'_> {
             biased;
             answer = &mut attempt => {
                 match answer {
-                    Ok(_) => self.throttle.answered(),
+                    Ok(_) => self.throttle.succeeded(),
                     Err(_) => self.throttle.failed(self.falls),
                 }
                 return answer;
@@ -199,7 +197,7 @@ impl Place<'_> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        let mut window = self.throttle.window();
+        let mut window = self.throttle.window.lock();
         if window.surplus > 0
             && let Some(permit) = self.permit.take()
         {
@@ -230,14 +228,14 @@ mod tests {
 
     /// Returns the limit, which is the number of places when none is taken.
     fn limit(throttle: &Throttle) -> usize {
-        let window = throttle.window();
+        let window = throttle.window.lock();
         assert_eq!(throttle.places.available_permits(), window.limit + window.surplus);
         window.limit
     }
 
     /// Returns the limit, and the number of places that are taken beyond it.
     fn window(throttle: &Throttle) -> (usize, usize) {
-        let window = throttle.window();
+        let window = throttle.window.lock();
         (window.limit, window.surplus)
     }
 
@@ -250,7 +248,7 @@ mod tests {
     const TRIP: Duration = Duration::from_millis(5);
 
     #[tokio::test(start_paused = true)]
-    async fn the_limit_grows_by_one_for_as_many_answers_as_it_is_if_all_places_are_taken() {
+    async fn the_limit_grows_by_one_for_as_many_successes_as_it_is_if_all_places_are_taken() {
         let throttle = Throttle::new(FIRST);
         for _ in 0..4 {
             attempts(&throttle, FIRST / 2, TRIP, Ok(())).await;
@@ -278,7 +276,7 @@ mod tests {
         throttle.failed(0);
         throttle.failed(0);
         assert_eq!(window(&throttle), (FIRST / 2, FIRST / 2));
-        (0..FIRST / 2).for_each(|_| throttle.answered());
+        (0..FIRST / 2).for_each(|_| throttle.succeeded());
         assert_eq!(window(&throttle), (FIRST / 2 + 1, FIRST / 2 - 1));
         drop(taken);
         assert_eq!(limit(&throttle), FIRST / 2 + 1);
@@ -290,14 +288,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_store_is_silent_from_when_none_was_answered_for_so_long_until_one_is() {
         let throttle = Throttle::new(FIRST);
-        let answers = throttle.answers();
-        throttle.heard();
-        throttle.answered_none_since(answers);
+        let before = throttle.store_answers();
+        throttle.store_answered();
+        throttle.time_passed_since(before);
         assert!(!throttle.is_silent());
-        throttle.answered_none_since(throttle.answers());
+        throttle.time_passed_since(throttle.store_answers());
         attempts(&throttle, 1, TRIP, failure()).await;
         assert!(throttle.is_silent());
-        throttle.heard();
+        throttle.store_answered();
         assert!(!throttle.is_silent());
     }
 
@@ -313,6 +311,6 @@ mod tests {
             () = hanging => panic!("it takes longer"),
             _place = throttle.enter() => assert_eq!(began.elapsed(), SLOW),
         }
-        assert!(throttle.window().limit < FIRST);
+        assert!(throttle.window.lock().limit < FIRST);
     }
 }

@@ -9,11 +9,9 @@ use tokio::sync::Notify;
 use crate::engine::{AcquisitionId, Grant, LossReason, valid_until};
 use crate::environment::{Environment, Moment};
 use crate::key::Key;
+use until::Until;
 
-/// Ended for good, because the lease ran out. No clock ever shows a moment before it, so a comparison with it always says "over".
-const OVER: u64 = 0;
-/// Ended for good, because it was given back or lost. So early that a comparison with it says "over", too.
-const FINISHED: u64 = 1;
+mod until;
 
 /// The validity of one grant, shared by all of its holders.
 #[derive(Debug)]
@@ -22,27 +20,22 @@ pub(crate) struct Validity {
     pub(crate) id: AcquisitionId,
     environment: Arc<dyn Environment>,
     lease: Duration,
-    /// Nanoseconds of the environment's clock, [`OVER`] or [`FINISHED`]. Once one of those, never a moment again: a caller that
-    /// sees that the moment has passed writes `OVER` before it says so, and a renewal only ever replaces a moment
-    /// that has not passed.
-    until: AtomicU64,
+    until: Until,
     lost: OnceLock<LossReason>,
     lost_signal: Notify,
 }
 
 impl Validity {
     pub(crate) fn new(grant: &Grant, environment: Arc<dyn Environment>) -> Self {
-        let mut validity = Self {
+        Self {
             key: grant.key.clone(),
             id: grant.id,
             environment,
             lease: grant.lease,
-            until: AtomicU64::new(OVER),
+            until: Until::new(valid_until(grant.sent, grant.lease)),
             lost: OnceLock::new(),
             lost_signal: Notify::new(),
-        };
-        validity.until = AtomicU64::new(validity.end_of_lease(grant.sent).as_nanos());
-        validity
+        }
     }
 
     pub(crate) fn is_valid(&self) -> bool {
@@ -51,37 +44,18 @@ impl Validity {
 
     /// Returns how much longer the grant may be relied on; zero for good once it is zero.
     pub(crate) fn remaining(&self) -> Duration {
-        loop {
-            let until = self.until.load(Ordering::Acquire);
-            let remaining = Moment::from_nanos(until).since(self.environment.now());
-            // A renewal may have won the race for a moment that passed since `until` was read: then it is looked at again.
-            if !remaining.is_zero() || until <= FINISHED || self.replace(until, OVER) {
-                return remaining;
-            }
-        }
+        self.until.remaining(|| self.environment.now())
     }
 
     /// Returns the moment at which the validity ends unless it is renewed; [`Moment::ZERO`] if it has ended.
     pub(crate) fn until(&self) -> Moment {
-        match self.until.load(Ordering::Acquire) {
-            OVER | FINISHED => Moment::ZERO,
-            until => Moment::from_nanos(until),
-        }
+        self.until.get()
     }
 
     /// Prolongs the validity to one lease after `sent`. Returns `false`, and changes nothing, if it has ended: a
     /// lapsed grant never becomes valid again.
     pub(crate) fn extend(&self, sent: Moment) -> bool {
-        let new = self.end_of_lease(sent);
-        loop {
-            let until = self.until.load(Ordering::Acquire);
-            if Moment::from_nanos(until) <= self.environment.now() {
-                return false;
-            }
-            if new.as_nanos() <= until || self.replace(until, new.as_nanos()) {
-                return true;
-            }
-        }
+        self.until.extend(valid_until(sent, self.lease), || self.environment.now())
     }
 
     /// Ends the validity because the lock is lost; the first reason is kept. Callers that wait for that are told by [`ring`](Self::ring).
@@ -97,7 +71,7 @@ impl Validity {
 
     /// Ends the validity because the grant is given back.
     pub(crate) fn finish(&self) {
-        self.until.store(FINISHED, Ordering::Release);
+        self.until.finish();
     }
 
     pub(crate) fn loss(&self) -> Option<LossReason> {
@@ -112,7 +86,7 @@ impl Validity {
             if let Some(reason) = self.loss() {
                 return reason;
             }
-            if remaining.is_zero() && self.until.load(Ordering::Acquire) == OVER {
+            if remaining.is_zero() && self.until.is_over() {
                 self.lose(LossReason::Lapsed);
                 self.ring();
                 continue;
@@ -130,14 +104,6 @@ impl Validity {
                 () = self.environment.sleep(remaining) => {}
             }
         }
-    }
-
-    fn end_of_lease(&self, sent: Moment) -> Moment {
-        valid_until(sent, self.lease)
-    }
-
-    fn replace(&self, from: u64, to: u64) -> bool {
-        self.until.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 }
 

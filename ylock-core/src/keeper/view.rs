@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use super::Keeper;
 use super::entry::{Entry, Store};
-use super::{Keeper, lock};
 use crate::client_name::ClientName;
 use crate::engine::{AcquisitionId, Holder, Inspection, Waiter};
 use crate::error::Result;
@@ -27,10 +27,9 @@ impl Keeper {
     /// Returns the holders of a key and the waiters for it; see [`Ylock::inspect`](crate::Ylock::inspect).
     pub(crate) async fn inspect(&self, key: &Key) -> Result<Inspection> {
         let seen = self.engine.inspect(key).await.map_err(|error| self.about(key, error))?;
-        let local =
-            lock(self.shard(key)).get(key).map(|entry| Local::of(entry, self.name.get())).unwrap_or_default();
+        let local = self.shard(key).lock().get(key).map(|entry| Local::of(entry, self.name.get()));
         let wall = u64::try_from(self.environment.wall_micros()).unwrap_or_default();
-        Ok(local.merge(seen, UNIX_EPOCH + Duration::from_micros(wall)))
+        Ok(local.unwrap_or_default().merge(seen, UNIX_EPOCH + Duration::from_micros(wall)))
     }
 
     /// Takes a key away from all of its holders; see [`Ylock::revoke`](crate::Ylock::revoke).

@@ -11,7 +11,7 @@ use super::before::Before;
 use super::effects::{Effects, Reply};
 use super::entry::Waiter;
 use super::self_wait::{Caller, Site};
-use super::{Acquired, Hold, Keeper, Way, closed, lock};
+use super::{Acquired, Hold, Keeper, Way, closed};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::Key;
 use crate::mode::{Mode, Wait};
@@ -70,8 +70,8 @@ impl Keeper {
     /// Grants at once if this owner holds the key already. The shortest way: no task, no store, no clock but the lease's.
     fn reenter(self: &Arc<Self>, ask: &Ask<'_>) -> Option<Result<Acquired>> {
         let owner = ask.owner?;
-        let mut shard = lock(self.shard(&ask.key));
-        let hold = shard.get_mut(&ask.key)?.reenter(&ask.key, owner, ask.mode)?;
+        let mut shard = self.shard(&ask.key).lock();
+        let hold = shard.get_mut(&ask.key)?.reenter(&ask.key, owner, ask.mode, ask.at)?;
         drop(shard);
         Some(hold.map(|hold| self.reentered(hold, ask.mode)))
     }
@@ -98,7 +98,7 @@ impl Keeper {
             ended: true,
         };
         let mut effects = Effects::for_arrival(number);
-        let mut shard = lock(self.shard(&ask.key));
+        let mut shard = self.shard(&ask.key).lock();
         if self.closed.load(Ordering::SeqCst) {
             return Err(closed());
         }
@@ -107,7 +107,8 @@ impl Keeper {
         }
         let entry = shard.entry(ask.key.clone()).or_default();
         // Another task of the same owner may have got in since the first look: this one must not queue behind it.
-        if let Some(again) = ask.owner.and_then(|owner| entry.reenter(&ask.key, owner, ask.mode)) {
+        let again = ask.owner.and_then(|owner| entry.reenter(&ask.key, owner, ask.mode, ask.at));
+        if let Some(again) = again {
             return again.map(|hold| Entered::Now(self.reentered(hold, ask.mode)));
         }
         let alone = entry.may_try(ask.mode);
@@ -197,7 +198,9 @@ impl Waiting {
 
     fn end(&mut self, answer: Result<Reply, oneshot::error::RecvError>) -> Reply {
         self.ended = true;
-        answer.unwrap_or_else(|_| Err(Error::new(ErrorKind::Unexpected, "the keeper forgot a waiter")))
+        answer.unwrap_or_else(|_| {
+            Err(Error::new(ErrorKind::Unexpected, "internal error: a waiter was dropped without an answer"))
+        })
     }
 }
 

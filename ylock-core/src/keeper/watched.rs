@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::entry::{Entry, Store};
-use super::{EventBus, Keeper, lock};
+use super::{EventBus, Keeper};
 use crate::client_name::ClientName;
 use crate::engine::Requests;
 use crate::environment::{Environment, Moment};
@@ -54,7 +54,7 @@ impl Keeper {
         let now = self.environment.now();
         let mut groups: HashMap<Arc<str>, GroupUsage> = HashMap::new();
         for shard in &self.shards {
-            for (key, entry) in &*lock(shard) {
+            for (key, entry) in &*shard.lock() {
                 match groups.get_mut(key.group()) {
                     Some(usage) => entry.add_to(usage, now),
                     None => {

@@ -1,9 +1,10 @@
 //! Spans and warnings for the crate `tracing`.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tracing::{Span, field};
 
 use super::{Acquisition, ClientView, End, Layer, Outcome};
@@ -69,7 +70,8 @@ struct Shared {
 /// An acquisition that waits or is held.
 #[derive(Debug)]
 struct Stay {
-    span: Span,
+    /// Shared, because cloning a span calls the subscriber, which may do anything: also use a lock whose stay is in this shard.
+    span: Arc<Span>,
     /// Named in warnings: no subscriber may want the span.
     key: Key,
     owner: Owner,
@@ -134,7 +136,7 @@ impl Layer for TracingLayer {
             Outcome::Failed(error) => drop(waited.span.record("error.type", error.kind().as_str())),
             Outcome::Granted { .. } | Outcome::Reentered => {
                 let span = span!("ylock.hold", acquisition, "ylock.end", "ylock.reason");
-                span.follows_from(&waited.span);
+                span.follows_from(&*waited.span);
                 self.0.begin(acquisition, span, true);
             }
             Outcome::Cancelled | Outcome::NotFree => {}
@@ -164,14 +166,14 @@ fn word(outcome: &Outcome) -> &'static str {
 
 impl Shared {
     fn shard(&self, number: u64) -> MutexGuard<'_, HashMap<u64, Stay>> {
-        lock(&self.shards[(number % SHARDS) as usize])
+        self.shards[(number % SHARDS) as usize].lock()
     }
 
     fn begin(&self, acquisition: &Acquisition, span: Span, holds: bool) {
         let Acquisition { number, ref key, owner, .. } = *acquisition;
         let since = self.environment.get().map_or(Moment::ZERO, |environment| environment.now());
-        self.shard(number)
-            .insert(number, Stay { span, key: key.clone(), owner, since, holds, warned: false });
+        let (span, key) = (Arc::new(span), key.clone());
+        self.shard(number).insert(number, Stay { span, key, owner, since, holds, warned: false });
     }
 
     fn end(&self, number: u64) -> Option<Stay> {
@@ -195,12 +197,12 @@ impl Shared {
     fn warn_of_slow(&self, now: Moment) {
         for shard in &self.shards {
             let mut slow = Vec::new();
-            for stay in lock(shard).values_mut().filter(|stay| !stay.warned) {
+            for stay in shard.lock().values_mut().filter(|stay| !stay.warned) {
                 let threshold = if stay.holds { self.slow_hold } else { self.slow_wait };
                 let lasts = now.since(stay.since);
                 if !threshold.is_zero() && lasts >= threshold {
                     stay.warned = true;
-                    slow.push((stay.span.clone(), stay.key.clone(), stay.owner, stay.holds, lasts));
+                    slow.push((Arc::clone(&stay.span), stay.key.clone(), stay.owner, stay.holds, lasts));
                 }
             }
             // A subscriber may do anything, also use a lock.
@@ -224,8 +226,4 @@ async fn look_for_slow(shared: Weak<Shared>, environment: Arc<dyn Environment>, 
         drop(shared);
         environment.sleep(pause).await;
     }
-}
-
-fn lock(shard: &Mutex<HashMap<u64, Stay>>) -> MutexGuard<'_, HashMap<u64, Stay>> {
-    shard.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -17,7 +17,7 @@ mod value;
 pub use define::Definition;
 pub use reach::{Login, Reach, Tls};
 #[cfg(feature = "serde")]
-pub use serialization::Scalar;
+pub use serialization::Values;
 pub use value::{OptionValue, read};
 #[doc(hidden)]
 pub use value::{one_of, preset};

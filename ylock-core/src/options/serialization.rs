@@ -3,24 +3,56 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 use super::{Fairness, Options, read};
 use crate::mode::Wait;
 use crate::url::unknown_option;
 
-/// A value of a configuration file, as the text that a URL would have: a text as it is, a number in digits, true and false as `on` and `off`.
+/// The keys of a configuration file with their values, each value as the text that a URL would have.
+///
+/// A key that is there twice is an error: formats such as JSON allow that, and one of the two would count, without a word.
 #[derive(Clone, PartialEq, Eq)]
-#[allow(clippy::exhaustive_structs, reason = "it is the text and nothing else")]
-pub struct Scalar(pub String);
+#[allow(clippy::exhaustive_structs, reason = "it is the texts and nothing else")]
+pub struct Values(pub BTreeMap<String, String>);
 
-/// Does not show the text: it may be a password.
-impl fmt::Debug for Scalar {
+/// Shows the keys only: a value may be a password.
+impl fmt::Debug for Values {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
+        f.debug_set().entries(self.0.keys()).finish()
     }
 }
+
+impl<'de> Deserialize<'de> for Values {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Keys;
+
+        impl<'de> Visitor<'de> for Keys {
+            type Value = Values;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("options by their names")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Values, A::Error> {
+                let mut values = BTreeMap::new();
+                while let Some((name, Scalar(value))) = map.next_entry::<String, Scalar>()? {
+                    if values.contains_key(&name) {
+                        return Err(de::Error::custom(format!("{name} is given twice")));
+                    }
+                    values.insert(name, value);
+                }
+                Ok(Values(values))
+            }
+        }
+
+        deserializer.deserialize_map(Keys)
+    }
+}
+
+/// A value of a configuration file: a text as it is, a number in digits, true and false as `on` and `off`.
+struct Scalar(String);
 
 impl<'de> Deserialize<'de> for Scalar {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -57,7 +89,7 @@ impl<'de> Deserialize<'de> for Scalar {
 impl<'de> Deserialize<'de> for Options {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut options = Self::default();
-        for (name, Scalar(value)) in BTreeMap::<String, Scalar>::deserialize(deserializer)? {
+        for (name, value) in Values::deserialize(deserializer)?.0 {
             if !options.set(&name, &value).map_err(de::Error::custom)? {
                 let known: Vec<_> = Self::definitions().iter().map(|option| option.name).collect();
                 return Err(de::Error::custom(unknown_option(&name, &known)));
@@ -141,6 +173,8 @@ mod tests {
             (r#"{"lease":"1ms"}"#, "a lease is between 100ms and 24h"),
             (r#"{"hand_over":-1}"#, "option hand_over=-1"),
             (r#"{"wait":[]}"#, "a text such as"),
+            (r#"{"lease":"10s","wait":"1s","lease":"20s"}"#, "lease is given twice"),
+            (r#"["lease"]"#, "options by their names"),
             (r#"{"fairness":"very"}"#, "fair, strict or unfair"),
         ] {
             let error = serde_json::from_str::<Options>(text).unwrap_err();

@@ -8,6 +8,9 @@ use crate::error::Result;
 use crate::mode::Wait;
 use crate::url::Secret;
 
+/// The message for a text that is no number.
+const NO_NUMBER: &str = "not a whole number within its limits";
+
 /// A value that an option can have, as it is written in a URL, a configuration file or the environment.
 pub trait OptionValue: Sized {
     /// Reads the value.
@@ -37,11 +40,11 @@ pub fn preset<V: OptionValue>(text: &str) -> V {
 /// # Examples
 /// ```
 /// #[derive(Debug, PartialEq)]
-/// pub enum Access { Open, Creator }
-/// ylock_core::option_words!(Access: Open = "open", Creator = "creator");
+/// pub enum Acl { Open, Creator }
+/// ylock_core::option_words!(Acl: Open = "open", Creator = "creator");
 ///
-/// assert_eq!(ylock_core::options::read::<Access>("acl", "open").unwrap(), Access::Open);
-/// assert_eq!(Access::Creator.to_string(), "creator");
+/// assert_eq!(ylock_core::options::read::<Acl>("acl", "open").unwrap(), Acl::Open);
+/// assert_eq!(Acl::Creator.to_string(), "creator");
 /// ```
 #[macro_export]
 macro_rules! option_words {
@@ -84,7 +87,13 @@ impl OptionValue for Duration {
 
 impl OptionValue for u32 {
     fn from_text(text: &str) -> Result<Self, String> {
-        text.parse().map_err(|_| "not a whole number within its limits".to_owned())
+        text.parse().map_err(|_| NO_NUMBER.to_owned())
+    }
+}
+
+impl OptionValue for i64 {
+    fn from_text(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|_| NO_NUMBER.to_owned())
     }
 }
 

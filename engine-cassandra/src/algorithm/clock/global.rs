@@ -29,7 +29,7 @@ pub trait TimeCell: fmt::Debug + Send + Sync + 'static {
 ///
 /// # What it cannot do
 /// If a clock runs ten minutes ahead and its client dies, no client moves the cell for ten minutes: time stands still (section 6 of the
-/// thesis). A [`HybridClock`](super::HybridClock) goes on.
+/// thesis). A `HybridClock` goes on.
 #[derive(Debug)]
 pub struct GlobalTime {
     cell: Arc<dyn TimeCell>,

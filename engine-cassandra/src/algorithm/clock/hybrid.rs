@@ -10,31 +10,15 @@ use super::micros;
 /// A hybrid logical clock in one number: microseconds since 1970 where the wall clock allows it, and always
 /// more than everything it has followed before.
 ///
-/// It never steps back while it lives. After a restart it goes on from the wall clock, or from what the caller kept
-/// ([`resuming_from`](Self::resuming_from)), or from what it [observes](Self::observe) first, whichever is the latest.
+/// It never steps back while it lives. After a restart it goes on from the wall clock, or from what it
+/// [observes](Self::observe) first, whichever is later.
 ///
 /// # What it does not follow
 /// A time that another client wrote and that lies further ahead of the own wall clock than the *largest lead* (60 s by default): one
 /// broken clock must not drag all others along, or their clients would go behind every client that has not met it. How often that
 /// happened is counted ([`refused`](Self::refused)).
-///
-/// # Examples
-/// ```
-/// use ylock_core::environment::SystemEnvironment;
-/// use ylock_engine_cassandra::clock::HybridClock;
-///
-/// let environment = SystemEnvironment::shared();
-/// let clock = HybridClock::default();
-/// let first = clock.tick(&*environment);
-/// // The clock of another client is a second ahead: what happens here now is later nevertheless.
-/// assert!(clock.observe(first + 1_000_000, &*environment));
-/// assert!(clock.tick(&*environment) > first + 1_000_000);
-/// // And an hour ahead: that clock is broken.
-/// assert!(!clock.observe(first + 3_600_000_000, &*environment));
-/// assert_eq!(clock.refused(), 1);
-/// ```
 #[derive(Debug)]
-pub struct HybridClock {
+pub(crate) struct HybridClock {
     /// The last time that was returned or followed; never decreases.
     last: AtomicI64,
     largest_lead: Duration,
@@ -49,19 +33,12 @@ impl Default for HybridClock {
 
 impl HybridClock {
     /// Creates a clock that does not follow a time further ahead of its own wall clock than `largest_lead`.
-    pub fn new(largest_lead: Duration) -> Self {
+    pub(crate) fn new(largest_lead: Duration) -> Self {
         Self { last: AtomicI64::new(0), largest_lead, refused: AtomicU64::new(0) }
     }
 
-    /// Returns the clock, moved on to be later than `last`, which the caller has kept over a restart.
-    #[must_use]
-    pub fn resuming_from(self, last: i64) -> Self {
-        self.last.fetch_max(last, Ordering::AcqRel);
-        self
-    }
-
     /// Returns a time later than every one before.
-    pub fn tick(&self, environment: &dyn Environment) -> i64 {
+    pub(crate) fn tick(&self, environment: &dyn Environment) -> i64 {
         let wall = environment.wall_micros().max(1);
         let next = |last: i64| wall.max(last.saturating_add(1));
         let update = self.last.fetch_update(Ordering::AcqRel, Ordering::Acquire, |last| Some(next(last)));
@@ -69,12 +46,12 @@ impl HybridClock {
     }
 
     /// Returns the time that it shows now: a tick would be at least as late.
-    pub fn now(&self, environment: &dyn Environment) -> i64 {
+    pub(crate) fn now(&self, environment: &dyn Environment) -> i64 {
         environment.wall_micros().max(self.last.load(Ordering::Acquire))
     }
 
     /// Takes note of a time that another client wrote: the next tick is later. Returns `false` if the time is not followed.
-    pub fn observe(&self, seen: i64, environment: &dyn Environment) -> bool {
+    pub(crate) fn observe(&self, seen: i64, environment: &dyn Environment) -> bool {
         let follows = seen <= self.limit(environment);
         if follows {
             self.last.fetch_max(seen, Ordering::AcqRel);
@@ -86,7 +63,11 @@ impl HybridClock {
 
     /// Returns the largest of the times that other clients show, one for each of them, that this clock goes behind. A time that is too
     /// far ahead is left out, unless another client shows about the same: then it is probably our own clock that is slow.
-    pub fn latest_of(&self, others: impl Iterator<Item = i64>, environment: &dyn Environment) -> Option<i64> {
+    pub(crate) fn latest_of(
+        &self,
+        others: impl Iterator<Item = i64>,
+        environment: &dyn Environment,
+    ) -> Option<i64> {
         let limit = self.limit(environment);
         let mut times: Vec<i64> = others.collect();
         times.sort_unstable_by(|one, other| other.cmp(one));
@@ -100,7 +81,7 @@ impl HybridClock {
     }
 
     /// Returns how often a time was met that was too far ahead.
-    pub fn refused(&self) -> u64 {
+    pub(crate) fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
 
@@ -112,11 +93,11 @@ impl HybridClock {
 /// Write timestamps: strictly increasing, whatever the wall clock does, so that of two writes of one client the
 /// later one always wins, also when they arrive in the other order.
 #[derive(Debug, Default)]
-pub struct Stamps(HybridClock);
+pub(crate) struct Stamps(HybridClock);
 
 impl Stamps {
     /// Returns the next timestamp.
-    pub fn next(&self, environment: &dyn Environment) -> i64 {
+    pub(crate) fn next(&self, environment: &dyn Environment) -> i64 {
         self.0.tick(environment)
     }
 }
@@ -176,9 +157,13 @@ mod tests {
     }
 
     #[test]
-    fn it_goes_on_after_a_restart() {
-        let clock = HybridClock::default().resuming_from(1_000 * SECOND);
-        assert!(clock.tick(&*at(10)) > 1_000 * SECOND);
+    fn it_follows_a_clock_that_is_a_second_ahead_and_not_one_that_is_an_hour_ahead() {
+        let (wall, clock) = (at(1_000), HybridClock::default());
+        let first = clock.tick(&*wall);
+        assert!(clock.observe(first + SECOND, &*wall));
+        assert!(clock.tick(&*wall) > first + SECOND);
+        assert!(!clock.observe(first + 3_600 * SECOND, &*wall));
+        assert_eq!(clock.refused(), 1);
     }
 
     #[test]

@@ -12,29 +12,29 @@ use crate::algorithm::store::{Slot, Store};
 
 /// The state that all seats of one client share.
 #[derive(Debug)]
-pub struct Client {
+pub(crate) struct Client {
     /// The client's row in every partition.
-    pub slot: Slot,
+    pub(crate) slot: Slot,
     /// The store that keeps the rows.
-    pub store: Arc<dyn Store>,
+    pub(crate) store: Arc<dyn Store>,
     /// The source of time, randomness and tasks.
-    pub environment: Arc<dyn Environment>,
+    pub(crate) environment: Arc<dyn Environment>,
     /// The source of tokens, and of tickets unless there is a global time.
-    pub clock: HybridClock,
+    pub(crate) clock: HybridClock,
     /// The thesis's time service, if the options want tickets from it.
-    pub global_time: Option<Arc<GlobalTime>>,
+    pub(crate) global_time: Option<Arc<GlobalTime>>,
     /// The source of write timestamps.
-    pub stamps: Stamps,
+    pub(crate) stamps: Stamps,
     /// The most by which the clocks of two servers may differ: rows live longer by this.
-    pub max_clock_skew: Duration,
+    pub(crate) max_clock_skew: Duration,
     /// The time for which a token outlives its grant, in seconds.
-    pub token_ttl: u32,
+    pub(crate) token_ttl: u32,
 }
 
 impl Client {
     /// Returns the TTL of a row with this lease, in whole seconds. Servers count whole seconds, so up to one second is lost, and their
     /// clocks differ.
-    pub fn row_ttl(&self, lease: Duration) -> u32 {
+    pub(crate) fn row_ttl(&self, lease: Duration) -> u32 {
         let exact = lease.as_secs_f64().ceil() + 1.0 + self.max_clock_skew.as_secs_f64().ceil();
         exact as u32
     }

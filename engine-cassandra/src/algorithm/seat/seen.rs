@@ -7,7 +7,7 @@ use ylock_core::environment::Moment;
 
 use super::client::Client;
 use crate::algorithm::judge;
-use crate::algorithm::pace::Learnt;
+use crate::algorithm::pace::Estimates;
 use crate::algorithm::store::Partition;
 
 /// The observations of one seat; see the [module](self).
@@ -21,7 +21,7 @@ pub(super) struct Seen {
     /// The number of other clients that the last look showed taking part.
     pub(super) others: usize,
     /// The times from which a waiter's pauses are derived.
-    pub(super) learnt: Learnt,
+    pub(super) estimates: Estimates,
     /// The moment at which a look last showed another client.
     others_seen: Option<Moment>,
 }

@@ -74,9 +74,12 @@ fn input_output(error: &io::Error, options: &CassandraOptions) -> Explanation {
 
 fn refused(error: &ConnectionSetupRequestErrorKind, options: &CassandraOptions) -> Explanation {
     match error {
-        ConnectionSetupRequestErrorKind::DbError(DbError::AuthenticationError | DbError::Unauthorized, _) => {
+        ConnectionSetupRequestErrorKind::DbError(
+            refused @ (DbError::AuthenticationError | DbError::Unauthorized),
+            _,
+        ) => {
             let user = options.login().map_or("", |login| &login.user);
-            (ErrorKind::Config, format!("login failed for user {user:?}"))
+            (super::database(refused).0, format!("login failed for user {user:?}"))
         }
         ConnectionSetupRequestErrorKind::MissingAuthentication => {
             (ErrorKind::Config, "the cluster demands a login: cassandra://user:password@…".to_owned())

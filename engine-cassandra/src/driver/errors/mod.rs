@@ -25,6 +25,11 @@ pub(super) fn classify(error: ExecutionError) -> Error {
     with_meaning(execution(&error), error)
 }
 
+/// Returns whether the answer of a node, or the lack of one, says that another node may do better.
+pub(super) fn is_refusal(error: &RequestAttemptError) -> bool {
+    attempt(error).0 == ErrorKind::Unavailable
+}
+
 /// Returns the error for a statement that could not be prepared.
 pub(super) fn prepare(error: PrepareError) -> Error {
     with_meaning(preparation(&error), error)
@@ -81,7 +86,7 @@ fn attempt(error: &RequestAttemptError) -> Meaning {
     }
 }
 
-/// Returns what a server's error means.
+/// Returns what a server's error means: the one table of its codes.
 pub(super) fn database(error: &DbError) -> Meaning {
     match error {
         DbError::Unavailable { .. } => (ErrorKind::Unavailable, "too few replicas are up"),
@@ -102,6 +107,7 @@ pub(super) fn database(error: &DbError) -> Meaning {
         DbError::Invalid | DbError::SyntaxError | DbError::ConfigError => {
             (ErrorKind::Config, "the cluster refused the statement")
         }
+        // The driver's list may grow; what it has besides is about statements that are not sent for locks.
         _ => ODD,
     }
 }
@@ -126,5 +132,18 @@ fn meta(error: &MetadataError) -> Meaning {
     match error {
         MetadataError::ConnectionPoolError(error) => pool(error),
         _ => (ErrorKind::Unavailable, "the cluster did not say which nodes it has"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_node_is_asked_where_this_one_cannot_and_not_where_no_node_would() {
+        let of = |error| is_refusal(&RequestAttemptError::DbError(error, String::new()));
+        assert!(of(DbError::Overloaded) && of(DbError::IsBootstrapping) && of(DbError::ServerError));
+        assert!(is_refusal(&RequestAttemptError::UnableToAllocStreamId));
+        assert!(!of(DbError::Invalid) && !of(DbError::Unauthorized) && !of(DbError::ProtocolError));
     }
 }

@@ -1,12 +1,11 @@
 //! Compares the schema of the cluster with what is needed.
 
 use scylla::DeserializeRow;
-use scylla::client::session::Session;
 use scylla::deserialize::row::DeserializeRow as Decode;
 use ylock_core::{Error, ErrorKind, Result};
 
-use super::meet;
-use super::text::{COLUMNS, Column};
+use super::meet::Asker;
+use crate::driver::columns::{COLUMNS, Column};
 use crate::driver::errors;
 use crate::options::CassandraOptions;
 
@@ -46,9 +45,9 @@ struct ColumnRow {
 }
 
 /// Reads the schema and compares it with what is needed.
-pub(super) async fn look(session: &Session, options: &CassandraOptions) -> Result<Found> {
+pub(super) async fn look(asker: Asker<'_>, options: &CassandraOptions) -> Result<Found> {
     let (keyspace, table) = (options.keyspace(), options.table());
-    let keyspaces = rows::<KeyspaceRow>(session, KEYSPACE, &[keyspace]).await?;
+    let keyspaces = rows::<KeyspaceRow>(asker, KEYSPACE, &[keyspace]).await?;
     let Some(found) = keyspaces.first() else {
         return Ok(Found::NoKeyspace);
     };
@@ -56,11 +55,11 @@ pub(super) async fn look(session: &Session, options: &CassandraOptions) -> Resul
     if !found.durable_writes {
         return Ok(Found::Wrong(forgetful(keyspace)));
     }
-    let tables = rows::<TableRow>(session, TABLE, &[keyspace, table]).await?;
+    let tables = rows::<TableRow>(asker, TABLE, &[keyspace, table]).await?;
     let Some(row) = tables.first() else {
         return Ok(Found::NoTable);
     };
-    let columns = rows::<ColumnRow>(session, TABLE_COLUMNS, &[keyspace, table]).await?;
+    let columns = rows::<ColumnRow>(asker, TABLE_COLUMNS, &[keyspace, table]).await?;
     Ok(match faults(row, &columns) {
         faults if faults.is_empty() => {
             warn_of_short_grace(row, options);
@@ -70,11 +69,11 @@ pub(super) async fn look(session: &Session, options: &CassandraOptions) -> Resul
     })
 }
 
-pub(super) async fn rows<R>(session: &Session, cql: &str, values: &[&str]) -> Result<Vec<R>>
+pub(super) async fn rows<R>(asker: Asker<'_>, cql: &str, values: &[&str]) -> Result<Vec<R>>
 where
     R: for<'frame, 'metadata> Decode<'frame, 'metadata>,
 {
-    let answer = meet::ask(session, cql, values).await.map_err(errors::classify)?;
+    let answer = asker.ask(cql, values).await.map_err(errors::classify)?;
     let answer = answer.into_rows_result().map_err(errors::answer)?;
     answer.rows::<R>().map_err(errors::answer)?.collect::<Result<_, _>>().map_err(errors::answer)
 }
@@ -115,10 +114,10 @@ fn warn_of_short_grace(table: &TableRow, options: &CassandraOptions) {
 }
 
 fn fault(needed: &Column, columns: &[ColumnRow]) -> Option<String> {
-    let Column { name, kind, cql_type } = needed;
+    let (Column { name, cql_type, .. }, kind) = (needed, needed.part.kind());
     match columns.iter().find(|column| column.name == *name) {
         None => Some(format!("column {name} ({cql_type}, {kind}) is missing")),
-        Some(column) if column.kind != *kind || column.cql_type != *cql_type => {
+        Some(column) if column.kind != kind || column.cql_type != *cql_type => {
             Some(format!("column {name} is {} ({}), not {cql_type} ({kind})", column.cql_type, column.kind))
         }
         Some(_) => None,

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use scylla::client::session::Session;
 use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
 use ylock_core::environment::Environment;
 use ylock_core::{Error, ErrorKind, Result};
@@ -17,6 +16,7 @@ mod replicas;
 mod text;
 
 use look::{Found, look};
+pub(super) use meet::Asker;
 
 /// The time that [`SchemaMode::Create`] may take in all, with every other client of the cluster creating the same.
 pub(super) const CREATE_TIME: Duration = Duration::from_secs(60);
@@ -27,14 +27,14 @@ const ATTEMPTS: u32 = 10;
 
 /// Makes sure that the table is there and fits.
 pub(super) async fn ensure(
-    session: &Session,
+    asker: Asker<'_>,
     options: &CassandraOptions,
     environment: &Arc<dyn Environment>,
 ) -> Result<()> {
     match options.schema() {
-        SchemaMode::Create => create(session, options, environment).await,
-        SchemaMode::Check => match look(session, options).await? {
-            Found::Fits => replicas::check(session, options).await,
+        SchemaMode::Create => create(asker, options, environment).await,
+        SchemaMode::Check => match look(asker, options).await? {
+            Found::Fits => replicas::check(asker, options).await,
             Found::Wrong(error) => Err(error),
             Found::NoKeyspace => Err(no_keyspace(options)),
             Found::NoTable => {
@@ -50,13 +50,13 @@ pub(super) async fn ensure(
 /// Other clients may do the same at the same time, so any step may meet a half-made schema, or lose a race that another client wins.
 /// What a statement answered does not matter; what the next look finds decides.
 async fn create(
-    session: &Session,
+    asker: Asker<'_>,
     options: &CassandraOptions,
     environment: &Arc<dyn Environment>,
 ) -> Result<()> {
     let mut last = no_keyspace(options);
     for _ in 0..ATTEMPTS {
-        match step(session, options).await {
+        match step(asker, options).await {
             Ok(true) => return Ok(()),
             Ok(false) => {}
             Err(error) => {
@@ -69,16 +69,16 @@ async fn create(
 }
 
 /// Does what has to be done next. Returns whether nothing was left to do.
-async fn step(session: &Session, options: &CassandraOptions) -> Result<bool> {
+async fn step(asker: Asker<'_>, options: &CassandraOptions) -> Result<bool> {
     // Look first: where all is there no statement is sent, and no right to create is needed.
-    match look(session, options).await? {
+    match look(asker, options).await? {
         Found::Fits => {
             // First: where the named data centre has no replicas, no node could answer what comes next.
-            replicas::check(session, options).await?;
-            settle(session, options).await.map(|()| true)
+            replicas::check(asker, options).await?;
+            settle(asker, options).await.map(|()| true)
         }
-        Found::NoKeyspace => change(session, text::keyspace(options)).await.map(|()| false),
-        Found::NoTable => change(session, text::table(options)).await.map(|()| false),
+        Found::NoKeyspace => change(asker, text::keyspace(options)).await.map(|()| false),
+        Found::NoTable => change(asker, text::table(options)).await.map(|()| false),
         Found::Wrong(error) => Err(error),
     }
 }
@@ -86,16 +86,16 @@ async fn step(session: &Session, options: &CassandraOptions) -> Result<bool> {
 /// Waits until every node that can be reached knows the table, whichever client created it, and the table can be read.
 ///
 /// A node writes down a new table before it can use it: one that was just created is found, and refused when used.
-async fn settle(session: &Session, options: &CassandraOptions) -> Result<()> {
-    session.await_schema_agreement().await.map_err(errors::agreement)?;
-    session.query_unpaged(text::probe(options), ()).await.map_err(errors::classify)?;
+async fn settle(asker: Asker<'_>, options: &CassandraOptions) -> Result<()> {
+    asker.session.await_schema_agreement().await.map_err(errors::agreement)?;
+    asker.probe(&text::probe(options)).await.map_err(errors::classify)?;
     // The driver routes by what it knows of the keyspace; without this it would learn of it a minute later.
-    session.refresh_metadata().await.map_err(errors::metadata)
+    asker.session.refresh_metadata().await.map_err(errors::metadata)
 }
 
 /// Sends one statement that changes the schema; the driver then waits until the nodes agree.
-async fn change(session: &Session, cql: String) -> Result<()> {
-    match meet::ask(session, &cql, ()).await {
+async fn change(asker: Asker<'_>, cql: String) -> Result<()> {
+    match asker.ask(&cql, ()).await {
         Ok(_) => Ok(()),
         Err(ExecutionError::LastAttemptError(RequestAttemptError::DbError(
             DbError::AlreadyExists { .. },

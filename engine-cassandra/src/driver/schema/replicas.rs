@@ -6,6 +6,7 @@ use scylla::client::session::Session;
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::look::rows;
+use super::meet::Asker;
 use crate::options::{CassandraOptions, Consistency};
 
 const REPLICATION: &str = "SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?";
@@ -13,8 +14,8 @@ const REPLICATION: &str = "SELECT replication FROM system_schema.keyspaces WHERE
 const ENOUGH: u32 = 3;
 
 /// Refuses a keyspace of which no quorum can ever answer, and warns where one does not survive the loss of a node.
-pub(super) async fn check(session: &Session, options: &CassandraOptions) -> Result<()> {
-    let found = rows::<(HashMap<String, String>,)>(session, REPLICATION, &[options.keyspace()]).await?;
+pub(super) async fn check(asker: Asker<'_>, options: &CassandraOptions) -> Result<()> {
+    let found = rows::<(HashMap<String, String>,)>(asker, REPLICATION, &[options.keyspace()]).await?;
     let Some((replication,)) = found.first() else {
         return Ok(());
     };
@@ -24,7 +25,7 @@ pub(super) async fn check(session: &Session, options: &CassandraOptions) -> Resu
         }
         _ => (everywhere(replication), None),
     };
-    enough_nodes(replicas, nodes(session, datacenter), options.keyspace())?;
+    enough_nodes(replicas, nodes(asker.session, datacenter), options.keyspace())?;
     if replicas < ENOUGH {
         let keyspace = options.keyspace();
         tracing::warn!(

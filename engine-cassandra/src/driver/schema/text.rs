@@ -1,52 +1,13 @@
 //! The schema as CQL text.
 
+use crate::driver::columns::{self, COLUMNS, Column, Part};
 use crate::options::{CassandraOptions, Consistency};
-
-/// A column of the table, as `system_schema.columns` describes it.
-pub(super) struct Column {
-    pub(super) name: &'static str,
-    pub(super) kind: &'static str,
-    pub(super) cql_type: &'static str,
-}
-
-const fn column(name: &'static str, kind: &'static str, cql_type: &'static str) -> Column {
-    Column { name, kind, cql_type }
-}
-
-/// All columns, in the order of the `CREATE TABLE`.
-pub(super) const COLUMNS: [Column; 21] = [
-    column("lock_group", "partition_key", "text"),
-    column("lock_name", "partition_key", "text"),
-    // One row per client and key.
-    column("slot", "clustering", "uuid"),
-    // Written by the client of the slot, all in one mutation and with one TTL.
-    column("acquisition", "regular", "uuid"),
-    column("mode", "regular", "text"),
-    column("state", "regular", "text"),
-    column("ticket", "regular", "bigint"),
-    column("owner", "regular", "uuid"),
-    column("client", "regular", "text"),
-    column("since", "regular", "bigint"),
-    column("lease_millis", "regular", "bigint"),
-    column("heartbeat", "regular", "bigint"),
-    column("next_acquisition", "regular", "uuid"),
-    column("next_owner", "regular", "uuid"),
-    column("next_mode", "regular", "text"),
-    column("next_ticket", "regular", "bigint"),
-    // Written by it too, with a TTL of their own.
-    column("claim_token", "regular", "bigint"),
-    column("claim_mode", "regular", "text"),
-    // Written by other clients.
-    column("revoked", "regular", "uuid"),
-    // Of the whole partition; the largest stays, because the token is the write timestamp.
-    column("last_write_token", "static", "bigint"),
-    column("last_read_token", "static", "bigint"),
-];
 
 /// The options of the table, each with its reason.
 ///
-/// Every client that was ever at a name leaves what is left of its row: a tombstone that each look must step over until
-/// it is thrown away, `gc_grace` after the row has ended. So all of these make that happen soon.
+/// Every client that was ever at a name leaves something of its row: the cells when they have ended, or one tombstone where it was closed.
+/// Each look must step over that until it is thrown away. What has ended may be thrown away `gc_grace_seconds` after it was *written*: at
+/// once, if it lived for longer than that. And it is when files are merged then, which the last two options make happen soon.
 const TABLE_OPTIONS: &[&str] = &[
     "comment = 'ylock: one partition per lock, one row per client'",
     // Quorum reads that follow each other must not go back in time.
@@ -79,11 +40,12 @@ pub(super) fn keyspace(options: &CassandraOptions) -> String {
 pub(super) fn table(options: &CassandraOptions) -> String {
     let mut cql =
         format!("CREATE TABLE IF NOT EXISTS \"{}\".\"{}\" (\n", options.keyspace(), options.table());
-    for Column { name, kind, cql_type } in &COLUMNS {
-        let fixed = if *kind == "static" { " static" } else { "" };
+    for Column { name, part, cql_type } in &COLUMNS {
+        let fixed = if part.kind() == "static" { " static" } else { "" };
         cql.push_str(&format!("    {name} {cql_type}{fixed},\n"));
     }
-    cql.push_str("    PRIMARY KEY ((lock_group, lock_name), slot)\n) WITH ");
+    let (lock, slot) = (columns::names(&[Part::Lock]), columns::names(&[Part::Slot]));
+    cql.push_str(&format!("    PRIMARY KEY (({lock}), {slot})\n) WITH "));
     cql.push_str(&TABLE_OPTIONS.join("\n    AND "));
     cql.push_str(&format!("\n    AND gc_grace_seconds = {}", options.gc_grace().as_secs()));
     cql
@@ -92,5 +54,50 @@ pub(super) fn table(options: &CassandraOptions) -> String {
 /// Returns a statement that reads an unused partition, from a majority.
 pub(super) fn probe(options: &CassandraOptions) -> String {
     let (keyspace, table) = (options.keyspace(), options.table());
-    format!("SELECT slot FROM \"{keyspace}\".\"{table}\" WHERE lock_group = 'ylock' AND lock_name = 'probe'")
+    let (slot, unused) = (columns::names(&[Part::Slot]), columns::is_partition("ylock", "probe"));
+    format!("SELECT {slot} FROM \"{keyspace}\".\"{table}\" WHERE {unused}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tables of other versions are compared with this one.
+    #[test]
+    fn the_table_is_this_one() {
+        let made = table(&CassandraOptions::new("keyspace").with_table("t"));
+        let (columns, _) = made.split_once(" WITH ").unwrap();
+        let meant = "CREATE TABLE IF NOT EXISTS \"keyspace\".\"t\" (
+    lock_group text,
+    lock_name text,
+    slot uuid,
+    acquisition uuid,
+    mode text,
+    state text,
+    ticket bigint,
+    owner uuid,
+    client text,
+    since bigint,
+    lease_millis bigint,
+    heartbeat bigint,
+    next_acquisition uuid,
+    next_owner uuid,
+    next_mode text,
+    next_ticket bigint,
+    claim_token bigint,
+    claim_mode text,
+    revoked uuid,
+    last_write_token bigint static,
+    last_read_token bigint static,
+    PRIMARY KEY ((lock_group, lock_name), slot)
+)";
+        assert_eq!(columns, meant);
+    }
+
+    #[test]
+    fn the_probe_reads_one_partition() {
+        let meant =
+            "SELECT slot FROM \"keyspace\".\"locks\" WHERE lock_group = 'ylock' AND lock_name = 'probe'";
+        assert_eq!(probe(&CassandraOptions::new("keyspace")), meant);
+    }
 }

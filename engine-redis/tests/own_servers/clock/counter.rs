@@ -1,8 +1,8 @@
 //! A number that is right only if the clients that count take turns, and the times of their turns.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use ylock_core::Token;
 
 /// See the [module](self).
@@ -45,17 +45,17 @@ impl Counter {
                 break;
             }
         }
-        self.lock().turns.push(turn);
+        self.0.lock().turns.push(turn);
     }
 
     fn read(&self, token: Token) -> u64 {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.highest = state.highest.max(Some(token));
         state.value
     }
 
     fn write(&self, token: Token, value: u64) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         if state.highest > Some(token) {
             state.refused += 1;
             return;
@@ -66,7 +66,7 @@ impl Counter {
 
     /// Returns what came of all turns.
     pub(super) fn report(&self) -> Report {
-        let state = self.lock();
+        let state = self.0.lock();
         let mut turns = state.turns.clone();
         turns.sort_by_key(|turn| turn.from);
         let mut report = Report {
@@ -82,10 +82,6 @@ impl Counter {
             report.out_of_order += usize::from(pair[1].token <= pair[0].token);
         }
         report
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

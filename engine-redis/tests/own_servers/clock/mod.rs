@@ -8,10 +8,10 @@ mod steps;
 
 use std::time::Duration;
 
-use ylock_core::engine::{AcquisitionId, Engine, Patience, Request};
-use ylock_core::testkit::own_servers::SetClock;
-use ylock_core::{ClientName, Fairness, Key, Mode, Owner};
+use ylock_core::engine::{AcquisitionId, Engine, Request};
+use ylock_core::{ClientName, Key, Mode, Owner};
 use ylock_engine_redis::RedisEngine;
+use ylock_testkit::own_servers::SetClock;
 
 use super::own_server::OwnServer;
 
@@ -49,15 +49,12 @@ async fn time(server: &OwnServer) -> i64 {
 }
 
 fn request(engine: &RedisEngine, mode: Mode, lease: Duration) -> Request {
-    Request {
-        key: Key::new("users", "alice").unwrap(),
-        id: AcquisitionId::new(&*engine.environment()),
+    Request::new(
+        Key::new("users", "alice").unwrap(),
+        AcquisitionId::new(&*engine.environment()),
         mode,
-        owner: Owner::new(),
-        client: ClientName::default(),
+        Owner::new(),
+        ClientName::default(),
         lease,
-        patience: Patience::Queue,
-        fairness: Fairness::Fair,
-        ticket: None,
-    }
+    )
 }

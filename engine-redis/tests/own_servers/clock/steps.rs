@@ -6,7 +6,7 @@ use tokio::task::JoinHandle;
 use ylock_core::engine::{Engine, Grant, Holding, LossReason, Release, Renewal};
 use ylock_core::{Fairness, Guard, Mode, Options, Unlocked, Ylock};
 use ylock_engine_redis::RedisEngine;
-use ylock_engine_redis::options::Waiting;
+use ylock_engine_redis::options::Notify;
 
 use super::super::own_server::OwnServer;
 use super::super::{client, joins, one_holds_and_another_waits, until, waiters, within};
@@ -15,21 +15,21 @@ use super::{HOUR, SetServer, request};
 /// Long enough for a busy machine to renew in time, and short enough to wait for.
 const LEASE: Duration = Duration::from_secs(3);
 
-async fn engine(server: &OwnServer, waiting: Waiting) -> RedisEngine {
-    let options = server.options().with_lease(LEASE).with_waiting(waiting);
+async fn engine(server: &OwnServer, notify: Notify) -> RedisEngine {
+    let options = server.options().with_lease(LEASE).with_notify(notify);
     RedisEngine::connect(&options).await.expect("the server answers")
 }
 
 /// A grant that no client renews or gives back.
 async fn dead_holder(server: &OwnServer, mode: Mode) -> Grant {
-    let engine = engine(server, Waiting::Told).await;
+    let engine = engine(server, Notify::On).await;
     within("it gets in", engine.acquire(&request(&engine, mode, LEASE))).await.unwrap().expect("granted")
 }
 
 /// A place in the queue that no client keeps or leaves.
-async fn dead_waiter(server: &OwnServer, watch: &Ylock, waiting: Waiting) {
+async fn dead_waiter(server: &OwnServer, watch: &Ylock, notify: Notify) {
     let before = waiters(watch).await;
-    let engine = engine(server, waiting).await;
+    let engine = engine(server, notify).await;
     let task = tokio::spawn(async move { engine.acquire(&request(&engine, Mode::Write, LEASE)).await });
     until("it waits", async || waiters(watch).await == before + 1).await;
     task.abort();
@@ -131,11 +131,11 @@ async fn a_step_backwards_prolongs_no_lease() {
 async fn a_step_backwards_keeps_no_dead_waiter() {
     let mut set = SetServer::start().await;
     let (one, two) = (client(&set.server, LEASE).await, client(&set.server, LEASE).await);
-    let poll = Waiting::Poll { first: Duration::from_millis(5), longest: Duration::from_millis(40) };
-    for (waiting, tries) in [(Waiting::Told, false), (Waiting::Told, true), (poll, false), (poll, true)] {
+    let poll = Notify::Off { poll: Duration::from_millis(5), poll_longest: Duration::from_millis(40) };
+    for (notify, tries) in [(Notify::On, false), (Notify::On, true), (poll, false), (poll, true)] {
         let guard = within("it gets in", one.locks("users").write("alice")).await.unwrap();
         for _ in 0..3 {
-            dead_waiter(&set.server, &one, waiting).await;
+            dead_waiter(&set.server, &one, notify).await;
         }
         set.backwards(HOUR).await;
         let (since, locks) = (Instant::now(), two.locks("users"));
@@ -145,7 +145,7 @@ async fn a_step_backwards_keeps_no_dead_waiter() {
         } else {
             drop(within("the next one gets in", locks.write("alice")).await.unwrap());
         }
-        assert!(since.elapsed() < LEASE * 2, "{waiting:?}: they stayed for {:?}", since.elapsed());
+        assert!(since.elapsed() < LEASE * 2, "{notify:?}: they stayed for {:?}", since.elapsed());
     }
 }
 
@@ -209,7 +209,7 @@ async fn a_lock_that_is_renewed_is_there_for_as_long_as_it_is_held() {
                 grant = within("it is answered", one.acquire(&held)).await.unwrap().expect("granted");
                 continue;
             }
-            let holding = Holding { grant: grant.clone(), next: None };
+            let holding = Holding::new(grant.clone(), None);
             let answer = one.renew(&[holding]).await.remove(0).unwrap();
             assert!(matches!(answer, Renewal::Renewed { .. }), "{answer:?}");
         }
@@ -237,7 +237,7 @@ async fn what_was_undone_is_forgotten_after_a_minute_by_a_lock_that_is_held_or_t
         }
         set.forwards(Duration::from_secs(61)).await;
         if is_held {
-            let answer = engine.renew(&[Holding { grant, next: None }]).await.remove(0).unwrap();
+            let answer = engine.renew(&[Holding::new(grant, None)]).await.remove(0).unwrap();
             assert!(matches!(answer, Renewal::Renewed { .. }), "{answer:?}");
         } else {
             within("it gets in", engine.acquire(&second)).await.unwrap().expect("granted");

@@ -8,7 +8,7 @@ use super::{Claims, GivenUp};
 impl Claims {
     /// Gives up the claim that stands behind a grant, unless it is the one that stays.
     pub(crate) fn withdraw(&self, grant: AcquisitionId, stays: Option<AcquisitionId>) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         if inner.claims.get(&grant).is_some_and(|claim| claim.next == stays) {
             return;
         }
@@ -20,7 +20,7 @@ impl Claims {
     /// Ends a claim of whose requests nothing came. A claim that is being removed is left to the task that does so: until then the same
     /// acquisition must not make another node, because all nodes that it has are removed.
     pub(crate) fn end_unknown(&self, id: AcquisitionId, number: u64) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         let ends = inner.claims.get(&id).is_some_and(|claim| claim.is_open(number));
         let is_left = ends && inner.remove(id);
         drop(inner);
@@ -35,16 +35,16 @@ impl Claims {
         stay: Option<(AcquisitionId, Moment)>,
         due: Moment,
     ) -> Option<GivenUp> {
-        let _order = self.order();
-        let mut inner = self.lock();
+        let _order = self.order.lock();
+        let mut inner = self.inner.lock();
         self.ring(inner.leave_behind(id, stay));
         inner.give_up(id, due)
     }
 
     /// Gives up the claims whose lease has ended because no caller showed that they are still wanted. The cleaner removes them.
     pub(crate) fn give_up_lapsed(&self, now: Moment) {
-        let _order = self.order();
-        let mut inner = self.lock();
+        let _order = self.order.lock();
+        let mut inner = self.inner.lock();
         let lapsed = inner.lapsing().filter(|(_, claim)| claim.ends() <= now);
         let lapsed: Vec<_> = lapsed.map(|(id, _)| *id).collect();
         for id in &lapsed {
@@ -56,8 +56,8 @@ impl Claims {
 
     /// Returns claims whose removal is due. The task that asks has the time until `next` to remove them.
     pub(crate) fn due(&self, now: Moment, most: usize, next: Moment) -> Vec<GivenUp> {
-        let _order = self.order();
-        let mut inner = self.lock();
+        let _order = self.order.lock();
+        let mut inner = self.inner.lock();
         let due = inner.claims.iter().filter(|(_, claim)| claim.leaving.is_some_and(|it| it.due <= now));
         let due: Vec<_> = due.map(|(id, _)| *id).take(most).collect();
         due.into_iter().filter_map(|id| inner.give_up(id, next)).collect()
@@ -65,7 +65,7 @@ impl Claims {
 
     /// Returns when the next removal is due.
     pub(crate) fn next_due(&self) -> Option<Moment> {
-        self.lock().claims.values().filter_map(|claim| claim.leaving.map(|it| it.due)).min()
+        self.inner.lock().claims.values().filter_map(|claim| claim.leaving.map(|it| it.due)).min()
     }
 
     /// Notes that a removal was not finished, and is due at `due`.
@@ -85,7 +85,7 @@ impl Claims {
 
     /// Ends a claim of which nothing is left in the store.
     pub(crate) fn end(&self, id: AcquisitionId, number: u64) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         let ends = inner.claims.get(&id).is_some_and(|claim| claim.number == number);
         let is_left = ends && inner.remove(id);
         drop(inner);

@@ -1,6 +1,6 @@
 //! The collection itself: what holds while it is locked.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use ylock_core::engine::{AcquisitionId, Request};
 use ylock_core::environment::Moment;
@@ -12,11 +12,11 @@ use crate::algorithm::session::Session;
 
 #[derive(Default)]
 pub(super) struct Inner {
-    pub(super) claims: HashMap<AcquisitionId, Claim>,
+    pub(super) claims: BTreeMap<AcquisitionId, Claim>,
     begun: u64,
     pub(super) bytes: usize,
     /// The acquisitions that stand behind a grant of this client: their places end with that grant.
-    pub(super) announced: HashSet<AcquisitionId>,
+    pub(super) announced: BTreeSet<AcquisitionId>,
 }
 
 impl Inner {

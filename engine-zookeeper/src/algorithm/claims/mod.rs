@@ -9,8 +9,9 @@ mod tests;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use ylock_core::engine::{AcquisitionId, Request};
 use ylock_core::environment::Moment;
@@ -70,7 +71,7 @@ pub(crate) struct GivenUp {
 impl Claims {
     /// Makes a claim for a request, unless there is one.
     pub(crate) fn begin(&self, session: &Session, request: &Request) -> Result<Begun> {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         // Its caller has come: from now on the claim is the caller's, as any other claim.
         inner.announced.remove(&request.id);
         let begun = inner.begin(session, request)?;
@@ -89,7 +90,7 @@ impl Claims {
         grant: AcquisitionId,
         next: &Request,
     ) -> Result<Option<Begun>> {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         if !inner.claims.get(&grant).is_some_and(Claim::is_wanted) {
             return Ok(None);
         }
@@ -114,7 +115,7 @@ impl Claims {
         number: u64,
         request: F,
     ) -> Option<Sent<Pin<Box<F>>>> {
-        let _order = self.order();
+        let _order = self.order.lock();
         let is_open = self.with(id, |claim| claim.is_open(number)) == Some(true);
         is_open.then(|| Sent::now(Box::pin(request)))
     }
@@ -182,49 +183,41 @@ impl Claims {
 
     /// Looks at a claim, or changes it. Returns `None` if there is none.
     pub(crate) fn with<T>(&self, id: AcquisitionId, work: impl FnOnce(&mut Claim) -> T) -> Option<T> {
-        self.lock().claims.get_mut(&id).map(work)
+        self.inner.lock().claims.get_mut(&id).map(work)
     }
 
     pub(crate) fn has(&self, id: AcquisitionId) -> bool {
-        self.lock().claims.contains_key(&id)
+        self.inner.lock().claims.contains_key(&id)
     }
 
     /// Returns the length of the paths of all claims together.
     pub(crate) fn bytes(&self) -> usize {
-        self.lock().bytes
+        self.inner.lock().bytes
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock().claims.is_empty()
+        self.inner.lock().claims.is_empty()
     }
 
     /// Returns how many claims there are, and how many of them are being removed.
     pub(crate) fn count(&self) -> (usize, usize) {
-        let inner = self.lock();
+        let inner = self.inner.lock();
         (inner.claims.len(), inner.claims.values().filter(|claim| !claim.is_wanted()).count())
     }
 
     /// Returns how many claims stand behind a grant.
     pub(crate) fn announced(&self) -> usize {
-        self.lock().announced.len()
+        self.inner.lock().announced.len()
     }
 
     /// Returns when the next lease ends.
     pub(crate) fn next_end(&self) -> Option<Moment> {
-        self.lock().lapsing().map(|(_, claim)| claim.ends()).min()
-    }
-
-    fn order(&self) -> MutexGuard<'_, ()> {
-        self.order.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().lapsing().map(|(_, claim)| claim.ends()).min()
     }
 }
 
 impl fmt::Debug for Claims {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Claims").field(&self.lock().claims.len()).finish()
+        f.debug_tuple("Claims").field(&self.inner.lock().claims.len()).finish()
     }
 }

@@ -24,7 +24,7 @@ fn id(number: u128) -> AcquisitionId {
 fn claimed(all: &[(AcquisitionId, u64)]) -> Claims {
     let claims = Claims::default();
     for (id, number) in all {
-        claims.lock().claims.insert(*id, claim(*id, *number));
+        claims.inner.lock().claims.insert(*id, claim(*id, *number));
     }
     claims
 }
@@ -75,7 +75,7 @@ fn a_claim_is_not_given_up_while_a_request_for_it_is_sent_and_nothing_is_sent_af
     let mut was_sent = false;
     let request = poll_fn(|_| {
         was_sent = true;
-        assert!(claims.order.try_lock().is_err(), "it could be given up now");
+        assert!(claims.order.try_lock().is_none(), "it could be given up now");
         Poll::Ready(())
     });
     assert!(claims.send(id, 1, request).is_some() && was_sent);
@@ -146,7 +146,7 @@ fn announced() -> (AcquisitionId, AcquisitionId, Claims) {
     let (grant, next) = (id(7), id(8));
     let claims = claimed(&[(grant, 1), (next, 2)]);
     claims.with(grant, |claim| claim.next = Some(next));
-    claims.lock().announced.insert(next);
+    claims.inner.lock().announced.insert(next);
     (grant, next, claims)
 }
 
@@ -196,7 +196,7 @@ fn a_claim_whose_removal_another_task_has_finished_is_not_being_removed_any_more
     assert!(claims.is_leaving(one, 1));
     claims.end(one, 1);
     assert!(!claims.is_leaving(one, 1), "it has ended");
-    claims.lock().claims.insert(one, claim(one, 2));
+    claims.inner.lock().claims.insert(one, claim(one, 2));
     assert!(!claims.is_leaving(one, 1), "another one has begun");
     claims.give_up(one, None, later()).unwrap();
     assert!(!claims.is_leaving(one, 1) && claims.is_leaving(one, 2));

@@ -38,6 +38,10 @@ pub enum Fault {
     Timeout,
     /// There is no connection, or it was lost before the answer came.
     ConnectionLoss,
+    /// The number of the transaction is too large for a token.
+    OutOfTokens,
+    /// Another floor of the tokens is stored than the one that this client has agreed upon.
+    OtherFloor,
     /// Anything else: it is not known whether the request took effect.
     Other(Cause),
 }
@@ -86,6 +90,8 @@ impl Fault {
             Self::NoHosts => Err("no available hosts"),
             Self::Timeout => Err("timeout"),
             Self::ConnectionLoss => Err("connection to server has lost"),
+            Self::OutOfTokens => Err("the number of the transaction is too large"),
+            Self::OtherFloor => Err("the stored floor of the tokens has changed"),
         }
     }
 }
@@ -109,24 +115,47 @@ impl StdError for Fault {
 /// Returns whether the server has refused the request. After any other fault it is not known whether the request took effect, or still
 /// will: the driver reports a broken connection in several ways, and keeps requests until it has another connection.
 pub(crate) fn had_no_effect(fault: &Fault) -> bool {
-    matches!(
-        fault,
+    match fault {
         Fault::NoNode
-            | Fault::NodeExists
-            | Fault::NotEmpty
-            | Fault::BadVersion
-            | Fault::NoChildren
-            | Fault::NotAllowed(_)
-            | Fault::QuotaUsedUp(_)
-            | Fault::TooOld(_)
-            | Fault::BadOption(_)
-    )
+        | Fault::NodeExists
+        | Fault::NotEmpty
+        | Fault::BadVersion
+        | Fault::NoChildren
+        | Fault::NotAllowed(_)
+        | Fault::QuotaUsedUp(_)
+        | Fault::TooOld(_)
+        | Fault::BadOption(_) => true,
+        Fault::LoginRefused(_)
+        | Fault::Ended(_)
+        | Fault::NoHosts
+        | Fault::Timeout
+        | Fault::ConnectionLoss
+        | Fault::OutOfTokens
+        | Fault::OtherFloor
+        | Fault::Other(_) => false,
+    }
 }
 
 /// Returns whether the session is of no use any more. Not after something "unexpected", which the driver answers when the runtime of its
 /// connection has ended: the session goes on over another connection.
 pub(crate) fn ends_session(fault: &Fault) -> bool {
-    matches!(fault, Fault::Ended(_) | Fault::LoginRefused(_) | Fault::NoHosts)
+    match fault {
+        Fault::Ended(_) | Fault::LoginRefused(_) | Fault::NoHosts => true,
+        Fault::NoNode
+        | Fault::NodeExists
+        | Fault::NotEmpty
+        | Fault::BadVersion
+        | Fault::NoChildren
+        | Fault::NotAllowed(_)
+        | Fault::TooOld(_)
+        | Fault::BadOption(_)
+        | Fault::QuotaUsedUp(_)
+        | Fault::Timeout
+        | Fault::ConnectionLoss
+        | Fault::OutOfTokens
+        | Fault::OtherFloor
+        | Fault::Other(_) => false,
+    }
 }
 
 /// Returns the kind of a failure, for the meter; `None` for a fault that is an answer, such as that a node is there or not there.
@@ -163,6 +192,16 @@ fn meaning(fault: &Fault) -> (ErrorKind, &'static str) {
         Fault::NoNode | Fault::NodeExists | Fault::NotEmpty | Fault::BadVersion | Fault::NoChildren => (
             ErrorKind::Unexpected,
             "what is stored for the lock is not what this version makes, or other programs change it",
+        ),
+        Fault::OutOfTokens => (
+            ErrorKind::Config,
+            "the tokens are at their end: stop all clients, set the tokens back that resources remember, remove the node token-floor below \
+             the path of the URL, and start with a smaller token_floor",
+        ),
+        Fault::OtherFloor => (
+            ErrorKind::Config,
+            "another token_floor is stored in the node token-floor below the path of the URL than when this client connected, so that its tokens \
+             would not grow from holder to holder: stop all clients of that path, and start them with one token_floor",
         ),
         Fault::NoHosts | Fault::Timeout | Fault::ConnectionLoss | Fault::Other(_) => {
             (ErrorKind::Unavailable, "the server did not answer")

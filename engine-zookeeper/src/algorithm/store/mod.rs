@@ -99,8 +99,9 @@ pub trait Ensemble: fmt::Debug + Send + Sync + 'static {
 ///   twice as long as the lock's node is there.
 /// - **Tokens** grow with the transactions, over all locks, also after a lock's node was removed and made again.
 /// - **Watches** are told in the order of the answers: what changed before a request was handled is told before that request is answered.
-/// - **The end:** the session's contenders are removed together when it ends. It does not end by itself within five sixths of its
-///   [`timeout`](Self::timeout), counted from the moment just before a confirmed write was sent, or before it was [asked for](Self::asked).
+/// - **The end:** the session's contenders are removed together when it ends. It does not end by itself within its
+///   [`timeout`](Self::timeout) from when the leader heard of it: from when it was [asked for](Self::asked); and of a request that was
+///   answered a sixth of the timeout before another one was sent that is confirmed, the leader heard no earlier than that request was sent.
 ///
 /// Nothing here has a time limit or is counted: that is done once, by the caller of all requests.
 #[async_trait]
@@ -124,15 +125,15 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Returns how long the servers keep the session without a sign of life; zero before it has begun.
     fn timeout(&self) -> Duration;
 
-    /// Returns the moment just before the session was asked for.
+    /// Returns the moment just before the session was asked for, or was asked for again over its last connection.
     fn asked(&self) -> Moment;
 
     /// Gives the session up. The servers are told at the moment `then`, and remove at once what the session still has.
     fn end(&self, then: Moment);
 
     /// Writes nothing, as a write: its answer says that a majority of the servers keeps the session. Fails with
-    /// [`NoNode`](Fault::NoNode) if the base is not there.
-    async fn check(&self, base: &str) -> Result<(), Fault>;
+    /// [`NoNode`](Fault::NoNode) if the node of this path, which all clients share, is not there.
+    async fn check(&self, path: &str) -> Result<(), Fault>;
 
     /// Makes a node that stays, and the nodes above it, as far as they are not there.
     async fn mkdir(&self, path: &str) -> Result<(), Fault>;
@@ -171,7 +172,8 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Returns the names of a lock's contenders, and a watch that fires when these change.
     async fn list_and_watch(&self, lock: &str) -> Result<(Vec<String>, Told), Fault>;
 
-    /// Returns the number of the transaction that made a node; `None` if the node is not there.
+    /// Returns the number of the transaction that made a node; `None` if the node is not there. Fails with
+    /// [`OutOfTokens`](Fault::OutOfTokens) if the number is too large.
     async fn token(&self, path: &str) -> Result<Option<StoreToken>, Fault>;
 
     /// Returns what a contender's node has.

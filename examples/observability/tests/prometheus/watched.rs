@@ -14,23 +14,10 @@ use crate::{
     server::{Process, Server, free_address, promtool},
 };
 
-/// Returns the URLs of the stores that the tests were given, and that of the store in memory.
+/// Returns the URLs of the stores that `cargo xtask test` has started, and that of the store in memory.
 fn urls() -> Vec<String> {
-    let mut urls = vec!["memory://".to_owned()];
-    for (is_compiled, variable, scheme, rest) in [
-        (cfg!(feature = "redis"), "YLOCK_TEST_REDIS", "redis", ""),
-        (cfg!(feature = "zookeeper"), "YLOCK_TEST_ZOOKEEPER", "zookeeper", ""),
-        (
-            cfg!(feature = "cassandra"),
-            "YLOCK_TEST_CASSANDRA",
-            "cassandra",
-            "/ylock_observability?schema=create",
-        ),
-    ] {
-        let given = env::var(variable).ok().filter(|address| is_compiled && !address.is_empty());
-        urls.extend(given.map(|address| format!("{scheme}://{address}{rest}")));
-    }
-    urls
+    let started = env::var("YLOCK_TEST_URLS").unwrap_or_default();
+    ["memory://"].into_iter().chain(started.split_whitespace()).map(str::to_owned).collect()
 }
 
 /// Starts the workload, which soon loses one lock on every store.

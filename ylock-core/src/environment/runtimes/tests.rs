@@ -120,7 +120,7 @@ fn what_is_on_the_thread_of_the_clients_own_has_left_it_when_a_caller_whose_cloc
     polled.recv_timeout(SOON).unwrap();
     entered(&runtimes, &callers);
     assert_eq!(polled.try_recv(), Err(TryRecvError::Disconnected));
-    assert!(runtimes.own_thread().is_none());
+    assert!(runtimes.own.lock().is_none());
 }
 
 thread_local! {

@@ -3,8 +3,9 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
+
+use parking_lot::Mutex;
 
 use super::*;
 use crate::environment::BoxFuture;
@@ -32,13 +33,13 @@ impl Scripted {
     }
 
     fn at_the_next_look(&self, meanwhile: impl FnOnce(&Self) -> Moment + Send + 'static) {
-        *self.meanwhile.lock().unwrap() = Some(Box::new(meanwhile));
+        *self.meanwhile.lock() = Some(Box::new(meanwhile));
     }
 }
 
 impl Environment for Scripted {
     fn now(&self) -> Moment {
-        let meanwhile = self.meanwhile.lock().unwrap().take();
+        let meanwhile = self.meanwhile.lock().take();
         match meanwhile {
             Some(meanwhile) => meanwhile(self),
             None => Moment::from_nanos(self.now.load(Ordering::SeqCst)),

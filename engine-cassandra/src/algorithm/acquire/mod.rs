@@ -1,0 +1,43 @@
+//! The ways in: the [`queue`] of the thesis, and the lock that it replaces, [`shadow_rows`].
+
+pub(crate) mod queue;
+pub(crate) mod shadow_rows;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ylock_core::Result;
+use ylock_core::engine::{Grant, Patience, Request};
+use ylock_core::retry_deadline::RetryDeadline;
+
+use super::seat::{Client, Seat};
+use crate::options::Protocol;
+
+/// Acquires the lock, or returns nothing if the request does not wait and the lock is not free. `longest` is for how long such a request
+/// stays where another contender is about to give way.
+pub(crate) async fn acquire(
+    seat: &Arc<Seat>,
+    request: &Request,
+    protocol: Protocol,
+    longest: Duration,
+) -> Result<Option<Grant>> {
+    match (protocol, request.patience) {
+        (Protocol::Queue, Patience::Queue) => queue::get_lock(seat, request).await.map(Some),
+        (Protocol::Queue, Patience::Try) => queue::try_get_lock(seat, request, longest).await,
+        (Protocol::ShadowRows, Patience::Queue) => shadow_rows::get_lock(seat, request).await.map(Some),
+        (Protocol::ShadowRows, Patience::Try) => shadow_rows::try_get_lock(seat, request).await,
+    }
+}
+
+/// Asks for the global time, because a place in the queue needs the time as it is now. Where the store does not answer, the time that was
+/// known last has to do. Without a global time there is nothing to ask for.
+pub(crate) async fn ask_for_the_time(client: &Client, lease: Duration) -> Result<()> {
+    let Some(time) = &client.global_time else { return Ok(()) };
+    let mut retry_deadline = RetryDeadline::new(&*client.environment, lease);
+    loop {
+        match time.current().await {
+            Err(error) if time.latest() == 0 => retry_deadline.retry_or_fail(error).await?,
+            _ => return Ok(()),
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The queue lock of the thesis: `GetLock` (Listing 6) and `TryGetLock` (Listing 7), over one row per client (Listing 5).
+//!
+//! | Listing | here |
+//! |---|---|
+//! | 5: name of a queue cell: time, thread | the order (ticket, slot); one ticket per wait, two if the first look shows a slow own clock |
+//! | 6.1: add the thread to the queue | `join`; in later rounds it only makes sure that what was decided last has arrived |
+//! | 6.2: if our thread is first | `look`, and [`Verdict::Claim`] |
+//! | 6.3: add a cell to the main row | `claim`: one more column of the own row |
+//! | 6.4: if the main row has exactly one entry | `look`, and [`Verdict::Enter`]: *mine, and no other that conflicts* |
+//! | 6.7: remove the own cell from the main row | `withdraw`, only for a contender that came earlier: else two would chase each other |
+//! | 6.8, 6.10: go to step 2 | `look` again after a pause that fits the place in the queue |
+//!
+//! Departures: the first test is assumed to hold while no other client was seen, so that `join` claims at once and an
+//! acquisition costs two trips; a waiter shows itself again before its row expires, and joins again if it did; the first
+//! waiter claims while the holder is still inside, so that the next look after the release lets it in; readers conflict with
+//! writers only; and a claim carries a token that must exceed all that conflict.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ylock_core::engine::{Grant, Request, valid_until};
+use ylock_core::retry_deadline::RetryDeadline;
+use ylock_core::{Mode, Result};
+
+use crate::algorithm::judge::{Contender, Verdict, is_contended, places_of_others};
+use crate::algorithm::pace::{self, Pace};
+use crate::algorithm::seat::Seat;
+use crate::algorithm::store::Partition;
+
+/// Waits in the queue until the lock is granted: Listing 6.
+///
+/// # Errors
+/// `Unavailable` if the store has not answered for one lease. An error that waiting cannot mend is returned at once.
+pub(crate) async fn get_lock(seat: &Arc<Seat>, request: &Request) -> Result<Grant> {
+    let mut retry_deadline = RetryDeadline::new(&*seat.client.environment, request.lease);
+    let mut pace = Pace::new(seat.estimates());
+    if let Err(error) = join_behind_others(seat, request).await {
+        retry_deadline.retry_or_fail(error).await?;
+    }
+    let mut waited = false;
+    loop {
+        match one_round(seat, request, &mut pace, &mut waited).await {
+            Ok(Some(grant)) => return Ok(grant.after_waiting(waited)),
+            Ok(None) => retry_deadline.answered(),
+            Err(error) => retry_deadline.retry_or_fail(error).await?,
+        }
+    }
+}
+
+/// Joins (step 1) and pauses, where a queue was seen a moment ago: a look at once would only show that it is still there.
+async fn join_behind_others(seat: &Arc<Seat>, request: &Request) -> Result<()> {
+    if let Some(pause) = seat.first_pause() {
+        seat.join(request, false).await?;
+        let environment = &seat.client.environment;
+        environment.sleep(pace::about(pause, &**environment).min(request.lease / 6)).await;
+    }
+    Ok(())
+}
+
+/// Runs steps 1 to 10: takes a place in the queue, looks once, and does what follows from the look.
+async fn one_round(
+    seat: &Arc<Seat>,
+    request: &Request,
+    pace: &mut Pace,
+    waited: &mut bool,
+) -> Result<Option<Grant>> {
+    // Whatever I decided last, a quorum has it before I look: the argument for safety begins here.
+    let me = seat.join(request, seat.is_alone()).await?;
+    let began = seat.client.now();
+    let look = seat.look().await?;
+    pace.looked_for(seat.client.now().since(began));
+    seat.remember(pace.estimates);
+    if seat.is_misplaced(request) {
+        return seat.requeue(request).await.map(|()| None);
+    }
+    match me.judge(&look) {
+        Verdict::Enter if is_in_time(seat, request) => {
+            pace.enters();
+            seat.remember(pace.estimates);
+            return enter(seat, request, &me, &look).map(Some);
+        }
+        Verdict::Claim => {
+            *waited |= is_taken(&look, seat, request.mode);
+            seat.claim(request, None).await?;
+        }
+        Verdict::ClaimAbove(floor) => seat.claim(request, Some(floor)).await?,
+        Verdict::Withdraw => seat.withdraw(request).await?,
+        Verdict::Wait { before, .. } => {
+            *waited = true;
+            wait(seat, request, pace, before, &look).await;
+            if is_due(seat, request) {
+                seat.stay(request).await?;
+            }
+        }
+        // The claim is too old to rely on, or the row has expired: show it again, and look again.
+        Verdict::Enter | Verdict::Gone => seat.stay(request).await?,
+        // The revocation was meant for a holder, and this contender has not entered.
+        Verdict::Revoked => seat.shed(request).await?,
+    }
+    Ok(None)
+}
+
+/// Takes the lock if it is free, and otherwise leaves nothing behind: Listing 7.
+///
+/// # Errors
+/// The error of the first request that fails; the caller releases then.
+pub(crate) async fn try_get_lock(
+    seat: &Arc<Seat>,
+    request: &Request,
+    longest: Duration,
+) -> Result<Option<Grant>> {
+    // Step 1: if the main row has an entry, answer no.
+    if is_taken(&seat.look().await?, seat, request.mode) {
+        return Ok(None);
+    }
+    let began = seat.client.now();
+    loop {
+        let me = seat.join(request, true).await?;
+        let look = seat.look().await?;
+        match me.judge(&look) {
+            Verdict::Enter if is_in_time(seat, request) => return enter(seat, request, &me, &look).map(Some),
+            Verdict::Enter => seat.stay(request).await?,
+            Verdict::ClaimAbove(floor) => seat.claim(request, Some(floor)).await?,
+            Verdict::Revoked => seat.shed(request).await?,
+            // Step 10: a contender that came later has claimed too, and will give way.
+            Verdict::Wait { before: 0, held: false } if seat.client.now().since(began) < longest => {}
+            // Steps 12 and 13: not first.
+            _ => {
+                seat.leave(request.id, None).await?;
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// Returns whether another client that conflicts has an entry in the main row.
+fn is_taken(look: &Partition, seat: &Seat, mode: Mode) -> bool {
+    let mut others = places_of_others(look, seat.client.slot);
+    others.any(|place| place.is_in_main() && place.mode.conflicts_with(mode))
+}
+
+fn enter(seat: &Arc<Seat>, request: &Request, me: &Contender, look: &Partition) -> Result<Grant> {
+    let sent = seat.sent();
+    seat.enter(request)?;
+    let contended = is_contended(look, seat.client.slot, request.mode);
+    Ok(Grant::of(request, me.claimed, sent, contended))
+}
+
+/// Returns whether the lease of the claim, counted from before it was sent, still has its margin. The look took time, and the process
+/// may have been stopped: a row may have expired since.
+fn is_in_time(seat: &Seat, request: &Request) -> bool {
+    seat.client.now() < valid_until(seat.sent(), request.lease)
+}
+
+/// Returns whether a waiter must show itself again.
+fn is_due(seat: &Seat, request: &Request) -> bool {
+    seat.client.now().since(seat.sent()) >= request.lease / 3
+}
+
+async fn wait(seat: &Seat, request: &Request, pace: &mut Pace, before: usize, look: &Partition) {
+    let environment = &seat.client.environment;
+    let pause = pace.pause(before, look, environment.now());
+    seat.remember(pace.estimates);
+    // Never past the moment at which the row must be shown again.
+    let longest = (request.lease / 3).saturating_sub(environment.now().since(seat.sent()));
+    let pause = pace::about(pause, &**environment).min(longest);
+    if !pause.is_zero() {
+        environment.sleep(pause).await;
+    }
+}

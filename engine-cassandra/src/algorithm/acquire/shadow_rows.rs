@@ -1,0 +1,130 @@
+//! The lock that the thesis set out to replace: `TryLock` (Listing 3) and `GetLock` (Listing 4). A baseline to measure against: not
+//! fair, exclusive only, and slower the more clients contend.
+//!
+//! | Listing | here |
+//! |---|---|
+//! | 3.1 to 3.6: whose is the cell of the main row | `look`: another client says that it is inside |
+//! | 3.7: add a cell to the shadow row | `join`, claiming |
+//! | 3.8 to 3.10: alone in the shadow row, and no cell in the main row | `look`, and [`Verdict::Enter`] |
+//! | 3.11, 3.12: from the shadow row to the main row | `move_in`: one write, where the listing has two |
+//! | 3.14: remove the cell from the shadow row | `leave` |
+//! | 4.6, 4.9: wait at random | up to 1 s; up to 50 ms times the attempt |
+//!
+//! The two tables are one: a row that has *claimed* is a cell of the shadow row, one that is *held* a cell of the main row, and one
+//! look shows both. That saves the lock of the listing two trips, which is in its favour.
+//!
+//! **Safety** is the rule of the `judge`, as it is for the queue: my claim was acknowledged before I looked, and the look
+//! showed no other client. What the listing leaves out, and what is added: cells have a TTL, so the claim must still be valid when a
+//! quorum has the cell of the main row; and a look must show the very claim that was written.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ylock_core::engine::{Grant, Request, valid_until};
+use ylock_core::retry_deadline::RetryDeadline;
+use ylock_core::{Mode, Result};
+
+use crate::algorithm::judge::{Contender, Verdict, is_contended, places_of_others};
+use crate::algorithm::seat::Seat;
+use crate::algorithm::store::Partition;
+
+/// The longest wait while another client is inside: Listing 4.6.
+const ANOTHER_IS_OWNER: Duration = Duration::from_millis(1_000);
+/// The time that each attempt adds to the longest wait after several clients have tried at once: Listing 4.9.
+const CONCURRENT_ATTEMPT: Duration = Duration::from_millis(50);
+
+/// The outcome of one attempt.
+enum Outcome {
+    Success(Grant),
+    AnotherThreadIsOwner,
+    ConcurrentAttempt,
+}
+
+/// Tries until it succeeds: Listing 4.
+///
+/// # Errors
+/// `Unavailable` if the store has not answered for one lease. An error that waiting cannot mend is returned at once.
+pub(crate) async fn get_lock(seat: &Arc<Seat>, request: &Request) -> Result<Grant> {
+    let mut retry_deadline = RetryDeadline::new(&*seat.client.environment, request.lease);
+    let mut attempt = 1;
+    let mut waited = false;
+    loop {
+        match try_lock(seat, request).await {
+            Ok(Outcome::Success(grant)) => return Ok(grant.after_waiting(waited)),
+            Ok(Outcome::AnotherThreadIsOwner) => {
+                waited = true;
+                wait_up_to(seat, ANOTHER_IS_OWNER).await;
+            }
+            Ok(Outcome::ConcurrentAttempt) => {
+                waited = true;
+                wait_up_to(seat, CONCURRENT_ATTEMPT.saturating_mul(attempt)).await;
+                attempt = attempt.saturating_add(1);
+            }
+            Err(error) => {
+                retry_deadline.retry_or_fail(error).await?;
+                continue;
+            }
+        }
+        retry_deadline.answered();
+    }
+}
+
+/// Takes the lock if it is free, and otherwise leaves nothing behind: Listing 3, once.
+///
+/// # Errors
+/// The error of the first request that fails; the caller releases then.
+pub(crate) async fn try_get_lock(seat: &Arc<Seat>, request: &Request) -> Result<Option<Grant>> {
+    match try_lock(seat, request).await? {
+        Outcome::Success(grant) => Ok(Some(grant)),
+        Outcome::AnotherThreadIsOwner | Outcome::ConcurrentAttempt => Ok(None),
+    }
+}
+
+/// Tries once: Listing 3.
+async fn try_lock(seat: &Arc<Seat>, request: &Request) -> Result<Outcome> {
+    // An attempt that failed half-way may have left its cell.
+    seat.leave(request.id, None).await?;
+    if is_in_main_row(&seat.look().await?, seat) {
+        return Ok(Outcome::AnotherThreadIsOwner);
+    }
+    let me = seat.join(request, true).await?;
+    let until = valid_until(seat.sent(), request.lease);
+    let look = seat.look().await?;
+    // No client is let in beside another one, whatever the modes are.
+    match (Contender { mode: Mode::Write, ..me }).judge(&look) {
+        Verdict::Enter => seat.move_in(request, None).await?,
+        Verdict::ClaimAbove(floor) => seat.move_in(request, Some(floor)).await?,
+        Verdict::Revoked => {
+            seat.shed(request).await?;
+            return give_way(seat, request).await;
+        }
+        _ => return give_way(seat, request).await,
+    }
+    // The claim's row may have expired before the main row had its cell, and another client may have looked in between.
+    if seat.client.now() >= until {
+        return give_way(seat, request).await;
+    }
+    Ok(Outcome::Success(grant(seat, request, &look)?))
+}
+
+/// Returns whether another client says that it is inside.
+fn is_in_main_row(look: &Partition, seat: &Seat) -> bool {
+    places_of_others(look, seat.client.slot).any(|place| place.is_held())
+}
+
+async fn give_way(seat: &Arc<Seat>, request: &Request) -> Result<Outcome> {
+    seat.leave(request.id, None).await?;
+    Ok(Outcome::ConcurrentAttempt)
+}
+
+fn grant(seat: &Arc<Seat>, request: &Request, look: &Partition) -> Result<Grant> {
+    let token = seat.moved_in(request)?;
+    let contended = is_contended(look, seat.client.slot, Mode::Write);
+    Ok(Grant::of(request, token, seat.sent(), contended))
+}
+
+/// Waits for a random time between none and `longest`.
+async fn wait_up_to(seat: &Seat, longest: Duration) {
+    let environment = &seat.client.environment;
+    environment.sleep(longest.mul_f64(environment.fraction())).await;
+}

@@ -1,0 +1,69 @@
+//! Inspection, which reads holders and waiters from the rows of a partition; and revocation.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use ylock_core::engine::{AcquisitionId, Holder, Inspection, Waiter};
+use ylock_core::{Key, Result};
+
+use super::judge::Place;
+use super::seat::Client;
+use super::store::Partition;
+
+/// The time for which a request to give up a lock is kept, in leases of the holder: it is found at the next renewal.
+const REVOKE_LEASES: u32 = 2;
+
+/// Returns the holders and waiters of a lock.
+pub(crate) async fn inspect(client: &Client, key: &Key) -> Result<Inspection> {
+    Ok(shown_by(&client.store.read(key).await?))
+}
+
+/// Asks the holder with this acquisition to give up. Returns whether there is one. Its row stays until it has heard of that.
+pub(crate) async fn revoke(client: &Client, key: &Key, id: AcquisitionId) -> Result<bool> {
+    let look = client.store.read(key).await?;
+    let is_holder = shown_by(&look).holders.iter().any(|holder| holder.id == id);
+    let found = look.rows.iter().filter(|_| is_holder).find_map(|seen| {
+        let row = seen.row.as_ref().filter(|row| row.acquisition == id)?;
+        Some((seen.slot, row.lease, seen.claim?))
+    });
+    let Some((slot, lease, claim)) = found else { return Ok(false) };
+    // The tokens of a row grow from one acquisition to the next, so they can serve as write timestamps of the cell.
+    let stamp = i64::try_from(claim.token.get()).unwrap_or(i64::MAX);
+    let ttl = client.row_ttl(lease.saturating_mul(REVOKE_LEASES));
+    client.store.revoke(key, slot, id, stamp, ttl).await?;
+    Ok(true)
+}
+
+/// Returns the holders and waiters that a partition shows.
+fn shown_by(look: &Partition) -> Inspection {
+    let mut places = Vec::new();
+    for (seen, row) in look.rows.iter().filter_map(|seen| Some((seen, seen.row.as_ref()?))) {
+        places.extend(Place::all_of(seen.slot, row).map(|place| (place, row, seen.claim)));
+    }
+    places.sort_by_key(|(place, ..)| (place.ticket, place.slot));
+    let mut inspection = Inspection::default();
+    for &(place, row, claim) in &places {
+        let Place { acquisition: id, owner, mode, .. } = place;
+        let shown = Waiter::new(id, owner, row.client.clone(), mode, time(row.since));
+        if is_inside(&place, places.iter().map(|(other, ..)| other)) {
+            let token = claim.map(|claim| claim.token.into());
+            inspection.holders.push(Holder::of(shown, token));
+        } else {
+            inspection.queue.push(shown);
+        }
+    }
+    inspection
+}
+
+/// Returns whether this place is inside: it says so, or it has claimed and no other client that conflicts says so or has claimed with
+/// an earlier ticket.
+fn is_inside<'a>(place: &Place, all: impl Iterator<Item = &'a Place>) -> bool {
+    let precedes = |other: &Place| {
+        other.is_held() || (other.is_in_main() && (other.ticket, other.slot) < (place.ticket, place.slot))
+    };
+    let mut rivals = all.filter(|other| other.slot != place.slot && other.mode.conflicts_with(place.mode));
+    place.is_held() || (place.is_in_main() && !rivals.any(precedes))
+}
+
+fn time(micros: i64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_micros(u64::try_from(micros).unwrap_or_default())
+}

@@ -1,0 +1,69 @@
+//! The lease (section 5.3 of the thesis): rows live for a TTL, and a holder rewrites its row before that.
+//!
+//! Departures: a renewal reads before it writes, so that a holder that has lost its lock finds out and does not write itself back next
+//! to the new holder. Such a renewal reports the loss and writes nothing: the release that follows a loss sets the row idle, and only
+//! after the holder knows; otherwise another client would be inside beside a holder that still believes to be. And a holder stops
+//! relying on its row earlier, by its own clock, than the servers do by theirs.
+
+use std::sync::Arc;
+
+use ylock_core::engine::{Grant, Holding, LossReason, Renewal, valid_until};
+use ylock_core::{Mode, Result};
+
+use super::judge::is_contended;
+use super::seat::Seat;
+use super::store::{Next, Partition, State};
+
+/// Renews a grant, and makes the row show what the holding says. A loss is only reported; releasing comes after it.
+///
+/// # Errors
+/// Those of the store: then the outcome is unknown, and the renewal can be tried again.
+pub(crate) async fn renew(seat: &Arc<Seat>, holding: &Holding) -> Result<Renewal> {
+    let grant = &holding.grant;
+    let look = seat.look().await?;
+    if let Some(reason) = loss(&look, seat, grant) {
+        return Ok(Renewal::Lost(reason));
+    }
+    let until = valid_until(grant.sent, grant.lease);
+    if seat.client.now() >= until {
+        return Ok(Renewal::Lost(LossReason::Lapsed));
+    }
+    let next = holding.next.as_ref().map(|next| Next {
+        acquisition: next.id,
+        owner: next.owner,
+        mode: next.mode,
+        ticket: next.ticket.unwrap_or_else(|| seat.ticket()),
+    });
+    let Some(sent) = seat.hold(grant.id, grant.mode, next).await? else {
+        return Ok(Renewal::Lost(LossReason::Gone));
+    };
+    // Acknowledged too late: the row may have been gone in between, and another client inside.
+    if seat.client.now() >= until {
+        return Ok(Renewal::Lost(LossReason::Lapsed));
+    }
+    Ok(Renewal::Renewed { sent, contended: is_contended(&look, seat.client.slot, grant.mode) })
+}
+
+/// Returns why this grant is lost, by what the partition shows; nothing if it is not lost.
+fn loss(look: &Partition, seat: &Seat, grant: &Grant) -> Option<LossReason> {
+    let own = look.rows.iter().find(|seen| seen.slot == seat.client.slot);
+    let id = seat.shown_as(grant.id);
+    if own.is_some_and(|own| own.revoked == Some(id)) {
+        return Some(LossReason::Revoked);
+    }
+    let shown = own.and_then(|own| own.row.as_ref()).is_some_and(|row| row.acquisition == id);
+    (!shown || is_taken(look, seat, grant)).then_some(LossReason::Gone)
+}
+
+/// Returns whether another client that conflicts says that it is inside, with a later token.
+fn is_taken(look: &Partition, seat: &Seat, grant: &Grant) -> bool {
+    look.rows.iter().filter(|seen| seen.slot != seat.client.slot).any(|seen| {
+        let held = seen.row.as_ref().filter(|row| row.state == State::Held);
+        let later = seen.claim.map(|claim| claim.token) > grant.token;
+        later && held.is_some_and(|row| conflicts(row.mode, grant.mode))
+    })
+}
+
+fn conflicts(one: Mode, other: Mode) -> bool {
+    one.conflicts_with(other)
+}

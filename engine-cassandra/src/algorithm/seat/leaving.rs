@@ -1,0 +1,100 @@
+//! The end of what a seat takes part with: the write that leaves, and what is left to do until nothing of it is in doubt.
+
+use std::time::Duration;
+
+use ylock_core::Result;
+use ylock_core::engine::{AcquisitionId, Request, valid_until};
+
+use super::{Client, Inner, Seat};
+use crate::algorithm::store::{Row, State};
+
+impl Seat {
+    /// Ends an acquisition in one write, wherever it stands: in the queue, in the main row, at the place behind what is held, or in
+    /// doubt. With `next`, that request joins the queue in the same write. Returns whether the acquisition was there: if not, nothing
+    /// is written.
+    ///
+    /// Can be repeated until it is acknowledged.
+    pub(crate) async fn leave(&self, id: AcquisitionId, next: Option<&Request>) -> Result<bool> {
+        let was_there = self.decide(|client, inner| {
+            let Some(row) = inner.row_without(client, id, next) else {
+                // Never there; or left already, by a write that may have to be sent again.
+                return Ok(inner.written.leaving == Some(id));
+            };
+            inner.written.leaving = Some(id);
+            inner.written.overwrite(client, row.clone(), None).or_else(|_| {
+                // There is no token for the next request. That is no reason to stay: that request gets the error when it claims.
+                inner.written.overwrite(client, Row { state: State::Waiting, ..row }, None)
+            })?;
+            Ok(true)
+        })?;
+        if was_there {
+            self.arrive().await?;
+            let leaving = &mut self.inner.lock().written.leaving;
+            leaving.take_if(|leaving| *leaving == id);
+        }
+        Ok(was_there)
+    }
+
+    /// Sends once more what was left in doubt.
+    pub(crate) async fn settle(&self) -> Result<()> {
+        if self.is_left() { self.arrive().await.map(drop) } else { Ok(()) }
+    }
+
+    /// Returns whether no acquisition of this seat takes part.
+    pub(crate) fn is_left(&self) -> bool {
+        self.inner.lock().written.is_left()
+    }
+
+    /// Returns whether all that was written is known to have arrived, and every used token to be saved.
+    pub(crate) fn is_settled(&self) -> bool {
+        let written = &self.inner.lock().written;
+        written.row().is_none() || (written.is_acknowledged() && !written.has_unsaved_token())
+    }
+
+    /// Returns whether the servers have forgotten what was written last. It is not known when a write without an acknowledgement was
+    /// sent, so such a write does not count.
+    fn has_expired(&self) -> bool {
+        let written = &self.inner.lock().written;
+        let ttl = Duration::from_secs(u64::from(written.row_ttl())) + self.client.max_clock_skew;
+        written.is_acknowledged() && written.sent().plus(ttl) <= self.client.now()
+    }
+
+    /// Removes the row, unless it has expired by itself, or is the only place where a used token is known to be.
+    pub(crate) async fn erase(&self) -> Result<()> {
+        let stamp = {
+            let written = &self.inner.lock().written;
+            if written.row().is_none() || written.has_unsaved_token() {
+                return Ok(());
+            }
+            self.client.stamps.next(&*self.client.environment)
+        };
+        if self.has_expired() {
+            return Ok(());
+        }
+        self.client.store.erase(&self.key, self.client.slot, stamp).await
+    }
+}
+
+impl Inner {
+    /// Returns the row without what it shows of this acquisition; nothing if it shows nothing of it.
+    fn row_without(&mut self, client: &Client, id: AcquisitionId, next: Option<&Request>) -> Option<Row> {
+        if let Some(left) = self.written.row_of(id).cloned() {
+            self.written.exit();
+            return Some(self.row_after(client, left, next));
+        }
+        let row = self.written.row().filter(|row| row.next.is_some_and(|next| next.acquisition == id))?;
+        // A holder that has lost the lock does not write itself back; and the place of the waiter behind it goes with its row.
+        let is_valid = client.now() < valid_until(self.written.sent(), row.lease);
+        is_valid.then(|| Row { next: None, ..row.clone() })
+    }
+
+    /// Returns the row that follows one that is left: idle, or that of the `next` request. A request that was shown waiting behind the
+    /// row keeps its place; if the last look showed no other client, the request claims at once.
+    fn row_after(&self, client: &Client, left: Row, next: Option<&Request>) -> Row {
+        let Some(next) = next else { return Row { state: State::Idle, next: None, ..left } };
+        let row = self.new_row(client, next);
+        let shown = left.next.filter(|shown| shown.mode == next.mode).map(|shown| shown.ticket);
+        let state = if self.seen.others > 0 { State::Waiting } else { State::Claimed };
+        Row { state, ticket: next.ticket.or(shown).unwrap_or(row.ticket), ..row }
+    }
+}

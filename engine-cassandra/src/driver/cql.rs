@@ -1,0 +1,178 @@
+//! The texts of the statements that are sent for locks.
+//!
+//! A row is written with `UPDATE`, not `INSERT`: an insert leaves a marker that keeps the row alive after its cells have expired.
+
+use super::columns::{self, Part};
+
+/// Returns the statement that writes these parts of a row.
+pub(super) fn write(table: &str, parts: &[Part]) -> String {
+    let (cells, row) = (columns::set(parts), columns::are(columns::KEY_OF_ROW));
+    format!("UPDATE {table} USING TIMESTAMP ? AND TTL ? SET {cells} WHERE {row}")
+}
+
+/// Returns the statement that writes a part of the whole partition.
+pub(super) fn write_static(table: &str, part: Part) -> String {
+    let (cell, lock) = (columns::set(&[part]), columns::are(&[Part::Lock]));
+    format!("UPDATE {table} USING TIMESTAMP ? AND TTL ? SET {cell} WHERE {lock}")
+}
+
+/// Returns the statement that removes a row.
+pub(super) fn erase(table: &str) -> String {
+    format!("DELETE FROM {table} USING TIMESTAMP ? WHERE {}", columns::are(columns::KEY_OF_ROW))
+}
+
+/// Returns the statement that reads a partition.
+pub(super) fn read(table: &str) -> String {
+    let (read, lock) = (columns::names(columns::READ), columns::are(&[Part::Lock]));
+    format!("SELECT {read} FROM {table} WHERE {lock}")
+}
+
+/// Returns the statement that reads the global time.
+pub(super) fn read_time(table: &str) -> String {
+    format!("SELECT {} FROM {table} WHERE {}", columns::names(&[Part::LastWrite]), place_of_time())
+}
+
+/// Returns the statement that writes the global time.
+pub(super) fn write_time(table: &str) -> String {
+    let (cell, place) = (columns::set(&[Part::LastWrite]), place_of_time());
+    format!("UPDATE {table} USING TIMESTAMP ? SET {cell} WHERE {place}")
+}
+
+/// No lock has an empty group; and the largest token of a partition is just what a global time is.
+fn place_of_time() -> String {
+    columns::is_partition("", "global time")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use scylla::deserialize::row::DeserializeRow;
+    use scylla::frame::response::result::{ColumnSpec, ColumnType, NativeType, TableSpec};
+    use scylla::serialize::row::{RowSerializationContext, SerializeRow};
+    use scylla::serialize::writers::RowWriter;
+    use ylock_core::engine::{AcquisitionId, Ticket};
+    use ylock_core::{ClientName, Key, Mode, Owner, StoreToken};
+
+    use super::*;
+    use crate::algorithm::store::{Claim, Row, Slot, State, TimedClaim, Write};
+    use crate::driver::columns::COLUMNS;
+    use crate::driver::rows::Cells;
+    use crate::driver::values::{self, ClaimValues, RowValues};
+
+    /// Clients of all versions share the table.
+    #[test]
+    fn the_statements_are_these() {
+        let row = "lock_group = ? AND lock_name = ? AND slot = ?";
+        for (made, meant) in [
+            (
+                write("t", columns::ROW),
+                format!(
+                    "UPDATE t USING TIMESTAMP ? AND TTL ? SET acquisition = ?, mode = ?, state = ?, ticket = ?, owner = ?, client = ?, \
+                     since = ?, lease_millis = ?, heartbeat = ?, next_acquisition = ?, next_owner = ?, next_mode = ?, next_ticket = ? \
+                     WHERE {row}"
+                ),
+            ),
+            (
+                write("t", &[Part::Claim]),
+                format!("UPDATE t USING TIMESTAMP ? AND TTL ? SET claim_token = ?, claim_mode = ? WHERE {row}"),
+            ),
+            (
+                write("t", &[Part::Revocation]),
+                format!("UPDATE t USING TIMESTAMP ? AND TTL ? SET revoked = ? WHERE {row}"),
+            ),
+            (
+                write_static("t", Part::LastRead),
+                "UPDATE t USING TIMESTAMP ? AND TTL ? SET last_read_token = ? WHERE lock_group = ? AND lock_name = ?".to_owned(),
+            ),
+            (erase("t"), format!("DELETE FROM t USING TIMESTAMP ? WHERE {row}")),
+            (
+                read("t"),
+                "SELECT slot, acquisition, mode, state, ticket, owner, client, since, lease_millis, next_acquisition, next_owner, \
+                 next_mode, next_ticket, claim_token, claim_mode, revoked, last_write_token, last_read_token FROM t \
+                 WHERE lock_group = ? AND lock_name = ?"
+                    .to_owned(),
+            ),
+            (
+                read_time("t"),
+                "SELECT last_write_token FROM t WHERE lock_group = '' AND lock_name = 'global time'".to_owned(),
+            ),
+            (
+                write_time("t"),
+                "UPDATE t USING TIMESTAMP ? SET last_write_token = ? WHERE lock_group = '' AND lock_name = 'global time'".to_owned(),
+            ),
+        ] {
+            assert_eq!(made, meant);
+        }
+    }
+
+    /// As a server describes a column.
+    fn described(name: &str) -> ColumnSpec<'static> {
+        let cql_type = match name {
+            "[timestamp]" => "bigint",
+            "[ttl]" => "int",
+            name => COLUMNS.iter().find(|column| column.name == name).expect(name).cql_type,
+        };
+        let native = match cql_type {
+            "bigint" => NativeType::BigInt,
+            "int" => NativeType::Int,
+            "text" => NativeType::Text,
+            "uuid" => NativeType::Uuid,
+            other => panic!("{other}"),
+        };
+        ColumnSpec::owned(name.to_owned(), ColumnType::Native(native), TableSpec::borrowed("keyspace", "t"))
+    }
+
+    /// Binds the values to the statement as the driver does, which compares names and types with what a server has said.
+    fn binds(cql: &str, values: &impl SerializeRow) {
+        let words: Vec<&str> = cql.split([' ', ',']).filter(|word| !word.is_empty()).collect();
+        let places = (0..words.len()).filter(|&place| words[place] == "?");
+        let bound = places.map(|place| match words[place - 1] {
+            "TIMESTAMP" => described("[timestamp]"),
+            "TTL" => described("[ttl]"),
+            _ => described(words[place - 2]),
+        });
+        let bound: Vec<_> = bound.collect();
+        let context = RowSerializationContext::from_specs(&bound);
+        let bytes = &mut Vec::new();
+        values
+            .serialize(&context, &mut RowWriter::new(bytes))
+            .unwrap_or_else(|error| panic!("{cql}: {error}"));
+    }
+
+    #[test]
+    fn what_is_written_fits_the_columns() {
+        let key = Key::new("group", "name").unwrap();
+        let (slot, id) = (Slot::from_u128(1), AcquisitionId::from_u128(2));
+        let row = Row {
+            acquisition: id,
+            mode: Mode::Write,
+            state: State::Held,
+            ticket: Ticket::from_number(3),
+            owner: Owner::from_bytes([4; 16]),
+            client: ClientName::default(),
+            since: 5,
+            lease: Duration::from_secs(6),
+            next: None,
+        };
+        let claim = Claim { token: StoreToken::new(7).unwrap(), mode: Mode::Write };
+        let timed = TimedClaim { claim, ttl: 8 };
+        let all = Write { stamp: 9, row, row_ttl: 10, claim: Some(timed), used: Some(timed) };
+        binds(&write("t", columns::ROW), &RowValues::new(&key, slot, &all));
+        binds(&write("t", &[Part::Claim]), &ClaimValues::new(&key, slot, 9, timed));
+        binds(&write("t", &[Part::Revocation]), &values::revoke(&key, slot, id, 9, 10));
+        for part in [Part::LastRead, Part::LastWrite] {
+            binds(&write_static("t", part), &values::used(&key, timed));
+        }
+        binds(&erase("t"), &values::erase(&key, slot, 9));
+        binds(&read("t"), &(key.group(), key.name()));
+        binds(&write_time("t"), &(11i64, 11i64));
+    }
+
+    #[test]
+    fn what_is_read_fits_the_columns() {
+        let names = columns::names(columns::READ);
+        let read: Vec<_> = names.split(", ").map(described).collect();
+        <Cells<'_> as DeserializeRow<'_, '_>>::type_check(&read).unwrap();
+    }
+}

@@ -1,0 +1,221 @@
+//! What connects to the servers: everything that a connection needs, but for the address.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::aio::{AsyncPushSender, MultiplexedConnection};
+use redis::io::tcp::TcpSettings;
+use redis::{
+    AsyncConnectionConfig, Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, ProtocolVersion,
+    RedisConnectionInfo,
+};
+use ylock_core::environment::{Environment, Moment};
+use ylock_core::options::{Login, Tls};
+use ylock_core::{Error, ErrorKind, Result};
+
+use super::errors::{self, unavailable};
+use crate::options::{Address, RedisOptions};
+
+/// What connects to a kind of servers; see the [module](self).
+pub(super) struct Connector {
+    login: Option<Login>,
+    database: i64,
+    tls: Option<Encrypted>,
+    /// The server of a client that the program has.
+    handed_over: Option<ConnectionInfo>,
+    pub(super) connect_timeout: Duration,
+    pub(super) request_timeout: Duration,
+    pub(super) environment: Arc<dyn Environment>,
+}
+
+/// The authorities to trust, in PEM; those of the operating system if there is none.
+struct Encrypted {
+    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "TLS is not compiled in"))]
+    authority: Option<Vec<u8>>,
+}
+
+impl Connector {
+    /// Returns the connector to the servers that keep the locks.
+    pub(super) fn of(options: &RedisOptions, environment: &Arc<dyn Environment>) -> Result<Arc<Self>> {
+        Self::new(options, environment, options.login().cloned(), options.database())
+    }
+
+    /// Returns the connector to the Sentinels.
+    pub(super) fn of_sentinels(
+        options: &RedisOptions,
+        environment: &Arc<dyn Environment>,
+    ) -> Result<Arc<Self>> {
+        Self::new(options, environment, options.sentinel_login(), 0)
+    }
+
+    fn new(
+        options: &RedisOptions,
+        environment: &Arc<dyn Environment>,
+        login: Option<Login>,
+        database: i64,
+    ) -> Result<Arc<Self>> {
+        Ok(Arc::new(Self {
+            login,
+            database,
+            tls: encrypted(&options.tls())?,
+            handed_over: options.handed_over().cloned(),
+            connect_timeout: options.connect_timeout(),
+            request_timeout: options.request_timeout(),
+            environment: Arc::clone(environment),
+        }))
+    }
+
+    /// Opens a connection for requests.
+    pub(super) async fn connect(&self, address: &Address) -> Result<MultiplexedConnection> {
+        self.open(address, ProtocolVersion::RESP2, self.config()).await
+    }
+
+    /// Opens a connection for messages, and gives each of them to `hear`.
+    pub(super) async fn listen(
+        &self,
+        address: &Address,
+        hear: impl AsyncPushSender,
+    ) -> Result<MultiplexedConnection> {
+        self.open(address, ProtocolVersion::RESP3, self.config().set_push_sender(hear)).await
+    }
+
+    async fn open(
+        &self,
+        address: &Address,
+        protocol: ProtocolVersion,
+        config: AsyncConnectionConfig,
+    ) -> Result<MultiplexedConnection> {
+        let client = self.client(address, protocol)?;
+        tokio::select! {
+            biased;
+            opened = client.get_multiplexed_async_connection_with_config(&config) => {
+                opened.map_err(|error| errors::unreachable(address, error))
+            }
+            () = self.environment.sleep(self.connect_timeout) => {
+                Err(unavailable(format!("the server at {address} cannot be reached")))
+            }
+        }
+    }
+
+    /// Waits for an answer for as long as a request may take: of several servers that are asked some may be gone, and connecting to those
+    /// would take long.
+    pub(super) async fn in_time<T>(&self, answer: impl Future<Output = Result<T>>) -> Result<T> {
+        tokio::select! {
+            biased;
+            answer = answer => answer,
+            () = self.environment.sleep(self.request_timeout) => Err(unavailable("a server did not answer")),
+        }
+    }
+
+    /// Waits for the answer to a request until `end`, however much of its time has gone by.
+    pub(super) async fn until<T>(&self, end: Moment, answer: impl Future<Output = Result<T>>) -> Result<T> {
+        tokio::select! {
+            // An answer that is there counts, also after a pause of the process.
+            biased;
+            answer = answer => answer,
+            () = self.environment.sleep(end.since(self.environment.now())) => {
+                Err(unavailable("the server did not answer in time"))
+            }
+        }
+    }
+
+    fn config(&self) -> AsyncConnectionConfig {
+        AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(self.connect_timeout))
+            .set_response_timeout(Some(self.request_timeout))
+    }
+
+    #[cfg(not(feature = "tls"))]
+    fn client(&self, address: &Address, protocol: ProtocolVersion) -> Result<Client> {
+        Client::open(self.info(address, protocol)?).map_err(errors::classify)
+    }
+
+    #[cfg(feature = "tls")]
+    fn client(&self, address: &Address, protocol: ProtocolVersion) -> Result<Client> {
+        let info = self.info(address, protocol)?;
+        // Also for the server of a client that the program has. The driver takes the provider of the process; without one it would panic
+        // where several are compiled in. An error says that the program has installed one, which stays.
+        if matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
+            let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        }
+        let Some(tls) = &self.tls else { return Client::open(info).map_err(errors::classify) };
+        let certificates = redis::TlsCertificates { client_tls: None, root_cert: tls.authority.clone() };
+        Client::build_with_tls(info, certificates).map_err(errors::classify)
+    }
+
+    fn info(&self, address: &Address, protocol: ProtocolVersion) -> Result<ConnectionInfo> {
+        let info = match &self.handed_over {
+            Some(server) => server.clone(),
+            None => self.address(address).into_connection_info().map_err(errors::classify)?,
+        };
+        let login = self.login(info.redis_settings()).set_db(self.database).set_protocol(protocol);
+        // A request must not wait until the one before it is acknowledged; and a server that vanished must be noticed.
+        let tcp = TcpSettings::default().set_nodelay(true).set_user_timeout(self.request_timeout * 2);
+        Ok(info.set_redis_settings(login).set_tcp_settings(tcp))
+    }
+
+    fn address(&self, address: &Address) -> ConnectionAddr {
+        let (host, port) = (address.host.clone(), address.port);
+        match self.tls {
+            Some(_) => ConnectionAddr::TcpTls { host, port, insecure: false, tls_params: None },
+            None => ConnectionAddr::Tcp(host, port),
+        }
+    }
+
+    fn login(&self, of_client: &RedisConnectionInfo) -> RedisConnectionInfo {
+        let Some(known) = &self.login else { return of_client.clone() };
+        // From the beginning: without a name it is the default user, whatever the client's is.
+        let login = RedisConnectionInfo::default().set_password(known.password.reveal());
+        if known.user.is_empty() { login } else { login.set_username(&known.user) }
+    }
+}
+
+/// Returns the address that errors name; of a socket of the operating system it is the path.
+#[cfg(feature = "redis-1")]
+pub(crate) fn address_of(server: &ConnectionInfo) -> Address {
+    match server.addr() {
+        ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
+            Address::new(host, *port)
+        }
+        other => Address::new(other.to_string(), 0),
+    }
+}
+
+fn encrypted(tls: &Tls) -> Result<Option<Encrypted>> {
+    let file = match tls {
+        Tls::Off => return Ok(None),
+        Tls::Authority(file) => file,
+        Tls::PlatformRoots => return Ok(Some(Encrypted { authority: None })),
+    };
+    let read = std::fs::read(file).map_err(|error| {
+        let message = format!("tls_ca={} cannot be read", file.display());
+        Error::new(ErrorKind::Config, message).with_engine(crate::NAME).with_source(error)
+    });
+    Ok(Some(Encrypted { authority: Some(read?) }))
+}
+
+impl fmt::Debug for Connector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connector").field("database", &self.database).finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, feature = "tls", feature = "redis-1"))]
+mod tests {
+    use rustls::crypto::CryptoProvider;
+    use ylock_core::environment::SystemEnvironment;
+
+    use super::*;
+
+    /// No test of this program may connect with TLS before this one: the driver installs a provider by itself where only one is compiled in.
+    #[test]
+    fn a_crypto_provider_is_installed_before_the_driver_looks_for_one() {
+        let program = Client::open("rediss://127.0.0.1:1").unwrap();
+        let options = RedisOptions::of_server(program.get_connection_info().clone());
+        let connector = Connector::of(&options, &SystemEnvironment::shared()).unwrap();
+        assert!(CryptoProvider::get_default().is_none());
+        connector.client(&Address::new("127.0.0.1", 1), ProtocolVersion::RESP2).unwrap();
+        assert!(CryptoProvider::get_default().is_some());
+    }
+}

@@ -1,0 +1,127 @@
+//! The floor of the tokens, which all clients of one base share: it is stored in a node of its own.
+//!
+//! The tokens of clients with different floors would not grow from holder to holder. So the first client stores its floor, and each later
+//! one uses what is stored, or is refused if it was told to use another one.
+
+use std::sync::{Arc, OnceLock};
+
+use ylock_core::{Error, ErrorKind, Result, StoreToken, Token};
+
+use super::session::Session;
+use super::store::{Fault, to_error};
+
+/// The name of the node, below the base. No bucket has this name.
+const NODE: &str = "token-floor";
+
+/// The floor that the sessions of a client share. It is zero until it has been [agreed](agree) upon, which is before the first acquisition.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TokenFloor(Arc<OnceLock<Token>>);
+
+impl TokenFloor {
+    /// Returns the token of a contender, above the floor; `None` if there is no room for it.
+    pub(super) fn token(&self, transaction: StoreToken) -> Option<StoreToken> {
+        transaction.above(self.get())
+    }
+
+    fn get(&self) -> Token {
+        self.0.get().copied().unwrap_or(Token::from_number(0))
+    }
+}
+
+/// Returns the path of the node in which the floor is stored.
+pub(super) fn path(base: &str) -> String {
+    format!("{base}/{NODE}")
+}
+
+/// Makes this client use the floor that is stored below the base; the first client stores its own, which is zero if no option says another
+/// one.
+pub(super) async fn agree(session: &Session, own: Option<i64>) -> Result<()> {
+    let path = path(&session.base);
+    let stored = read(&path, &stored(session, &path, own.unwrap_or(0)).await.map_err(to_error)?)?;
+    match own {
+        Some(own) if own != stored => Err(differs(session, &path, own, stored)),
+        _ => {
+            session.floor.0.get_or_init(|| Token::from_number(stored));
+            Ok(())
+        }
+    }
+}
+
+/// Fails with [`OtherFloor`](Fault::OtherFloor) if another floor is stored by now than the one that this client has agreed upon. Asks only if
+/// the node may have changed since this session looked.
+///
+/// A contender's token may be used if the session [knows the floor](Session::knows_floor) when it hears of the transaction that made the
+/// contender: a change before that transaction would have been told before.
+pub(super) async fn confirm(session: &Session) -> Result<(), Fault> {
+    if session.knows_floor() {
+        return Ok(());
+    }
+    let (path, own) = (path(&session.base), session.floor.get().get());
+    match read(&path, &stored(session, &path, own).await?) {
+        Ok(stored) if stored == own => Ok(()),
+        _ => {
+            // Without a watch each acquisition looks again: the right floor may be put back.
+            session.forget_floor();
+            Err(Fault::OtherFloor)
+        }
+    }
+}
+
+/// Stores the floor of this client again: the node was removed from outside. One that another client has stored meanwhile stays; a
+/// different one fails the acquisitions of this client, see [`confirm`].
+pub(super) async fn put_back(session: &Session) -> Result<(), Fault> {
+    let path = path(&session.base);
+    session.make(&path).await?;
+    match session.write_content(&path, session.floor.get().to_string().as_bytes(), 0).await {
+        Err(Fault::BadVersion) => Ok(()),
+        written => written,
+    }
+}
+
+/// Returns what is stored, and stores this client's floor if nothing is. Sets the watch of the session that tells of changes.
+async fn stored(session: &Session, path: &str, own: i64) -> Result<Vec<u8>, Fault> {
+    loop {
+        let attempt = match session.read_and_watch(path).await {
+            Ok((content, told)) if !content.is_empty() => {
+                session.watch_floor(told);
+                return Ok(content);
+            }
+            // Made, and not written to yet.
+            Ok(_) => write_first(session, path, own).await,
+            Err(Fault::NoNode) => session.make(path).await,
+            Err(fault) => Err(fault),
+        };
+        match attempt {
+            Ok(()) | Err(Fault::BadVersion | Fault::NoNode) => {}
+            Err(fault) => return Err(fault),
+        }
+    }
+}
+
+/// Writes to the node, if it is still empty. Of clients that come at the same time the first write decides, and the others read it.
+async fn write_first(session: &Session, path: &str, own: i64) -> Result<(), Fault> {
+    match session.read(path).await? {
+        node if node.content.is_empty() => {
+            session.write_content(path, own.to_string().as_bytes(), node.version).await
+        }
+        _ => Ok(()),
+    }
+}
+
+fn read(path: &str, content: &[u8]) -> Result<i64> {
+    let text = String::from_utf8_lossy(content);
+    text.trim().parse().ok().filter(|floor| *floor >= 0).ok_or_else(|| {
+        let message =
+            format!("the node {path} has {text:?} in it, and not the floor of the tokens, a number");
+        Error::new(ErrorKind::Unexpected, message).with_engine(crate::NAME)
+    })
+}
+
+fn differs(session: &Session, path: &str, own: i64, stored: i64) -> Error {
+    let message = format!(
+        "option token_floor={own}: the clients of {base} use {stored}, which is stored in the node {path}. Say token_floor={stored}, or leave \
+         the option out. To raise the floor, stop all clients, remove that node, and start them with the new one; or use another path",
+        base = session.base
+    );
+    Error::new(ErrorKind::Config, message).with_engine(crate::NAME)
+}

@@ -1,0 +1,90 @@
+//! The clocks of a client process.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use ylock_core::environment::{BoxFuture, Environment, Moment};
+
+use crate::chance::Chance;
+use crate::world::{Actor, World, sleep};
+
+/// The wall clock at the beginning, in microseconds since 1970.
+pub(crate) const START: i64 = 1_700_000_000_000_000;
+
+/// One client process's own clocks: a steady one that may run too fast or too slow, and a wall clock that may step.
+#[derive(Debug)]
+pub struct Clocks {
+    world: Arc<World>,
+    actor: Actor,
+    /// The rate of the steady clock.
+    rate: f64,
+    /// The error of the wall clock, in microseconds.
+    wall_offset: AtomicI64,
+    /// The time for which the steady clock stood still, in nanoseconds: a machine that was suspended by its host.
+    stood_still: AtomicU64,
+    chance: Mutex<Chance>,
+}
+
+impl Clocks {
+    /// Creates the clocks of an actor.
+    pub fn new(world: &Arc<World>, actor: Actor, rate: f64, wall_offset: i64, chance: Chance) -> Arc<Self> {
+        let world = Arc::clone(world);
+        let (wall_offset, chance) = (AtomicI64::new(wall_offset), Mutex::new(chance));
+        Arc::new(Self { world, actor, rate, wall_offset, stood_still: AtomicU64::new(0), chance })
+    }
+
+    /// Steps the wall clock.
+    pub fn step(&self, micros: i64) {
+        self.wall_offset.fetch_add(micros, Ordering::Relaxed);
+    }
+
+    /// Makes the steady clock miss this time.
+    pub fn stand_still(&self, time: Duration) {
+        self.stood_still.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Returns whether the steady clock ever stood still: then nothing is promised about what its owner believes.
+    pub fn stood_still(&self) -> bool {
+        self.stood_still.load(Ordering::Relaxed) > 0
+    }
+
+    /// Returns the actor whose clocks these are.
+    pub fn actor(&self) -> Actor {
+        self.actor
+    }
+}
+
+impl Environment for Clocks {
+    fn now(&self) -> Moment {
+        let running = self.world.now().saturating_sub(self.stood_still.load(Ordering::Relaxed));
+        // Not from zero: a default moment must not be mistaken for one of this clock.
+        Moment::from_nanos(1_000_000_000 + (running as f64 * self.rate) as u64)
+    }
+
+    fn wall_micros(&self) -> i64 {
+        let passed = i64::try_from(self.world.now() / 1_000).unwrap_or(i64::MAX);
+        START + passed + self.wall_offset.load(Ordering::Relaxed)
+    }
+
+    fn random(&self) -> u64 {
+        self.chance.lock().number()
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture {
+        sleep(&self.world, duration.div_f64(self.rate))
+    }
+
+    fn spawn(&self, future: BoxFuture) {
+        self.world.spawn(self.actor, future);
+    }
+
+    fn spawn_for_all(&self, future: BoxFuture) {
+        self.spawn(future);
+    }
+
+    fn enter(&self) -> bool {
+        self.world.is_alive(self.actor)
+    }
+}

@@ -1,0 +1,128 @@
+//! A client process above the keeper: what users write, with several tasks, owners and guards.
+
+mod contract;
+mod errand;
+mod inside;
+mod visitor;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use parking_lot::Mutex;
+use ylock_core::engine::Engine;
+use ylock_core::environment::Environment;
+use ylock_core::{Error, ErrorKind, Owner, Ylock};
+
+use crate::backend::Subject;
+use crate::chance::Chance;
+use crate::client::{Busy, Stage};
+use crate::clocks::Clocks;
+
+use contract::Contract;
+use visitor::Visitor;
+
+/// One run of a client process.
+pub struct Process {
+    stage: Arc<Stage>,
+    clocks: Arc<Clocks>,
+    subject: Subject,
+    /// The engines that it connects with when it has closed its client.
+    engines: Mutex<Vec<Arc<dyn Engine>>>,
+    /// All its clients; the last one is in use.
+    clients: Mutex<Vec<Ylock>>,
+    /// An owner that its tasks have in common.
+    owner: Owner,
+}
+
+impl Process {
+    /// Starts a process with a few tasks, which may connect once with each of these engines.
+    pub fn start(
+        stage: &Arc<Stage>,
+        clocks: &Arc<Clocks>,
+        subject: Subject,
+        engines: Vec<Arc<dyn Engine>>,
+        mut chance: Chance,
+    ) -> Arc<Self> {
+        let mut engines: Vec<_> =
+            engines.into_iter().map(|engine| Contract::over(engine, &stage.oracle)).collect();
+        let client = engines.pop().map(Ylock::over);
+        let process = Arc::new(Self {
+            stage: Arc::clone(stage),
+            clocks: Arc::clone(clocks),
+            subject,
+            engines: engines.into(),
+            clients: Mutex::new(client.into_iter().collect()),
+            owner: owner(&mut chance),
+        });
+        for _ in 0..1 + chance.below(4) {
+            let (process, busy) = (Arc::clone(&process), Busy::new(stage));
+            let mut chance = chance.fork();
+            let visitor = Visitor { process, owner: owner(&mut chance), chance };
+            clocks.spawn(Box::pin(visitor.live(busy)));
+        }
+        process
+    }
+
+    /// Returns the client in use.
+    fn client(&self) -> Option<Ylock> {
+        self.clients.lock().last().cloned()
+    }
+
+    /// Closes the client, whatever is held with it, and goes on with another one.
+    async fn reconnect(&self) {
+        let old = {
+            let mut clients = self.clients.lock();
+            let (Some(engine), Some(old)) = (self.engines.lock().pop(), clients.last().cloned()) else {
+                return;
+            };
+            clients.push(Ylock::over(engine));
+            old
+        };
+        old.close().await;
+    }
+
+    /// Closes every client.
+    pub async fn close(&self) {
+        let clients = self.clients.lock().clone();
+        for client in clients {
+            client.close().await;
+            match client.lock("group", "name-0").try_write().await {
+                Err(error) if error.kind() == ErrorKind::Closed => {}
+                other => self.stage.oracle.complain(format!("a closed client answers {other:?}")),
+            }
+        }
+    }
+
+    /// Returns how many keys its clients still know.
+    pub fn keys_in_use(&self) -> usize {
+        self.clients.lock().iter().map(Ylock::keys_in_use).sum()
+    }
+
+    /// Complains about an error that nothing which goes wrong here explains.
+    fn excuse(&self, error: &Error) {
+        use ErrorKind::{Closed, Indeterminate, Lost, TimedOut, Unavailable, WouldDeadlock};
+        let excused = match error.kind() {
+            Closed | Lost | TimedOut | WouldDeadlock => true,
+            // A store that never fails always answers, and so does one that has recovered.
+            Indeterminate | Unavailable => {
+                self.subject.has_trouble() && !self.stage.is_calm.load(Ordering::Relaxed)
+            }
+            _ => false,
+        };
+        if !excused {
+            self.stage.oracle.complain(format!("{:?} got an error: {error}", self.clocks.actor()));
+        }
+    }
+}
+
+fn owner(chance: &mut Chance) -> Owner {
+    let half = u128::from(chance.number());
+    Owner::from_bytes((half << 64 | u128::from(chance.number())).to_be_bytes())
+}
+
+impl fmt::Debug for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Process")
+    }
+}

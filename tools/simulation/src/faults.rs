@@ -1,0 +1,124 @@
+//! The kinds of trouble, and the trouble of one run.
+
+use std::time::Duration;
+
+use clap::ValueEnum;
+
+use crate::chance::Chance;
+use crate::store::Weather;
+use crate::zookeeper::Rules;
+
+/// A kind of trouble. Each run has about half of those that are allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Fault {
+    /// Messages that take seconds, and so arrive out of order
+    Delay,
+    /// Messages that get lost
+    Loss,
+    /// Writes that arrive once more, up to minutes later
+    Duplicate,
+    /// A node that is down for a while and misses writes
+    Down,
+    /// The other nodes keep nothing for a node that is down
+    NoHints,
+    /// Reads do not mend the replicas they ask
+    NoRepair,
+    /// A client that does not run for a while
+    Pause,
+    /// A client that does not run, and whose clock stands still meanwhile
+    StandStill,
+    /// A client that is killed
+    Crash,
+    /// Wall clocks of clients that step, and are wrong by minutes, not only by seconds
+    Step,
+    /// Clocks of clients that run too fast or too slow, by up to two in a hundred
+    Drift,
+    /// Clocks of nodes that differ, by less than `max_clock_skew`
+    Skew,
+    /// A node that has forgotten what it acknowledged in the last ten seconds when it comes back, always the same one: more than the
+    /// engine promises to bear, so only where it is asked for
+    Forget,
+    /// A ZooKeeper server that the other servers do not reach for a while, and that goes on answering its clients until it notices
+    Cut,
+    /// A ZooKeeper leader that steps down
+    Election,
+    /// A ZooKeeper follower that shows what was written up to two seconds later than the others
+    Lag,
+    /// A runtime of a client that ends, with the connection to ZooKeeper that was made in it
+    Runtime,
+}
+
+/// The trouble of one run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    chosen: Vec<Fault>,
+}
+
+impl Fault {
+    /// The kinds that only an ensemble knows.
+    const OF_AN_ENSEMBLE: [Self; 4] = [Self::Cut, Self::Election, Self::Lag, Self::Runtime];
+
+    /// Returns every fault that the engines promise to bear.
+    pub fn borne() -> Vec<Self> {
+        Self::value_variants().iter().copied().filter(|fault| *fault != Self::Forget).collect()
+    }
+}
+
+impl Plan {
+    /// Chooses among what is allowed.
+    pub fn new(allowed: &[Fault], chance: &mut Chance) -> Self {
+        // One number per kind, whether it is allowed or not: so the rest of the run stays as similar as possible.
+        let of_all = Fault::borne().into_iter().filter(|fault| !Fault::OF_AN_ENSEMBLE.contains(fault));
+        let mut chosen: Vec<_> = of_all.filter(|_| chance.happens(0.5)).collect();
+        // Not where there is no ensemble: so a seed that was found stays what it was.
+        if allowed.iter().any(|fault| Fault::OF_AN_ENSEMBLE.contains(fault)) {
+            chosen.extend(Fault::OF_AN_ENSEMBLE.iter().filter(|_| chance.happens(0.5)));
+        }
+        // This one is not left to chance: a caller that asks for it wants to see it.
+        chosen.push(Fault::Forget);
+        Self { chosen: chosen.into_iter().filter(|fault| allowed.contains(fault)).collect() }
+    }
+
+    /// Returns whether this goes wrong.
+    pub fn has(&self, fault: Fault) -> bool {
+        self.chosen.contains(&fault)
+    }
+
+    /// Returns how messages fare.
+    pub fn weather(&self, chance: &mut Chance) -> Weather {
+        let ms = Duration::from_millis;
+        let if_any = |fault, probability| if self.has(fault) { probability } else { 0.0 };
+        Weather {
+            latency: (ms(1), ms(1 + chance.below(20))),
+            slow: (if_any(Fault::Delay, 0.05), Duration::from_secs(1 + chance.below(20))),
+            loss: if_any(Fault::Loss, 0.03),
+            duplicates: if_any(Fault::Duplicate, 0.05),
+            hints: !self.has(Fault::NoHints),
+            read_repair: !self.has(Fault::NoRepair),
+        }
+    }
+
+    /// Returns the errors of the nodes' clocks: any two differ by less than two seconds.
+    pub fn node_clocks(&self, nodes: usize, chance: &mut Chance) -> Vec<i64> {
+        let mut clock = || if self.has(Fault::Skew) { chance.around_zero(990_000) } else { 0 };
+        (0..nodes).map(|_| clock()).collect()
+    }
+
+    /// Returns how an ensemble works, whose sessions have this timeout.
+    pub fn ensemble(&self, servers: usize, session: Duration, chance: &mut Chance) -> Rules {
+        let lag = if self.has(Fault::Lag) { 2_000 } else { 5 };
+        let mut rate =
+            || 1.0 + if self.has(Fault::Drift) { chance.around_zero(20_000) as f64 / 1e6 } else { 0.0 };
+        let rates = (0..servers).map(|_| rate()).collect();
+        let (ticks, patience) = (3 + chance.below(4) as u32, 2 + chance.below(4) as u32);
+        Rules { session, ticks, patience, lag: Duration::from_millis(chance.below(lag)), rates }
+    }
+
+    /// Returns how fast a client's clock runs, and the error of its wall clock.
+    pub fn client_clock(&self, chance: &mut Chance) -> (f64, i64) {
+        let (drift, step) = (chance.around_zero(20_000), chance.around_zero(600_000_000));
+        let rate = if self.has(Fault::Drift) { 1.0 + drift as f64 / 1e6 } else { 1.0 };
+        // Any two differ by less than what a hybrid clock follows.
+        (rate, if self.has(Fault::Step) { step } else { step / 24 })
+    }
+}

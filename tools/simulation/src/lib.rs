@@ -1,0 +1,26 @@
+//! A simulated cluster, simulated clients and their clocks, on virtual time; one seed decides everything.
+//!
+//! The keeper, the engines and the algorithms run unchanged. See `ARCHITECTURE.md`.
+
+pub mod backend;
+pub mod belief;
+pub mod chance;
+pub mod client;
+pub mod clocks;
+pub mod facade;
+pub mod faults;
+pub mod memory;
+pub mod oracle;
+pub mod places;
+mod process;
+pub mod run;
+pub mod setting;
+pub mod store;
+pub mod trace;
+pub mod world;
+pub mod zookeeper;
+
+pub use backend::Subject;
+pub use faults::Fault;
+pub use run::run;
+pub use setting::{Outcome, Setting};

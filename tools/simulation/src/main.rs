@@ -1,0 +1,125 @@
+//! `cargo xtask simulate`.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use clap::{Parser, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+use parking_lot::Mutex;
+use ylock_engine_cassandra::options::{Clock, Protocol};
+use ylock_simulation::{Fault, Setting, Subject, run};
+
+/// Breaks the algorithms of Cassandra and ZooKeeper, and the keeper, on simulated stores, one seed after the other.
+#[derive(Debug, Parser)]
+#[command(bin_name = "cargo xtask simulate")]
+struct Arguments {
+    /// The subject that is broken
+    #[arg(long, value_enum, default_value_t)]
+    of: Subject,
+    /// The number of seeds
+    #[arg(long, default_value_t = 2_000)]
+    seeds: u64,
+    /// The first seed
+    #[arg(long, default_value_t = 0)]
+    from: u64,
+    /// Only these kinds of trouble; all that the engine bears when none is given
+    #[arg(long = "fault", value_enum)]
+    faults: Vec<Fault>,
+    /// Run the lock that the queue lock replaces
+    #[arg(long)]
+    shadow_rows: bool,
+    /// Take places in the queue from the thesis's time service
+    #[arg(long)]
+    global_time: bool,
+    /// The number of nodes of the cluster
+    #[arg(long, default_value_t = 3)]
+    replicas: usize,
+    /// The leases of requests below the keeper, in milliseconds; the first one above it
+    #[arg(long = "lease", default_values_t = [5_000])]
+    leases: Vec<u64>,
+    /// Show the whole trace, also of a seed that does not fail
+    #[arg(long)]
+    trace: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let allowed = if arguments.faults.is_empty() { Fault::borne() } else { arguments.faults.clone() };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let (next, failed) = (AtomicU64::new(0), Mutex::new(BTreeMap::new()));
+    let (entries, nanos) = (AtomicU64::new(0), AtomicU64::new(0));
+    let (overtaking, queued) = (AtomicU64::new(0), AtomicU64::new(0));
+    let bar = ProgressBar::new(arguments.seeds);
+    let style = "{bar:40} {pos}/{len} seeds, {per_sec}, {msg}";
+    bar.set_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()));
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                let setting = Setting {
+                    of: arguments.of,
+                    allowed: allowed.clone(),
+                    lines: arguments.trace,
+                    protocol: if arguments.shadow_rows { Protocol::ShadowRows } else { Protocol::Queue },
+                    replicas: arguments.replicas,
+                    leases: arguments.leases.iter().copied().map(Duration::from_millis).collect(),
+                    clock: if arguments.global_time { Clock::GlobalTime } else { Clock::Hlc },
+                    ..Setting::default()
+                };
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= arguments.seeds {
+                        return;
+                    }
+                    let outcome = run(arguments.from + number, &setting);
+                    entries.fetch_add(outcome.entries, Ordering::Relaxed);
+                    overtaking.fetch_add(outcome.inversions.0, Ordering::Relaxed);
+                    queued.fetch_add(outcome.inversions.1, Ordering::Relaxed);
+                    let time = u64::try_from(outcome.time.as_nanos()).unwrap_or(u64::MAX);
+                    let all = nanos.fetch_add(time, Ordering::Relaxed) + time;
+                    bar.inc(1);
+                    bar.set_message(format!("{:.1} simulated hours", hours(all)));
+                    if arguments.trace {
+                        bar.suspend(|| outcome.lines.iter().for_each(|line| println!("{line}")));
+                    }
+                    if !outcome.wrong.is_empty() {
+                        let seed = arguments.from + number;
+                        failed.lock().insert(seed, outcome.wrong);
+                    }
+                }
+            });
+        }
+    });
+    bar.finish_and_clear();
+    let elapsed = bar.elapsed().max(Duration::from_millis(1)).as_secs_f64();
+    println!(
+        "{} seeds, {:.1} seeds/s, {:.1} simulated hours, {} entries",
+        arguments.seeds,
+        arguments.seeds as f64 / elapsed,
+        hours(nanos.load(Ordering::Relaxed)),
+        entries.load(Ordering::Relaxed)
+    );
+    let queued = queued.load(Ordering::Relaxed);
+    // The places of other stores are not watched.
+    if queued > 0 && arguments.of == Subject::Engine {
+        let overtaking = overtaking.load(Ordering::Relaxed);
+        println!("{overtaking} of {queued} entries from the queue went before a client that was there first");
+    }
+    let failed = failed.into_inner();
+    for (seed, wrong) in failed.iter().take(20) {
+        println!("seed {seed}: {}", wrong.join("; "));
+    }
+    let Some((first, _)) = failed.first_key_value() else { return ExitCode::SUCCESS };
+    println!(
+        "{} of {} seeds failed; the trace of one: cargo xtask simulate --of {} --from {first} --seeds 1 --trace",
+        failed.len(),
+        arguments.seeds,
+        arguments.of.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    );
+    ExitCode::FAILURE
+}
+
+fn hours(nanos: u64) -> f64 {
+    Duration::from_nanos(nanos).as_secs_f64() / 3_600.0
+}

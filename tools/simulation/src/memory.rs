@@ -1,0 +1,116 @@
+//! The in-memory engine as other processes would reach it: on a server, over a wire that takes a while.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use parking_lot::Mutex;
+use ylock_core::engine::{AcquisitionId, Engine, Grant, Holding, Inspection, Release, Renewal, Request};
+use ylock_core::environment::Environment;
+use ylock_core::{Key, MemoryEngine, MemoryStore, Result};
+use ylock_testkit::{Wrapped, Wrapper};
+
+use crate::chance::Chance;
+use crate::clocks::Clocks;
+use crate::world::{World, sleep};
+
+/// The longest that a message takes.
+const LATENCY: Duration = Duration::from_millis(20);
+
+/// One store, which never fails, with a clock of its own.
+#[derive(Debug)]
+pub struct Server {
+    world: Arc<World>,
+    store: MemoryStore,
+    chance: Mutex<Chance>,
+}
+
+impl Server {
+    /// Creates an empty store.
+    pub fn new(world: &Arc<World>, mut chance: Chance) -> Arc<Self> {
+        let clocks = Clocks::new(world, world.new_actor(), 1.0, 0, chance.fork());
+        let store = MemoryStore::in_environment(clocks);
+        Arc::new(Self { world: Arc::clone(world), store, chance: chance.into() })
+    }
+
+    /// Connects a client to this store, on its own clocks.
+    pub fn connect(self: &Arc<Self>, clocks: &Arc<Clocks>) -> Arc<dyn Engine> {
+        let (server, inner) = (Arc::clone(self), self.store.engine());
+        Arc::new(Wrapped(Remote { server, inner, clocks: Arc::clone(clocks) }))
+    }
+
+    /// Returns the holders and waiters of these keys, where there should be none.
+    pub fn left(&self, keys: &[Key]) -> Vec<String> {
+        let inspections = keys.iter().filter_map(|key| self.store.engine().inspect(key).now_or_never());
+        let somebody = |seen: &Inspection| !seen.holders.is_empty() || !seen.queue.is_empty();
+        let mut left: Vec<_> =
+            inspections.flatten().filter(somebody).map(|seen| format!("{seen:?}")).collect();
+        // Only now: the store forgets holders and waiters whose lease has ended when it is inspected.
+        if !self.store.is_empty() {
+            left.push(format!("{:?}", self.store));
+        }
+        left
+    }
+
+    async fn travel(&self) {
+        let time = self.chance.lock().between(Duration::ZERO, LATENCY);
+        sleep(&self.world, time).await;
+    }
+}
+
+/// A client of the server; see [`Server::connect`].
+#[derive(Debug)]
+struct Remote {
+    server: Arc<Server>,
+    inner: MemoryEngine,
+    clocks: Arc<Clocks>,
+}
+
+impl Wrapper for Remote {
+    fn inner(&self) -> &dyn Engine {
+        &self.inner
+    }
+
+    /// Returns the environment of the client, not of the server.
+    fn environment(&self) -> Arc<dyn Environment> {
+        Arc::clone(&self.clocks) as _
+    }
+
+    async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
+        self.server.travel().await;
+        let granted = self.inner.acquire(request).await?;
+        // The store has granted it in this moment: by its own clock then, and by the client's now.
+        let granted = granted.map(|grant| grant.with_sent(self.clocks.now()));
+        self.server.travel().await;
+        Ok(granted)
+    }
+
+    async fn renew(&self, holdings: &[Holding]) -> Vec<Result<Renewal>> {
+        let asked = self.clocks.now();
+        self.server.travel().await;
+        let answers = self.inner.renew(holdings).await;
+        self.server.travel().await;
+        let on_own_clock = |answer| match answer {
+            Renewal::Renewed { contended, .. } => Renewal::Renewed { sent: asked, contended },
+            lost @ Renewal::Lost(_) => lost,
+        };
+        answers.into_iter().map(|answer| answer.map(on_own_clock)).collect()
+    }
+
+    async fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
+        self.server.travel().await;
+        let answer = self.inner.release(key, id, next).await;
+        self.server.travel().await;
+        answer
+    }
+
+    async fn inspect(&self, key: &Key) -> Result<Inspection> {
+        self.server.travel().await;
+        self.inner.inspect(key).await
+    }
+
+    async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
+        self.server.travel().await;
+        self.inner.revoke(key, id).await
+    }
+}

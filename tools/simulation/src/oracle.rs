@@ -1,0 +1,241 @@
+//! The observer that sees everything, and says what must not be.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use ylock_core::environment::Environment;
+use ylock_core::{Key, Mode, Owner};
+
+use crate::belief::Belief;
+use crate::clocks::Clocks;
+use crate::world::World;
+
+/// The observer; see the [module](self).
+#[derive(Debug)]
+pub struct Oracle {
+    world: Arc<World>,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    number: u64,
+    entries: u64,
+    holds: BTreeMap<u64, Hold>,
+    places: BTreeMap<String, Place>,
+    wrong: Vec<String>,
+}
+
+/// A lock that a client believes to hold.
+#[derive(Debug)]
+pub struct Hold {
+    /// The key of the lock.
+    pub key: Key,
+    /// The mode in which it is held.
+    pub mode: Mode,
+    /// The owner: holders of one owner do not exclude each other.
+    pub owner: Owner,
+    /// The token, as a number: an engine's and a guard's are not compared with each other.
+    pub token: u64,
+    /// The clocks that the holder believes.
+    pub clocks: Arc<Clocks>,
+    /// The belief that it still holds.
+    pub belief: Belief,
+}
+
+/// An entry of a holder.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// The number of the hold.
+    pub number: u64,
+    /// True if the same owner was inside under this token already: no entry of its own.
+    pub reentrant: bool,
+}
+
+/// The knowledge of one lock: the tokens of all holders that entered, and the resource that the lock protects.
+#[derive(Debug, Default)]
+struct Place {
+    highest_write: Option<u64>,
+    highest: Option<u64>,
+    register: Register,
+}
+
+/// A resource of a careful user: it knows the highest tokens that came, and refuses a request that comes too late.
+#[derive(Debug, Default)]
+struct Register {
+    value: u64,
+    highest_write: Option<u64>,
+    highest: Option<u64>,
+}
+
+impl Oracle {
+    /// Creates an observer of a world in which nothing has happened.
+    pub fn new(world: &Arc<World>) -> Arc<Self> {
+        Arc::new(Self { world: Arc::clone(world), inner: Mutex::default() })
+    }
+
+    /// Notes that a holder enters. Returns nothing if the hold is not valid any more by its own clock: then the holder does not rely on
+    /// it.
+    pub fn enter(&self, hold: Hold) -> Option<Entry> {
+        if !hold.is_valid() {
+            return None;
+        }
+        self.world.note(|| format!("{hold} ENTERS {}", hold.key.name()));
+        let mut inner = self.inner.lock();
+        let reentrant = inner.holds.values().any(|other| other.shares_with(&hold));
+        (inner.number, inner.entries) = (inner.number + 1, inner.entries + 1);
+        let number = inner.number;
+        inner.check_alone(&self.world, &hold);
+        if !reentrant {
+            inner.check_token(&hold);
+        }
+        inner.holds.insert(number, hold);
+        Some(Entry { number, reentrant })
+    }
+
+    /// Notes that the lease goes on. Returns whether the holder may rely on it: what has lapsed stays over, unless this client is
+    /// `trusting`.
+    pub fn renewed(&self, number: u64, belief: Belief, trusting: bool) -> bool {
+        let mut inner = self.inner.lock();
+        let Some(mut hold) = inner.holds.remove(&number) else { return false };
+        let is_valid = trusting || hold.is_valid();
+        if is_valid {
+            hold.belief = hold.belief.or_later(belief);
+            inner.check_alone(&self.world, &hold);
+            inner.holds.insert(number, hold);
+        }
+        is_valid
+    }
+
+    /// Returns whether a holder that is inside may go on. If it may, it is checked again.
+    pub fn relies(&self, number: u64) -> bool {
+        let mut inner = self.inner.lock();
+        let Some(hold) = inner.holds.remove(&number) else { return false };
+        let is_valid = hold.is_valid();
+        if is_valid {
+            inner.check_alone(&self.world, &hold);
+        }
+        inner.holds.insert(number, hold);
+        is_valid
+    }
+
+    /// Notes that a writer goes on as a reader.
+    pub fn downgrade(&self, number: u64) {
+        if let Some(hold) = self.inner.lock().holds.get_mut(&number) {
+            hold.mode = Mode::Read;
+        }
+    }
+
+    /// Notes that a holder leaves, and does not rely on the lock any more.
+    pub fn leave(&self, number: u64) {
+        if let Some(hold) = self.inner.lock().holds.remove(&number) {
+            self.world.note(|| format!("{hold} LEAVES {}", hold.key.name()));
+        }
+    }
+
+    /// Reads the resource, with a token. Returns nothing if the token is too old.
+    pub fn read(&self, key: &Key, token: u64) -> Option<u64> {
+        let mut inner = self.inner.lock();
+        let register = &mut inner.place(key).register;
+        if Some(token) < register.highest_write {
+            return None;
+        }
+        register.highest = register.highest.max(Some(token));
+        Some(register.value)
+    }
+
+    /// Writes one more than what was read, with a token.
+    pub fn write(&self, key: &Key, token: u64, read: u64) {
+        let mut inner = self.inner.lock();
+        let register = &mut inner.place(key).register;
+        if Some(token) < register.highest {
+            return;
+        }
+        let value = std::mem::replace(&mut register.value, read + 1);
+        (register.highest, register.highest_write) = (Some(token), Some(token));
+        if value != read {
+            inner.wrong.push(format!(
+                "a lost update of {}: {read} was read and {value} overwritten with token {token}",
+                key.name(),
+            ));
+        }
+    }
+
+    /// Records something that must not be.
+    pub fn complain(&self, what: String) {
+        self.inner.lock().wrong.push(what);
+    }
+
+    /// Returns how often a holder entered.
+    pub fn entries(&self) -> u64 {
+        self.inner.lock().entries
+    }
+
+    /// Returns everything that was wrong.
+    pub fn wrong(&self) -> Vec<String> {
+        self.inner.lock().wrong.clone()
+    }
+}
+
+impl Inner {
+    fn place(&mut self, key: &Key) -> &mut Place {
+        self.places.entry(key.name().to_owned()).or_default()
+    }
+
+    /// Checks that no other holder that conflicts believes to hold the lock, and that every one that did has been told that it does
+    /// not. A holder whose clock stood still may believe so: nothing is promised to it but its token.
+    fn check_alone(&mut self, world: &World, hold: &Hold) {
+        if hold.clocks.stood_still() {
+            return;
+        }
+        let mut rivals = self.holds.values().filter(|other| {
+            other.conflicts_with(hold) && world.is_alive(other.clocks.actor()) && !other.clocks.stood_still()
+        });
+        let wrong = rivals.find_map(|other| {
+            if other.is_valid() {
+                return Some(format!("two valid holders of {}: {hold} beside {other}", hold.key.name()));
+            }
+            // A process that does not run cannot be told.
+            let unaware = !other.belief.is_told() && !world.is_paused(other.clocks.actor());
+            unaware.then(|| format!("{other} was not told before {hold} got into {}", hold.key.name()))
+        });
+        self.wrong.extend(wrong);
+    }
+
+    /// Checks that the token is larger than that of every holder that conflicts and entered before.
+    fn check_token(&mut self, hold: &Hold) {
+        let (token, mode) = (Some(hold.token), hold.mode);
+        let place = self.place(&hold.key);
+        let floor = if mode == Mode::Write { place.highest } else { place.highest_write };
+        place.highest = place.highest.max(token);
+        if mode == Mode::Write {
+            place.highest_write = place.highest_write.max(token);
+        }
+        if token <= floor && !hold.clocks.stood_still() {
+            self.wrong.push(format!("the token of {hold} is not above {floor:?}"));
+        }
+    }
+}
+
+impl Hold {
+    fn is_valid(&self) -> bool {
+        self.belief.is_valid(self.clocks.now())
+    }
+
+    fn conflicts_with(&self, other: &Self) -> bool {
+        self.key == other.key && self.owner != other.owner && self.mode.conflicts_with(other.mode)
+    }
+
+    /// Returns whether both are acquisitions under one hold of one owner.
+    fn shares_with(&self, other: &Self) -> bool {
+        (&self.key, self.owner, self.token) == (&other.key, other.owner, other.token)
+    }
+}
+
+impl fmt::Display for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} {:?} token {}", self.clocks.actor(), self.mode, self.token)
+    }
+}

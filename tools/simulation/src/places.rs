@@ -1,0 +1,182 @@
+//! The queue, as an observer sees it that sees everything: whether places are what they should be, and how often a client that came
+//! later went first.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use ylock_core::engine::{AcquisitionId, Request};
+use ylock_core::{Fairness, Key, Mode};
+use ylock_engine_cassandra::algorithm::store::{State, Write};
+
+use crate::oracle::Oracle;
+use crate::world::{Actor, World};
+
+/// The observer of the queue; see the [module](self).
+#[derive(Debug)]
+pub struct Places {
+    world: Arc<World>,
+    oracle: Arc<Oracle>,
+    /// The least time for which a row lives after the write of it was sent.
+    lease: Duration,
+    /// True if the clocks are good enough for every client to go behind all places that it saw.
+    demanding: bool,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    rows: BTreeMap<(String, Actor), Row>,
+    waiting: BTreeMap<AcquisitionId, Waiting>,
+    entries: u64,
+    inversions: u64,
+}
+
+/// The row that one client shows at one lock.
+#[derive(Debug, Default)]
+struct Row {
+    acquisition: Option<AcquisitionId>,
+    /// Its place. A client that is shown under another name keeps its place: that is no new one.
+    ticket: Option<i64>,
+    /// True if the client takes part: its looks are those that places are taken from.
+    takes_part: bool,
+    /// The last place that a quorum has, and until when it is there for sure.
+    acknowledged: Option<Place>,
+    /// The place that the last look showed for sure, and until when it is remembered.
+    floor: Option<Place>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    ticket: i64,
+    until: u64,
+}
+
+/// A client that queues.
+#[derive(Debug)]
+struct Waiting {
+    actor: Actor,
+    key: Key,
+    mode: Mode,
+    began: u64,
+    /// The moment at which a quorum had its place.
+    arrived: Option<u64>,
+}
+
+/// The places that a look must show, if they are there until it ends.
+#[derive(Debug)]
+pub struct Shown(Vec<Place>);
+
+impl Places {
+    /// Creates an observer of an empty queue.
+    pub fn new(world: &Arc<World>, oracle: &Arc<Oracle>, lease: Duration, demanding: bool) -> Arc<Self> {
+        let (world, oracle) = (Arc::clone(world), Arc::clone(oracle));
+        Arc::new(Self { world, oracle, lease, demanding, inner: Mutex::default() })
+    }
+
+    /// Notes that a client begins to queue, if it is one that goes behind others and that others go behind.
+    pub fn begins(&self, actor: Actor, request: &Request) {
+        if request.fairness == Fairness::Unfair {
+            return;
+        }
+        let (key, began) = (request.key.clone(), self.world.now());
+        let waiting = Waiting { actor, key, mode: request.mode, began, arrived: None };
+        self.inner.lock().waiting.insert(request.id, waiting);
+    }
+
+    /// Notes that a client has entered: perhaps before another one whose place was there when it began.
+    pub fn enters(&self, id: AcquisitionId) {
+        let mut inner = self.inner.lock();
+        let Some(own) = inner.waiting.remove(&id) else { return };
+        let overtakes = inner.waiting.values().any(|other| {
+            other.key == own.key
+                && other.mode.conflicts_with(own.mode)
+                && other.arrived.is_some_and(|arrived| arrived < own.began)
+                && self.world.is_alive(other.actor)
+        });
+        inner.entries += 1;
+        inner.inversions += u64::from(overtakes);
+    }
+
+    /// Notes that a client does not wait any more.
+    pub fn ends(&self, id: AcquisitionId) {
+        self.inner.lock().waiting.remove(&id);
+    }
+
+    /// Returns how many of the clients that queued and entered overtook another one, and how many there were.
+    pub fn inversions(&self) -> (u64, u64) {
+        let inner = self.inner.lock();
+        (inner.inversions, inner.entries)
+    }
+
+    /// Notes that a client sends a row.
+    pub(crate) fn writes(&self, actor: Actor, key: &Key, write: &Write) {
+        let now = self.world.now();
+        let mut inner = self.inner.lock();
+        let row = inner.row(key, actor);
+        let is_other = row.acquisition.replace(write.row.acquisition) != Some(write.row.acquisition);
+        let is_new = row.ticket.replace(write.row.ticket.get()) != Some(write.row.ticket.get()) && is_other;
+        row.takes_part = write.row.state != State::Idle;
+        let floor = row.floor.filter(|floor| is_new && floor.until > now);
+        if let Some(floor) = &mut row.floor {
+            floor.until = self.later(now);
+        }
+        drop(inner);
+        if let Some(floor) = floor.filter(|floor| self.demanding && write.row.ticket.get() <= floor.ticket) {
+            self.oracle.complain(format!(
+                "{actor:?} takes place {} and had seen {}, which was there before",
+                write.row.ticket.get(),
+                floor.ticket
+            ));
+        }
+    }
+
+    /// Notes that a quorum has what was sent at `sent`.
+    pub(crate) fn acknowledged(&self, actor: Actor, key: &Key, write: &Write, sent: u64) {
+        let mut inner = self.inner.lock();
+        let place = Place { ticket: write.row.ticket.get(), until: self.later(sent) };
+        let row = inner.row(key, actor);
+        if row.acknowledged.is_none_or(|before| before.ticket <= place.ticket) {
+            row.acknowledged = Some(place);
+        }
+        let now = self.world.now();
+        if let Some(waiting) = inner.waiting.get_mut(&write.row.acquisition) {
+            waiting.arrived.get_or_insert(now);
+        }
+    }
+
+    /// Notes that a client removes its row.
+    pub(crate) fn erases(&self, actor: Actor, key: &Key) {
+        self.inner.lock().row(key, actor).acknowledged = None;
+    }
+
+    /// Notes that a look begins.
+    pub(crate) fn looks(&self, actor: Actor, key: &Key) -> Option<Shown> {
+        let mut inner = self.inner.lock();
+        if !inner.row(key, actor).takes_part {
+            return None;
+        }
+        let others = inner.rows.iter().filter(|((name, other), _)| name == key.name() && *other != actor);
+        Some(Shown(others.filter_map(|(_, row)| row.acknowledged).collect()))
+    }
+
+    /// Notes that a look has come back.
+    pub(crate) fn has_looked(&self, actor: Actor, key: &Key, shown: Option<Shown>) {
+        let Some(Shown(places)) = shown else { return };
+        let now = self.world.now();
+        let largest = places.iter().filter(|place| place.until > now).map(|place| place.ticket).max();
+        self.inner.lock().row(key, actor).floor =
+            largest.map(|ticket| Place { ticket, until: self.later(now) });
+    }
+
+    fn later(&self, time: u64) -> u64 {
+        time + u64::try_from(self.lease.as_nanos()).unwrap_or(u64::MAX)
+    }
+}
+
+impl Inner {
+    fn row(&mut self, key: &Key, actor: Actor) -> &mut Row {
+        self.rows.entry((key.name().to_owned(), actor)).or_default()
+    }
+}

@@ -1,0 +1,320 @@
+//! One run: clients at a cluster in trouble, then without trouble, then no clients; and what was wrong.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use ylock_core::Key;
+use ylock_core::environment::Environment;
+use ylock_engine_cassandra::CassandraOptions;
+use ylock_engine_cassandra::options::{Clock, Protocol};
+
+use crate::backend::{Backend, Subject};
+use crate::chance::Chance;
+use crate::client::{Client, Stage};
+use crate::clocks::Clocks;
+use crate::facade;
+use crate::faults::{Fault, Plan};
+use crate::memory::Server;
+use crate::oracle::Oracle;
+use crate::places::Places;
+use crate::process::{Process, Program};
+use crate::setting::{Outcome, Setting};
+use crate::store::Cluster;
+use crate::world::{Actor, World};
+use crate::zookeeper::Ensemble;
+
+/// The number of times that one process may connect: at first, and anew.
+const CONNECTIONS: usize = 3;
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+/// The node that forgets, if one does.
+const FORGETFUL: usize = 0;
+const TROUBLE: Duration = Duration::from_secs(60);
+/// The time after the trouble within which every waiter must have got in: at most a few leases for each, one after the other.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// The longest time for which anything lives that was sent, without the lease: the slowest message, then rounding and clock skew, and
+/// what clocks may be wrong by.
+const FORGOTTEN: Duration = Duration::from_secs(2 * 21 + 1 + 2 + 3);
+
+/// Runs one seed.
+pub fn run(seed: u64, setting: &Setting<'_>) -> Outcome {
+    let scene = Scene::new(seed, setting);
+    scene.play();
+    let outcome = Outcome {
+        wrong: scene.stage.oracle.wrong(),
+        entries: scene.stage.oracle.entries(),
+        inversions: scene.stage.places.inversions(),
+        time: Duration::from_nanos(scene.world.now()),
+        hash: scene.world.hash(),
+        lines: scene.world.lines(),
+    };
+    scene.forget();
+    outcome
+}
+
+struct Scene<'a> {
+    setting: &'a Setting<'a>,
+    world: Arc<World>,
+    backend: Backend,
+    stage: Arc<Stage>,
+    plan: Plan,
+    chance: parking_lot::Mutex<Chance>,
+    processes: parking_lot::Mutex<Vec<Process>>,
+    options: CassandraOptions,
+}
+
+impl<'a> Scene<'a> {
+    fn new(seed: u64, setting: &'a Setting<'a>) -> Self {
+        let mut chance = Chance::new(seed);
+        let allowed: Vec<_> =
+            setting.allowed.iter().copied().filter(|fault| setting.of.knows(*fault)).collect();
+        let plan = Plan::new(&allowed, &mut chance);
+        let world = World::new(setting.lines);
+        world.note(|| format!("seed {seed}: {plan:?}"));
+        let weather = plan.weather(&mut chance);
+        let (node_clocks, fate) = (plan.node_clocks(setting.replicas, &mut chance), chance.fork());
+        let backend = match setting.of {
+            Subject::KeeperOverMemory => Backend::Memory(Server::new(&world, fate)),
+            Subject::Engine | Subject::KeeperOverCassandra => {
+                Backend::Cluster(Cluster::new(&world, weather, &node_clocks, fate))
+            }
+            Subject::ZookeeperEngine | Subject::KeeperOverZookeeper => {
+                let session = setting.zookeeper_options().session();
+                let rules = plan.ensemble(setting.replicas, session, &mut chance);
+                Backend::Ensemble(Ensemble::new(&world, rules, weather, fate))
+            }
+        };
+        let keys = (0..=chance.below(2))
+            .filter_map(|number| Key::new("group", format!("name-{number}")).ok())
+            .collect();
+        let oracle = Oracle::new(&world);
+        // A clock that steps is more than the largest lead away from others, and the old algorithm has no queue.
+        let is_ordered = setting.protocol == Protocol::Queue && setting.clock == Clock::Hlc;
+        let stage = Arc::new(Stage {
+            places: Places::new(
+                &world,
+                &oracle,
+                setting.shortest_lease(),
+                is_ordered && !plan.has(Fault::Step),
+            ),
+            oracle,
+            keys,
+            lease: setting.leases[0],
+            leases: setting.leases.clone(),
+            trusting: setting.trusting,
+            is_over: AtomicBool::new(false),
+            is_calm: AtomicBool::new(false),
+            busy: AtomicUsize::new(0),
+        });
+        let options = CassandraOptions::new("simulated")
+            .with_host("simulated", 9042)
+            .with_lease(setting.leases[0])
+            .with_request_timeout(setting.request_timeout())
+            .with_protocol(setting.protocol)
+            .with_clock(setting.clock);
+        let (chance, processes) = (chance.into(), parking_lot::Mutex::default());
+        Self { setting, world, backend, stage, plan, chance, processes, options }
+    }
+
+    fn play(&self) {
+        for _ in 0..2 + self.chance(|chance| chance.below(4)) {
+            self.start_process();
+        }
+        self.trouble();
+        self.backend.calm_down();
+        self.world.note(|| "the trouble is over".to_owned());
+        self.stage.is_over.store(true, Ordering::Relaxed);
+        let stage = Arc::clone(&self.stage);
+        let calm = LONGEST_PAUSE + self.setting.longest_lease() * 2;
+        self.world.after(calm, move || stage.is_calm.store(true, Ordering::Relaxed));
+        let until = self.later(PATIENCE);
+        if !self.world.run(until, || self.stage.busy.load(Ordering::Relaxed) == 0) {
+            let busy = self.stage.busy.load(Ordering::Relaxed);
+            return self.stage.oracle.complain(format!("{busy} still wait {PATIENCE:?} after the trouble"));
+        }
+        self.close();
+    }
+
+    /// Starts one client process.
+    fn start_process(&self) {
+        let actor = self.world.new_actor();
+        let (rate, wall) = self.chance(|chance| self.plan.client_clock(chance));
+        let clocks = Clocks::new(&self.world, actor, rate, wall, self.chance(Chance::fork));
+        let program = match self.setting.of.is_above_the_keeper() {
+            false => self.start_client(&clocks),
+            true => self.start_facade(&clocks),
+        };
+        self.world.note(|| format!("{actor:?} starts"));
+        self.processes.lock().push(Process { actor, clocks, program });
+    }
+
+    fn start_client(&self, clocks: &Arc<Clocks>) -> Program {
+        let places = Some(&self.stage.places);
+        let engine = self.backend.connect(&self.world, clocks, self.setting, &self.options, places);
+        let client = Client {
+            stage: Arc::clone(&self.stage),
+            engine: Arc::clone(&engine),
+            clocks: Arc::clone(clocks),
+            chance: self.chance(Chance::fork),
+        };
+        clocks.spawn(Box::pin(client.live()));
+        Program::Engine(engine)
+    }
+
+    fn start_facade(&self, clocks: &Arc<Clocks>) -> Program {
+        // A keeper looks at a lock for several tasks at once, and not every look is one that a place is taken from.
+        let connect = || self.backend.connect(&self.world, clocks, self.setting, &self.options, None);
+        let engines = (0..CONNECTIONS).map(|_| connect()).collect();
+        let chance = self.chance(Chance::fork);
+        Program::Facade(facade::Process::start(&self.stage, clocks, self.setting.of, engines, chance))
+    }
+
+    /// Lets things go wrong for a while.
+    fn trouble(&self) {
+        let end = self.later(TROUBLE);
+        while self.world.now() < end {
+            let pause =
+                self.chance(|chance| chance.between(Duration::from_millis(100), Duration::from_secs(6)));
+            let until = self.later(pause).min(end);
+            self.world.run(until, || false);
+            self.something_happens();
+        }
+    }
+
+    fn something_happens(&self) {
+        use Fault::{Crash, Cut, Down, Election, Pause, Runtime, StandStill, Step};
+        let kinds = match &self.backend {
+            Backend::Cluster(_) | Backend::Memory(_) => &[Crash, Down, Pause, StandStill, Step][..],
+            Backend::Ensemble(_) => &[Crash, Down, Pause, StandStill, Step, Cut, Election, Runtime],
+        };
+        let kind = kinds[self.chance(|chance| chance.below(kinds.len() as u64)) as usize];
+        let (whom, time) =
+            self.chance(|chance| (chance.number() as usize, chance.between(Duration::ZERO, LONGEST_PAUSE)));
+        let time = self.about_a_session().unwrap_or(time);
+        match &self.backend {
+            Backend::Ensemble(ensemble) if matches!(kind, Down | Cut | Election) => {
+                return self.server_fails(ensemble, kind, whom % self.setting.replicas, time);
+            }
+            _ if kind == Down => return self.node_fails(whom % self.setting.replicas, time),
+            _ => {}
+        }
+        if !self.plan.has(kind) {
+            return;
+        }
+        let (actor, clocks) = {
+            let processes = self.processes.lock();
+            let process = &processes[whom % processes.len()];
+            (process.actor, Arc::clone(&process.clocks))
+        };
+        self.world.note(|| format!("{kind:?} of {actor:?} for {time:?}"));
+        match kind {
+            Crash => {
+                self.world.kill(actor);
+                self.processes.lock().retain(|process| process.actor != actor);
+                self.start_process();
+            }
+            StandStill => {
+                clocks.stand_still(time);
+                self.world.pause(actor, time);
+            }
+            Runtime => self.runtime_ends(actor),
+            Step => clocks.step(self.chance(|chance| chance.around_zero(600_000_000))),
+            _ => self.world.pause(actor, time),
+        }
+    }
+
+    /// Takes a node down for a while. The node that forgets fails also where no other does.
+    fn node_fails(&self, number: usize, time: Duration) {
+        let Backend::Cluster(cluster) = &self.backend else { return };
+        let number = if self.plan.has(Fault::Down) { number } else { FORGETFUL };
+        if number == FORGETFUL && self.plan.has(Fault::Forget) {
+            cluster.crash(number);
+        } else if self.plan.has(Fault::Down) {
+            cluster.stop(number);
+        } else {
+            return;
+        }
+        let cluster = Arc::clone(cluster);
+        self.world.after(time, move || cluster.start(number));
+    }
+
+    /// Returns a time about as long as a session lives without a sign of life, half of the times: where most can go wrong.
+    fn about_a_session(&self) -> Option<Duration> {
+        let Backend::Ensemble(_) = self.backend else { return None };
+        let session = self.setting.zookeeper_options().session();
+        self.chance(|chance| {
+            let time = chance.between(session * 3 / 4, session * 5 / 4);
+            chance.happens(0.5).then_some(time)
+        })
+    }
+
+    /// Takes a server of an ensemble down for a while, or cuts it off from the others, half of the times the leader; or deposes the leader.
+    fn server_fails(&self, ensemble: &Arc<Ensemble>, kind: Fault, any: usize, time: Duration) {
+        if !self.plan.has(kind) {
+            return;
+        }
+        let (is_leader, is_noticed) = self.chance(|chance| (chance.happens(0.5), chance.happens(0.5)));
+        let server = ensemble.leader().filter(|_| is_leader).unwrap_or(any);
+        let ensemble = Arc::clone(ensemble);
+        match kind {
+            Fault::Down => {
+                ensemble.stop(server, is_noticed);
+                self.world.after(time, move || ensemble.start(server));
+            }
+            Fault::Cut => {
+                ensemble.cut(server, is_noticed);
+                self.world.after(time, move || ensemble.heal(server));
+            }
+            _ => ensemble.depose(),
+        }
+    }
+
+    fn runtime_ends(&self, actor: Actor) {
+        if let Backend::Ensemble(ensemble) = &self.backend {
+            ensemble.end_runtimes(actor);
+        }
+    }
+
+    /// Closes all clients; then nothing must be left in the store but tokens.
+    fn close(&self) {
+        let open = Arc::new(AtomicUsize::new(0));
+        for process in self.processes.lock().iter() {
+            open.fetch_add(1, Ordering::Relaxed);
+            let (closing, open) = (process.program.clone().close(), Arc::clone(&open));
+            self.world.spawn(
+                process.actor,
+                Box::pin(async move {
+                    closing.await;
+                    open.fetch_sub(1, Ordering::Relaxed);
+                }),
+            );
+        }
+        if !self.world.run(self.later(PATIENCE), || open.load(Ordering::Relaxed) == 0) {
+            return self.stage.oracle.complain("a client cannot be closed".to_owned());
+        }
+        self.world.run(self.later(FORGOTTEN + self.setting.longest_lease()), || false);
+        for left in self.backend.left(&self.stage.keys) {
+            self.stage.oracle.complain(format!("left in the store: {left}"));
+        }
+        let left: usize = self.processes.lock().iter().map(|process| process.program.keys_in_use()).sum();
+        if left > 0 {
+            self.stage.oracle.complain(format!("{left} keys are left in clients"));
+        }
+    }
+
+    /// Drops what still runs or would still happen: both know the world that has them, so none of them would ever be freed.
+    fn forget(&self) {
+        for process in self.processes.lock().drain(..) {
+            self.world.kill(process.actor);
+        }
+        self.world.end();
+    }
+
+    fn later(&self, time: Duration) -> u64 {
+        self.world.now() + u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    fn chance<T>(&self, draw: impl FnOnce(&mut Chance) -> T) -> T {
+        draw(&mut self.chance.lock())
+    }
+}

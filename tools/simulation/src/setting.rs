@@ -1,0 +1,138 @@
+//! The setting of a run, and its outcome.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ylock_core::engine::Engine;
+use ylock_core::environment::Environment;
+use ylock_core::url::Host;
+use ylock_engine_cassandra::algorithm::store::Store;
+use ylock_engine_cassandra::clock::TimeCell;
+use ylock_engine_cassandra::options::{Clock, Protocol};
+use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
+use ylock_engine_zookeeper::ZookeeperOptions;
+use ylock_engine_zookeeper::algorithm::store::Ensemble;
+
+use crate::backend::Subject;
+use crate::clocks::Clocks;
+use crate::faults::Fault;
+use crate::store::Connection;
+use crate::zookeeper::Mistakes;
+
+/// Makes a client's engine from its connection and clocks. The broken variants of the tests make others.
+pub type MakeEngine = dyn Fn(Arc<Connection>, &Arc<Clocks>, &CassandraOptions) -> Arc<dyn Engine>;
+
+/// Wraps a client's engine, as the broken variants of the tests do.
+pub type WrapEngine = dyn Fn(Arc<dyn Engine>) -> Arc<dyn Engine>;
+
+/// Wraps a client's way to an ensemble, as the broken variants of the tests do.
+pub type WrapEnsemble = dyn Fn(Arc<dyn Ensemble>, &Arc<Clocks>) -> Arc<dyn Ensemble>;
+
+/// The setting of a run.
+pub struct Setting<'a> {
+    /// The subject.
+    pub of: Subject,
+    /// The kinds of trouble.
+    pub allowed: Vec<Fault>,
+    /// True to keep the trace as text.
+    pub lines: bool,
+    /// True if clients believe a renewal also when their lease had lapsed before: the keeper never does.
+    pub trusting: bool,
+    /// The algorithm that clients of the cluster run.
+    pub protocol: Protocol,
+    /// The source of their places in the queue.
+    pub clock: Clock,
+    /// The number of nodes of the cluster; each is a replica of everything.
+    pub replicas: usize,
+    /// The leases that requests have below the keeper; above it all have the first one.
+    pub leases: Vec<Duration>,
+    /// The function that makes a client of the cluster.
+    pub make: &'a MakeEngine,
+    /// The function that wraps a client's way to an ensemble.
+    pub wrap_ensemble: &'a WrapEnsemble,
+    /// The mistakes of the driver of an ensemble's client.
+    pub mistakes: Mistakes,
+    /// The function that wraps a client's engine.
+    pub wrap: &'a WrapEngine,
+}
+
+/// The outcome of a run.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Everything that was wrong; nothing if all is well.
+    pub wrong: Vec<String>,
+    /// The number of entries.
+    pub entries: u64,
+    /// The number of clients that queued and entered before another one that was in the queue when they began; and the number of all
+    /// that queued and entered.
+    pub inversions: (u64, u64),
+    /// The virtual time that has passed.
+    pub time: Duration,
+    /// The hash of everything that happened.
+    pub hash: u64,
+    /// The trace, if it was kept.
+    pub lines: Vec<String>,
+}
+
+impl Default for Setting<'_> {
+    fn default() -> Self {
+        Self {
+            of: Subject::default(),
+            allowed: Fault::borne(),
+            lines: false,
+            trusting: false,
+            protocol: Protocol::Queue,
+            clock: Clock::Hlc,
+            replicas: 3,
+            leases: vec![Duration::from_secs(5)],
+            make: &real_engine,
+            wrap_ensemble: &|ensemble, _| ensemble,
+            mistakes: Mistakes::default(),
+            wrap: &|engine| engine,
+        }
+    }
+}
+
+impl Setting<'_> {
+    pub(crate) fn shortest_lease(&self) -> Duration {
+        self.leases.iter().copied().min().unwrap_or_default()
+    }
+
+    pub(crate) fn longest_lease(&self) -> Duration {
+        self.leases.iter().copied().max().unwrap_or_default()
+    }
+
+    /// Returns the options of a client of an ensemble.
+    pub(crate) fn zookeeper_options(&self) -> ZookeeperOptions {
+        let host = Host::new("simulated", None);
+        ZookeeperOptions::new([host]).with_lease(self.leases[0]).with_request_timeout(self.request_timeout())
+    }
+
+    /// Returns how long a request may take: so that the shortest lease has time for a few of them.
+    pub(crate) fn request_timeout(&self) -> Duration {
+        (self.shortest_lease() / 5).min(Duration::from_secs(1))
+    }
+}
+
+impl std::fmt::Debug for Setting<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Setting")
+            .field("of", &self.of)
+            .field("allowed", &self.allowed)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Creates the engine as it is.
+pub fn real_engine(
+    connection: Arc<Connection>,
+    clocks: &Arc<Clocks>,
+    options: &CassandraOptions,
+) -> Arc<dyn Engine> {
+    let environment: Arc<dyn Environment> = Arc::clone(clocks) as _;
+    let engine = CassandraEngine::over(Arc::clone(&connection) as Arc<dyn Store>, environment, options);
+    Arc::new(match options.clock() {
+        Clock::GlobalTime => engine.with_global_time(connection as Arc<dyn TimeCell>),
+        _ => engine,
+    })
+}

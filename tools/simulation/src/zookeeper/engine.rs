@@ -1,0 +1,123 @@
+//! The engine of a client that has not connected yet: the first call connects.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use async_trait::async_trait;
+use tokio::sync::OnceCell;
+use ylock_core::engine::{
+    AcquisitionId, Engine, Grant, Holding, Inspection, LossReason, Meter, Release, Renewal, Request, Ticket,
+};
+use ylock_core::environment::Environment;
+use ylock_core::{Guarantees, Key, Options, Result};
+use ylock_engine_zookeeper::algorithm::store::Ensemble;
+use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
+
+use crate::clocks::Clocks;
+
+/// An engine that connects when it is first asked for something; see the [module](self).
+pub struct Connecting {
+    ensemble: Arc<dyn Ensemble>,
+    clocks: Arc<Clocks>,
+    options: ZookeeperOptions,
+    meter: Meter,
+    last_ticket: AtomicI64,
+    engine: OnceCell<ZookeeperEngine>,
+}
+
+impl Connecting {
+    /// Creates an engine that will connect to this ensemble.
+    pub fn to(ensemble: Arc<dyn Ensemble>, clocks: &Arc<Clocks>, options: &ZookeeperOptions) -> Self {
+        Self {
+            ensemble,
+            clocks: Arc::clone(clocks),
+            options: options.clone(),
+            meter: Meter::of("zookeeper", "simulated"),
+            last_ticket: AtomicI64::new(0),
+            engine: OnceCell::new(),
+        }
+    }
+
+    async fn engine(&self) -> Result<&ZookeeperEngine> {
+        let environment: Arc<dyn Environment> = Arc::clone(&self.clocks) as _;
+        let connect = || ZookeeperEngine::over(Arc::clone(&self.ensemble), environment, &self.options);
+        self.engine.get_or_try_init(connect).await
+    }
+}
+
+#[async_trait]
+impl Engine for Connecting {
+    fn name(&self) -> &'static str {
+        "zookeeper"
+    }
+
+    fn guarantees(&self) -> Guarantees {
+        Guarantees::ALL
+    }
+
+    fn environment(&self) -> Arc<dyn Environment> {
+        Arc::clone(&self.clocks) as _
+    }
+
+    fn meter(&self) -> &Meter {
+        self.engine.get().map_or(&self.meter, Engine::meter)
+    }
+
+    fn in_memory(&self) -> Vec<(&'static str, usize)> {
+        self.engine.get().map(Engine::in_memory).unwrap_or_default()
+    }
+
+    fn check(&self, options: &Options) -> Result<()> {
+        self.engine.get().map_or(Ok(()), |engine| engine.check(options))
+    }
+
+    fn ticket(&self) -> Ticket {
+        let wall = self.clocks.wall_micros();
+        let last = self.last_ticket.fetch_max(wall, Ordering::Relaxed);
+        match wall > last {
+            true => Ticket::from_number(wall),
+            false => Ticket::from_number(self.last_ticket.fetch_add(1, Ordering::Relaxed) + 1),
+        }
+    }
+
+    async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
+        self.engine().await?.acquire(request).await
+    }
+
+    async fn renew(&self, holdings: &[Holding]) -> Vec<Result<Renewal>> {
+        match self.engine.get() {
+            Some(engine) => engine.renew(holdings).await,
+            None => holdings.iter().map(|_| Ok(Renewal::Lost(LossReason::Gone))).collect(),
+        }
+    }
+
+    async fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
+        match self.engine.get() {
+            Some(engine) => engine.release(key, id, next).await,
+            // Nothing was asked for yet.
+            None => Ok(Release::WasGone),
+        }
+    }
+
+    async fn inspect(&self, key: &Key) -> Result<Inspection> {
+        self.engine().await?.inspect(key).await
+    }
+
+    async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
+        self.engine().await?.revoke(key, id).await
+    }
+
+    async fn close(&self) -> Result<()> {
+        match self.engine.get() {
+            Some(engine) => engine.close().await,
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Connecting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Connecting").field(&self.engine).finish()
+    }
+}

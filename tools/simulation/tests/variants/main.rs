@@ -1,0 +1,163 @@
+//! The simulation must be able to lose: each of these makes one mistake, and must be found.
+//!
+//! `cargo test -p ylock-simulation --release --test variants -- --nocapture` prints after how many seeds.
+
+mod attempts;
+mod engine;
+mod keeper;
+mod listing6;
+mod store;
+mod zookeeper;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ylock_core::engine::Engine;
+use ylock_engine_cassandra::CassandraOptions;
+use ylock_simulation::clocks::Clocks;
+use ylock_simulation::store::Connection;
+use ylock_simulation::zookeeper::Mistakes;
+use ylock_simulation::{Fault, Setting, Subject, run};
+
+/// More seeds than any of them needs.
+const SEEDS: u64 = 3_000;
+const LOST_UPDATE: &str = "a lost update";
+
+/// Fails unless a seed breaks an engine made like this.
+fn must_break(
+    variant: &str,
+    wrong: &str,
+    trusting: bool,
+    make: impl Fn(Arc<Connection>, &Arc<Clocks>, &CassandraOptions) -> Arc<dyn Engine> + 'static,
+) {
+    must_find(variant, wrong, 0, Setting { trusting, make: &make, ..Setting::default() });
+}
+
+/// Fails unless a seed breaks the keeper over engines that are wrapped like this.
+fn must_break_above(
+    of: Subject,
+    variant: &str,
+    wrong: &str,
+    first: u64,
+    wrap: impl Fn(Arc<dyn Engine>) -> Arc<dyn Engine> + 'static,
+) {
+    must_find(variant, wrong, first, Setting { of, wrap: &wrap, ..Setting::default() });
+}
+
+/// Fails unless a seed from `first` on finds this to be wrong.
+fn must_find(variant: &str, wrong: &str, first: u64, setting: Setting<'_>) {
+    // A clock that stood still excuses whatever its owner believes, but no lost update: the token is for that.
+    let allows = |fault: &Fault| *fault != Fault::StandStill || wrong == LOST_UPDATE;
+    let allowed: Vec<_> = Fault::borne().into_iter().filter(allows).collect();
+    let setting = Setting { allowed, ..setting };
+    let found = (first..first + SEEDS).find_map(|seed| {
+        let found = run(seed, &setting).wrong.into_iter().find(|what| what.contains(wrong))?;
+        Some((seed + 1 - first, found))
+    });
+    match found {
+        Some((seeds, what)) => println!("| {variant} | {seeds} | {what} |"),
+        None => panic!("{variant}: {SEEDS} seeds from {first} on did not find it"),
+    }
+}
+
+macro_rules! broken {
+    ($($test:ident: $make:expr, $wrong:expr $(, $trusting:ident)?;)*) => {
+        $(
+            #[test]
+            fn $test() {
+                must_break(stringify!($test), $wrong, broken!(@ $($trusting)?), $make);
+            }
+        )*
+    };
+    (@ trusting) => { true };
+    (@) => { false };
+}
+
+use engine::{Defect as E, broken_engine, one_slot};
+use store::{Defect as S, broken_store};
+
+broken! {
+    the_main_row_is_counted_not_compared: broken_store(S::CountsOnly), "two valid holders";
+    the_own_row_is_not_looked_at_again: broken_store(S::TrustsItselfInDoubt), "two valid holders";
+    two_writes_have_one_timestamp: broken_store(S::OneStampForTwo), "";
+    a_write_in_doubt_is_forgotten: broken_store(S::ForgetsDoubt), "two valid holders";
+    the_ttl_is_the_lease: broken_store(S::TtlIsLease), "two valid holders";
+    a_heartbeat_is_stamped_after_the_claim: broken_store(S::LateHeartbeat), "two valid holders";
+    a_place_is_taken_by_the_own_clock_only: broken_store(S::OwnTimeOnly), "takes place";
+    validity_counts_from_the_answer: broken_engine(E::ValidFromAnswer), "two valid holders";
+    a_late_renewal_is_believed: broken_engine(E::RenewsLate), "two valid holders", trusting;
+    the_token_is_taken_after_entry: broken_engine(E::TokenAfterEntry), LOST_UPDATE;
+    a_loss_is_given_away_before_it_is_told: broken_engine(E::GivesAwayBeforeTelling), "two valid holders";
+    two_clients_have_one_slot: one_slot, "two valid holders";
+    listing_6_exactly_as_printed: listing6::make, "two valid holders";
+}
+
+macro_rules! broken_below_the_keeper {
+    ($($test:ident: $of:ident $defect:expr, $wrong:expr $(, from $first:literal)?;)*) => {
+        $(
+            #[test]
+            fn $test() {
+                must_break_above(Subject::$of, stringify!($test), $wrong, 0 $(+ $first)?, keeper::broken($defect));
+            }
+        )*
+    };
+}
+
+use keeper::Defect as K;
+
+broken_below_the_keeper! {
+    the_keeper_counts_from_the_answer: KeeperOverMemory K::ValidFromAnswer, "two valid holders";
+    the_keeper_is_not_told_of_a_loss: KeeperOverMemory K::HidesTheLoss, "two valid holders";
+    the_keeper_is_given_what_another_has: KeeperOverMemory K::GrantsToTwo, "two valid holders";
+    the_keeper_gets_half_a_lease: KeeperOverMemory K::LeaseEndsEarly, "two valid holders";
+    the_keeper_gets_no_new_tokens: KeeperOverMemory K::RepeatsTokens, "the token of";
+    the_keeper_gets_no_answer: KeeperOverMemory K::NeverAnswers, "still wait";
+    // Behind a cluster this is found once in some thousand seeds: so the search begins shortly before one.
+    the_keeper_counts_from_the_answer_of_a_cluster: KeeperOverCassandra K::ValidFromAnswer, "two valid holders", from 4_400;
+    the_keeper_is_not_told_of_a_loss_by_a_cluster: KeeperOverCassandra K::HidesTheLoss, "two valid holders";
+    the_zookeeper_engine_counts_from_the_answer: ZookeeperEngine K::ValidFromAnswer, "two valid holders";
+    the_keeper_is_not_told_of_a_loss_by_an_ensemble: KeeperOverZookeeper K::HidesTheLoss, "two valid holders";
+}
+
+macro_rules! broken_ensemble {
+    ($($test:ident: $defect:expr, $wrong:expr;)*) => {
+        $(
+            #[test]
+            fn $test() {
+                let broken = zookeeper::broken($defect);
+                let of = Subject::ZookeeperEngine;
+                must_find(stringify!($test), $wrong, 0, Setting { of, wrap_ensemble: &broken, ..Setting::default() });
+            }
+        )*
+    };
+}
+
+use zookeeper::Defect as Z;
+
+broken_ensemble! {
+    a_contender_in_doubt_is_forgotten: Z::ForgetsContenders, "";
+    a_contender_is_made_late: Z::MakesLate, "";
+    a_removal_in_doubt_is_forgotten: Z::ForgetsRemovals, "";
+    a_search_begins_without_catching_up: Z::SearchesBehind, "";
+    a_heartbeat_is_a_read: Z::BeatsByReading, "two valid holders";
+    a_heartbeat_after_a_silence_counts: Z::IgnoresSilence, "two valid holders";
+    a_writer_becomes_a_reader_at_the_end: Z::DowngradesToTheEnd, "two valid holders";
+    a_write_is_taken_for_a_removal: Z::TakesWritesForRemovals, "two valid holders";
+    the_token_is_the_place: Z::TokenIsPlace, "the token of";
+}
+
+/// Requests ask for more than the session allows, and get it.
+#[test]
+fn the_lease_is_longer_than_the_session() {
+    let (of, broken) = (Subject::ZookeeperEngine, zookeeper::broken(Z::LeaseIsLonger));
+    let leases = [5, 20].map(Duration::from_secs).to_vec();
+    let setting = Setting { of, leases, wrap_ensemble: &broken, ..Setting::default() };
+    must_find("the_lease_is_longer_than_the_session", "two valid holders", 0, setting);
+}
+
+#[test]
+fn what_happened_without_a_connection_is_believed() {
+    let (of, mistakes) = (Subject::ZookeeperEngine, Mistakes { believes_outcomes: true });
+    let setting = Setting { of, mistakes, ..Setting::default() };
+    must_find("what_happened_without_a_connection_is_believed", "two valid holders", 0, setting);
+}

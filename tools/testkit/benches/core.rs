@@ -1,0 +1,129 @@
+//! What the keeper costs, without a store: `cargo xtask bench core`.
+//!
+//! A plain program that measures many rounds and prints the best of several runs: on a machine that does other
+//! things as well, the best is the one that was disturbed least.
+
+#![allow(clippy::disallowed_methods, reason = "a measurement looks at real time and starts tasks of its own")]
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::{Builder, Runtime};
+use ylock_core::{Lock, MemoryEngine, Owner, Ylock};
+use ylock_testkit::{CountsCalls, Faulty};
+
+const RUNS: usize = 7;
+
+fn main() {
+    println!("| what | each | per second | goal |");
+    println!("|---|---|---|---|");
+    let one = Builder::new_current_thread().enable_all().build().unwrap();
+    row("enter again and give back, no call of the engine", best(|| reenter(&one, 200_000)), "< 300 ns");
+    row("`try_write` of a lock that is held here", best(|| refused(&one, 200_000)), "");
+    row("acquire and give back, nobody else, in memory", best(|| uncontended(&one, 20_000)), "");
+    row("`is_valid`", best(|| is_valid(&one, 1_000_000)), "");
+    row("from task to task, 1 000 tasks, one thread", best(|| hand_over(&one, 1_000, 20)), "");
+    let two = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    row("from task to task, 1 000 tasks, two threads", best(|| hand_over(&two, 1_000, 20)), "");
+    row("acquire and give back, 1 000 tasks, a key each, two threads", best(|| spread(&two, 1_000, 20)), "");
+}
+
+fn row(what: &str, each: Duration, goal: &str) {
+    let per_second = 1.0 / each.as_secs_f64();
+    println!("| {what} | {} ns | {per_second:.0} | {goal} |", each.as_nanos());
+}
+
+fn best(measure: impl Fn() -> Duration) -> Duration {
+    (0..RUNS).map(|_| measure()).min().unwrap_or_default()
+}
+
+/// The time of one round.
+fn timed(runtime: &Runtime, rounds: u32, work: impl Future<Output = ()>) -> Duration {
+    let start = Instant::now();
+    runtime.block_on(work);
+    start.elapsed() / rounds
+}
+
+fn lock(runtime: &Runtime) -> Lock {
+    runtime.block_on(async { Ylock::in_memory().lock("group", "name") })
+}
+
+fn reenter(runtime: &Runtime, rounds: u32) -> Duration {
+    let counts = Arc::new(CountsCalls::default());
+    let engine = runtime.block_on(async { Arc::new(MemoryEngine::new()) });
+    let lock = Ylock::over(Faulty::over(engine, &counts)).lock("group", "name").owned_by(&Owner::new());
+    let outer = runtime.block_on(lock.write()).unwrap();
+    let calls = counts.all();
+    let each = timed(runtime, rounds, async {
+        for _ in 0..rounds {
+            drop(black_box(lock.write().await.unwrap()));
+        }
+    });
+    assert!(counts.all() <= calls + 1, "only a renewal may fall into the measurement");
+    drop(outer);
+    each
+}
+
+fn refused(runtime: &Runtime, rounds: u32) -> Duration {
+    let lock = lock(runtime);
+    let guard = runtime.block_on(lock.write()).unwrap();
+    let each = timed(runtime, rounds, async {
+        for _ in 0..rounds {
+            assert!(black_box(lock.try_write().await.unwrap()).is_none());
+        }
+    });
+    drop(guard);
+    each
+}
+
+fn uncontended(runtime: &Runtime, rounds: u32) -> Duration {
+    let lock = lock(runtime);
+    timed(runtime, rounds, async {
+        for _ in 0..rounds {
+            let guard = lock.write().await.unwrap();
+            assert!(black_box(guard.unlock().await.unwrap()).is_released());
+        }
+    })
+}
+
+fn is_valid(runtime: &Runtime, rounds: u32) -> Duration {
+    let lock = lock(runtime);
+    let guard = runtime.block_on(lock.write()).unwrap();
+    let each = timed(runtime, rounds, async {
+        for _ in 0..rounds {
+            assert!(black_box(guard.is_valid()));
+        }
+    });
+    drop(guard);
+    each
+}
+
+/// Many tasks want one lock, and each holds it for no time.
+fn hand_over(runtime: &Runtime, tasks: u32, rounds: u32) -> Duration {
+    let lock = lock(runtime);
+    timed(runtime, tasks * rounds, async move {
+        all(tasks, |_| take_turns(lock.clone(), rounds)).await;
+    })
+}
+
+/// Many tasks, each with a lock of its own.
+fn spread(runtime: &Runtime, tasks: u32, rounds: u32) -> Duration {
+    let locks = runtime.block_on(async { Ylock::in_memory().locks("group") });
+    timed(runtime, tasks * rounds, async move {
+        all(tasks, |task| take_turns(locks.lock(format!("{task}")), rounds)).await;
+    })
+}
+
+async fn take_turns(lock: Lock, rounds: u32) {
+    for _ in 0..rounds {
+        drop(black_box(lock.write().await.unwrap()));
+    }
+}
+
+async fn all<F: Future<Output = ()> + Send + 'static>(tasks: u32, work: impl Fn(u32) -> F) {
+    let tasks: Vec<_> = (0..tasks).map(|task| tokio::spawn(work(task))).collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+}

@@ -1,0 +1,177 @@
+//! Runtimes that end while their client is used in others, or not used for a while.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+use ylock_core::{Mode, Unlocked};
+
+use crate::{Client, Fixture, eventually, within};
+
+/// A runtime beside that of the case. It ends when `end` is called, with all that runs in it.
+struct Elsewhere(Option<Runtime>);
+
+impl Elsewhere {
+    fn new() -> Self {
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        Self(Some(runtime.expect("a runtime can be built")))
+    }
+
+    async fn run<F>(&self, future: F) -> F::Output
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        self.runtime().spawn(future).await.expect("no panic")
+    }
+
+    fn start(&self, future: impl Future<Output: Send> + Send + 'static) {
+        drop(self.runtime().spawn(future));
+    }
+
+    fn runtime(&self) -> &Runtime {
+        self.0.as_ref().expect("it has not ended")
+    }
+
+    async fn end(mut self) {
+        let runtime = self.0.take();
+        // It waits for its threads, and must not do that in an asynchronous task.
+        tokio::task::spawn_blocking(move || drop(runtime)).await.expect("no panic");
+    }
+}
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Far less than the leases of these cases, which are so long that nothing gets free by their end.
+fn at_once(fixture: &Fixture) -> Duration {
+    fixture.harness().trip() * 10 + Duration::from_secs(1)
+}
+
+async fn client_from(elsewhere: &Elsewhere, fixture: &Fixture) -> Client {
+    let fixture = fixture.clone();
+    elsewhere.run(async move { fixture.client().await }).await
+}
+
+async fn waits_in(elsewhere: &Elsewhere, client: &Client, mode: Mode) {
+    let waiting = client.clone();
+    elsewhere.start(async move { drop(waiting.acquire_whenever(mode).await) });
+}
+
+/// A client goes on when the runtime has ended in which it was made and used.
+pub async fn a_client_goes_on_in_another_runtime(fixture: Fixture) {
+    let there = fixture.client().await;
+    let elsewhere = Elsewhere::new();
+    let here = client_from(&elsewhere, &fixture).await;
+    let used = here.clone();
+    elsewhere.run(async move { drop(used.write().await) }).await;
+    elsewhere.end().await;
+    let guard = within(at_once(&fixture), "granted in this runtime", here.lock.write()).await.unwrap();
+    assert!(there.try_acquire(Mode::Write).await.is_none());
+    let waiting = there.queue_up(Mode::Write).await;
+    assert_eq!(here.look().await.holders.len(), 1);
+    let unlocked = within(at_once(&fixture), "given back in this runtime", guard.unlock()).await;
+    assert_eq!(unlocked.unwrap(), Unlocked::Released);
+    let held = waiting.guard().await;
+    let again = here.queue_up(Mode::Write).await;
+    drop(held);
+    within(at_once(&fixture), "told in this runtime", again.visit()).await;
+    within(at_once(&fixture), "closed in this runtime", here.close()).await;
+}
+
+/// Holders in a runtime that lives keep their locks when another one ends in which the client was made and first used.
+pub async fn holders_outlive_the_runtime_in_which_their_client_began(fixture: Fixture) {
+    let there = fixture.client().await;
+    let elsewhere = Elsewhere::new();
+    let inside = fixture.clone();
+    let here = elsewhere.run(async move { inside.short_lived().await }).await;
+    let (used, group) = (here.clone(), fixture.group());
+    let other = elsewhere.run(async move { used.lock(group, "other").write().await.unwrap() }).await;
+    let guard = here.write().await;
+    elsewhere.end().await;
+    fixture.leases(3.0).await;
+    assert!(guard.is_valid() && other.is_valid(), "{:?}, {:?}", guard.loss(), other.loss());
+    assert!(there.try_acquire(Mode::Write).await.is_none());
+    assert!(there.lock(fixture.group(), "other").try_write().await.unwrap().is_none());
+    assert_eq!(guard.unlock().await.unwrap(), Unlocked::Released);
+    assert_eq!(other.unlock().await.unwrap(), Unlocked::Released);
+    drop(there.write().await);
+}
+
+/// A lock that was taken in a runtime that has ended is held on, and given back from a thread without any.
+pub async fn a_guard_outlives_all_runtimes_of_its_client(fixture: Fixture) {
+    let there = fixture.client().await;
+    let elsewhere = Elsewhere::new();
+    let inside = fixture.clone();
+    let here = elsewhere.run(async move { inside.short_lived().await }).await;
+    let used = here.clone();
+    let guard = elsewhere.run(async move { used.write().await }).await;
+    elsewhere.end().await;
+    fixture.leases(3.0).await;
+    assert!(guard.is_valid(), "{:?}", guard.loss());
+    assert!(there.try_acquire(Mode::Write).await.is_none());
+    let waiting = there.queue_up(Mode::Write).await;
+    std::thread::spawn(move || drop(guard)).join().expect("no panic");
+    within(at_once(&fixture), "it is given back", waiting.visit()).await;
+}
+
+/// Waiters in a runtime that ends leave the queue of the store.
+pub async fn waiters_of_a_runtime_that_ended_leave_the_queue(fixture: Fixture) {
+    for used_elsewhere_too in [false, true] {
+        let there = fixture.client().await;
+        let elsewhere = Elsewhere::new();
+        let here = client_from(&elsewhere, &fixture).await;
+        if used_elsewhere_too {
+            drop(here.lock(fixture.group(), "other").write().await.unwrap());
+        }
+        let held = there.write().await;
+        for number in 0..20 {
+            waits_in(&elsewhere, &here, if number % 3 == 0 { Mode::Read } else { Mode::Write }).await;
+        }
+        let queued = || async { !there.look().await.queue.is_empty() };
+        eventually(fixture.soon(), "they are in the queue", queued).await;
+        elsewhere.end().await;
+        let gone = || async { there.look().await.queue.is_empty() };
+        eventually(at_once(&fixture), "they are gone", gone).await;
+        drop(held);
+        drop(within(at_once(&fixture), "no waiter is before it", there.lock.write()).await.unwrap());
+        eventually(at_once(&fixture), "the client forgets them", || async { here.keys_in_use() == 0 }).await;
+    }
+}
+
+/// A runtime ends while its tasks acquire, change and give back: nothing of them stays, and others go on.
+pub async fn a_runtime_ends_in_the_middle_of_everything(fixture: Fixture) {
+    let there = fixture.client().await;
+    let here = fixture.client().await;
+    for round in 0..6 {
+        let elsewhere = Elsewhere::new();
+        let turns = Arc::new(AtomicUsize::new(0));
+        for number in 0..6 {
+            let lock = here.lock(fixture.group(), format!("name {}", number % 2));
+            let turns = Arc::clone(&turns);
+            elsewhere.start(async move {
+                loop {
+                    let guard = if number < 4 { lock.write().await } else { lock.read().await };
+                    let Ok(guard) = guard else { return };
+                    turns.fetch_add(1, Ordering::Relaxed);
+                    drop(guard.downgrade().await);
+                }
+            });
+        }
+        let busy = || async { turns.load(Ordering::Relaxed) > 4 + round };
+        eventually(fixture.soon(), "they work", busy).await;
+        elsewhere.end().await;
+        for name in ["name 0", "name 1"] {
+            for client in [&there, &here] {
+                let lock = client.lock(fixture.group(), name);
+                drop(within(at_once(&fixture), "it is free", lock.write()).await.unwrap());
+            }
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Trying, and waiting for a limited time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::sync::Barrier;
+use tokio::time::{Instant, sleep, timeout};
+use ylock_core::{ErrorKind, Mode, Unlocked, Wait};
+
+use crate::{Client, Contender, Fixture, eventually, within};
+
+/// Trying a free lock gets it, in both modes.
+pub async fn a_try_on_a_free_lock_gets_it(fixture: Fixture) {
+    let client = fixture.client().await;
+    for mode in [Mode::Write, Mode::Read] {
+        let guard = client.try_acquire(mode).await.expect("it has no holder");
+        assert_eq!(guard.mode(), mode);
+        assert_eq!(guard.unlock().await.unwrap(), Unlocked::Released);
+    }
+}
+
+/// Trying a lock that is held answers at once and leaves nothing in the queue.
+pub async fn a_try_on_a_held_lock_answers_none_and_leaves_nothing(fixture: Fixture) {
+    let (here, there) = (fixture.client().await, fixture.client().await);
+    let guard = here.write().await;
+    for client in [&here, &there] {
+        for mode in [Mode::Write, Mode::Read] {
+            assert!(client.try_acquire(mode).await.is_none());
+        }
+    }
+    assert!(here.look().await.queue.is_empty() && there.look().await.queue.is_empty());
+    eventually(fixture.soon(), "a try that failed is forgotten", || async { there.keys_in_use() == 0 }).await;
+    drop(guard);
+}
+
+/// Trying does not overtake a waiter, here or in another client.
+pub async fn a_try_does_not_overtake_those_who_wait(fixture: Fixture) {
+    let clients = fixture.clients(3).await;
+    let reader = clients[0].read().await;
+    let writer = clients[1].queue_up_seen_by(Mode::Write, &clients[2]).await;
+    for client in &clients[1..] {
+        assert!(client.try_acquire(Mode::Read).await.is_none(), "a try overtook a writer that waits");
+    }
+    drop(reader);
+    drop(writer.guard().await);
+}
+
+/// Of many callers that try a free lock at once exactly one gets it: never two, never none.
+pub async fn of_many_tries_at_once_exactly_one_wins(fixture: Fixture) {
+    let clients = fixture.clients(8).await;
+    let start = Arc::new(Barrier::new(clients.len()));
+    for round in 0..fixture.harness().rounds() {
+        let tries = clients.iter().map(|client| {
+            let (lock, start) = (client.lock.clone(), Arc::clone(&start));
+            tokio::spawn(async move {
+                start.wait().await;
+                lock.try_write().await.unwrap()
+            })
+        });
+        let tried = join_all(tries.collect::<Vec<_>>()).await;
+        let mut won: Vec<_> = tried.into_iter().filter_map(|tried| tried.expect("no panic")).collect();
+        assert_eq!(won.len(), 1, "round {round}: this many won");
+        assert_eq!(won.remove(0).unlock().await.unwrap(), Unlocked::Released);
+    }
+}
+
+/// Waiting for no time is trying.
+pub async fn waiting_for_no_time_is_a_try(fixture: Fixture) {
+    let (here, there) = (fixture.client().await, fixture.client().await);
+    let guard = within(fixture.soon(), "zero on a free lock", here.lock.write_within(Duration::ZERO)).await;
+    let guard = guard.unwrap().expect("it has no holder");
+    for client in [&here, &there] {
+        assert!(client.lock.write_within(Duration::ZERO).await.unwrap().is_none());
+        assert!(client.lock.read_within(Duration::ZERO).await.unwrap().is_none());
+    }
+    drop(guard);
+}
+
+/// A wait ends when its time is over: not before, and not much later.
+pub async fn a_wait_ends_on_time(fixture: Fixture) {
+    let (here, there) = (fixture.client().await, fixture.client().await);
+    let guard = here.write().await;
+    let time = fixture.harness().trip() * 2 + Duration::from_millis(100);
+    for (client, mode) in [(&here, Mode::Write), (&there, Mode::Write), (&there, Mode::Read)] {
+        let start = Instant::now();
+        let waited = match mode {
+            Mode::Write => client.lock.write_within(time).await,
+            Mode::Read => client.lock.read_within(time).await,
+        };
+        assert!(waited.unwrap().is_none());
+        let took = start.elapsed();
+        assert!(took >= time && took < time + fixture.soon(), "waited {took:?} instead of {time:?}");
+    }
+    drop(guard);
+}
+
+/// A wait of ages is a wait, not an overflow.
+pub async fn a_wait_of_ages_is_no_overflow(fixture: Fixture) {
+    let (here, there) = (fixture.client().await, fixture.client().await);
+    let guard = here.write().await;
+    let ages = |client: &Client| {
+        let lock = client.lock.clone();
+        tokio::spawn(async move { lock.write_within(Duration::MAX).await.unwrap().map(drop).is_some() })
+    };
+    let (local, remote) = (ages(&here), ages(&there));
+    eventually(fixture.soon(), "both wait", || async { here.look().await.queue.len() == 2 }).await;
+    drop(guard);
+    assert!(within(fixture.soon(), "the local one gets in", local).await.unwrap());
+    assert!(within(fixture.soon(), "the remote one gets in", remote).await.unwrap());
+}
+
+/// The longest wait of the options ends in an error of its own kind.
+pub async fn the_wait_of_the_options_ends_in_timed_out(fixture: Fixture) {
+    let (here, there) = (fixture.client().await, fixture.client().await);
+    let guard = here.write().await;
+    let options =
+        fixture.short_options().with_wait(Wait::For(fixture.harness().trip() + Duration::from_millis(50)));
+    let impatient = there.lock.with_options(options);
+    for error in [impatient.write().await.unwrap_err(), impatient.read().await.unwrap_err()] {
+        assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
+        assert_eq!(error.key(), Some(&there.key()));
+    }
+    assert_eq!(impatient.run(|_| async {}).await.unwrap_err().kind(), ErrorKind::TimedOut);
+    drop(guard);
+}
+
+/// A wait that is over leaves no place in the queue that others would have to wait for.
+pub async fn a_wait_that_is_over_leaves_no_place_in_the_queue(fixture: Fixture) {
+    let clients = fixture.clients(3).await;
+    let guard = clients[0].write().await;
+    let time = fixture.harness().trip() * 2 + Duration::from_millis(50);
+    for client in &clients {
+        assert!(client.lock.write_within(time).await.unwrap().is_none());
+    }
+    let empty = || async { clients[0].look().await.queue.is_empty() };
+    eventually(fixture.soon(), "the queue is empty", empty).await;
+    let waiter = clients[2].queue_up(Mode::Write).await;
+    drop(guard);
+    drop(waiter.guard().await);
+}
+
+/// A lock that is granted at the moment at which the wait ends is either held or free, never lost.
+pub async fn a_grant_in_the_last_moment_is_not_lost(fixture: Fixture) {
+    let (here, there) = (fixture.client().await, fixture.client().await);
+    let time = fixture.harness().trip() + Duration::from_millis(10);
+    for round in 0..(fixture.harness().rounds() / 10) as u32 {
+        let guard = here.write().await;
+        let lock = there.lock.clone();
+        let waiter = tokio::spawn(async move { lock.write_within(time).await.unwrap() });
+        // Work that ends a little before, with, or a little after the wait.
+        sleep(time.mul_f64(0.8 + 0.02 * f64::from(round % 20))).await;
+        drop(guard);
+        drop(within(fixture.soon(), "the wait ends", waiter).await.unwrap());
+        drop(here.write().await);
+    }
+}
+
+/// A future that is dropped by `tokio::time::timeout` has left the queue.
+pub async fn an_outer_timeout_is_as_good_as_our_own(fixture: Fixture) {
+    let (here, there) = (fixture.client().await, fixture.client().await);
+    let guard = here.write().await;
+    assert!(timeout(Duration::from_millis(50), there.lock.write()).await.is_err());
+    let empty = || async { here.look().await.queue.is_empty() };
+    eventually(fixture.soon(), "the queue is empty", empty).await;
+    drop(guard);
+    let waiter = Contender::start(&here, Mode::Write);
+    drop(waiter.guard().await);
+}

@@ -1,0 +1,58 @@
+//! One contender, straight at the engine, for tests of what the keeper relies on.
+
+use std::sync::Arc;
+
+use ylock_core::engine::{AcquisitionId, Engine, Grant, Holding, Patience, Release, Renewal, Request};
+use ylock_core::{ClientName, Key, Mode, Owner};
+
+use super::fixture::Fixture;
+use super::waiting::within;
+
+/// One contender, straight at the engine.
+pub(crate) struct Contestant {
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) request: Request,
+    fixture: Fixture,
+}
+
+impl Contestant {
+    pub(crate) async fn new(fixture: &Fixture, mode: Mode, patience: Patience) -> Self {
+        let engine = fixture.harness().engine().await;
+        let request = Request::new(
+            Key::new(fixture.group(), "the lock").unwrap(),
+            AcquisitionId::new(&*engine.environment()),
+            mode,
+            Owner::new(),
+            ClientName::default(),
+            fixture.lease(),
+        )
+        .with_patience(patience);
+        Self { engine, request, fixture: fixture.clone() }
+    }
+
+    /// Tries, with a new identity.
+    pub(crate) async fn tries(&mut self) -> Option<Grant> {
+        self.request.id = AcquisitionId::new(&*self.engine.environment());
+        self.acquires().await
+    }
+
+    pub(crate) async fn acquires(&self) -> Option<Grant> {
+        let acquired = self.engine.acquire(&self.request);
+        within(self.fixture.lapse(), "the engine answers", acquired).await.unwrap()
+    }
+
+    pub(crate) async fn renews(&self, grant: &Grant) -> Renewal {
+        let holding = Holding::new(grant.clone(), None);
+        let mut answers = self.engine.renew(&[holding]).await;
+        assert_eq!(answers.len(), 1, "one answer per holding");
+        answers.remove(0).unwrap()
+    }
+
+    pub(crate) async fn releases(&self, id: AcquisitionId) -> Release {
+        self.engine.release(&self.request.key, id, None).await.unwrap()
+    }
+}
+
+pub(crate) async fn pair(fixture: &Fixture, mode: Mode) -> (Contestant, Contestant) {
+    (Contestant::new(fixture, mode, Patience::Try).await, Contestant::new(fixture, mode, Patience::Try).await)
+}

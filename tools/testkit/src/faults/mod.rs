@@ -1,0 +1,11 @@
+//! Engines that misbehave as processes, networks and stores do.
+
+mod faulty;
+mod killable;
+mod kinds;
+mod process;
+
+pub use faulty::{Fault, Faulty};
+pub use killable::KillableEngine;
+pub use kinds::{CountsCalls, LosesEvery, LosesReplies, Outage, Slow};
+pub use process::Process;

@@ -1,0 +1,136 @@
+//! The fixture of a case: what it runs with.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use ylock_core::Options;
+use ylock_core::engine::Engine;
+
+use super::client::Client;
+use super::harness::Harness;
+use super::registry::Case;
+use super::waiting::eventually;
+
+/// One store, a group of its own in it, and the clients that a case made.
+#[derive(Clone, Debug)]
+pub struct Fixture(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    harness: Arc<dyn Harness>,
+    group: Arc<str>,
+    clients: Mutex<Vec<Client>>,
+}
+
+impl Fixture {
+    /// Creates a fixture for one case: in a group that no other run has used.
+    pub fn new(harness: Arc<dyn Harness>, case: Case) -> Self {
+        let run: u64 = rand::random();
+        let group = format!("conformance {} {run:016x}", case.name).into();
+        Self(Arc::new(Inner { harness, group, clients: Mutex::default() }))
+    }
+
+    /// Returns the harness of the store.
+    pub fn harness(&self) -> &dyn Harness {
+        &*self.0.harness
+    }
+
+    /// Returns the group of this case.
+    pub fn group(&self) -> Arc<str> {
+        Arc::clone(&self.0.group)
+    }
+
+    /// Creates another client, with a lease so long that a busy machine cannot lose a lock by accident.
+    pub async fn client(&self) -> Client {
+        self.client_with(Options::default().with_lease(self.long_lease())).await
+    }
+
+    /// Creates several clients as by [`client`](Self::client).
+    pub async fn clients(&self, count: usize) -> Vec<Client> {
+        let mut clients = Vec::with_capacity(count);
+        for _ in 0..count {
+            clients.push(self.client().await);
+        }
+        clients
+    }
+
+    /// Creates another client, with the shortest lease.
+    pub async fn short_lived(&self) -> Client {
+        self.client_with(self.short_options()).await
+    }
+
+    /// Creates another client with these options.
+    pub async fn client_with(&self, options: Options) -> Client {
+        self.client_over(options, |engine| engine).await
+    }
+
+    /// Creates another client, with something between it and its engine.
+    pub async fn client_over<W>(&self, options: Options, wrap: W) -> Client
+    where
+        W: FnOnce(Arc<dyn Engine>) -> Arc<dyn Engine>,
+    {
+        let engine = self.0.harness.engine().await;
+        assert_eq!(engine.guarantees(), self.0.harness.guarantees(), "the harness knows its engine");
+        let client = Client::new(self, options, engine, wrap);
+        self.0.clients.lock().push(client.clone());
+        client
+    }
+
+    /// Returns options with the shortest lease.
+    pub fn short_options(&self) -> Options {
+        Options::default().with_lease(self.lease())
+    }
+
+    /// Returns the shortest lease.
+    pub fn lease(&self) -> Duration {
+        self.0.harness.lease()
+    }
+
+    /// Returns a lease that does not end within a case.
+    pub fn long_lease(&self) -> Duration {
+        (self.lease() * 4).max(self.0.harness.bound() * 2)
+    }
+
+    /// Returns the time after which something that should happen at once has not happened.
+    pub fn soon(&self) -> Duration {
+        self.0.harness.trip() * 20 + self.0.harness.notice() * 10 + Duration::from_secs(1)
+    }
+
+    /// Returns the time after which a lock of a client that is gone, with the shortest lease, must be free.
+    pub fn lapse(&self) -> Duration {
+        self.lease() + self.soon()
+    }
+
+    /// Pretends to work under a lock, long enough for others to notice if they could get in.
+    pub async fn work(&self) {
+        self.work_for(1.0).await;
+    }
+
+    /// Pretends to work for a multiple of the time of [`work`](Self::work).
+    pub async fn work_for(&self, times: f64) {
+        let work = (self.0.harness.notice() + self.0.harness.trip()) * 2;
+        tokio::time::sleep(work.mul_f64(times)).await;
+    }
+
+    /// Lets this many of the shortest leases pass.
+    pub async fn leases(&self, count: f64) {
+        tokio::time::sleep(self.lease().mul_f64(count)).await;
+    }
+
+    /// Returns a fixture on the same store and group, without the list of clients.
+    pub(super) fn without_clients(&self) -> Self {
+        let harness = Arc::clone(&self.0.harness);
+        Self(Arc::new(Inner { harness, group: self.group(), clients: Mutex::default() }))
+    }
+
+    /// Checks that every client that lives forgets all its keys: the case has dropped its guards and futures.
+    pub(super) async fn expect_nothing_in_use(&self) {
+        let clients = std::mem::take(&mut *self.0.clients.lock());
+        for client in clients.iter().filter(|client| client.process().is_running()) {
+            let forgotten = || async { client.keys_in_use() == 0 };
+            eventually(self.lapse(), "the client forgets every key that is not used any more", forgotten)
+                .await;
+        }
+    }
+}

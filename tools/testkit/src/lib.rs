@@ -1,0 +1,82 @@
+//! The conformance suite: what every engine must do, one named test per case.
+//!
+//! An engine implements [`Harness`] and says [`conformance_tests!`](crate::conformance_tests):
+//!
+//! ```
+//! use ylock_testkit::MemoryHarness;
+//!
+//! ylock_testkit::conformance_tests!(MemoryHarness::new());
+//! ```
+//!
+//! Attributes for every test may follow, as in `conformance_tests!(harness, #[ignore = "needs a server"])`.
+//!
+//! A case gets a [`Fixture`]: a group of its own in the store, and as many clients as it asks for, each a stranger to the
+//! others. It may pause, kill and disturb them ([`Process`], [`Faulty`]). A case is left out only because its engine
+//! does not [declare](ylock_core::Guarantees) what it needs; then it passes, says so, and writes a line to the file that
+//! `YLOCK_SKIPS_FILE` names. Nothing orders events by sleeping: a case polls until what it waits for has
+//! happened ([`eventually`]), and every case dies at the harness's bound.
+//!
+//! # Left out
+//!
+//! The suite began as a list of 79 cases. Most are here, merged or split where that reads better. Not here:
+//!
+//! | case | why, and where it is |
+//! |---|---|
+//! | unlock of a lock that is not held; unlock twice | cannot be written: `unlock` takes the guard |
+//! | a real child process excludes | needs processes: the fault tests of each engine. Here two clients stand for it |
+//! | overflow of the count of reentries | the count has 32 bits, too many for a case; an overflow is an error |
+//! | a longest time to hold | no such option |
+//! | tokens and grants survive a restart of the store | needs a server that restarts: the fault tests of each engine |
+//! | an entry of an old session is not taken for mine | only engines with sessions: their own tests |
+//! | the store is down: an error in time; the store is back: waiters go on | needs a server: the fault tests of each engine; `tests/keeper_failures.rs` has the keeper's part |
+//! | metrics: counts match, reentry counted once, a failing sink does no harm | above the engines: `ylock-metrics`; `layers` has what engines tell |
+//!
+//! # The tests of the core
+//!
+//! Those that need faults and wrappers are in `tests/` of this crate, as is the suite over the in-memory engine: the core does not depend on
+//! its own test kit, not even for tests.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a test stands outside: it looks at real time and starts tasks of its own"
+)]
+
+pub mod cases;
+pub mod measure;
+pub mod own_servers;
+
+mod client;
+mod contender;
+mod contestant;
+mod faults;
+mod fixture;
+mod harness;
+mod list;
+mod log;
+mod memory;
+mod oracle;
+mod other;
+mod outage;
+mod polls;
+mod registry;
+mod runner;
+mod waiting;
+mod wrapper;
+
+pub use client::Client;
+pub use contender::Contender;
+pub use faults::{
+    CountsCalls, Fault, Faulty, KillableEngine, LosesEvery, LosesReplies, Outage, Process, Slow,
+};
+pub use fixture::Fixture;
+pub use harness::{Harness, LONGER_THAN_A_MINUTE};
+pub use log::Log;
+pub use memory::MemoryHarness;
+pub use oracle::{ExclusionOracle, FencedRegister, Stale};
+pub use other::Other;
+pub use outage::an_outage_is_told_as_one;
+pub use polls::{poll_once, poll_times};
+pub use registry::{CASES, Case, Need};
+pub use runner::{run_case, run_test};
+pub use waiting::{eventually, within};
+pub use wrapper::{Call, Wrapped, Wrapper};

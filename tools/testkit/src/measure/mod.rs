@@ -1,0 +1,57 @@
+//! The measurements that are the same for all engines: hand-overs, held locks, and processes that are killed.
+
+pub mod crash;
+mod hand_over;
+mod held;
+mod pairs;
+mod program;
+pub mod stress;
+mod times;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ylock_core::engine::Engine;
+use ylock_core::{Options, Ylock};
+
+pub use hand_over::{HandOvers, contend};
+pub use held::hold;
+pub use pairs::pairs;
+pub use program::run;
+pub use times::{Times, ms, ratio};
+
+/// A client, and the number of requests that its engine has sent.
+pub struct Measured {
+    /// The client that a user has.
+    pub ylock: Ylock,
+    requests: Box<dyn Fn() -> u64 + Send + Sync>,
+}
+
+impl Measured {
+    /// Creates a client over an engine that counts its requests.
+    pub fn new<E: Engine>(engine: E, lease: Duration, requests: fn(&E) -> u64) -> Self {
+        let engine = Arc::new(engine);
+        let ylock = Ylock::over(Arc::clone(&engine) as Arc<dyn Engine>);
+        Self {
+            ylock: ylock.with_options(Options::default().with_lease(lease)),
+            requests: Box::new(move || requests(&engine)),
+        }
+    }
+
+    /// Returns the number of requests so far.
+    pub fn requests(&self) -> u64 {
+        (self.requests)()
+    }
+}
+
+impl fmt::Debug for Measured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Measured").field("requests", &self.requests()).finish_non_exhaustive()
+    }
+}
+
+/// Returns the name of a group that no other program uses.
+pub fn group() -> String {
+    format!("bench-{}", ylock_core::Owner::new())
+}

@@ -1,0 +1,57 @@
+//! Helpers for tests that start servers of their own, to break them.
+
+#[cfg(feature = "tls")]
+mod certificates;
+#[cfg(target_os = "linux")]
+mod clock;
+mod standing;
+
+use std::net::{IpAddr, TcpListener};
+use std::process::{Child, Command};
+use std::time::Duration;
+
+#[cfg(feature = "tls")]
+pub use certificates::Certificates;
+#[cfg(target_os = "linux")]
+pub use clock::SetClock;
+pub use standing::await_standing;
+
+/// The time for which tests wait for what servers do.
+const BOUND: Duration = Duration::from_secs(30);
+
+/// Returns the result of the future.
+///
+/// # Panics
+/// If it takes half a minute.
+pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
+    super::within(BOUND, what, future).await
+}
+
+/// Waits until the condition holds: asks again and again.
+///
+/// # Panics
+/// If it does not within half a minute.
+pub async fn until(what: &str, condition: impl AsyncFn() -> bool) {
+    super::eventually(BOUND, what, || condition()).await;
+}
+
+/// Returns a port of this address that no server listens on.
+///
+/// # Panics
+/// If there is no such address, or no port left.
+pub fn free_port(ip: &str) -> u16 {
+    let ip: IpAddr = ip.parse().expect("an address");
+    TcpListener::bind((ip, 0)).and_then(|listener| listener.local_addr()).expect("a port").port()
+}
+
+/// Sends a signal to a process, such as `CONT`, or `STOP`: when that returns, the process stands still as a machine does that hangs.
+///
+/// # Panics
+/// If that is refused.
+pub fn signal(child: &Child, name: &str) {
+    let status = Command::new("kill").arg(format!("-{name}")).arg(child.id().to_string()).status();
+    assert!(status.is_ok_and(|status| status.success()), "kill -{name}");
+    if name == "STOP" {
+        await_standing(child.id());
+    }
+}

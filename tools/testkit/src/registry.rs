@@ -1,0 +1,140 @@
+//! Cases as values and as tests.
+
+use ylock_core::Guarantees;
+
+/// One case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// Its file.
+    pub module: &'static str,
+    /// Its function.
+    pub name: &'static str,
+    /// The guarantees that the engine must declare; otherwise the case is left out.
+    pub needs: &'static [Need],
+}
+
+/// A guarantee that a case relies on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "as many as there are guarantees that cases rely on")]
+pub enum Need {
+    /// [`Guarantees::fair`]
+    Fair,
+    /// [`Guarantees::fencing`]
+    Fencing,
+    /// [`Guarantees::shared_reads`]
+    SharedReads,
+}
+
+impl Case {
+    /// Returns the first guarantee that this case needs and the engine does not declare.
+    pub fn missing(&self, guarantees: Guarantees) -> Option<&'static str> {
+        self.needs.iter().find_map(|need| {
+            let (name, declared) = match need {
+                Need::Fair => ("fair", guarantees.fair),
+                Need::Fencing => ("fencing", guarantees.fencing),
+                Need::SharedReads => ("shared_reads", guarantees.shared_reads),
+            };
+            (!declared).then_some(name)
+        })
+    }
+}
+
+/// Makes one test of one case.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __one_test {
+    ([$(#[$attribute:meta])*] [$harness:expr] $module:ident $name:ident [$($need:ident)*]) => {
+        #[test]
+        $(#[$attribute])*
+        fn $name() {
+            let case = $crate::__case!($module $name [$($need)*]);
+            $crate::run_test($harness, case, $crate::cases::$module::$name);
+        }
+    };
+}
+
+/// One case as a value.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __case {
+    ($module:ident $name:ident [$($need:ident)*]) => {
+        $crate::Case {
+            module: stringify!($module),
+            name: stringify!($name),
+            needs: &[$($crate::Need::$need),*],
+        }
+    };
+}
+
+/// Makes tests of all cases.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __all_tests {
+    ([$attributes:tt $harness:tt] $($module:ident { $($name:ident $needs:tt)* })*) => {
+        mod conformance {
+            $(mod $module {
+                #[allow(unused_imports, reason = "the harness may be named by a full path")]
+                use super::super::*;
+                $($crate::__one_test! { $attributes $harness $module $name $needs })*
+            })*
+        }
+    };
+}
+
+/// Makes one named test of every case, each on a runtime of its own: `conformance::<module>::<case>`.
+///
+/// The expression makes the [`Harness`](crate::Harness), once per test. Attributes after it are put on
+/// each test.
+#[macro_export]
+macro_rules! conformance_tests {
+    ($harness:expr $(, #[$attribute:meta])*) => {
+        $crate::__for_all_cases! { [$crate::__all_tests] [[$(#[$attribute])*] [$harness]] }
+    };
+}
+
+macro_rules! table {
+    ([] $($module:ident { $($name:ident $needs:tt)* })*) => {
+        &[$($(crate::__case!($module $name $needs),)*)*]
+    };
+}
+
+/// All cases.
+pub const CASES: &[Case] = crate::__for_all_cases!([table] []);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    macro_rules! sources {
+        ([] $($module:ident { $($name:ident $needs:tt)* })*) => {
+            [$((stringify!($module), include_str!(concat!("cases/", stringify!($module), ".rs")))),*]
+        };
+    }
+
+    #[test]
+    fn every_function_in_the_files_of_cases_is_listed() {
+        let mut written = Vec::new();
+        for (module, source) in crate::__for_all_cases!([sources] []) {
+            let names = source.lines().filter_map(|line| line.strip_prefix("pub async fn "));
+            written.extend(names.map(|rest| (module, rest.split('(').next().unwrap())));
+        }
+        let listed: Vec<_> = CASES.iter().map(|case| (case.module, case.name)).collect();
+        assert_eq!(written, listed, "in the files, and in the list");
+    }
+
+    #[test]
+    fn every_file_of_cases_is_listed() {
+        let files = include_str!("cases/mod.rs").lines().filter_map(|line| line.strip_prefix("pub mod "));
+        let mut modules: Vec<_> = CASES.iter().map(|case| case.module).collect();
+        modules.dedup();
+        assert_eq!(files.map(|file| file.trim_end_matches(';')).collect::<Vec<_>>(), modules);
+    }
+
+    #[test]
+    fn a_case_is_left_out_only_by_a_guarantee_that_is_not_declared() {
+        let case = Case { module: "m", name: "n", needs: &[Need::Fair, Need::Fencing] };
+        assert_eq!(case.missing(Guarantees::ALL), None);
+        assert_eq!(case.missing(Guarantees::ALL.with_fencing(false)), Some("fencing"));
+        assert!(CASES.iter().any(|case| case.needs.is_empty()));
+    }
+}

@@ -1,0 +1,137 @@
+//! Runs one case: skips it, bounds it, and looks at what it left behind.
+
+use std::fmt;
+use std::fs::OpenOptions;
+use std::future::Future;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Builder;
+use tokio::task::JoinError;
+use tokio::time::timeout;
+
+use super::fixture::Fixture;
+use super::harness::Harness;
+use super::registry::Case;
+
+/// Runs one case as a test, on a runtime of its own with two worker threads.
+///
+/// # Panics
+/// If the case fails or does not end.
+pub fn run_test<C, F>(harness: impl Harness, case: Case, body: C)
+where
+    C: FnOnce(Fixture) -> F,
+    F: Future<Output = ()> + Send + 'static,
+{
+    if let Some(missing) = case.missing(harness.guarantees()) {
+        return note_skip(&format!("SKIPPED {} {case}: {missing} is not declared", harness.name()));
+    }
+    let runtime =
+        Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime can be built");
+    let outcome = runtime.block_on(run_case(Arc::new(harness), case, body));
+    // Without waiting: a stuck case may have left tasks behind that never end.
+    runtime.shutdown_background();
+    if let Err(failure) = outcome {
+        panic!("{failure}");
+    }
+}
+
+/// Runs one case and returns what went wrong, if anything did.
+///
+/// # Errors
+/// The failure, as a text that names the case.
+pub async fn run_case<C, F>(harness: Arc<dyn Harness>, case: Case, body: C) -> Result<(), String>
+where
+    C: FnOnce(Fixture) -> F,
+    F: Future<Output = ()> + Send + 'static,
+{
+    let bound = harness.bound();
+    let fixture = Fixture::new(harness, case);
+    bounded(&case, bound, body(fixture.clone())).await?;
+    bounded(&case, bound, async move { fixture.expect_nothing_in_use().await }).await
+}
+
+async fn bounded<F>(case: &Case, bound: Duration, body: F) -> Result<(), String>
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let task = tokio::spawn(body);
+    let abort = task.abort_handle();
+    match timeout(bound, task).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(format!("{case}: {}", message(error))),
+        Err(_) => {
+            abort.abort();
+            Err(format!("{case}: stuck, not done within {bound:?}"))
+        }
+    }
+}
+
+fn message(error: JoinError) -> String {
+    match error.try_into_panic() {
+        Ok(panic) => match (panic.downcast_ref::<String>(), panic.downcast_ref::<&str>()) {
+            (Some(text), _) => text.clone(),
+            (None, Some(text)) => (*text).to_owned(),
+            (None, None) => "panicked".to_owned(),
+        },
+        Err(error) => error.to_string(),
+    }
+}
+
+/// Notes that a case is left out: the reader of the results of the run must see it.
+fn note_skip(line: &str) {
+    println!("{line}");
+    let Some(path) = std::env::var_os("YLOCK_SKIPS_FILE") else { return };
+    append(Path::new(&path), line).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+}
+
+fn append(path: &Path, line: &str) -> io::Result<()> {
+    // One write call: several test processes append to the same file.
+    OpenOptions::new().create(true).append(true).open(path)?.write_all(format!("{line}\n").as_bytes())
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}::{}", self.module, self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{MemoryHarness, Need};
+
+    const CASE: Case = Case { module: "module", name: "name", needs: &[Need::Fencing] };
+
+    #[test]
+    #[should_panic(expected = "module::name: it failed")]
+    fn the_failure_of_a_case_names_it() {
+        run_test(MemoryHarness::new(), CASE, |_| async { std::panic::resume_unwind(Box::new("it failed")) });
+    }
+
+    #[test]
+    #[should_panic(expected = "module::name: stuck")]
+    fn a_case_that_is_stuck_dies() {
+        let harness = MemoryHarness::new().with_bound(Duration::from_millis(10));
+        run_test(harness, CASE, |_| std::future::pending());
+    }
+
+    #[test]
+    #[should_panic(expected = "forgets every key")]
+    fn a_case_that_leaves_something_behind_fails() {
+        run_test(MemoryHarness::new(), CASE, |fixture| async move {
+            std::mem::forget(fixture.client().await.write().await);
+        });
+    }
+
+    #[test]
+    fn each_line_of_the_list_of_skipped_cases_is_appended() {
+        let path = std::env::temp_dir().join(format!("ylock-skips-{:016x}", rand::random::<u64>()));
+        append(&path, "one").unwrap();
+        append(&path, "two").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntwo\n");
+        std::fs::remove_file(path).unwrap();
+    }
+}

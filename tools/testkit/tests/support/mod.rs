@@ -1,0 +1,14 @@
+//! What several tests of the keeper need: runtimes, a clock that can be put forward, and an engine that notes what
+//! it is asked.
+
+#![allow(dead_code, unused_imports, reason = "each of the tests uses a part")]
+
+mod asked;
+mod between;
+mod runtimes;
+mod warped;
+
+pub(crate) use asked::{Asked, Notes};
+pub(crate) use between::{Gate, Meanwhile};
+pub(crate) use runtimes::{current_thread, over, paused, runtime};
+pub(crate) use warped::Warped;

@@ -1,0 +1,86 @@
+//! What xtask knows of an engine. All commands follow from it; `ENGINES` in `main.rs` lists the engines.
+
+use anyhow::Result;
+
+use crate::{
+    ENGINES,
+    places::Places,
+    rooms::Plan,
+    store::{Prepare, Store, Stores, Variable},
+};
+
+type MakeStores = fn(&Places) -> Vec<Box<dyn Store>>;
+
+#[derive(Debug)]
+pub(crate) struct Engine {
+    /// The name in commands, that of its URL scheme and of its Cargo feature.
+    pub(crate) name: &'static str,
+    /// The crates whose tests are this engine's. A crate may be one of several engines.
+    pub(crate) packages: &'static [&'static str],
+    /// Its kinds of servers, if it has servers. The first one is that of its URL.
+    pub(crate) stores: Option<MakeStores>,
+    pub(crate) prepare: Prepare,
+    /// Returns what tests need to start servers of their own, which they break.
+    pub(crate) own_servers: fn(&Places) -> Result<Vec<Variable>>,
+    /// The end of a URL for programs that try the engine out, after the address of its first store.
+    pub(crate) url_end: &'static str,
+    pub(crate) benches: &'static [Bench],
+    /// The crates of the store's driver: only the engine's `driver` may name them, and no default feature may bring them.
+    pub(crate) drivers: &'static [&'static str],
+    pub(crate) rooms: &'static [Plan],
+}
+
+impl Engine {
+    /// What an engine says nothing about.
+    pub(crate) const BASE: Self = Self {
+        name: "",
+        packages: &[],
+        stores: None,
+        prepare: |_| Ok(()),
+        own_servers: |_| Ok(vec![]),
+        url_end: "",
+        benches: &[],
+        drivers: &[],
+        rooms: &[],
+    };
+
+    pub(crate) fn has_servers(&self) -> bool {
+        self.stores.is_some()
+    }
+
+    pub(crate) fn stores(&self, places: &Places) -> Stores {
+        Stores::new(places, self.stores.map_or_else(Vec::new, |stores| stores(places)), self.prepare)
+    }
+
+    /// Returns the URL of its first store, which runs.
+    pub(crate) fn url(&self, places: &Places) -> Result<String> {
+        Ok(format!("{}://{}{}", self.name, self.stores(places).address()?, self.url_end))
+    }
+}
+
+/// A benchmark of `cargo xtask bench`.
+#[derive(Debug)]
+pub(crate) struct Bench {
+    pub(crate) name: &'static str,
+    /// What the name does not say.
+    pub(crate) help: Option<&'static str>,
+    /// The words after `cargo`.
+    pub(crate) command: &'static str,
+    /// Returns whether it needs the engine's servers, if it is given these arguments.
+    pub(crate) wants_servers: fn(&[String]) -> bool,
+}
+
+impl Bench {
+    pub(crate) const fn new(name: &'static str, command: &'static str) -> Self {
+        Self { name, help: None, command, wants_servers: |_| true }
+    }
+}
+
+/// Returns the engines that the user has named, each once; all if none is named.
+pub(crate) fn chosen(named: &[&'static Engine]) -> Vec<&'static Engine> {
+    let is_chosen = |engine: &&Engine| named.is_empty() || named.iter().any(|one| one.name == engine.name);
+    ENGINES.iter().copied().filter(is_chosen).collect()
+}
+
+#[cfg(test)]
+mod tests;

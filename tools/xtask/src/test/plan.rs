@@ -1,0 +1,237 @@
+//! Plans which tests run, in which order, with which flags.
+
+use std::fmt;
+
+use crate::{
+    ENGINES,
+    cargo::Package,
+    engine::{self, Engine},
+};
+
+/// The owner of the servers that the tests use.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum ServersOf {
+    Nobody,
+    User,
+    Xtask,
+}
+
+/// One call of `cargo test`.
+#[derive(Debug, Eq, PartialEq)]
+pub(crate) struct Pass {
+    pub(crate) what: What,
+    pub(crate) cargo: Vec<String>,
+    pub(crate) libtest: Vec<&'static str>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum What {
+    Docs,
+    Tests,
+    /// Tests that start servers of their own, and kill and pause them: a few at a time, because starting takes a core.
+    OwnServers,
+    /// Tests that kill and pause servers that other tests use too: alone, one after the other.
+    Trouble,
+}
+
+impl fmt::Display for What {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Docs => "documentation",
+            Self::Tests => "tests",
+            Self::OwnServers => "tests that break servers of their own",
+            Self::Trouble => "tests that break servers",
+        })
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Plan {
+    packages: Vec<Package>,
+    whole: bool,
+    servers: ServersOf,
+}
+
+impl Plan {
+    pub(crate) fn new(all: Vec<Package>, engines: &[&'static Engine], servers: ServersOf) -> Self {
+        let chosen = engine::chosen(engines);
+        // Only the whole has the packages that are of no engine.
+        let whole = chosen.len() == ENGINES.len();
+        let is_wanted = |package: &Package| whole || chosen.iter().any(|engine| package.is_of(engine));
+        Self { packages: all.into_iter().filter(is_wanted).collect(), whole, servers }
+    }
+
+    /// Returns the name of the chosen package that cargo knows by this id.
+    pub(crate) fn package_named(&self, id: &str) -> Option<&str> {
+        self.packages.iter().find(|package| package.id == id).map(|package| package.name.as_str())
+    }
+
+    /// Returns whether the plan contains tests that start a Prometheus.
+    pub(crate) fn wants_prometheus(&self) -> bool {
+        let has_tests = self.packages.iter().any(|package| package.name == "ylock-observability");
+        has_tests && self.servers != ServersOf::Nobody
+    }
+
+    /// Returns the arguments of one build for all passes but that of the documentation.
+    pub(crate) fn build(&self) -> Vec<String> {
+        self.selection(&["--lib", "--bins", "--tests"])
+    }
+
+    pub(crate) fn passes(&self) -> Vec<Pass> {
+        let (trouble, tests): (Vec<_>, Vec<_>) =
+            self.test_files().into_iter().partition(|name| is_trouble(name));
+        let (own_servers, tests): (Vec<_>, Vec<_>) =
+            tests.into_iter().partition(|name| has_own_servers(name));
+        let mut passes = vec![
+            Pass {
+                what: What::Tests,
+                cargo: self.files(&["--lib", "--bins"], &tests),
+                libtest: self.side_by_side("--test-threads=4"),
+            },
+            // Without `--include-ignored`, which would run examples that are marked as not to be run.
+            Pass { what: What::Docs, cargo: self.selection(&["--doc"]), libtest: vec![] },
+        ];
+        if !own_servers.is_empty() {
+            let libtest = self.side_by_side("--test-threads=2");
+            passes.push(Pass { what: What::OwnServers, cargo: self.files(&[], &own_servers), libtest });
+        }
+        if !trouble.is_empty() {
+            let mut libtest = vec!["--test-threads=1"];
+            // We do not break servers that are not ours; these tests are then counted as skipped.
+            if self.servers == ServersOf::Xtask {
+                libtest.extend(self.ignored());
+            }
+            passes.push(Pass { what: What::Trouble, cargo: self.files(&[], &trouble), libtest });
+        }
+        passes
+    }
+
+    /// Returns the arguments of tests that run side by side. Cases with servers mostly wait for leases, so more of them than there are
+    /// cores can run at the same time.
+    fn side_by_side(&self, how_many: &'static str) -> Vec<&'static str> {
+        let mut words = self.ignored();
+        words.push(how_many);
+        words
+    }
+
+    fn ignored(&self) -> Vec<&'static str> {
+        if self.servers == ServersOf::Nobody { vec![] } else { vec!["--include-ignored"] }
+    }
+
+    fn test_files(&self) -> Vec<String> {
+        let mut names: Vec<_> = self.packages.iter().flat_map(|package| package.tests.clone()).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    fn files(&self, more: &[&str], tests: &[String]) -> Vec<String> {
+        let mut words = self.selection(more);
+        words.extend(tests.iter().flat_map(|name| ["--test".to_owned(), name.clone()]));
+        words
+    }
+
+    fn selection(&self, more: &[&str]) -> Vec<String> {
+        let mut words = vec!["--all-features".to_owned()];
+        if self.whole {
+            words.push("--workspace".to_owned());
+        } else {
+            words.extend(self.packages.iter().flat_map(|package| ["-p".to_owned(), package.name.clone()]));
+        }
+        words.extend(more.iter().map(|&word| word.to_owned()));
+        words
+    }
+}
+
+/// Returns whether tests of this crate break servers that other tests use.
+pub(crate) fn makes_trouble(package: &Package) -> bool {
+    package.tests.iter().any(|name| is_trouble(name))
+}
+
+/// Returns whether tests of this file break servers that other tests use. The file name is all that `cargo metadata` and `--test` know
+/// of a test.
+fn is_trouble(name: &str) -> bool {
+    name.starts_with("trouble")
+}
+
+fn has_own_servers(name: &str) -> bool {
+    name.starts_with("own_servers")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{memory, redis, zookeeper};
+
+    fn plan(engines: &[&'static Engine], servers: ServersOf) -> Plan {
+        let package = |name: &str, tests: &[&str]| Package {
+            name: name.to_owned(),
+            id: String::new(),
+            features: vec![],
+            rust_version: String::new(),
+            tests: tests.iter().map(|&test| test.to_owned()).collect(),
+        };
+        let all = vec![
+            package("xtask", &[]),
+            package("ylock", &["connect"]),
+            package("ylock-core", &["send_sync"]),
+            package("ylock-engine-cassandra", &["conformance", "trouble"]),
+            package("ylock-engine-redis", &["conformance", "own_servers"]),
+            package("ylock-engine-zookeeper", &["conformance"]),
+            package("ylock-observability", &["prometheus"]),
+            package("ylock-testkit", &["memory_conformance"]),
+        ];
+        Plan::new(all, engines, servers)
+    }
+
+    #[test]
+    fn tests_that_break_servers_run_last_and_one_by_one() {
+        let passes = plan(&[], ServersOf::Xtask).passes();
+        assert_eq!(
+            passes.iter().map(|pass| pass.what).collect::<Vec<_>>(),
+            [What::Tests, What::Docs, What::OwnServers, What::Trouble]
+        );
+        assert_eq!(
+            passes[0].cargo.join(" "),
+            "--all-features --workspace --lib --bins --test conformance --test connect \
+             --test memory_conformance --test prometheus --test send_sync"
+        );
+        assert_eq!(passes[2].cargo.join(" "), "--all-features --workspace --test own_servers");
+        assert_eq!(passes[2].libtest, ["--include-ignored", "--test-threads=2"]);
+        assert_eq!(passes[3].cargo.join(" "), "--all-features --workspace --test trouble");
+        assert_eq!(passes[3].libtest, ["--test-threads=1", "--include-ignored"]);
+    }
+
+    #[test]
+    fn servers_of_the_user_are_not_broken() {
+        let passes = plan(&[], ServersOf::User).passes();
+        assert_eq!(passes[0].libtest, ["--include-ignored", "--test-threads=4"]);
+        assert_eq!(passes[3].libtest, ["--test-threads=1"]);
+    }
+
+    #[test]
+    fn memory_alone_wants_no_driver_tests() {
+        let passes = plan(&[&memory::ENGINE], ServersOf::Nobody).passes();
+        assert_eq!(
+            passes[0].cargo.join(" "),
+            "--all-features -p ylock -p ylock-core -p ylock-testkit --lib --bins --test connect \
+             --test memory_conformance --test send_sync"
+        );
+        assert!(passes.iter().all(|pass| !pass.libtest.contains(&"--include-ignored")));
+    }
+
+    #[test]
+    fn prometheus_is_wanted_for_the_whole_alone() {
+        assert!(plan(&[], ServersOf::User).wants_prometheus());
+        assert!(!plan(&[&redis::ENGINE], ServersOf::Xtask).wants_prometheus());
+    }
+
+    #[test]
+    fn an_engine_brings_its_own_crate_alone() {
+        let passes = plan(&[&zookeeper::ENGINE], ServersOf::Xtask).passes();
+        assert_eq!(
+            passes[0].cargo.join(" "),
+            "--all-features -p ylock-engine-zookeeper --lib --bins --test conformance"
+        );
+    }
+}

@@ -1,0 +1,62 @@
+//! What the log is told of a key. Not while the shard is locked: a subscriber may do anything, such as drop a guard.
+
+use tracing::field;
+
+use super::Keeper;
+use super::entry::{Holder, LastHolder};
+use crate::engine::LossReason;
+use crate::error::Error;
+use crate::key::Key;
+use crate::token::Token;
+
+pub(super) enum Logged {
+    Lost {
+        owners: String,
+        /// As the holders see them: with these they wrote to what the lock protects.
+        tokens: String,
+        reason: LossReason,
+        failure: Option<Error>,
+    },
+    /// Without a holder if the grant came when no waiter was left.
+    GivenUp {
+        holder: Option<LastHolder>,
+        error: Error,
+    },
+    RenewalFailed(Error),
+}
+
+impl Logged {
+    pub(super) fn lost(holders: &[Holder], reason: LossReason, failure: Option<&Error>) -> Self {
+        let tokens = holders.iter().filter_map(|holder| holder.hold.token).map(|token| token.to_string());
+        Self::Lost {
+            owners: joined(holders.iter().map(|holder| holder.hold.owner.to_string())),
+            tokens: joined(tokens),
+            reason,
+            failure: failure.cloned(),
+        }
+    }
+
+    pub(super) fn write(self, keeper: &Keeper, key: &Key) {
+        match self {
+            Self::Lost { owners, tokens, reason, failure } => tracing::warn!(
+                client = %keeper.name, engine = keeper.engine.name(), ?key, owners, tokens, reason = reason.as_str(),
+                error = failure.map(|error| format!("{error:#}")), "a lock was lost"
+            ),
+            Self::GivenUp { holder, error } => tracing::warn!(
+                client = %keeper.name, engine = keeper.engine.name(), ?key,
+                owner = holder.map(|holder| field::display(holder.owner)),
+                token = holder.and_then(|holder| holder.token).map(Token::get),
+                error = format!("{error:#}"), "a release was given up"
+            ),
+            Self::RenewalFailed(error) => tracing::debug!(
+                ?key,
+                error = format!("{error:#}"),
+                "a renewal failed; it is tried again until the lease ends"
+            ),
+        }
+    }
+}
+
+fn joined(texts: impl Iterator<Item = String>) -> String {
+    texts.collect::<Vec<_>>().join(" ")
+}
