@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use crate::environment::Moment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::Guard;
-use crate::keeper::{Acquired, Ask, Before, Site, Way};
+use crate::keeper::{AcquireArgs, Acquired, Admission, Before, Site};
 use crate::key::Key;
 use crate::layer::{Acquisition, Layer, Layers, Outcome};
 use crate::lease::{Lease, lost};
@@ -66,13 +66,13 @@ async fn acquire_behind(
     at: Site,
 ) -> Result<Option<Guard>> {
     let owner = terms.owner.or_else(Owner::current);
-    let ask = Ask { key, mode, owner, wait, options: &terms.handle.options, before, at };
+    let args = AcquireArgs { key, mode, owner, wait, options: &terms.handle.options, before, at };
     let event_bus = terms.handle.keeper.event_bus().map(|bus| bus as Arc<dyn Layer>);
     let layers = terms.handle.layers.under(event_bus);
     if layers.is_empty() {
-        Ok(terms.handle.keeper.acquire(ask).await?.map(Guard::new))
+        Ok(terms.handle.keeper.acquire(args).await?.map(Guard::new))
     } else {
-        acquire_watched(terms, layers, ask).await
+        acquire_watched(terms, layers, args).await
     }
 }
 
@@ -82,22 +82,22 @@ fn new_owner(terms: &Terms) -> Owner {
 }
 
 /// Acquires, and tells the layers.
-async fn acquire_watched(terms: &Terms, layers: Layers, mut ask: Ask<'_>) -> Result<Option<Guard>> {
+async fn acquire_watched(terms: &Terms, layers: Layers, mut args: AcquireArgs<'_>) -> Result<Option<Guard>> {
     let keeper = &terms.handle.keeper;
-    let owner = *ask.owner.get_or_insert_with(|| new_owner(terms));
+    let owner = *args.owner.get_or_insert_with(|| new_owner(terms));
     let acquisition = Acquisition {
         number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
         engine: keeper.engine().name(),
         client: keeper.name().get(),
-        key: ask.key.clone(),
-        mode: ask.mode,
+        key: args.key.clone(),
+        mode: args.mode,
         owner,
-        wait: ask.wait,
+        wait: args.wait,
     };
     layers.acquiring(&acquisition)?;
     let since = keeper.environment().now();
     let mut waiting = Waiting { terms, layers: &layers, since, acquisition: Some(acquisition) };
-    let result = keeper.acquire(ask).await;
+    let result = keeper.acquire(args).await;
     let outcome = match &result {
         Ok(Some(acquired)) => acquired.outcome(),
         Ok(None) => Outcome::NotFree,
@@ -110,9 +110,9 @@ async fn acquire_watched(terms: &Terms, layers: Layers, mut ask: Ask<'_>) -> Res
 
 impl Acquired {
     fn outcome(&self) -> Outcome {
-        match self.way {
-            Way::Again => Outcome::Reentered,
-            Way::In { waited } => Outcome::Granted { waited },
+        match self.admission {
+            Admission::Reentered => Outcome::Reentered,
+            Admission::New { waited } => Outcome::Granted { waited },
         }
     }
 }

@@ -143,11 +143,11 @@ impl Layer for MetricsLayer {
         // The series of the engine are there before anything happens.
         drop(self.0.engine(client.engine()));
         self.0.sampler.add(client);
-        Sampler::look_after(&self.0);
+        Sampler::ensure_running(&self.0);
     }
 
     fn acquiring(&self, _: &Acquisition) -> Result<()> {
-        Sampler::look_after(&self.0);
+        Sampler::ensure_running(&self.0);
         Ok(())
     }
 
@@ -169,7 +169,7 @@ impl Layer for MetricsLayer {
             ClientEvent::Renewed { key, outcome } => {
                 self.with_group(engine, key.group(), |meters| meters.renewed(outcome));
             }
-            ClientEvent::Left { key, held: true, confirmed: true, took, .. } => {
+            ClientEvent::ReleaseEnded { key, held: true, confirmed: true, took, .. } => {
                 self.with_group(engine, key.group(), |meters| meters.released(*took));
             }
             ClientEvent::Renewing { lag, .. } => self.0.engine(engine).lag.record(*lag),

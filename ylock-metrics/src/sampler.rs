@@ -20,7 +20,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 pub(crate) struct Sampler {
     clients: Mutex<Vec<ClientView>>,
     /// The task that looks. It goes on in another runtime when its own has ended; when no client is left it ends, and is started anew.
-    looked_after: BackgroundTask,
+    sampling: BackgroundTask,
 }
 
 impl Sampler {
@@ -64,8 +64,8 @@ impl Sampler {
     }
 
     /// Starts the task that looks, unless it runs.
-    pub(crate) fn look_after(shared: &Arc<Shared>) {
-        let running = &shared.sampler.looked_after;
+    pub(crate) fn ensure_running(shared: &Arc<Shared>) {
+        let running = &shared.sampler.sampling;
         if running.is_running() {
             return;
         }

@@ -147,7 +147,9 @@ async fn the_wait_for_a_place_is_no_attempt() {
 /// Returns the failures of each release that has ended, and whether the store has confirmed it.
 fn left(events: &mut Events) -> Vec<(u32, bool)> {
     let left = std::iter::from_fn(|| events.try_next()).filter_map(|event| match event {
-        Event::ClientEvent(ClientEvent::Left { failures, confirmed, .. }) => Some((failures, confirmed)),
+        Event::ClientEvent(ClientEvent::ReleaseEnded { failures, confirmed, .. }) => {
+            Some((failures, confirmed))
+        }
         _ => None,
     });
     left.collect()

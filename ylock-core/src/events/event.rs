@@ -107,7 +107,7 @@ pub enum ClientEvent {
         outcome: Renewed,
     },
     /// A grant or, if `held` is false, a place in the queue, which the store had of this client for a key, has been given back.
-    Left {
+    ReleaseEnded {
         /// The key of the lock.
         key: Key,
         /// True for a grant, false for a place in the queue.
@@ -137,7 +137,7 @@ impl ClientEvent {
             Self::HoldEnded { key, .. }
             | Self::HandedOver { key }
             | Self::Renewed { key, .. }
-            | Self::Left { key, .. } => Some(key),
+            | Self::ReleaseEnded { key, .. } => Some(key),
             Self::Renewing { .. } | Self::Requested { .. } => None,
         }
     }

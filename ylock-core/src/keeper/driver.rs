@@ -19,7 +19,7 @@ use crate::key::Key;
 use crate::unlocked::Unlocked;
 
 use super::effects::Effects;
-use super::entry::{Entry, Leaving, Step, Store};
+use super::entry::{Entry, Phase, Releasing, Step};
 use super::logged::Logged;
 use super::throttle::{self, Place, Throttle, Throttles};
 
@@ -225,13 +225,13 @@ impl Driver {
         let error = self.keeper.about(&self.key, error);
         tracing::debug!(error = format!("{error:#}"), "a release failed");
         self.keeper.change(&self.key, |entry, context, effects| {
-            let Some(leaving) = entry.leaving(id) else { return };
-            leaving.attempts += 1;
+            let Some(releasing) = entry.releasing(id) else { return };
+            releasing.attempts += 1;
             // Not since it was given back: it may have waited for a place for longer than a lease.
-            let since = *leaving.began.get_or_insert(began);
-            let (lease, attempts) = (leaving.lease, leaving.attempts);
-            let was_held = leaving.held && leaving.result != Unlocked::WasLost;
-            let holder = leaving.last_holder;
+            let since = *releasing.began.get_or_insert(began);
+            let (lease, attempts) = (releasing.lease, releasing.attempts);
+            let was_held = releasing.held && releasing.result != Unlocked::WasLost;
+            let holder = releasing.last_holder;
             entry.fail_those_who_try(&self.keeper.about(context.key, away(error.clone())), effects);
             // The time alone proves nothing: a process that was paused in its first attempt has not been asking for a lease.
             if context.now().since(since) >= lease && attempts >= ATTEMPTS_PER_LEASE {
@@ -252,9 +252,9 @@ impl Driver {
 
 impl Entry {
     /// Returns the release of this acquisition, if it is under way.
-    fn leaving(&mut self, id: AcquisitionId) -> Option<&mut Leaving> {
-        match &mut self.store {
-            Store::Releasing(leaving) if leaving.id == id => Some(leaving),
+    fn releasing(&mut self, id: AcquisitionId) -> Option<&mut Releasing> {
+        match &mut self.phase {
+            Phase::Releasing(releasing) if releasing.id == id => Some(releasing),
             _ => None,
         }
     }
@@ -263,32 +263,32 @@ impl Entry {
     fn wait_for_place(&mut self, id: AcquisitionId) -> Option<Arc<Notify>> {
         let is_awaited = !self.queue.is_empty();
         // The waiter that is to follow may have gone, and the store have let it in: then it keeps other clients out.
-        let leaving = self.leaving(id).filter(|leaving| !is_awaited && leaving.next.is_none())?;
-        leaving.throttled = true;
-        Some(Arc::clone(leaving.waits_for_place.insert(Arc::default())))
+        let releasing = self.releasing(id).filter(|releasing| !is_awaited && releasing.next.is_none())?;
+        releasing.throttled = true;
+        Some(Arc::clone(releasing.waits_for_place.insert(Arc::default())))
     }
 
     /// Notes that a release had to wait for a place for this long. Nothing was asked meanwhile, so the time for which the store has been
     /// silent to this release does not go on.
     fn waited_for_place(&mut self, id: AcquisitionId, waited: Duration) {
-        if let Some(leaving) = self.leaving(id) {
-            leaving.began = leaving.began.map(|began| began.plus(waited));
+        if let Some(releasing) = self.releasing(id) {
+            releasing.began = releasing.began.map(|began| began.plus(waited));
         }
     }
 
     /// Ends the wait of a release for a place, if a waiter waits for the release.
     pub(super) fn hurry(&mut self, effects: &mut Effects) {
-        if let Store::Releasing(leaving) = &mut self.store
+        if let Phase::Releasing(releasing) = &mut self.phase
             && !self.queue.is_empty()
         {
-            effects.rung.extend(leaving.waits_for_place.take());
+            effects.rung.extend(releasing.waits_for_place.take());
         }
     }
 
     /// Notes that an attempt to release was dropped, because the runtime of the driver ended: it may have happened.
     fn release_dropped(&mut self) {
-        if let Store::Releasing(leaving) = &mut self.store {
-            leaving.attempts += 1;
+        if let Phase::Releasing(releasing) = &mut self.phase {
+            releasing.attempts += 1;
         }
     }
 }

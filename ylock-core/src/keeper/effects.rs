@@ -6,11 +6,11 @@ use std::sync::Arc;
 use tokio::sync::{Notify, oneshot};
 
 use super::Keeper;
-use super::entry::Waiter;
-use super::hold::{Acquired, Hold, Way};
+use super::hold::{Acquired, Admission, Hold};
 use super::logged::Logged;
 use super::renewal::Turn;
 use super::validity::Validity;
+use super::waiter::Waiter;
 use crate::contact::Contact;
 use crate::error::{Error, Result};
 use crate::events::ClientEvent;
@@ -28,7 +28,7 @@ pub(super) enum Ungranted {
 
 #[derive(Default)]
 pub(super) struct Effects {
-    grants: Vec<(oneshot::Sender<Reply>, Arc<Hold>, Mode, Way)>,
+    grants: Vec<(oneshot::Sender<Reply>, Arc<Hold>, Mode, Admission)>,
     refusals: Vec<(oneshot::Sender<Reply>, Result<()>)>,
     pub(super) shown: Vec<(oneshot::Sender<Result<()>>, Result<()>)>,
     pub(super) done: Vec<(oneshot::Sender<Result<Unlocked>>, Result<Unlocked>)>,
@@ -55,8 +55,8 @@ impl Effects {
         Self { arriving: Some(number), ..Self::default() }
     }
 
-    pub(super) fn grant(&mut self, waiter: Waiter, hold: Arc<Hold>, way: Way) {
-        self.grants.push((waiter.reply, hold, waiter.mode, way));
+    pub(super) fn grant(&mut self, waiter: Waiter, hold: Arc<Hold>, admission: Admission) {
+        self.grants.push((waiter.reply, hold, waiter.mode, admission));
     }
 
     pub(super) fn fail(&mut self, waiter: Waiter, error: Error) {
@@ -79,8 +79,8 @@ impl Effects {
         for validity in self.lost {
             validity.ring();
         }
-        for (reply, hold, mode, way) in self.grants {
-            let acquired = Acquired { hold, mode, way, keeper: Arc::clone(keeper), spent: false };
+        for (reply, hold, mode, admission) in self.grants {
+            let acquired = Acquired { hold, mode, admission, keeper: Arc::clone(keeper), spent: false };
             // If the waiter has just stopped waiting, the acquisition comes back in the error, and dropping that gives it back.
             drop(reply.send(Ok(Some(acquired))));
         }

@@ -35,11 +35,11 @@ impl Hold {
 
 /// The way in which an owner got in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Admission {
     /// The owner held it already.
-    Again,
+    Reentered,
     /// The owner is a new holder.
-    In {
+    New {
         /// Other holders or waiters went first.
         waited: bool,
     },
@@ -51,7 +51,7 @@ pub(crate) enum Way {
 pub(crate) struct Acquired {
     pub(crate) hold: Arc<Hold>,
     pub(crate) mode: Mode,
-    pub(crate) way: Way,
+    pub(crate) admission: Admission,
     pub(crate) keeper: Arc<Keeper>,
     /// Given back by other means; dropping does nothing.
     pub(super) spent: bool,
@@ -60,7 +60,7 @@ pub(crate) struct Acquired {
 impl Drop for Acquired {
     fn drop(&mut self) {
         if !self.spent {
-            self.keeper.give_back(&self.hold, self.mode, None);
+            self.keeper.release(&self.hold, self.mode, None);
         }
     }
 }

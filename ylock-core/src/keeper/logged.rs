@@ -3,7 +3,7 @@
 use tracing::field;
 
 use super::Keeper;
-use super::entry::{Holder, LastHolder};
+use super::holder::{Holder, LastHolder};
 use crate::engine::LossReason;
 use crate::error::Error;
 use crate::key::Key;

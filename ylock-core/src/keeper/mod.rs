@@ -4,25 +4,32 @@
 //! writer's grant may go to the next local task without a trip to the store. Reentrancy, renewal, loss and the
 //! retries of releases live here, once for all engines.
 //!
-//! - [`entry`]: what is known of one key, and every decision about it. No waiting, no clock of its own, no store.
+//! - [`entry`]: what is known of one key, with [`holder`], [`waiter`] and [`granted`]. Every decision about it, without waiting, clock or
+//!   store: [`admission`], [`answers`], [`release`].
+//! - [`acquire`]: a call, from its arrival in the local queue to its end.
 //! - [`driver`]: the task that carries out an entry's requests.
 //! - [`throttle`]: how many releases are on their way at once.
 //! - [`renewal`]: when which grant is renewed.
 //! - [`effects`]: what is done after a decision, outside the lock of the shard.
 
+mod acquire;
+mod admission;
+mod answers;
 mod before;
 mod driver;
 mod effects;
 mod entry;
-mod give_back;
+mod granted;
 mod hold;
+mod holder;
 mod logged;
+mod release;
 mod renewal;
 mod self_wait;
 mod throttle;
 mod validity;
 mod view;
-mod waiting;
+mod waiter;
 mod watched;
 
 use std::collections::HashMap;
@@ -48,16 +55,16 @@ use crate::mode::Mode;
 use crate::retry_deadline::RetryDeadline;
 use crate::unlocked::Unlocked;
 
+pub(crate) use acquire::AcquireArgs;
 pub(crate) use before::Before;
 use driver::Driver;
 use effects::Effects;
-use entry::{Context, Entry, Store};
-use give_back::Done;
-pub(crate) use hold::{Acquired, Hold, Way};
+use entry::{Context, Entry, Phase};
+pub(crate) use hold::{Acquired, Admission, Hold};
+use release::Done;
 use renewal::Schedule;
 pub(crate) use self_wait::Site;
 use throttle::Throttles;
-pub(crate) use waiting::Ask;
 
 /// Keys are spread over this many locks, so that tasks with different keys rarely meet.
 const SHARDS: usize = 32;
@@ -79,7 +86,7 @@ pub(crate) struct Keeper {
     entries: AtomicUsize,
     schedule: Arc<Schedule>,
     /// The task that renews.
-    looked_after: BackgroundTask,
+    renewal: BackgroundTask,
     closed: AtomicBool,
     /// Set when the engine has been closed: a `close` that was dropped before leaves that to the next one.
     engine_closed: OnceCell<()>,
@@ -113,7 +120,7 @@ impl Keeper {
             hasher: Hasher::default(),
             entries: AtomicUsize::new(0),
             schedule: Arc::default(),
-            looked_after: BackgroundTask::default(),
+            renewal: BackgroundTask::default(),
             closed: AtomicBool::new(false),
             engine_closed: OnceCell::new(),
             drained: Notify::new(),
@@ -144,10 +151,10 @@ impl Keeper {
     }
 
     /// Gives back one acquisition, and tells `done` when that is done; see [`Guard`](crate::Guard).
-    fn give_back(self: &Arc<Self>, hold: &Arc<Hold>, mode: Mode, done: Done) {
+    fn release(self: &Arc<Self>, hold: &Arc<Hold>, mode: Mode, done: Done) {
         let mut done = done;
         let known = self.change(&hold.validity.key, |entry, context, effects| {
-            entry.give_back(context, hold, mode, done.take(), effects);
+            entry.release(context, hold, mode, done.take(), effects);
         });
         if known.is_none()
             && let Some(done) = done
@@ -162,9 +169,9 @@ impl Keeper {
         let mut longest_lease = Duration::ZERO;
         for key in self.keys() {
             self.change(&key, |entry, context, effects| {
-                longest_lease = longest_lease.max(entry.store.lease());
+                longest_lease = longest_lease.max(entry.phase.lease());
                 entry.fail_all(&closed(), effects);
-                if matches!(entry.store, Store::Granted(_)) {
+                if matches!(entry.phase, Phase::Granted(_)) {
                     entry.lose(context, LossReason::Closed, effects);
                 } else {
                     entry.advance(context, effects);
@@ -261,7 +268,7 @@ impl Keeper {
     /// enough: otherwise the next holder waits until the lease is over. In memory no other process waits.
     pub(crate) fn warn_of_releases(&self) {
         let Some(address) = self.engine.meter().address() else { return };
-        let releasing = |entry: &Entry| matches!(entry.store, Store::Releasing(_));
+        let releasing = |entry: &Entry| matches!(entry.phase, Phase::Releasing(_));
         let count = |shard: &Shard| shard.lock().values().filter(|entry| releasing(entry)).count();
         let count: usize = self.shards.iter().map(count).sum();
         if count > 0 {
@@ -283,13 +290,13 @@ impl Keeper {
     }
 
     /// Starts the task that renews, unless it runs.
-    fn look_after(self: &Arc<Self>) {
-        if self.looked_after.is_running() {
+    fn ensure_running(self: &Arc<Self>) {
+        if self.renewal.is_running() {
             return;
         }
         let (keeper, schedule) = (Arc::downgrade(self), Arc::clone(&self.schedule));
-        self.looked_after.start(&self.environment, move || {
-            Box::pin(renewal::look_after(Weak::clone(&keeper), Arc::clone(&schedule)))
+        self.renewal.start(&self.environment, move || {
+            Box::pin(renewal::run(Weak::clone(&keeper), Arc::clone(&schedule)))
         });
     }
 }
@@ -316,7 +323,7 @@ impl Acquired {
     pub(crate) fn unlock(&mut self) -> impl Future<Output = Result<Unlocked>> + use<> {
         self.spent = true;
         let (done, answer) = oneshot::channel();
-        self.keeper.give_back(&self.hold, self.mode, Some(done));
+        self.keeper.release(&self.hold, self.mode, Some(done));
         async move {
             answer.await.unwrap_or_else(|_| {
                 let message = "the client ended before the store confirmed the release";

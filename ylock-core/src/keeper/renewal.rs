@@ -9,7 +9,8 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::effects::Effects;
-use super::entry::{Context, Entry, Granted, Store};
+use super::entry::{Context, Entry, Phase};
+use super::granted::Granted;
 use super::logged::Logged;
 use super::{Keeper, caught};
 use crate::engine::{AcquisitionId, Grant, Holding, LossReason, Renewal};
@@ -120,8 +121,8 @@ fn is_overgrown(moments: usize, grants: usize) -> bool {
     moments > 2 * grants + STALE
 }
 
-/// Looks after all grants of a client until the client is gone.
-pub(super) async fn look_after(keeper: Weak<Keeper>, schedule: Arc<Schedule>) {
+/// Renews the grants of a client until the client is gone.
+pub(super) async fn run(keeper: Weak<Keeper>, schedule: Arc<Schedule>) {
     while let Some(keeper) = keeper.upgrade() {
         let environment = Arc::clone(keeper.environment());
         let now = environment.now();
@@ -196,13 +197,13 @@ impl Keeper {
 impl Entry {
     /// Returns the grant that this turn is for, unless the turn is stale.
     fn current(&self, due: &Due) -> Option<&Granted> {
-        let Store::Granted(granted) = &self.store else { return None };
+        let Phase::Granted(granted) = &self.phase else { return None };
         (granted.grant.id == due.id && granted.turn == due.number).then_some(&**granted)
     }
 
     fn due(&mut self, context: &Context<'_>, due: &Due, effects: &mut Effects) -> Option<Holding> {
         self.current(due)?;
-        let Store::Granted(granted) = &mut self.store else { return None };
+        let Phase::Granted(granted) = &mut self.phase else { return None };
         if !granted.validity.is_valid() {
             self.lose(context, LossReason::Lapsed, effects);
             return None;
@@ -220,7 +221,7 @@ impl Entry {
 
     /// Handles a renewal that will never be answered.
     fn renewal_dropped(&mut self, context: &Context<'_>, id: AcquisitionId, effects: &mut Effects) {
-        if let Store::Granted(granted) = &mut self.store
+        if let Phase::Granted(granted) = &mut self.phase
             && granted.grant.id == id
         {
             granted.renewing = false;
@@ -237,7 +238,7 @@ impl Entry {
         answer: Result<Renewal>,
         effects: &mut Effects,
     ) {
-        let Store::Granted(granted) = &mut self.store else { return };
+        let Phase::Granted(granted) = &mut self.phase else { return };
         if granted.grant.id != shown.id {
             return;
         }

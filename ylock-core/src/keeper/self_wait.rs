@@ -7,7 +7,8 @@ use std::thread::ThreadId;
 use std::time::Duration;
 
 use super::Keeper;
-use super::entry::{Entry, Holder};
+use super::entry::Entry;
+use super::holder::Holder;
 use crate::key::Key;
 use crate::owner::Owner;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::Keeper;
-use super::entry::{Entry, Store};
+use super::entry::{Entry, Phase};
 use crate::client_name::ClientName;
 use crate::engine::{AcquisitionId, Holder, Inspection, Waiter};
 use crate::error::Result;
@@ -37,7 +37,7 @@ impl Keeper {
         let count = self.revoke_all(key).await.map_err(|error| self.about(key, error))?;
         // If the grant is ours, there is no need to wait for the next renewal to find out.
         self.change(key, |entry, _, effects| {
-            if let Store::Granted(granted) = &mut entry.store {
+            if let Phase::Granted(granted) = &mut entry.phase {
                 granted.renew_soon(effects);
             }
         });
@@ -60,16 +60,16 @@ impl Local {
             queue: entry.queue.iter().map(|waiter| (waiter.owner, waiter.mode)).collect(),
             ..Self::default()
         };
-        match &entry.store {
-            Store::Contending(contender) => local.waits_as = Some(contender.request.id),
-            Store::Granted(granted) => {
+        match &entry.phase {
+            Phase::Contending(contender) => local.waits_as = Some(contender.request.id),
+            Phase::Granted(granted) => {
                 local.held_as = Some(granted.grant.id);
                 local.waits_as = granted.next.as_ref().map(|next| next.id);
                 let mode = |writes| if writes > 0 { Mode::Write } else { Mode::Read };
                 let holders = entry.holders.iter();
                 local.holders = holders.map(|h| (h.hold.owner, mode(h.writes), h.hold.token)).collect();
             }
-            Store::Absent | Store::Releasing(_) => {}
+            Phase::Absent | Phase::Releasing(_) => {}
         }
         local
     }

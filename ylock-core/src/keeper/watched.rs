@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::entry::{Entry, Store};
+use super::entry::{Entry, Phase};
 use super::{EventBus, Keeper};
 use crate::client_name::ClientName;
 use crate::engine::Requests;
@@ -78,7 +78,7 @@ impl Entry {
         for waiter in &self.queue {
             usage.add_waiter(waiter.mode, now.since(waiter.arrived));
         }
-        let is_tried_again = matches!(&self.store, Store::Releasing(leaving) if leaving.attempts > 0);
+        let is_tried_again = matches!(&self.phase, Phase::Releasing(releasing) if releasing.attempts > 0);
         usage.releases_pending += usize::from(is_tried_again);
     }
 }

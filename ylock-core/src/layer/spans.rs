@@ -64,7 +64,7 @@ struct Shared {
     environment: OnceLock<Arc<dyn Environment>>,
     shards: [Mutex<HashMap<u64, Stay>>; SHARDS as usize],
     /// The task that looks for waits and holds that take too long.
-    looked_after: BackgroundTask,
+    watch: BackgroundTask,
 }
 
 /// An acquisition that waits or is held.
@@ -104,7 +104,7 @@ impl TracingLayer {
             slow_hold,
             environment: OnceLock::new(),
             shards: Default::default(),
-            looked_after: BackgroundTask::default(),
+            watch: BackgroundTask::default(),
         }))
     }
 }
@@ -123,7 +123,7 @@ impl Layer for TracingLayer {
     }
 
     fn acquiring(&self, acquisition: &Acquisition) -> Result<()> {
-        self.0.look_after();
+        self.0.ensure_running();
         let span = span!("ylock.acquire", acquisition, "ylock.outcome", "error.type");
         self.0.begin(acquisition, span, false);
         Ok(())
@@ -181,7 +181,7 @@ impl Shared {
     }
 
     /// Starts the task that looks for waits and holds that take too long, unless it runs.
-    fn look_after(self: &Arc<Self>) {
+    fn ensure_running(self: &Arc<Self>) {
         let Some(environment) = self.environment.get().filter(|environment| environment.enter()) else {
             return;
         };
@@ -189,7 +189,7 @@ impl Shared {
         let Some(shortest) = thresholds.into_iter().filter(|slow| !slow.is_zero()).min() else { return };
         let pause = (shortest / 4).clamp(Duration::from_millis(10), Duration::from_secs(1));
         let (open, time) = (Arc::downgrade(self), Arc::clone(environment));
-        self.looked_after.start(environment, move || {
+        self.watch.start(environment, move || {
             Box::pin(look_for_slow(Weak::clone(&open), Arc::clone(&time), pause))
         });
     }

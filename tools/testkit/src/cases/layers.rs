@@ -103,7 +103,8 @@ pub async fn a_layer_is_told_of_renewals_and_releases(fixture: Fixture) {
     eventually(fixture.lapse(), "it is renewed", || async { witness.count(renewed) >= 2 }).await;
     assert!(witness.count(|event| matches!(event, ClientEvent::Renewing { .. })) >= 2);
     assert_eq!(guard.unlock().await.unwrap(), Unlocked::Released);
-    let left = |event: &ClientEvent| matches!(event, ClientEvent::Left { held: true, confirmed: true, .. });
+    let left =
+        |event: &ClientEvent| matches!(event, ClientEvent::ReleaseEnded { held: true, confirmed: true, .. });
     assert_eq!(witness.count(left), 1);
 }
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use super::effects::Effects;
-use super::entry::{Contender, Context, Entry, LastHolder, Leaving, Store};
+use super::entry::{Contender, Context, Entry, Phase, Releasing};
 use super::hold::Hold;
+use super::holder::LastHolder;
 use crate::engine::{AcquisitionId, LossReason, Release};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{ClientEvent, End};
@@ -18,7 +19,7 @@ pub(super) type Done = Option<oneshot::Sender<Result<Unlocked>>>;
 
 impl Entry {
     /// Gives one acquisition back.
-    pub(super) fn give_back(
+    pub(super) fn release(
         &mut self,
         context: &Context<'_>,
         hold: &Arc<Hold>,
@@ -33,8 +34,8 @@ impl Entry {
         if self.count_down(context, hold, mode, effects) {
             self.advance(context, effects);
         }
-        match &mut self.store {
-            Store::Releasing(leaving) if leaving.id == hold.validity.id => leaving.done.extend(done),
+        match &mut self.phase {
+            Phase::Releasing(releasing) if releasing.id == hold.validity.id => releasing.done.extend(done),
             _ => effects.done.extend(done.map(|done| (done, Ok(Unlocked::Released)))),
         }
     }
@@ -55,7 +56,7 @@ impl Entry {
             holder.reads += 1;
         }
         let writers = self.holders.iter().any(|holder| holder.writes > 0);
-        if let Store::Granted(granted) = &mut self.store
+        if let Phase::Granted(granted) = &mut self.phase
             && !writers
         {
             granted.grant.mode = Mode::Read;
@@ -70,7 +71,7 @@ impl Entry {
 
     /// Returns whether this hold is one of the present grant, and the grant is valid. A grant that has lapsed is lost here.
     fn is_held(&mut self, context: &Context<'_>, hold: &Arc<Hold>, effects: &mut Effects) -> bool {
-        let Store::Granted(granted) = &self.store else { return false };
+        let Phase::Granted(granted) = &self.phase else { return false };
         let same = Arc::ptr_eq(&granted.validity, &hold.validity);
         if same && !granted.validity.is_valid() {
             self.lose(context, LossReason::Lapsed, effects);
@@ -101,7 +102,7 @@ impl Entry {
         if over {
             hold.end();
             let holder = self.holders.remove(position);
-            if let Store::Granted(granted) = &mut self.store {
+            if let Phase::Granted(granted) = &mut self.phase {
                 granted.last_holder = Some(LastHolder { owner: hold.owner, token: hold.token });
             }
             if context.watched {
@@ -120,16 +121,16 @@ impl Entry {
         answer: Release,
         effects: &mut Effects,
     ) {
-        let Some(leaving) = self.take_leaving(id) else { return };
-        leaving.tell(context, true, effects);
+        let Some(releasing) = self.take_releasing(id) else { return };
+        releasing.tell(context, true, effects);
         // If the answer to an earlier attempt got lost, that attempt may be the reason why it is gone now. The grant was
         // valid when it was given back, and may have lapsed while its release waited for many others.
-        let may_have_lapsed = leaving.throttled && context.now() >= leaving.valid_until;
-        let surely_lost = answer == Release::WasGone && leaving.attempts == 0 && !may_have_lapsed;
-        let result = if surely_lost { Unlocked::WasLost } else { leaving.result };
-        effects.done.extend(leaving.done.into_iter().map(|done| (done, Ok(result))));
-        if let Some(request) = leaving.next {
-            self.store = Store::Contending(Contender { request, cancel: Arc::default() });
+        let may_have_lapsed = releasing.throttled && context.now() >= releasing.valid_until;
+        let surely_lost = answer == Release::WasGone && releasing.attempts == 0 && !may_have_lapsed;
+        let result = if surely_lost { Unlocked::WasLost } else { releasing.result };
+        effects.done.extend(releasing.done.into_iter().map(|done| (done, Ok(result))));
+        if let Some(request) = releasing.next {
+            self.phase = Phase::Contending(Contender { request, cancel: Arc::default() });
         }
         self.advance(context, effects);
     }
@@ -143,39 +144,39 @@ impl Entry {
         error: &Error,
         effects: &mut Effects,
     ) {
-        let Some(leaving) = self.take_leaving(id) else { return };
-        leaving.tell(context, false, effects);
-        effects.done.extend(leaving.done.into_iter().map(|done| (done, Err(error.clone()))));
+        let Some(releasing) = self.take_releasing(id) else { return };
+        releasing.tell(context, false, effects);
+        effects.done.extend(releasing.done.into_iter().map(|done| (done, Err(error.clone()))));
         let unavailable =
             Error::new(ErrorKind::Unavailable, "the store does not answer").with_source(error.clone());
         let unavailable = unavailable.with_key(context.key);
-        self.fail_those_who_waited(context, leaving.lease, &unavailable, effects);
-        match leaving.next {
+        self.fail_those_who_waited(context, releasing.lease, &unavailable, effects);
+        match releasing.next {
             Some(next) => {
                 let id = next.id;
-                self.store = Store::Contending(Contender { request: next, cancel: Arc::default() });
-                self.leave(context, id, Unlocked::Released, None, effects);
+                self.phase = Phase::Contending(Contender { request: next, cancel: Arc::default() });
+                self.begin_release(context, id, Unlocked::Released, None, effects);
             }
             None => self.advance(context, effects),
         }
     }
 
     /// Ends a release. The entry is `Absent` then.
-    fn take_leaving(&mut self, id: AcquisitionId) -> Option<Leaving> {
-        match std::mem::take(&mut self.store) {
-            Store::Releasing(leaving) if leaving.id == id => Some(leaving),
+    fn take_releasing(&mut self, id: AcquisitionId) -> Option<Releasing> {
+        match std::mem::take(&mut self.phase) {
+            Phase::Releasing(releasing) if releasing.id == id => Some(releasing),
             other => {
-                self.store = other;
+                self.phase = other;
                 None
             }
         }
     }
 }
 
-impl Leaving {
+impl Releasing {
     fn tell(&self, context: &Context<'_>, confirmed: bool, effects: &mut Effects) {
         if context.watched {
-            effects.events.push(ClientEvent::Left {
+            effects.events.push(ClientEvent::ReleaseEnded {
                 key: context.key.clone(),
                 held: self.held,
                 took: context.now().since(self.since),

@@ -9,9 +9,9 @@ use tokio::sync::oneshot;
 
 use super::before::Before;
 use super::effects::{Effects, Reply};
-use super::entry::Waiter;
 use super::self_wait::{Caller, Site};
-use super::{Acquired, Hold, Keeper, Way, closed};
+use super::waiter::Waiter;
+use super::{Acquired, Admission, Hold, Keeper, closed};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::Key;
 use crate::mode::{Mode, Wait};
@@ -20,7 +20,7 @@ use crate::owner::Owner;
 
 /// The acquisition that a caller wants.
 #[derive(Debug)]
-pub(crate) struct Ask<'a> {
+pub(crate) struct AcquireArgs<'a> {
     pub(crate) key: Key,
     pub(crate) mode: Mode,
     /// `None` for a caller that is its own owner.
@@ -33,7 +33,7 @@ pub(crate) struct Ask<'a> {
     pub(crate) at: Site,
 }
 
-impl Ask<'_> {
+impl AcquireArgs<'_> {
     fn limit(&self) -> Option<Duration> {
         match self.wait {
             Wait::Forever => None,
@@ -51,93 +51,93 @@ enum Entered {
 
 impl Keeper {
     /// Acquires, or returns `None` when the wait is over.
-    pub(crate) async fn acquire(self: &Arc<Self>, ask: Ask<'_>) -> Result<Option<Acquired>> {
-        let (limit, before) = (ask.limit().filter(|limit| !limit.is_zero()), ask.before);
-        match self.enter(ask)? {
+    pub(crate) async fn acquire(self: &Arc<Self>, args: AcquireArgs<'_>) -> Result<Option<Acquired>> {
+        let (limit, before) = (args.limit().filter(|limit| !limit.is_zero()), args.before);
+        match self.enter(args)? {
             Entered::Now(acquired) => Ok(Some(acquired)),
             Entered::NotFree => Ok(None),
             Entered::Waits(waiting) => waiting.wait(limit, before).await,
         }
     }
 
-    fn enter(self: &Arc<Self>, ask: Ask<'_>) -> Result<Entered> {
-        match self.reenter(&ask) {
+    fn enter(self: &Arc<Self>, args: AcquireArgs<'_>) -> Result<Entered> {
+        match self.reenter(&args) {
             Some(again) => again.map(Entered::Now),
-            None => self.queue_up(ask),
+            None => self.queue_up(args),
         }
     }
 
-    /// Grants at once if this owner holds the key already. The shortest way: no task, no store, no clock but the lease's.
-    fn reenter(self: &Arc<Self>, ask: &Ask<'_>) -> Option<Result<Acquired>> {
-        let owner = ask.owner?;
-        let mut shard = self.shard(&ask.key).lock();
-        let hold = shard.get_mut(&ask.key)?.reenter(&ask.key, owner, ask.mode, ask.at)?;
+    /// Grants at once if this owner holds the key already. The shortest admission: no task, no store, no clock but the lease's.
+    fn reenter(self: &Arc<Self>, args: &AcquireArgs<'_>) -> Option<Result<Acquired>> {
+        let owner = args.owner?;
+        let mut shard = self.shard(&args.key).lock();
+        let hold = shard.get_mut(&args.key)?.reenter(&args.key, owner, args.mode, args.at)?;
         drop(shard);
-        Some(hold.map(|hold| self.reentered(hold, ask.mode)))
+        Some(hold.map(|hold| self.reentered(hold, args.mode)))
     }
 
     fn reentered(self: &Arc<Self>, hold: Arc<Hold>, mode: Mode) -> Acquired {
-        Acquired { hold, mode, way: Way::Again, keeper: Arc::clone(self), spent: false }
+        Acquired { hold, mode, admission: Admission::Reentered, keeper: Arc::clone(self), spent: false }
     }
 
-    fn queue_up(self: &Arc<Self>, ask: Ask<'_>) -> Result<Entered> {
-        ask.options.check()?;
+    fn queue_up(self: &Arc<Self>, args: AcquireArgs<'_>) -> Result<Entered> {
+        args.options.check()?;
         if !self.environment.enter() {
             return Err(Error::new(ErrorKind::Invalid, "locks must be acquired inside a tokio runtime"));
         }
-        self.look_after();
-        let tries = ask.limit().is_some_and(|limit| limit.is_zero());
-        let (waiter, answer) = self.waiter(&ask, tries);
+        self.ensure_running();
+        let tries = args.limit().is_some_and(|limit| limit.is_zero());
+        let (waiter, answer) = self.waiter(&args, tries);
         let number = waiter.number;
         let mut waiting = Waiting {
             keeper: Arc::clone(self),
-            key: ask.key.clone(),
+            key: args.key.clone(),
             number,
             answer,
             own: false,
             ended: true,
         };
         let mut effects = Effects::for_arrival(number);
-        let mut shard = self.shard(&ask.key).lock();
+        let mut shard = self.shard(&args.key).lock();
         if self.closed.load(Ordering::SeqCst) {
             return Err(closed());
         }
-        if !shard.contains_key(&ask.key) {
+        if !shard.contains_key(&args.key) {
             self.entries.fetch_add(1, Ordering::SeqCst);
         }
-        let entry = shard.entry(ask.key.clone()).or_default();
+        let entry = shard.entry(args.key.clone()).or_default();
         // Another task of the same owner may have got in since the first look: this one must not queue behind it.
-        let again = ask.owner.and_then(|owner| entry.reenter(&ask.key, owner, ask.mode, ask.at));
+        let again = args.owner.and_then(|owner| entry.reenter(&args.key, owner, args.mode, args.at));
         if let Some(again) = again {
-            return again.map(|hold| Entered::Now(self.reentered(hold, ask.mode)));
+            return again.map(|hold| Entered::Now(self.reentered(hold, args.mode)));
         }
-        let alone = entry.may_try(ask.mode);
+        let alone = entry.may_try(args.mode);
         waiting.own = !tries && entry.is_held_by(waiter.caller);
         entry.push(waiter);
-        entry.advance(&self.context(&ask.key), &mut effects);
+        entry.advance(&self.context(&args.key), &mut effects);
         // A waiter that only tries and was not granted at once stays for the store's answer only if no holder or waiter is before it.
         let removed = (tries && !alone).then(|| entry.remove(number)).flatten();
         drop(shard);
         let refused = removed.is_some();
         waiting.ended = refused;
-        effects.happen(self, &ask.key);
+        effects.happen(self, &args.key);
         Ok(if refused { Entered::NotFree } else { Entered::Waits(waiting) })
     }
 
-    fn waiter(&self, ask: &Ask<'_>, tries: bool) -> (Waiter, oneshot::Receiver<Reply>) {
+    fn waiter(&self, args: &AcquireArgs<'_>, tries: bool) -> (Waiter, oneshot::Receiver<Reply>) {
         let (reply, answer) = oneshot::channel();
-        let strict = ask.options.fairness() == Fairness::Strict;
+        let strict = args.options.fairness() == Fairness::Strict;
         let waiter = Waiter {
             number: self.next_number.fetch_add(1, Ordering::Relaxed),
-            owner: ask.owner.unwrap_or_else(|| Owner::drawn_from(&*self.environment)),
-            named: ask.owner.is_some(),
-            mode: ask.mode,
+            owner: args.owner.unwrap_or_else(|| Owner::drawn_from(&*self.environment)),
+            named: args.owner.is_some(),
+            mode: args.mode,
             tries,
             met_others: false,
             arrived: self.environment.now(),
             ticket: strict.then(|| self.engine.ticket()),
-            options: Arc::clone(ask.options),
-            caller: Caller::current(ask.at),
+            options: Arc::clone(args.options),
+            caller: Caller::current(args.at),
             reply,
         };
         (waiter, answer)
