@@ -1,4 +1,4 @@
-//! The engine: one seat per key, and the algorithm that the options name.
+//! The engine: one row per key, and the algorithm that the options name.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,12 +15,12 @@ use ylock_core::{Guarantees, Key, Options, Result};
 
 use crate::NAME;
 use crate::algorithm::clock::{GlobalTime, HybridClock, Stamps, TimeCell};
-use crate::algorithm::seat::{Client, Seat};
+use crate::algorithm::own_row::{Client, OwnRow};
 use crate::algorithm::store::{Slot, Store};
 use crate::algorithm::{acquire, inspect, release, renew};
 use crate::driver::Table;
 use crate::options::{CassandraOptions, Clock, Protocol, check_tokens};
-use crate::seats::Seats;
+use crate::own_rows::OwnRows;
 
 /// The most requests that one call of `close` has on their way at once, and the releases to begin with.
 const CONCURRENT: usize = 64;
@@ -31,7 +31,7 @@ const CONCURRENT: usize = 64;
 #[derive(Debug)]
 pub struct CassandraEngine {
     client: Arc<Client>,
-    seats: Arc<Seats>,
+    own_rows: Arc<OwnRows>,
     protocol: Protocol,
     request_timeout: Duration,
     /// The client's store, where that is the real one: for its request counter.
@@ -77,7 +77,7 @@ impl CassandraEngine {
         };
         Self {
             client: Arc::new(client),
-            seats: Arc::default(),
+            own_rows: Arc::default(),
             protocol: options.protocol(),
             request_timeout: options.request_timeout(),
             table: None,
@@ -115,8 +115,8 @@ impl CassandraEngine {
         check_tokens(lease, self.client.max_clock_skew, token_ttl)
     }
 
-    fn seat(&self, key: &Key) -> Arc<Seat> {
-        self.seats.at(key, &self.client)
+    fn own_row(&self, key: &Key) -> Arc<OwnRow> {
+        self.own_rows.at(key, &self.client)
     }
 }
 
@@ -154,28 +154,30 @@ impl Engine for CassandraEngine {
     }
 
     fn in_memory(&self) -> Vec<(&'static str, usize)> {
-        let (seats, left) = self.seats.count();
-        vec![("seats", seats), ("seats that were left", left)]
+        let (own_rows, left) = self.own_rows.count();
+        vec![("own_rows", own_rows), ("own_rows that were left", left)]
     }
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
         self.check_lease(request.lease)?;
         acquire::ask_for_the_time(&self.client, request.lease).await?;
-        let seat = self.seat(&request.key);
-        let answer = acquire::acquire(&seat, request, self.protocol, self.request_timeout).await;
+        let own_row = self.own_row(&request.key);
+        let answer = acquire::acquire(&own_row, request, self.protocol, self.request_timeout).await;
         // No release follows an attempt that was refused.
         if matches!(answer, Ok(None)) {
-            self.seats.left(&request.key, &self.client.environment);
+            self.own_rows.left(&request.key, &self.client.environment);
         }
         answer
     }
 
     async fn renew(&self, holdings: &[Holding]) -> Vec<Result<Renewal>> {
-        let seated: Vec<_> =
-            holdings.iter().map(|holding| (self.seats.find(&holding.grant.key), holding.clone())).collect();
-        let renewals = seated.into_iter().map(|(seat, holding)| async move {
-            match seat {
-                Some(seat) => renew::renew(&seat, &holding).await,
+        let rows: Vec<_> = holdings
+            .iter()
+            .map(|holding| (self.own_rows.find(&holding.grant.key), holding.clone()))
+            .collect();
+        let renewals = rows.into_iter().map(|(own_row, holding)| async move {
+            match own_row {
+                Some(own_row) => renew::renew(&own_row, &holding).await,
                 // Given back, and so long ago that nothing of it is left.
                 None => Ok(Renewal::Lost(LossReason::Gone)),
             }
@@ -186,10 +188,10 @@ impl Engine for CassandraEngine {
     }
 
     async fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
-        let Some(seat) = self.seats.find(key) else { return Ok(Release::WasGone) };
-        // Whatever becomes of this attempt, also if it is dropped: what it has decided must arrive, and the seat must go.
-        let _left = Left { seats: &self.seats, key, environment: &self.client.environment };
-        release::release(&seat, id, next, self.protocol).await
+        let Some(own_row) = self.own_rows.find(key) else { return Ok(Release::WasGone) };
+        // Whatever becomes of this attempt, also if it is dropped: what it has decided must arrive, and the row must go.
+        let _left = Left { own_rows: &self.own_rows, key, environment: &self.client.environment };
+        release::release(&own_row, id, next, self.protocol).await
     }
 
     async fn inspect(&self, key: &Key) -> Result<Inspection> {
@@ -202,22 +204,22 @@ impl Engine for CassandraEngine {
 
     /// Removes the client's idle rows: at a name that many clients use once, they would slow down every look.
     async fn close(&self) -> Result<()> {
-        let erasures = self.seats.take().into_iter().map(|seat| async move { seat.erase().await });
+        let erasures = self.own_rows.take().into_iter().map(|own_row| async move { own_row.erase().await });
         let erased = stream::iter(erasures).buffer_unordered(CONCURRENT);
         let results: Vec<Result<()>> = erased.collect().await;
         results.into_iter().collect()
     }
 }
 
-/// Says that a seat was left, when it is dropped.
+/// Says that a client's row was left, when it is dropped.
 struct Left<'a> {
-    seats: &'a Arc<Seats>,
+    own_rows: &'a Arc<OwnRows>,
     key: &'a Key,
     environment: &'a Arc<dyn Environment>,
 }
 
 impl Drop for Left<'_> {
     fn drop(&mut self) {
-        self.seats.left(self.key, self.environment);
+        self.own_rows.left(self.key, self.environment);
     }
 }

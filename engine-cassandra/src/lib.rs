@@ -16,7 +16,7 @@ pub mod driver_api;
 pub mod options;
 
 mod engine;
-mod seats;
+mod own_rows;
 
 #[doc(hidden)]
 pub use algorithm::clock;

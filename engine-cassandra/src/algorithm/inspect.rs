@@ -6,7 +6,7 @@ use ylock_core::engine::{AcquisitionId, Holder, Inspection, Waiter};
 use ylock_core::{Key, Result};
 
 use super::judge::Place;
-use super::seat::Client;
+use super::own_row::Client;
 use super::store::Partition;
 
 /// The time for which a request to give up a lock is kept, in leases of the holder: it is found at the next renewal.

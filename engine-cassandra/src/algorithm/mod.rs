@@ -5,15 +5,15 @@
 //!   lock that the queue replaces, Listings 3 and 4, as a baseline. `pace`: how often a waiter looks.
 //! - `renew`: renewal of a lease, section 5.3. `release`: the way out. `inspect`: who holds and who waits; and revocation.
 //! - `judge`: what one look means; safety and order in one place.
-//! - `seat`: the client's own row, and the only place that writes it.
+//! - `own_row`: the client's own row, and the only place that writes it.
 //! - `clock`: tickets, tokens and write timestamps.
 
 pub(crate) mod acquire;
 pub mod clock;
 pub(crate) mod inspect;
 pub(crate) mod judge;
+pub(crate) mod own_row;
 mod pace;
 pub(crate) mod release;
 pub(crate) mod renew;
-pub(crate) mod seat;
 pub mod store;

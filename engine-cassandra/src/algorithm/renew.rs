@@ -11,53 +11,53 @@ use ylock_core::engine::{Grant, Holding, LossReason, Renewal, valid_until};
 use ylock_core::{Mode, Result};
 
 use super::judge::is_contended;
-use super::seat::Seat;
+use super::own_row::OwnRow;
 use super::store::{Next, Partition, State};
 
 /// Renews a grant, and makes the row show what the holding says. A loss is only reported; releasing comes after it.
 ///
 /// # Errors
 /// Those of the store: then the outcome is unknown, and the renewal can be tried again.
-pub(crate) async fn renew(seat: &Arc<Seat>, holding: &Holding) -> Result<Renewal> {
+pub(crate) async fn renew(own_row: &Arc<OwnRow>, holding: &Holding) -> Result<Renewal> {
     let grant = &holding.grant;
-    let look = seat.look().await?;
-    if let Some(reason) = loss(&look, seat, grant) {
+    let look = own_row.look().await?;
+    if let Some(reason) = loss(&look, own_row, grant) {
         return Ok(Renewal::Lost(reason));
     }
     let until = valid_until(grant.sent, grant.lease);
-    if seat.client.now() >= until {
+    if own_row.client.now() >= until {
         return Ok(Renewal::Lost(LossReason::Lapsed));
     }
     let next = holding.next.as_ref().map(|next| Next {
         acquisition: next.id,
         owner: next.owner,
         mode: next.mode,
-        ticket: next.ticket.unwrap_or_else(|| seat.ticket()),
+        ticket: next.ticket.unwrap_or_else(|| own_row.ticket()),
     });
-    let Some(sent) = seat.hold(grant.id, grant.mode, next).await? else {
+    let Some(sent) = own_row.hold(grant.id, grant.mode, next).await? else {
         return Ok(Renewal::Lost(LossReason::Gone));
     };
     // Acknowledged too late: the row may have been gone in between, and another client inside.
-    if seat.client.now() >= until {
+    if own_row.client.now() >= until {
         return Ok(Renewal::Lost(LossReason::Lapsed));
     }
-    Ok(Renewal::Renewed { sent, contended: is_contended(&look, seat.client.slot, grant.mode) })
+    Ok(Renewal::Renewed { sent, contended: is_contended(&look, own_row.client.slot, grant.mode) })
 }
 
 /// Returns why this grant is lost, by what the partition shows; nothing if it is not lost.
-fn loss(look: &Partition, seat: &Seat, grant: &Grant) -> Option<LossReason> {
-    let own = look.rows.iter().find(|seen| seen.slot == seat.client.slot);
-    let id = seat.shown_as(grant.id);
+fn loss(look: &Partition, own_row: &OwnRow, grant: &Grant) -> Option<LossReason> {
+    let own = look.rows.iter().find(|seen| seen.slot == own_row.client.slot);
+    let id = own_row.shown_as(grant.id);
     if own.is_some_and(|own| own.revoked == Some(id)) {
         return Some(LossReason::Revoked);
     }
     let shown = own.and_then(|own| own.row.as_ref()).is_some_and(|row| row.acquisition == id);
-    (!shown || is_taken(look, seat, grant)).then_some(LossReason::Gone)
+    (!shown || is_taken(look, own_row, grant)).then_some(LossReason::Gone)
 }
 
 /// Returns whether another client that conflicts says that it is inside, with a later token.
-fn is_taken(look: &Partition, seat: &Seat, grant: &Grant) -> bool {
-    look.rows.iter().filter(|seen| seen.slot != seat.client.slot).any(|seen| {
+fn is_taken(look: &Partition, own_row: &OwnRow, grant: &Grant) -> bool {
+    look.rows.iter().filter(|seen| seen.slot != own_row.client.slot).any(|seen| {
         let held = seen.row.as_ref().filter(|row| row.state == State::Held);
         let later = seen.claim.map(|claim| claim.token) > grant.token;
         later && held.is_some_and(|row| conflicts(row.mode, grant.mode))

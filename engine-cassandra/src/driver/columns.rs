@@ -14,13 +14,13 @@ pub(super) enum Part {
     Lock,
     /// The key of a row: the client. One row per client and lock.
     Slot,
-    /// Written by the client of the slot, all in one mutation and with one TTL.
+    /// LastWrite by the client of the slot, all in one mutation and with one TTL.
     Row,
-    /// Written with the row and never read: it makes every rewrite change the row, also one that says the same again.
+    /// LastWrite with the row and never read: it makes every rewrite change the row, also one that says the same again.
     Heartbeat,
-    /// Written by the client of the slot too, with a TTL of its own.
+    /// LastWrite by the client of the slot too, with a TTL of its own.
     Claim,
-    /// Written by other clients.
+    /// LastWrite by other clients.
     Revocation,
     /// The last writer's token, of the whole partition; the largest stays, because the token is the write timestamp.
     LastWrite,

@@ -10,22 +10,22 @@ use ylock_core::Result;
 use ylock_core::engine::{Grant, Patience, Request};
 use ylock_core::retry_deadline::RetryDeadline;
 
-use super::seat::{Client, Seat};
+use super::own_row::{Client, OwnRow};
 use crate::options::Protocol;
 
 /// Acquires the lock, or returns nothing if the request does not wait and the lock is not free. `longest` is for how long such a request
 /// stays where another contender is about to give way.
 pub(crate) async fn acquire(
-    seat: &Arc<Seat>,
+    own_row: &Arc<OwnRow>,
     request: &Request,
     protocol: Protocol,
     longest: Duration,
 ) -> Result<Option<Grant>> {
     match (protocol, request.patience) {
-        (Protocol::Queue, Patience::Queue) => queue::get_lock(seat, request).await.map(Some),
-        (Protocol::Queue, Patience::Try) => queue::try_get_lock(seat, request, longest).await,
-        (Protocol::ShadowRows, Patience::Queue) => shadow_rows::get_lock(seat, request).await.map(Some),
-        (Protocol::ShadowRows, Patience::Try) => shadow_rows::try_get_lock(seat, request).await,
+        (Protocol::Queue, Patience::Queue) => queue::get_lock(own_row, request).await.map(Some),
+        (Protocol::Queue, Patience::Try) => queue::try_get_lock(own_row, request, longest).await,
+        (Protocol::ShadowRows, Patience::Queue) => shadow_rows::get_lock(own_row, request).await.map(Some),
+        (Protocol::ShadowRows, Patience::Try) => shadow_rows::try_get_lock(own_row, request).await,
     }
 }
 

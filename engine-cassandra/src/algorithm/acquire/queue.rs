@@ -23,23 +23,23 @@ use ylock_core::retry_deadline::RetryDeadline;
 use ylock_core::{Mode, Result};
 
 use crate::algorithm::judge::{Contender, Verdict, is_contended, places_of_others};
+use crate::algorithm::own_row::OwnRow;
 use crate::algorithm::pace::{self, Pace};
-use crate::algorithm::seat::Seat;
 use crate::algorithm::store::Partition;
 
 /// Waits in the queue until the lock is granted: Listing 6.
 ///
 /// # Errors
 /// `Unavailable` if the store has not answered for one lease. An error that waiting cannot mend is returned at once.
-pub(crate) async fn get_lock(seat: &Arc<Seat>, request: &Request) -> Result<Grant> {
-    let mut retry_deadline = RetryDeadline::new(&*seat.client.environment, request.lease);
-    let mut pace = Pace::new(seat.estimates());
-    if let Err(error) = join_behind_others(seat, request).await {
+pub(crate) async fn get_lock(own_row: &Arc<OwnRow>, request: &Request) -> Result<Grant> {
+    let mut retry_deadline = RetryDeadline::new(&*own_row.client.environment, request.lease);
+    let mut pace = Pace::new(own_row.estimates());
+    if let Err(error) = join_behind_others(own_row, request).await {
         retry_deadline.retry_or_fail(error).await?;
     }
     let mut waited = false;
     loop {
-        match one_round(seat, request, &mut pace, &mut waited).await {
+        match one_round(own_row, request, &mut pace, &mut waited).await {
             Ok(Some(grant)) => return Ok(grant.after_waiting(waited)),
             Ok(None) => retry_deadline.answered(),
             Err(error) => retry_deadline.retry_or_fail(error).await?,
@@ -48,10 +48,10 @@ pub(crate) async fn get_lock(seat: &Arc<Seat>, request: &Request) -> Result<Gran
 }
 
 /// Joins (step 1) and pauses, where a queue was seen a moment ago: a look at once would only show that it is still there.
-async fn join_behind_others(seat: &Arc<Seat>, request: &Request) -> Result<()> {
-    if let Some(pause) = seat.first_pause() {
-        seat.join(request, false).await?;
-        let environment = &seat.client.environment;
+async fn join_behind_others(own_row: &Arc<OwnRow>, request: &Request) -> Result<()> {
+    if let Some(pause) = own_row.first_pause() {
+        own_row.join(request, false).await?;
+        let environment = &own_row.client.environment;
         environment.sleep(pace::about(pause, &**environment).min(request.lease / 6)).await;
     }
     Ok(())
@@ -59,43 +59,43 @@ async fn join_behind_others(seat: &Arc<Seat>, request: &Request) -> Result<()> {
 
 /// Runs steps 1 to 10: takes a place in the queue, looks once, and does what follows from the look.
 async fn one_round(
-    seat: &Arc<Seat>,
+    own_row: &Arc<OwnRow>,
     request: &Request,
     pace: &mut Pace,
     waited: &mut bool,
 ) -> Result<Option<Grant>> {
     // Whatever I decided last, a quorum has it before I look: the argument for safety begins here.
-    let me = seat.join(request, seat.is_alone()).await?;
-    let began = seat.client.now();
-    let look = seat.look().await?;
-    pace.looked_for(seat.client.now().since(began));
-    seat.remember(pace.estimates);
-    if seat.is_misplaced(request) {
-        return seat.requeue(request).await.map(|()| None);
+    let me = own_row.join(request, own_row.is_alone()).await?;
+    let began = own_row.client.now();
+    let look = own_row.look().await?;
+    pace.looked_for(own_row.client.now().since(began));
+    own_row.remember(pace.estimates);
+    if own_row.is_misplaced(request) {
+        return own_row.requeue(request).await.map(|()| None);
     }
     match me.judge(&look) {
-        Verdict::Enter if is_in_time(seat, request) => {
+        Verdict::Enter if is_in_time(own_row, request) => {
             pace.enters();
-            seat.remember(pace.estimates);
-            return enter(seat, request, &me, &look).map(Some);
+            own_row.remember(pace.estimates);
+            return enter(own_row, request, &me, &look).map(Some);
         }
         Verdict::Claim => {
-            *waited |= is_taken(&look, seat, request.mode);
-            seat.claim(request, None).await?;
+            *waited |= is_taken(&look, own_row, request.mode);
+            own_row.claim(request, None).await?;
         }
-        Verdict::ClaimAbove(floor) => seat.claim(request, Some(floor)).await?,
-        Verdict::Withdraw => seat.withdraw(request).await?,
+        Verdict::ClaimAbove(floor) => own_row.claim(request, Some(floor)).await?,
+        Verdict::Withdraw => own_row.withdraw(request).await?,
         Verdict::Wait { before, .. } => {
             *waited = true;
-            wait(seat, request, pace, before, &look).await;
-            if is_due(seat, request) {
-                seat.stay(request).await?;
+            wait(own_row, request, pace, before, &look).await;
+            if is_due(own_row, request) {
+                own_row.stay(request).await?;
             }
         }
         // The claim is too old to rely on, or the row has expired: show it again, and look again.
-        Verdict::Enter | Verdict::Gone => seat.stay(request).await?,
+        Verdict::Enter | Verdict::Gone => own_row.stay(request).await?,
         // The revocation was meant for a holder, and this contender has not entered.
-        Verdict::Revoked => seat.shed(request).await?,
+        Verdict::Revoked => own_row.shed(request).await?,
     }
     Ok(None)
 }
@@ -105,28 +105,30 @@ async fn one_round(
 /// # Errors
 /// The error of the first request that fails; the caller releases then.
 pub(crate) async fn try_get_lock(
-    seat: &Arc<Seat>,
+    own_row: &Arc<OwnRow>,
     request: &Request,
     longest: Duration,
 ) -> Result<Option<Grant>> {
     // Step 1: if the main row has an entry, answer no.
-    if is_taken(&seat.look().await?, seat, request.mode) {
+    if is_taken(&own_row.look().await?, own_row, request.mode) {
         return Ok(None);
     }
-    let began = seat.client.now();
+    let began = own_row.client.now();
     loop {
-        let me = seat.join(request, true).await?;
-        let look = seat.look().await?;
+        let me = own_row.join(request, true).await?;
+        let look = own_row.look().await?;
         match me.judge(&look) {
-            Verdict::Enter if is_in_time(seat, request) => return enter(seat, request, &me, &look).map(Some),
-            Verdict::Enter => seat.stay(request).await?,
-            Verdict::ClaimAbove(floor) => seat.claim(request, Some(floor)).await?,
-            Verdict::Revoked => seat.shed(request).await?,
+            Verdict::Enter if is_in_time(own_row, request) => {
+                return enter(own_row, request, &me, &look).map(Some);
+            }
+            Verdict::Enter => own_row.stay(request).await?,
+            Verdict::ClaimAbove(floor) => own_row.claim(request, Some(floor)).await?,
+            Verdict::Revoked => own_row.shed(request).await?,
             // Step 10: a contender that came later has claimed too, and will give way.
-            Verdict::Wait { before: 0, held: false } if seat.client.now().since(began) < longest => {}
+            Verdict::Wait { before: 0, held: false } if own_row.client.now().since(began) < longest => {}
             // Steps 12 and 13: not first.
             _ => {
-                seat.leave(request.id, None).await?;
+                own_row.release(request.id, None).await?;
                 return Ok(None);
             }
         }
@@ -134,35 +136,35 @@ pub(crate) async fn try_get_lock(
 }
 
 /// Returns whether another client that conflicts has an entry in the main row.
-fn is_taken(look: &Partition, seat: &Seat, mode: Mode) -> bool {
-    let mut others = places_of_others(look, seat.client.slot);
+fn is_taken(look: &Partition, own_row: &OwnRow, mode: Mode) -> bool {
+    let mut others = places_of_others(look, own_row.client.slot);
     others.any(|place| place.is_in_main() && place.mode.conflicts_with(mode))
 }
 
-fn enter(seat: &Arc<Seat>, request: &Request, me: &Contender, look: &Partition) -> Result<Grant> {
-    let sent = seat.sent();
-    seat.enter(request)?;
-    let contended = is_contended(look, seat.client.slot, request.mode);
+fn enter(own_row: &Arc<OwnRow>, request: &Request, me: &Contender, look: &Partition) -> Result<Grant> {
+    let sent = own_row.sent();
+    own_row.enter(request)?;
+    let contended = is_contended(look, own_row.client.slot, request.mode);
     Ok(Grant::of(request, me.claimed, sent, contended))
 }
 
 /// Returns whether the lease of the claim, counted from before it was sent, still has its margin. The look took time, and the process
 /// may have been stopped: a row may have expired since.
-fn is_in_time(seat: &Seat, request: &Request) -> bool {
-    seat.client.now() < valid_until(seat.sent(), request.lease)
+fn is_in_time(own_row: &OwnRow, request: &Request) -> bool {
+    own_row.client.now() < valid_until(own_row.sent(), request.lease)
 }
 
 /// Returns whether a waiter must show itself again.
-fn is_due(seat: &Seat, request: &Request) -> bool {
-    seat.client.now().since(seat.sent()) >= request.lease / 3
+fn is_due(own_row: &OwnRow, request: &Request) -> bool {
+    own_row.client.now().since(own_row.sent()) >= request.lease / 3
 }
 
-async fn wait(seat: &Seat, request: &Request, pace: &mut Pace, before: usize, look: &Partition) {
-    let environment = &seat.client.environment;
+async fn wait(own_row: &OwnRow, request: &Request, pace: &mut Pace, before: usize, look: &Partition) {
+    let environment = &own_row.client.environment;
     let pause = pace.pause(before, look, environment.now());
-    seat.remember(pace.estimates);
+    own_row.remember(pace.estimates);
     // Never past the moment at which the row must be shown again.
-    let longest = (request.lease / 3).saturating_sub(environment.now().since(seat.sent()));
+    let longest = (request.lease / 3).saturating_sub(environment.now().since(own_row.sent()));
     let pause = pace::about(pause, &**environment).min(longest);
     if !pause.is_zero() {
         environment.sleep(pause).await;

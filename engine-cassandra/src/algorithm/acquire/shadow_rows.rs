@@ -25,7 +25,7 @@ use ylock_core::retry_deadline::RetryDeadline;
 use ylock_core::{Mode, Result};
 
 use crate::algorithm::judge::{Contender, Verdict, is_contended, places_of_others};
-use crate::algorithm::seat::Seat;
+use crate::algorithm::own_row::OwnRow;
 use crate::algorithm::store::Partition;
 
 /// The longest wait while another client is inside: Listing 4.6.
@@ -44,20 +44,20 @@ enum Outcome {
 ///
 /// # Errors
 /// `Unavailable` if the store has not answered for one lease. An error that waiting cannot mend is returned at once.
-pub(crate) async fn get_lock(seat: &Arc<Seat>, request: &Request) -> Result<Grant> {
-    let mut retry_deadline = RetryDeadline::new(&*seat.client.environment, request.lease);
+pub(crate) async fn get_lock(own_row: &Arc<OwnRow>, request: &Request) -> Result<Grant> {
+    let mut retry_deadline = RetryDeadline::new(&*own_row.client.environment, request.lease);
     let mut attempt = 1;
     let mut waited = false;
     loop {
-        match try_lock(seat, request).await {
+        match try_lock(own_row, request).await {
             Ok(Outcome::Success(grant)) => return Ok(grant.after_waiting(waited)),
             Ok(Outcome::AnotherThreadIsOwner) => {
                 waited = true;
-                wait_up_to(seat, ANOTHER_IS_OWNER).await;
+                wait_up_to(own_row, ANOTHER_IS_OWNER).await;
             }
             Ok(Outcome::ConcurrentAttempt) => {
                 waited = true;
-                wait_up_to(seat, CONCURRENT_ATTEMPT.saturating_mul(attempt)).await;
+                wait_up_to(own_row, CONCURRENT_ATTEMPT.saturating_mul(attempt)).await;
                 attempt = attempt.saturating_add(1);
             }
             Err(error) => {
@@ -73,58 +73,58 @@ pub(crate) async fn get_lock(seat: &Arc<Seat>, request: &Request) -> Result<Gran
 ///
 /// # Errors
 /// The error of the first request that fails; the caller releases then.
-pub(crate) async fn try_get_lock(seat: &Arc<Seat>, request: &Request) -> Result<Option<Grant>> {
-    match try_lock(seat, request).await? {
+pub(crate) async fn try_get_lock(own_row: &Arc<OwnRow>, request: &Request) -> Result<Option<Grant>> {
+    match try_lock(own_row, request).await? {
         Outcome::Success(grant) => Ok(Some(grant)),
         Outcome::AnotherThreadIsOwner | Outcome::ConcurrentAttempt => Ok(None),
     }
 }
 
 /// Tries once: Listing 3.
-async fn try_lock(seat: &Arc<Seat>, request: &Request) -> Result<Outcome> {
+async fn try_lock(own_row: &Arc<OwnRow>, request: &Request) -> Result<Outcome> {
     // An attempt that failed half-way may have left its cell.
-    seat.leave(request.id, None).await?;
-    if is_in_main_row(&seat.look().await?, seat) {
+    own_row.release(request.id, None).await?;
+    if is_in_main_row(&own_row.look().await?, own_row) {
         return Ok(Outcome::AnotherThreadIsOwner);
     }
-    let me = seat.join(request, true).await?;
-    let until = valid_until(seat.sent(), request.lease);
-    let look = seat.look().await?;
+    let me = own_row.join(request, true).await?;
+    let until = valid_until(own_row.sent(), request.lease);
+    let look = own_row.look().await?;
     // No client is let in beside another one, whatever the modes are.
     match (Contender { mode: Mode::Write, ..me }).judge(&look) {
-        Verdict::Enter => seat.move_in(request, None).await?,
-        Verdict::ClaimAbove(floor) => seat.move_in(request, Some(floor)).await?,
+        Verdict::Enter => own_row.move_in(request, None).await?,
+        Verdict::ClaimAbove(floor) => own_row.move_in(request, Some(floor)).await?,
         Verdict::Revoked => {
-            seat.shed(request).await?;
-            return give_way(seat, request).await;
+            own_row.shed(request).await?;
+            return give_way(own_row, request).await;
         }
-        _ => return give_way(seat, request).await,
+        _ => return give_way(own_row, request).await,
     }
     // The claim's row may have expired before the main row had its cell, and another client may have looked in between.
-    if seat.client.now() >= until {
-        return give_way(seat, request).await;
+    if own_row.client.now() >= until {
+        return give_way(own_row, request).await;
     }
-    Ok(Outcome::Success(grant(seat, request, &look)?))
+    Ok(Outcome::Success(grant(own_row, request, &look)?))
 }
 
 /// Returns whether another client says that it is inside.
-fn is_in_main_row(look: &Partition, seat: &Seat) -> bool {
-    places_of_others(look, seat.client.slot).any(|place| place.is_held())
+fn is_in_main_row(look: &Partition, own_row: &OwnRow) -> bool {
+    places_of_others(look, own_row.client.slot).any(|place| place.is_held())
 }
 
-async fn give_way(seat: &Arc<Seat>, request: &Request) -> Result<Outcome> {
-    seat.leave(request.id, None).await?;
+async fn give_way(own_row: &Arc<OwnRow>, request: &Request) -> Result<Outcome> {
+    own_row.release(request.id, None).await?;
     Ok(Outcome::ConcurrentAttempt)
 }
 
-fn grant(seat: &Arc<Seat>, request: &Request, look: &Partition) -> Result<Grant> {
-    let token = seat.moved_in(request)?;
-    let contended = is_contended(look, seat.client.slot, Mode::Write);
-    Ok(Grant::of(request, token, seat.sent(), contended))
+fn grant(own_row: &Arc<OwnRow>, request: &Request, look: &Partition) -> Result<Grant> {
+    let token = own_row.moved_in(request)?;
+    let contended = is_contended(look, own_row.client.slot, Mode::Write);
+    Ok(Grant::of(request, token, own_row.sent(), contended))
 }
 
 /// Waits for a random time between none and `longest`.
-async fn wait_up_to(seat: &Seat, longest: Duration) {
-    let environment = &seat.client.environment;
+async fn wait_up_to(own_row: &OwnRow, longest: Duration) {
+    let environment = &own_row.client.environment;
     environment.sleep(longest.mul_f64(environment.fraction())).await;
 }

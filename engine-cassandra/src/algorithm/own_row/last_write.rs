@@ -14,14 +14,14 @@ use crate::algorithm::store::{Claim, Row, State, TimedClaim, Write};
 
 /// The last write of one row, and what is known of it; see the [module](self).
 #[derive(Debug, Default)]
-pub(super) struct Written {
+pub(super) struct LastWrite {
     last: Option<Write>,
     delivery: Delivery,
     /// The moment just before the attempt was sent with which `last` was acknowledged.
     sent: Moment,
     /// True from when a grant was entered with the claim that the row shows until it is left.
     inside: bool,
-    /// The token that a grant of this seat used last.
+    /// The token that a grant of this own row used last.
     used: Option<Claim>,
     /// `used`, as long as no write is acknowledged that saved it in the last holders' cells. Part of every write from the one that
     /// leaves the lock on, because that write may never arrive.
@@ -32,7 +32,7 @@ pub(super) struct Written {
     /// An acquisition that was revoked before it had entered, and the name under which the row shows it since.
     renamed: Option<(AcquisitionId, AcquisitionId)>,
     /// The acquisition that was left by a write of which the caller has not yet heard that it arrived.
-    pub(super) leaving: Option<AcquisitionId>,
+    pub(super) releasing: Option<AcquisitionId>,
 }
 
 /// The progress of the last write.
@@ -47,7 +47,7 @@ enum Delivery {
     Acknowledged,
 }
 
-impl Written {
+impl LastWrite {
     pub(super) fn row(&self) -> Option<&Row> {
         self.last.as_ref().map(|last| &last.row)
     }
@@ -69,7 +69,7 @@ impl Written {
         self.delivery == Delivery::Acknowledged
     }
 
-    /// Returns whether no acquisition of this seat takes part, or is about to.
+    /// Returns whether no acquisition of this own row takes part, or is about to.
     pub(super) fn is_left(&self) -> bool {
         self.row().is_none_or(|row| row.state == State::Idle)
     }

@@ -1,4 +1,4 @@
-//! The state that all seats of one client share.
+//! The state that all own rows of one client share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use ylock_core::{Error, ErrorKind, Result, StoreToken};
 use crate::algorithm::clock::{GlobalTime, HybridClock, Stamps};
 use crate::algorithm::store::{Slot, Store};
 
-/// The state that all seats of one client share.
+/// The state that all own rows of one client share.
 #[derive(Debug)]
 pub(crate) struct Client {
     /// The client's row in every partition.

@@ -6,9 +6,9 @@
 //! one.
 
 mod client;
-mod leaving;
+mod last_write;
+mod release;
 mod seen;
-mod written;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,15 +19,15 @@ use ylock_core::environment::Moment;
 use ylock_core::{Fairness, Key, Mode, Result, StoreToken};
 
 pub(crate) use self::client::Client;
+use self::last_write::LastWrite;
 use self::seen::Seen;
-use self::written::Written;
 use super::judge::{self, Contender};
 use super::pace::Estimates;
 use super::store::{Next, Partition, Row, State};
 
 /// One client's row at one key; see the [module](self).
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct OwnRow {
     /// The key of the lock.
     pub(crate) key: Key,
     /// The client that owns the row.
@@ -37,12 +37,12 @@ pub(crate) struct Seat {
 
 #[derive(Debug, Default)]
 struct Inner {
-    written: Written,
+    last_write: LastWrite,
     seen: Seen,
 }
 
-impl Seat {
-    /// Creates the seat of `client` at `key`, without writing the row.
+impl OwnRow {
+    /// Creates the state of the row of `client` at `key`, without writing the row.
     pub(crate) fn new(key: Key, client: Arc<Client>) -> Self {
         Self { key, client, inner: Mutex::default() }
     }
@@ -51,12 +51,12 @@ impl Seat {
     /// sent again unless a quorum has it. Returns the contender as it stands.
     pub(super) async fn join(&self, request: &Request, claiming: bool) -> Result<Contender> {
         self.decide(|client, inner| {
-            if inner.written.row_of(request.id).is_some() {
+            if inner.last_write.row_of(request.id).is_some() {
                 return Ok(());
             }
             let state = if claiming { State::Claimed } else { State::Waiting };
             let row = Row { state, ..inner.new_row(client, request) };
-            inner.written.overwrite(client, row, None)
+            inner.last_write.overwrite(client, row, None)
         })?;
         self.arrive().await?;
         self.contender(request)
@@ -66,7 +66,7 @@ impl Seat {
     pub(super) async fn look(&self) -> Result<Partition> {
         let look = self.client.store.read(&self.key).await?;
         let mut inner = self.inner.lock();
-        inner.written.take_note(judge::largest_token(&look));
+        inner.last_write.take_note(judge::largest_token(&look));
         inner.seen.take_note(&look, &self.client);
         Ok(look)
     }
@@ -104,11 +104,11 @@ impl Seat {
     /// a claim gets a new token: so the revocation names no acquisition any more, and one that comes after the entry is a new one.
     pub(super) async fn shed(&self, request: &Request) -> Result<()> {
         self.decide(|client, inner| {
-            let row = inner.written.own_row(request)?;
+            let row = inner.last_write.own_row(request)?;
             let acquisition = AcquisitionId::new(&*client.environment);
-            inner.written.overwrite(client, Row { acquisition, ..row }, None)?;
+            inner.last_write.overwrite(client, Row { acquisition, ..row }, None)?;
             // Only after the write is decided: where that fails, the row goes on under the old name, and is left under it.
-            inner.written.rename(request.id, acquisition);
+            inner.last_write.rename(request.id, acquisition);
             Ok(())
         })?;
         self.arrive().await.map(drop)
@@ -122,8 +122,8 @@ impl Seat {
         floor: Option<StoreToken>,
     ) -> Result<()> {
         self.decide(|client, inner| {
-            let row = change(inner.written.own_row(request)?);
-            inner.written.overwrite(client, row, floor)
+            let row = change(inner.last_write.own_row(request)?);
+            inner.last_write.overwrite(client, row, floor)
         })?;
         self.arrive().await.map(drop)
     }
@@ -132,18 +132,18 @@ impl Seat {
     /// at once, without keeping the new holder waiting.
     pub(super) fn enter(self: &Arc<Self>, request: &Request) -> Result<()> {
         let mut inner = self.inner.lock();
-        let row = inner.written.own_row(request)?;
-        inner.written.enter();
+        let row = inner.last_write.own_row(request)?;
+        inner.last_write.enter();
         if !inner.seen.others_within(request.lease, self.client.now()) {
             return Ok(());
         }
         let row = Row { state: State::Held, since: self.client.environment.wall_micros(), ..row };
-        inner.written.overwrite(&self.client, row, None)?;
+        inner.last_write.overwrite(&self.client, row, None)?;
         drop(inner);
-        let seat = Arc::clone(self);
+        let own_row = Arc::clone(self);
         self.client.environment.spawn(Box::pin(async move {
             // If it is not acknowledged, the next renewal or the release supersedes it.
-            drop(seat.arrive().await);
+            drop(own_row.arrive().await);
         }));
         Ok(())
     }
@@ -156,13 +156,13 @@ impl Seat {
 
     /// Returns the token of the cell in the main row, which a quorum has: from here on that token counts as used.
     pub(super) fn moved_in(&self, request: &Request) -> Result<Option<StoreToken>> {
-        let written = &mut self.inner.lock().written;
-        written.own_row(request)?;
-        written.enter();
-        Ok(written.claim().map(|claim| claim.token))
+        let last_write = &mut self.inner.lock().last_write;
+        last_write.own_row(request)?;
+        last_write.enter();
+        Ok(last_write.claim().map(|claim| claim.token))
     }
 
-    /// Rewrites the held row for another lease. Returns the moment just before the write was sent, or nothing if this seat has released
+    /// Rewrites the held row for another lease. Returns the moment just before the write was sent, or nothing if this own row has released
     /// the acquisition already: a renewal never brings back what a release has ended.
     pub(super) async fn hold(
         &self,
@@ -171,22 +171,22 @@ impl Seat {
         next: Option<Next>,
     ) -> Result<Option<Moment>> {
         let holds = self.decide(|client, inner| {
-            let Some(row) = inner.written.row_of(id).cloned() else { return Ok(false) };
+            let Some(row) = inner.last_write.row_of(id).cloned() else { return Ok(false) };
             let since = if row.state == State::Held { row.since } else { client.environment.wall_micros() };
             let row = Row { state: State::Held, mode, next, since, ..row };
-            inner.written.overwrite(client, row, None).map(|()| true)
+            inner.last_write.overwrite(client, row, None).map(|()| true)
         })?;
         if holds { self.arrive().await.map(Some) } else { Ok(None) }
     }
 
     /// Returns the name under which the row shows an acquisition.
     pub(super) fn shown_as(&self, id: AcquisitionId) -> AcquisitionId {
-        self.inner.lock().written.shown_as(id)
+        self.inner.lock().last_write.shown_as(id)
     }
 
     /// Returns the moment just before the write was sent that this claim's lease counts from.
     pub(super) fn sent(&self) -> Moment {
-        self.inner.lock().written.sent()
+        self.inner.lock().last_write.sent()
     }
 
     /// Returns whether the last look showed no other client that takes part.
@@ -203,7 +203,7 @@ impl Seat {
         self.inner.lock().seen.estimates = estimates;
     }
 
-    /// Returns the pause of a newcomer before its first look, if this seat has seen a queue just now.
+    /// Returns the pause of a newcomer before its first look, if this own row has seen a queue just now.
     pub(super) fn first_pause(&self) -> Option<Duration> {
         let seen = &self.inner.lock().seen;
         let pause = seen.estimates.first_pause(seen.others);
@@ -224,22 +224,22 @@ impl Seat {
     /// Sends what was decided last, unless a quorum has it. Returns the moment just before it was sent.
     async fn arrive(&self) -> Result<Moment> {
         let (attempt, sent) = {
-            let written = &mut self.inner.lock().written;
-            match written.attempt(&self.client) {
+            let last_write = &mut self.inner.lock().last_write;
+            match last_write.attempt(&self.client) {
                 Some(attempt) => (attempt, self.client.now()),
-                None => return Ok(written.sent()),
+                None => return Ok(last_write.sent()),
             }
         };
         self.client.store.write(&self.key, self.client.slot, &attempt).await?;
-        self.inner.lock().written.acknowledge(&attempt, sent);
+        self.inner.lock().last_write.acknowledge(&attempt, sent);
         Ok(sent)
     }
 
     /// Returns the contender as it was last written.
     fn contender(&self, request: &Request) -> Result<Contender> {
-        let written = &self.inner.lock().written;
-        let row = written.own_row(request)?;
-        let claim = written.claim().filter(|_| row.state == State::Claimed);
+        let last_write = &self.inner.lock().last_write;
+        let row = last_write.own_row(request)?;
+        let claim = last_write.claim().filter(|_| row.state == State::Claimed);
         Ok(Contender {
             slot: self.client.slot,
             acquisition: row.acquisition,
@@ -254,7 +254,7 @@ impl Seat {
 impl Inner {
     fn new_row(&self, client: &Client, request: &Request) -> Row {
         Row {
-            acquisition: self.written.shown_as(request.id),
+            acquisition: self.last_write.shown_as(request.id),
             mode: request.mode,
             state: State::Waiting,
             ticket: request.ticket.unwrap_or_else(|| client.ticket_after(self.seen.largest_ticket)),

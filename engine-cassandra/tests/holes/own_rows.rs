@@ -23,7 +23,7 @@ async fn token_of(engine: &CassandraEngine, request: &Request) -> StoreToken {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_try_that_is_refused_leaves_no_seat() {
+async fn a_try_that_is_refused_leaves_no_own_row() {
     bounded(async {
         let fixture = Fixture::new();
         let (holder, held) = fixture.contestant();
@@ -34,13 +34,13 @@ async fn a_try_that_is_refused_leaves_no_seat() {
             let tried = fixture.again(&tried).with_key(key).with_patience(Patience::Try);
             assert!(engine.acquire(&tried).await.unwrap().is_none());
         }
-        until("every seat is forgotten", || is_empty(&engine)).await;
+        until("every own_row is forgotten", || is_empty(&engine)).await;
     })
     .await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_seat_is_kept_while_closing_can_remove_its_row_and_not_for_ever() {
+async fn a_row_is_kept_while_closing_can_remove_its_row_and_not_for_ever() {
     bounded(async {
         let fixture = Fixture::new();
         let (engine, request) = fixture.contestant();
@@ -50,14 +50,14 @@ async fn a_seat_is_kept_while_closing_can_remove_its_row_and_not_for_ever() {
             assert!(!is_empty(&engine), "closing must still remove the row");
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        until("the seat is forgotten", || is_empty(&engine)).await;
+        until("the own_row is forgotten", || is_empty(&engine)).await;
     })
     .await;
 }
 
-/// Were the seat made anew for the next caller, two seats would write one row.
+/// Were the object made anew for the next caller, two would write one row.
 #[tokio::test(start_paused = true)]
-async fn a_seat_is_not_forgotten_while_a_caller_tries_at_a_slow_store() {
+async fn a_row_is_not_forgotten_while_a_caller_tries_at_a_slow_store() {
     bounded(async {
         let fixture = Fixture::new();
         let (engine, request) = fixture.contestant();
@@ -74,7 +74,7 @@ async fn a_seat_is_not_forgotten_while_a_caller_tries_at_a_slow_store() {
     .await;
 }
 
-/// The seat is on the list since it was left before, and is looked at while the store takes its time for the second release.
+/// The own row is on the list since it was left before, and is looked at while the store takes its time for the second release.
 #[tokio::test(start_paused = true)]
 async fn a_release_that_is_on_its_way_is_not_sent_by_another_task_as_well() {
     bounded(async {
@@ -106,7 +106,7 @@ async fn a_release_that_was_given_up_is_finished_when_the_store_answers_again() 
         assert_eq!(fixture.states(), [State::Claimed]);
         fixture.fake.is_away(false);
         fixture.until(State::Idle, 1).await;
-        until("the seat is forgotten", || is_empty(&engine)).await;
+        until("the own_row is forgotten", || is_empty(&engine)).await;
     })
     .await;
 }
@@ -128,9 +128,9 @@ async fn a_release_that_is_dropped_is_finished() {
     .await;
 }
 
-/// The next seat at the name would know neither the token nor that it is to be saved.
+/// The next own row at the name would know neither the token nor that it is to be saved.
 #[tokio::test(start_paused = true)]
-async fn a_seat_with_an_unsaved_token_is_not_forgotten() {
+async fn a_row_with_an_unsaved_token_is_not_forgotten() {
     bounded(async {
         let fixture = Fixture::new();
         let (engine, request) = fixture.contestant();

@@ -1,36 +1,36 @@
-//! The end of what a seat takes part with: the write that leaves, and what is left to do until nothing of it is in doubt.
+//! The end of what a client's row takes part with: the write that leaves, and what is left to do until nothing of it is in doubt.
 
 use std::time::Duration;
 
 use ylock_core::Result;
 use ylock_core::engine::{AcquisitionId, Request, valid_until};
 
-use super::{Client, Inner, Seat};
+use super::{Client, Inner, OwnRow};
 use crate::algorithm::store::{Row, State};
 
-impl Seat {
+impl OwnRow {
     /// Ends an acquisition in one write, wherever it stands: in the queue, in the main row, at the place behind what is held, or in
     /// doubt. With `next`, that request joins the queue in the same write. Returns whether the acquisition was there: if not, nothing
     /// is written.
     ///
     /// Can be repeated until it is acknowledged.
-    pub(crate) async fn leave(&self, id: AcquisitionId, next: Option<&Request>) -> Result<bool> {
+    pub(crate) async fn release(&self, id: AcquisitionId, next: Option<&Request>) -> Result<bool> {
         let was_there = self.decide(|client, inner| {
             let Some(row) = inner.row_without(client, id, next) else {
                 // Never there; or left already, by a write that may have to be sent again.
-                return Ok(inner.written.leaving == Some(id));
+                return Ok(inner.last_write.releasing == Some(id));
             };
-            inner.written.leaving = Some(id);
-            inner.written.overwrite(client, row.clone(), None).or_else(|_| {
+            inner.last_write.releasing = Some(id);
+            inner.last_write.overwrite(client, row.clone(), None).or_else(|_| {
                 // There is no token for the next request. That is no reason to stay: that request gets the error when it claims.
-                inner.written.overwrite(client, Row { state: State::Waiting, ..row }, None)
+                inner.last_write.overwrite(client, Row { state: State::Waiting, ..row }, None)
             })?;
             Ok(true)
         })?;
         if was_there {
             self.arrive().await?;
-            let leaving = &mut self.inner.lock().written.leaving;
-            leaving.take_if(|leaving| *leaving == id);
+            let releasing = &mut self.inner.lock().last_write.releasing;
+            releasing.take_if(|releasing| *releasing == id);
         }
         Ok(was_there)
     }
@@ -40,30 +40,30 @@ impl Seat {
         if self.is_left() { self.arrive().await.map(drop) } else { Ok(()) }
     }
 
-    /// Returns whether no acquisition of this seat takes part.
+    /// Returns whether no acquisition of this own row takes part.
     pub(crate) fn is_left(&self) -> bool {
-        self.inner.lock().written.is_left()
+        self.inner.lock().last_write.is_left()
     }
 
     /// Returns whether all that was written is known to have arrived, and every used token to be saved.
     pub(crate) fn is_settled(&self) -> bool {
-        let written = &self.inner.lock().written;
-        written.row().is_none() || (written.is_acknowledged() && !written.has_unsaved_token())
+        let last_write = &self.inner.lock().last_write;
+        last_write.row().is_none() || (last_write.is_acknowledged() && !last_write.has_unsaved_token())
     }
 
     /// Returns whether the servers have forgotten what was written last. It is not known when a write without an acknowledgement was
     /// sent, so such a write does not count.
     fn has_expired(&self) -> bool {
-        let written = &self.inner.lock().written;
-        let ttl = Duration::from_secs(u64::from(written.row_ttl())) + self.client.max_clock_skew;
-        written.is_acknowledged() && written.sent().plus(ttl) <= self.client.now()
+        let last_write = &self.inner.lock().last_write;
+        let ttl = Duration::from_secs(u64::from(last_write.row_ttl())) + self.client.max_clock_skew;
+        last_write.is_acknowledged() && last_write.sent().plus(ttl) <= self.client.now()
     }
 
     /// Removes the row, unless it has expired by itself, or is the only place where a used token is known to be.
     pub(crate) async fn erase(&self) -> Result<()> {
         let stamp = {
-            let written = &self.inner.lock().written;
-            if written.row().is_none() || written.has_unsaved_token() {
+            let last_write = &self.inner.lock().last_write;
+            if last_write.row().is_none() || last_write.has_unsaved_token() {
                 return Ok(());
             }
             self.client.stamps.next(&*self.client.environment)
@@ -78,13 +78,13 @@ impl Seat {
 impl Inner {
     /// Returns the row without what it shows of this acquisition; nothing if it shows nothing of it.
     fn row_without(&mut self, client: &Client, id: AcquisitionId, next: Option<&Request>) -> Option<Row> {
-        if let Some(left) = self.written.row_of(id).cloned() {
-            self.written.exit();
+        if let Some(left) = self.last_write.row_of(id).cloned() {
+            self.last_write.exit();
             return Some(self.row_after(client, left, next));
         }
-        let row = self.written.row().filter(|row| row.next.is_some_and(|next| next.acquisition == id))?;
+        let row = self.last_write.row().filter(|row| row.next.is_some_and(|next| next.acquisition == id))?;
         // A holder that has lost the lock does not write itself back; and the place of the waiter behind it goes with its row.
-        let is_valid = client.now() < valid_until(self.written.sent(), row.lease);
+        let is_valid = client.now() < valid_until(self.last_write.sent(), row.lease);
         is_valid.then(|| Row { next: None, ..row.clone() })
     }
 
