@@ -13,7 +13,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use server::Servers;
-use server::proxy::{Line, Proxy};
+use server::proxy::{Link, Proxy};
 use tokio::runtime::{Builder, Runtime};
 use ylock_core::Guarantees;
 use ylock_core::engine::Engine;
@@ -75,7 +75,7 @@ impl Harness for Zookeeper {
 
     async fn cut_off(&self, engine: &Arc<dyn Engine>) {
         let lines = self.lines.lock();
-        lines.get(&address(engine)).expect("an engine of this harness").set(Line::Cut);
+        lines.get(&address(engine)).expect("an engine of this harness").set(Link::Cut);
     }
 
     async fn left_behind(&self, group: &str) -> usize {

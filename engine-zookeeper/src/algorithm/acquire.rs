@@ -119,8 +119,8 @@ impl<'a> Acquire<'a> {
                 Ok(AT_ONCE)
             }
             // The contender was not seen to run for a lease. When its old place is gone it takes another one.
-            Begun::Leaving => {
-                release::leave(session, &self.request.key, id).await?;
+            Begun::BeingRemoved => {
+                release::release(session, &self.request.key, id, None).await?;
                 Ok(AT_ONCE)
             }
         }
@@ -187,12 +187,12 @@ impl<'a> Acquire<'a> {
                 self.granted(session, own, token, contended).await
             }
             (Verdict::Enters { .. } | Verdict::Gone, _) => self.vanished(session, own).await,
-            (Verdict::WornOut, _) => {
-                release::leave(session, &self.request.key, own.tag.id).await?;
+            (Verdict::SequenceExhausted, _) => {
+                release::release(session, &self.request.key, own.tag.id, None).await?;
                 Ok(Step::Again(session.environment.jitter(WORN_OUT_PAUSE)))
             }
             _ if self.request.patience == Patience::Try => {
-                release::leave(session, &self.request.key, own.tag.id).await?;
+                release::release(session, &self.request.key, own.tag.id, None).await?;
                 Ok(Step::Busy)
             }
             (Verdict::GivesWay, _) => self.give_way(session, place, own).await,
@@ -284,7 +284,7 @@ impl<'a> Acquire<'a> {
 
     /// Makes a contender queue again whose node was removed from outside, or because it was not seen to run.
     async fn vanished(&self, session: &Arc<Session>, own: Name) -> Result<Step> {
-        release::leave(session, &self.request.key, own.tag.id).await?;
+        release::release(session, &self.request.key, own.tag.id, None).await?;
         Ok(Step::Again(SHORT_PAUSE))
     }
 }

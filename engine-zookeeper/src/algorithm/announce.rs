@@ -30,7 +30,7 @@ async fn announce(session: &Arc<Session>, place: &Place, grant: AcquisitionId, n
     match session.claims.begin_behind(session, grant, next)? {
         Some(Begun::New(number)) => join(session, place, next.id, number).await,
         Some(Begun::Old(Node::Unknown)) => find(session, place, next.id).await.map(drop),
-        Some(Begun::Old(Node::At(_)) | Begun::Leaving) | None => Ok(()),
+        Some(Begun::Old(Node::At(_)) | Begun::BeingRemoved) | None => Ok(()),
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct Claim {
     pub(crate) version: i64,
     pub(crate) node: Node,
     /// Set once the claim is not wanted any more.
-    pub(crate) leaving: Option<Leaving>,
+    pub(crate) removal: Option<Removal>,
     pub(crate) lease: Duration,
     /// The moment at which the caller last showed that it runs, or from which the lease of the grant counts.
     pub(crate) shown: Moment,
@@ -56,7 +56,7 @@ pub(crate) enum Node {
 
 /// The progress of a claim's removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Leaving {
+pub(crate) struct Removal {
     /// The moment from which on the cleaner removes the claim.
     pub(crate) due: Moment,
     /// The number of times that the removal was begun.
@@ -82,7 +82,7 @@ impl Claim {
             },
             version: 0,
             node: Node::Unknown,
-            leaving: None,
+            removal: None,
             lease: request.lease.min(session.longest_lease()),
             shown: session.now(),
             alone: false,
@@ -105,7 +105,7 @@ impl Claim {
     }
 
     pub(crate) fn is_wanted(&self) -> bool {
-        self.leaving.is_none()
+        self.removal.is_none()
     }
 
     /// Returns whether this is the claim with that number, and requests for it may be sent: it is wanted, and what it has is not known.

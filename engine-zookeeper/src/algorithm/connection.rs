@@ -9,7 +9,7 @@ use ylock_core::environment::{Environment, Moment};
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::client::Client;
-use super::pulse;
+use super::keepalive;
 use super::session::Session;
 use super::store::Store;
 
@@ -155,7 +155,7 @@ impl Connection {
         if lease < self.client.options.lease() {
             tracing::warn!(session = ?granted, ?lease, "the servers grant a short session; no lease is longer than this");
         }
-        pulse::look_after(&session);
+        keepalive::start(&session);
         Ok(session)
     }
 

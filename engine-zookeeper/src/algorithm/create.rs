@@ -6,7 +6,7 @@ use ylock_core::engine::AcquisitionId;
 use super::judge;
 use super::node::Name;
 use super::place::{self, Place};
-use super::requests::Made;
+use super::requests::NewNode;
 use super::session::Session;
 use super::store::{Fault, to_error};
 
@@ -18,7 +18,7 @@ pub(crate) async fn make(
     place: &Place,
     id: AcquisitionId,
     number: u64,
-) -> Result<Option<(Made, bool)>, Fault> {
+) -> Result<Option<(NewNode, bool)>, Fault> {
     let claims = &session.claims;
     let claim = claims.with(id, |claim| (claim.tag, claim.content.write(), place::exact(&claim.key)));
     let Some((tag, content, key)) = claim else { return Ok(None) };

@@ -9,7 +9,7 @@
 //! validity ended before that (see [`guarantees.md`](crate)).
 //!
 //! A contender that waits for a single other contender, and sees how the node of that one is removed, need not look again: no
-//! conflicting contender can have come before it. It has to see the removal itself, see [`Told`](super::store::Told).
+//! conflicting contender can have come before it. It has to see the removal itself, see [`WatchEvent`](super::store::WatchEvent).
 //!
 //! Places are only ever given up. A writer that becomes a reader keeps its place, in one transaction, and conflicts with fewer
 //! contenders than before. With `strict`, a contender that could enter and sees behind it one that came earlier makes a new node at the
@@ -39,7 +39,7 @@ pub(crate) enum Verdict {
     /// The contender's own node is not there.
     Gone,
     /// The counter of places has nearly run out.
-    WornOut,
+    SequenceExhausted,
 }
 
 pub(crate) fn judge(all: &[Name], own: &Name) -> Verdict {
@@ -47,7 +47,7 @@ pub(crate) fn judge(all: &[Name], own: &Name) -> Verdict {
         return Verdict::Gone;
     }
     if !(0..LAST_PLACE).contains(&own.place) {
-        return Verdict::WornOut;
+        return Verdict::SequenceExhausted;
     }
     // Only the nearest: when that one leaves it wakes one contender, not all. A contender before the nearest is found by the next look.
     if let Some(nearest) = places::nearest(all, own) {
@@ -193,7 +193,7 @@ mod tests {
     fn no_contender_enters_on_a_place_at_the_end_of_the_counter() {
         for place in [LAST_PLACE, i32::MAX, -5] {
             let own = name(Mode::Write, 1, place);
-            assert_eq!(judge(&[own], &own), Verdict::WornOut);
+            assert_eq!(judge(&[own], &own), Verdict::SequenceExhausted);
         }
     }
 }

@@ -8,7 +8,7 @@
 //! - `token_floor`: what the tokens of all clients are above.
 //! - `client`, `sessions`: the sessions of a client. `connection`: one of them, made again when it has ended.
 //! - `session`: one session, and what lives and dies with it. `requests`: what it sends, each with a time limit and counted; `sent`: what
-//!   was sent. `heartbeat`: until when the session can be relied on; `signs`: what the leader has heard. `pulse`, `cleanup`: the tasks that look after it.
+//!   was sent. `heartbeat`: until when the session can be relied on; `signs`: what the leader has heard. `keepalive`, `cleanup`: the tasks that look after it.
 
 pub(crate) mod acquire;
 pub(crate) mod announce;
@@ -19,15 +19,15 @@ pub(crate) mod client;
 pub(crate) mod connection;
 pub(crate) mod create;
 pub(crate) mod heartbeat;
+pub(crate) mod in_flight;
 pub(crate) mod inspect;
 pub(crate) mod judge;
+pub(crate) mod keepalive;
 pub(crate) mod node;
 pub(crate) mod place;
-pub(crate) mod pulse;
 pub(crate) mod release;
 pub(crate) mod renew;
 pub(crate) mod requests;
-pub(crate) mod sent;
 pub(crate) mod session;
 pub(crate) mod sessions;
 pub(crate) mod signs;

@@ -25,12 +25,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// task does that began the last one: it may not be running any more.
 pub(crate) const STEPS: u32 = 4;
 
-/// Removes what an acquisition has in the store, or may have. Goes on if this future is dropped.
-pub(crate) async fn leave(session: &Arc<Session>, key: &Key, id: AcquisitionId) -> Result<Release> {
-    release(session, key, id, None).await
-}
-
-/// Removes what an acquisition has, as [`leave`] does, and takes a place in the queue for `next` in the same transaction, if possible.
+/// Removes what an acquisition has in the store, or may have. Takes a place in the queue for `next` in the same transaction, if
+/// possible. Goes on if this future is dropped.
 pub(crate) async fn release(
     session: &Arc<Session>,
     key: &Key,
@@ -45,8 +41,8 @@ pub(crate) async fn release(
         leaver.number = found.as_ref().map(|found| found.number);
         attempts = found.as_ref().map_or(attempts, |found| found.attempts);
         let place = found.as_ref().map_or_else(|| Place::of(&session.base, key), |found| found.place.clone());
-        let removal = Removal { session, place, id, known: found };
-        match removal.run(next.take()).await {
+        let attempt = Attempt { session, place, id, known: found };
+        match attempt.run(next.take()).await {
             Ok(was_there) => {
                 leaver.number = None;
                 // An attempt before this one was not answered, and may be the reason that nothing is there any more.
@@ -67,8 +63,8 @@ pub(crate) async fn release(
 pub(crate) async fn remove(session: &Arc<Session>, found: GivenUp) {
     let (id, number, attempts) = (found.id, found.number, found.attempts);
     let mut leaver = Leaver { session, id, number: Some(number) };
-    let removal = Removal { session, place: found.place.clone(), id, known: Some(found) };
-    if let Err(error) = removal.run(None).await {
+    let attempt = Attempt { session, place: found.place.clone(), id, known: Some(found) };
+    if let Err(error) = attempt.run(None).await {
         tracing::debug!(error = format!("{error:#}"), "a node that is not wanted could not be removed yet");
         let pause = session.environment.jitter(pause(attempts));
         session.claims.postpone(id, number, session.now().plus(pause));
@@ -97,7 +93,7 @@ impl Drop for Leaver<'_> {
 }
 
 /// One attempt to remove an acquisition.
-struct Removal<'a> {
+struct Attempt<'a> {
     session: &'a Arc<Session>,
     place: Place,
     id: AcquisitionId,
@@ -105,7 +101,7 @@ struct Removal<'a> {
     known: Option<GivenUp>,
 }
 
-impl Removal<'_> {
+impl Attempt<'_> {
     /// Makes the attempt. Returns whether there was something to remove.
     async fn run(&self, next: Option<&Request>) -> Result<bool> {
         self.session.attach().await?;
@@ -181,7 +177,7 @@ impl Removal<'_> {
         let all = self.session.list_now(&self.place).await.map_err(to_error)?;
         // Another task may have finished this removal meanwhile, and the acquisition have begun another claim: the listed node may be that
         // claim's then. As long as this claim is there, the acquisition has begun no other.
-        let is_over = |known: &GivenUp| !self.session.claims.is_leaving(known.id, known.number);
+        let is_over = |known: &GivenUp| !self.session.claims.is_being_removed(known.id, known.number);
         if self.known.as_ref().is_some_and(is_over) {
             return Ok(false);
         }

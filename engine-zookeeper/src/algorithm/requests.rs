@@ -2,16 +2,16 @@
 
 use ylock_core::StoreToken;
 
+use super::in_flight::InFlight;
 use super::node::{Name, Tag};
 use super::place::Place;
-use super::sent::Sent;
 use super::session::Session;
-use super::store::{Contender, Created, Fault, Told};
+use super::store::{Contender, Created, Fault, WatchEvent};
 use super::token_floor;
 
 /// A contender's node that was just made.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Made {
+pub(crate) struct NewNode {
     pub(crate) name: Name,
     /// `None` from servers that do not tell it, if the floor may have changed, and if there is none: then [`Session::token`] tells.
     pub(crate) token: Option<StoreToken>,
@@ -32,10 +32,10 @@ impl Session {
         }
     }
 
-    fn made(&self, tag: &Tag, created: Created) -> Made {
+    fn made(&self, tag: &Tag, created: Created) -> NewNode {
         let place = i32::try_from(created.place).unwrap_or(i32::MAX);
         let token = created.token.filter(|_| self.knows_floor()).and_then(|token| self.floor.token(token));
-        Made { name: Name { tag: *tag, place }, token }
+        NewNode { name: Name { tag: *tag, place }, token }
     }
 
     /// Makes a node and the nodes above it, unless they are there.
@@ -55,14 +55,14 @@ impl Session {
         key: &[u8],
         tag: &Tag,
         content: &[u8],
-    ) -> Result<Made, Fault> {
+    ) -> Result<NewNode, Fault> {
         let prefix = tag.prefix();
         let created = self.transact(self.store.make_both(&place.lock, key, &prefix, content)).await?;
         Ok(self.made(tag, created))
     }
 
     /// Makes a contender, at the end of the queue.
-    pub(crate) async fn join(&self, place: &Place, tag: &Tag, content: &[u8]) -> Result<Made, Fault> {
+    pub(crate) async fn join(&self, place: &Place, tag: &Tag, content: &[u8]) -> Result<NewNode, Fault> {
         let prefix = tag.prefix();
         let created = self.write(self.store.join(&place.lock, &prefix, content)).await?;
         Ok(self.made(tag, created))
@@ -75,7 +75,7 @@ impl Session {
         old: &Name,
         tag: &Tag,
         content: &[u8],
-    ) -> Result<Made, Fault> {
+    ) -> Result<NewNode, Fault> {
         let (old, prefix) = (old.to_string(), tag.prefix());
         let created = self.transact(self.store.replace(&place.lock, &old, &prefix, content)).await?;
         Ok(self.made(tag, created))
@@ -120,14 +120,14 @@ impl Session {
     pub(crate) async fn list_now(&self, place: &Place) -> Result<Vec<String>, Fault> {
         self.attached()?;
         // Both are sent at once. The server answers them in order, the second from what it has when it has caught up.
-        let caught_up = Sent::now(self.store.catch_up(&place.lock));
-        let list = Sent::now(self.store.list(&place.lock));
+        let caught_up = InFlight::send(self.store.catch_up(&place.lock));
+        let list = InFlight::send(self.store.list(&place.lock));
         self.answer(caught_up).await?;
         or_none(self.answer(list).await)
     }
 
     /// Returns the names of a lock's contenders, and a watch that fires when these change.
-    pub(crate) async fn list_and_watch(&self, place: &Place) -> Result<(Vec<String>, Told), Fault> {
+    pub(crate) async fn list_and_watch(&self, place: &Place) -> Result<(Vec<String>, WatchEvent), Fault> {
         self.ask(self.store.list_and_watch(&place.lock)).await
     }
 
@@ -149,7 +149,7 @@ impl Session {
 
     /// Returns the content of a contender, and a watch that fires when the node changes or is gone. Leaves no watch behind if the node is
     /// gone already.
-    pub(crate) async fn read_and_watch(&self, path: &str) -> Result<(Vec<u8>, Told), Fault> {
+    pub(crate) async fn read_and_watch(&self, path: &str) -> Result<(Vec<u8>, WatchEvent), Fault> {
         self.ask(self.store.read_and_watch(path)).await
     }
 

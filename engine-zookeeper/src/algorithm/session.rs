@@ -14,8 +14,8 @@ use super::claims::Claims;
 use super::cleanup::Cleanup;
 use super::client::Client;
 use super::heartbeat::{Heartbeat, Stamp, Timing};
-use super::sent::Sent;
-use super::store::{Fault, Store, Told, ends_session, failure, failure_of_transaction, to_error};
+use super::in_flight::InFlight;
+use super::store::{Fault, Store, WatchEvent, ends_session, failure, failure_of_transaction, to_error};
 use super::token_floor::TokenFloor;
 use super::watch::Watch;
 
@@ -36,7 +36,7 @@ pub(crate) struct Session {
     pub(crate) claims: Claims,
     /// The state of the nodes of locks, as far as is known.
     pub(crate) cleanup: Cleanup,
-    pub(crate) pulse: BackgroundTask,
+    pub(crate) keepalive: BackgroundTask,
     pub(crate) cleaner: BackgroundTask,
     request_timeout: Duration,
     heartbeat: Heartbeat,
@@ -57,7 +57,7 @@ impl Session {
             floor_watch: Mutex::default(),
             claims: Claims::default(),
             cleanup: Cleanup::default(),
-            pulse: BackgroundTask::default(),
+            keepalive: BackgroundTask::default(),
             cleaner: BackgroundTask::default(),
             request_timeout: client.options.request_timeout(),
             heartbeat,
@@ -99,7 +99,7 @@ impl Session {
         self.floor_watch.lock().is_quiet()
     }
 
-    pub(super) fn watch_floor(&self, told: Told) {
+    pub(super) fn watch_floor(&self, told: WatchEvent) {
         *self.floor_watch.lock() = Watch::on(told);
     }
 
@@ -172,7 +172,7 @@ impl Session {
     pub(super) async fn show(&self) -> Result<(), Fault> {
         self.attached()?;
         let sent = self.now();
-        self.answer(Sent::now(self.store.catch_up(&self.base))).await?;
+        self.answer(InFlight::send(self.store.catch_up(&self.base))).await?;
         self.heartbeat.answered(sent, self);
         Ok(())
     }
@@ -192,25 +192,25 @@ impl Session {
     /// Sends a transaction. If it is confirmed, leases may count from before it was sent.
     pub(super) async fn transact<T>(&self, request: Request<'_, T>) -> Result<T, Fault> {
         self.attached()?;
-        let send = || self.timed("transaction", failure_of_transaction, Sent::now(request));
+        let send = || self.timed("transaction", failure_of_transaction, InFlight::send(request));
         self.heartbeat.write(self, send).await
     }
 
     /// Sends another write. If it is confirmed, leases may count from before it was sent.
     pub(super) async fn write<T>(&self, request: Request<'_, T>) -> Result<T, Fault> {
         self.attached()?;
-        let send = || self.timed("write", failure, Sent::now(request));
+        let send = || self.timed("write", failure, InFlight::send(request));
         self.heartbeat.write(self, send).await
     }
 
     /// Sends a read.
     pub(super) async fn ask<T>(&self, request: Request<'_, T>) -> Result<T, Fault> {
         self.attached()?;
-        self.answer(Sent::now(request)).await
+        self.answer(InFlight::send(request)).await
     }
 
     /// Waits for the answer to a read.
-    pub(super) async fn answer<T>(&self, request: Sent<Request<'_, T>>) -> Result<T, Fault> {
+    pub(super) async fn answer<T>(&self, request: InFlight<Request<'_, T>>) -> Result<T, Fault> {
         self.timed("read", failure, request).await
     }
 
@@ -220,7 +220,7 @@ impl Session {
         &self,
         operation: &'static str,
         failure: fn(&Fault) -> Option<ErrorKind>,
-        request: Sent<Request<'_, T>>,
+        request: InFlight<Request<'_, T>>,
     ) -> Result<T, Fault> {
         let request = async {
             tokio::select! {

@@ -4,14 +4,14 @@ use std::fmt;
 
 use futures_util::FutureExt;
 
-use super::store::Told;
+use super::store::WatchEvent;
 
 /// A watch that fires once.
 #[derive(Default)]
-pub(crate) struct Watch(Option<Told>);
+pub(crate) struct Watch(Option<WatchEvent>);
 
 impl Watch {
-    pub(crate) fn on(told: Told) -> Self {
+    pub(crate) fn on(told: WatchEvent) -> Self {
         Self(Some(told))
     }
 

@@ -1,9 +1,9 @@
 //! The part that talks to the servers, with the crate `zookeeper-client` as its driver.
 
+mod connection;
 mod dialer;
 mod ended;
 mod errors;
-mod line;
 mod operator;
 #[cfg(test)]
 mod tests;

@@ -6,9 +6,9 @@ use tokio::sync::watch;
 use ylock_core::environment::Moment;
 use zookeeper_client::Client;
 
+use super::connection::{Connection, State};
 use super::dialer::{Dialer, Known, Refusal};
 use super::ended::Ended;
-use super::line::{Line, State};
 
 /// The number of attempts to tell the servers that a session is over, from one runtime after the other.
 pub(super) const FAREWELLS: u32 = 3;
@@ -16,7 +16,7 @@ pub(super) const FAREWELLS: u32 = 3;
 /// Connects, and stays beside the driver until the session has ended. Dropped with its runtime, and the driver with it.
 pub(super) struct Operator {
     dialer: Arc<Dialer>,
-    line: Weak<Line>,
+    connection: Weak<Connection>,
     /// `None` for an operator that only tells the servers that the session is over.
     seen: Option<watch::Receiver<State>>,
     known: Option<Known>,
@@ -28,13 +28,13 @@ pub(super) struct Operator {
 impl Operator {
     pub(super) fn start(
         dialer: &Arc<Dialer>,
-        line: Weak<Line>,
+        connection: Weak<Connection>,
         seen: Option<watch::Receiver<State>>,
         known: Option<&Known>,
         farewells: u32,
     ) {
         let (dialer, known) = (Arc::clone(dialer), known.cloned());
-        let operator = Self { dialer, line, seen, known, client: None, farewells, done: false };
+        let operator = Self { dialer, connection, seen, known, client: None, farewells, done: false };
         // The driver starts its task where this task runs, so both end together. It serves all callers, whichever needs it first.
         let environment = Arc::clone(&operator.dialer.environment);
         environment.spawn_for_all(Box::pin(operator.run()));
@@ -50,7 +50,7 @@ impl Operator {
 
     async fn connect(&mut self) -> Result<Arc<Client>, Refusal> {
         let dialer = Arc::clone(&self.dialer);
-        let goes_on = self.known.is_some() && self.line.strong_count() > 0;
+        let goes_on = self.known.is_some() && self.connection.strong_count() > 0;
         let client = match &mut self.known {
             Some(known) => {
                 known.asked = dialer.environment.now();
@@ -76,17 +76,17 @@ impl Operator {
     }
 
     fn fail(&mut self, refusal: Refusal) {
-        let Some(line) = self.line.upgrade() else { return };
+        let Some(connection) = self.connection.upgrade() else { return };
         match refusal {
-            Refusal::Ended => line.end(Moment::ZERO),
-            Refusal::Failed(error) => line.change(|| State::Dead(Some(error))),
+            Refusal::Ended => connection.end(Moment::ZERO),
+            Refusal::Failed(error) => connection.change(|| State::Dead(Some(error))),
         }
     }
 
     async fn stay(&mut self, client: Arc<Client>) {
         let mut ended = Ended::of(client.state_watcher());
-        if let (Some(line), Some(known)) = (self.line.upgrade(), &self.known) {
-            line.is_live(&client, known);
+        if let (Some(connection), Some(known)) = (self.connection.upgrade(), &self.known) {
+            connection.is_live(&client, known);
         }
         drop(client);
         let environment = Arc::clone(&self.dialer.environment);
@@ -99,11 +99,11 @@ impl Operator {
             () = &mut ended => {}
             () = over => {}
         }
-        if let Some(line) = self.line.upgrade() {
-            line.end(Moment::ZERO);
+        if let Some(connection) = self.connection.upgrade() {
+            connection.end(Moment::ZERO);
         }
         // The driver closes the session when it is dropped, which is when no task has it any more.
-        // The state that was told last has the driver too, also when the line is gone that told it.
+        // The state that was told last has the driver too, also when the connection is gone that told it.
         (self.client, self.seen) = (None, None);
         ended.await;
     }
@@ -112,7 +112,7 @@ impl Operator {
     fn is_farewell(&self) -> bool {
         match self.seen.as_ref().map(|seen| seen.borrow().clone()) {
             Some(State::Over(then)) => then <= self.dialer.environment.now(),
-            Some(_) => self.line.strong_count() == 0,
+            Some(_) => self.connection.strong_count() == 0,
             None => true,
         }
     }
@@ -122,7 +122,7 @@ async fn until_over(seen: &mut Option<watch::Receiver<State>>) -> Moment {
     let Some(seen) = seen else { return Moment::ZERO };
     match seen.wait_for(|state| matches!(state, State::Over(_))).await.as_deref() {
         Ok(State::Over(then)) => *then,
-        // No task has the line any more.
+        // No task has the connection any more.
         _ => Moment::ZERO,
     }
 }
@@ -132,8 +132,8 @@ impl Drop for Operator {
         if self.done {
             return;
         }
-        if let Some(line) = self.line.upgrade() {
-            line.died(self.client.take());
+        if let Some(connection) = self.connection.upgrade() {
+            connection.died(self.client.take());
         }
         // The driver may not have told the servers that the session is over, and what the session has would stay until they end it.
         if let (true, Some(known), 1..) = (self.is_farewell(), &self.known, self.farewells) {

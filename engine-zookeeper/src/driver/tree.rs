@@ -13,28 +13,28 @@ use zookeeper_client::{
     Stat, WatchedEvent,
 };
 
+use super::connection::Connection;
 use super::dialer::Dialer;
 use super::errors::translated;
-use super::line::Line;
-use crate::algorithm::store::{Cause, Contender, Created, Fault, Store, Told};
+use crate::algorithm::store::{Cause, Contender, Created, Fault, Store, WatchEvent};
 use crate::options::Acl;
 
 /// The tree of nodes, over the connection of a session; see the [module](self).
 #[derive(Debug)]
 pub(super) struct Tree {
-    line: Arc<Line>,
+    connection: Arc<Connection>,
     acl: Acl,
 }
 
 impl Tree {
     /// Creates a session that has not begun yet.
     pub(super) fn new(dialer: &Arc<Dialer>) -> Self {
-        Self { line: Line::new(dialer), acl: dialer.options.acl() }
+        Self { connection: Connection::new(dialer), acl: dialer.options.acl() }
     }
 
     /// Returns the driver, without waiting for it: what is sent for a claim is sent in the step that looks at the claim.
     fn client(&self) -> Result<Arc<Client>, Fault> {
-        self.line.client().ok_or(Fault::ConnectionLoss)
+        self.connection.client().ok_or(Fault::ConnectionLoss)
     }
 
     fn with(&self, mode: CreateMode) -> CreateOptions<'static> {
@@ -59,35 +59,35 @@ impl Tree {
 #[async_trait]
 impl Store for Tree {
     fn is_attached(&self) -> bool {
-        self.line.client().is_some()
+        self.connection.client().is_some()
     }
 
     async fn attach(&self) -> Answer<()> {
-        self.line.attach().await
+        self.connection.attach().await
     }
 
     fn until_dead(&self) -> BoxFuture {
-        Box::pin(self.line.until_dead())
+        Box::pin(self.connection.until_dead())
     }
 
     fn until_over(&self) -> BoxFuture {
-        Box::pin(self.line.until_over())
+        Box::pin(self.connection.until_over())
     }
 
     fn is_over(&self) -> bool {
-        self.line.is_over()
+        self.connection.is_over()
     }
 
     fn timeout(&self) -> Duration {
-        self.line.timeout()
+        self.connection.timeout()
     }
 
     fn asked(&self) -> Moment {
-        self.line.asked()
+        self.connection.asked()
     }
 
     fn end(&self, then: Moment) {
-        self.line.end(then);
+        self.connection.end(then);
     }
 
     async fn check(&self, path: &str) -> Result<(), Fault> {
@@ -167,7 +167,7 @@ impl Store for Tree {
         self.client()?.list_children(lock).await.map_err(translated)
     }
 
-    async fn list_and_watch(&self, lock: &str) -> Result<(Vec<String>, Told), Fault> {
+    async fn list_and_watch(&self, lock: &str) -> Result<(Vec<String>, WatchEvent), Fault> {
         let (all, watcher) = self.client()?.list_and_watch_children(lock).await.map_err(translated)?;
         Ok((all, Box::pin(fires(watcher))))
     }
@@ -182,7 +182,7 @@ impl Store for Tree {
         Ok(Contender { content, version: stat.version.into(), token: token_of(&stat) })
     }
 
-    async fn read_and_watch(&self, path: &str) -> Result<(Vec<u8>, Told), Fault> {
+    async fn read_and_watch(&self, path: &str) -> Result<(Vec<u8>, WatchEvent), Fault> {
         let (content, _, watcher) = self.client()?.get_and_watch_data(path).await.map_err(translated)?;
         Ok((content, Box::pin(fires(watcher))))
     }

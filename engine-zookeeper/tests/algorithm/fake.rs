@@ -9,7 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 use ylock_core::environment::{BoxFuture, Environment, Moment};
 use ylock_core::{Error, ErrorKind, Result, StoreToken};
-use ylock_engine_zookeeper::algorithm::store::{Contender, Created, Ensemble, Fault, Store, Told};
+use ylock_engine_zookeeper::algorithm::store::{Contender, Created, Ensemble, Fault, Store, WatchEvent};
 
 use crate::fates::{Fate, Fates};
 use crate::nodes::{Nodes, On};
@@ -268,7 +268,7 @@ impl Store for Session {
         self.trip("list", list).await
     }
 
-    async fn list_and_watch(&self, lock: &str) -> Result<(Vec<String>, Told), Fault> {
+    async fn list_and_watch(&self, lock: &str) -> Result<(Vec<String>, WatchEvent), Fault> {
         let ask = |nodes: &mut Nodes| Ok((nodes.names(lock)?, nodes.watch(lock, On::Children, self.number)?));
         self.trip("list_and_watch", ask).await
     }
@@ -281,7 +281,7 @@ impl Store for Session {
         self.trip("read", |nodes| nodes.read(path)).await
     }
 
-    async fn read_and_watch(&self, path: &str) -> Result<(Vec<u8>, Told), Fault> {
+    async fn read_and_watch(&self, path: &str) -> Result<(Vec<u8>, WatchEvent), Fault> {
         let ask =
             |nodes: &mut Nodes| Ok((nodes.read(path)?.content, nodes.watch(path, On::Node, self.number)?));
         self.trip("read_and_watch", ask).await

@@ -6,26 +6,26 @@ use ylock_core::Mode;
 use ylock_core::engine::{Engine, Renewal, Request, valid_until};
 
 use crate::fake::SESSION;
-use crate::stage::{Stage, renew};
+use crate::fixture::{Fixture, renew};
 
 const SHORT: Duration = Duration::from_millis(1);
 
 /// Renews every twelfth of the lease, as a keeper does, for so long. Returns the time for which the lock was held.
 async fn held_for(
-    stage: &Stage,
+    fixture: &Fixture,
     engine: &ylock_engine_zookeeper::ZookeeperEngine,
     request: &Request,
     time: Duration,
 ) -> Duration {
     let mut grant = engine.acquire(request).await.unwrap().unwrap();
-    let granted = stage.now();
-    while stage.now() < granted.plus(time) {
-        if stage.now() >= valid_until(grant.sent, grant.lease) {
-            return stage.now().since(granted);
+    let granted = fixture.now();
+    while fixture.now() < granted.plus(time) {
+        if fixture.now() >= valid_until(grant.sent, grant.lease) {
+            return fixture.now().since(granted);
         }
         match renew(engine, &grant).await.unwrap() {
             Renewal::Renewed { sent, .. } => grant.sent = sent.max(grant.sent),
-            _ => return stage.now().since(granted),
+            _ => return fixture.now().since(granted),
         }
         tokio::time::sleep(request.lease / 12).await;
     }
@@ -35,15 +35,15 @@ async fn held_for(
 #[tokio::test(start_paused = true)]
 async fn a_short_lease_that_is_granted_after_a_silence_lasts_until_it_can_be_renewed() {
     for silence in 30..60 {
-        let stage = Stage::new();
+        let fixture = Fixture::new();
         let lease = SESSION / 5;
-        let here = stage.client_with(&Stage::short_leases(lease)).await.unwrap();
-        let first = here.acquire(&stage.request(Mode::Write)).await.unwrap().unwrap();
+        let here = fixture.client_with(&Fixture::short_leases(lease)).await.unwrap();
+        let first = here.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
         here.release(&first.key, first.id, None).await.unwrap();
         tokio::time::sleep(SHORT).await;
         tokio::time::advance(SESSION * silence / 120).await;
-        let request = stage.request(Mode::Write).with_lease(lease);
-        let held = held_for(&stage, &here, &request, SESSION).await;
+        let request = fixture.request(Mode::Write).with_lease(lease);
+        let held = held_for(&fixture, &here, &request, SESSION).await;
         assert_eq!(held, SESSION, "lost after {held:?}, after a silence of {silence}");
     }
 }
@@ -54,11 +54,11 @@ async fn the_first_lock_of_a_client_that_was_not_used_for_long_counts_from_its_o
 {
     for (lease, behind) in [(SESSION * 5 / 6, SESSION / 10), (SESSION / 2, Duration::ZERO)] {
         for moment in 0..24 {
-            let stage = Stage::new();
-            let here = stage.client_with(&Stage::short_leases(lease)).await.unwrap();
+            let fixture = Fixture::new();
+            let here = fixture.client_with(&Fixture::short_leases(lease)).await.unwrap();
             tokio::time::sleep(SESSION * 10 + SESSION * moment / 240).await;
-            let asked = stage.now();
-            let grant = here.acquire(&stage.request(Mode::Write).with_lease(lease)).await.unwrap().unwrap();
+            let asked = fixture.now();
+            let grant = here.acquire(&fixture.request(Mode::Write).with_lease(lease)).await.unwrap().unwrap();
             assert!(grant.sent.plus(behind) >= asked, "{:?} before, at {moment}", asked.since(grant.sent));
         }
     }
@@ -68,11 +68,11 @@ async fn the_first_lock_of_a_client_that_was_not_used_for_long_counts_from_its_o
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_is_far_shorter_than_the_session_is_renewed() {
     for part in [15, 18, 24, 40] {
-        let stage = Stage::new();
+        let fixture = Fixture::new();
         let lease = SESSION / part;
-        let here = stage.client_with(&Stage::short_leases(lease)).await.unwrap();
-        let request = stage.request(Mode::Write).with_lease(lease);
-        let held = held_for(&stage, &here, &request, SESSION).await;
+        let here = fixture.client_with(&Fixture::short_leases(lease)).await.unwrap();
+        let request = fixture.request(Mode::Write).with_lease(lease);
+        let held = held_for(&fixture, &here, &request, SESSION).await;
         assert_eq!(held, SESSION, "a lease of {lease:?} is lost after {held:?}");
     }
 }

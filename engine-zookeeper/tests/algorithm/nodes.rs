@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tokio::sync::oneshot;
 use ylock_core::StoreToken;
-use ylock_engine_zookeeper::algorithm::store::{Contender, Created, Fault, Told};
+use ylock_engine_zookeeper::algorithm::store::{Contender, Created, Fault, WatchEvent};
 
 /// All nodes, by their paths, and the number of the last transaction.
 #[derive(Debug, Default)]
@@ -128,7 +128,7 @@ impl Nodes {
         Ok(Contender { content: node.content.clone(), version: node.version, token })
     }
 
-    pub(crate) fn watch(&mut self, path: &str, on: On, session: u64) -> Result<Told, Fault> {
+    pub(crate) fn watch(&mut self, path: &str, on: On, session: u64) -> Result<WatchEvent, Fault> {
         let (fires, told) = oneshot::channel();
         self.nodes.get_mut(path).ok_or(Fault::NoNode)?.watches[on as usize].push((session, fires));
         Ok(Box::pin(async move { told.await.unwrap_or(false) }))

@@ -5,15 +5,15 @@ use ylock_core::{ErrorKind, Mode, Result, Token};
 use ylock_engine_zookeeper::ZookeeperEngine;
 
 use super::fake::SESSION;
-use super::stage::Stage;
+use super::fixture::Fixture;
 
 /// As large as tokens that follow the clock.
 const FLOOR: i64 = 1_800_000_000_000_000_000;
 /// Where the floor is stored.
 const NODE: &str = "/ylock/token-floor";
 
-async fn token(stage: &Stage, engine: &ZookeeperEngine) -> i64 {
-    let grant = engine.acquire(&stage.request(Mode::Write)).await.unwrap().unwrap();
+async fn token(fixture: &Fixture, engine: &ZookeeperEngine) -> i64 {
+    let grant = engine.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
     let seen = engine.inspect(&grant.key).await.unwrap().holders[0].token;
     let token = Token::from(grant.token.unwrap());
     assert_eq!(seen, Some(token));
@@ -29,12 +29,12 @@ fn message<T>(result: Result<T>) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn tokens_are_above_the_floor_also_those_of_clients_that_were_told_none() {
-    let stage = Stage::new();
-    let first = stage.client_with(&Stage::options().with_token_floor(FLOOR)).await.unwrap();
-    let second = stage.client().await;
+    let fixture = Fixture::new();
+    let first = fixture.client_with(&Fixture::options().with_token_floor(FLOOR)).await.unwrap();
+    let second = fixture.client().await;
     let mut last = FLOOR;
     for client in [&first, &second, &first] {
-        let token = token(&stage, client).await;
+        let token = token(&fixture, client).await;
         assert!(token > last, "{token} after {last}");
         last = token;
     }
@@ -43,21 +43,21 @@ async fn tokens_are_above_the_floor_also_those_of_clients_that_were_told_none() 
 
 #[tokio::test(start_paused = true)]
 async fn a_client_with_another_floor_is_refused_and_told_which_one_there_is() {
-    let stage = Stage::new();
-    let first = stage.client().await;
-    assert!(token(&stage, &first).await < 1_000_000);
-    let message = message(stage.client_with(&Stage::options().with_token_floor(FLOOR)).await);
+    let fixture = Fixture::new();
+    let first = fixture.client().await;
+    assert!(token(&fixture, &first).await < 1_000_000);
+    let message = message(fixture.client_with(&Fixture::options().with_token_floor(FLOOR)).await);
     for part in ["token_floor=1800000000000000000", "Say token_floor=0", NODE, "stop all clients"] {
         assert!(message.contains(part), "{message}");
     }
-    stage.client_with(&Stage::options().with_token_floor(0)).await.unwrap();
+    fixture.client_with(&Fixture::options().with_token_floor(0)).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn of_clients_that_come_first_at_the_same_time_one_decides() {
-    let stage = Stage::new();
-    let (one, other) = (Stage::options().with_token_floor(FLOOR), Stage::options().with_token_floor(7));
-    let (one, other) = tokio::join!(stage.client_with(&one), stage.client_with(&other));
+    let fixture = Fixture::new();
+    let (one, other) = (Fixture::options().with_token_floor(FLOOR), Fixture::options().with_token_floor(7));
+    let (one, other) = tokio::join!(fixture.client_with(&one), fixture.client_with(&other));
     assert_ne!(one.is_ok(), other.is_ok(), "the first write decides: {one:?} {other:?}");
     let (refused, decided) = if one.is_ok() { (other, FLOOR) } else { (one, 7) };
     assert!(message(refused).contains(&format!("Say token_floor={decided},")));
@@ -65,77 +65,77 @@ async fn of_clients_that_come_first_at_the_same_time_one_decides() {
 
 #[tokio::test(start_paused = true)]
 async fn a_floor_that_was_removed_from_outside_is_put_back_by_who_holds_a_lock() {
-    let stage = Stage::new();
-    let here = stage.client_with(&Stage::options().with_token_floor(FLOOR)).await.unwrap();
-    here.acquire(&stage.request(Mode::Write)).await.unwrap().unwrap();
-    stage.fake.nodes().transaction().remove(NODE).unwrap();
+    let fixture = Fixture::new();
+    let here = fixture.client_with(&Fixture::options().with_token_floor(FLOOR)).await.unwrap();
+    here.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    fixture.fake.nodes().transaction().remove(NODE).unwrap();
     tokio::time::sleep(SESSION / 2).await;
-    assert_eq!(stage.fake.nodes().read(NODE).unwrap().content, FLOOR.to_string().as_bytes());
+    assert_eq!(fixture.fake.nodes().read(NODE).unwrap().content, FLOOR.to_string().as_bytes());
 }
 
 /// The client holds nothing, and so puts nothing back: another one that comes then stores its own floor.
 #[tokio::test(start_paused = true)]
 async fn a_client_whose_floor_was_replaced_acquires_nothing_and_says_why() {
-    let stage = Stage::new();
-    let here = stage.client_with(&Stage::options().with_token_floor(FLOOR)).await.unwrap();
-    token(&stage, &here).await;
-    stage.fake.nodes().transaction().remove(NODE).unwrap();
-    let there = stage.client().await;
+    let fixture = Fixture::new();
+    let here = fixture.client_with(&Fixture::options().with_token_floor(FLOOR)).await.unwrap();
+    token(&fixture, &here).await;
+    fixture.fake.nodes().transaction().remove(NODE).unwrap();
+    let there = fixture.client().await;
     for _ in 0..2 {
-        let request = stage.request(Mode::Write);
+        let request = fixture.request(Mode::Write);
         let message = message(here.acquire(&request).await);
         assert!(message.contains("another token_floor is stored in the node token-floor"), "{message}");
         here.release(&request.key, request.id, None).await.unwrap();
-        assert!(stage.contenders().is_empty());
+        assert!(fixture.contenders().is_empty());
     }
-    assert!(token(&stage, &there).await < FLOOR);
+    assert!(token(&fixture, &there).await < FLOOR);
 }
 
 /// Each session looks for itself.
 #[tokio::test(start_paused = true)]
 async fn a_later_session_notices_that_the_floor_was_replaced() {
-    let stage = Stage::new();
-    let here = stage.client_with(&Stage::options().with_token_floor(FLOOR)).await.unwrap();
-    stage.fake.end(0);
-    stage.fake.nodes().transaction().remove(NODE).unwrap();
-    drop(stage.client().await);
-    message(here.acquire(&stage.request(Mode::Write)).await);
+    let fixture = Fixture::new();
+    let here = fixture.client_with(&Fixture::options().with_token_floor(FLOOR)).await.unwrap();
+    fixture.fake.end(0);
+    fixture.fake.nodes().transaction().remove(NODE).unwrap();
+    drop(fixture.client().await);
+    message(here.acquire(&fixture.request(Mode::Write)).await);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_floor_that_is_put_back_lets_the_client_go_on() {
-    let stage = Stage::new();
-    let here = stage.client_with(&Stage::options().with_token_floor(FLOOR)).await.unwrap();
-    let before = token(&stage, &here).await;
-    stage.fake.nodes().transaction().remove(NODE).unwrap();
-    assert!(token(&stage, &here).await > before, "it has put the floor back");
-    assert_eq!(stage.fake.nodes().read(NODE).unwrap().content, FLOOR.to_string().as_bytes());
-    stage.fake.sent();
-    token(&stage, &here).await;
-    assert!(!stage.fake.sent().contains(&"read_and_watch"), "nothing has changed since");
+    let fixture = Fixture::new();
+    let here = fixture.client_with(&Fixture::options().with_token_floor(FLOOR)).await.unwrap();
+    let before = token(&fixture, &here).await;
+    fixture.fake.nodes().transaction().remove(NODE).unwrap();
+    assert!(token(&fixture, &here).await > before, "it has put the floor back");
+    assert_eq!(fixture.fake.nodes().read(NODE).unwrap().content, FLOOR.to_string().as_bytes());
+    fixture.fake.sent();
+    token(&fixture, &here).await;
+    assert!(!fixture.fake.sent().contains(&"read_and_watch"), "nothing has changed since");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_transaction_without_a_token_is_an_error_and_leaves_no_contender() {
-    let stage = Stage::new();
-    let here = stage.client_with(&Stage::options().with_token_floor(i64::MAX / 2)).await.unwrap();
-    token(&stage, &here).await;
-    stage.fake.nodes().go_on_from(1 << 52);
-    let request = stage.request(Mode::Write);
+    let fixture = Fixture::new();
+    let here = fixture.client_with(&Fixture::options().with_token_floor(i64::MAX / 2)).await.unwrap();
+    token(&fixture, &here).await;
+    fixture.fake.nodes().go_on_from(1 << 52);
+    let request = fixture.request(Mode::Write);
     let message = message(here.acquire(&request).await);
     assert!(message.contains("smaller token_floor"), "{message}");
     here.release(&request.key, request.id, None).await.unwrap();
-    assert!(stage.contenders().is_empty());
+    assert!(fixture.contenders().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_node_with_something_else_in_it_is_told() {
-    let stage = Stage::new();
-    drop(stage.client().await);
+    let fixture = Fixture::new();
+    drop(fixture.client().await);
     for content in ["-1", "many"] {
-        let version = stage.fake.nodes().read(NODE).unwrap().version;
-        stage.fake.nodes().transaction().write(NODE, content.as_bytes(), version).unwrap();
-        let error = stage.client_with(&Stage::options()).await.unwrap_err();
+        let version = fixture.fake.nodes().read(NODE).unwrap().version;
+        fixture.fake.nodes().transaction().write(NODE, content.as_bytes(), version).unwrap();
+        let error = fixture.client_with(&Fixture::options()).await.unwrap_err();
         assert!(error.kind() == ErrorKind::Unexpected && error.to_string().contains(content), "{error}");
     }
 }

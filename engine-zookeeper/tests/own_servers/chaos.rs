@@ -10,7 +10,7 @@ use ylock_core::{Guard, Lease, Lock, Mode, Owner, Ylock};
 use ylock_testkit::FencedRegister;
 
 use super::own_server::OwnEnsemble;
-use super::server::proxy::{Line, Proxy};
+use super::server::proxy::{Link, Proxy};
 use super::{LOCK, SESSION, client, contenders, until, within};
 
 const CLIENTS: usize = 5;
@@ -75,15 +75,15 @@ fn chance(most: u64) -> u64 {
 async fn break_lines(proxies: Vec<Proxy>, stop: Arc<AtomicBool>) {
     while !stop.load(Ordering::SeqCst) {
         let proxy = &proxies[chance(proxies.len() as u64) as usize];
-        let line = [Line::Cut, Line::Dead, Line::Deaf][chance(3) as usize];
+        let line = [Link::Cut, Link::Dead, Link::Deaf][chance(3) as usize];
         // Now and then for longer than a session.
         let time = if chance(4) == 0 { SESSION * 3 / 2 } else { Duration::from_millis(chance(600)) };
         proxy.set(line);
         let back = proxy.clone();
         tokio::spawn(async move {
             tokio::time::sleep(time).await;
-            back.set(Line::Cut);
-            back.set(Line::Open);
+            back.set(Link::Cut);
+            back.set(Link::Open);
         });
         tokio::time::sleep(Duration::from_millis(chance(700))).await;
     }
@@ -124,7 +124,7 @@ async fn broken_lines_and_a_killed_leader_let_nobody_in_beside_anybody() {
         within("the task ends", task).await.unwrap();
     }
     tokio::time::sleep(SESSION * 3 / 2).await;
-    proxies.iter().for_each(|proxy| proxy.set(Line::Open));
+    proxies.iter().for_each(|proxy| proxy.set(Link::Open));
     for client in &clients {
         drop(within("every client gets in", client.locks("users").write("alice")).await.unwrap());
     }

@@ -7,7 +7,7 @@ use ylock_testkit::own_servers::SetClock;
 use zookeeper_client::{Acls, Client, CreateMode};
 
 use super::own_server::OwnServer;
-use super::server::proxy::{Line, Proxy};
+use super::server::proxy::{Link, Proxy};
 use super::{SESSION, client, queue_up, server, within};
 
 /// See the [module](self).
@@ -78,7 +78,7 @@ async fn no_step_of_the_clock_ends_or_prolongs_the_session_of_a_client_that_is_g
         let one = client(line.hosts()).await;
         let guard = within("it gets in", one.locks("users").write("alice")).await.unwrap();
         let waiting = queue_up(&two, &two).await;
-        line.set(Line::Cut);
+        line.set(Link::Cut);
         let since = Instant::now();
         set.step(by).await;
         let next = within("the next one gets in", waiting).await.unwrap();

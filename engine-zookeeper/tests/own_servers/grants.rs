@@ -9,7 +9,7 @@ use ylock_engine_zookeeper::ZookeeperEngine;
 use ylock_testkit::poll_times;
 
 use super::own_server::OwnServer;
-use super::server::proxy::{Line, Proxy, What};
+use super::server::proxy::{Link, Proxy, What};
 use super::{LEASE, LOCK, SESSION, client, contenders, options, until, waiters, within};
 
 /// Far less than the time that the cleaner leaves to callers that remove something themselves.
@@ -54,7 +54,7 @@ async fn only_a_write_is_a_heartbeat() {
     let here = client(proxy.hosts()).await;
     let guard = here.locks("users").write("alice").await.unwrap();
     let since = std::time::Instant::now();
-    proxy.set(Line::Beatless);
+    proxy.set(Link::Beatless);
     let looks = async {
         loop {
             here.inspect("users", "alice").await.unwrap();
@@ -86,7 +86,7 @@ async fn who_is_let_in_without_a_heartbeat_waits_for_one() {
         _ = &mut waits => panic!("two clients are inside"),
         () = queued => {}
     }
-    proxy.set(Line::Beatless);
+    proxy.set(Link::Beatless);
     let a_while = tokio::time::timeout(SESSION * 39 / 50, &mut waits).await;
     assert!(a_while.is_err());
     // Reads are answered, and prove nothing.
@@ -95,7 +95,7 @@ async fn who_is_let_in_without_a_heartbeat_waits_for_one() {
     // Long enough for a heartbeat that fails, and a look after it; and over before the client makes another session.
     let a_moment = tokio::time::timeout(SESSION * 2 / 5, &mut waits).await;
     assert!(a_moment.is_err(), "it believes to be inside: {a_moment:?}");
-    proxy.set(Line::Open);
+    proxy.set(Link::Open);
     let grant = within("it gets in", waits).await;
     assert!(engine.environment().now() < valid_until(grant.sent, grant.lease));
     engine.release(&grant.key, grant.id, None).await.unwrap();
@@ -169,12 +169,12 @@ async fn a_grant_counts_from_before_its_node_was_asked_for() {
     let engine = warm(proxy.hosts()).await;
     let environment = engine.environment();
     let request = request(&engine, Duration::from_secs(50));
-    proxy.set(Line::Held(What::Transactions));
+    proxy.set(Link::Held(What::Transactions));
     let asked = environment.now();
     let opens = async {
         until("it is on its way", async || proxy.kept() == 1).await;
         let opened = environment.now();
-        proxy.set(Line::Open);
+        proxy.set(Link::Open);
         opened
     };
     let (granted, opened) = tokio::join!(within("granted", engine.acquire(&request)), opens);
@@ -192,19 +192,19 @@ async fn the_first_grant_of_a_session_counts_from_before_that_was_asked_for() {
     let proxy = Proxy::before(&[server.host()]).await;
     let environment = other.environment();
     let patient = options(proxy.hosts()).with_lease(Duration::from_secs(50));
-    proxy.set(Line::Held(What::Anything));
+    proxy.set(Link::Held(What::Anything));
     let connecting = tokio::spawn(async move { ZookeeperEngine::connect(&patient).await.unwrap() });
     until("a session is asked for", async || proxy.kept() == 1).await;
     let opened = environment.now();
-    proxy.set(Line::Open);
+    proxy.set(Link::Open);
     let engine = within("it begins", connecting).await.unwrap();
     let request = request(&engine, Duration::from_secs(50));
-    proxy.set(Line::Deaf);
+    proxy.set(Link::Deaf);
     let loses_the_answer = async {
         until("its node is there", async || contenders(&[server.host()], LOCK).await.len() == 1).await;
-        proxy.set(Line::Cut);
+        proxy.set(Link::Cut);
         until("the line is down", async || contenders(&[server.host()], LOCK).await.len() == 1).await;
-        proxy.set(Line::Open);
+        proxy.set(Link::Open);
     };
     let (granted, ()) = tokio::join!(within("granted", engine.acquire(&request)), loses_the_answer);
     let sent = granted.unwrap().unwrap().sent;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ylock_core::Ylock;
 
 use super::own_server::OwnServer;
-use super::server::proxy::{Line, Proxy};
+use super::server::proxy::{Link, Proxy};
 use super::{LOCK, client_with, contenders, options, until, within};
 
 /// For what must not happen. What would happen takes a few milliseconds.
@@ -27,7 +27,7 @@ async fn a_request_that_arrives_over_an_old_connection_makes_no_node() {
     for _ in 0..2 {
         let (proxy, here) = warm(&server).await;
         let held = here.locks("users").write("bob").await.unwrap();
-        proxy.set(Line::Late);
+        proxy.set(Link::Late);
         let locks = here.locks("users");
         let waiting = tokio::spawn(async move { drop(locks.write("alice").await) });
         until("its request is on its way", async || proxy.kept() > 0).await;
@@ -35,7 +35,7 @@ async fn a_request_that_arrives_over_an_old_connection_makes_no_node() {
         // The client finds out that its connection is of no use, and makes another one.
         until("it is undone", async || here.keys_in_use() == 1).await;
         assert!(held.is_valid(), "the session goes on");
-        proxy.set(Line::Open);
+        proxy.set(Link::Open);
         until("it has arrived", async || proxy.kept() == 0).await;
         tokio::time::sleep(LONG_ENOUGH).await;
         assert!(contenders(&[server.host()], LOCK).await.is_empty());

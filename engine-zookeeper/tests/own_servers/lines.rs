@@ -6,14 +6,14 @@ use std::time::Instant;
 use ylock_core::{ErrorKind, Fairness, LossReason, Options};
 
 use super::own_server::OwnServer;
-use super::server::proxy::{Line, Proxy};
+use super::server::proxy::{Link, Proxy};
 use super::{LEASE, LOCK, SESSION, client, contenders, queue_up, thief, until, waiters, within};
 
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn a_line_that_is_cut_for_less_than_the_session_costs_nothing() {
     let server = OwnServer::start().await;
-    for line in [Line::Cut, Line::Dead] {
+    for line in [Link::Cut, Link::Dead] {
         let proxy = Proxy::before(&[server.host()]).await;
         let (here, there) = (client(proxy.hosts()).await, client(vec![server.host()]).await);
         let guard = here.locks("users").write("alice").await.unwrap();
@@ -27,8 +27,8 @@ async fn a_line_that_is_cut_for_less_than_the_session_costs_nothing() {
         let place = there.inspect("users", "bob").await.unwrap().queue[0].id;
         proxy.set(line);
         tokio::time::sleep(SESSION / 4).await;
-        proxy.set(Line::Cut);
-        proxy.set(Line::Open);
+        proxy.set(Link::Cut);
+        proxy.set(Link::Open);
         tokio::time::sleep(LEASE).await;
         assert!(guard.is_valid(), "{line:?}");
         assert_eq!(there.inspect("users", "bob").await.unwrap().queue[0].id, place);
@@ -42,7 +42,7 @@ async fn a_line_that_is_cut_for_less_than_the_session_costs_nothing() {
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn a_line_that_is_cut_for_more_than_the_session_is_told_before_somebody_else_gets_in() {
     let server = OwnServer::start().await;
-    for line in [Line::Cut, Line::Dead, Line::Deaf] {
+    for line in [Link::Cut, Link::Dead, Link::Deaf] {
         let proxy = Proxy::before(&[server.host()]).await;
         let (here, there) = (client(proxy.hosts()).await, client(vec![server.host()]).await);
         let guard = here.locks("users").write("alice").await.unwrap();
@@ -65,8 +65,8 @@ async fn a_line_that_is_cut_for_more_than_the_session_is_told_before_somebody_el
         assert!(told.elapsed() > Duration::from_millis(100), "{line:?}: only just before");
         assert!(next.token() > token);
         // Back again: a new session, which begins with nothing.
-        proxy.set(Line::Cut);
-        proxy.set(Line::Open);
+        proxy.set(Link::Cut);
+        proxy.set(Link::Open);
         let again = queue_up(&here, &there).await;
         assert!(next.is_valid() && !again.is_finished());
         drop(next);
@@ -125,13 +125,13 @@ async fn a_node_whose_answer_got_lost_is_found_again_and_never_doubled() {
     assert!(there.locks("users").write("alice").await.unwrap().unlock().await.unwrap().is_released());
     let hosts = [server.host()];
     for _ in 0..3 {
-        proxy.set(Line::Deaf);
+        proxy.set(Link::Deaf);
         let locks = here.locks("users");
         let waiting = tokio::spawn(async move { locks.write("alice").await.unwrap() });
         until("its node is there", async || contenders(&hosts, LOCK).await.len() == 1).await;
-        proxy.set(Line::Cut);
+        proxy.set(Link::Cut);
         let known = contenders(&hosts, LOCK).await;
-        proxy.set(Line::Open);
+        proxy.set(Link::Open);
         let guard = within("it gets in", waiting).await.unwrap();
         assert_eq!(contenders(&hosts, LOCK).await, known, "the same node and no other");
         assert!(within("given back", guard.unlock()).await.unwrap().is_released());
@@ -157,13 +157,13 @@ async fn a_place_whose_answer_got_lost_is_found_again_and_never_doubled() {
         });
         until("it waits", async || waiters(&here).await == 1).await;
         let before = contenders(&hosts, LOCK).await;
-        proxy.set(Line::Deaf);
+        proxy.set(Link::Deaf);
         let token = guard.token();
         drop(guard);
         until("its node is there", async || contenders(&hosts, LOCK).await != before).await;
-        proxy.set(Line::Cut);
+        proxy.set(Link::Cut);
         let known = contenders(&hosts, LOCK).await;
-        proxy.set(Line::Open);
+        proxy.set(Link::Open);
         guard = within("it gets in", waiting).await.unwrap();
         assert_eq!((contenders(&hosts, LOCK).await, known.len()), (known, 1), "the same node and no other");
         assert!(guard.token() > token);
@@ -178,14 +178,14 @@ async fn what_was_made_for_a_caller_who_has_gone_is_removed() {
     let proxy = Proxy::before(&[server.host()]).await;
     let here = client(proxy.hosts()).await;
     assert!(here.locks("users").write("alice").await.unwrap().unlock().await.unwrap().is_released());
-    proxy.set(Line::Deaf);
+    proxy.set(Link::Deaf);
     let locks = here.locks("users");
     let waiting = tokio::spawn(async move { locks.write("alice").await });
     let hosts = [server.host()];
     until("its node is there", async || contenders(&hosts, LOCK).await.len() == 1).await;
     waiting.abort();
-    proxy.set(Line::Cut);
-    proxy.set(Line::Open);
+    proxy.set(Link::Cut);
+    proxy.set(Link::Open);
     let since = Instant::now();
     until("it is removed", async || contenders(&hosts, LOCK).await.is_empty()).await;
     assert!(since.elapsed() < SESSION, "not only with its session: {:?}", since.elapsed());
@@ -199,12 +199,12 @@ async fn a_release_that_was_cut_off_is_done_when_the_line_is_back() {
     let (here, there) = (client(proxy.hosts()).await, client(vec![server.host()]).await);
     let guard = here.locks("users").write("alice").await.unwrap();
     let waiting = queue_up(&there, &there).await;
-    proxy.set(Line::Dead);
+    proxy.set(Link::Dead);
     drop(guard);
     tokio::time::sleep(SESSION / 3).await;
     assert!(!waiting.is_finished());
-    proxy.set(Line::Cut);
-    proxy.set(Line::Open);
+    proxy.set(Link::Cut);
+    proxy.set(Link::Open);
     let since = Instant::now();
     drop(within("the next one gets in", waiting).await.unwrap());
     assert!(since.elapsed() < SESSION / 2, "not only with the session: {:?}", since.elapsed());

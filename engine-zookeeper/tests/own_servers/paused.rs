@@ -1,7 +1,7 @@
 //! A client that stands still for longer than its session, with all that it holds. It is a process of its own.
 
 use ylock_core::url::Host;
-use ylock_testkit::Other;
+use ylock_testkit::ChildProcess;
 
 use super::own_server::OwnServer;
 use super::server::host;
@@ -11,22 +11,22 @@ use super::{LEASE, SESSION, client, queue_up, until, waiters, within};
 async fn hold(server: Host) {
     let ylock = client(vec![server]).await;
     let guard = within("it gets in", ylock.locks("users").write("alice")).await.unwrap();
-    Other::hold_through_pause(guard, LEASE).await;
+    ChildProcess::hold_through_pause(guard, LEASE).await;
     let again = within("it gets in again", ylock.locks("users").write("alice")).await.unwrap();
-    Other::say(&format!("again {}", again.token().unwrap()));
+    ChildProcess::say(&format!("again {}", again.token().unwrap()));
 }
 
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn a_holder_that_was_paused_knows_at_once_and_disturbs_nobody() {
-    if let Some(server) = Other::told() {
+    if let Some(server) = ChildProcess::told() {
         return hold(host(&server)).await;
     }
     let server = OwnServer::start().await;
     let (next, third) = (client(vec![server.host()]).await, client(vec![server.host()]).await);
     let address = format!("127.0.0.1:{}", server.host().port.unwrap());
     let test = "paused::a_holder_that_was_paused_knows_at_once_and_disturbs_nobody";
-    let mut other = Other::start(test, &address);
+    let mut other = ChildProcess::start(test, &address);
     let token = other.says_token("holds").await;
     let waiting = queue_up(&next, &third).await;
     other.stop();
@@ -47,8 +47,8 @@ async fn wait(server: Host) {
     let ylock = client(vec![server]).await;
     let result = ylock.locks("users").write("alice").await;
     match result {
-        Ok(guard) => Other::say(&format!("inside {}", guard.token().unwrap())),
-        Err(error) => Other::say(&format!("failed {error}")),
+        Ok(guard) => ChildProcess::say(&format!("inside {}", guard.token().unwrap())),
+        Err(error) => ChildProcess::say(&format!("failed {error}")),
     }
 }
 
@@ -56,7 +56,7 @@ async fn wait(server: Host) {
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn a_waiter_that_was_paused_for_longer_than_its_session_queues_again() {
-    if let Some(server) = Other::told() {
+    if let Some(server) = ChildProcess::told() {
         return wait(host(&server)).await;
     }
     let server = OwnServer::start().await;
@@ -64,7 +64,7 @@ async fn a_waiter_that_was_paused_for_longer_than_its_session_queues_again() {
     let guard = one.locks("users").write("alice").await.unwrap();
     let address = format!("127.0.0.1:{}", server.host().port.unwrap());
     let test = "paused::a_waiter_that_was_paused_for_longer_than_its_session_queues_again";
-    let mut other = Other::start(test, &address);
+    let mut other = ChildProcess::start(test, &address);
     until("it waits", async || waiters(&one).await == 1).await;
     other.stop();
     until("its session is over", async || waiters(&one).await == 0).await;

@@ -10,7 +10,7 @@ use zookeeper_client::{Acls, CreateMode};
 
 use super::grants::request;
 use super::own_server::OwnServer;
-use super::server::proxy::{Line, Proxy, What};
+use super::server::proxy::{Link, Proxy, What};
 use super::{LEASE, LOCK, contenders, options, server, until, within};
 
 type Waiting<'a> = Pin<Box<dyn Future<Output = Result<Option<Grant>>> + Send + 'a>>;
@@ -110,15 +110,15 @@ async fn who_let_another_one_go_first_gets_in_with_a_larger_token() {
     let held = granted(&holder, &request(&holder, LEASE * 4)).await;
     let mut at_the_front = queue_up(&late, &second, &server).await;
     let behind = queue_up(&early, &first, &server).await;
-    proxy.set(Line::Held(What::Transactions));
+    proxy.set(Link::Held(What::Transactions));
     holder.release(&held.key, held.id, None).await.unwrap();
     let moves = async {
         until("it moves", async || proxy.kept() == 1).await;
-        proxy.set(Line::Deaf);
+        proxy.set(Link::Deaf);
         let grant = within("the waiter behind gets in", behind).await.unwrap().unwrap();
-        proxy.set(Line::Cut);
+        proxy.set(Link::Cut);
         until("it has moved", async || contenders(&hosts, LOCK).await.len() == 2).await;
-        proxy.set(Line::Open);
+        proxy.set(Link::Open);
         early.release(&grant.key, grant.id, None).await.unwrap();
         grant
     };

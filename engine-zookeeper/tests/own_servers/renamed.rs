@@ -6,7 +6,7 @@ use std::time::Duration;
 use ylock_core::{Guard, Mode, Ylock};
 
 use super::own_server::OwnServer;
-use super::server::proxy::{Line, Proxy};
+use super::server::proxy::{Link, Proxy};
 use super::{client, queue_up, until, within};
 
 /// For what must not happen. What would happen takes a few milliseconds.
@@ -50,10 +50,10 @@ async fn who_waits_to_write_stays_behind_it_also_if_its_line_was_down_meanwhile(
         let waiting = queue_up(&two, &one).await;
         until("it watches", async || server.number("zk_watch_count").await > 0).await;
         let lines = server.number("zk_num_alive_connections").await;
-        proxy.set(Line::Cut);
+        proxy.set(Link::Cut);
         until("its line is down", async || server.number("zk_num_alive_connections").await < lines).await;
         let guard = reads(&one, guard).await;
-        proxy.set(Line::Open);
+        proxy.set(Link::Open);
         until("its line is back", async || server.number("zk_num_alive_connections").await == lines).await;
         tokio::time::sleep(LONG_ENOUGH).await;
         assert!(guard.is_valid() && !waiting.is_finished(), "two are inside");

@@ -9,7 +9,7 @@ use ylock_testkit::poll_times;
 
 use super::grants::request;
 use super::own_server::OwnServer;
-use super::server::proxy::{Line, Proxy, What};
+use super::server::proxy::{Link, Proxy, What};
 use super::{options, until, within};
 
 /// What becomes of a renewal if its grant is given up while the node is looked at: the server answers that look first, and then removes the
@@ -22,7 +22,7 @@ async fn overtaken(by_the_whole_release: bool) -> Result<Renewal> {
     let engine = ZookeeperEngine::connect(&patient).await.unwrap();
     let request = request(&engine, Duration::from_secs(50));
     let grant = within("granted", engine.acquire(&request)).await.unwrap().unwrap();
-    proxy.set(Line::Held(What::Anything));
+    proxy.set(Link::Held(What::Anything));
     let (key, id, holdings) = (grant.key.clone(), grant.id, [Holding::new(grant, None)]);
     let mut renewal = engine.renew(&holdings);
     let on_its_way = until("the node is looked at", async || proxy.kept() == 1);
@@ -32,7 +32,7 @@ async fn overtaken(by_the_whole_release: bool) -> Result<Renewal> {
     }
     let mut release = engine.release(&key, id, None);
     assert!(poll_times(1, &mut release).await.is_none());
-    proxy.set(Line::Open);
+    proxy.set(Link::Open);
     if by_the_whole_release {
         within("released", &mut release).await.unwrap();
         return within("answered", renewal).await.pop().unwrap();

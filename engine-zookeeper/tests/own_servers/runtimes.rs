@@ -6,7 +6,7 @@ use tokio::runtime::{Builder, Runtime};
 use ylock_core::{Guard, Unlocked, Ylock};
 
 use super::own_server::OwnServer;
-use super::server::proxy::{Line, Proxy};
+use super::server::proxy::{Link, Proxy};
 use super::{LEASE, LOCK, SESSION, client, client_with, contenders, options, until, waiters, within};
 
 /// Long before the lease of any of them ends, also on a machine that has ten times as much to do as it can.
@@ -229,7 +229,7 @@ fn without_a_session(main: &Runtime, server: &OwnServer) -> (Proxy, Ylock) {
         let proxy = Proxy::before(&[server.host()]).await;
         let here = client(proxy.hosts()).await;
         let guard = here.locks("users").write("bob").await.unwrap();
-        proxy.set(Line::Cut);
+        proxy.set(Link::Cut);
         within("it is lost", guard.lost()).await;
         // The driver gives the session up by itself after seven fifths of it.
         tokio::time::sleep(SESSION * 2).await;
@@ -246,7 +246,7 @@ fn a_runtime_that_is_not_driven_any_more_keeps_no_other_one_from_a_new_session()
     let (proxy, here) = without_a_session(&main, &server);
     let bob = here.locks("users");
     assert!(job.block_on(async { tokio::time::timeout(LEASE / 6, bob.write("bob")).await }).is_err());
-    proxy.set(Line::Open);
+    proxy.set(Link::Open);
     main.block_on(async { drop(within("it gets in", here.locks("users").write("alice")).await.unwrap()) });
     drop(job);
 }
@@ -258,7 +258,7 @@ fn a_session_that_a_runtime_began_that_is_not_driven_any_more_serves_the_others(
     let (main, job) = (runtime(), of_a_thread());
     let server = main.block_on(OwnServer::start());
     let (proxy, here) = without_a_session(&main, &server);
-    proxy.set(Line::Open);
+    proxy.set(Link::Open);
     let bob = job.block_on(here.locks("users").write("bob")).unwrap();
     main.block_on(async {
         let alice = within("it gets in", here.locks("users").write("alice")).await.unwrap();

@@ -9,7 +9,7 @@ use ylock_engine_zookeeper::options::Acl;
 use zookeeper_client::{Acls, CreateMode};
 
 use super::own_server::OwnServer;
-use super::server::proxy::{Line, Proxy};
+use super::server::proxy::{Link, Proxy};
 use super::{FLOOR_WATCH, LOCK, client, client_with, contenders, options, queue_up, server, within};
 
 /// The foreign node may be of a later version, and stand for a holder.
@@ -150,7 +150,7 @@ async fn very_many_locks_are_shared_out_so_that_the_server_can_end_each_session_
     let other = client(vec![server.host()]).await;
     let raw = server::raw(&[server.host()]).await;
     assert!(raw.count_descendants_number(&base).await.unwrap() >= 2 * held.len());
-    proxy.set(Line::Cut);
+    proxy.set(Link::Cut);
     super::until("the sessions end", async || {
         raw.count_descendants_number(&base).await.is_ok_and(|count| count <= 300 + held.len())
     })

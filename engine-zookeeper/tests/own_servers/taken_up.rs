@@ -10,7 +10,7 @@ use tokio::runtime::{Builder, Runtime};
 use ylock_core::Unlocked;
 
 use super::own_server::OwnServer;
-use super::server::proxy::{Line, Proxy, SYNC};
+use super::server::proxy::{Link, Proxy, SYNC};
 use super::{LOCK, client_with, contenders, options, until, within};
 
 const BOUND: Duration = Duration::from_secs(30);
@@ -82,7 +82,7 @@ fn a_driver_that_takes_its_last_step_while_its_runtime_ends_does_not_close_the_s
     second.block_on(async { drop(here.locks("users").write("bob").await.unwrap()) });
     main.block_on(until("bob is given back", async || here.keys_in_use() == 1));
     let before = main.block_on(contenders(&[server.host()], LOCK));
-    proxy.set(Line::Full);
+    proxy.set(Link::Full);
     // The driver answers, and wakes the task that asked, in the middle of its step.
     let brake = Arc::new(Brake::default());
     let asking = {
@@ -100,7 +100,7 @@ fn a_driver_that_takes_its_last_step_while_its_runtime_ends_does_not_close_the_s
     second.shutdown_timeout(BOUND);
     brake.let_go();
     ends.join().unwrap();
-    proxy.set(Line::Open);
+    proxy.set(Link::Open);
     main.block_on(async {
         within("it goes on", here.inspect("users", "alice")).await.unwrap();
         assert_eq!(contenders(&[server.host()], LOCK).await, before, "the same session");

@@ -13,7 +13,7 @@ use ylock_core::url::Host;
 
 /// The state of the proxy: what happens to the bytes that it carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Line {
+pub(crate) enum Link {
     Open,
     /// Connections are closed, new ones refused.
     Cut,
@@ -51,7 +51,7 @@ const MULTI: u32 = 14;
 #[derive(Clone, Debug)]
 pub(crate) struct Proxy {
     hosts: Vec<Host>,
-    line: Arc<watch::Sender<Line>>,
+    line: Arc<watch::Sender<Link>>,
     seen: Seen,
 }
 
@@ -66,7 +66,7 @@ struct Seen {
 
 impl Proxy {
     pub(crate) async fn before(servers: &[Host]) -> Self {
-        let line = Arc::new(watch::Sender::new(Line::Open));
+        let line = Arc::new(watch::Sender::new(Link::Open));
         let seen = Seen::default();
         let mut hosts = Vec::new();
         for server in servers {
@@ -82,7 +82,7 @@ impl Proxy {
         self.hosts.clone()
     }
 
-    pub(crate) fn set(&self, line: Line) {
+    pub(crate) fn set(&self, line: Link) {
         self.line.send_replace(line);
     }
 
@@ -102,13 +102,13 @@ impl Proxy {
     }
 }
 
-async fn serve(listener: TcpListener, server: Host, line: watch::Receiver<Line>, seen: Seen) {
+async fn serve(listener: TcpListener, server: Host, line: watch::Receiver<Link>, seen: Seen) {
     while let Ok((client, _)) = listener.accept().await {
         let now = *line.borrow();
-        if now == Line::Full {
+        if now == Link::Full {
             seen.refused.fetch_add(1, Ordering::SeqCst);
         }
-        if matches!(now, Line::Cut | Line::Full) {
+        if matches!(now, Link::Cut | Link::Full) {
             continue;
         }
         let address = (server.name.clone(), server.port.expect("a port"));
@@ -118,34 +118,34 @@ async fn serve(listener: TcpListener, server: Host, line: watch::Receiver<Line>,
             drop((client.set_nodelay(true), server.set_nodelay(true)));
             let ((from_client, to_client), (from_server, to_server)) =
                 (client.into_split(), server.into_split());
-            let up = Requests::of(line.clone(), seen, now == Line::Late);
+            let up = Requests::of(line.clone(), seen, now == Link::Late);
             let down = answers(from_server, to_client, line.clone());
             tokio::select! {
                 () = up.carry(from_client, to_server) => {}
                 () = down => {}
-                _ = line.wait_for(|line| *line == Line::Cut) => {}
+                _ = line.wait_for(|line| *line == Link::Cut) => {}
             }
         });
     }
 }
 
-async fn answers(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, line: watch::Receiver<Line>) {
+async fn answers(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, line: watch::Receiver<Link>) {
     let mut buffer = vec![0; 16 * 1024];
     // What was lost once makes the rest useless: as after a network that forgot the connection.
     let mut lost = false;
     while let Ok(length @ 1..) = from.read(&mut buffer).await {
-        lost |= matches!(*line.borrow(), Line::Dead | Line::Deaf);
+        lost |= matches!(*line.borrow(), Link::Dead | Link::Deaf);
         // The client may have gone: what it has sent may still be on its way.
         lost |= !lost && to.write_all(&buffer[..length]).await.is_err();
     }
-    if lost || *line.borrow() == Line::Late {
+    if lost || *line.borrow() == Link::Late {
         std::future::pending::<()>().await;
     }
 }
 
 /// The way from a client to its server.
 struct Requests {
-    line: watch::Receiver<Line>,
+    line: watch::Receiver<Link>,
     seen: Seen,
     /// The number of the connection.
     number: usize,
@@ -154,7 +154,7 @@ struct Requests {
 }
 
 impl Requests {
-    fn of(line: watch::Receiver<Line>, seen: Seen, is_new: bool) -> Self {
+    fn of(line: watch::Receiver<Link>, seen: Seen, is_new: bool) -> Self {
         let mut asked = seen.asked.lock();
         asked.push(Vec::new());
         let number = asked.len() - 1;
@@ -170,11 +170,11 @@ impl Requests {
             }
             self.hold(&request).await;
             let line = *self.line.borrow();
-            lost |= line == Line::Dead;
-            if lost || (line == Line::Beatless && is_heartbeat(&request)) {
+            lost |= line == Link::Dead;
+            if lost || (line == Link::Beatless && is_heartbeat(&request)) {
                 continue;
             }
-            if !late.is_empty() || (line == Line::Late && !self.is_new) {
+            if !late.is_empty() || (line == Link::Late && !self.is_new) {
                 late.push(request);
                 self.seen.kept.fetch_add(1, Ordering::SeqCst);
             } else if to.write_all(&request).await.is_err() {
@@ -182,7 +182,7 @@ impl Requests {
             }
         }
         if !late.is_empty() {
-            drop(self.line.wait_for(|line| *line == Line::Open).await);
+            drop(self.line.wait_for(|line| *line == Link::Open).await);
             drop(to.write_all(&late.concat()).await);
             self.seen.kept.fetch_sub(late.len(), Ordering::SeqCst);
         }
@@ -200,13 +200,13 @@ impl Requests {
     /// Holds a request for as long as it is to wait.
     async fn hold(&mut self, request: &[u8]) {
         let is_held = match *self.line.borrow() {
-            Line::Held(What::Anything) => true,
-            Line::Held(What::Transactions) => word(request, 8) == Some(MULTI),
+            Link::Held(What::Anything) => true,
+            Link::Held(What::Transactions) => word(request, 8) == Some(MULTI),
             _ => false,
         };
         if is_held && !is_heartbeat(request) {
             self.seen.kept.fetch_add(1, Ordering::SeqCst);
-            drop(self.line.wait_for(|line| !matches!(line, Line::Held(_))).await);
+            drop(self.line.wait_for(|line| !matches!(line, Link::Held(_))).await);
             self.seen.kept.fetch_sub(1, Ordering::SeqCst);
         }
     }

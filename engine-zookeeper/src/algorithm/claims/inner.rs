@@ -7,7 +7,7 @@ use ylock_core::environment::Moment;
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::{Begun, GivenUp, MOST_BYTES};
-use crate::algorithm::claim::{Claim, Leaving, Node};
+use crate::algorithm::claim::{Claim, Node, Removal};
 use crate::algorithm::session::Session;
 
 #[derive(Default)]
@@ -23,7 +23,7 @@ impl Inner {
     pub(super) fn begin(&mut self, session: &Session, request: &Request) -> Result<Begun> {
         if let Some(claim) = self.claims.get_mut(&request.id) {
             if !claim.is_wanted() {
-                return Ok(Begun::Leaving);
+                return Ok(Begun::BeingRemoved);
             }
             claim.shown = session.now().max(claim.shown);
             return Ok(Begun::Old(claim.node));
@@ -47,15 +47,15 @@ impl Inner {
     }
 
     /// Says that a claim is not wanted any more, and is to be removed now. Returns `false` if there is none, or that was said before.
-    pub(super) fn leave(&mut self, id: AcquisitionId) -> bool {
+    pub(super) fn begin_removal(&mut self, id: AcquisitionId) -> bool {
         let claim = self.claims.get_mut(&id).filter(|claim| claim.is_wanted());
-        claim.map(|claim| claim.leaving = Some(Leaving { due: Moment::ZERO, attempts: 0 })).is_some()
+        claim.map(|claim| claim.removal = Some(Removal { due: Moment::ZERO, attempts: 0 })).is_some()
     }
 
     /// Says that the claim that stands behind a grant is not wanted any more: its place is the grant's, unless its caller has come
     /// meanwhile. A claim that stays is on its own from that moment on, and has a whole lease: it was last shown with the grant, whose
     /// lease may be longer.
-    pub(super) fn leave_behind(
+    pub(super) fn remove_behind(
         &mut self,
         grant: AcquisitionId,
         stays: Option<(AcquisitionId, Moment)>,
@@ -69,15 +69,15 @@ impl Inner {
                 }
                 false
             }
-            (Some(behind), _) => self.leave(behind),
+            (Some(behind), _) => self.begin_removal(behind),
             (None, _) => false,
         }
     }
 
     pub(super) fn give_up(&mut self, id: AcquisitionId, due: Moment) -> Option<GivenUp> {
         let claim = self.claims.get_mut(&id)?;
-        let attempts = claim.leaving.map_or(0, |leaving| leaving.attempts);
-        claim.leaving = Some(Leaving { due, attempts: attempts + 1 });
+        let attempts = claim.removal.map_or(0, |removal| removal.attempts);
+        claim.removal = Some(Removal { due, attempts: attempts + 1 });
         let node = std::mem::replace(&mut claim.node, Node::Unknown);
         let place = claim.place.clone();
         Some(GivenUp { id, number: claim.number, place, node, alone: claim.alone, attempts })
@@ -85,7 +85,7 @@ impl Inner {
 
     /// Forgets a claim. Returns whether another claim is to be removed with it.
     pub(super) fn remove(&mut self, id: AcquisitionId) -> bool {
-        let is_left = self.leave_behind(id, None);
+        let is_left = self.remove_behind(id, None);
         self.announced.remove(&id);
         if let Some(claim) = self.claims.remove(&id) {
             self.bytes = self.bytes.saturating_sub(claim.bytes());

@@ -1,8 +1,8 @@
 //! The claims of one session, to all that this client has in the store or may have: one [claim](crate::algorithm::claim) per acquisition, from before
 //! its first request is sent until its node is known to be gone.
 
-mod going;
 mod inner;
+mod removal;
 #[cfg(test)]
 mod tests;
 
@@ -19,10 +19,10 @@ use ylock_core::{Result, StoreToken};
 
 use self::inner::Inner;
 use crate::algorithm::claim::{Claim, Node};
+use crate::algorithm::in_flight::InFlight;
 use crate::algorithm::node::{Content, Name};
 use crate::algorithm::place::Place;
-use crate::algorithm::requests::Made;
-use crate::algorithm::sent::Sent;
+use crate::algorithm::requests::NewNode;
 use crate::algorithm::session::Session;
 use crate::algorithm::watch::Watch;
 
@@ -52,7 +52,7 @@ pub(crate) enum Begun {
     New(u64),
     Old(Node),
     /// The claim is being removed.
-    Leaving,
+    BeingRemoved,
 }
 
 /// A claim that is to be removed.
@@ -114,10 +114,10 @@ impl Claims {
         id: AcquisitionId,
         number: u64,
         request: F,
-    ) -> Option<Sent<Pin<Box<F>>>> {
+    ) -> Option<InFlight<Pin<Box<F>>>> {
         let _order = self.order.lock();
         let is_open = self.with(id, |claim| claim.is_open(number)) == Some(true);
-        is_open.then(|| Sent::now(Box::pin(request)))
+        is_open.then(|| InFlight::send(Box::pin(request)))
     }
 
     /// Notes that the node of a claim is about to be replaced. Returns the number of the claim, the content for its next node, and the
@@ -154,7 +154,7 @@ impl Claims {
     }
 
     /// Notes that the node was made. Returns `false` if the claim has been given up meanwhile: the task that does so removes the node.
-    pub(crate) fn made(&self, number: u64, made: &Made, alone: bool) -> bool {
+    pub(crate) fn made(&self, number: u64, made: &NewNode, alone: bool) -> bool {
         let known = self.with(made.name.tag.id, |claim| {
             if !claim.is_open(number) {
                 return false;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ylock_core::{ClientName, Key, Mode, Owner};
 
 use super::*;
-use crate::algorithm::claim::Leaving;
+use crate::algorithm::claim::Removal;
 use crate::algorithm::node::Tag;
 use crate::algorithm::watch::Watch;
 
@@ -45,7 +45,7 @@ fn claim(id: AcquisitionId, number: u64) -> Claim {
         },
         version: 0,
         node: Node::Unknown,
-        leaving: None,
+        removal: None,
         lease: Duration::from_secs(1),
         shown: Moment::ZERO,
         alone: true,
@@ -60,8 +60,8 @@ fn name(id: AcquisitionId) -> Name {
     Name { tag: claim(id, 1).tag, place: 3 }
 }
 
-fn made(id: AcquisitionId) -> Made {
-    Made { name: name(id), token: StoreToken::new(9) }
+fn made(id: AcquisitionId) -> NewNode {
+    NewNode { name: name(id), token: StoreToken::new(9) }
 }
 
 fn node(claims: &Claims, id: AcquisitionId) -> Option<Node> {
@@ -150,24 +150,24 @@ fn announced() -> (AcquisitionId, AcquisitionId, Claims) {
     (grant, next, claims)
 }
 
-fn is_leaving(claims: &Claims, id: AcquisitionId) -> bool {
-    claims.with(id, |claim| claim.leaving) == Some(Some(Leaving { due: Moment::ZERO, attempts: 0 }))
+fn is_being_removed(claims: &Claims, id: AcquisitionId) -> bool {
+    claims.with(id, |claim| claim.removal) == Some(Some(Removal { due: Moment::ZERO, attempts: 0 }))
 }
 
 #[test]
 fn a_place_behind_a_grant_goes_with_it_however_that_goes() {
     let (grant, next, claims) = announced();
     claims.give_up(grant, None, later());
-    assert!(is_leaving(&claims, next));
+    assert!(is_being_removed(&claims, next));
     let (grant, next, claims) = announced();
     claims.end_unknown(grant, 1);
-    assert!(is_leaving(&claims, next));
+    assert!(is_being_removed(&claims, next));
     let (_, next, claims) = announced();
     claims.give_up_lapsed(Moment::ZERO.plus(Duration::from_secs(1)));
-    assert!(is_leaving(&claims, next));
+    assert!(is_being_removed(&claims, next));
     let (grant, next, claims) = announced();
     claims.withdraw(grant, None);
-    assert!(is_leaving(&claims, next) && claims.announced() == 0);
+    assert!(is_being_removed(&claims, next) && claims.announced() == 0);
 }
 
 #[test]
@@ -176,28 +176,28 @@ fn a_place_behind_a_grant_stays_when_its_caller_comes_or_is_named() {
     claims.withdraw(grant, Some(next));
     let released = Moment::ZERO.plus(Duration::from_millis(999));
     claims.give_up(grant, Some((next, released)), released);
-    assert!(!is_leaving(&claims, next) && claims.announced() == 0);
+    assert!(!is_being_removed(&claims, next) && claims.announced() == 0);
     claims.give_up_lapsed(Moment::ZERO.plus(Duration::from_secs(1)));
-    assert!(!is_leaving(&claims, next), "its own lease begins when the grant's has ended");
+    assert!(!is_being_removed(&claims, next), "its own lease begins when the grant's has ended");
     claims.give_up_lapsed(released.plus(Duration::from_secs(1)));
-    assert!(is_leaving(&claims, next));
+    assert!(is_being_removed(&claims, next));
     let (grant, next, claims) = announced();
     claims.with(grant, |claim| claim.shown = later());
     claims.give_up_lapsed(Moment::ZERO.plus(Duration::from_secs(1)));
-    assert!(!is_leaving(&claims, next), "its lease is the grant's");
+    assert!(!is_being_removed(&claims, next), "its lease is the grant's");
 }
 
 /// Two tasks may remove one claim. The later one must not take the node of the claim after it for a node of this one.
 #[test]
 fn a_claim_whose_removal_another_task_has_finished_is_not_being_removed_any_more() {
     let (one, claims) = (id(7), claimed(&[(id(7), 1)]));
-    assert!(!claims.is_leaving(one, 1), "it is wanted");
+    assert!(!claims.is_being_removed(one, 1), "it is wanted");
     claims.give_up(one, None, later()).unwrap();
-    assert!(claims.is_leaving(one, 1));
+    assert!(claims.is_being_removed(one, 1));
     claims.end(one, 1);
-    assert!(!claims.is_leaving(one, 1), "it has ended");
+    assert!(!claims.is_being_removed(one, 1), "it has ended");
     claims.inner.lock().claims.insert(one, claim(one, 2));
-    assert!(!claims.is_leaving(one, 1), "another one has begun");
+    assert!(!claims.is_being_removed(one, 1), "another one has begun");
     claims.give_up(one, None, later()).unwrap();
-    assert!(!claims.is_leaving(one, 1) && claims.is_leaving(one, 2));
+    assert!(!claims.is_being_removed(one, 1) && claims.is_being_removed(one, 2));
 }

@@ -54,7 +54,7 @@ pub(crate) use fault::{ends_session, failure, failure_of_transaction, had_no_eff
 ///
 /// It tells whether it was *seen* that the node was removed, and by nothing else than a plain removal. A contender that is
 /// [renamed](Store::rename) is written to first, and that write is what the watch tells then.
-pub type Told = Pin<Box<dyn Future<Output = bool> + Send>>;
+pub type WatchEvent = Pin<Box<dyn Future<Output = bool> + Send>>;
 
 /// A contender's node that was just made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ pub trait Ensemble: fmt::Debug + Send + Sync + 'static {
 /// One session with the servers.
 ///
 /// # Contract
-/// - **Sent when polled once:** a request is on its way when its future has been polled for the first time, not before and not later. The
+/// - **InFlight when polled once:** a request is on its way when its future has been polled for the first time, not before and not later. The
 ///   waker of that first poll may wake no task; the answer is told to the waker of the last poll.
 /// - **In order:** the requests of a session are handled in the order in which they were sent, or not at all. Nothing is sent twice.
 /// - **Writes** of all sessions have one order. A write is answered by `Ok` only when a majority of the servers has it. Of the faults that
@@ -170,7 +170,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     async fn list(&self, lock: &str) -> Result<Vec<String>, Fault>;
 
     /// Returns the names of a lock's contenders, and a watch that fires when these change.
-    async fn list_and_watch(&self, lock: &str) -> Result<(Vec<String>, Told), Fault>;
+    async fn list_and_watch(&self, lock: &str) -> Result<(Vec<String>, WatchEvent), Fault>;
 
     /// Returns the number of the transaction that made a node; `None` if the node is not there. Fails with
     /// [`OutOfTokens`](Fault::OutOfTokens) if the number is too large.
@@ -181,7 +181,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// Returns the content of a contender, and a watch that fires when the node changes or is gone. Leaves no watch behind if the node is
     /// gone already.
-    async fn read_and_watch(&self, path: &str) -> Result<(Vec<u8>, Told), Fault>;
+    async fn read_and_watch(&self, path: &str) -> Result<(Vec<u8>, WatchEvent), Fault>;
 
     /// Returns how many children a node has; `None` if it is not there.
     async fn count(&self, path: &str) -> Result<Option<i32>, Fault>;

@@ -6,14 +6,14 @@ use std::task::{Context, Poll, Waker};
 use futures_util::FutureExt;
 
 /// A request that was sent, and its answer if there is one already.
-pub(crate) struct Sent<F: Future> {
+pub(crate) struct InFlight<F: Future> {
     request: F,
     answer: Option<F::Output>,
 }
 
-impl<F: Future + Unpin> Sent<F> {
+impl<F: Future + Unpin> InFlight<F> {
     /// Sends a request now, by polling it once: the driver puts it in its queue then, and sends from there in order.
-    pub(crate) fn now(mut request: F) -> Self {
+    pub(crate) fn send(mut request: F) -> Self {
         let answer = match request.poll_unpin(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(answer) => Some(answer),
             Poll::Pending => None,

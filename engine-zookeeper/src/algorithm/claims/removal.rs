@@ -12,7 +12,7 @@ impl Claims {
         if inner.claims.get(&grant).is_some_and(|claim| claim.next == stays) {
             return;
         }
-        let is_left = inner.leave_behind(grant, None);
+        let is_left = inner.remove_behind(grant, None);
         drop(inner);
         self.ring(is_left);
     }
@@ -37,7 +37,7 @@ impl Claims {
     ) -> Option<GivenUp> {
         let _order = self.order.lock();
         let mut inner = self.inner.lock();
-        self.ring(inner.leave_behind(id, stay));
+        self.ring(inner.remove_behind(id, stay));
         inner.give_up(id, due)
     }
 
@@ -48,8 +48,8 @@ impl Claims {
         let lapsed = inner.lapsing().filter(|(_, claim)| claim.ends() <= now);
         let lapsed: Vec<_> = lapsed.map(|(id, _)| *id).collect();
         for id in &lapsed {
-            inner.leave_behind(*id, None);
-            inner.leave(*id);
+            inner.remove_behind(*id, None);
+            inner.begin_removal(*id);
         }
         self.ring(!lapsed.is_empty());
     }
@@ -58,28 +58,28 @@ impl Claims {
     pub(crate) fn due(&self, now: Moment, most: usize, next: Moment) -> Vec<GivenUp> {
         let _order = self.order.lock();
         let mut inner = self.inner.lock();
-        let due = inner.claims.iter().filter(|(_, claim)| claim.leaving.is_some_and(|it| it.due <= now));
+        let due = inner.claims.iter().filter(|(_, claim)| claim.removal.is_some_and(|it| it.due <= now));
         let due: Vec<_> = due.map(|(id, _)| *id).take(most).collect();
         due.into_iter().filter_map(|id| inner.give_up(id, next)).collect()
     }
 
     /// Returns when the next removal is due.
     pub(crate) fn next_due(&self) -> Option<Moment> {
-        self.inner.lock().claims.values().filter_map(|claim| claim.leaving.map(|it| it.due)).min()
+        self.inner.lock().claims.values().filter_map(|claim| claim.removal.map(|it| it.due)).min()
     }
 
     /// Notes that a removal was not finished, and is due at `due`.
     pub(crate) fn postpone(&self, id: AcquisitionId, number: u64, due: Moment) {
         self.with(id, |claim| {
-            if let (true, Some(leaving)) = (claim.number == number, &mut claim.leaving) {
-                leaving.due = due;
+            if let (true, Some(removal)) = (claim.number == number, &mut claim.removal) {
+                removal.due = due;
             }
         });
         self.work.notify_one();
     }
 
     /// Returns whether this claim is still being removed.
-    pub(crate) fn is_leaving(&self, id: AcquisitionId, number: u64) -> bool {
+    pub(crate) fn is_being_removed(&self, id: AcquisitionId, number: u64) -> bool {
         self.with(id, |claim| claim.number == number && !claim.is_wanted()).unwrap_or(false)
     }
 

@@ -16,16 +16,18 @@ const SIGNS: u32 = 10;
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
 /// Starts to beat for a session as long as it has claims, and to give up those that no caller wants any more. In whatever runtime there is.
-pub(crate) fn look_after(session: &Arc<Session>) {
+pub(crate) fn start(session: &Arc<Session>) {
     let (weak, wake) = (Arc::downgrade(session), Arc::clone(&session.claims.wake));
-    session.pulse.start(&session.environment, move || Box::pin(pulse(Weak::clone(&weak), Arc::clone(&wake))));
+    session
+        .keepalive
+        .start(&session.environment, move || Box::pin(keepalive(Weak::clone(&weak), Arc::clone(&wake))));
     let (weak, work) = (Arc::downgrade(session), Arc::clone(&session.claims.work));
     session
         .cleaner
         .start(&session.environment, move || Box::pin(cleanup::run(Weak::clone(&weak), Arc::clone(&work))));
 }
 
-async fn pulse(weak: Weak<Session>, wake: Arc<Notify>) {
+async fn keepalive(weak: Weak<Session>, wake: Arc<Notify>) {
     while let Some(session) = weak.upgrade().filter(|session| !session.is_over()) {
         if session.claims.is_empty() {
             let over = session.until_over();

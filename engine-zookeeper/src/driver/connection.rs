@@ -5,7 +5,7 @@
 //! a runtime that ends costs neither what is held nor a place.
 //!
 //! An old driver must be known to be dead before the session goes on without it: a driver that lives would take the session back, and
-//! close it. So a task of ours is started beside the driver's, in the same runtime, and only the end of our task says that the line is
+//! close it. So a task of ours is started beside the driver's, in the same runtime, and only the end of our task says that the connection is
 //! dead. And a driver closes its session when no task has it any more. A driver whose runtime is just ending may be polled for the last
 //! time while our task is dropped, so the driver is kept until the session has another connection: what an old driver says then is refused.
 
@@ -23,7 +23,7 @@ use super::dialer::{Dialer, Known};
 use super::operator::{FAREWELLS, Operator};
 
 /// The connection of a session; see the [module](self).
-pub(super) struct Line {
+pub(super) struct Connection {
     dialer: Arc<Dialer>,
     state: watch::Sender<State>,
     /// Set with the first connection.
@@ -45,8 +45,8 @@ pub(super) enum State {
     Over(Moment),
 }
 
-impl Line {
-    /// Creates a line without a connection yet.
+impl Connection {
+    /// Creates a connection without a connection yet.
     pub(super) fn new(dialer: &Arc<Dialer>) -> Arc<Self> {
         let (state, _) = watch::channel(State::Dead(None));
         Arc::new(Self {
@@ -99,7 +99,7 @@ impl Line {
                 State::Dialing => {}
             }
             asked = true;
-            // The channel does not end: this line holds the sender.
+            // The channel does not end: this connection holds the sender.
             let _ = seen.changed().await;
         }
     }
@@ -186,7 +186,7 @@ fn ended() -> Error {
     Error::new(ErrorKind::Unavailable, "the session has ended").with_engine(crate::NAME)
 }
 
-impl fmt::Debug for Line {
+impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match &*self.state.borrow() {
             State::Dead(_) => "dead",
@@ -194,6 +194,6 @@ impl fmt::Debug for Line {
             State::Live(_) => "live",
             State::Over(_) => "over",
         };
-        f.debug_tuple("Line").field(&state).finish()
+        f.debug_tuple("Connection").field(&state).finish()
     }
 }

@@ -17,12 +17,12 @@ const LEASE: Duration = Duration::from_secs(10);
 const LOCK: &str = "/ylock/24/users:alice";
 
 /// See the [module](self).
-pub(crate) struct Stage {
+pub(crate) struct Fixture {
     environment: Arc<dyn Environment>,
     pub(crate) fake: Arc<Fake>,
 }
 
-impl Stage {
+impl Fixture {
     pub(crate) fn new() -> Self {
         let environment = SystemEnvironment::on_tokio_clock();
         Self { fake: Fake::new(&environment), environment }
