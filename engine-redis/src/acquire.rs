@@ -1,4 +1,4 @@
-//! The way in: asking, being told, and asking again.
+//! The way in: asking, being notification, and asking again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use ylock_core::{Error, ErrorKind, Fairness, Result, StoreToken};
 use crate::client::Client;
 use crate::driver::{Answer, Call, scripts};
 use crate::options::Notify;
-use crate::records::{Notification, Waiter};
+use crate::records::{Notification, NotificationReceiver};
 use crate::release;
 use crate::words::{alive, mode_word, ticket_word};
 
 /// The longest pause between two questions of a waiter, and the least number of them per lease. By asking a waiter keeps its place, and
-/// finds out what no message told it.
+/// finds out what no message notification it.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 const QUESTIONS_PER_LEASE: u32 = 6;
 
@@ -40,7 +40,7 @@ pub(crate) struct Acquire<'a> {
     client: &'a Client,
     request: &'a Request,
     /// `None` for a client that polls.
-    waiter: Option<Arc<Waiter>>,
+    receiver: Option<Arc<NotificationReceiver>>,
     ticket: Option<Ticket>,
     /// The last token that was given out when this acquisition was last found waiting. A message with no larger token is about an earlier
     /// grant, which was over by then: the message was long on its way, and nothing may be built on it.
@@ -53,15 +53,15 @@ pub(crate) struct Acquire<'a> {
 
 impl<'a> Acquire<'a> {
     pub(crate) fn new(client: &'a Client, request: &'a Request, request_timeout: Duration) -> Self {
-        let (waiter, pause) = match client.notify {
-            Notify::On => (Some(client.records.waiter(request.id)), longest_pause(request)),
+        let (receiver, pause) = match client.notify {
+            Notify::On => (Some(client.records.receiver(request.id)), longest_pause(request)),
             Notify::Off { poll, .. } => (None, poll),
         };
         let retry_deadline = RetryDeadline::of(&*client.environment, request, request_timeout);
         Self {
             client,
             request,
-            waiter,
+            receiver,
             ticket: request.ticket,
             last_token: 0,
             waited: false,
@@ -72,19 +72,19 @@ impl<'a> Acquire<'a> {
 
     /// Asks, waits and asks again until the acquisition is granted or ends. A grant counts from just before the last question was sent.
     /// Either that question was answered with the grant: then it prolonged the lease. Or it still found the acquisition waiting: then the
-    /// acquisition was let in later, and told by a message.
+    /// acquisition was let in later, and notification by a message.
     pub(crate) async fn run(mut self) -> Result<Option<Grant>> {
         loop {
             let sent = self.client.now();
-            let told = match self.ask(0).await.map(|(said, _)| said) {
-                Ok(Said::Granted(told)) => Some(told),
+            let notification = match self.ask(0).await.map(|(said, _)| said) {
+                Ok(Said::Granted(notification)) => Some(notification),
                 Ok(Said::Busy) => return self.turn_away().await,
                 Ok(Said::Undone) => return Err(undone()),
                 Ok(Said::Queued { ticket, lease_ends_in, last_token }) => {
                     self.ticket = Some(ticket);
                     (self.last_token, self.waited) = (last_token, true);
                     self.retry_deadline.answered();
-                    if self.waiter.is_some() {
+                    if self.receiver.is_some() {
                         self.client.listen(&self.request.key);
                     }
                     self.wait(lease_ends_in).await
@@ -96,12 +96,13 @@ impl<'a> Acquire<'a> {
             };
             // If this process did not run for so long that the grant is no longer valid, it asks again: the lease is prolonged, or the
             // acquisition waits again.
-            let Some(told) = told.filter(|_| self.client.now() < valid_until(sent, self.request.lease))
+            let Some(notification) =
+                notification.filter(|_| self.client.now() < valid_until(sent, self.request.lease))
             else {
                 continue;
             };
             if self.client.min_replicas == 0 {
-                return Ok(Some(self.grant(told, sent)));
+                return Ok(Some(self.grant(notification, sent)));
             }
             if let Some(grant) = self.replicated().await? {
                 return Ok(Some(grant));
@@ -124,13 +125,13 @@ impl<'a> Acquire<'a> {
     async fn replicated(&self) -> Result<Option<Grant>> {
         let sent = self.client.now();
         let failed = match self.ask(self.client.min_replicas).await {
-            Ok((Said::Granted(told), true)) => return Ok(Some(self.grant(told, sent))),
+            Ok((Said::Granted(notification), true)) => return Ok(Some(self.grant(notification, sent))),
             Ok((Said::Granted(_), false)) => not_replicated(self.client.min_replicas),
             Ok((Said::Queued { .. } | Said::Busy, _)) => return Ok(None),
             Ok((Said::Undone, _)) => return Err(undone()),
             Err(error) => error,
         };
-        self.leave().await?;
+        self.release().await?;
         Err(failed)
     }
 
@@ -140,12 +141,12 @@ impl<'a> Acquire<'a> {
         if self.client.records.is_clear(self.request.id) {
             self.client.records.end(self.request.id);
         } else {
-            self.leave().await?;
+            self.release().await?;
         }
         Ok(None)
     }
 
-    async fn leave(&self) -> Result<()> {
+    async fn release(&self) -> Result<()> {
         release::release(self.client, &self.request.key, self.request.id, None).await.map(drop)
     }
 
@@ -165,16 +166,16 @@ impl<'a> Acquire<'a> {
             .arg(client.as_str())
     }
 
-    fn grant(&self, told: Notification, since: Moment) -> Grant {
-        let token = self.client.fencing.then_some(told.token);
-        Grant::of(self.request, token, since, told.contended).after_waiting(self.waited)
+    fn grant(&self, notification: Notification, since: Moment) -> Grant {
+        let token = self.client.fencing.then_some(notification.token);
+        Grant::of(self.request, token, since, notification.contended).after_waiting(self.waited)
     }
 
-    /// Waits until the acquisition is told that it was let in, or it is time to ask again.
+    /// Waits until the acquisition is notification that it was let in, or it is time to ask again.
     async fn wait(&mut self, lease_ends_in: Duration) -> Option<Notification> {
         let longest = longest_pause(self.request);
         let environment = &*self.client.environment;
-        let Some(waiter) = &self.waiter else {
+        let Some(receiver) = &self.receiver else {
             let Notify::Off { poll_longest: most, .. } = self.client.notify else { return None };
             environment.sleep(environment.jitter(self.pause.min(longest))).await;
             self.pause = (self.pause * 2).min(most);
@@ -185,7 +186,7 @@ impl<'a> Acquire<'a> {
         let pause = if lease_ends_in.is_zero() { longest } else { soon.min(longest) };
         tokio::select! {
             biased;
-            told = waiter.notified() => told.filter(|told| told.token.get() > self.last_token),
+            notification = receiver.notified() => notification.filter(|notification| notification.token.get() > self.last_token),
             () = environment.sleep(pause) => None,
         }
     }

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::sync::{Arc, Weak};
 
 use ylock_core::engine::AcquisitionId;
-use ylock_core::environment::{Environment, Moment, SystemEnvironment};
+use ylock_core::environment::{Environment, Moment};
 use ylock_core::{Key, Result};
 
 use crate::clock::ServerClock;
-use crate::driver::{Call, Heard, Inbox, Store, scripts};
+use crate::driver::{Call, Store, Subscriber, SubscriberEvent, Surroundings, scripts};
 use crate::options::{Notify, RedisOptions, Topology};
 use crate::place;
 use crate::records::Records;
@@ -29,7 +29,7 @@ pub(crate) struct Client {
     pub(crate) records: Arc<Records>,
     /// The beginning of the names of all locks.
     prefix: String,
-    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) subscriber: Arc<Subscriber>,
     pub(crate) clock: Arc<ServerClock>,
 }
 
@@ -39,9 +39,10 @@ impl Client {
         options: &RedisOptions,
         fencing: bool,
         unwanted: Unwanted,
+        surroundings: &Surroundings,
     ) -> Result<Arc<Self>> {
-        let environment = SystemEnvironment::shared();
-        let store = Arc::new(Store::open(options, &environment).await?);
+        let environment = Arc::clone(&surroundings.environment);
+        let store = Arc::new(Store::open(options, surroundings).await?);
         let in_a_cluster = *options.topology() == Topology::Cluster;
         // Short: with the owner beside it, it must fit into 64 bytes, the longest value that Redis keeps in the compact form of a hash.
         let name = format!("{:016x}", environment.random());
@@ -53,7 +54,7 @@ impl Client {
                 }
             };
             Self {
-                inbox: Inbox::new(name, in_a_cluster, &store, &environment, Box::new(hear)),
+                subscriber: Subscriber::new(name, in_a_cluster, &store, &environment, Box::new(hear)),
                 clock: ServerClock::new(&store, &environment),
                 store,
                 environment,
@@ -66,7 +67,7 @@ impl Client {
         });
         // In a cluster there is a channel for each part of the locks, and which of these are needed is known only later.
         if options.notify() == Notify::On && !in_a_cluster {
-            client.inbox.subscribe("").await?;
+            client.subscriber.subscribe("").await?;
         }
         client.clock.ask().await?;
         Ok(client)
@@ -90,19 +91,21 @@ impl Client {
     /// hear a message. A waiter with a channel that cannot be told is passed over, and that may be again and again; for a waiter without a
     /// channel the server waits until its next question.
     pub(crate) fn channel(&self, place: &str) -> Cow<'_, str> {
-        let hears = self.notify == Notify::On && self.inbox.hears(place);
-        if hears { self.inbox.channel(place) } else { NONE.into() }
+        let hears = self.notify == Notify::On && self.subscriber.hears(place);
+        if hears { self.subscriber.channel(place) } else { NONE.into() }
     }
 
     /// Makes sure that messages about a lock are heard. Waiters are woken when they are, and ask: their turn may have come before.
     pub(crate) fn listen(&self, key: &Key) {
-        self.inbox.listen(&self.place(key));
+        self.subscriber.listen(&self.place(key));
     }
 
-    /// Handles what the inbox has heard.
-    fn hear(self: &Arc<Self>, heard: Heard, unwanted: Unwanted) {
-        let Heard::LetIn { id, told, place } = heard else { return self.records.wake_all() };
-        if !self.records.deliver(id, told) {
+    /// Handles what the subscriber has heard.
+    fn hear(self: &Arc<Self>, heard: SubscriberEvent, unwanted: Unwanted) {
+        let SubscriberEvent::LetIn { id, notification, place } = heard else {
+            return self.records.wake_all();
+        };
+        if !self.records.deliver(id, notification) {
             unwanted(self, place, id);
         }
     }

@@ -14,7 +14,9 @@ use ylock_core::{Guarantees, Key, Options, Result};
 
 use crate::acquire::Acquire;
 use crate::client::Client;
+use crate::driver::Surroundings;
 use crate::options::{RedisOptions, Topology};
+use crate::transport::Transport;
 use crate::{NAME, inspect, release, renew};
 
 /// The engine for locks on Redis: each lock is one hash.
@@ -32,9 +34,27 @@ impl RedisEngine {
     /// [`Config`](ylock_core::ErrorKind::Config) for bad options, a refused login or a server that is too old or of the wrong kind;
     /// [`Unavailable`](ylock_core::ErrorKind::Unavailable) if no server answers.
     pub async fn connect(options: &RedisOptions) -> Result<Self> {
+        Self::connect_over(options, &Surroundings::of_the_system()).await
+    }
+
+    /// Connects as [`connect`](Self::connect) does, over streams that the program brings, and with time, chance and tasks of its own: for
+    /// simulations. TLS is not used on these streams, and the crate `redis` measures no time.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub async fn over(
+        transport: Arc<dyn Transport>,
+        environment: Arc<dyn Environment>,
+        options: &RedisOptions,
+    ) -> Result<Self> {
+        Self::connect_over(options, &Surroundings { environment, transport: Some(transport) }).await
+    }
+
+    async fn connect_over(options: &RedisOptions, surroundings: &Surroundings) -> Result<Self> {
         options.check()?;
         let guarantees = guarantees(options.topology());
-        let client = Client::connect(options, guarantees.fencing, release::give_back_unwanted).await?;
+        let client =
+            Client::connect(options, guarantees.fencing, release::release_unwanted, surroundings).await?;
         Ok(Self { client, request_timeout: options.request_timeout(), guarantees })
     }
 
@@ -98,7 +118,7 @@ impl Engine for RedisEngine {
     }
 
     async fn close(&self) -> Result<()> {
-        self.client.inbox.close();
+        self.client.subscriber.close();
         self.client.records.clear();
         Ok(())
     }
@@ -106,7 +126,7 @@ impl Engine for RedisEngine {
 
 impl Drop for RedisEngine {
     fn drop(&mut self) {
-        self.client.inbox.close();
+        self.client.subscriber.close();
     }
 }
 

@@ -24,7 +24,7 @@ struct Record {
     on_their_way: u32,
     /// True once such a request was given up. It may still arrive, whatever other requests were answered since.
     doubtful: bool,
-    waiter: Arc<Waiter>,
+    receiver: Arc<NotificationReceiver>,
 }
 
 /// A request that could let an acquisition in. Dropped without an answer, it may still do so.
@@ -43,8 +43,8 @@ pub(crate) struct Notification {
 
 /// The receiver of messages to an acquisition.
 #[derive(Default)]
-pub(crate) struct Waiter {
-    told: Mutex<Option<Notification>>,
+pub(crate) struct NotificationReceiver {
+    notification: Mutex<Option<Notification>>,
     wake: Notify,
 }
 
@@ -57,8 +57,8 @@ impl Records {
 
     /// Returns the receiver of messages to an acquisition. To be called before the server hears of the acquisition: a message may come
     /// before the answer.
-    pub(crate) fn waiter(&self, id: AcquisitionId) -> Arc<Waiter> {
-        Arc::clone(&self.0.lock().entry(id).or_default().waiter)
+    pub(crate) fn receiver(&self, id: AcquisitionId) -> Arc<NotificationReceiver> {
+        Arc::clone(&self.0.lock().entry(id).or_default().receiver)
     }
 
     /// Returns whether all requests that could let the acquisition in were answered.
@@ -73,18 +73,22 @@ impl Records {
     }
 
     /// Delivers a message. Returns whether it is about an acquisition of this client.
-    pub(crate) fn deliver(&self, id: AcquisitionId, told: Notification) -> bool {
-        let Some(waiter) = self.0.lock().get(&id).map(|record| Arc::clone(&record.waiter)) else {
+    pub(crate) fn deliver(&self, id: AcquisitionId, notification: Notification) -> bool {
+        let Some(receiver) = self.0.lock().get(&id).map(|record| Arc::clone(&record.receiver)) else {
             return false;
         };
-        *waiter.told.lock() = Some(told);
-        waiter.wake.notify_one();
+        *receiver.notification.lock() = Some(notification);
+        receiver.wake.notify_one();
         true
     }
 
-    /// Wakes all waiters, so that they ask: messages may have been missed.
+    /// Wakes all waiters, so that they ask: messages may have been missed. In an order that no random seed of a map decides: so a run of the
+    /// simulation can be repeated.
     pub(crate) fn wake_all(&self) {
-        self.0.lock().values().for_each(|record| record.waiter.wake.notify_one());
+        let records = self.0.lock();
+        let mut all: Vec<_> = records.iter().collect();
+        all.sort_unstable_by_key(|(id, _)| **id);
+        all.iter().for_each(|(_, record)| record.receiver.wake.notify_one());
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -122,11 +126,11 @@ impl Drop for Mark {
     }
 }
 
-impl Waiter {
+impl NotificationReceiver {
     /// Waits until there is something new: a grant, or a reason to ask.
     pub(crate) async fn notified(&self) -> Option<Notification> {
         self.wake.notified().await;
-        self.told.lock().take()
+        self.notification.lock().take()
     }
 }
 

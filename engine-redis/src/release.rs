@@ -26,7 +26,7 @@ pub(crate) async fn release(
 
 /// Gives back a grant of which a message came and which no acquisition of this client waits for or has: it was caused by a request that
 /// came late, or is being given back at this moment. Left alone, it would keep other contenders out for a lease.
-pub(crate) fn give_back_unwanted(client: &Arc<Client>, place: String, id: AcquisitionId) {
+pub(crate) fn release_unwanted(client: &Arc<Client>, place: String, id: AcquisitionId) {
     let (environment, client) = (Arc::clone(&client.environment), Arc::clone(client));
     environment.spawn(Box::pin(async move {
         if let Err(error) = undo(&client, place, id, None).await {

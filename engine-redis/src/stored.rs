@@ -19,7 +19,7 @@ const FIRST: &str = "f";
 pub(crate) struct Stored(HashMap<String, String>);
 
 /// The words about a holder, in the order in which they are stored.
-pub(crate) struct Holder<'a> {
+pub(crate) struct StoredHolder<'a> {
     pub(crate) mode: &'a str,
     pub(crate) expires: &'a str,
     pub(crate) token: &'a str,
@@ -27,7 +27,7 @@ pub(crate) struct Holder<'a> {
 }
 
 /// The words about a waiter.
-pub(crate) struct Waiter<'a> {
+pub(crate) struct StoredWaiter<'a> {
     pub(crate) mode: &'a str,
     pub(crate) alive: &'a str,
     pub(crate) since: &'a str,
@@ -49,16 +49,16 @@ impl Stored {
         self.0.keys().filter_map(|field| field.strip_prefix(HOLDER))
     }
 
-    pub(crate) fn holder(&self, id: &str) -> Result<Holder<'_>> {
+    pub(crate) fn holder(&self, id: &str) -> Result<StoredHolder<'_>> {
         let text = self.text(HOLDER, id)?;
         let [mode, expires, _lease, token, since, _revoked] = array(text, text.split(BETWEEN))?;
-        Ok(Holder { mode, expires, token, since })
+        Ok(StoredHolder { mode, expires, token, since })
     }
 
-    pub(crate) fn waiter(&self, id: &str) -> Result<Waiter<'_>> {
+    pub(crate) fn waiter(&self, id: &str) -> Result<StoredWaiter<'_>> {
         let text = self.text(WAITER, id)?;
         let [mode, alive, _lease, since, _ticket, _number, _behind] = array(text, text.split(BETWEEN))?;
-        Ok(Waiter { mode, alive, since })
+        Ok(StoredWaiter { mode, alive, since })
     }
 
     /// Returns owner and client of a holder or waiter.

@@ -120,7 +120,7 @@ impl Cluster {
             return;
         }
         let look = Look(Arc::clone(self));
-        self.connector.environment.spawn(Box::pin(async move {
+        self.connector.environment().spawn(Box::pin(async move {
             let Look(cluster) = &look;
             if let Some(slots) = cluster.ask_all().await {
                 let servers = slots.servers();

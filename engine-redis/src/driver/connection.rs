@@ -4,16 +4,17 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use parking_lot::Mutex;
 use redis::aio::{AsyncPushSender, MultiplexedConnection};
 use redis::{Cmd, FromRedisValue, Pipeline, RedisError, RedisResult, Value};
-use tokio::sync::{Mutex as AsyncMutex, oneshot, watch};
+use tokio::sync::{Mutex as AsyncMutex, oneshot};
 use ylock_core::environment::Moment;
 use ylock_core::{Error, Result};
 
 use super::connector::Connector;
 use super::errors::{self, Redirection};
-use super::live::{Attempt, Live, Slot, Watch, empty};
+use super::live::{Attempt, Connected, Live, Slot, Watch, empty};
 use super::scripts::{self, Call};
 use super::sentinel::Sentinels;
 use super::server;
@@ -78,7 +79,7 @@ impl Connection {
     pub(super) async fn check(&self, kind: server::Kind) -> Result<()> {
         let address = self.where_it_is().await?;
         let mut connection = self.connector.connect(&address).await?;
-        server::check(&mut connection, &address, kind).await
+        self.connector.in_time(server::check(&mut connection, &address, kind)).await
     }
 
     /// Calls a script. An error means: *it may have happened, or still happen*.
@@ -88,10 +89,10 @@ impl Connection {
             Some(live) => live,
             None => self.connector.until(options.until, self.live()).await?,
         };
-        let sent = self.connector.environment.now();
+        let sent = self.connector.environment().now();
         let answer = async { Ok(self.send_script(&mut live.connection, call, options).await) };
         let left = options.until.since(sent);
-        let answer = if left + TICK >= self.connector.request_timeout {
+        let answer = if self.connector.driver_has_timeout() && left + TICK >= self.connector.request_timeout {
             // The driver's own timeout ends the wait in time.
             answer.await
         } else {
@@ -165,7 +166,8 @@ impl Connection {
     /// Asks questions that change nothing on the server.
     pub(super) async fn ask<T: FromRedisValue>(self: &Arc<Self>, questions: &Pipeline) -> Result<T> {
         let mut live = self.live().await?;
-        questions.query_async(&mut live.connection).await.map_err(|error| self.failed(&live, error))
+        let answer = self.connector.answer(questions.query_async(&mut live.connection)).await;
+        answer.map_err(|error| self.failed(&live, error))
     }
 
     /// Opens a connection for messages.
@@ -175,6 +177,18 @@ impl Connection {
         hear: impl AsyncPushSender,
     ) -> Result<MultiplexedConnection> {
         self.connector.listen(address, hear).await
+    }
+
+    /// Subscribes to a channel on a connection for messages.
+    pub(super) async fn subscribe(
+        &self,
+        to: &mut MultiplexedConnection,
+        word: &str,
+        channel: &str,
+    ) -> RedisResult<()> {
+        let mut command = redis::cmd(word);
+        command.arg(channel);
+        self.connector.answer(command.exec_async(to)).await
     }
 
     /// Waits until there is a connection for requests, and returns the address that it goes to.
@@ -200,11 +214,8 @@ impl Connection {
             if let Some(live) = self.live.lock().clone() {
                 return Ok(live);
             }
-            let mut attempt = self.attempt();
-            if let Ok(result) = attempt.wait_for(Option::is_some).await
-                && let Some(Err(error)) = &*result
-            {
-                return Err(error.clone());
+            if let Ok(Err(error)) = self.attempt().await {
+                return Err(error);
             }
             // The connection is there, or the runtime in which it was made has ended.
         }
@@ -212,20 +223,21 @@ impl Connection {
     }
 
     /// Returns the attempt that is under way, or has just failed, or a new one.
-    fn attempt(self: &Arc<Self>) -> watch::Receiver<Option<Result<()>>> {
-        let now = self.connector.environment.now();
+    fn attempt(self: &Arc<Self>) -> Connected {
+        let now = self.connector.environment().now();
         let mut attempt = self.attempt.lock();
         if let Some(known) =
             attempt.as_ref().filter(|known| known.is_of_use(now, self.connector.connect_timeout))
         {
             return known.result.clone();
         }
-        let (publish, result) = watch::channel(None);
+        let (publish, result) = oneshot::channel();
+        let result = result.shared();
         *attempt = Some(Attempt { began: now, result: result.clone() });
         let connection = Arc::clone(self);
-        self.connector.environment.spawn(Box::pin(async move {
-            let connected = connection.connect().await;
-            publish.send_replace(Some(connected));
+        self.connector.environment().spawn(Box::pin(async move {
+            // The requests that waited may have ended.
+            let _ = publish.send(connection.connect().await);
         }));
         result
     }
@@ -234,13 +246,14 @@ impl Connection {
         let address = self.where_it_is().await?;
         let mut connection = self.connector.connect(&address).await?;
         for script in scripts::ALL {
-            script.load().exec_async(&mut connection).await.map_err(errors::classify)?;
+            let load = script.load();
+            self.connector.answer(load.exec_async(&mut connection)).await.map_err(errors::classify)?;
         }
         let (watched, ended) = oneshot::channel::<()>();
         let address = Arc::new(address);
         let watch = Watch { slot: Arc::downgrade(&self.live), address: Arc::clone(&address) };
         *self.live.lock() = Some(Live { connection, address, _watched: Arc::new(watched) });
-        self.connector.environment.spawn(Box::pin(async move {
+        self.connector.environment().spawn(Box::pin(async move {
             drop(ended.await);
             drop(watch);
         }));

@@ -1,6 +1,7 @@
 //! What connects to the servers: everything that a connection needs, but for the address.
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,14 +9,15 @@ use redis::aio::{AsyncPushSender, MultiplexedConnection};
 use redis::io::tcp::TcpSettings;
 use redis::{
     AsyncConnectionConfig, Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, ProtocolVersion,
-    RedisConnectionInfo,
+    RedisConnectionInfo, RedisResult,
 };
-use ylock_core::environment::{Environment, Moment};
+use ylock_core::environment::{Environment, Moment, SystemEnvironment};
 use ylock_core::options::{Login, Tls};
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::errors::{self, unavailable};
 use crate::options::{Address, RedisOptions};
+use crate::transport::Transport;
 
 /// What connects to a kind of servers; see the [module](self).
 pub(super) struct Connector {
@@ -26,7 +28,15 @@ pub(super) struct Connector {
     handed_over: Option<ConnectionInfo>,
     pub(super) connect_timeout: Duration,
     pub(super) request_timeout: Duration,
-    pub(super) environment: Arc<dyn Environment>,
+    pub(super) surroundings: Surroundings,
+}
+
+/// What a client stands on.
+#[derive(Clone, Debug)]
+pub(crate) struct Surroundings {
+    pub(crate) environment: Arc<dyn Environment>,
+    /// The streams to servers; TCP if there is none.
+    pub(crate) transport: Option<Arc<dyn Transport>>,
 }
 
 /// The authorities to trust, in PEM; those of the operating system if there is none.
@@ -35,23 +45,27 @@ struct Encrypted {
     authority: Option<Vec<u8>>,
 }
 
+impl Surroundings {
+    /// Returns what programs stand on.
+    pub(crate) fn of_the_system() -> Self {
+        Self { environment: SystemEnvironment::shared(), transport: None }
+    }
+}
+
 impl Connector {
     /// Returns the connector to the servers that keep the locks.
-    pub(super) fn of(options: &RedisOptions, environment: &Arc<dyn Environment>) -> Result<Arc<Self>> {
-        Self::new(options, environment, options.login().cloned(), options.database())
+    pub(super) fn of(options: &RedisOptions, surroundings: &Surroundings) -> Result<Arc<Self>> {
+        Self::new(options, surroundings, options.login().cloned(), options.database())
     }
 
     /// Returns the connector to the Sentinels.
-    pub(super) fn of_sentinels(
-        options: &RedisOptions,
-        environment: &Arc<dyn Environment>,
-    ) -> Result<Arc<Self>> {
-        Self::new(options, environment, options.sentinel_login(), 0)
+    pub(super) fn of_sentinels(options: &RedisOptions, surroundings: &Surroundings) -> Result<Arc<Self>> {
+        Self::new(options, surroundings, options.sentinel_login(), 0)
     }
 
     fn new(
         options: &RedisOptions,
-        environment: &Arc<dyn Environment>,
+        surroundings: &Surroundings,
         login: Option<Login>,
         database: i64,
     ) -> Result<Arc<Self>> {
@@ -62,7 +76,7 @@ impl Connector {
             handed_over: options.handed_over().cloned(),
             connect_timeout: options.connect_timeout(),
             request_timeout: options.request_timeout(),
-            environment: Arc::clone(environment),
+            surroundings: surroundings.clone(),
         }))
     }
 
@@ -86,16 +100,48 @@ impl Connector {
         protocol: ProtocolVersion,
         config: AsyncConnectionConfig,
     ) -> Result<MultiplexedConnection> {
-        let client = self.client(address, protocol)?;
+        let opening = async {
+            match &self.surroundings.transport {
+                None => {
+                    let client = self.client(address, protocol)?;
+                    let opened = client.get_multiplexed_async_connection_with_config(&config).await;
+                    opened.map_err(|error| errors::unreachable(address, error))
+                }
+                Some(transport) => self.open_over(&**transport, address, protocol, config).await,
+            }
+        };
         tokio::select! {
             biased;
-            opened = client.get_multiplexed_async_connection_with_config(&config) => {
-                opened.map_err(|error| errors::unreachable(address, error))
-            }
-            () = self.environment.sleep(self.connect_timeout) => {
+            opened = opening => opened,
+            () = self.environment().sleep(self.connect_timeout) => {
                 Err(unavailable(format!("the server at {address} cannot be reached")))
             }
         }
+    }
+
+    async fn open_over(
+        &self,
+        transport: &dyn Transport,
+        address: &Address,
+        protocol: ProtocolVersion,
+        config: AsyncConnectionConfig,
+    ) -> Result<MultiplexedConnection> {
+        let stream = transport.open(&address.host, address.port).await;
+        let stream = stream.map_err(|error| errors::unreachable(address, error.into()))?;
+        let info = self.info(address, protocol)?;
+        let opened = MultiplexedConnection::new_with_config(info.redis_settings(), stream, config).await;
+        let (connection, driver) = opened.map_err(|error| errors::unreachable(address, error))?;
+        self.environment().spawn(Box::pin(driver));
+        Ok(connection)
+    }
+
+    pub(super) fn environment(&self) -> &Arc<dyn Environment> {
+        &self.surroundings.environment
+    }
+
+    /// Returns whether the driver ends the wait for an answer by itself. Its clock is that of tokio, whatever the environment's is.
+    pub(super) fn driver_has_timeout(&self) -> bool {
+        self.surroundings.transport.is_none()
     }
 
     /// Waits for an answer for as long as a request may take: of several servers that are asked some may be gone, and connecting to those
@@ -104,7 +150,21 @@ impl Connector {
         tokio::select! {
             biased;
             answer = answer => answer,
-            () = self.environment.sleep(self.request_timeout) => Err(unavailable("a server did not answer")),
+            () = self.environment().sleep(self.request_timeout) => Err(unavailable("a server did not answer")),
+        }
+    }
+
+    /// Waits for the driver's answer. Over streams of the program the driver measures no time.
+    pub(super) async fn answer<T>(&self, answer: impl Future<Output = RedisResult<T>>) -> RedisResult<T> {
+        if self.driver_has_timeout() {
+            return answer.await;
+        }
+        tokio::select! {
+            biased;
+            answer = answer => answer,
+            () = self.environment().sleep(self.request_timeout) => {
+                Err(io::Error::from(io::ErrorKind::TimedOut).into())
+            }
         }
     }
 
@@ -114,16 +174,17 @@ impl Connector {
             // An answer that is there counts, also after a pause of the process.
             biased;
             answer = answer => answer,
-            () = self.environment.sleep(end.since(self.environment.now())) => {
+            () = self.environment().sleep(end.since(self.environment().now())) => {
                 Err(unavailable("the server did not answer in time"))
             }
         }
     }
 
     fn config(&self) -> AsyncConnectionConfig {
+        let timeout = |timeout| self.driver_has_timeout().then_some(timeout);
         AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(self.connect_timeout))
-            .set_response_timeout(Some(self.request_timeout))
+            .set_connection_timeout(timeout(self.connect_timeout))
+            .set_response_timeout(timeout(self.request_timeout))
     }
 
     #[cfg(not(feature = "tls"))]
@@ -204,7 +265,6 @@ impl fmt::Debug for Connector {
 #[cfg(all(test, feature = "tls", feature = "redis-1"))]
 mod tests {
     use rustls::crypto::CryptoProvider;
-    use ylock_core::environment::SystemEnvironment;
 
     use super::*;
 
@@ -213,7 +273,7 @@ mod tests {
     fn a_crypto_provider_is_installed_before_the_driver_looks_for_one() {
         let program = Client::open("rediss://127.0.0.1:1").unwrap();
         let options = RedisOptions::of_server(program.get_connection_info().clone());
-        let connector = Connector::of(&options, &SystemEnvironment::shared()).unwrap();
+        let connector = Connector::of(&options, &Surroundings::of_the_system()).unwrap();
         assert!(CryptoProvider::get_default().is_none());
         connector.client(&Address::new("127.0.0.1", 1), ProtocolVersion::RESP2).unwrap();
         assert!(CryptoProvider::get_default().is_some());

@@ -3,9 +3,11 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::Shared;
 use parking_lot::Mutex;
 use redis::aio::MultiplexedConnection;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 use ylock_core::Result;
 use ylock_core::environment::Moment;
 
@@ -24,12 +26,16 @@ pub(super) struct Live {
     pub(super) _watched: Arc<oneshot::Sender<()>>,
 }
 
+/// The result of an attempt to connect, for all requests that wait for it. They are woken in the order in which they began to wait: those of
+/// a channel `watch` would be woken in an order of chance, and no run of the simulation could be repeated.
+pub(super) type Connected = Shared<oneshot::Receiver<Result<()>>>;
+
 /// An attempt to connect. It goes on in a task of its own, also after the requests that need it have ended: each request ends in its own
 /// time, and a server that is far away is reached all the same.
 #[derive(Clone)]
 pub(super) struct Attempt {
     pub(super) began: Moment,
-    pub(super) result: watch::Receiver<Option<Result<()>>>,
+    pub(super) result: Connected,
 }
 
 /// A watch over the runtime of a connection. The driver's task for a connection runs in the runtime in which the connection was made, and
@@ -52,10 +58,13 @@ impl Attempt {
     /// Returns whether a request shall take the result of this attempt: of one that failed, for a moment; of one that is under way, unless
     /// it takes so long that nothing runs it any more.
     pub(super) fn is_of_use(&self, now: Moment, connect_timeout: Duration) -> bool {
-        let failed = matches!(&*self.result.borrow(), Some(Err(_)));
-        let is_under_way = self.result.borrow().is_none() && self.result.has_changed().is_ok();
         let age = now.since(self.began);
-        failed && age < connect_timeout.min(PAUSE) || is_under_way && age < connect_timeout
+        match self.result.clone().now_or_never() {
+            None => age < connect_timeout,
+            Some(Ok(Err(_))) => age < connect_timeout.min(PAUSE),
+            // The connection is there; or the runtime of the attempt has ended.
+            Some(Ok(Ok(())) | Err(_)) => false,
+        }
     }
 }
 

@@ -5,18 +5,19 @@ mod codes;
 mod connection;
 mod connector;
 mod errors;
-mod inbox;
-mod line;
 mod live;
+mod push_connection;
 pub(crate) mod scripts;
 mod sentinel;
 mod server;
 mod slots;
 mod store;
+mod subscriber;
 
+pub(crate) use connector::Surroundings;
 #[cfg(feature = "redis-1")]
 pub(crate) use connector::address_of;
-pub(crate) use inbox::{Heard, Inbox};
 pub(crate) use redis::ConnectionInfo;
 pub(crate) use scripts::{Answer, Call};
 pub(crate) use store::Store;
+pub(crate) use subscriber::{Subscriber, SubscriberEvent};

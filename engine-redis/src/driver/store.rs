@@ -11,7 +11,7 @@ use ylock_core::{Error, ErrorKind, Result};
 
 use super::cluster::Cluster;
 use super::connection::{CallOptions, Connection, Endpoint, Outcome};
-use super::connector::Connector;
+use super::connector::{Connector, Surroundings};
 use super::scripts::{Answer, Call};
 use super::sentinel::{Sentinels, WATCH};
 use super::server;
@@ -35,8 +35,9 @@ enum Servers {
 
 impl Store {
     /// Connects, and checks whether locks can be kept on the servers.
-    pub(crate) async fn open(options: &RedisOptions, environment: &Arc<dyn Environment>) -> Result<Self> {
-        let (connector, watch) = (Connector::of(options, environment)?, BackgroundTask::default());
+    pub(crate) async fn open(options: &RedisOptions, surroundings: &Surroundings) -> Result<Self> {
+        let (connector, watch) = (Connector::of(options, surroundings)?, BackgroundTask::default());
+        let environment = &surroundings.environment;
         let servers = match options.topology() {
             Topology::Single => {
                 let [address] = options.addresses() else {
@@ -47,7 +48,7 @@ impl Store {
                 Servers::One(connection)
             }
             Topology::Sentinel { service } => {
-                let to_sentinels = Connector::of_sentinels(options, environment)?;
+                let to_sentinels = Connector::of_sentinels(options, surroundings)?;
                 let sentinels = Sentinels::new(to_sentinels, service, options.addresses());
                 let connection = Connection::new(&connector, Endpoint::Asked(Arc::clone(&sentinels)));
                 connection.check(server::Kind::Master).await?;

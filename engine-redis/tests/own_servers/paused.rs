@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use ylock_engine_redis::RedisOptions;
-use ylock_testkit::Other;
+use ylock_testkit::ChildProcess;
 
 use super::own_server::{Disk, OwnServer};
 use super::{client, client_with, joins, until, waiters, within};
@@ -12,13 +12,13 @@ use super::{client, client_with, joins, until, waiters, within};
 /// So long that a request is answered in time also where the machine has ten times as much to do as it can.
 const LEASE: Duration = Duration::from_secs(8);
 
-fn start(test: &str, server: &OwnServer) -> Other {
-    Other::start(&format!("paused::{test}"), &server.port().to_string())
+fn start(test: &str, server: &OwnServer) -> ChildProcess {
+    ChildProcess::start(&format!("paused::{test}"), &server.port().to_string())
 }
 
 /// The server to connect to, in the other process.
 fn server() -> Option<RedisOptions> {
-    let port = Other::told()?;
+    let port = ChildProcess::told()?;
     Some(RedisOptions::new("127.0.0.1", port.parse().unwrap()).with_lease(LEASE))
 }
 
@@ -26,8 +26,8 @@ fn server() -> Option<RedisOptions> {
 async fn wait(options: RedisOptions) {
     let ylock = client_with(options).await;
     let guard = within("it gets in", ylock.locks("users").write("alice")).await.unwrap();
-    Other::say(&format!("entered {}", guard.token().unwrap()));
-    Other::say(&format!("unlocked {:?}", within("given back", guard.unlock()).await.unwrap()));
+    ChildProcess::say(&format!("entered {}", guard.token().unwrap()));
+    ChildProcess::say(&format!("unlocked {:?}", within("given back", guard.unlock()).await.unwrap()));
 }
 
 /// Waits until a pause since `since` is longer than a lease, however much of it has gone by.
@@ -41,7 +41,7 @@ async fn a_holder_that_was_paused_knows_at_once_and_disturbs_nobody() {
     if let Some(server) = server() {
         let ylock = client_with(server).await;
         let guard = within("it gets in", ylock.locks("users").write("alice")).await.unwrap();
-        return Other::hold_through_pause(guard, LEASE).await;
+        return ChildProcess::hold_through_pause(guard, LEASE).await;
     }
     let server = OwnServer::start(Disk::Nothing).await;
     let (next, third) = (client(&server, LEASE).await, client(&server, LEASE).await);

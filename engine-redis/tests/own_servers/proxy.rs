@@ -12,7 +12,7 @@ use ylock_core::url::Host;
 
 /// The state of the proxy: what happens to the bytes that it carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Line {
+pub(crate) enum Link {
     Open,
     /// Connections are closed, new ones refused.
     Cut,
@@ -28,7 +28,7 @@ pub(crate) enum Line {
 #[derive(Clone, Debug)]
 pub(crate) struct Proxy {
     hosts: Vec<Host>,
-    line: Arc<watch::Sender<Line>>,
+    line: Arc<watch::Sender<Link>>,
     turned_away: TurnedAway,
 }
 
@@ -37,7 +37,7 @@ type TurnedAway = Arc<Mutex<Vec<TcpStream>>>;
 
 impl Proxy {
     pub(crate) async fn before(servers: &[Host]) -> Self {
-        let line = Arc::new(watch::Sender::new(Line::Open));
+        let line = Arc::new(watch::Sender::new(Link::Open));
         let (mut hosts, turned_away) = (Vec::new(), TurnedAway::default());
         for server in servers {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
@@ -56,20 +56,20 @@ impl Proxy {
         self.turned_away.lock().len()
     }
 
-    pub(crate) fn set(&self, line: Line) {
+    pub(crate) fn set(&self, line: Link) {
         self.line.send_replace(line);
     }
 }
 
-async fn serve(listener: TcpListener, server: Host, line: watch::Receiver<Line>, turned_away: TurnedAway) {
+async fn serve(listener: TcpListener, server: Host, line: watch::Receiver<Link>, turned_away: TurnedAway) {
     while let Ok((client, _)) = listener.accept().await {
         match *line.borrow() {
-            Line::Cut => continue,
-            Line::Full => {
+            Link::Cut => continue,
+            Link::Full => {
                 turned_away.lock().push(client);
                 continue;
             }
-            Line::Open | Line::Dead | Line::Deaf => {}
+            Link::Open | Link::Dead | Link::Deaf => {}
         }
         let address = (server.name.clone(), server.port.expect("a port"));
         let mut line = line.clone();
@@ -78,18 +78,18 @@ async fn serve(listener: TcpListener, server: Host, line: watch::Receiver<Line>,
             drop((client.set_nodelay(true), server.set_nodelay(true)));
             let ((from_client, to_client), (from_server, to_server)) =
                 (client.into_split(), server.into_split());
-            let up = carry(from_client, to_server, line.clone(), &[Line::Dead]);
-            let down = carry(from_server, to_client, line.clone(), &[Line::Dead, Line::Deaf]);
+            let up = carry(from_client, to_server, line.clone(), &[Link::Dead]);
+            let down = carry(from_server, to_client, line.clone(), &[Link::Dead, Link::Deaf]);
             tokio::select! {
                 () = up => {}
                 () = down => {}
-                _ = line.wait_for(|line| *line == Line::Cut) => {}
+                _ = line.wait_for(|line| *line == Link::Cut) => {}
             }
         });
     }
 }
 
-async fn carry(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, line: watch::Receiver<Line>, loses: &[Line]) {
+async fn carry(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, line: watch::Receiver<Link>, loses: &[Link]) {
     let mut buffer = vec![0; 16 * 1024];
     // What was lost once makes the rest useless: as after a network that forgot the connection.
     let mut lost = false;

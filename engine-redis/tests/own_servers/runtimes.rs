@@ -11,7 +11,7 @@ use ylock_testkit::eventually;
 
 use super::own_cluster::OwnCluster;
 use super::own_server::{Disk, OwnServer};
-use super::proxy::{Line, Proxy};
+use super::proxy::{Link, Proxy};
 use super::{client, client_with, until, waiters, within};
 
 /// Long enough that nothing is free because a lease has ended.
@@ -109,7 +109,7 @@ fn a_subscription_that_stands_still_with_its_runtime_is_not_the_last() {
     let _guards = main.block_on(async {
         let locks = two.locks("users");
         let guards = (locks.write("alice").await.unwrap(), locks.write("bob").await.unwrap());
-        proxy.set(Line::Full);
+        proxy.set(Link::Full);
         server.command(&["CLIENT", "KILL", "TYPE", "pubsub"]).await;
         guards
     });
@@ -122,7 +122,7 @@ fn a_subscription_that_stands_still_with_its_runtime_is_not_the_last() {
         main.block_on(async { tokio::time::sleep(Duration::from_millis(10)).await });
         still.block_on(async { tokio::time::sleep(Duration::from_millis(10)).await });
     }
-    proxy.set(Line::Open);
+    proxy.set(Link::Open);
     main.block_on(hears(&server, &one));
     drop(still);
 }

@@ -13,7 +13,7 @@ use ylock_core::{ClientName, Key, Mode, Options, Owner, Ylock};
 use ylock_engine_redis::RedisEngine;
 
 use super::own_server::{Disk, OwnServer};
-use super::proxy::{Line, Proxy};
+use super::proxy::{Link, Proxy};
 use super::{client, until, waiters, within};
 
 const LEASE: Duration = Duration::from_secs(2);
@@ -105,12 +105,12 @@ async fn unanswered<T>(
     future: impl Future<Output = T>,
 ) -> Vec<Vec<String>> {
     copies.take().await;
-    proxy.set(Line::Deaf);
+    proxy.set(Link::Deaf);
     let seen = tokio::select! {
         _ = future => panic!("there is no answer"),
         seen = copies.at_least(1) => seen,
     };
-    proxy.set(Line::Open);
+    proxy.set(Link::Open);
     seen
 }
 
@@ -162,7 +162,7 @@ async fn two_guards_are_never_valid_at_once_when_answers_are_lost() {
     let second = tokio::spawn(async move { locks.write("alice").await });
     until("it waits here", async || one.usage().iter().any(|group| group.waiting() == 1)).await;
     let since = Instant::now();
-    proxy.set(Line::Deaf);
+    proxy.set(Link::Deaf);
     let owner = first.owner();
     drop(first);
     until("it is handed on", async || {
@@ -173,7 +173,7 @@ async fn two_guards_are_never_valid_at_once_when_answers_are_lost() {
     let locks = two.locks("users");
     let third = tokio::spawn(async move { locks.write("alice").await });
     tokio::time::sleep((lease * 74 / 100).saturating_sub(since.elapsed())).await;
-    proxy.set(Line::Open);
+    proxy.set(Link::Open);
     // Either order will do. The client that is first holds on, and the other client must not get in.
     let (mut second, mut third) = (second, third);
     let (guard, mut other) = within("one of them is answered", async {
@@ -343,13 +343,13 @@ async fn a_late_copy_of_a_question_lets_nobody_in_who_only_tried() {
     tries.patience = Patience::Try;
     acquire(&two, &theirs).await;
     let mut copies = Copies::of(&server).await;
-    proxy.set(Line::Deaf);
+    proxy.set(Link::Deaf);
     let answer = async {
         let seen = copies.at_least(1).await;
         // The client hears at once that there will be no answer: if it had to wait for one, the try would end.
-        proxy.set(Line::Cut);
+        proxy.set(Link::Cut);
         until("the connection is closed", async || one.inspect(&tries.key).await.is_err()).await;
-        proxy.set(Line::Open);
+        proxy.set(Link::Open);
         seen
     };
     let (tried, seen) = within("an answer", async { tokio::join!(one.acquire(&tries), answer) }).await;
@@ -415,7 +415,7 @@ async fn a_waiter_gets_in_after_an_outage_that_is_shorter_than_its_lease() {
     let (server, lease) = (OwnServer::start(Disk::Nothing).await, Duration::from_secs(8));
     let (proxy, engine) = through(&server, lease).await;
     let one = Ylock::new(engine).with_options(Options::default().with_lease(lease));
-    for line in [Line::Deaf, Line::Dead, Line::Cut] {
+    for line in [Link::Deaf, Link::Dead, Link::Cut] {
         let two = client(&server, lease).await;
         let guard = within("it gets in", two.locks("users").write("alice")).await.unwrap();
         let locks = one.locks("users");
@@ -427,7 +427,7 @@ async fn a_waiter_gets_in_after_an_outage_that_is_shorter_than_its_lease() {
         tokio::time::sleep(lease / 20).await;
         drop(guard);
         tokio::time::sleep((lease * 3 / 5).saturating_sub(since.elapsed())).await;
-        proxy.set(Line::Open);
+        proxy.set(Link::Open);
         let guard = within("an answer", waiting).await.unwrap();
         assert!(guard.unwrap().is_valid(), "{line:?}");
         until("it is free", async || two.locks("users").try_write("alice").await.unwrap().is_some()).await;
@@ -442,7 +442,7 @@ async fn a_waiter_that_cannot_be_told_gets_in_beside_others_that_can() {
     let (proxy, engine) = through(&server, lease).await;
     let one = Ylock::new(engine).with_options(Options::default().with_lease(lease));
     // Its requests go on, and it gets no other connection for messages.
-    proxy.set(Line::Full);
+    proxy.set(Link::Full);
     server.command(&["CLIENT", "KILL", "TYPE", "pubsub"]).await;
     let others = async || {
         let ylock = client(&server, lease).await;

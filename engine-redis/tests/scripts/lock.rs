@@ -10,7 +10,7 @@ use super::server;
 pub(crate) const LONG: u64 = 3_600_000;
 
 /// An acquisition that comes along with a release or a renewal: its id, its mode, and its lease.
-pub(crate) type Other<'a> = Option<(&'a str, &'a str, u64)>;
+pub(crate) type ChildProcess<'a> = Option<(&'a str, &'a str, u64)>;
 
 /// See the [module](self).
 pub(crate) struct Lock {
@@ -43,7 +43,7 @@ impl Lock {
     }
 
     /// Returns whether there was something to give back. `late` is for how long the acquisition is remembered as undone.
-    pub(crate) async fn release(&mut self, id: &str, late: u64, next: Other<'_>) -> bool {
+    pub(crate) async fn release(&mut self, id: &str, late: u64, next: ChildProcess<'_>) -> bool {
         let late = late.to_string();
         let mut words = vec![id, &late];
         let lease = next.map_or(String::new(), |(.., lease)| lease.to_string());
@@ -54,7 +54,7 @@ impl Lock {
     }
 
     /// Returns whether the grant was renewed.
-    pub(crate) async fn renew(&mut self, id: &str, mode: &str, lease: u64, behind: Other<'_>) -> bool {
+    pub(crate) async fn renew(&mut self, id: &str, mode: &str, lease: u64, behind: ChildProcess<'_>) -> bool {
         let lease = lease.to_string();
         let mut words = vec![id, mode, &lease];
         let its_lease = behind.map_or(String::new(), |(.., lease)| lease.to_string());

@@ -5,7 +5,7 @@
 //! for that from time to time. So a connection that broke is made again by the next waiter that asks.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,7 +19,7 @@ use ylock_core::{Error, ErrorKind, Result, StoreToken};
 
 use super::connection::Connection;
 use super::errors;
-use super::line::{Line, PROBE, Probed, SILENT};
+use super::push_connection::{PROBE, Probed, PushConnection, SILENT};
 use super::store::Store;
 use crate::records::Notification;
 use crate::{identity, place};
@@ -27,48 +27,48 @@ use crate::{identity, place};
 /// The time for which no waiter tries again after a connection could not be made.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// An event that the inbox reports. The engine decides what follows from it.
+/// An event that the subscriber reports. The engine decides what follows from it.
 #[derive(Debug)]
-pub(crate) enum Heard {
+pub(crate) enum SubscriberEvent {
     /// An acquisition was let in to the lock at this place.
-    LetIn { id: AcquisitionId, told: Notification, place: String },
+    LetIn { id: AcquisitionId, notification: Notification, place: String },
     /// Messages may have been missed.
     Gap,
 }
 
-/// The inbox of a client; see the [module](self).
-pub(crate) struct Inbox {
+/// The subscriber of a client; see the [module](self).
+pub(crate) struct Subscriber {
     /// The name of this client's channels.
     name: String,
     /// True if there is one channel for each part of the locks.
     by_part: bool,
     store: Arc<Store>,
     environment: Arc<dyn Environment>,
-    hear: Box<dyn Fn(Heard) + Send + Sync>,
-    lines: Mutex<Lines>,
+    hear: Box<dyn Fn(SubscriberEvent) + Send + Sync>,
+    connections: Mutex<Connections>,
     next_number: AtomicU64,
     is_closed: AtomicBool,
 }
 
 #[derive(Default)]
-struct Lines {
-    /// The lines, by their numbers.
-    open: HashMap<u64, Line>,
-    /// The number of the line over which each channel is heard.
-    heard: HashMap<String, u64>,
+struct Connections {
+    /// The connections, by their numbers.
+    open: BTreeMap<u64, PushConnection>,
+    /// The number of the connection over which each channel is heard.
+    heard: BTreeMap<String, u64>,
     /// Channels that a task is subscribing to, and since when.
-    sought: HashMap<String, Moment>,
+    sought: BTreeMap<String, Moment>,
     failed: Option<Moment>,
 }
 
-impl Inbox {
-    /// Creates an inbox that hears nothing yet.
+impl Subscriber {
+    /// Creates an subscriber that hears nothing yet.
     pub(crate) fn new(
         name: String,
         by_part: bool,
         store: &Arc<Store>,
         environment: &Arc<dyn Environment>,
-        hear: Box<dyn Fn(Heard) + Send + Sync>,
+        hear: Box<dyn Fn(SubscriberEvent) + Send + Sync>,
     ) -> Arc<Self> {
         Arc::new(Self {
             name,
@@ -76,7 +76,7 @@ impl Inbox {
             store: Arc::clone(store),
             environment: Arc::clone(environment),
             hear,
-            lines: Mutex::default(),
+            connections: Mutex::default(),
             next_number: AtomicU64::new(0),
             is_closed: AtomicBool::new(false),
         })
@@ -98,17 +98,17 @@ impl Inbox {
         }
         let channel = self.channel_of(place);
         let Some(search) = Search::begin(self, channel) else { return };
-        let (inbox, place) = (Arc::clone(self), place.to_owned());
+        let (subscriber, place) = (Arc::clone(self), place.to_owned());
         self.environment.spawn_for_all(Box::pin(async move {
             let _search = search;
-            match inbox.subscribe(&place).await {
-                Ok(()) => (inbox.hear)(Heard::Gap),
+            match subscriber.subscribe(&place).await {
+                Ok(()) => (subscriber.hear)(SubscriberEvent::Gap),
                 Err(error) => {
                     tracing::debug!(
                         error = format!("{error:#}"),
                         "messages cannot be heard; waiters ask by themselves until they can"
                     );
-                    inbox.lines.lock().failed = Some(inbox.environment.now());
+                    subscriber.connections.lock().failed = Some(subscriber.environment.now());
                 }
             }
         }));
@@ -126,15 +126,15 @@ impl Inbox {
     /// Returns whether a channel is heard over a connection to the server that requests about the lock go to: over a connection to another
     /// server nothing would come.
     fn is_heard(&self, channel: &str, place: &str) -> bool {
-        let lines = self.lines.lock();
-        let line = lines.heard.get(channel).and_then(|number| lines.open.get(number));
-        let Some(line) = line.filter(|line| line.is_alive(self.environment.now())) else { return false };
+        let connections = self.connections.lock();
+        let push = connections.heard.get(channel).and_then(|number| connections.open.get(number));
+        let Some(push) = push.filter(|push| push.is_alive(self.environment.now())) else { return false };
         let goes_to = self.store.server_for(place).ok().and_then(|server| server.address());
-        goes_to.is_none_or(|address| *address == *line.server)
+        goes_to.is_none_or(|address| *address == *push.server)
     }
 
     fn has_just_failed(&self) -> bool {
-        self.lines.lock().failed.is_some_and(|failed| self.environment.now().since(failed) < PAUSE)
+        self.connections.lock().failed.is_some_and(|failed| self.environment.now().since(failed) < PAUSE)
     }
 
     /// Waits until messages about a lock are heard.
@@ -151,10 +151,9 @@ impl Inbox {
         if self.is_heard(&channel, place) {
             return Ok(());
         }
-        let (number, mut line) = self.line_to(&server).await?;
+        let (number, mut push) = self.connect_to(&server).await?;
         let word = if self.by_part { "SSUBSCRIBE" } else { "SUBSCRIBE" };
-        let answer: Result<(), _> = redis::cmd(word).arg(&channel).exec_async(&mut line.connection).await;
-        if let Err(error) = answer {
+        if let Err(error) = server.subscribe(&mut push.connection, word, &channel).await {
             if error.redirect_node().is_some() {
                 self.store.look_again();
             } else if errors::ends_connection(&error) {
@@ -169,42 +168,42 @@ impl Inbox {
     }
 
     /// Returns the connection to a server, or makes a new one.
-    async fn line_to(self: &Arc<Self>, server: &Arc<Connection>) -> Result<(u64, Line)> {
+    async fn connect_to(self: &Arc<Self>, server: &Arc<Connection>) -> Result<(u64, PushConnection)> {
         let address = server.connected().await?;
-        let known = |lines: &Lines| {
-            let mut open = lines.open.iter();
-            open.find(|(_, line)| *line.server == *address).map(|(number, line)| (*number, line.clone()))
+        let known = |connections: &Connections| {
+            let mut open = connections.open.iter();
+            open.find(|(_, push)| *push.server == *address).map(|(number, push)| (*number, push.clone()))
         };
-        let known = known(&self.lines.lock());
-        if let Some((number, line)) = known {
-            if line.is_alive(self.environment.now()) {
-                return Ok((number, line));
+        let known = known(&self.connections.lock());
+        if let Some((number, push)) = known {
+            if push.is_alive(self.environment.now()) {
+                return Ok((number, push));
             }
             self.end(number);
         }
         let number = self.next_number.fetch_add(1, Ordering::Relaxed);
-        let inbox = Arc::downgrade(self);
+        let subscriber = Arc::downgrade(self);
         let hear = move |push: PushInfo| -> Result<(), ()> {
-            if let Some(inbox) = inbox.upgrade() {
-                inbox.hear(number, &push);
+            if let Some(subscriber) = subscriber.upgrade() {
+                subscriber.hear(number, &push);
             }
             Ok(())
         };
         let connection = server.listen(&address, hear).await?;
-        let line = Line::new(connection, address, self.environment.now());
-        self.lines.lock().open.insert(number, line.clone());
-        let probed = Probed { inbox: Arc::downgrade(self), number };
+        let push = PushConnection::new(connection, address, self.environment.now());
+        self.connections.lock().open.insert(number, push.clone());
+        let probed = Probed { subscriber: Arc::downgrade(self), number };
         self.environment.spawn(Box::pin(probed.probe()));
         if self.is_closed.load(Ordering::Acquire) {
             self.end(number);
         }
-        Ok((number, line))
+        Ok((number, push))
     }
 
     /// Handles what comes over a connection.
     fn hear(self: &Arc<Self>, number: u64, push: &PushInfo) {
         // What comes over a connection that was given up, because no runtime polled it, is old.
-        if self.line(number).is_none() {
+        if self.connection(number).is_none() {
             return;
         }
         let text =
@@ -212,14 +211,14 @@ impl Inbox {
         match (&push.kind, text(0), text(1)) {
             (PushKind::Message | PushKind::SMessage, _, Some(message)) => self.pass_on(&message),
             (PushKind::Subscribe | PushKind::SSubscribe, Some(channel), _) => {
-                self.lines.lock().heard.insert(channel, number);
+                self.connections.lock().heard.insert(channel, number);
             }
             // The part goes to another server.
             (PushKind::SUnsubscribe, Some(channel), _) => {
                 // Unless the channel is heard from that server by now.
-                self.lines.lock().heard.retain(|heard, line| *heard != channel || *line != number);
+                self.connections.lock().heard.retain(|heard, push| *heard != channel || *push != number);
                 self.store.look_again();
-                (self.hear)(Heard::Gap);
+                (self.hear)(SubscriberEvent::Gap);
             }
             (PushKind::Disconnection, ..) => self.end(number),
             _ => {}
@@ -228,19 +227,19 @@ impl Inbox {
 
     /// Forgets a connection over which nothing comes any more.
     pub(super) fn end(&self, number: u64) {
-        let mut lines = self.lines.lock();
-        lines.heard.retain(|_, line| *line != number);
-        let line = lines.open.remove(&number);
-        drop(lines);
-        if line.is_some() {
-            (self.hear)(Heard::Gap);
+        let mut connections = self.connections.lock();
+        connections.heard.retain(|_, push| *push != number);
+        let push = connections.open.remove(&number);
+        drop(connections);
+        if push.is_some() {
+            (self.hear)(SubscriberEvent::Gap);
         }
     }
 
     /// Ends all connections.
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
-        *self.lines.lock() = Lines::default();
+        *self.connections.lock() = Connections::default();
     }
 
     fn pass_on(&self, text: &str) {
@@ -252,8 +251,8 @@ impl Inbox {
         }
     }
 
-    pub(super) fn line(&self, number: u64) -> Option<Line> {
-        self.lines.lock().open.get(&number).cloned()
+    pub(super) fn connection(&self, number: u64) -> Option<PushConnection> {
+        self.connections.lock().open.get(&number).cloned()
     }
 
     pub(super) fn environment(&self) -> Arc<dyn Environment> {
@@ -264,42 +263,48 @@ impl Inbox {
 /// A channel that a task is subscribing to. Dropped with the task, also where its runtime ends: then the next waiter begins anew. It also
 /// does when the subscription takes too long.
 struct Search {
-    inbox: Arc<Inbox>,
+    subscriber: Arc<Subscriber>,
     channel: String,
     began: Moment,
 }
 
 impl Search {
-    fn begin(inbox: &Arc<Inbox>, channel: String) -> Option<Self> {
-        let (began, mut lines) = (inbox.environment.now(), inbox.lines.lock());
-        if lines.sought.get(&channel).is_some_and(|since| began.since(*since) < SILENT) {
+    fn begin(subscriber: &Arc<Subscriber>, channel: String) -> Option<Self> {
+        let (began, mut connections) = (subscriber.environment.now(), subscriber.connections.lock());
+        if connections.sought.get(&channel).is_some_and(|since| began.since(*since) < SILENT) {
             return None;
         }
-        lines.sought.insert(channel.clone(), began);
-        Some(Self { inbox: Arc::clone(inbox), channel, began })
+        connections.sought.insert(channel.clone(), began);
+        Some(Self { subscriber: Arc::clone(subscriber), channel, began })
     }
 }
 
 impl Drop for Search {
     fn drop(&mut self) {
-        let mut lines = self.inbox.lines.lock();
-        if lines.sought.get(&self.channel) == Some(&self.began) {
-            lines.sought.remove(&self.channel);
+        let mut connections = self.subscriber.connections.lock();
+        if connections.sought.get(&self.channel) == Some(&self.began) {
+            connections.sought.remove(&self.channel);
         }
     }
 }
 
 /// Reads a message, `id token contended place`; the place may contain spaces.
-fn read(text: &str) -> Option<Heard> {
+fn read(text: &str) -> Option<SubscriberEvent> {
     let mut words = text.splitn(4, ' ');
     let id = AcquisitionId::from_u128(identity::read(words.next()?)?);
     let token = StoreToken::new(words.next()?.parse().ok()?)?;
     let contended = words.next()? == "1";
-    Some(Heard::LetIn { id, told: Notification { token, contended }, place: words.next()?.to_owned() })
+    Some(SubscriberEvent::LetIn {
+        id,
+        notification: Notification { token, contended },
+        place: words.next()?.to_owned(),
+    })
 }
 
-impl fmt::Debug for Inbox {
+impl fmt::Debug for Subscriber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Inbox").field("lines", &self.lines.lock().open.len()).finish_non_exhaustive()
+        f.debug_struct("Subscriber")
+            .field("connections", &self.connections.lock().open.len())
+            .finish_non_exhaustive()
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use redis::aio::MultiplexedConnection;
 use ylock_core::environment::Moment;
 
-use super::inbox::Inbox;
+use super::subscriber::Subscriber;
 use crate::options::Address;
 
 /// The pause between two probes of a connection, and the longest time that the answer to one may take.
@@ -20,14 +20,14 @@ pub(super) const SILENT: Duration = Duration::from_secs(15);
 /// for the answer to a request: so nothing but subscriptions and probes goes over this connection, and the message itself is believed, not
 /// that it was an answer.
 #[derive(Clone)]
-pub(super) struct Line {
+pub(super) struct PushConnection {
     pub(super) connection: MultiplexedConnection,
     pub(super) server: Arc<Address>,
     /// The moment of the last answer, in nanoseconds.
     answered: Arc<AtomicU64>,
 }
 
-impl Line {
+impl PushConnection {
     pub(super) fn new(connection: MultiplexedConnection, server: Arc<Address>, now: Moment) -> Self {
         Self { connection, server, answered: Arc::new(AtomicU64::new(now.as_nanos())) }
     }
@@ -41,17 +41,24 @@ impl Line {
 /// A connection while it is probed: it can be dead without either side being told. It lives in the runtime in which it was made, and so
 /// does this value: when that runtime ends, this value is dropped, and the connection is known to be dead.
 pub(super) struct Probed {
-    pub(super) inbox: Weak<Inbox>,
+    pub(super) subscriber: Weak<Subscriber>,
     pub(super) number: u64,
 }
 
 impl Probed {
     pub(super) async fn probe(self) {
         loop {
-            let Some(environment) = self.inbox.upgrade().map(|inbox| inbox.environment()) else { return };
+            let Some(environment) = self.subscriber.upgrade().map(|subscriber| subscriber.environment())
+            else {
+                return;
+            };
             environment.sleep(PROBE).await;
-            let Some(line) = self.inbox.upgrade().and_then(|inbox| inbox.line(self.number)) else { return };
-            let (mut connection, ping) = (line.connection, redis::cmd("PING"));
+            let Some(push) =
+                self.subscriber.upgrade().and_then(|subscriber| subscriber.connection(self.number))
+            else {
+                return;
+            };
+            let (mut connection, ping) = (push.connection, redis::cmd("PING"));
             let answers = tokio::select! {
                 biased;
                 answer = ping.exec_async(&mut connection) => answer.is_ok(),
@@ -60,15 +67,15 @@ impl Probed {
             if !answers {
                 return;
             }
-            line.answered.store(environment.now().as_nanos(), Ordering::Relaxed);
+            push.answered.store(environment.now().as_nanos(), Ordering::Relaxed);
         }
     }
 }
 
 impl Drop for Probed {
     fn drop(&mut self) {
-        if let Some(inbox) = self.inbox.upgrade() {
-            inbox.end(self.number);
+        if let Some(subscriber) = self.subscriber.upgrade() {
+            subscriber.end(self.number);
         }
     }
 }
