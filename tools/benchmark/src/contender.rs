@@ -10,8 +10,8 @@ use ylock_core::engine::{AcquisitionId, Engine, Grant, Request};
 use ylock_core::environment::{Environment, Moment};
 use ylock_core::{ClientName, Key, Mode, Owner, Result};
 
+use crate::critical_section::{CriticalSection, Visit};
 use crate::matrix::{Call, Point};
-use crate::stage::{Stage, Visit};
 
 /// The lease: far longer than any contender holds, so that a holder need not renew.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
@@ -33,7 +33,7 @@ pub(crate) struct Contender {
 #[derive(Clone, Debug)]
 pub(crate) struct Task {
     pub(crate) point: Point,
-    pub(crate) stage: Arc<Stage>,
+    pub(crate) section: Arc<CriticalSection>,
     pub(crate) key: Key,
     pub(crate) round: u32,
     /// The moment at which all begin.
@@ -81,12 +81,12 @@ impl Contender {
         let Some(answer) = self.acquire(&request, task).await else {
             // A contender that only tries does not wait.
             if task.point.call == Call::GetLock {
-                task.stage.gave_up(called, self.environment.now());
+                task.section.gave_up(called, self.environment.now());
             }
             self.give_back(&request).await;
             return Came::Over;
         };
-        task.stage.called();
+        task.section.called();
         match answer {
             Ok(Some(_)) => {
                 self.stay(task, called).await;
@@ -95,7 +95,7 @@ impl Contender {
             }
             Ok(None) => Came::NotIn,
             Err(error) => {
-                task.stage.failed(&error);
+                task.section.failed(&error);
                 self.give_back(&request).await;
                 Came::NotIn
             }
@@ -127,8 +127,8 @@ impl Contender {
 
     async fn stay(&self, task: &Task, called: Moment) {
         let entered = self.environment.now();
-        let left = task.stage.hold(&self.environment, task.point.hold()).await;
-        task.stage.visited(Visit { round: task.round, contender: self.number, called, entered, left });
+        let left = task.section.hold(&self.environment, task.point.hold()).await;
+        task.section.visited(Visit { round: task.round, contender: self.number, called, entered, left });
     }
 
     async fn give_back(&self, request: &Request) {

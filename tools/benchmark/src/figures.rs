@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use ylock_testkit::measure::Times;
 
-use crate::stage::Visit;
+use crate::critical_section::Visit;
 
 /// Milliseconds that a half, 99 of 100 and all do not exceed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

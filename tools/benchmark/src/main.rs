@@ -8,6 +8,7 @@ mod chart;
 mod columns;
 mod contender;
 mod counting;
+mod critical_section;
 mod figures;
 mod machine;
 mod markers;
@@ -21,7 +22,6 @@ mod render;
 mod results;
 mod run;
 mod simulated;
-mod stage;
 mod tables;
 
 use std::path::Path;

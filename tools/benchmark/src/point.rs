@@ -14,9 +14,9 @@ use ylock_core::environment::{BoxFuture, Environment, Moment};
 
 use crate::budget::Budget;
 use crate::contender::{Contender, Task};
+use crate::critical_section::{CriticalSection, Log};
 use crate::matrix::{Names, Point};
 use crate::record::{Played, Record, Round};
-use crate::stage::{Log, Stage};
 
 /// The time from starting the contenders to the moment at which they begin: all of them are there by then.
 const LEAD: Duration = Duration::from_millis(50);
@@ -36,19 +36,19 @@ pub(crate) struct Party {
 
 /// Plays a point to its end.
 pub(crate) async fn play(party: Party, point: Point, budget: Budget) -> Result<Record> {
-    let game = Game { party, point, budget, stage: Arc::default() };
+    let game = Game { party, point, budget, section: Arc::default() };
     let played = match point.names {
         Names::Fresh => game.fresh().await?,
         Names::Hot => game.hot().await?,
     };
-    Ok(Record::of(point, &game.stage, played))
+    Ok(Record::of(point, &game.section, played))
 }
 
 struct Game {
     party: Party,
     point: Point,
     budget: Budget,
-    stage: Arc<Stage>,
+    section: Arc<CriticalSection>,
 }
 
 impl Game {
@@ -67,8 +67,8 @@ impl Game {
                 break;
             }
             rounds.push(Round { start, end: self.now() });
-            log.append(self.stage.take_log());
-            (requests, calls) = (self.requests(), self.stage.calls());
+            log.append(self.section.take_log());
+            (requests, calls) = (self.requests(), self.section.calls());
         }
         Ok(Played { rounds, requests, calls, log })
     }
@@ -78,16 +78,16 @@ impl Game {
         let (start, mut crew) = self.send("hot", 0, Contender::again_and_again)?;
         let warm = || {
             let is_used_up = self.requests() >= self.budget.requests / 4;
-            self.stage.entries() >= self.budget.warm_up_grants || is_used_up
+            self.section.entries() >= self.budget.warm_up_grants || is_used_up
         };
         crew.work(start.plus(self.budget.warm_up), warm).await;
-        let (start, requests, calls) = (self.now(), self.requests(), self.stage.calls());
-        let entries = self.stage.entries();
+        let (start, requests, calls) = (self.now(), self.requests(), self.section.calls());
+        let entries = self.section.entries();
         crew.work(start.plus(self.budget.time), || self.is_enough(entries, requests)).await;
         let (end, requests) = (self.now(), self.requests() - requests);
-        let calls = self.stage.calls() - calls;
+        let calls = self.section.calls() - calls;
         crew.end().await;
-        Ok(Played { rounds: vec![Round { start, end }], requests, calls, log: self.stage.take_log() })
+        Ok(Played { rounds: vec![Round { start, end }], requests, calls, log: self.section.take_log() })
     }
 
     /// Starts all contenders.
@@ -98,8 +98,8 @@ impl Game {
         let (over, is_over) = watch::channel(false);
         let (working, done) = mpsc::channel(1);
         let start = self.now().plus(LEAD);
-        let (stage, key) = (Arc::clone(&self.stage), Key::new(&*self.party.group, name)?);
-        let task = Task { point: self.point, stage, key, round, start, is_over };
+        let (section, key) = (Arc::clone(&self.section), Key::new(&*self.party.group, name)?);
+        let task = Task { point: self.point, section, key, round, start, is_over };
         for contender in &self.party.contenders {
             let environment = Arc::clone(&contender.environment);
             let future = work(contender.clone(), task.clone());
@@ -114,7 +114,7 @@ impl Game {
 
     /// Returns whether enough has happened since there were so many entries and requests.
     fn is_enough(&self, entries: u64, requests: u64) -> bool {
-        self.stage.entries() - entries >= self.budget.grants
+        self.section.entries() - entries >= self.budget.grants
             || self.requests() - requests >= self.budget.requests
     }
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use ylock_core::environment::Moment;
 
+use crate::critical_section::{CriticalSection, Log, Visit};
 use crate::figures::{self, Quantiles, millis};
 use crate::matrix::{Names, Point};
-use crate::stage::{Log, Stage, Visit};
 
 /// The play of one point, as it was written down.
 #[derive(Debug)]
@@ -55,9 +55,9 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    pub(crate) fn of(point: Point, stage: &Stage, played: Played) -> Self {
+    pub(crate) fn of(point: Point, section: &CriticalSection, played: Played) -> Self {
         let all = figures::in_order(played.log.visits);
-        let overlaps = stage.overlaps().max(figures::overlaps_in_rounds(&all));
+        let overlaps = section.overlaps().max(figures::overlaps_in_rounds(&all));
         let counts = |visit: &&Visit| played.rounds.iter().any(|round| round.has(visit.entered));
         let visits: Vec<Visit> = all.iter().filter(counts).copied().collect();
         let seconds: f64 = played.rounds.iter().map(|round| round.time().as_secs_f64()).sum();
@@ -65,7 +65,7 @@ impl Record {
         let first = first_grants(&visits, &played.rounds);
         let is_hot = point.names == Names::Hot;
         let shares = figures::shares(&visits, point.contenders);
-        let (errors, last_error) = stage.errors();
+        let (errors, last_error) = section.errors();
         Self {
             point,
             seconds,
@@ -88,7 +88,7 @@ impl Record {
             jain: figures::jain(&shares).filter(|_| is_hot),
             longest_run: is_hot.then(|| figures::longest_run(&visits)),
             overlaps,
-            lost_increments: stage.lost_increments(),
+            lost_increments: section.lost_increments(),
         }
     }
 

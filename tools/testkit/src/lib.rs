@@ -45,6 +45,7 @@ pub mod cases;
 pub mod measure;
 pub mod own_servers;
 
+mod child_process;
 mod client;
 mod contender;
 mod contestant;
@@ -55,7 +56,6 @@ mod list;
 mod log;
 mod memory;
 mod oracle;
-mod other;
 mod outage;
 mod polls;
 mod registry;
@@ -63,6 +63,7 @@ mod runner;
 mod waiting;
 mod wrapper;
 
+pub use child_process::ChildProcess;
 pub use client::Client;
 pub use contender::Contender;
 pub use faults::{
@@ -73,7 +74,6 @@ pub use harness::{Harness, LONGER_THAN_A_MINUTE};
 pub use log::Log;
 pub use memory::MemoryHarness;
 pub use oracle::{ExclusionOracle, FencedRegister, Stale};
-pub use other::Other;
 pub use outage::an_outage_is_told_as_one;
 pub use polls::{poll_once, poll_times};
 pub use registry::{CASES, Case, Need};

@@ -21,7 +21,7 @@ use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Life {
+pub(crate) enum ProcessState {
     Dead,
     /// The process can do nothing any more, but some of its threads are not gone yet, and with them its ports.
     Ending,
@@ -29,7 +29,7 @@ pub(crate) enum Life {
     Running,
 }
 
-impl Life {
+impl ProcessState {
     pub(crate) fn is_over(self) -> bool {
         matches!(self, Self::Dead | Self::Ending)
     }
@@ -60,12 +60,12 @@ impl Daemon {
         Ok(())
     }
 
-    pub(crate) fn life(&self) -> Life {
-        self.look().map_or(Life::Dead, |(_, life)| life)
+    pub(crate) fn state(&self) -> ProcessState {
+        self.look().map_or(ProcessState::Dead, |(_, state)| state)
     }
 
     /// Returns the process of the pid file and its state, if the process is ours.
-    fn look(&self) -> Option<(Pid, Life)> {
+    fn look(&self) -> Option<(Pid, ProcessState)> {
         let pid: i32 = fs::read_to_string(&self.pid_file).ok()?.trim().parse().ok()?;
         let proc = PathBuf::from(format!("/proc/{pid}"));
         let command_line = fs::read(proc.join("cmdline")).ok()?;
@@ -74,20 +74,20 @@ impl Daemon {
         let fields: Vec<_> = stat.rsplit_once(") ")?.1.split(' ').collect();
         let (state, flags) = (*fields.first()?, fields.get(6)?.parse::<u32>().ok()?);
         let is_ours = command_line.split(|&byte| byte == 0).any(|argument| argument == self.mark.as_bytes());
-        let life = match state {
-            "Z" if fs::read_dir(proc.join("task")).ok()?.count() < 2 => Life::Dead,
+        let state = match state {
+            "Z" if fs::read_dir(proc.join("task")).ok()?.count() < 2 => ProcessState::Dead,
             // A process whose memory is gone has no command line that tells whether it is ours; it is waited for, not signalled.
-            _ if command_line.is_empty() && flags & PF_EXITING != 0 => Life::Ending,
-            _ if !is_ours => Life::Dead,
-            "T" => Life::Paused,
-            _ => Life::Running,
+            _ if command_line.is_empty() && flags & PF_EXITING != 0 => ProcessState::Ending,
+            _ if !is_ours => ProcessState::Dead,
+            "T" => ProcessState::Paused,
+            _ => ProcessState::Running,
         };
-        Pid::from_raw(pid).map(|pid| (pid, life))
+        Pid::from_raw(pid).map(|pid| (pid, state))
     }
 
     pub(crate) fn signal(&self, signal: Signal) -> Result<()> {
         match self.look() {
-            Some((pid, Life::Paused | Life::Running)) => {
+            Some((pid, ProcessState::Paused | ProcessState::Running)) => {
                 kill_process(pid, signal)?;
                 if signal == Signal::STOP {
                     standing::await_standing(pid.as_raw_nonzero().get().unsigned_abs());
@@ -105,12 +105,12 @@ impl Daemon {
 
     /// Waits until nothing is left of a process that is ending.
     pub(crate) fn await_gone(&self) -> Result<()> {
-        if self.life() == Life::Ending { self.await_end(GRACE) } else { Ok(()) }
+        if self.state() == ProcessState::Ending { self.await_end(GRACE) } else { Ok(()) }
     }
 
     fn await_end(&self, time: Duration) -> Result<()> {
         let began = Instant::now();
-        while self.life() != Life::Dead {
+        while self.state() != ProcessState::Dead {
             if began.elapsed() > time {
                 bail!("the process of {} does not end", self.pid_file.display());
             }
@@ -131,7 +131,7 @@ fn await_arguments(child: &mut Child) -> Result<()> {
 
 /// Asks all servers to end, and kills those that have not ended after a while.
 pub(crate) fn stop_all(daemons: &[Daemon]) -> Result<()> {
-    let alive: Vec<_> = daemons.iter().filter(|daemon| daemon.life() != Life::Dead).collect();
+    let alive: Vec<_> = daemons.iter().filter(|daemon| daemon.state() != ProcessState::Dead).collect();
     for daemon in &alive {
         // Errors mean that the process ended by itself in the meantime; its end is checked below.
         let _ = daemon.signal(Signal::TERM);

@@ -11,7 +11,7 @@ use super::{
     ready,
 };
 use crate::{
-    daemon::Life,
+    daemon::ProcessState,
     places::Places,
     store::{self, Process, Store, Variable},
 };
@@ -55,15 +55,15 @@ impl Store for Cluster {
     }
 
     fn to_start(&self) -> Vec<Process> {
-        self.processes().into_iter().filter(|process| process.life().is_over()).collect()
+        self.processes().into_iter().filter(|process| process.state().is_over()).collect()
     }
 
     fn start(&self) -> Result<()> {
         let software = JARS.software(&self.places)?;
-        for node in self.nodes.iter().filter(|node| node.life() == Life::Paused) {
+        for node in self.nodes.iter().filter(|node| node.state() == ProcessState::Paused) {
             node.daemon().signal(Signal::CONT)?;
         }
-        let over: Vec<_> = self.nodes.iter().filter(|node| node.life().is_over()).collect();
+        let over: Vec<_> = self.nodes.iter().filter(|node| node.state().is_over()).collect();
         over.iter().try_for_each(|node| node.check_ports())?;
         for node in &over {
             // A node that died alone keeps its data: the other nodes remember it.

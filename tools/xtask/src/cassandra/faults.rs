@@ -10,7 +10,8 @@ use super::{
     nodetool, ready,
 };
 use crate::{
-    daemon::Life, file_lock::FileLock, jars::Software, places::Places, progress::Step, store::until_within,
+    daemon::ProcessState, file_lock::FileLock, jars::Software, places::Places, progress::Step,
+    store::until_within,
 };
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -46,7 +47,7 @@ pub(crate) fn change_node(places: &Places, number: u8, action: NodeAction) -> Re
         NodeAction::Join => deaf::join(&node, &software()?),
         NodeAction::Kill => daemon.kill(),
         NodeAction::Start => {
-            if node.life().is_over() {
+            if node.state().is_over() {
                 start_again(&node, &software()?)?;
             }
             wait(places, &node)
@@ -70,7 +71,9 @@ fn wait(places: &Places, node: &Node) -> Result<()> {
     let mut nodes = vec![node.clone()];
     if !node.wants_login() {
         let peers = RING.map(|number| Node::new(places, number)).into_iter();
-        nodes.extend(peers.filter(|peer| peer.number() != node.number() && peer.life() == Life::Running));
+        nodes.extend(
+            peers.filter(|peer| peer.number() != node.number() && peer.state() == ProcessState::Running),
+        );
     }
     let processes: Vec<_> = nodes.iter().map(|node| node.process().clone()).collect();
     until_within(ready::PATIENCE, &processes, || {

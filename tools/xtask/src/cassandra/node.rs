@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 
 use super::tls;
 use crate::{
-    daemon::{Daemon, Life},
+    daemon::{Daemon, ProcessState},
     jars::Software,
     places::Places,
     store::Process,
@@ -68,8 +68,8 @@ impl Node {
         self.process.folder().join("conf")
     }
 
-    pub(crate) fn life(&self) -> Life {
-        self.process.life()
+    pub(crate) fn state(&self) -> ProcessState {
+        self.process.state()
     }
 
     pub(crate) fn is_prepared(&self) -> bool {

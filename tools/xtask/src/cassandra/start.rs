@@ -9,7 +9,7 @@ use super::{
     ready,
 };
 use crate::{
-    daemon::{self, Life},
+    daemon::{self, ProcessState},
     jars::Jars,
     places::Places,
     progress::Step,
@@ -18,7 +18,7 @@ use crate::{
 
 pub(super) fn start(clusters: &[Vec<Node>], places: &Places) -> Result<()> {
     let all = clusters.concat();
-    let dead: Vec<_> = all.iter().filter(|node| node.life().is_over()).collect();
+    let dead: Vec<_> = all.iter().filter(|node| node.state().is_over()).collect();
     let step = if dead.is_empty() {
         Step::begin(format!("checking Cassandra {}, running already", names(&all)))
     } else {
@@ -34,7 +34,7 @@ pub(super) fn start(clusters: &[Vec<Node>], places: &Places) -> Result<()> {
 fn start_dead(clusters: &[Vec<Node>], software: &Software, step: Step) -> Result<()> {
     let mut started = Started(Vec::new());
     for nodes in clusters {
-        let dead: Vec<_> = nodes.iter().filter(|node| node.life().is_over()).collect();
+        let dead: Vec<_> = nodes.iter().filter(|node| node.state().is_over()).collect();
         dead.iter().try_for_each(|node| node.check_ports())?;
         for node in &dead {
             // A node that died alone keeps its data: the other nodes remember it.
@@ -53,7 +53,7 @@ fn start_dead(clusters: &[Vec<Node>], software: &Software, step: Step) -> Result
 
 fn wait(clusters: &[Vec<Node>], step: &Step) -> Result<()> {
     for nodes in clusters {
-        for node in nodes.iter().filter(|node| node.life() == Life::Paused) {
+        for node in nodes.iter().filter(|node| node.state() == ProcessState::Paused) {
             node.daemon().signal(Signal::CONT)?;
         }
         match nodes.as_slice() {

@@ -9,13 +9,13 @@ use rcgen::{
 
 /// Certificates and keys, in PEM.
 #[derive(Debug)]
-pub(crate) struct Made {
+pub(crate) struct Certificates {
     pub(crate) ca: String,
     /// Key, certificate and CA in one file: what Cassandra calls a keystore.
     pub(crate) node: String,
 }
 
-pub(crate) fn make(address: Ipv4Addr) -> Result<Made> {
+pub(crate) fn make(address: Ipv4Addr) -> Result<Certificates> {
     let mut params = CertificateParams::default();
     params.distinguished_name.push(DnType::CommonName, "ylock test CA");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -28,5 +28,5 @@ pub(crate) fn make(address: Ipv4Addr) -> Result<Made> {
     let key = KeyPair::generate()?;
     let certificate = params.signed_by(&key, &ca)?;
     let node = [key.serialize_pem(), certificate.pem(), ca.pem()].concat();
-    Ok(Made { ca: ca.pem(), node })
+    Ok(Certificates { ca: ca.pem(), node })
 }

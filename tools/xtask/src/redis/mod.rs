@@ -53,8 +53,7 @@ fn program() -> Result<PathBuf> {
 }
 
 fn find() -> Option<PathBuf> {
-    let mut candidates = ["redis-server", "valkey-server"].map(PathBuf::from).into_iter();
-    candidates.find(|program| {
-        Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
-    })
+    let program = PathBuf::from("redis-server");
+    let answer = Command::new(&program).arg("--version").output();
+    answer.is_ok_and(|output| output.status.success()).then_some(program)
 }

@@ -14,7 +14,7 @@ pub(crate) use self::{
     ready::{until, until_within},
 };
 use crate::{
-    daemon::{self, Life},
+    daemon::{self, ProcessState},
     file_lock::FileLock,
     places::Places,
     progress::Step,
@@ -141,7 +141,8 @@ impl Stores {
 }
 
 fn stop<'a>(stores: impl Iterator<Item = &'a dyn Store>) -> Result<()> {
-    let is_alive = |store: &&dyn Store| store.processes().iter().any(|process| process.life() != Life::Dead);
+    let is_alive =
+        |store: &&dyn Store| store.processes().iter().any(|process| process.state() != ProcessState::Dead);
     let (alive, dead): (Vec<_>, Vec<_>) = stores.partition(is_alive);
     if !alive.is_empty() {
         let names = names(&alive);

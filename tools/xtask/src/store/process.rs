@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context, Result};
 
-use crate::daemon::{Daemon, Life};
+use crate::daemon::{Daemon, ProcessState};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Process {
@@ -36,8 +36,8 @@ impl Process {
         Daemon::new(self.folder.join("pid"), self.mark.clone())
     }
 
-    pub(crate) fn life(&self) -> Life {
-        self.daemon().life()
+    pub(crate) fn state(&self) -> ProcessState {
+        self.daemon().state()
     }
 
     /// Returns the port at which clients reach the process.

@@ -20,7 +20,7 @@ pub(crate) fn until_within(
     let began = Instant::now();
     loop {
         // Looked at first: if the port was taken, another process may answer there.
-        if let Some(ended) = processes.iter().find(|process| process.life().is_over()) {
+        if let Some(ended) = processes.iter().find(|process| process.state().is_over()) {
             bail!("a process has ended; {}", tail::of_file(&ended.log()));
         }
         let Err(error) = check() else { return Ok(()) };

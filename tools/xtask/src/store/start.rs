@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Context, Result, anyhow};
 
 use super::{Store, names, stop_processes, until_within};
-use crate::{daemon::Life, interrupt, progress::Step};
+use crate::{daemon::ProcessState, interrupt, progress::Step};
 
 pub(super) fn start(stores: &[Box<dyn Store>], prepare: impl Fn() -> Result<()>) -> Result<()> {
     let (mut working, mut broken) = (Vec::new(), Vec::new());
@@ -35,7 +35,7 @@ pub(super) fn start(stores: &[Box<dyn Store>], prepare: impl Fn() -> Result<()>)
 
 /// Returns whether a store works. A store whose processes all run is given time: a test may just have made it choose another master.
 fn works(store: &dyn Store) -> Result<bool> {
-    let runs = || store.processes().iter().all(|process| process.life() == Life::Running);
+    let runs = || store.processes().iter().all(|process| process.state() == ProcessState::Running);
     if !runs() || store.check().is_ok() {
         return Ok(runs());
     }
@@ -70,7 +70,7 @@ fn start_one(store: &dyn Store, step: &Step) -> Result<()> {
         let started = store.start().and_then(|()| until_within(store.patience(), &processes, check));
         attempts += 1;
         // Between asking for a free port and using it, another process may have taken it. Then a process of the store ends.
-        let has_ended = processes.iter().any(|process| process.life().is_over());
+        let has_ended = processes.iter().any(|process| process.state().is_over());
         if started.is_ok() || !has_ended || attempts == ATTEMPTS || interrupt::happened() {
             return started.with_context(|| format!("cannot start {}", store.name()));
         }

@@ -1,4 +1,4 @@
-//! The stage that the contenders of a point share: the thing that the lock protects, the watch over it, and what is written down.
+//! The section that the contenders of a point share: the thing that the lock protects, the watch over it, and what is written down.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -36,9 +36,9 @@ impl Log {
     }
 }
 
-/// The stage; see the [module](self).
+/// The critical section; see the [module](self).
 #[derive(Debug, Default)]
-pub(crate) struct Stage {
+pub(crate) struct CriticalSection {
     log: Mutex<Log>,
     is_occupied: AtomicBool,
     /// Read, and written later by the contender that is inside: not atomic, so two at once lose an increment.
@@ -50,7 +50,7 @@ pub(crate) struct Stage {
     last_error: Mutex<Option<String>>,
 }
 
-impl Stage {
+impl CriticalSection {
     /// Stays inside for so long, alone if the lock is one. Returns when the contender left.
     pub(crate) async fn hold(&self, environment: &Arc<dyn Environment>, hold: Duration) -> Moment {
         self.entries.fetch_add(1, Ordering::Relaxed);
@@ -142,18 +142,18 @@ mod tests {
 
     #[tokio::test(flavor = "current_thread")]
     async fn two_inside_at_once_are_seen_in_both_ways() {
-        let (stage, environment) = (Stage::default(), SystemEnvironment::shared());
-        let hold = || stage.hold(&environment, Duration::ZERO);
+        let (section, environment) = (CriticalSection::default(), SystemEnvironment::shared());
+        let hold = || section.hold(&environment, Duration::ZERO);
         join(hold(), hold()).await;
-        assert_eq!((stage.overlaps(), stage.lost_increments()), (1, 1));
+        assert_eq!((section.overlaps(), section.lost_increments()), (1, 1));
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn one_after_the_other_is_in_order() {
-        let (stage, environment) = (Stage::default(), SystemEnvironment::shared());
+        let (section, environment) = (CriticalSection::default(), SystemEnvironment::shared());
         for _ in 0..3 {
-            stage.hold(&environment, Duration::ZERO).await;
+            section.hold(&environment, Duration::ZERO).await;
         }
-        assert_eq!((stage.entries(), stage.overlaps(), stage.lost_increments()), (3, 0, 0));
+        assert_eq!((section.entries(), section.overlaps(), section.lost_increments()), (3, 0, 0));
     }
 }

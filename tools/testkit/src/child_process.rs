@@ -19,12 +19,12 @@ const BOUND: Duration = Duration::from_secs(60);
 
 /// Another process that runs the same test. Killed when dropped.
 #[derive(Debug)]
-pub struct Other {
+pub struct ChildProcess {
     child: Child,
     lines: mpsc::UnboundedReceiver<String>,
 }
 
-impl Other {
+impl ChildProcess {
     /// Runs the test of this whole name, which calls this, once more, and tells it something.
     ///
     /// # Panics
@@ -126,7 +126,7 @@ impl Other {
     }
 }
 
-impl Drop for Other {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
