@@ -49,11 +49,19 @@ pub(crate) enum Command {
         #[arg(last = true)]
         arguments: Vec<String>,
     },
-    /// Try to break the algorithms of Cassandra and ZooKeeper, and the keeper, on simulated stores (`-- --help` for its options)
+    /// Try to break the engines, and the keeper, on simulated stores (`-- --help` for its options)
     Simulate {
         /// Arguments for the simulation itself
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
+    },
+    /// Break the lines that decide, one at a time, and look whether a test notices
+    Mutants {
+        /// Files of the workspace; all that decide if none is given
+        files: Vec<String>,
+        /// A part of the mutants, such as `0/8`
+        #[arg(long)]
+        shard: Option<String>,
     },
     /// Show the metrics: run servers, a workload on them and a Prometheus that watches the workload, until Ctrl-C
     Observe(Observe),

@@ -19,6 +19,7 @@ mod file_lock;
 mod interrupt;
 mod jars;
 mod memory;
+mod mutants;
 mod observe;
 mod oldest;
 mod places;
@@ -77,6 +78,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Test(options) => return test::test(&places, &options),
         Command::Bench { of, arguments } => return bench::bench(&places, of, &arguments),
         Command::Simulate { arguments } => return simulate::simulate(&arguments),
+        Command::Mutants { files, shard } => return mutants::mutants(&files, shard.as_deref()),
         Command::Observe(options) => return observe::observe(&places, &options),
         Command::Check => return check::check(),
     }

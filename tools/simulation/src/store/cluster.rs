@@ -10,6 +10,7 @@ use ylock_engine_cassandra::algorithm::store::Partition;
 use super::cells::Cells;
 use super::mutation;
 use super::replica::Replica;
+use super::ring::Ring;
 use crate::chance::Chance;
 use crate::world::World;
 
@@ -40,10 +41,12 @@ impl Weather {
 /// The nodes and the network; see the [module](self).
 #[derive(Debug)]
 pub struct Cluster {
-    world: Arc<World>,
+    pub(super) world: Arc<World>,
     weather: Mutex<Weather>,
-    replicas: Mutex<Vec<Replica>>,
-    chance: Mutex<Chance>,
+    pub(super) replicas: Mutex<Vec<Replica>>,
+    /// What each node knows of the ring.
+    pub(super) rings: Mutex<Vec<Ring>>,
+    pub(super) chance: Mutex<Chance>,
 }
 
 /// The reply that a sender waits for: called once or never.
@@ -58,6 +61,7 @@ impl Cluster {
             world: Arc::clone(world),
             weather: Mutex::new(weather),
             replicas: Mutex::new(clock_offsets.iter().copied().map(Replica::new).collect()),
+            rings: Mutex::new(vec![Ring::of(clock_offsets.len()); clock_offsets.len()]),
             chance: Mutex::new(chance),
         })
     }
@@ -85,15 +89,21 @@ impl Cluster {
         self.replicas.lock().len()
     }
 
-    fn quorum(&self) -> usize {
-        self.replicas() / 2 + 1
+    fn ring(&self, coordinator: usize) -> Ring {
+        self.rings.lock()[coordinator].clone()
+    }
+
+    /// Stops a node for ever.
+    pub(super) fn bury(&self, number: usize) {
+        self.stop(number);
+        self.replicas.lock()[number].is_dead = true;
     }
 
     /// Starts a node again; the others then give it what they kept for it.
     pub fn start(self: &Arc<Self>, number: usize) {
         let hints: Vec<_> = {
             let mut replicas = self.replicas.lock();
-            if replicas[number].is_up {
+            if replicas[number].is_up || replicas[number].is_dead {
                 return;
             }
             replicas[number].is_up = true;
@@ -113,7 +123,10 @@ impl Cluster {
 
     /// Returns what all nodes together know: for the checks, not for clients.
     pub fn truth(&self, key: &Key) -> Result<Partition> {
-        let replicas = self.replicas.lock();
+        let replicas: Vec<_> = self.rings.lock().iter().flat_map(Ring::written).collect();
+        let all_nodes = self.replicas.lock();
+        let replicas = all_nodes.iter().enumerate().filter(|(number, _)| replicas.contains(number));
+        let replicas: Vec<_> = replicas.map(|(_, replica)| replica).collect();
         let mut all = Cells::default();
         replicas.iter().for_each(|replica| all.merge(&replica.read(key)));
         let earliest = replicas.iter().map(|replica| replica.second(self.world.now())).min().unwrap_or(0);
@@ -136,14 +149,15 @@ impl Cluster {
             make(replicas[coordinator].second(self.world.now()))
         };
         let acknowledged = Arc::new(Mutex::new((0, Some(reply))));
-        let quorum = self.quorum();
-        for number in 0..self.replicas() {
+        let ring = self.ring(coordinator);
+        let enough = ring.acknowledgements();
+        for number in ring.written() {
             let (cluster, key, cells) = (Arc::clone(self), key.clone(), cells.clone());
             let acknowledged = Arc::clone(&acknowledged);
             self.deliver(coordinator, number, key.clone(), cells.clone(), move || {
                 if cluster.apply(number, &key, &cells) {
                     let back = Arc::clone(&cluster);
-                    cluster.send(move || back.count(&acknowledged, quorum));
+                    cluster.send(move || back.count(&acknowledged, enough));
                 }
             });
         }
@@ -222,14 +236,15 @@ impl Cluster {
             }
             replicas[coordinator].second(self.world.now())
         };
-        let asked = self.quorum_to_ask();
+        let ring = self.ring(coordinator);
+        let (asked, enough) = (self.quorum_to_ask(&ring), ring.quorum());
         let answers = Arc::new(Mutex::new((Vec::new(), Some(reply))));
         for number in asked {
             let (cluster, key, answers) = (Arc::clone(self), key.clone(), Arc::clone(&answers));
             self.send(move || {
                 let Some(cells) = cluster.answer(number, &key, second) else { return };
                 let back = Arc::clone(&cluster);
-                cluster.send(move || back.collect(&key, second, &answers, number, cells));
+                cluster.send(move || back.collect(&key, second, &answers, enough, (number, cells)));
             });
         }
     }
@@ -241,11 +256,18 @@ impl Cluster {
     }
 
     /// Collects one more answer of a replica; with a quorum of them the client gets what they know together.
-    fn collect(self: &Arc<Self>, key: &Key, second: i64, answers: &Answers, number: usize, cells: Cells) {
+    fn collect(
+        self: &Arc<Self>,
+        key: &Key,
+        second: i64,
+        answers: &Answers,
+        enough: usize,
+        answer: (usize, Cells),
+    ) {
         let (answers, reply) = {
             let mut answers = answers.lock();
-            answers.0.push((number, cells));
-            if answers.0.len() < self.quorum() {
+            answers.0.push(answer);
+            if answers.0.len() < enough {
                 return;
             }
             (std::mem::take(&mut answers.0), answers.1.take())
@@ -301,12 +323,13 @@ impl Cluster {
     }
 
     /// Returns as many nodes as are asked, of those that are up if there are so many.
-    fn quorum_to_ask(&self) -> Vec<usize> {
-        let (first, quorum) = (self.any(), self.quorum());
+    fn quorum_to_ask(&self, ring: &Ring) -> Vec<usize> {
+        let mut order = ring.natural.clone();
+        let first = self.chance.lock().below(order.len() as u64) as usize;
+        order.rotate_left(first);
         let replicas = self.replicas.lock();
-        let mut order: Vec<_> = (0..replicas.len()).map(|step| (first + step) % replicas.len()).collect();
         order.sort_by_key(|&number| !replicas[number].is_up);
-        order.truncate(quorum);
+        order.truncate(ring.quorum());
         order
     }
 }

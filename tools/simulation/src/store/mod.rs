@@ -5,6 +5,8 @@ pub mod cluster;
 pub mod connection;
 mod mutation;
 mod replica;
+mod ring;
 
 pub use cluster::{Cluster, Weather};
 pub use connection::Connection;
+pub use ring::Change;

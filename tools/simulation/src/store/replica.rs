@@ -10,11 +10,15 @@ use crate::clocks::START;
 /// The period at which the commit log is written to the disk, in nanoseconds: Cassandra's default of `commitlog_sync: periodic`.
 const SYNC_PERIOD: u64 = 10_000_000_000;
 
-type Data = BTreeMap<(String, String), Cells>;
+/// Group and name.
+type Lock = (String, String);
+type Data = BTreeMap<Lock, Cells>;
 
 #[derive(Debug)]
 pub(super) struct Replica {
     pub(super) is_up: bool,
+    /// True of a node that never comes back.
+    pub(super) is_dead: bool,
     /// The error of its clock, in microseconds.
     clock_offset: i64,
     data: Data,
@@ -26,7 +30,14 @@ pub(super) struct Replica {
 
 impl Replica {
     pub(super) fn new(clock_offset: i64) -> Self {
-        Self { is_up: true, clock_offset, data: Data::new(), durable: (0, Data::new()), hints: Vec::new() }
+        Self {
+            is_up: true,
+            is_dead: false,
+            clock_offset,
+            data: Data::new(),
+            durable: (0, Data::new()),
+            hints: Vec::new(),
+        }
     }
 
     /// Returns its wall clock, in whole seconds.
@@ -39,8 +50,13 @@ impl Replica {
         if now / SYNC_PERIOD > self.durable.0 {
             self.durable = (now / SYNC_PERIOD, self.data.clone());
         }
+        self.take(&(key.group().to_owned(), key.name().to_owned()), cells, now);
+    }
+
+    /// Takes cells from another replica, or from a write.
+    pub(super) fn take(&mut self, lock: &Lock, cells: &Cells, now: u64) {
         let second = self.second(now);
-        let known = self.data.entry((key.group().to_owned(), key.name().to_owned())).or_default();
+        let known = self.data.entry(lock.clone()).or_default();
         known.merge(cells);
         *known = known.aged(second);
     }
@@ -48,6 +64,11 @@ impl Replica {
     /// Forgets all but what was on its disk.
     pub(super) fn forget(&mut self) {
         self.data = self.durable.1.clone();
+    }
+
+    /// Returns all that it has.
+    pub(super) fn all(&self) -> Vec<(Lock, Cells)> {
+        self.data.iter().map(|(lock, cells)| (lock.clone(), cells.clone())).collect()
     }
 
     pub(super) fn read(&self, key: &Key) -> Cells {

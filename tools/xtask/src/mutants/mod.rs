@@ -1,0 +1,96 @@
+//! Breaks the lines that decide, one at a time, and looks whether a test notices: `cargo xtask mutants`.
+//!
+//! `cargo-mutants` makes the mistakes. Each is tried with the tests that need no server and 300 seeds of the engine in the simulation. The
+//! scripts of Redis are Lua, of which it knows nothing: their mistakes are a list in `tools/simulation/tests/variants`.
+
+mod outcomes;
+mod plan;
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+};
+
+use anyhow::{Context, Result, ensure};
+
+use self::{
+    outcomes::{Outcome, Outcomes},
+    plan::{PLANS, Plan},
+};
+use crate::{cargo, child};
+
+const VERSION: &str = "27.1.0";
+/// The mutants that no test notices, each with the schedule that was considered.
+const SURVIVORS: &str = "tools/xtask/src/mutants/survivors.md";
+
+/// Tries the mutants of these files, or of all that decide. `shard` is a part of them, such as `0/8`.
+pub(crate) fn mutants(files: &[String], shard: Option<&str>) -> Result<ExitCode> {
+    let tool = tool()?;
+    let mut all = Outcomes::default();
+    for (plan, files) in chosen(files)? {
+        let output = cargo::workspace().join("target/mutants").join(plan.name);
+        std::fs::create_dir_all(&output)?;
+        let mut command = run(&tool, plan, &files, &output);
+        command.args(shard.map(|shard| format!("--shard={shard}")));
+        child::run(&mut command, None)?;
+        all.add(Outcomes::read(&output.join("mutants.out/outcomes.json"))?);
+    }
+    report(&all)
+}
+
+/// Returns the files of each plan.
+fn chosen(files: &[String]) -> Result<Vec<(&'static Plan, Vec<String>)>> {
+    let mut chosen: BTreeMap<&str, (&Plan, Vec<String>)> = BTreeMap::new();
+    let all = || PLANS.iter().flat_map(|plan| plan.files().map(move |file| (plan, file)));
+    for file in files {
+        let plan = PLANS.iter().find(|plan| file.starts_with(plan.folder));
+        let plan = plan.with_context(|| format!("no tests are known for {file}"))?;
+        chosen.entry(plan.name).or_insert((plan, Vec::new())).1.push(file.clone());
+    }
+    if files.is_empty() {
+        all().for_each(|(plan, file)| chosen.entry(plan.name).or_insert((plan, Vec::new())).1.push(file));
+    }
+    for (_, files) in chosen.values() {
+        for file in files {
+            ensure!(cargo::workspace().join(file).is_file(), "{file} is not there");
+        }
+    }
+    Ok(chosen.into_values().collect())
+}
+
+fn run(tool: &Path, plan: &Plan, files: &[String], output: &Path) -> Command {
+    let mut command = cargo::in_workspace(tool);
+    command.args(["mutants", "--workspace", "--no-shuffle", "--colors=never", "--timeout=600"]);
+    command.arg("--output").arg(output);
+    command.args(files.iter().flat_map(|file| ["--file", file]));
+    command.args(plan.packages.iter().flat_map(|package| ["--test-package", package]));
+    command.args(["--", "--lib", "--test", "mutants"]);
+    command.args(plan.tests.iter().flat_map(|test| ["--test", test]));
+    command.env("YLOCK_MUTANTS_OF", plan.subjects);
+    // Not that of the workspace: there everything would be built again afterwards.
+    command.env("CARGO_TARGET_DIR", cargo::workspace().join("target/mutants/build"));
+    command
+}
+
+/// Finds the tool, or installs it below `target`.
+fn tool() -> Result<PathBuf> {
+    let root = cargo::workspace().join("target/tools");
+    let program = root.join("bin/cargo-mutants");
+    if !program.is_file() {
+        let mut install = cargo::cargo();
+        install.args(["install", "--locked", "cargo-mutants", "--version", VERSION, "--root"]).arg(&root);
+        ensure!(child::run(&mut install, None)?.success(), "cargo-mutants cannot be installed");
+    }
+    Ok(program)
+}
+
+/// Shows the outcomes. A mutant that no test notices must be known, with what was thought of it.
+fn report(all: &Outcomes) -> Result<ExitCode> {
+    println!("{all}");
+    let known = std::fs::read_to_string(cargo::workspace().join(SURVIVORS))?;
+    let is_known = |name: &str| known.contains(&format!("`{}`", outcomes::without_line(name)));
+    let new: Vec<_> = all.of(Outcome::Survived).filter(|name| !is_known(name)).collect();
+    new.iter().for_each(|name| println!("no test notices: {name}"));
+    Ok(if new.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

@@ -1,0 +1,115 @@
+//! Which files decide, and which tests are to notice a mistake in them.
+
+/// The files of one crate and their tests.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) name: &'static str,
+    pub(super) folder: &'static str,
+    files: &'static [&'static str],
+    pub(super) packages: &'static [&'static str],
+    /// The tests beside unit tests and seeds.
+    pub(super) tests: &'static [&'static str],
+    /// The subjects of the simulation.
+    pub(super) subjects: &'static str,
+}
+
+impl Plan {
+    pub(super) fn files(&self) -> impl Iterator<Item = String> {
+        self.files.iter().map(|file| format!("{}{file}", self.folder))
+    }
+}
+
+pub(super) const PLANS: [Plan; 4] = [
+    Plan {
+        name: "core",
+        folder: "ylock-core/",
+        files: &[
+            "src/keeper/acquire.rs",
+            "src/keeper/admission.rs",
+            "src/keeper/answers.rs",
+            "src/keeper/entry.rs",
+            "src/keeper/granted.rs",
+            "src/keeper/release.rs",
+            "src/keeper/renewal.rs",
+            "src/keeper/validity.rs",
+            "src/keeper/validity/until.rs",
+            "src/queue/joining.rs",
+            "src/queue/mod.rs",
+            "src/queue/places.rs",
+            "src/lease.rs",
+        ],
+        packages: &["ylock-core", "ylock-testkit", "ylock-simulation"],
+        tests: &[
+            "keeper_failures",
+            "keeper_hand_over",
+            "keeper_lapse",
+            "keeper_lease",
+            "keeper_races",
+            "keeper_release",
+            "keeper_throttle",
+            "memory_conformance",
+            "paused_time",
+        ],
+        subjects: "keeper-over-memory",
+    },
+    Plan {
+        name: "cassandra",
+        folder: "engine-cassandra/",
+        files: &[
+            "src/algorithm/acquire/queue.rs",
+            "src/algorithm/judge.rs",
+            "src/algorithm/pace.rs",
+            "src/algorithm/release.rs",
+            "src/algorithm/renew.rs",
+            "src/algorithm/own_row/last_write.rs",
+            "src/algorithm/own_row/mod.rs",
+            "src/algorithm/own_row/release.rs",
+            "src/own_rows.rs",
+        ],
+        packages: &["ylock-engine-cassandra", "ylock-simulation"],
+        tests: &["holes"],
+        subjects: "engine,keeper-over-cassandra",
+    },
+    Plan {
+        name: "redis",
+        folder: "engine-redis/",
+        files: &["src/acquire.rs", "src/records.rs", "src/release.rs", "src/renew.rs"],
+        packages: &["ylock-engine-redis", "ylock-simulation"],
+        tests: &[],
+        subjects: "redis,keeper-over-redis",
+    },
+    Plan {
+        name: "zookeeper",
+        folder: "engine-zookeeper/",
+        files: &[
+            "src/algorithm/acquire.rs",
+            "src/algorithm/announce.rs",
+            "src/algorithm/claim.rs",
+            "src/algorithm/claims/inner.rs",
+            "src/algorithm/claims/mod.rs",
+            "src/algorithm/claims/removal.rs",
+            "src/algorithm/create.rs",
+            "src/algorithm/heartbeat.rs",
+            "src/algorithm/judge.rs",
+            "src/algorithm/release.rs",
+            "src/algorithm/renew.rs",
+            "src/algorithm/signs.rs",
+        ],
+        packages: &["ylock-engine-zookeeper", "ylock-simulation"],
+        tests: &["algorithm"],
+        subjects: "zookeeper,keeper-over-zookeeper",
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cargo;
+
+    #[test]
+    fn every_file_is_there() {
+        for file in PLANS.iter().flat_map(Plan::files) {
+            assert!(cargo::workspace().join(&file).is_file(), "{file}");
+        }
+    }
+}
