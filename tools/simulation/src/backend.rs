@@ -5,16 +5,21 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use ylock_core::Key;
 use ylock_core::engine::Engine;
+use ylock_core::environment::Environment;
 use ylock_engine_cassandra::CassandraOptions;
+use ylock_engine_redis::RedisEngine;
+use ylock_engine_zookeeper::ZookeeperEngine;
 
 use crate::clocks::Clocks;
+use crate::connecting::Connecting;
 use crate::faults::Fault;
 use crate::memory::Server;
 use crate::places::Places;
+use crate::redis::{self, Dialer};
 use crate::setting::Setting;
 use crate::store::{Cluster, Connection};
 use crate::world::World;
-use crate::zookeeper::{Clients, Connecting, Ensemble};
+use crate::zookeeper::{Clients, Ensemble};
 
 /// The subject of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -31,14 +36,39 @@ pub enum Subject {
     ZookeeperEngine,
     /// Locks as users hold them, over the simulated ensemble
     KeeperOverZookeeper,
+    /// The Redis engine alone, with its driver and its scripts, over a simulated server
+    #[value(name = "redis")]
+    RedisEngine,
+    /// Locks as users hold them, over the simulated server
+    KeeperOverRedis,
 }
 
 impl Subject {
     /// Returns whether this can go wrong there.
     pub fn knows(self, fault: Fault) -> bool {
-        use Fault::{Crash, Cut, Delay, Down, Drift, Election, Lag, Loss, Pause, Runtime, StandStill, Step};
+        use Fault::{
+            Crash, Cut, Delay, Down, Drift, Election, FailOver, Forget, Lag, Loss, Pause, Runtime, SetBack,
+            SetForward, StandStill, Step,
+        };
         match self {
-            Self::Engine | Self::KeeperOverCassandra => !matches!(fault, Cut | Election | Lag | Runtime),
+            Self::Engine | Self::KeeperOverCassandra => {
+                !matches!(fault, Cut | Election | Lag | Runtime | SetBack | SetForward | FailOver)
+            }
+            Self::RedisEngine | Self::KeeperOverRedis => matches!(
+                fault,
+                Pause
+                    | StandStill
+                    | Crash
+                    | Step
+                    | Drift
+                    | Delay
+                    | Loss
+                    | Down
+                    | SetBack
+                    | SetForward
+                    | FailOver
+                    | Forget
+            ),
             Self::KeeperOverMemory => matches!(fault, Pause | StandStill | Crash | Step | Drift),
             Self::ZookeeperEngine | Self::KeeperOverZookeeper => matches!(
                 fault,
@@ -65,7 +95,13 @@ impl Subject {
 
     /// Returns whether clients are watched above the keeper.
     pub(crate) fn is_above_the_keeper(self) -> bool {
-        matches!(self, Self::KeeperOverMemory | Self::KeeperOverCassandra | Self::KeeperOverZookeeper)
+        matches!(
+            self,
+            Self::KeeperOverMemory
+                | Self::KeeperOverCassandra
+                | Self::KeeperOverZookeeper
+                | Self::KeeperOverRedis
+        )
     }
 }
 
@@ -74,6 +110,7 @@ pub(crate) enum Backend {
     Cluster(Arc<Cluster>),
     Memory(Arc<Server>),
     Ensemble(Arc<Ensemble>),
+    Redis(Arc<redis::Server>),
 }
 
 impl Backend {
@@ -100,7 +137,35 @@ impl Backend {
                 let options = setting.zookeeper_options();
                 let clients = Clients::new(ensemble, clocks, options.session(), setting.mistakes);
                 let clients = (setting.wrap_ensemble)(Arc::new(clients), clocks);
-                Arc::new(Connecting::to(clients, clocks, &options))
+                let environment: Arc<dyn Environment> = Arc::clone(clocks) as _;
+                Arc::new(Connecting::new(
+                    "zookeeper",
+                    clocks,
+                    Box::new(move || {
+                        let (clients, environment, options) =
+                            (Arc::clone(&clients), Arc::clone(&environment), options.clone());
+                        Box::pin(async move {
+                            let engine = ZookeeperEngine::over(clients, environment, &options).await?;
+                            Ok(Arc::new(engine) as Arc<dyn Engine>)
+                        })
+                    }),
+                ))
+            }
+            Self::Redis(server) => {
+                let (server, options) = (Arc::clone(server), setting.redis_options(clocks));
+                let environment: Arc<dyn Environment> = Arc::clone(clocks) as _;
+                Arc::new(Connecting::new(
+                    "redis",
+                    clocks,
+                    Box::new(move || {
+                        let (dialer, environment, options) =
+                            (Dialer::to(&server), Arc::clone(&environment), options.clone());
+                        Box::pin(async move {
+                            let engine = RedisEngine::over(Arc::new(dialer), environment, &options).await?;
+                            Ok(Arc::new(engine) as Arc<dyn Engine>)
+                        })
+                    }),
+                ))
             }
         };
         (setting.wrap)(engine)
@@ -112,6 +177,7 @@ impl Backend {
             Self::Cluster(cluster) => cluster.calm_down(),
             Self::Memory(_) => {}
             Self::Ensemble(ensemble) => ensemble.calm_down(),
+            Self::Redis(server) => server.calm_down(),
         }
     }
 
@@ -121,6 +187,7 @@ impl Backend {
             Self::Cluster(cluster) => keys.iter().filter_map(|key| left_in(cluster, key)).collect(),
             Self::Memory(server) => server.left(keys),
             Self::Ensemble(ensemble) => ensemble.left(),
+            Self::Redis(server) => server.left(keys),
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::places::Places;
 
 /// The things that all clients of a run share.
 #[derive(Debug)]
-pub struct Stage {
+pub struct SharedState {
     /// The oracle that watches.
     pub oracle: Arc<Oracle>,
     /// The watcher of the queue.
@@ -41,7 +41,7 @@ pub struct Stage {
 /// One client at one lock.
 pub struct Client {
     /// The things that it shares with all clients.
-    pub stage: Arc<Stage>,
+    pub shared: Arc<SharedState>,
     /// Its engine.
     pub engine: Arc<dyn Engine>,
     /// Its clocks.
@@ -52,13 +52,13 @@ pub struct Client {
 
 /// A client or task that is busy until this is dropped, also when it is killed.
 #[derive(Debug)]
-pub struct Busy(Arc<Stage>);
+pub struct Busy(Arc<SharedState>);
 
 impl Busy {
     /// Counts one more client or task as busy.
-    pub fn new(stage: &Arc<Stage>) -> Self {
-        stage.busy.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(stage))
+    pub fn new(shared: &Arc<SharedState>) -> Self {
+        shared.busy.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(shared))
     }
 }
 
@@ -71,8 +71,8 @@ impl Drop for Busy {
 impl Client {
     /// Goes in and out until the run is over.
     pub async fn live(mut self) {
-        let _busy = Busy::new(&self.stage);
-        while !self.stage.is_over.load(Ordering::Relaxed) {
+        let _busy = Busy::new(&self.shared);
+        while !self.shared.is_over.load(Ordering::Relaxed) {
             self.rest(Duration::from_secs(2)).await;
             if self.chance.happens(0.05) {
                 self.revoke().await;
@@ -88,8 +88,8 @@ impl Client {
     }
 
     fn key(&mut self) -> Key {
-        let number = self.chance.below(self.stage.keys.len() as u64);
-        self.stage.keys[number as usize].clone()
+        let number = self.chance.below(self.shared.keys.len() as u64);
+        self.shared.keys[number as usize].clone()
     }
 
     /// Takes a lock away from a holder.
@@ -104,10 +104,10 @@ impl Client {
     async fn visit(&mut self) {
         let request = self.request();
         if request.patience == Patience::Queue {
-            self.stage.places.begins(self.clocks.actor(), &request);
+            self.shared.places.begins(self.clocks.actor(), &request);
         }
         let grant = if self.chance.happens(0.15) {
-            let patience = self.chance.between(Duration::ZERO, self.stage.lease);
+            let patience = self.chance.between(Duration::ZERO, self.shared.lease);
             let acquiring = self.engine.acquire(&request);
             match select(acquiring, self.clocks.sleep(patience)).await {
                 Either::Left((answer, _)) => answer,
@@ -118,9 +118,9 @@ impl Client {
             self.engine.acquire(&request).await
         };
         if let Ok(Some(_)) = &grant {
-            self.stage.places.enters(request.id);
+            self.shared.places.enters(request.id);
         }
-        self.stage.places.ends(request.id);
+        self.shared.places.ends(request.id);
         match grant {
             Ok(None) => return,
             Ok(Some(grant)) => self.hold(grant).await,
@@ -130,7 +130,7 @@ impl Client {
     }
 
     fn lease(&mut self) -> Duration {
-        let leases = &self.stage.leases;
+        let leases = &self.shared.leases;
         // Where there is no choice nothing is drawn: so a seed that was found stays what it was.
         if leases.len() == 1 { leases[0] } else { leases[self.chance.below(leases.len() as u64) as usize] }
     }
@@ -157,26 +157,26 @@ impl Client {
             clocks: Arc::clone(&self.clocks),
             belief: Belief::of(&grant, grant.sent),
         };
-        let Some(Entry { number, .. }) = self.stage.oracle.enter(hold) else { return };
-        let read = self.stage.oracle.read(&grant.key, token);
+        let Some(Entry { number, .. }) = self.shared.oracle.enter(hold) else { return };
+        let read = self.shared.oracle.read(&grant.key, token);
         let renewals = self.chance.below(8);
         for _ in 0..renewals {
             self.clocks.sleep(grant.lease / 3).await;
             if grant.mode == Mode::Write && self.chance.happens(0.05) {
                 // Before the store hears of it: from then on it is unknown whether readers may come in.
                 grant.mode = Mode::Read;
-                self.stage.oracle.downgrade(number);
+                self.shared.oracle.downgrade(number);
             }
             if !self.renew(number, &mut grant).await {
-                self.stage.oracle.leave(number);
+                self.shared.oracle.leave(number);
                 break;
             }
         }
         self.rest(grant.lease / 3).await;
         if let (Some(read), Mode::Write) = (read, grant.mode) {
-            self.stage.oracle.write(&grant.key, token, read);
+            self.shared.oracle.write(&grant.key, token, read);
         }
-        self.stage.oracle.leave(number);
+        self.shared.oracle.leave(number);
     }
 
     /// Renews a grant. Returns whether the client may stay inside.
@@ -185,7 +185,7 @@ impl Client {
         match self.engine.renew(&[holding]).await.pop() {
             Some(Ok(Renewal::Renewed { sent, .. })) => {
                 grant.sent = sent;
-                self.stage.oracle.renewed(number, Belief::of(grant, sent), self.stage.trusting)
+                self.shared.oracle.renewed(number, Belief::of(grant, sent), self.shared.trusting)
             }
             Some(Err(_)) => true,
             Some(Ok(Renewal::Lost(_))) | None => false,

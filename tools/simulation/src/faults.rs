@@ -44,8 +44,19 @@ pub enum Fault {
     Election,
     /// A ZooKeeper follower that shows what was written up to two seconds later than the others
     Lag,
+    /// A Cassandra node that takes the place of another one, which leaves; and one that takes the place of one that has died, after a repair.
+    /// All coordinators hear of it at once. Only where it is asked for
+    Join,
+    /// A node that joins, of which coordinators hear one after the other: more than the engine promises to bear
+    Gossip,
     /// A runtime of a client that ends, with the connection to ZooKeeper that was made in it
     Runtime,
+    /// A Redis server whose clock is set back, by up to 25 s in all
+    SetBack,
+    /// A Redis server whose clock is set forward, by more than a lease: more than the engine promises to bear
+    SetForward,
+    /// A Redis replica that takes over and lacks the last two seconds: more than the engine promises to bear
+    FailOver,
 }
 
 /// The trouble of one run.
@@ -58,9 +69,14 @@ impl Fault {
     /// The kinds that only an ensemble knows.
     const OF_AN_ENSEMBLE: [Self; 4] = [Self::Cut, Self::Election, Self::Lag, Self::Runtime];
 
+    /// The kinds that only a Redis server knows.
+    const OF_REDIS: [Self; 1] = [Self::SetBack];
+    /// The kinds that are not there unless they are asked for: most are more than an engine promises to bear.
+    const TOO_MUCH: [Self; 5] = [Self::Forget, Self::SetForward, Self::FailOver, Self::Join, Self::Gossip];
+
     /// Returns every fault that the engines promise to bear.
     pub fn borne() -> Vec<Self> {
-        Self::value_variants().iter().copied().filter(|fault| *fault != Self::Forget).collect()
+        Self::value_variants().iter().copied().filter(|fault| !Self::TOO_MUCH.contains(fault)).collect()
     }
 }
 
@@ -68,14 +84,18 @@ impl Plan {
     /// Chooses among what is allowed.
     pub fn new(allowed: &[Fault], chance: &mut Chance) -> Self {
         // One number per kind, whether it is allowed or not: so the rest of the run stays as similar as possible.
-        let of_all = Fault::borne().into_iter().filter(|fault| !Fault::OF_AN_ENSEMBLE.contains(fault));
+        let of_some = [&Fault::OF_AN_ENSEMBLE[..], &Fault::OF_REDIS];
+        let of_all =
+            Fault::borne().into_iter().filter(|fault| !of_some.iter().any(|some| some.contains(fault)));
         let mut chosen: Vec<_> = of_all.filter(|_| chance.happens(0.5)).collect();
-        // Not where there is no ensemble: so a seed that was found stays what it was.
-        if allowed.iter().any(|fault| Fault::OF_AN_ENSEMBLE.contains(fault)) {
-            chosen.extend(Fault::OF_AN_ENSEMBLE.iter().filter(|_| chance.happens(0.5)));
+        // Not where there is no such store: so a seed that was found stays what it was.
+        for some in of_some {
+            if allowed.iter().any(|fault| some.contains(fault)) {
+                chosen.extend(some.iter().filter(|_| chance.happens(0.5)));
+            }
         }
-        // This one is not left to chance: a caller that asks for it wants to see it.
-        chosen.push(Fault::Forget);
+        // These are not left to chance: a caller that asks for one wants to see it.
+        chosen.extend(Fault::TOO_MUCH);
         Self { chosen: chosen.into_iter().filter(|fault| allowed.contains(fault)).collect() }
     }
 
@@ -112,6 +132,12 @@ impl Plan {
         let rates = (0..servers).map(|_| rate()).collect();
         let (ticks, patience) = (3 + chance.below(4) as u32, 2 + chance.below(4) as u32);
         Rules { session, ticks, patience, lag: Duration::from_millis(chance.below(lag)), rates }
+    }
+
+    /// Returns how fast the clock of a server runs.
+    pub fn server_clock(&self, chance: &mut Chance) -> f64 {
+        let drift = chance.around_zero(20_000);
+        if self.has(Fault::Drift) { 1.0 + drift as f64 / 1e6 } else { 1.0 }
     }
 
     /// Returns how fast a client's clock runs, and the error of its wall clock.

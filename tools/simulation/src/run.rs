@@ -11,7 +11,7 @@ use ylock_engine_cassandra::options::{Clock, Protocol};
 
 use crate::backend::{Backend, Subject};
 use crate::chance::Chance;
-use crate::client::{Client, Stage};
+use crate::client::{Client, SharedState};
 use crate::clocks::Clocks;
 use crate::facade;
 use crate::faults::{Fault, Plan};
@@ -19,8 +19,9 @@ use crate::memory::Server;
 use crate::oracle::Oracle;
 use crate::places::Places;
 use crate::process::{Process, Program};
+use crate::redis;
 use crate::setting::{Outcome, Setting};
-use crate::store::Cluster;
+use crate::store::{Change, Cluster};
 use crate::world::{Actor, World};
 use crate::zookeeper::Ensemble;
 
@@ -29,6 +30,8 @@ const CONNECTIONS: usize = 3;
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 /// The node that forgets, if one does.
 const FORGETFUL: usize = 0;
+/// The longest time by which a coordinator hears of a new node later than another one.
+const GOSSIP: Duration = Duration::from_secs(3);
 const TROUBLE: Duration = Duration::from_secs(60);
 /// The time after the trouble within which every waiter must have got in: at most a few leases for each, one after the other.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -41,9 +44,9 @@ pub fn run(seed: u64, setting: &Setting<'_>) -> Outcome {
     let scene = Scene::new(seed, setting);
     scene.play();
     let outcome = Outcome {
-        wrong: scene.stage.oracle.wrong(),
-        entries: scene.stage.oracle.entries(),
-        inversions: scene.stage.places.inversions(),
+        wrong: scene.shared.oracle.wrong(),
+        entries: scene.shared.oracle.entries(),
+        inversions: scene.shared.places.inversions(),
         time: Duration::from_nanos(scene.world.now()),
         hash: scene.world.hash(),
         lines: scene.world.lines(),
@@ -56,7 +59,7 @@ struct Scene<'a> {
     setting: &'a Setting<'a>,
     world: Arc<World>,
     backend: Backend,
-    stage: Arc<Stage>,
+    shared: Arc<SharedState>,
     plan: Plan,
     chance: parking_lot::Mutex<Chance>,
     processes: parking_lot::Mutex<Vec<Process>>,
@@ -83,6 +86,11 @@ impl<'a> Scene<'a> {
                 let rules = plan.ensemble(setting.replicas, session, &mut chance);
                 Backend::Ensemble(Ensemble::new(&world, rules, weather, fate))
             }
+            Subject::RedisEngine | Subject::KeeperOverRedis => {
+                let (rate, mistake) = (plan.server_clock(&mut chance), setting.script_mistake);
+                let has_replica = plan.has(Fault::FailOver);
+                Backend::Redis(redis::Server::start(&world, weather, rate, fate, mistake, has_replica))
+            }
         };
         let keys = (0..=chance.below(2))
             .filter_map(|number| Key::new("group", format!("name-{number}")).ok())
@@ -90,7 +98,7 @@ impl<'a> Scene<'a> {
         let oracle = Oracle::new(&world);
         // A clock that steps is more than the largest lead away from others, and the old algorithm has no queue.
         let is_ordered = setting.protocol == Protocol::Queue && setting.clock == Clock::Hlc;
-        let stage = Arc::new(Stage {
+        let shared = Arc::new(SharedState {
             places: Places::new(
                 &world,
                 &oracle,
@@ -113,7 +121,7 @@ impl<'a> Scene<'a> {
             .with_protocol(setting.protocol)
             .with_clock(setting.clock);
         let (chance, processes) = (chance.into(), parking_lot::Mutex::default());
-        Self { setting, world, backend, stage, plan, chance, processes, options }
+        Self { setting, world, backend, shared, plan, chance, processes, options }
     }
 
     fn play(&self) {
@@ -123,14 +131,14 @@ impl<'a> Scene<'a> {
         self.trouble();
         self.backend.calm_down();
         self.world.note(|| "the trouble is over".to_owned());
-        self.stage.is_over.store(true, Ordering::Relaxed);
-        let stage = Arc::clone(&self.stage);
+        self.shared.is_over.store(true, Ordering::Relaxed);
+        let shared = Arc::clone(&self.shared);
         let calm = LONGEST_PAUSE + self.setting.longest_lease() * 2;
-        self.world.after(calm, move || stage.is_calm.store(true, Ordering::Relaxed));
+        self.world.after(calm, move || shared.is_calm.store(true, Ordering::Relaxed));
         let until = self.later(PATIENCE);
-        if !self.world.run(until, || self.stage.busy.load(Ordering::Relaxed) == 0) {
-            let busy = self.stage.busy.load(Ordering::Relaxed);
-            return self.stage.oracle.complain(format!("{busy} still wait {PATIENCE:?} after the trouble"));
+        if !self.world.run(until, || self.shared.busy.load(Ordering::Relaxed) == 0) {
+            let busy = self.shared.busy.load(Ordering::Relaxed);
+            return self.shared.oracle.complain(format!("{busy} still wait {PATIENCE:?} after the trouble"));
         }
         self.close();
     }
@@ -149,10 +157,10 @@ impl<'a> Scene<'a> {
     }
 
     fn start_client(&self, clocks: &Arc<Clocks>) -> Program {
-        let places = Some(&self.stage.places);
+        let places = Some(&self.shared.places);
         let engine = self.backend.connect(&self.world, clocks, self.setting, &self.options, places);
         let client = Client {
-            stage: Arc::clone(&self.stage),
+            shared: Arc::clone(&self.shared),
             engine: Arc::clone(&engine),
             clocks: Arc::clone(clocks),
             chance: self.chance(Chance::fork),
@@ -166,11 +174,32 @@ impl<'a> Scene<'a> {
         let connect = || self.backend.connect(&self.world, clocks, self.setting, &self.options, None);
         let engines = (0..CONNECTIONS).map(|_| connect()).collect();
         let chance = self.chance(Chance::fork);
-        Program::Facade(facade::Process::start(&self.stage, clocks, self.setting.of, engines, chance))
+        Program::Facade(facade::Process::start(&self.shared, clocks, self.setting.of, engines, chance))
+    }
+
+    /// Lets a node take the place of another one, at any time of the trouble.
+    fn change_ring(&self) {
+        let Backend::Cluster(cluster) = &self.backend else { return };
+        let lag = if self.plan.has(Fault::Gossip) { GOSSIP } else { Duration::ZERO };
+        if !self.plan.has(Fault::Join) && lag.is_zero() {
+            return;
+        }
+        let clock = self.chance(|chance| self.plan.node_clocks(1, chance)[0]);
+        let (leaves, is_dead, time) = self.chance(|chance| {
+            let node = chance.below(self.setting.replicas as u64) as usize;
+            // The only copy of the data must not die.
+            let is_dead = chance.happens(0.5) && self.setting.replicas > 1;
+            (node, is_dead, chance.between(Duration::ZERO, TROUBLE))
+        });
+        let (cluster, change) = (Arc::clone(cluster), Change { leaves, is_dead, lag, clock_offset: clock });
+        self.world.after(time, move || {
+            cluster.change_ring(change);
+        });
     }
 
     /// Lets things go wrong for a while.
     fn trouble(&self) {
+        self.change_ring();
         let end = self.later(TROUBLE);
         while self.world.now() < end {
             let pause =
@@ -182,10 +211,16 @@ impl<'a> Scene<'a> {
     }
 
     fn something_happens(&self) {
-        use Fault::{Crash, Cut, Down, Election, Pause, Runtime, StandStill, Step};
+        use Fault::{
+            Crash, Cut, Down, Election, FailOver, Forget, Pause, Runtime, SetBack, SetForward, StandStill,
+            Step,
+        };
         let kinds = match &self.backend {
             Backend::Cluster(_) | Backend::Memory(_) => &[Crash, Down, Pause, StandStill, Step][..],
             Backend::Ensemble(_) => &[Crash, Down, Pause, StandStill, Step, Cut, Election, Runtime],
+            Backend::Redis(_) => {
+                &[Crash, Down, Pause, StandStill, Step, SetBack, SetForward, FailOver, Forget]
+            }
         };
         let kind = kinds[self.chance(|chance| chance.below(kinds.len() as u64)) as usize];
         let (whom, time) =
@@ -194,6 +229,9 @@ impl<'a> Scene<'a> {
         match &self.backend {
             Backend::Ensemble(ensemble) if matches!(kind, Down | Cut | Election) => {
                 return self.server_fails(ensemble, kind, whom % self.setting.replicas, time);
+            }
+            Backend::Redis(server) if matches!(kind, Down | SetBack | SetForward | FailOver | Forget) => {
+                return self.redis_fails(server, kind, time);
             }
             _ if kind == Down => return self.node_fails(whom % self.setting.replicas, time),
             _ => {}
@@ -269,6 +307,34 @@ impl<'a> Scene<'a> {
         }
     }
 
+    /// Lets something happen to a Redis server.
+    fn redis_fails(&self, server: &Arc<redis::Server>, kind: Fault, time: Duration) {
+        if !self.plan.has(kind) {
+            return;
+        }
+        let (server, lease) = (Arc::clone(server), self.setting.longest_lease());
+        let (hangs, micros) =
+            self.chance(|chance| (chance.happens(0.5), chance.between(lease, lease * 3).as_micros()));
+        self.world.note(|| format!("{kind:?} of the server for {time:?}"));
+        match kind {
+            Fault::SetBack => server.set_back(),
+            Fault::SetForward => server.set_forward(i64::try_from(micros).unwrap_or(0)),
+            Fault::FailOver => server.fail_over(),
+            Fault::Forget => {
+                server.stop();
+                self.world.after(time, move || server.restart_empty());
+            }
+            _ if hangs => {
+                server.hang();
+                self.world.after(time, move || server.resume());
+            }
+            _ => {
+                server.stop();
+                self.world.after(time, move || server.restart());
+            }
+        }
+    }
+
     fn runtime_ends(&self, actor: Actor) {
         if let Backend::Ensemble(ensemble) = &self.backend {
             ensemble.end_runtimes(actor);
@@ -290,15 +356,15 @@ impl<'a> Scene<'a> {
             );
         }
         if !self.world.run(self.later(PATIENCE), || open.load(Ordering::Relaxed) == 0) {
-            return self.stage.oracle.complain("a client cannot be closed".to_owned());
+            return self.shared.oracle.complain("a client cannot be closed".to_owned());
         }
         self.world.run(self.later(FORGOTTEN + self.setting.longest_lease()), || false);
-        for left in self.backend.left(&self.stage.keys) {
-            self.stage.oracle.complain(format!("left in the store: {left}"));
+        for left in self.backend.left(&self.shared.keys) {
+            self.shared.oracle.complain(format!("left in the store: {left}"));
         }
         let left: usize = self.processes.lock().iter().map(|process| process.program.keys_in_use()).sum();
         if left > 0 {
-            self.stage.oracle.complain(format!("{left} keys are left in clients"));
+            self.shared.oracle.complain(format!("{left} keys are left in clients"));
         }
     }
 

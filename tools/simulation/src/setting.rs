@@ -10,12 +10,15 @@ use ylock_engine_cassandra::algorithm::store::Store;
 use ylock_engine_cassandra::clock::TimeCell;
 use ylock_engine_cassandra::options::{Clock, Protocol};
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
+use ylock_engine_redis::RedisOptions;
+use ylock_engine_redis::options::Notify;
 use ylock_engine_zookeeper::ZookeeperOptions;
 use ylock_engine_zookeeper::algorithm::store::Ensemble;
 
 use crate::backend::Subject;
 use crate::clocks::Clocks;
 use crate::faults::Fault;
+use crate::redis;
 use crate::store::Connection;
 use crate::zookeeper::Mistakes;
 
@@ -52,6 +55,8 @@ pub struct Setting<'a> {
     pub wrap_ensemble: &'a WrapEnsemble,
     /// The mistakes of the driver of an ensemble's client.
     pub mistakes: Mistakes,
+    /// The mistake in the scripts of a Redis server.
+    pub script_mistake: redis::Mistake,
     /// The function that wraps a client's engine.
     pub wrap: &'a WrapEngine,
 }
@@ -88,6 +93,7 @@ impl Default for Setting<'_> {
             make: &real_engine,
             wrap_ensemble: &|ensemble, _| ensemble,
             mistakes: Mistakes::default(),
+            script_mistake: None,
             wrap: &|engine| engine,
         }
     }
@@ -106,6 +112,14 @@ impl Setting<'_> {
     pub(crate) fn zookeeper_options(&self) -> ZookeeperOptions {
         let host = Host::new("simulated", None);
         ZookeeperOptions::new([host]).with_lease(self.leases[0]).with_request_timeout(self.request_timeout())
+    }
+
+    /// Returns the options of a client of a Redis server: some are told of their turn, the others ask.
+    pub(crate) fn redis_options(&self, clocks: &Clocks) -> RedisOptions {
+        let options = RedisOptions::new("simulated", 6379).with_request_timeout(self.request_timeout());
+        let poll = Duration::from_millis(20 + clocks.random() % 100);
+        let notify = Notify::Off { poll, poll_longest: poll * 4 };
+        if clocks.random().is_multiple_of(4) { options.with_notify(notify) } else { options }
     }
 
     /// Returns how long a request may take: so that the shortest lease has time for a few of them.

@@ -18,7 +18,7 @@ use ylock_simulation::world::{Actor, World};
 const TEN_MINUTES: Duration = Duration::from_secs(600);
 const LEASE: Duration = Duration::from_secs(5);
 
-struct Stage {
+struct Fixture {
     world: Arc<World>,
     cluster: Arc<Cluster>,
 }
@@ -30,7 +30,7 @@ struct Process {
     connection: Arc<Connection>,
 }
 
-impl Stage {
+impl Fixture {
     fn new() -> Self {
         let world = World::new(false);
         let weather = Weather {
@@ -100,36 +100,36 @@ impl Process {
 /// Theorem 5, and its price: after a client whose clock is ten minutes ahead has died, no clock is ahead of the cell for ten minutes.
 #[test]
 fn global_time_stands_still_after_a_clock_that_ran_ahead() {
-    let stage = Stage::new();
-    let (fast, sound) = (stage.process(TEN_MINUTES), stage.process(Duration::ZERO));
+    let fixture = Fixture::new();
+    let (fast, sound) = (fixture.process(TEN_MINUTES), fixture.process(Duration::ZERO));
     let (dying, time) = (fast.global_time(), sound.global_time());
-    stage.run(Duration::from_secs(2));
-    stage.world.kill(fast.actor);
+    fixture.run(Duration::from_secs(2));
+    fixture.world.kill(fast.actor);
     drop(dying);
-    stage.run(Duration::from_secs(2));
+    fixture.run(Duration::from_secs(2));
     let standing = time.latest();
     assert!(standing > sound.clocks.wall_micros() + 590_000_000, "it went ahead");
     for _ in 0..9 {
-        stage.run(Duration::from_secs(60));
+        fixture.run(Duration::from_secs(60));
         assert_eq!(time.latest(), standing);
     }
-    stage.run(Duration::from_secs(120));
+    fixture.run(Duration::from_secs(120));
     assert!(time.latest() > standing, "its own clock has caught up");
 }
 
 /// With hybrid clocks: clients that meet the fast clock do not follow it, and say so.
 #[test]
 fn hybrid_clocks_go_on_after_a_clock_that_ran_ahead() {
-    let stage = Stage::new();
-    let (fast, sound) = (stage.process(TEN_MINUTES), stage.process(Duration::ZERO));
+    let fixture = Fixture::new();
+    let (fast, sound) = (fixture.process(TEN_MINUTES), fixture.process(Duration::ZERO));
     let (dying, engine) = (fast.engine(), sound.engine());
-    let ahead = stage.acquire(&fast, &dying);
-    stage.world.kill(fast.actor);
-    let mut last = stage.acquire(&sound, &engine);
+    let ahead = fixture.acquire(&fast, &dying);
+    fixture.world.kill(fast.actor);
+    let mut last = fixture.acquire(&sound, &engine);
     assert!(engine.refused_tickets() > 0, "the fast one was met");
     for _ in 0..9 {
-        stage.run(Duration::from_secs(60));
-        let ticket = stage.acquire(&sound, &engine);
+        fixture.run(Duration::from_secs(60));
+        let ticket = fixture.acquire(&sound, &engine);
         assert!(last + 60_000_000 <= ticket && ticket < ahead, "{last}, then {ticket}, before {ahead}");
         last = ticket;
     }

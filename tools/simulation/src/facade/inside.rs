@@ -26,7 +26,7 @@ pub(super) struct Inside {
 impl Inside {
     /// Enters, if the lock is still held by the time that the oracle can be told.
     pub(super) fn enter(process: &Arc<Process>, lease: &Lease) -> Option<Self> {
-        let oracle = &process.stage.oracle;
+        let oracle = &process.shared.oracle;
         let Some(token) = lease.token().and_then(|token| u64::try_from(token.get()).ok()) else {
             oracle.complain("a lock without a token".to_owned());
             return None;
@@ -52,9 +52,9 @@ impl Inside {
             Either::Left(_) => true,
             Either::Right(_) => false,
         };
-        let relies = self.process.stage.oracle.relies(self.entry.number);
+        let relies = self.process.shared.oracle.relies(self.entry.number);
         if is_lost && relies {
-            self.process.stage.oracle.complain("a lock that is lost is valid".to_owned());
+            self.process.shared.oracle.complain("a lock that is lost is valid".to_owned());
         }
         relies
     }
@@ -62,19 +62,19 @@ impl Inside {
     /// Writes what the lock protects: also when the lock was lost meanwhile, as a task does that did not look.
     pub(super) fn write(&mut self) {
         if let (Some(read), Mode::Write) = (self.read.take(), self.mode) {
-            self.process.stage.oracle.write(self.lease.key(), self.token, read);
+            self.process.shared.oracle.write(self.lease.key(), self.token, read);
         }
     }
 
     /// Goes on as a reader: it will not write any more.
     pub(super) fn downgrade(&mut self) {
         self.mode = Mode::Read;
-        self.process.stage.oracle.downgrade(self.entry.number);
+        self.process.shared.oracle.downgrade(self.entry.number);
     }
 }
 
 impl Drop for Inside {
     fn drop(&mut self) {
-        self.process.stage.oracle.leave(self.entry.number);
+        self.process.shared.oracle.leave(self.entry.number);
     }
 }

@@ -16,7 +16,7 @@ use ylock_core::{Error, ErrorKind, Owner, Ylock};
 
 use crate::backend::Subject;
 use crate::chance::Chance;
-use crate::client::{Busy, Stage};
+use crate::client::{Busy, SharedState};
 use crate::clocks::Clocks;
 
 use contract::Contract;
@@ -24,7 +24,7 @@ use visitor::Visitor;
 
 /// One run of a client process.
 pub struct Process {
-    stage: Arc<Stage>,
+    shared: Arc<SharedState>,
     clocks: Arc<Clocks>,
     subject: Subject,
     /// The engines that it connects with when it has closed its client.
@@ -38,17 +38,17 @@ pub struct Process {
 impl Process {
     /// Starts a process with a few tasks, which may connect once with each of these engines.
     pub fn start(
-        stage: &Arc<Stage>,
+        shared: &Arc<SharedState>,
         clocks: &Arc<Clocks>,
         subject: Subject,
         engines: Vec<Arc<dyn Engine>>,
         mut chance: Chance,
     ) -> Arc<Self> {
         let mut engines: Vec<_> =
-            engines.into_iter().map(|engine| Contract::over(engine, &stage.oracle)).collect();
+            engines.into_iter().map(|engine| Contract::over(engine, &shared.oracle)).collect();
         let client = engines.pop().map(Ylock::over);
         let process = Arc::new(Self {
-            stage: Arc::clone(stage),
+            shared: Arc::clone(shared),
             clocks: Arc::clone(clocks),
             subject,
             engines: engines.into(),
@@ -56,7 +56,7 @@ impl Process {
             owner: owner(&mut chance),
         });
         for _ in 0..1 + chance.below(4) {
-            let (process, busy) = (Arc::clone(&process), Busy::new(stage));
+            let (process, busy) = (Arc::clone(&process), Busy::new(shared));
             let mut chance = chance.fork();
             let visitor = Visitor { process, owner: owner(&mut chance), chance };
             clocks.spawn(Box::pin(visitor.live(busy)));
@@ -89,7 +89,7 @@ impl Process {
             client.close().await;
             match client.lock("group", "name-0").try_write().await {
                 Err(error) if error.kind() == ErrorKind::Closed => {}
-                other => self.stage.oracle.complain(format!("a closed client answers {other:?}")),
+                other => self.shared.oracle.complain(format!("a closed client answers {other:?}")),
             }
         }
     }
@@ -106,12 +106,12 @@ impl Process {
             Closed | Lost | TimedOut | WouldDeadlock => true,
             // A store that never fails always answers, and so does one that has recovered.
             Indeterminate | Unavailable => {
-                self.subject.has_trouble() && !self.stage.is_calm.load(Ordering::Relaxed)
+                self.subject.has_trouble() && !self.shared.is_calm.load(Ordering::Relaxed)
             }
             _ => false,
         };
         if !excused {
-            self.stage.oracle.complain(format!("{:?} got an error: {error}", self.clocks.actor()));
+            self.shared.oracle.complain(format!("{:?} got an error: {error}", self.clocks.actor()));
         }
     }
 }

@@ -30,7 +30,7 @@ struct Held {
 impl Visitor {
     /// Goes in and out until the run is over.
     pub(super) async fn live(mut self, _busy: Busy) {
-        while !self.process.stage.is_over.load(Ordering::Relaxed) {
+        while !self.process.shared.is_over.load(Ordering::Relaxed) {
             self.rest(Duration::from_secs(2)).await;
             let Some(client) = self.process.client() else { return };
             match self.chance.below(100) {
@@ -49,20 +49,20 @@ impl Visitor {
     }
 
     fn name(&mut self) -> String {
-        let keys = &self.process.stage.keys;
+        let keys = &self.process.shared.keys;
         keys[self.chance.below(keys.len() as u64) as usize].name().to_owned()
     }
 
     /// Returns how long to stay: mostly shorter than a renewal takes to come, sometimes several leases.
     fn stay(&mut self) -> Duration {
-        let lease = self.process.stage.lease;
+        let lease = self.process.shared.lease;
         let most = if self.chance.happens(0.15) { lease * 2 } else { lease / 4 };
         self.chance.between(Duration::ZERO, most)
     }
 
     /// Returns a lock, and whether an owner is named for it.
     fn lock(&mut self, client: &Ylock) -> (Lock, bool) {
-        let options = options(&mut self.chance, self.process.stage.lease);
+        let options = options(&mut self.chance, self.process.shared.lease);
         let lock = client.lock("group", self.name()).with_options(options);
         match self.chance.below(10) {
             0 => (lock, false),
@@ -90,7 +90,7 @@ impl Visitor {
 
     async fn visit(&mut self, client: &Ylock) {
         let (lock, is_named) = self.lock(client);
-        let errand = Errand::any(&mut self.chance, self.process.stage.lease);
+        let errand = Errand::any(&mut self.chance, self.process.shared.lease);
         let guard = match errand.acquire(&lock, &self.process.clocks).await {
             Ok(Some(guard)) => guard,
             Ok(None) => return,
@@ -118,7 +118,7 @@ impl Visitor {
 
     /// Acquires once more for the same owner, and gives back one of the two guards. Returns the other one.
     async fn reenter(&mut self, lock: &Lock, outer: Held) -> Option<Held> {
-        let errand = Errand::any(&mut self.chance, self.process.stage.lease);
+        let errand = Errand::any(&mut self.chance, self.process.shared.lease);
         let answer = errand.acquire(lock, &self.process.clocks).await;
         let deadlocks = errand.mode == Mode::Write && outer.guard.mode() == Mode::Read;
         let inner = match answer {
@@ -127,13 +127,13 @@ impl Visitor {
             other => {
                 // What has not ended until now was held all the time.
                 if outer.guard.is_valid() {
-                    self.process.stage.oracle.complain(format!("no reentry, but {other:?}"));
+                    self.process.shared.oracle.complain(format!("no reentry, but {other:?}"));
                 }
                 return Some(outer);
             }
         };
         if outer.guard.is_valid() && inner.token() != outer.guard.token() {
-            self.process.stage.oracle.complain("an owner has two tokens at once".to_owned());
+            self.process.shared.oracle.complain("an owner has two tokens at once".to_owned());
         }
         let Some(inside) = Inside::enter(&self.process, &inner) else { return Some(outer) };
         let inner = Held { inside, guard: inner };
@@ -199,7 +199,7 @@ impl Visitor {
         match guard.unlock().await {
             Ok(Unlocked::Released) if !was_valid => {
                 self.process
-                    .stage
+                    .shared
                     .oracle
                     .complain("a lock that was lost is said to be held to the end".to_owned());
             }
@@ -210,8 +210,8 @@ impl Visitor {
 
     /// Leaves the guard to another task, which only sleeps for a while.
     fn forget_in_a_task(&mut self, held: Held) {
-        let time = self.chance.between(Duration::ZERO, self.process.stage.lease * 2);
-        let (clocks, busy) = (Arc::clone(&self.process.clocks), Busy::new(&self.process.stage));
+        let time = self.chance.between(Duration::ZERO, self.process.shared.lease * 2);
+        let (clocks, busy) = (Arc::clone(&self.process.clocks), Busy::new(&self.process.shared));
         self.process.clocks.spawn(Box::pin(async move {
             clocks.sleep(time).await;
             drop((held, busy));

@@ -93,7 +93,7 @@ pub(super) enum Frame {
 /// The result of a request that was not refused.
 #[derive(Clone, Debug)]
 pub(super) enum Reply {
-    Made(Vec<Created>),
+    NewNode(Vec<Created>),
     Names(Vec<String>),
     Node(Contender),
     Stat(Option<(i32, Option<StoreToken>)>),

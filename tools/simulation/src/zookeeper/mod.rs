@@ -8,7 +8,6 @@ mod agreement;
 mod connection;
 pub mod driver;
 mod election;
-pub mod engine;
 pub mod ensemble;
 mod event;
 mod leader;
@@ -23,7 +22,6 @@ mod upkeep;
 mod words;
 
 pub use driver::Mistakes;
-pub use engine::Connecting;
 pub use ensemble::{Ensemble, Rules};
 pub use session::Clients;
 

@@ -213,7 +213,7 @@ impl Transaction {
     /// Returns the answer to the request that asked for it, if this server was asked.
     pub(super) fn answer_at(&self, server: ServerId) -> Option<(Origin, Result<Reply, Fault>)> {
         let origin = self.origin.filter(|origin| origin.server == server)?;
-        Some((origin, self.answer.clone().map(Reply::Made)))
+        Some((origin, self.answer.clone().map(Reply::NewNode)))
     }
 }
 

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use tokio::sync::oneshot;
 use ylock_core::environment::{BoxFuture, Environment, Moment};
 use ylock_core::{Error, ErrorKind, Result as Answer, StoreToken};
-use ylock_engine_zookeeper::algorithm::store::{self, Contender, Created, Fault, Store, Told};
+use ylock_engine_zookeeper::algorithm::store::{self, Contender, Created, Fault, Store, WatchEvent};
 
 use super::driver::{Ask, Driver, Mistakes, Request};
 use super::ensemble::Ensemble;
@@ -65,7 +65,7 @@ impl Session {
     }
 
     /// Sends a request when this is polled for the first time, and waits for its answer.
-    async fn ask(&self, ask: Ask) -> Result<(Reply, Option<Told>), Fault> {
+    async fn ask(&self, ask: Ask) -> Result<(Reply, Option<WatchEvent>), Fault> {
         if !self.line.is_live() {
             return Err(Fault::ConnectionLoss);
         }
@@ -77,7 +77,7 @@ impl Session {
 
     async fn write(&self, steps: impl Into<Arc<[Step]>>) -> Result<Vec<Created>, Fault> {
         match self.ask(Ask::Write(Body::Steps(steps.into()))).await? {
-            (Reply::Made(made), _) => Ok(made),
+            (Reply::NewNode(made), _) => Ok(made),
             _ => unreachable!("a write is answered by what it has made"),
         }
     }
@@ -86,14 +86,14 @@ impl Session {
         self.write(steps).await?.pop().ok_or(Fault::NoNode)
     }
 
-    async fn names(&self, lock: &str, on: Option<On>) -> Result<(Vec<String>, Option<Told>), Fault> {
+    async fn names(&self, lock: &str, on: Option<On>) -> Result<(Vec<String>, Option<WatchEvent>), Fault> {
         match self.ask(Ask::Read(Read::Names(lock.to_owned()), on)).await? {
             (Reply::Names(names), told) => Ok((names, told)),
             _ => unreachable!("names are answered by names"),
         }
     }
 
-    async fn node(&self, path: &str, on: Option<On>) -> Result<(Contender, Option<Told>), Fault> {
+    async fn node(&self, path: &str, on: Option<On>) -> Result<(Contender, Option<WatchEvent>), Fault> {
         match self.ask(Ask::Read(Read::Node(path.to_owned()), on)).await? {
             (Reply::Node(node), told) => Ok((node, told)),
             _ => unreachable!("a node is answered by a node"),
@@ -225,7 +225,7 @@ impl Store for Session {
         self.names(lock, None).await.map(|(names, _)| names)
     }
 
-    async fn list_and_watch(&self, lock: &str) -> Result<(Vec<String>, Told), Fault> {
+    async fn list_and_watch(&self, lock: &str) -> Result<(Vec<String>, WatchEvent), Fault> {
         self.names(lock, Some(On::Children)).await.map(|(names, told)| (names, or_never(told)))
     }
 
@@ -240,7 +240,7 @@ impl Store for Session {
         self.node(path, None).await.map(|(node, _)| node)
     }
 
-    async fn read_and_watch(&self, path: &str) -> Result<(Vec<u8>, Told), Fault> {
+    async fn read_and_watch(&self, path: &str) -> Result<(Vec<u8>, WatchEvent), Fault> {
         self.node(path, Some(On::Node)).await.map(|(node, told)| (node.content, or_never(told)))
     }
 
@@ -249,7 +249,7 @@ impl Store for Session {
     }
 }
 
-fn or_never(told: Option<Told>) -> Told {
+fn or_never(told: Option<WatchEvent>) -> WatchEvent {
     told.unwrap_or_else(|| Box::pin(std::future::pending()))
 }
 

@@ -22,7 +22,7 @@ const SEEDS: u64 = 100;
 
 type Make = dyn Fn(Arc<Connection>, &Arc<Clocks>, &CassandraOptions) -> Arc<dyn Engine>;
 
-struct Stage {
+struct Fixture {
     world: Arc<World>,
     cluster: Arc<Cluster>,
     chance: Chance,
@@ -31,7 +31,7 @@ struct Stage {
 /// What a client was granted, if anything.
 type Granted = Arc<Mutex<Option<Grant>>>;
 
-impl Stage {
+impl Fixture {
     fn new(seed: u64) -> Self {
         let world = World::new(false);
         let weather = Weather {
@@ -71,22 +71,22 @@ impl Stage {
 
 /// Whether two clients hold the lock at once.
 fn two_get_in(seed: u64, make: &Make) -> bool {
-    let mut stage = Stage::new(seed);
-    stage.cluster.stop(1);
-    stage.cluster.stop(2);
-    let (clocks, first) = stage.client(make);
-    stage.run_until(Duration::from_millis(900));
-    stage.cluster.stop(0);
-    stage.run_until(Duration::from_millis(4_200));
-    stage.cluster.start(1);
-    stage.cluster.start(2);
-    stage.run_until(Duration::from_millis(5_600));
-    stage.cluster.start(0);
-    stage.cluster.stop(2);
-    let (_, second) = stage.client(make);
+    let mut fixture = Fixture::new(seed);
+    fixture.cluster.stop(1);
+    fixture.cluster.stop(2);
+    let (clocks, first) = fixture.client(make);
+    fixture.run_until(Duration::from_millis(900));
+    fixture.cluster.stop(0);
+    fixture.run_until(Duration::from_millis(4_200));
+    fixture.cluster.start(1);
+    fixture.cluster.start(2);
+    fixture.run_until(Duration::from_millis(5_600));
+    fixture.cluster.start(0);
+    fixture.cluster.stop(2);
+    let (_, second) = fixture.client(make);
     let until = first.lock().as_ref().map(|grant| valid_until(grant.sent, grant.lease));
     while until.is_some_and(|until| clocks.now() < until) {
-        stage.run_until(Duration::from_nanos(stage.world.now()) + Duration::from_millis(10));
+        fixture.run_until(Duration::from_nanos(fixture.world.now()) + Duration::from_millis(10));
         if second.lock().is_some() {
             return until.is_some_and(|until| clocks.now() < until);
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use ylock_core::environment::{BoxFuture, Environment, Moment};
 use ylock_core::{Error, Result as Answer, StoreToken};
-use ylock_engine_zookeeper::algorithm::store::{Contender, Created, Ensemble, Fault, Store, Told};
+use ylock_engine_zookeeper::algorithm::store::{Contender, Created, Ensemble, Fault, Store, WatchEvent};
 use ylock_simulation::clocks::Clocks;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl Broken {
         if self.is(Defect::ForgetsRemovals) && is_in_doubt(&answer) { Ok(()) } else { answer }
     }
 
-    fn told(&self, told: Told) -> Told {
+    fn told(&self, told: WatchEvent) -> WatchEvent {
         if self.is(Defect::TakesWritesForRemovals) {
             return Box::pin(async move {
                 told.await;
@@ -203,7 +203,7 @@ impl Store for Broken {
         self.inner.list(lock).await
     }
 
-    async fn list_and_watch(&self, lock: &str) -> Result<(Vec<String>, Told), Fault> {
+    async fn list_and_watch(&self, lock: &str) -> Result<(Vec<String>, WatchEvent), Fault> {
         self.inner.list_and_watch(lock).await
     }
 
@@ -219,7 +219,7 @@ impl Store for Broken {
         self.inner.read(path).await
     }
 
-    async fn read_and_watch(&self, path: &str) -> Result<(Vec<u8>, Told), Fault> {
+    async fn read_and_watch(&self, path: &str) -> Result<(Vec<u8>, WatchEvent), Fault> {
         let (content, told) = self.inner.read_and_watch(path).await?;
         Ok((content, self.told(told)))
     }

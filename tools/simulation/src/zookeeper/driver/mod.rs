@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use ylock_core::environment::{BoxFuture, Environment, Moment};
 use ylock_core::{Error, ErrorKind};
-use ylock_engine_zookeeper::algorithm::store::{Fault, Told};
+use ylock_engine_zookeeper::algorithm::store::{Fault, WatchEvent};
 
 use crate::chance::Chance;
 use crate::clocks::Clocks;
@@ -29,7 +29,7 @@ use crate::zookeeper::{ConnectionId, SessionId};
 /// What the algorithm asks of the driver.
 pub(in crate::zookeeper) struct Request {
     pub(in crate::zookeeper) ask: Ask,
-    pub(in crate::zookeeper) answer: oneshot::Sender<Result<(Reply, Option<Told>), Fault>>,
+    pub(in crate::zookeeper) answer: oneshot::Sender<Result<(Reply, Option<WatchEvent>), Fault>>,
 }
 
 #[derive(Clone, Debug)]

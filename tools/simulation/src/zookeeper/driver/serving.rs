@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 use ylock_core::environment::Environment;
-use ylock_engine_zookeeper::algorithm::store::{Fault, Told};
+use ylock_engine_zookeeper::algorithm::store::{Fault, WatchEvent};
 
 use super::{Ask, Driver, Request, Served};
 use crate::zookeeper::event::{Body, Frame, Message, Read, Reply};
@@ -106,7 +106,7 @@ impl Driver {
         None
     }
 
-    pub(super) fn watch(&mut self, ask: &Ask) -> Option<Told> {
+    pub(super) fn watch(&mut self, ask: &Ask) -> Option<WatchEvent> {
         let Ask::Read(Read::Names(path) | Read::Node(path), Some(on)) = ask else { return None };
         let (fires, told) = oneshot::channel();
         self.watches.entry((path.as_str().into(), *on)).or_default().push(fires);

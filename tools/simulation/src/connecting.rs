@@ -5,51 +5,51 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use tokio::sync::OnceCell;
 use ylock_core::engine::{
     AcquisitionId, Engine, Grant, Holding, Inspection, LossReason, Meter, Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::Environment;
 use ylock_core::{Guarantees, Key, Options, Result};
-use ylock_engine_zookeeper::algorithm::store::Ensemble;
-use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
 
 use crate::clocks::Clocks;
 
+/// Connects a client.
+pub type Connect = Box<dyn Fn() -> BoxFuture<'static, Result<Arc<dyn Engine>>> + Send + Sync>;
+
 /// An engine that connects when it is first asked for something; see the [module](self).
 pub struct Connecting {
-    ensemble: Arc<dyn Ensemble>,
+    name: &'static str,
+    connect: Connect,
     clocks: Arc<Clocks>,
-    options: ZookeeperOptions,
     meter: Meter,
     last_ticket: AtomicI64,
-    engine: OnceCell<ZookeeperEngine>,
+    engine: OnceCell<Arc<dyn Engine>>,
 }
 
 impl Connecting {
-    /// Creates an engine that will connect to this ensemble.
-    pub fn to(ensemble: Arc<dyn Ensemble>, clocks: &Arc<Clocks>, options: &ZookeeperOptions) -> Self {
+    /// Creates an engine of this name that will connect in this way.
+    pub fn new(name: &'static str, clocks: &Arc<Clocks>, connect: Connect) -> Self {
         Self {
-            ensemble,
+            name,
+            connect,
             clocks: Arc::clone(clocks),
-            options: options.clone(),
-            meter: Meter::of("zookeeper", "simulated"),
+            meter: Meter::of(name, "simulated"),
             last_ticket: AtomicI64::new(0),
             engine: OnceCell::new(),
         }
     }
 
-    async fn engine(&self) -> Result<&ZookeeperEngine> {
-        let environment: Arc<dyn Environment> = Arc::clone(&self.clocks) as _;
-        let connect = || ZookeeperEngine::over(Arc::clone(&self.ensemble), environment, &self.options);
-        self.engine.get_or_try_init(connect).await
+    async fn engine(&self) -> Result<&Arc<dyn Engine>> {
+        self.engine.get_or_try_init(&self.connect).await
     }
 }
 
 #[async_trait]
 impl Engine for Connecting {
     fn name(&self) -> &'static str {
-        "zookeeper"
+        self.name
     }
 
     fn guarantees(&self) -> Guarantees {
@@ -61,11 +61,11 @@ impl Engine for Connecting {
     }
 
     fn meter(&self) -> &Meter {
-        self.engine.get().map_or(&self.meter, Engine::meter)
+        self.engine.get().map_or(&self.meter, |engine| engine.meter())
     }
 
     fn in_memory(&self) -> Vec<(&'static str, usize)> {
-        self.engine.get().map(Engine::in_memory).unwrap_or_default()
+        self.engine.get().map(|engine| engine.in_memory()).unwrap_or_default()
     }
 
     fn check(&self, options: &Options) -> Result<()> {

@@ -1,0 +1,15 @@
+//! A Redis server in memory, on which the engine runs with its driver and its scripts, byte for byte.
+//!
+//! - [`server`]: what a server does with what arrives; `database`, `interpreter`, `resp`: its data, Lua 5.1, its protocol.
+//! - `wire`, [`transport`]: the connections, as TCP has them; `end`: the client's end of one.
+
+mod database;
+mod end;
+mod interpreter;
+mod resp;
+mod server;
+mod transport;
+mod wire;
+
+pub use server::{Mistake, Server};
+pub use transport::Dialer;

@@ -1,0 +1,354 @@
+//! A Redis server: its clock, its data, and what it does with what arrives.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard};
+use ylock_core::Key;
+
+use super::database::{Database, Hash};
+use super::end::{End, Inbox};
+use super::interpreter::{Interpreter, time};
+use super::resp::{Reply, Request, take_request};
+use super::wire::Wire;
+use crate::chance::Chance;
+use crate::clocks::START;
+use crate::store::Weather;
+use crate::world::World;
+
+/// The longest time for which the server remembers a hash that nothing is in any more: a request may have been a minute on its way.
+const KEPT: i64 = 150_000;
+/// How far the clock is set back in all, in microseconds: less than the time for which the server remembers the last token of a lock that is
+/// not used.
+const MOST_BACK: u64 = 25_000_000;
+/// How far the data of a replica may be behind, at most.
+const BEHIND: u64 = 2_000_000_000;
+
+/// A mistake in the scripts: a text, and what stands in its place.
+pub type Mistake = Option<(&'static str, &'static str)>;
+
+/// A server; see the [module](self).
+pub struct Server {
+    pub(super) world: Arc<World>,
+    inner: Mutex<Inner>,
+}
+
+pub(super) struct Inner {
+    pub(super) world: Arc<World>,
+    pub(super) chance: Chance,
+    pub(super) weather: Weather,
+    pub(super) wires: BTreeMap<u64, Wire>,
+    pub(super) last_wire: u64,
+    pub(super) is_down: bool,
+    /// True while the process does not run: what arrives waits.
+    hangs: bool,
+    waiting: VecDeque<Arrival>,
+    /// The speed of the clock, and its error in microseconds.
+    rate: f64,
+    offset: i64,
+    interpreter: Interpreter,
+    has_replica: bool,
+    /// The data as it was, and when: what a replica may have.
+    past: VecDeque<(u64, Database)>,
+    /// What no script may do.
+    wrong: Vec<String>,
+}
+
+/// What arrives at the server.
+#[derive(Debug)]
+pub(super) enum Arrival {
+    Bytes(u64, Vec<u8>),
+    HangUp(u64),
+}
+
+impl Server {
+    /// Starts a server.
+    ///
+    /// # Panics
+    /// If there is no interpreter for the scripts.
+    pub fn start(
+        world: &Arc<World>,
+        weather: Weather,
+        rate: f64,
+        chance: Chance,
+        mistake: Mistake,
+        has_replica: bool,
+    ) -> Arc<Self> {
+        let interpreter = Interpreter::new(mistake).expect("an interpreter");
+        let inner = Inner {
+            world: Arc::clone(world),
+            chance,
+            weather,
+            wires: BTreeMap::new(),
+            last_wire: 0,
+            is_down: false,
+            hangs: false,
+            waiting: VecDeque::new(),
+            rate,
+            offset: 0,
+            interpreter,
+            has_replica,
+            past: VecDeque::new(),
+            wrong: Vec::new(),
+        };
+        Arc::new(Self { world: Arc::clone(world), inner: Mutex::new(inner) })
+    }
+
+    pub(super) fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock()
+    }
+
+    /// Answers a request at once, as on a connection that takes no time: for comparing it with a real server.
+    ///
+    /// # Panics
+    /// If the request has no answer of its own.
+    pub fn answer(&self, words: &[&[u8]]) -> Vec<u8> {
+        let request = words.iter().map(|word| word.to_vec()).collect();
+        let replies = self.inner().carry_out(0, &request);
+        replies.into_iter().find(|(to, _)| *to == 0).expect("an answer").1.encode()
+    }
+
+    /// Opens a connection. Returns the client's end of it, and how long that takes; `None` if the server is never reached.
+    pub(super) fn dial(self: &Arc<Self>) -> (End, Option<Duration>) {
+        let inbox = Arc::<Inbox>::default();
+        let (number, time) = self.inner().open(&inbox);
+        (End { server: Arc::clone(self), number, inbox }, time)
+    }
+
+    /// Ends the process, with its connections and all that is not stored. The clients hear of that, or not.
+    pub(crate) fn stop(&self) {
+        let mut inner = self.inner();
+        let is_told = inner.chance.happens(0.5);
+        inner.is_down = true;
+        inner.hangs = false;
+        inner.waiting.clear();
+        inner.close_all(is_told);
+        inner.interpreter.flush();
+    }
+
+    pub(crate) fn restart(&self) {
+        self.inner().is_down = false;
+    }
+
+    /// Restarts without any data.
+    pub(crate) fn restart_empty(&self) {
+        let mut inner = self.inner();
+        inner.is_down = false;
+        inner.interpreter.reachable().database = Database::default();
+    }
+
+    /// A replica takes over, which lacks the last writes.
+    pub(crate) fn fail_over(&self) {
+        self.stop();
+        let mut inner = self.inner();
+        if let Some((_, data)) = inner.past.pop_front() {
+            inner.interpreter.reachable().database = data;
+        }
+        inner.past.clear();
+        inner.is_down = false;
+    }
+
+    /// The process does not run.
+    pub(crate) fn hang(&self) {
+        self.inner().hangs = true;
+    }
+
+    pub(crate) fn resume(self: &Arc<Self>) {
+        let waiting = {
+            let mut inner = self.inner();
+            inner.hangs = false;
+            std::mem::take(&mut inner.waiting)
+        };
+        waiting.into_iter().for_each(|arrival| self.arrives(arrival));
+    }
+
+    /// Sets the clock back, by up to half of what it may still be set back.
+    pub(crate) fn set_back(&self) {
+        let mut inner = self.inner();
+        let left = MOST_BACK.saturating_add_signed(inner.offset);
+        let by = inner.chance.below(left / 2 + 1);
+        inner.offset = inner.offset.saturating_sub_unsigned(by);
+    }
+
+    /// Sets the clock forward, by so many microseconds.
+    pub(crate) fn set_forward(&self, by: i64) {
+        self.inner().offset += by;
+    }
+
+    /// Ends all trouble.
+    pub(crate) fn calm_down(self: &Arc<Self>) {
+        {
+            let mut inner = self.inner();
+            inner.is_down = false;
+            inner.weather.calm_down();
+            inner.mend();
+        }
+        self.resume();
+    }
+
+    /// Returns what is left that should not be: holders and waiters that count, data that stays for ever, scripts that failed.
+    pub(crate) fn left(&self, keys: &[Key]) -> Vec<String> {
+        let mut inner = self.inner();
+        let now = inner.micros() / 1_000;
+        let mut left = std::mem::take(&mut inner.wrong);
+        let mut reachable = inner.interpreter.reachable();
+        for (name, hash) in reachable.database.hashes(now) {
+            left.extend(
+                what_counts(hash, now).map(|what| format!("{}: {what}", String::from_utf8_lossy(name))),
+            );
+        }
+        if reachable.database.hashes(now).len() > keys.len() {
+            left.push("a hash that belongs to no lock".to_owned());
+        }
+        left
+    }
+
+    /// Does what has arrived, or leaves it until the process runs.
+    pub(super) fn arrives(self: &Arc<Self>, arrival: Arrival) {
+        let number = {
+            let mut inner = self.inner();
+            if inner.hangs {
+                inner.waiting.push_back(arrival);
+                return;
+            }
+            match arrival {
+                Arrival::HangUp(number) => return inner.close(number, false),
+                Arrival::Bytes(number, bytes) => match inner.wires.get_mut(&number) {
+                    Some(wire) => {
+                        wire.unread.extend(bytes);
+                        number
+                    }
+                    None => return,
+                },
+            }
+        };
+        while let Some(replies) = self.next_request(number) {
+            for (to, reply) in replies {
+                self.tell(to, reply.encode());
+            }
+        }
+    }
+
+    /// Carries out the next request of a connection that is there as a whole. Returns what is sent, and to which connections.
+    fn next_request(&self, number: u64) -> Option<Vec<(u64, Reply)>> {
+        let mut inner = self.inner();
+        let request = take_request(&mut inner.wires.get_mut(&number)?.unread)?;
+        let replies = inner.carry_out(number, &request);
+        self.world.note(|| format!("connection {number}: {} -> {replies:?}", shown(&request)));
+        Some(replies)
+    }
+}
+
+impl Inner {
+    fn micros(&self) -> i64 {
+        START + (self.world.now() as f64 / 1e3 * self.rate) as i64 + self.offset
+    }
+
+    fn carry_out(&mut self, number: u64, request: &Request) -> Vec<(u64, Reply)> {
+        let words: Vec<_> = request.iter().map(Vec::as_slice).collect();
+        let reply = match &words[..] {
+            [b"EVALSHA", hash, b"1", key, ..] => {
+                let hash = String::from_utf8_lossy(hash).into_owned();
+                return self.run(number, &hash, key, &request[4..]);
+            }
+            [b"EVAL", text, b"1", key, ..] => match self.interpreter.load(text) {
+                Ok(hash) => return self.run(number, &hash, key, &request[4..]),
+                Err(error) => Reply::Error(format!("ERR {error}")),
+            },
+            [b"SCRIPT", b"LOAD", text] => match self.interpreter.load(text) {
+                Ok(hash) => Reply::text(hash),
+                Err(error) => Reply::Error(format!("ERR {error}")),
+            },
+            [b"SUBSCRIBE", channel] => self.subscribe(number, channel),
+            [b"TIME"] => Reply::Array(time(self.micros()).map(Reply::text).to_vec()),
+            [b"PING"] => Reply::Pong,
+            [b"CLIENT", ..] => Reply::Ok,
+            [b"HELLO", ..] => Reply::Map(vec![(Reply::text("server"), Reply::text("redis"))]),
+            [b"INFO"] => Reply::text("redis_version:7.2.4\r\nrole:master\r\ncluster_enabled:0\r\n"),
+            _ => {
+                self.wrong.push(format!("the simulated server does not know {}", shown(request)));
+                Reply::Error("ERR unknown command".to_owned())
+            }
+        };
+        vec![(number, reply)]
+    }
+
+    fn subscribe(&mut self, number: u64, channel: &[u8]) -> Reply {
+        let Some(wire) = self.wires.get_mut(&number) else { return Reply::Nil };
+        wire.channels.insert(channel.to_vec());
+        let count = Reply::Integer(wire.channels.len() as i64);
+        Reply::Push(vec![Reply::text("subscribe"), Reply::Bulk(channel.to_vec()), count])
+    }
+
+    fn run(&mut self, number: u64, hash: &str, key: &[u8], arguments: &[Vec<u8>]) -> Vec<(u64, Reply)> {
+        self.keep_for_replica();
+        let micros = self.micros();
+        {
+            let mut reachable = self.interpreter.reachable();
+            reachable.micros = micros;
+            reachable.listeners.clear();
+            for channel in self.wires.values().flat_map(|wire| &wire.channels) {
+                *reachable.listeners.entry(channel.clone()).or_default() += 1;
+            }
+        }
+        let reply = match self.interpreter.run(hash, key, arguments) {
+            None => Reply::Error("NOSCRIPT No matching script. Please use EVAL.".to_owned()),
+            Some(Ok(reply)) => reply,
+            Some(Err(error)) => {
+                self.wrong.push(format!("a script failed: {error}"));
+                Reply::Error("ERR a script failed".to_owned())
+            }
+        };
+        let published = std::mem::take(&mut self.interpreter.reachable().published);
+        let mut replies = Vec::new();
+        for (channel, text) in published {
+            let hear = self.wires.iter().filter(|(_, wire)| wire.channels.contains(&channel));
+            let message = [Reply::text("message"), Reply::Bulk(channel.clone()), Reply::Bulk(text)];
+            replies.extend(hear.map(|(&to, _)| (to, Reply::Push(message.to_vec()))));
+        }
+        replies.push((number, reply));
+        replies
+    }
+
+    /// Keeps the data of the last seconds, as replicas may have them.
+    fn keep_for_replica(&mut self) {
+        if !self.has_replica {
+            return;
+        }
+        let now = self.world.now();
+        while self.past.get(1).is_some_and(|(since, _)| since + BEHIND < now) {
+            self.past.pop_front();
+        }
+        let data = self.interpreter.reachable().database.clone();
+        self.past.push_back((now, data));
+    }
+}
+
+/// Returns the holders and waiters of a lock that are not over, and what would never end.
+fn what_counts(hash: &Hash, now: i64) -> impl Iterator<Item = String> {
+    let ends = hash.expires.is_none_or(|expires| expires > now + KEPT).then(|| "does not end".to_owned());
+    let counts = hash.fields.iter().filter_map(move |(field, value)| {
+        let (field, value) = (String::from_utf8_lossy(field), String::from_utf8_lossy(value));
+        let is_one = field.starts_with("h:") || field.starts_with("a:");
+        let until: i64 = value.split(' ').nth(1)?.parse().ok()?;
+        (is_one && until > now).then(|| format!("{field} {value}"))
+    });
+    counts.chain(ends).collect::<Vec<_>>().into_iter()
+}
+
+/// Shows a request, without the texts of scripts.
+fn shown(request: &Request) -> String {
+    let word = |word: &Vec<u8>| match std::str::from_utf8(word) {
+        Ok(text) if text.len() <= 64 => text.to_owned(),
+        _ => format!("({} bytes)", word.len()),
+    };
+    request.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Server")
+    }
+}

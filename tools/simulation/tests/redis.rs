@@ -1,0 +1,37 @@
+//! Seeds of runs over the simulated Redis server: those that must not break anything, and what the engine does not promise to bear.
+
+mod support;
+
+use ylock_simulation::Subject::{KeeperOverRedis, RedisEngine};
+use ylock_simulation::{Fault, Setting, run};
+
+#[test]
+fn the_redis_engine_breaks_nothing() {
+    support::nothing_breaks(RedisEngine, 300);
+}
+
+#[test]
+fn the_keeper_over_redis_breaks_nothing() {
+    support::nothing_breaks(KeeperOverRedis, 100);
+}
+
+#[test]
+fn a_seed_decides_everything() {
+    [RedisEngine, KeeperOverRedis].into_iter().for_each(support::a_seed_decides_everything);
+}
+
+#[test]
+fn locks_are_taken_in_every_run() {
+    [RedisEngine, KeeperOverRedis].into_iter().for_each(support::locks_are_taken_in_every_run);
+}
+
+/// What `engine-redis/guarantees.md` excludes must be found: otherwise the simulation would find nothing there.
+#[test]
+fn what_is_not_promised_lets_two_in() {
+    for excluded in [Fault::Forget, Fault::SetForward, Fault::FailOver] {
+        let setting = Setting { of: RedisEngine, allowed: vec![excluded], ..Setting::default() };
+        let lets_two_in =
+            |seed| run(seed, &setting).wrong.iter().any(|what| what.contains("two valid holders"));
+        assert!((0..500).any(lets_two_in), "{excluded:?} breaks nothing");
+    }
+}
