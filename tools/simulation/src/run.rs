@@ -31,7 +31,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 /// The node that forgets, if one does.
 const FORGETFUL: usize = 0;
 /// The longest time by which a coordinator hears of a new node later than another one.
-const GOSSIP: Duration = Duration::from_secs(3);
+const GOSSIP: Duration = Duration::from_secs(20);
 const TROUBLE: Duration = Duration::from_secs(60);
 /// The time after the trouble within which every waiter must have got in: at most a few leases for each, one after the other.
 const PATIENCE: Duration = Duration::from_secs(300);

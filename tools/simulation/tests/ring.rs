@@ -45,7 +45,10 @@ fn a_node_that_takes_the_place_of_another_one_breaks_nothing() {
 /// What `engine-cassandra/guarantees.md` says of it: until all know of the change two quorums need not overlap.
 #[test]
 fn coordinators_that_hear_of_a_new_node_one_after_the_other_let_two_in() {
-    let setting = Setting { allowed: everything_and(Fault::Gossip), ..Setting::default() };
+    use Fault::{Delay, Down, Gossip, Loss, NoHints, NoRepair};
+    let setting =
+        Setting { allowed: vec![Gossip, Delay, Down, Loss, NoHints, NoRepair], ..Setting::default() };
     let lets_two_in = |seed| run(seed, &setting).wrong.iter().any(|what| what.contains("two valid holders"));
-    assert!((0..3_000).any(lets_two_in), "the simulation cannot lose what a quorum has");
+    // One of some thousand: so the search begins shortly before one. With `Join` in place of `Gossip` none of 10 000 does.
+    assert!((6_400..7_000).any(lets_two_in), "the simulation cannot lose what a quorum has");
 }

@@ -72,7 +72,7 @@ impl Interpreter {
 
     /// Gets to know a script. Returns its name.
     pub(super) fn load(&mut self, text: &[u8]) -> mlua::Result<String> {
-        let hash = sha1_smol::Sha1::from(text).digest().to_string();
+        let hash = name_of(text);
         if !self.scripts.contains_key(&hash) {
             let mut text = String::from_utf8_lossy(text).into_owned();
             // The first line is for Redis.
@@ -127,6 +127,11 @@ impl Reachable {
 
 fn wrong(command: &str) -> Reply {
     Reply::Error(format!("ERR the simulated server does not know {command}"))
+}
+
+/// Returns the name of a script: the hash of its text.
+pub(super) fn name_of(text: &[u8]) -> String {
+    sha1_smol::Sha1::from(text).digest().to_string()
 }
 
 /// Returns seconds and microseconds, as `TIME` does.

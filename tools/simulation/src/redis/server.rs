@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use ylock_core::Key;
+use ylock_engine_redis::scripts;
 
 use super::database::{Database, Hash};
 use super::end::{End, Inbox};
-use super::interpreter::{Interpreter, time};
+use super::interpreter::{Interpreter, name_of, time};
 use super::resp::{Reply, Request, take_request};
 use super::wire::Wire;
 use crate::chance::Chance;
@@ -52,6 +53,10 @@ pub(super) struct Inner {
     has_replica: bool,
     /// The data as it was, and when: what a replica may have.
     past: VecDeque<(u64, Database)>,
+    /// The name of the script that releases.
+    release: String,
+    /// The acquisitions that are undone for good, and until when a request of them may come, in milliseconds since 1970.
+    undone: BTreeMap<Vec<u8>, i64>,
     /// What no script may do.
     wrong: Vec<String>,
 }
@@ -91,6 +96,8 @@ impl Server {
             interpreter,
             has_replica,
             past: VecDeque::new(),
+            release: name_of(scripts::RELEASE.as_bytes()),
+            undone: BTreeMap::new(),
             wrong: Vec::new(),
         };
         Arc::new(Self { world: Arc::clone(world), inner: Mutex::new(inner) })
@@ -301,6 +308,7 @@ impl Inner {
                 Reply::Error("ERR a script failed".to_owned())
             }
         };
+        self.look_for_undone(hash, key, arguments);
         let published = std::mem::take(&mut self.interpreter.reachable().published);
         let mut replies = Vec::new();
         for (channel, text) in published {
@@ -310,6 +318,25 @@ impl Inner {
         }
         replies.push((number, reply));
         replies
+    }
+
+    /// Looks whether an acquisition that was undone is in the lock all the same.
+    fn look_for_undone(&mut self, hash: &str, key: &[u8], arguments: &[Vec<u8>]) {
+        let now = self.micros() / 1_000;
+        if let ([id, late, ..], true) = (arguments, hash == self.release) {
+            let late: i64 = std::str::from_utf8(late).ok().and_then(|late| late.parse().ok()).unwrap_or(0);
+            if late > 0 {
+                self.undone.insert(id.clone(), now + late);
+            }
+        }
+        let mut reachable = self.interpreter.reachable();
+        let Some(lock) = reachable.database.hashes(now).get(key) else { return };
+        let ids =
+            lock.fields.keys().filter_map(|field| field.strip_prefix(b"h:").or(field.strip_prefix(b"a:")));
+        let found = ids.filter(|id| self.undone.get(*id).is_some_and(|until| *until > now));
+        let found: Vec<_> = found.map(|id| String::from_utf8_lossy(id).into_owned()).collect();
+        drop(reachable);
+        self.wrong.extend(found.into_iter().map(|id| format!("{id} was undone, and is in the store")));
     }
 
     /// Keeps the data of the last seconds, as replicas may have them.

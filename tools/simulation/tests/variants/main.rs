@@ -148,11 +148,11 @@ broken_ensemble! {
 }
 
 macro_rules! broken_scripts {
-    ($($test:ident: $right:literal => $wrong:literal, $found:expr;)*) => {
+    ($($test:ident: $of:ident $right:literal => $wrong:literal, $found:expr;)*) => {
         $(
             #[test]
             fn $test() {
-                redis::must_break(stringify!($test), $found, ($right, $wrong));
+                redis::must_break(Subject::$of, stringify!($test), $found, ($right, $wrong));
             }
         )*
     };
@@ -160,22 +160,18 @@ macro_rules! broken_scripts {
 
 // What stands in the scripts, and what stands there in its place.
 broken_scripts! {
-    a_question_prolongs_nothing: "  prolong(id, held, lease)\n  return finish({ 'granted'" => "  return finish({ 'granted'", "two valid holders";
-    a_renewal_prolongs_nothing: "prolong(id, held, lease)\nforget_undone()" => "forget_undone()", "two valid holders";
-    what_is_undone_is_not_remembered: "if late > 0 then undo(id, late) end" => "", "";
-    what_was_undone_may_be_taken_along: "if next and not is_undone(next) and" => "if next and", "";
-    a_renewal_announces_what_was_undone: "if behind and not is_undone(behind) then" => "if behind then", "";
-    readers_enter_beside_a_writer: "if mode == 'r' then return not get('w') end" => "if mode == 'r' then return true end", "two valid holders";
-    a_writer_enters_beside_a_reader: "  return num('hn') == 0\nend" => "  return not get('w')\nend", "two valid holders";
-    the_token_is_the_time: "local token = whole(math.max(num('t') + 1, micros))" => "local token = whole(micros)", "the token of";
-    a_lease_that_is_over_is_renewed: "if not held or held.expires <= now then return { 0, 'gone' } end" => "if not held then return { 0, 'gone' } end", "";
-    a_lease_ends_early: "local expires = now + lease\n  write_holder(id, {" => "local expires = now + lease / 2\n  write_holder(id, {", "two valid holders";
-    leases_never_end: "    if held and held.expires <= now then\n      remove_holder(id)" => "    if false then", "still wait";
-    a_dead_waiter_keeps_its_place: "    if waits.alive <= now then\n      forget_waiter(id, waits)\n    else" => "    if false then\n    else", "";
-    a_step_back_prolongs_leases: "local expires = math.min(tonumber(word[2]), now + lease)" => "local expires = tonumber(word[2])", "";
-    the_quick_way_does_not_look_for_waiters: "if not (seen[1] or seen[2] or seen[3]) then" => "if not (seen[1] or seen[3]) then", "";
-    the_quick_way_does_not_look_for_what_was_undone: "if not (seen[1] or seen[2] or seen[3]) then" => "if not (seen[1] or seen[2]) then", "";
-    the_quick_release_leaves_the_waiters: "if seen[1] == '1' and not seen[2] and seen[3]" => "if seen[1] == '1' and seen[3]", "";
+    a_question_prolongs_nothing: RedisEngine "  prolong(id, held, lease)\n  return finish({ 'granted'" => "  return finish({ 'granted'", "two valid holders";
+    a_renewal_prolongs_nothing: RedisEngine "prolong(id, held, lease)\nforget_undone()" => "forget_undone()", "two valid holders";
+    what_is_undone_is_not_remembered: RedisEngine "if late > 0 then undo(id, late) end" => "", "was undone";
+    what_was_undone_may_be_taken_along: KeeperOverRedis "if next and not is_undone(next) and" => "if next and", "was undone";
+    readers_enter_beside_a_writer: RedisEngine "if mode == 'r' then return not get('w') end" => "if mode == 'r' then return true end", "two valid holders";
+    a_writer_enters_beside_a_reader: RedisEngine "  return num('hn') == 0\nend" => "  return not get('w')\nend", "two valid holders";
+    the_token_is_the_time: RedisEngine "local token = whole(math.max(num('t') + 1, micros))" => "local token = whole(micros)", "the token of";
+    a_lease_ends_early: RedisEngine "local expires = now + lease\n  write_holder(id, {" => "local expires = now + lease / 2\n  write_holder(id, {", "two valid holders";
+    leases_never_end: RedisEngine "    if held and held.expires <= now then\n      remove_holder(id)" => "    if false then", "still wait";
+    a_dead_waiter_keeps_its_place: RedisEngine "    if waits.alive <= now then\n      forget_waiter(id, waits)\n    else" => "    if false then\n    else", "";
+    the_quick_way_does_not_look_for_waiters: RedisEngine "if not (seen[1] or seen[2] or seen[3]) then" => "if not (seen[1] or seen[3]) then", "";
+    the_quick_way_does_not_look_for_what_was_undone: RedisEngine "if not (seen[1] or seen[2] or seen[3]) then" => "if not (seen[1] or seen[2]) then", "was undone";
 }
 
 /// Requests ask for more than the session allows, and get it.
