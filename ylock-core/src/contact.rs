@@ -56,8 +56,9 @@ impl Contact {
         let waited = now.since(state.asked?);
         let is_silent =
             !state.answered || waited > state.slowest.saturating_mul(SLOWER).saturating_add(GRACE);
-        is_silent
-            .then(|| Error::new(ErrorKind::Unavailable, format!("the store has not answered for {waited:?}")))
+        is_silent.then(|| {
+            Error::new(ErrorKind::Unavailable, format!("the store has not answered for {waited:.1?}"))
+        })
     }
 
     fn answered(&self, took: Duration) {

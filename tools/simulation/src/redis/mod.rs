@@ -1,7 +1,7 @@
 //! A Redis server in memory, on which the engine runs with its driver and its scripts, byte for byte.
 //!
-//! - [`server`]: what a server does with what arrives; `database`, `interpreter`, `resp`: its data, Lua 5.1, its protocol.
-//! - `wire`, [`transport`]: the connections, as TCP has them; `end`: the client's end of one.
+//! - `server`: what a server does with what arrives; `database`, `interpreter`, `resp`: its data, Lua 5.1, its protocol.
+//! - `wire`, `transport`: the connections, as TCP has them; `end`: the client's end of one.
 
 mod database;
 mod end;

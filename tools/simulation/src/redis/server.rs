@@ -30,7 +30,7 @@ const BEHIND: u64 = 2_000_000_000;
 /// A mistake in the scripts: a text, and what stands in its place.
 pub type Mistake = Option<(&'static str, &'static str)>;
 
-/// A server; see the [module](self).
+/// A Redis server in memory.
 pub struct Server {
     pub(super) world: Arc<World>,
     inner: Mutex<Inner>,

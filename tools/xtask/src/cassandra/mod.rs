@@ -30,7 +30,7 @@ pub(crate) static ENGINE: Engine = Engine {
     drivers: &["scylla"],
     rooms: &[Plan {
         sources: "engine-cassandra/src",
-        floors: &[&["driver_api"], &["engine"], &["driver", "seats"], &["algorithm"]],
+        floors: &[&["driver_api"], &["engine"], &["driver", "own_rows"], &["algorithm"]],
         exceptions: &[HANDED_OVER],
     }],
     ..Engine::BASE
