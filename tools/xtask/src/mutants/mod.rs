@@ -64,9 +64,10 @@ fn run(tool: &Path, plan: &Plan, files: &[String], output: &Path) -> Command {
     command.args(["mutants", "--workspace", "--no-shuffle", "--colors=never", "--timeout=600"]);
     command.arg("--output").arg(output);
     command.args(files.iter().flat_map(|file| ["--file", file]));
-    command.args(plan.packages.iter().flat_map(|package| ["--test-package", package]));
-    command.args(["--", "--lib", "--test", "mutants"]);
-    command.args(plan.tests.iter().flat_map(|test| ["--test", test]));
+    // For the build as well, which would otherwise be one of all tests of the crate alone.
+    command.args(plan.packages.iter().map(|package| format!("--cargo-arg=--package={package}")));
+    command.args(["--cargo-arg=--lib", "--cargo-arg=--test=mutants"]);
+    command.args(plan.tests.iter().map(|test| format!("--cargo-arg=--test={test}")));
     command.env("YLOCK_MUTANTS_OF", plan.subjects);
     // Not that of the workspace: there everything would be built again afterwards.
     command.env("CARGO_TARGET_DIR", cargo::workspace().join("target/mutants/build"));

@@ -6,6 +6,7 @@ pub(super) struct Plan {
     pub(super) name: &'static str,
     pub(super) folder: &'static str,
     files: &'static [&'static str],
+    /// The crates whose tests run beside those of the crate itself.
     pub(super) packages: &'static [&'static str],
     /// The tests beside unit tests and seeds.
     pub(super) tests: &'static [&'static str],
@@ -38,7 +39,7 @@ pub(super) const PLANS: [Plan; 4] = [
             "src/queue/places.rs",
             "src/lease.rs",
         ],
-        packages: &["ylock-core", "ylock-testkit", "ylock-simulation"],
+        packages: &["ylock-testkit", "ylock-simulation"],
         tests: &[
             "keeper_failures",
             "keeper_hand_over",
@@ -66,7 +67,7 @@ pub(super) const PLANS: [Plan; 4] = [
             "src/algorithm/own_row/release.rs",
             "src/own_rows.rs",
         ],
-        packages: &["ylock-engine-cassandra", "ylock-simulation"],
+        packages: &["ylock-simulation"],
         tests: &["holes"],
         subjects: "engine,keeper-over-cassandra",
     },
@@ -74,7 +75,7 @@ pub(super) const PLANS: [Plan; 4] = [
         name: "redis",
         folder: "engine-redis/",
         files: &["src/acquire.rs", "src/records.rs", "src/release.rs", "src/renew.rs"],
-        packages: &["ylock-engine-redis", "ylock-simulation"],
+        packages: &["ylock-simulation"],
         tests: &[],
         subjects: "redis,keeper-over-redis",
     },
@@ -95,7 +96,7 @@ pub(super) const PLANS: [Plan; 4] = [
             "src/algorithm/renew.rs",
             "src/algorithm/signs.rs",
         ],
-        packages: &["ylock-engine-zookeeper", "ylock-simulation"],
+        packages: &["ylock-simulation"],
         tests: &["algorithm"],
         subjects: "zookeeper,keeper-over-zookeeper",
     },
