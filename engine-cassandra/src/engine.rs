@@ -155,7 +155,7 @@ impl Engine for CassandraEngine {
 
     fn in_memory(&self) -> Vec<(&'static str, usize)> {
         let (own_rows, left) = self.own_rows.count();
-        vec![("own_rows", own_rows), ("own_rows that were left", left)]
+        vec![("rows", own_rows), ("rows that were left", left)]
     }
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {

@@ -26,9 +26,10 @@ const AFTER_FAILURE: Duration = Duration::from_secs(5);
 
 /// The rows of a client, also those that were left.
 ///
-/// A client's row that was left is kept for a while: what it has seen of other clients is worth remembering, so that the next place is behind
-/// them; and closing can remove the idle row, if the lease is not so long that it outlives this object and goes by itself. And a client's row
-/// is kept as long as anything of it is in doubt: a write that was left without an acknowledgement is sent again until there is one.
+/// The own row at a key is kept here for a while after it was left: what it has seen of other clients is worth remembering, so that the next
+/// place is behind them; and closing can remove the idle row from the store, if the lease is not so long that the row in the store outlives
+/// what is kept here, and goes by itself. And it is kept as long as anything of it is in doubt: a write that was left without an
+/// acknowledgement is sent again until there is one.
 #[derive(Debug, Default)]
 pub(crate) struct OwnRows {
     inner: Mutex<Inner>,

@@ -1,4 +1,4 @@
-//! The way in: asking, being notification, and asking again.
+//! The way in: asking, being notified, and asking again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::release;
 use crate::words::{alive, mode_word, ticket_word};
 
 /// The longest pause between two questions of a waiter, and the least number of them per lease. By asking a waiter keeps its place, and
-/// finds out what no message notification it.
+/// finds out what no message told it.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 const QUESTIONS_PER_LEASE: u32 = 6;
 
@@ -72,7 +72,7 @@ impl<'a> Acquire<'a> {
 
     /// Asks, waits and asks again until the acquisition is granted or ends. A grant counts from just before the last question was sent.
     /// Either that question was answered with the grant: then it prolonged the lease. Or it still found the acquisition waiting: then the
-    /// acquisition was let in later, and notification by a message.
+    /// acquisition was let in later, and notified by a message.
     pub(crate) async fn run(mut self) -> Result<Option<Grant>> {
         loop {
             let sent = self.client.now();
@@ -171,7 +171,7 @@ impl<'a> Acquire<'a> {
         Grant::of(self.request, token, since, notification.contended).after_waiting(self.waited)
     }
 
-    /// Waits until the acquisition is notification that it was let in, or it is time to ask again.
+    /// Waits until the acquisition is notified that it was let in, or it is time to ask again.
     async fn wait(&mut self, lease_ends_in: Duration) -> Option<Notification> {
         let longest = longest_pause(self.request);
         let environment = &*self.client.environment;

@@ -100,7 +100,7 @@ impl Client {
         self.subscriber.listen(&self.place(key));
     }
 
-    /// Handles what the subscriber has heard.
+    /// Handles an event of the subscriber.
     fn hear(self: &Arc<Self>, heard: SubscriberEvent, unwanted: Unwanted) {
         let SubscriberEvent::LetIn { id, notification, place } = heard else {
             return self.records.wake_all();

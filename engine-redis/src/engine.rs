@@ -42,6 +42,7 @@ impl RedisEngine {
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
+    #[doc(hidden)]
     pub async fn over(
         transport: Arc<dyn Transport>,
         environment: Arc<dyn Environment>,

@@ -10,6 +10,7 @@ pub mod driver_api;
 pub mod options;
 #[doc(hidden)]
 pub mod scripts;
+#[doc(hidden)]
 pub mod transport;
 
 mod acquire;

@@ -82,8 +82,8 @@ impl Records {
         true
     }
 
-    /// Wakes all waiters, so that they ask: messages may have been missed. In an order that no random seed of a map decides: so a run of the
-    /// simulation can be repeated.
+    /// Wakes all waiters, so that they ask: messages may have been missed. They are woken in the order of their ids, and not in that of the
+    /// map, which its random seed decides: so a run of the simulation can be repeated.
     pub(crate) fn wake_all(&self) {
         let records = self.0.lock();
         let mut all: Vec<_> = records.iter().collect();

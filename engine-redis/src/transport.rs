@@ -1,4 +1,4 @@
-//! The byte streams to servers, for a program that brings its own: a simulation.
+//! The byte streams to servers, for a program that brings its own: a simulation. Not covered by semver.
 
 use std::fmt;
 use std::io;

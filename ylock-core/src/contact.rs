@@ -198,7 +198,7 @@ mod tests {
         assert!(!store.is_silent());
     }
 
-    /// While it is on its admission: what a waiter that polls a working store would meet most of the time is no outage.
+    /// While it is on its way: what a waiter that polls a working store would meet most of the time is no outage.
     #[tokio::test(start_paused = true)]
     async fn a_request_on_its_way_is_silence_at_once_if_it_is_the_first_and_otherwise_when_it_is_late() {
         let store = Store::new();

@@ -39,7 +39,7 @@ pub enum State {
     Idle,
     /// In the queue, without a claim.
     Waiting,
-    /// LastWrite into the main row; may or may not have entered.
+    /// Written into the main row; may or may not have entered.
     Claimed,
     /// Entered, and says so.
     Held,

@@ -14,13 +14,13 @@ pub(super) enum Part {
     Lock,
     /// The key of a row: the client. One row per client and lock.
     Slot,
-    /// LastWrite by the client of the slot, all in one mutation and with one TTL.
+    /// Written by the client of the slot, all in one mutation and with one TTL.
     Row,
-    /// LastWrite with the row and never read: it makes every rewrite change the row, also one that says the same again.
+    /// Written with the row and never read: it makes every rewrite change the row, also one that says the same again.
     Heartbeat,
-    /// LastWrite by the client of the slot too, with a TTL of its own.
+    /// Written by the client of the slot too, with a TTL of its own.
     Claim,
-    /// LastWrite by other clients.
+    /// Written by other clients.
     Revocation,
     /// The last writer's token, of the whole partition; the largest stays, because the token is the write timestamp.
     LastWrite,

@@ -34,7 +34,7 @@ async fn a_try_that_is_refused_leaves_no_own_row() {
             let tried = fixture.again(&tried).with_key(key).with_patience(Patience::Try);
             assert!(engine.acquire(&tried).await.unwrap().is_none());
         }
-        until("every own_row is forgotten", || is_empty(&engine)).await;
+        until("every row is forgotten", || is_empty(&engine)).await;
     })
     .await;
 }
@@ -50,7 +50,7 @@ async fn a_row_is_kept_while_closing_can_remove_its_row_and_not_for_ever() {
             assert!(!is_empty(&engine), "closing must still remove the row");
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        until("the own_row is forgotten", || is_empty(&engine)).await;
+        until("the row is forgotten", || is_empty(&engine)).await;
     })
     .await;
 }
@@ -106,7 +106,7 @@ async fn a_release_that_was_given_up_is_finished_when_the_store_answers_again() 
         assert_eq!(fixture.states(), [State::Claimed]);
         fixture.fake.is_away(false);
         fixture.until(State::Idle, 1).await;
-        until("the own_row is forgotten", || is_empty(&engine)).await;
+        until("the row is forgotten", || is_empty(&engine)).await;
     })
     .await;
 }
@@ -128,7 +128,7 @@ async fn a_release_that_is_dropped_is_finished() {
     .await;
 }
 
-/// The next own row at the name would know neither the token nor that it is to be saved.
+/// The next object for the row would know neither the token nor that it is to be saved.
 #[tokio::test(start_paused = true)]
 async fn a_row_with_an_unsaved_token_is_not_forgotten() {
     bounded(async {

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use redis::aio::{AsyncPushSender, MultiplexedConnection};
 use redis::{Cmd, FromRedisValue, Pipeline, RedisError, RedisResult, Value};
 use tokio::sync::{Mutex as AsyncMutex, oneshot};
+use tokio::task::unconstrained;
 use ylock_core::environment::Moment;
 use ylock_core::{Error, Result};
 
@@ -232,7 +233,7 @@ impl Connection {
             return known.result.clone();
         }
         let (publish, result) = oneshot::channel();
-        let result = result.shared();
+        let result = unconstrained(result).shared();
         *attempt = Some(Attempt { began: now, result: result.clone() });
         let connection = Arc::clone(self);
         self.connector.environment().spawn(Box::pin(async move {

@@ -8,6 +8,7 @@ use futures_util::future::Shared;
 use parking_lot::Mutex;
 use redis::aio::MultiplexedConnection;
 use tokio::sync::oneshot;
+use tokio::task::Unconstrained;
 use ylock_core::Result;
 use ylock_core::environment::Moment;
 
@@ -26,9 +27,12 @@ pub(super) struct Live {
     pub(super) _watched: Arc<oneshot::Sender<()>>,
 }
 
-/// The result of an attempt to connect, for all requests that wait for it. They are woken in the order in which they began to wait: those of
-/// a channel `watch` would be woken in an order of chance, and no run of the simulation could be repeated.
-pub(super) type Connected = Shared<oneshot::Receiver<Result<()>>>;
+/// The result of an attempt to connect, for all requests that wait for it. They are woken in an order that follows from the order in which
+/// they began and ceased to wait: those of a channel `watch` would be woken in an order of chance, and no run of the simulation could be
+/// repeated.
+///
+/// Whatever else a task has done in its turn: a result that is there must not look as if it were not.
+pub(super) type Connected = Shared<Unconstrained<oneshot::Receiver<Result<()>>>>;
 
 /// An attempt to connect. It goes on in a task of its own, also after the requests that need it have ended: each request ends in its own
 /// time, and a server that is far away is reached all the same.

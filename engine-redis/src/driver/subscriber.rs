@@ -62,7 +62,7 @@ struct Connections {
 }
 
 impl Subscriber {
-    /// Creates an subscriber that hears nothing yet.
+    /// Creates a subscriber that hears nothing yet.
     pub(crate) fn new(
         name: String,
         by_part: bool,

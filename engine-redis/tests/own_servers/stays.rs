@@ -46,7 +46,7 @@ async fn nothing_stays_of_acquisitions_that_failed_in_an_outage() {
     nothing_stays(&engine, &ylock).await;
 }
 
-/// ChildProcess acquisitions of this client were to follow.
+/// Other acquisitions of this client were to follow.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn nothing_stays_of_those_who_were_to_follow_a_release_that_was_given_up() {

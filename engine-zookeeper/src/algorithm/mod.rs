@@ -7,8 +7,9 @@
 //! - `claim`, `claims`: what this client has in the store, or may have. `watch`: whether anything has changed there.
 //! - `token_floor`: what the tokens of all clients are above.
 //! - `client`, `sessions`: the sessions of a client. `connection`: one of them, made again when it has ended.
-//! - `session`: one session, and what lives and dies with it. `requests`: what it sends, each with a time limit and counted; `sent`: what
-//!   was sent. `heartbeat`: until when the session can be relied on; `signs`: what the leader has heard. `keepalive`, `cleanup`: the tasks that look after it.
+//! - `session`: one session, and what lives and dies with it. `requests`: what it sends, each with a time limit and counted; `in_flight`:
+//!   a request that is on its way. `heartbeat`: until when the session can be relied on; `signs`: what the leader has heard. `keepalive`,
+//!   `cleanup`: the tasks that look after it.
 
 pub(crate) mod acquire;
 pub(crate) mod announce;

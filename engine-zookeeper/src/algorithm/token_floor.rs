@@ -86,7 +86,7 @@ async fn stored(session: &Session, path: &str, own: i64) -> Result<Vec<u8>, Faul
                 session.watch_floor(told);
                 return Ok(content);
             }
-            // NewNode, and not written to yet.
+            // Created, and not written to yet.
             Ok(_) => write_first(session, path, own).await,
             Err(Fault::NoNode) => session.make(path).await,
             Err(fault) => Err(fault),

@@ -46,7 +46,7 @@ pub(super) enum State {
 }
 
 impl Connection {
-    /// Creates a connection without a connection yet.
+    /// Creates the connection of a session, without a driver yet.
     pub(super) fn new(dialer: &Arc<Dialer>) -> Arc<Self> {
         let (state, _) = watch::channel(State::Dead(None));
         Arc::new(Self {

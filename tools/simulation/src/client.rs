@@ -38,6 +38,15 @@ pub struct SharedState {
     pub busy: AtomicUsize,
 }
 
+impl SharedState {
+    /// Returns any of the leases.
+    pub fn any_lease(&self, chance: &mut Chance) -> Duration {
+        let leases = &self.leases;
+        // Where there is no choice nothing is drawn: so a seed that was found stays what it was.
+        if leases.len() == 1 { leases[0] } else { leases[chance.below(leases.len() as u64) as usize] }
+    }
+}
+
 /// One client at one lock.
 pub struct Client {
     /// The things that it shares with all clients.
@@ -129,19 +138,20 @@ impl Client {
         self.give_back(&request).await;
     }
 
-    fn lease(&mut self) -> Duration {
-        let leases = &self.shared.leases;
-        // Where there is no choice nothing is drawn: so a seed that was found stays what it was.
-        if leases.len() == 1 { leases[0] } else { leases[self.chance.below(leases.len() as u64) as usize] }
-    }
-
     fn request(&mut self) -> Request {
         let modes = [Mode::Read, Mode::Write, Mode::Write];
         let fairness = [Fairness::Fair, Fairness::Fair, Fairness::Strict, Fairness::Unfair];
         let (key, id) = (self.key(), AcquisitionId::new(&*self.clocks));
         let mode = modes[self.chance.below(3) as usize];
         let owner = Owner::from_bytes(u128::from(self.chance.number()).to_be_bytes());
-        let request = Request::new(key, id, mode, owner, ClientName::default(), self.lease());
+        let request = Request::new(
+            key,
+            id,
+            mode,
+            owner,
+            ClientName::default(),
+            self.shared.any_lease(&mut self.chance),
+        );
         let patience = if self.chance.happens(0.2) { Patience::Try } else { Patience::Queue };
         request.with_patience(patience).with_fairness(fairness[self.chance.below(4) as usize])
     }

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use ylock_engine_cassandra::options::{Clock, Protocol};
 use ylock_simulation::{Fault, Setting, Subject, run};
 
-/// Breaks the algorithms of Cassandra and ZooKeeper, and the keeper, on simulated stores, one seed after the other.
+/// Tries to break the engines, and the keeper, on simulated stores, one seed after the other.
 #[derive(Debug, Parser)]
 #[command(bin_name = "cargo xtask simulate")]
 struct Arguments {
@@ -36,7 +36,7 @@ struct Arguments {
     /// The number of nodes of the cluster
     #[arg(long, default_value_t = 3)]
     replicas: usize,
-    /// The leases of requests below the keeper, in milliseconds; the first one above it
+    /// The leases of requests, in milliseconds, the usual one first
     #[arg(long = "lease", default_values_t = [5_000])]
     leases: Vec<u64>,
     /// Show the whole trace, also of a seed that does not fail

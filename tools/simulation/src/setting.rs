@@ -47,7 +47,7 @@ pub struct Setting<'a> {
     pub clock: Clock,
     /// The number of nodes of the cluster; each is a replica of everything.
     pub replicas: usize,
-    /// The leases that requests have below the keeper; above it all have the first one.
+    /// The leases that requests have, the usual one first.
     pub leases: Vec<Duration>,
     /// The function that makes a client of the cluster.
     pub make: &'a MakeEngine,

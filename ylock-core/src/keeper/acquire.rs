@@ -67,7 +67,7 @@ impl Keeper {
         }
     }
 
-    /// Grants at once if this owner holds the key already. The shortest admission: no task, no store, no clock but the lease's.
+    /// Grants at once if this owner holds the key already. The shortest way: no task, no store, no clock but the lease's.
     fn reenter(self: &Arc<Self>, args: &AcquireArgs<'_>) -> Option<Result<Acquired>> {
         let owner = args.owner?;
         let mut shard = self.shard(&args.key).lock();

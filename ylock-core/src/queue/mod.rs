@@ -139,7 +139,7 @@ impl<T> Queue<T> {
         holder.map(|holder| holder.revoked = true).is_some()
     }
 
-    /// Remembers that an acquisition was undone, for requests of it that are still on their admission: until then it cannot [join](Self::join).
+    /// Remembers that an acquisition was undone, for requests of it that are still on their way: until then it cannot [join](Self::join).
     pub fn undo(&mut self, id: AcquisitionId, until: Moment) {
         self.leave(id);
         self.undone.retain(|(other, _)| *other != id);

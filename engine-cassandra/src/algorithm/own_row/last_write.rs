@@ -21,7 +21,7 @@ pub(super) struct LastWrite {
     sent: Moment,
     /// True from when a grant was entered with the claim that the row shows until it is left.
     inside: bool,
-    /// The token that a grant of this own row used last.
+    /// The token that a grant by way of this row used last.
     used: Option<Claim>,
     /// `used`, as long as no write is acknowledged that saved it in the last holders' cells. Part of every write from the one that
     /// leaves the lock on, because that write may never arrive.
@@ -69,7 +69,7 @@ impl LastWrite {
         self.delivery == Delivery::Acknowledged
     }
 
-    /// Returns whether no acquisition of this own row takes part, or is about to.
+    /// Returns whether no acquisition takes part by way of this row, or is about to.
     pub(super) fn is_left(&self) -> bool {
         self.row().is_none_or(|row| row.state == State::Idle)
     }

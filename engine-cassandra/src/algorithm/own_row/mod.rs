@@ -162,8 +162,8 @@ impl OwnRow {
         Ok(last_write.claim().map(|claim| claim.token))
     }
 
-    /// Rewrites the held row for another lease. Returns the moment just before the write was sent, or nothing if this own row has released
-    /// the acquisition already: a renewal never brings back what a release has ended.
+    /// Rewrites the held row for another lease. Returns the moment just before the write was sent, or nothing if the acquisition was
+    /// released already: a renewal never brings back what a release has ended.
     pub(super) async fn hold(
         &self,
         id: AcquisitionId,
@@ -203,7 +203,7 @@ impl OwnRow {
         self.inner.lock().seen.estimates = estimates;
     }
 
-    /// Returns the pause of a newcomer before its first look, if this own row has seen a queue just now.
+    /// Returns the pause of a newcomer before its first look, if the last look for this row has shown a queue just now.
     pub(super) fn first_pause(&self) -> Option<Duration> {
         let seen = &self.inner.lock().seen;
         let pause = seen.estimates.first_pause(seen.others);

@@ -1,4 +1,4 @@
-//! The end of what a client's row takes part with: the write that leaves, and what is left to do until nothing of it is in doubt.
+//! The end of a part that a client's row takes: the write that leaves, and what is left to do until nothing of it is in doubt.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ impl OwnRow {
         if self.is_left() { self.arrive().await.map(drop) } else { Ok(()) }
     }
 
-    /// Returns whether no acquisition of this own row takes part.
+    /// Returns whether no acquisition takes part by way of this row.
     pub(crate) fn is_left(&self) -> bool {
         self.inner.lock().last_write.is_left()
     }

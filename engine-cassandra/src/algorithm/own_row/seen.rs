@@ -1,4 +1,4 @@
-//! Remembers what the looks of one own row have shown of other clients.
+//! Remembers what the looks made for one own row have shown of other clients.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::algorithm::judge;
 use crate::algorithm::pace::Estimates;
 use crate::algorithm::store::Partition;
 
-/// The observations of one own row; see the [module](self).
+/// What was seen for one own row; see the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     /// The acquisition whose place was checked against a look: the place is kept from then on.

@@ -88,7 +88,7 @@ pub trait Ensemble: fmt::Debug + Send + Sync + 'static {
 /// One session with the servers.
 ///
 /// # Contract
-/// - **InFlight when polled once:** a request is on its way when its future has been polled for the first time, not before and not later. The
+/// - **In flight when polled once:** a request is on its way when its future has been polled for the first time, not before and not later. The
 ///   waker of that first poll may wake no task; the answer is told to the waker of the last poll.
 /// - **In order:** the requests of a session are handled in the order in which they were sent, or not at all. Nothing is sent twice.
 /// - **Writes** of all sessions have one order. A write is answered by `Ok` only when a majority of the servers has it. Of the faults that

@@ -62,7 +62,8 @@ impl Visitor {
 
     /// Returns a lock, and whether an owner is named for it.
     fn lock(&mut self, client: &Ylock) -> (Lock, bool) {
-        let options = options(&mut self.chance, self.process.shared.lease);
+        let lease = self.process.shared.any_lease(&mut self.chance);
+        let options = options(&mut self.chance, lease);
         let lock = client.lock("group", self.name()).with_options(options);
         match self.chance.below(10) {
             0 => (lock, false),

@@ -27,6 +27,9 @@ const MOST_BACK: u64 = 25_000_000;
 /// How far the data of a replica may be behind, at most.
 const BEHIND: u64 = 2_000_000_000;
 
+/// The time for which a request may be on its way, in milliseconds.
+const LATE: i64 = 60_000;
+
 /// A mistake in the scripts: a text, and what stands in its place.
 pub type Mistake = Option<(&'static str, &'static str)>;
 
@@ -324,10 +327,10 @@ impl Inner {
     fn look_for_undone(&mut self, hash: &str, key: &[u8], arguments: &[Vec<u8>]) {
         let now = self.micros() / 1_000;
         if let ([id, late, ..], true) = (arguments, hash == self.release) {
+            // Whatever the client says: it says zero only if no request of the acquisition can come any more, and may be wrong.
             let late: i64 = std::str::from_utf8(late).ok().and_then(|late| late.parse().ok()).unwrap_or(0);
-            if late > 0 {
-                self.undone.insert(id.clone(), now + late);
-            }
+            let until = self.undone.entry(id.clone()).or_default();
+            *until = (*until).max(now + late.max(LATE));
         }
         let mut reachable = self.interpreter.reachable();
         let Some(lock) = reachable.database.hashes(now).get(key) else { return };

@@ -8,6 +8,9 @@ use std::time::Duration;
 use super::end::Inbox;
 use super::server::{Arrival, Inner, Server};
 
+/// A little less than a request may take.
+const JUST_IN_TIME: Duration = Duration::from_millis(950);
+
 /// One connection.
 #[derive(Debug)]
 pub(super) struct Wire {
@@ -67,7 +70,13 @@ impl Inner {
         let (probability, slow) = self.weather.slow;
         // Everything behind a slow message is slow, too.
         let is_slow = self.chance.happens(probability / 4.0);
-        if is_slow { self.chance.between(most, slow) } else { self.chance.between(least, most) }
+        // As long as a request may take, so that its answer is just in time: what counts from then counts too long.
+        let is_just_in_time = self.chance.happens(probability);
+        match (is_slow, is_just_in_time) {
+            (true, _) => self.chance.between(most, slow),
+            (false, true) => self.chance.between(most, JUST_IN_TIME),
+            (false, false) => self.chance.between(least, most),
+        }
     }
 
     /// Returns how long something takes that is sent now; `None` if it does not arrive.

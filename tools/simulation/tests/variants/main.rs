@@ -80,7 +80,7 @@ use store::{Defect as S, broken_store};
 broken! {
     the_main_row_is_counted_not_compared: broken_store(S::CountsOnly), "two valid holders";
     the_own_row_is_not_looked_at_again: broken_store(S::TrustsItselfInDoubt), "two valid holders";
-    two_writes_have_one_timestamp: broken_store(S::OneStampForTwo), "";
+    two_writes_have_one_timestamp: broken_store(S::OneStampForTwo), "two valid holders";
     a_write_in_doubt_is_forgotten: broken_store(S::ForgetsDoubt), "two valid holders";
     the_ttl_is_the_lease: broken_store(S::TtlIsLease), "two valid holders";
     a_heartbeat_is_stamped_after_the_claim: broken_store(S::LateHeartbeat), "two valid holders";
@@ -136,10 +136,10 @@ macro_rules! broken_ensemble {
 use zookeeper::Defect as Z;
 
 broken_ensemble! {
-    a_contender_in_doubt_is_forgotten: Z::ForgetsContenders, "";
-    a_contender_is_made_late: Z::MakesLate, "";
-    a_removal_in_doubt_is_forgotten: Z::ForgetsRemovals, "";
-    a_search_begins_without_catching_up: Z::SearchesBehind, "";
+    a_contender_in_doubt_is_forgotten: Z::ForgetsContenders, "still wait";
+    a_contender_is_made_late: Z::MakesLate, "still wait";
+    a_removal_in_doubt_is_forgotten: Z::ForgetsRemovals, "still wait";
+    a_search_begins_without_catching_up: Z::SearchesBehind, "still wait";
     a_heartbeat_is_a_read: Z::BeatsByReading, "two valid holders";
     // Once in some thousand seeds.
     a_heartbeat_after_a_silence_counts: Z::IgnoresSilence, "two valid holders", from 2_900;
@@ -170,8 +170,8 @@ broken_scripts! {
     the_token_is_the_time: RedisEngine "local token = whole(math.max(num('t') + 1, micros))" => "local token = whole(micros)", "the token of";
     a_lease_ends_early: RedisEngine "local expires = now + lease\n  write_holder(id, {" => "local expires = now + lease / 2\n  write_holder(id, {", "two valid holders";
     leases_never_end: RedisEngine "    if held and held.expires <= now then\n      remove_holder(id)" => "    if false then", "still wait";
-    a_dead_waiter_keeps_its_place: RedisEngine "    if waits.alive <= now then\n      forget_waiter(id, waits)\n    else" => "    if false then\n    else", "";
-    the_quick_way_does_not_look_for_waiters: RedisEngine "if not (seen[1] or seen[2] or seen[3]) then" => "if not (seen[1] or seen[3]) then", "";
+    a_dead_waiter_keeps_its_place: RedisEngine "    if waits.alive <= now then\n      forget_waiter(id, waits)\n    else" => "    if false then\n    else", "still wait";
+    the_quick_way_does_not_look_for_waiters: RedisEngine "if not (seen[1] or seen[2] or seen[3]) then" => "if not (seen[1] or seen[3]) then", "still wait";
     the_quick_way_does_not_look_for_what_was_undone: RedisEngine "if not (seen[1] or seen[2] or seen[3]) then" => "if not (seen[1] or seen[2]) then", "was undone";
 }
 

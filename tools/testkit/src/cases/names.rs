@@ -17,7 +17,7 @@ fn named(client: &Client, name: &str) {
     drop(Ylock::clone(client).with_name(name).unwrap());
 }
 
-/// ChildProcess clients see the names of the clients that hold and wait, whatever letters are in them.
+/// Other clients see the names of the clients that hold and wait, whatever letters are in them.
 pub async fn those_who_look_see_the_names_of_clients(fixture: Fixture) {
     let (holder, waiter, looks) = (fixture.client().await, fixture.client().await, fixture.client().await);
     for name in names() {

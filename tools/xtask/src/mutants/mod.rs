@@ -20,6 +20,8 @@ use self::{
 };
 use crate::{cargo, child};
 
+/// The memory that one process may have, in bytes.
+const MEMORY: u64 = 6 << 30;
 const VERSION: &str = "27.1.0";
 /// The mutants that no test notices, each with the schedule that was considered.
 const SURVIVORS: &str = "tools/xtask/src/mutants/survivors.md";
@@ -60,8 +62,10 @@ fn chosen(files: &[String]) -> Result<Vec<(&'static Plan, Vec<String>)>> {
 }
 
 fn run(tool: &Path, plan: &Plan, files: &[String], output: &Path) -> Command {
-    let mut command = cargo::in_workspace(tool);
-    command.args(["mutants", "--workspace", "--no-shuffle", "--colors=never", "--timeout=600"]);
+    let mut command = cargo::in_workspace("prlimit");
+    // A mistake may make a loop that takes all memory there is.
+    command.arg(format!("--as={MEMORY}")).arg(tool);
+    command.args(["mutants", "--workspace", "--no-shuffle", "--colors=never", "--timeout=180"]);
     command.arg("--output").arg(output);
     command.args(files.iter().flat_map(|file| ["--file", file]));
     // For the build as well, which would otherwise be one of all tests of the crate alone.
