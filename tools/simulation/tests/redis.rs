@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::time::Duration;
+
 use ylock_simulation::Subject::{KeeperOverRedis, RedisEngine};
 use ylock_simulation::{Fault, Setting, run};
 
@@ -13,6 +15,17 @@ fn the_redis_engine_breaks_nothing() {
 #[test]
 fn the_keeper_over_redis_breaks_nothing() {
     support::nothing_breaks(KeeperOverRedis, 100);
+}
+
+/// A waiter that is announced behind a grant may want another lease than that.
+#[test]
+fn the_keeper_over_redis_breaks_nothing_with_different_leases() {
+    let leases = [5, 20].map(Duration::from_secs).to_vec();
+    support::none_fails(100, |seed| {
+        let setting = Setting { of: KeeperOverRedis, leases: leases.clone(), ..Setting::default() };
+        let wrong = run(seed, &setting).wrong;
+        (!wrong.is_empty()).then(|| format!("seed {seed}: {}", wrong.join("; ")))
+    });
 }
 
 #[test]

@@ -117,6 +117,8 @@ broken_below_the_keeper! {
     the_keeper_counts_from_the_answer_of_a_cluster: KeeperOverCassandra K::ValidFromAnswer, "two valid holders", from 4_400;
     the_keeper_is_not_told_of_a_loss_by_a_cluster: KeeperOverCassandra K::HidesTheLoss, "two valid holders";
     the_zookeeper_engine_counts_from_the_answer: ZookeeperEngine K::ValidFromAnswer, "two valid holders";
+    the_redis_engine_counts_from_the_answer: RedisEngine K::ValidFromAnswer, "two valid holders";
+    the_keeper_is_not_told_of_a_loss_by_a_server: KeeperOverRedis K::HidesTheLoss, "two valid holders";
     the_keeper_is_not_told_of_a_loss_by_an_ensemble: KeeperOverZookeeper K::HidesTheLoss, "two valid holders";
 }
 
