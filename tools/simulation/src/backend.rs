@@ -9,13 +9,14 @@ use ylock_core::environment::Environment;
 use ylock_engine_cassandra::CassandraOptions;
 use ylock_engine_redis::RedisEngine;
 use ylock_engine_zookeeper::ZookeeperEngine;
+use ylock_testkit::Wrapped;
 
 use crate::clocks::Clocks;
 use crate::connecting::Connecting;
 use crate::faults::Fault;
 use crate::memory::Server;
 use crate::places::Places;
-use crate::redis::{self, Dialer};
+use crate::redis::{self, Dialer, Observed};
 use crate::setting::Setting;
 use crate::store::{Cluster, Connection};
 use crate::world::World;
@@ -158,11 +159,12 @@ impl Backend {
                     "redis",
                     clocks,
                     Box::new(move || {
-                        let (dialer, environment, options) =
-                            (Dialer::to(&server), Arc::clone(&environment), options.clone());
+                        let (dialer, server) = (Dialer::to(&server), Arc::clone(&server));
+                        let (environment, options) = (Arc::clone(&environment), options.clone());
                         Box::pin(async move {
                             let engine = RedisEngine::over(Arc::new(dialer), environment, &options).await?;
-                            Ok(Arc::new(engine) as Arc<dyn Engine>)
+                            let observed = Observed { engine: Arc::new(engine), server };
+                            Ok(Arc::new(Wrapped(observed)) as Arc<dyn Engine>)
                         })
                     }),
                 ))

@@ -6,10 +6,12 @@
 mod database;
 mod end;
 mod interpreter;
+mod observed;
 mod resp;
 mod server;
 mod transport;
 mod wire;
 
+pub use observed::Observed;
 pub use server::{Mistake, Server};
 pub use transport::Dialer;

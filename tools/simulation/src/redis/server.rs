@@ -127,6 +127,13 @@ impl Server {
         (End { server: Arc::clone(self), number, inbox }, time)
     }
 
+    /// Notes that nothing of an acquisition may be in the store from now on.
+    pub(super) fn has_ended(&self, id: Vec<u8>) {
+        let mut inner = self.inner();
+        let until = inner.micros() / 1_000 + LATE;
+        inner.undone.insert(id, until);
+    }
+
     /// Ends the process, with its connections and all that is not stored. The clients hear of that, or not.
     pub(crate) fn stop(&self) {
         let mut inner = self.inner();
