@@ -10,7 +10,7 @@ use ylock_testkit::Wrapper;
 
 use super::server::Server;
 
-/// An engine over a server that is told what has ended; see the [module](self).
+/// An engine over a server that is told what has ended.
 #[derive(Debug)]
 pub struct Observed {
     /// The engine.
