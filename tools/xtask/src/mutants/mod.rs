@@ -75,6 +75,8 @@ fn run(tool: &Path, plan: &Plan, files: &[String], output: &Path) -> Command {
     command.env("YLOCK_MUTANTS_OF", plan.subjects);
     // Not that of the workspace: there everything would be built again afterwards.
     command.env("CARGO_TARGET_DIR", cargo::workspace().join("target/mutants/build"));
+    // A mutant changes one function: three seconds instead of twenty.
+    command.env("CARGO_INCREMENTAL", "1");
     command
 }
 
