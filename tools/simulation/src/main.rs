@@ -50,6 +50,7 @@ fn main() -> ExitCode {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let (next, failed) = (AtomicU64::new(0), Mutex::new(BTreeMap::new()));
     let (entries, nanos) = (AtomicU64::new(0), AtomicU64::new(0));
+    let most_steps = AtomicU64::new(0);
     let (overtaking, queued) = (AtomicU64::new(0), AtomicU64::new(0));
     let bar = ProgressBar::new(arguments.seeds);
     let style = "{bar:40} {pos}/{len} seeds, {per_sec}, {msg}";
@@ -74,6 +75,7 @@ fn main() -> ExitCode {
                     }
                     let outcome = run(arguments.from + number, &setting);
                     entries.fetch_add(outcome.entries, Ordering::Relaxed);
+                    most_steps.fetch_max(outcome.steps, Ordering::Relaxed);
                     overtaking.fetch_add(outcome.inversions.0, Ordering::Relaxed);
                     queued.fetch_add(outcome.inversions.1, Ordering::Relaxed);
                     let time = u64::try_from(outcome.time.as_nanos()).unwrap_or(u64::MAX);
@@ -94,11 +96,12 @@ fn main() -> ExitCode {
     bar.finish_and_clear();
     let elapsed = bar.elapsed().max(Duration::from_millis(1)).as_secs_f64();
     println!(
-        "{} seeds, {:.1} seeds/s, {:.1} simulated hours, {} entries",
+        "{} seeds, {:.1} seeds/s, {:.1} simulated hours, {} entries, at most {} steps in a run",
         arguments.seeds,
         arguments.seeds as f64 / elapsed,
         hours(nanos.load(Ordering::Relaxed)),
-        entries.load(Ordering::Relaxed)
+        entries.load(Ordering::Relaxed),
+        most_steps.load(Ordering::Relaxed)
     );
     let queued = queued.load(Ordering::Relaxed);
     // The places of other stores are not watched.

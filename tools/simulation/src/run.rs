@@ -43,11 +43,16 @@ const FORGOTTEN: Duration = Duration::from_secs(2 * 21 + 1 + 2 + 3);
 pub fn run(seed: u64, setting: &Setting<'_>) -> Outcome {
     let scene = Scene::new(seed, setting);
     scene.play();
+    let steps = scene.world.steps();
+    if steps >= World::MOST_STEPS {
+        scene.shared.oracle.complain(format!("a client asks again and again: {steps} steps"));
+    }
     let outcome = Outcome {
         wrong: scene.shared.oracle.wrong(),
         entries: scene.shared.oracle.entries(),
         inversions: scene.shared.places.inversions(),
         time: Duration::from_nanos(scene.world.now()),
+        steps,
         hash: scene.world.hash(),
         lines: scene.world.lines(),
     };

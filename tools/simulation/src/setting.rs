@@ -73,6 +73,8 @@ pub struct Outcome {
     pub inversions: (u64, u64),
     /// The virtual time that has passed.
     pub time: Duration,
+    /// How often a task was run or something happened.
+    pub steps: u64,
     /// The hash of everything that happened.
     pub hash: u64,
     /// The trace, if it was kept.

@@ -36,6 +36,8 @@ type Deed = Box<dyn FnOnce() + Send>;
 struct Inner {
     now: u64,
     number: u64,
+    /// How often a task was run or something happened.
+    steps: u64,
     has_ended: bool,
     events: BinaryHeap<Reverse<Event>>,
     tasks: BTreeMap<TaskId, Task>,
@@ -69,6 +71,10 @@ struct TaskWaker {
 }
 
 impl World {
+    /// The steps after which nothing happens any more: a client that asks again and again without a pause would otherwise keep the run at
+    /// one moment for ever. Runs that are well take less than a twentieth.
+    pub const MOST_STEPS: u64 = 1_000_000;
+
     /// Creates an empty world. `lines`: keep a trace that can be read, not only its hash.
     pub fn new(lines: bool) -> Arc<Self> {
         Arc::new(Self {
@@ -81,6 +87,11 @@ impl World {
     /// Returns the nanoseconds since the beginning.
     pub fn now(&self) -> u64 {
         self.inner.lock().now
+    }
+
+    /// Returns how often a task was run or something happened; see [`World::MOST_STEPS`].
+    pub fn steps(&self) -> u64 {
+        self.inner.lock().steps
     }
 
     /// Creates an actor, which can be paused and killed.
@@ -177,15 +188,18 @@ impl World {
     /// Lets things happen until `done`, until this time, or until nothing can happen any more. Returns whether it is done.
     pub fn run(&self, until: u64, done: impl Fn() -> bool) -> bool {
         loop {
-            while let Some(id) = { self.ready.lock().pop_front() } {
+            while let Some(id) = { self.ready.lock().pop_front() }
+                && self.steps() < Self::MOST_STEPS
+            {
                 self.poll(id);
             }
             if done() {
                 return true;
             }
             let mut inner = self.inner.lock();
+            inner.steps += 1;
             match inner.events.peek() {
-                Some(Reverse(event)) if event.at <= until => {}
+                Some(Reverse(event)) if event.at <= until && inner.steps < Self::MOST_STEPS => {}
                 _ => {
                     inner.now = inner.now.max(until);
                     return false;
@@ -201,6 +215,7 @@ impl World {
     fn poll(&self, id: TaskId) {
         let mut future = {
             let mut inner = self.inner.lock();
+            inner.steps += 1;
             let Some(task) = inner.tasks.get_mut(&id) else { return };
             let actor = task.actor.0;
             // Not there: it was woken while it ran, by itself; it is in the queue again.

@@ -20,6 +20,8 @@ pub(crate) struct Row {
     pub(crate) ignored: u32,
     /// Set when the binary has printed its own sums. A binary that aborts or is killed does not print them.
     pub(crate) finished: bool,
+    /// As the binary says.
+    pub(crate) seconds: f64,
     pub(crate) names_of_failed: Vec<String>,
     pub(crate) names_of_ignored: Vec<String>,
     /// The tests that libtest warned about and that have not ended since.
@@ -97,6 +99,7 @@ impl Row {
             self.passed += sum(sums, "passed");
             self.failed += sum(sums, "failed");
             self.ignored += sum(sums, "ignored");
+            self.seconds += seconds(sums);
         } else if let Some((name, outcome)) = begun(line) {
             self.open = Some(name.to_owned());
             self.test(outcome);
@@ -140,6 +143,12 @@ fn sum(sums: &str, word: &str) -> u32 {
     let words: Vec<_> = sums.split([' ', ';', '.']).filter(|part| !part.is_empty()).collect();
     let found = words.windows(2).find(|pair| pair[1] == word);
     found.and_then(|pair| pair[0].parse().ok()).unwrap_or(0)
+}
+
+/// Returns the number from `…; finished in 12.34s`.
+fn seconds(sums: &str) -> f64 {
+    let found = sums.rsplit_once("finished in ").and_then(|(_, time)| time.trim().strip_suffix('s'));
+    found.and_then(|number| number.parse().ok()).unwrap_or(0.0)
 }
 
 #[cfg(test)]

@@ -22,10 +22,11 @@ impl Report {
     }
 
     pub(crate) fn print(&self) {
-        println!("\n{:44} {:>7} {:>7} {:>8}", "", "passed", "failed", "ignored");
+        println!("\n{:44} {:>7} {:>7} {:>8} {:>8}", "", "passed", "failed", "ignored", "seconds");
         for row in self.rows.iter().filter(|row| !row.is_empty()) {
             let name = format!("{}  {}", row.target.package, row.target.name);
-            println!("{name:44} {:>7} {:>7} {:>8}", row.passed, row.failed, row.ignored);
+            let seconds = row.seconds.round();
+            println!("{name:44} {:>7} {:>7} {:>8} {seconds:>8}", row.passed, row.failed, row.ignored);
         }
         self.print_conformance();
         self.print_names();
