@@ -102,7 +102,7 @@ impl Servers {
         }
         self.world.note(|| format!("server {server} is not cut off any more"));
         self.servers[server].is_cut = false;
-        for held in std::mem::take(&mut self.servers[server].held) {
+        for held in std::mem::take(&mut self.held) {
             self.after(Duration::ZERO, held);
         }
         let state = &self.servers[server];

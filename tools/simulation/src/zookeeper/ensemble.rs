@@ -49,6 +49,9 @@ pub(super) struct Servers {
     pub(super) chance: Chance,
     pub(super) servers: Vec<Server>,
     pub(super) wires: BTreeMap<ConnectionId, Wire>,
+    /// The messages between servers that arrived while one of the two was cut off, in order: each server's own list would let a message
+    /// overtake another one of the same sender when both servers were cut off.
+    pub(super) held: Vec<Event>,
     /// The number of elections.
     pub(super) epoch: u64,
     next_session: SessionId,
@@ -70,6 +73,7 @@ impl Ensemble {
             chance,
             servers,
             wires: BTreeMap::new(),
+            held: Vec::new(),
             epoch: 0,
             next_session: 0,
             next_connection: 0,

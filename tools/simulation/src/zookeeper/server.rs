@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ylock_core::StoreToken;
 use ylock_engine_zookeeper::algorithm::store::Fault;
 
-use super::event::{Event, Frame, Message, Origin, Read, Reply, Transaction};
+use super::event::{Frame, Message, Origin, Read, Reply, Transaction};
 use super::leader::Leading;
 use super::tree::{Changes, On, Tree};
 use super::{ConnectionId, ServerId, SessionId};
@@ -34,8 +34,6 @@ pub(super) struct Server {
     pub(super) heard: u64,
     /// The speed of its clock.
     pub(super) rate: f64,
-    /// The messages from and to this server that arrived while it was cut off.
-    pub(super) held: Vec<Event>,
     /// When the last message to each server arrives, and the last of its own work is done.
     pub(super) arrivals: BTreeMap<ServerId, u64>,
     pub(super) works: u64,
@@ -92,7 +90,6 @@ impl Server {
             signs: BTreeSet::new(),
             heard: 0,
             rate,
-            held: Vec::new(),
             arrivals: BTreeMap::new(),
             works: 0,
         }

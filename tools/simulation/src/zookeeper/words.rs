@@ -45,9 +45,8 @@ impl Servers {
             return;
         }
         if self.servers[to].is_cut || self.servers[from].is_cut {
-            let held = if self.servers[to].is_cut { to } else { from };
             // It is sent again when that is over.
-            return self.servers[held].held.push(Event::Between { from, to, terms, word });
+            return self.held.push(Event::Between { from, to, terms, word });
         }
         match self.servers[to].role {
             Role::Leading(_) => self.leader_hears(from, to, terms.0, word),
@@ -96,7 +95,12 @@ impl Servers {
         self.servers[server].heard = self.now();
         match word {
             Word::Propose(transaction) => {
-                self.servers[server].log.push(transaction);
+                let log = &mut self.servers[server].log;
+                assert!(
+                    log.last().is_none_or(|last| last.zxid < transaction.zxid),
+                    "proposals arrive in order"
+                );
+                log.push(transaction);
                 let count = self.servers[server].log.len();
                 self.say_to_leader(server, Word::Ack(count));
             }
