@@ -31,7 +31,8 @@ async fn without_locks_updates_are_lost() {
 #[tokio::test]
 #[ignore = "needs cassandra: run `cargo xtask test`"]
 async fn a_worker_killed_in_the_middle_of_a_transfer_breaks_nothing() {
-    let report = ledger(&["--seconds=15", "--kill", "--lease=2s"]).await;
+    let seconds = ylock_testkit::short_or_long("--seconds=15", "--seconds=300");
+    let report = ledger(&[seconds, "--kill", "--lease=2s"]).await;
     assert!(report.contains("OK: the locks kept the books right"), "{report}");
     assert!(!report.contains("workers killed       0"), "no worker was killed, the arm is void:\n{report}");
 }
@@ -41,7 +42,7 @@ async fn ledger(arguments: &[&str]) -> String {
     let _alone = ALONE.lock().await;
     let mut command = Command::new(built().await);
     command.args(arguments).kill_on_drop(true);
-    let Output { status, stdout, stderr } = timeout(Duration::from_secs(120), command.output())
+    let Output { status, stdout, stderr } = timeout(Duration::from_secs(420), command.output())
         .await
         .expect("the example ends in time")
         .expect("the example starts");

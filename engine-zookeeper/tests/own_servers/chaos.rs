@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use ylock_core::{Guard, Lease, Lock, Mode, Owner, Ylock};
-use ylock_testkit::FencedRegister;
+use ylock_testkit::{FencedRegister, short_or_long};
 
 use super::own_server::OwnEnsemble;
 use super::server::proxy::{Link, Proxy};
@@ -15,7 +15,8 @@ use super::{LOCK, SESSION, client, contenders, until, within};
 
 const CLIENTS: usize = 5;
 const TASKS: usize = 2;
-const TIME: Duration = Duration::from_secs(30);
+/// The time in which one leader is killed.
+const ROUND: Duration = Duration::from_secs(30);
 
 /// The holders that are inside, and what they saw.
 #[derive(Default)]
@@ -111,13 +112,16 @@ async fn broken_lines_and_a_killed_leader_let_nobody_in_beside_anybody() {
         }));
     }
     let breaking = tokio::spawn(break_lines(proxies.clone(), Arc::clone(&stop)));
-    let since = Instant::now();
-    tokio::time::sleep(TIME / 2).await;
-    let leader = ensemble.leader().await;
-    ensemble.0[leader].kill();
-    tokio::time::sleep(Duration::from_secs(2)).await;
-    ensemble.0[leader].start_again().await;
-    tokio::time::sleep(TIME.saturating_sub(since.elapsed())).await;
+    // Half a minute, or five.
+    for _ in 0..short_or_long(1, 10) {
+        let since = Instant::now();
+        tokio::time::sleep(ROUND / 2).await;
+        let leader = ensemble.leader().await;
+        ensemble.0[leader].kill();
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        ensemble.0[leader].start_again().await;
+        tokio::time::sleep(ROUND.saturating_sub(since.elapsed())).await;
+    }
     stop.store(true, Ordering::SeqCst);
     breaking.await.unwrap();
     for task in tasks {

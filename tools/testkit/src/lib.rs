@@ -54,6 +54,7 @@ mod fixture;
 mod harness;
 mod list;
 mod log;
+mod long;
 mod memory;
 mod oracle;
 mod outage;
@@ -72,6 +73,7 @@ pub use faults::{
 pub use fixture::Fixture;
 pub use harness::{Harness, LONGER_THAN_A_MINUTE};
 pub use log::Log;
+pub use long::short_or_long;
 pub use memory::MemoryHarness;
 pub use oracle::{ExclusionOracle, FencedRegister, Stale};
 pub use outage::an_outage_is_told_as_one;

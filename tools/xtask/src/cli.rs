@@ -78,8 +78,11 @@ pub(crate) struct Test {
     /// Count a test that did not run as a failure (always so when CI=true)
     #[arg(long)]
     pub(crate) deny_skips: bool,
+    /// Let the tests that kill, hold many locks or try random operations go on for minutes instead of seconds
+    #[arg(long)]
+    pub(crate) long: bool,
     /// Minutes after which the run is killed
-    #[arg(long, value_name = "MINUTES", default_value = "40", value_parser = minutes)]
+    #[arg(long, value_name = "MINUTES", default_value = "40", default_value_if("long", "true", "180"), value_parser = minutes)]
     pub(crate) timeout: Duration,
 }
 

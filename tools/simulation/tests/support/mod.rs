@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::ValueEnum;
 use ylock_simulation::{Outcome, Setting, Subject, run};
+use ylock_testkit::short_or_long;
 
 /// Runs the seeds on all cores. `failure` returns what goes wrong with one.
 pub(crate) fn none_fails(seeds: u64, failure: impl Fn(u64) -> Option<String> + Sync) {
@@ -22,8 +23,9 @@ pub(crate) fn none_fails(seeds: u64, failure: impl Fn(u64) -> Option<String> + S
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
+/// Ten times as many in the long run.
 pub(crate) fn nothing_breaks(of: Subject, seeds: u64) {
-    none_fails(seeds, |seed| failure(of, seed));
+    none_fails(short_or_long(seeds, seeds * 10), |seed| failure(of, seed));
 }
 
 pub(crate) fn failure(of: Subject, seed: u64) -> Option<String> {

@@ -38,7 +38,12 @@ pub(crate) fn test(places: &Places, options: &Test) -> Result<ExitCode> {
     let executables = run::build(&plan, limit)?;
     let mut reader = Reader::new(executables);
     let skips = SkipsFile::create(places.skips_file())?;
-    let problems = run_all(places, &wanted, &plan, limit, &skips, &mut reader)?;
+    let mut more = vec![skips.variable()];
+    if options.long {
+        // As `short_or_long` of the test kit reads it.
+        more.push(("YLOCK_LONG", "1".to_owned()));
+    }
+    let problems = run_all(places, &wanted, &plan, limit, more, &mut reader)?;
     let deny_skips = options.deny_skips || env::var("CI").is_ok_and(|ci| ci == "true" || ci == "1");
     let report = Report { rows: reader.rows(), skips: skips.read()?, problems, deny_skips };
     report.print();
@@ -70,12 +75,11 @@ fn run_all(
     wanted: &[&'static Engine],
     plan: &Plan,
     limit: Instant,
-    skips: &SkipsFile,
+    mut more: Vec<Variable>,
     reader: &mut Reader,
 ) -> Result<Vec<String>> {
     let mut servers = if wanted.is_empty() { None } else { Some(Servers::start(places, wanted)?) };
     let prometheus = if plan.wants_prometheus() { prometheus::variable(places)? } else { None };
-    let mut more = vec![skips.variable()];
     more.extend(prometheus);
     let mut problems = Vec::new();
     for pass in plan.passes() {

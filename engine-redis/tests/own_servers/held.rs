@@ -1,0 +1,43 @@
+//! Very many locks that one client holds.
+
+use std::time::Duration;
+
+use ylock_core::Guard;
+use ylock_testkit::own_servers::{until, within};
+use ylock_testkit::short_or_long;
+
+use super::own_server::{Disk, OwnServer};
+
+const TASKS: usize = 64;
+
+/// Ten thousand for half a minute, or a hundred thousand for five: each is renewed many times, and none is lost.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn very_many_locks_are_held_and_none_is_lost() {
+    let (many, seconds) = short_or_long((10_000, 30), (100_000, 300));
+    let server = OwnServer::start(Disk::Nothing).await;
+    let ylock = super::client(&server, Duration::from_secs(10)).await;
+    let tasks: Vec<_> = (0..TASKS)
+        .map(|task| {
+            let locks = ylock.locks("users");
+            tokio::spawn(async move {
+                let mut guards = Vec::new();
+                for number in (task..many).step_by(TASKS) {
+                    guards.push(locks.write(number.to_string()).await.unwrap());
+                }
+                guards
+            })
+        })
+        .collect();
+    let mut held: Vec<Guard> = Vec::new();
+    for task in tasks {
+        held.extend(within("the locks are taken", task).await.unwrap());
+    }
+    for _ in 0..seconds {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let lost = held.iter().filter(|guard| !guard.is_valid()).count();
+        assert_eq!(lost, 0, "of {many}");
+    }
+    drop(held);
+    until("all are released", async || ylock.keys_in_use() == 0).await;
+}
