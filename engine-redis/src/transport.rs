@@ -5,6 +5,15 @@ use std::io;
 
 use async_trait::async_trait;
 use tokio::io::{AsyncRead, AsyncWrite};
+use ylock_core::Key;
+
+use crate::options::RedisOptions;
+use crate::place;
+
+/// Returns the key of a lock's hash with the default prefix.
+pub fn place(key: &Key) -> String {
+    place::of(RedisOptions::new("", 0).prefix(), key)
+}
 
 /// A stream of bytes in both directions, as TCP has them.
 pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static {}

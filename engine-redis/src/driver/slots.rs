@@ -1,6 +1,7 @@
 //! The slots of a cluster, and the server that keeps each of them.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use redis::Value;
 
@@ -12,7 +13,7 @@ const SLOTS: usize = 16_384;
 
 /// The server of each slot, where it is known.
 #[derive(Debug)]
-pub(super) struct Slots(Vec<Option<Address>>);
+pub(super) struct Slots(Vec<Option<Arc<Address>>>);
 
 /// Returns the slot of a key or channel: that of the part in braces.
 pub(super) fn slot_of(key: &str) -> u16 {
@@ -31,29 +32,29 @@ impl Slots {
         for range in list(answer)? {
             let [first, last, master, ..] = list(range)? else { return None };
             let (first, last) = (number(first)?, number(last)?);
-            let master = address(list(master)?, from);
+            let master = address(list(master)?, from).map(Arc::new);
             slots.0.get_mut(first..=last)?.fill(master);
         }
         Some(slots)
     }
 
     pub(super) fn get(&self, slot: u16) -> Option<&Address> {
-        self.0.get(usize::from(slot))?.as_ref()
+        self.0.get(usize::from(slot))?.as_deref()
     }
 
     /// Returns any server.
     pub(super) fn any(&self) -> Option<&Address> {
-        self.0.iter().flatten().next()
+        self.0.iter().flatten().map(|address| &**address).next()
     }
 
     pub(super) fn set(&mut self, slot: u16, address: Address) {
         if let Some(place) = self.0.get_mut(usize::from(slot)) {
-            *place = Some(address);
+            *place = Some(Arc::new(address));
         }
     }
 
     pub(super) fn servers(&self) -> HashSet<&Address> {
-        self.0.iter().flatten().collect()
+        self.0.iter().flatten().map(|address| &**address).collect()
     }
 }
 

@@ -42,19 +42,25 @@ pub enum Subject {
     RedisEngine,
     /// Locks as users hold them, over the simulated server
     KeeperOverRedis,
+    /// The Redis engine alone, over a simulated cluster whose slots move
+    #[value(name = "redis-cluster")]
+    RedisCluster,
+    /// Locks as users hold them, over the simulated cluster of Redis
+    KeeperOverRedisCluster,
 }
 
 impl Subject {
     /// Returns whether this can go wrong there.
     pub fn knows(self, fault: Fault) -> bool {
         use Fault::{
-            Crash, Cut, Delay, Down, Drift, Election, FailOver, Forget, Lag, Loss, Pause, Runtime, SetBack,
-            SetForward, StandStill, Step,
+            Apart, Crash, Cut, Delay, Down, Drift, Election, FailOver, Forget, Lag, Loss, Pause, Reshard,
+            Runtime, SetBack, SetForward, StandStill, Step,
         };
         match self {
-            Self::Engine | Self::KeeperOverCassandra => {
-                !matches!(fault, Cut | Election | Lag | Runtime | SetBack | SetForward | FailOver)
-            }
+            Self::Engine | Self::KeeperOverCassandra => !matches!(
+                fault,
+                Cut | Election | Lag | Runtime | SetBack | SetForward | FailOver | Reshard | Apart
+            ),
             Self::RedisEngine | Self::KeeperOverRedis => matches!(
                 fault,
                 Pause
@@ -70,6 +76,10 @@ impl Subject {
                     | FailOver
                     | Forget
             ),
+            // The clocks of the servers agree, as `guarantees.md` asks for.
+            Self::RedisCluster | Self::KeeperOverRedisCluster => {
+                matches!(fault, Pause | StandStill | Crash | Step | Delay | Loss | Down | Reshard | Apart)
+            }
             Self::KeeperOverMemory => matches!(fault, Pause | StandStill | Crash | Step | Drift),
             Self::ZookeeperEngine | Self::KeeperOverZookeeper => matches!(
                 fault,
@@ -102,7 +112,13 @@ impl Subject {
                 | Self::KeeperOverCassandra
                 | Self::KeeperOverZookeeper
                 | Self::KeeperOverRedis
+                | Self::KeeperOverRedisCluster
         )
+    }
+
+    /// Returns whether its store gives out tokens.
+    pub(crate) fn has_tokens(self) -> bool {
+        !matches!(self, Self::RedisCluster | Self::KeeperOverRedisCluster)
     }
 }
 
@@ -111,7 +127,7 @@ pub(crate) enum Backend {
     Cluster(Arc<Cluster>),
     Memory(Arc<Server>),
     Ensemble(Arc<Ensemble>),
-    Redis(Arc<redis::Server>),
+    Redis(Arc<redis::Servers>),
 }
 
 impl Backend {
@@ -152,14 +168,14 @@ impl Backend {
                     }),
                 ))
             }
-            Self::Redis(server) => {
-                let (server, options) = (Arc::clone(server), setting.redis_options(clocks));
+            Self::Redis(servers) => {
+                let (servers, options) = (Arc::clone(servers), setting.redis_options(clocks, servers));
                 let environment: Arc<dyn Environment> = Arc::clone(clocks) as _;
                 Arc::new(Connecting::new(
                     "redis",
                     clocks,
                     Box::new(move || {
-                        let (dialer, server) = (Dialer::to(&server), Arc::clone(&server));
+                        let (dialer, server) = (Dialer::to(&servers), Arc::clone(servers.any(0)));
                         let (environment, options) = (Arc::clone(&environment), options.clone());
                         Box::pin(async move {
                             let engine = RedisEngine::over(Arc::new(dialer), environment, &options).await?;
@@ -179,7 +195,7 @@ impl Backend {
             Self::Cluster(cluster) => cluster.calm_down(),
             Self::Memory(_) => {}
             Self::Ensemble(ensemble) => ensemble.calm_down(),
-            Self::Redis(server) => server.calm_down(),
+            Self::Redis(servers) => servers.calm_down(),
         }
     }
 
@@ -189,7 +205,7 @@ impl Backend {
             Self::Cluster(cluster) => keys.iter().filter_map(|key| left_in(cluster, key)).collect(),
             Self::Memory(server) => server.left(keys),
             Self::Ensemble(ensemble) => ensemble.left(),
-            Self::Redis(server) => server.left(keys),
+            Self::Redis(servers) => servers.left(keys),
         }
     }
 }

@@ -158,7 +158,7 @@ impl Client {
 
     /// Stays inside, renews, and changes what the lock protects. What the client writes may arrive when it has lost the lock long since.
     async fn hold(&mut self, mut grant: Grant) {
-        let Some(token) = grant.token.map(StoreToken::get) else { return };
+        let Some(token) = self.shared.oracle.token(grant.token.map(StoreToken::get)) else { return };
         let hold = Hold {
             key: grant.key.clone(),
             mode: grant.mode,

@@ -55,6 +55,10 @@ pub enum Fault {
     SetBack,
     /// A Redis server whose clock is set forward, by more than a lease: more than the engine promises to bear
     SetForward,
+    /// A slot of a Redis cluster that moves to another server, key by key
+    Reshard,
+    /// Servers of a Redis cluster whose clocks differ by seconds: more than the engine promises to bear
+    Apart,
     /// A Redis replica that takes over and lacks the last two seconds: more than the engine promises to bear
     FailOver,
 }
@@ -71,8 +75,11 @@ impl Fault {
 
     /// The kinds that only a Redis server knows.
     const OF_REDIS: [Self; 1] = [Self::SetBack];
+    /// The kinds that only a Redis cluster knows.
+    const OF_A_CLUSTER: [Self; 1] = [Self::Reshard];
     /// The kinds that are not there unless they are asked for: most are more than an engine promises to bear.
-    const TOO_MUCH: [Self; 5] = [Self::Forget, Self::SetForward, Self::FailOver, Self::Join, Self::Gossip];
+    const TOO_MUCH: [Self; 6] =
+        [Self::Forget, Self::SetForward, Self::FailOver, Self::Join, Self::Gossip, Self::Apart];
 
     /// Returns every fault that the engines promise to bear.
     pub fn borne() -> Vec<Self> {
@@ -84,7 +91,7 @@ impl Plan {
     /// Chooses among what is allowed.
     pub fn new(allowed: &[Fault], chance: &mut Chance) -> Self {
         // One number per kind, whether it is allowed or not: so the rest of the run stays as similar as possible.
-        let of_some = [&Fault::OF_AN_ENSEMBLE[..], &Fault::OF_REDIS];
+        let of_some = [&Fault::OF_AN_ENSEMBLE[..], &Fault::OF_REDIS, &Fault::OF_A_CLUSTER];
         let of_all =
             Fault::borne().into_iter().filter(|fault| !of_some.iter().any(|some| some.contains(fault)));
         let mut chosen: Vec<_> = of_all.filter(|_| chance.happens(0.5)).collect();

@@ -16,6 +16,8 @@ use crate::world::World;
 #[derive(Debug)]
 pub struct Oracle {
     world: Arc<World>,
+    /// False where the store gives out no tokens.
+    has_tokens: bool,
     inner: Mutex<Inner>,
 }
 
@@ -72,8 +74,8 @@ struct Register {
 
 impl Oracle {
     /// Creates an observer of a world in which nothing has happened.
-    pub fn new(world: &Arc<World>) -> Arc<Self> {
-        Arc::new(Self { world: Arc::clone(world), inner: Mutex::default() })
+    pub fn new(world: &Arc<World>, has_tokens: bool) -> Arc<Self> {
+        Arc::new(Self { world: Arc::clone(world), has_tokens, inner: Mutex::default() })
     }
 
     /// Notes that a holder enters. Returns nothing if the hold is not valid any more by its own clock: then the holder does not rely on
@@ -88,7 +90,7 @@ impl Oracle {
         (inner.number, inner.entries) = (inner.number + 1, inner.entries + 1);
         let number = inner.number;
         inner.check_alone(&self.world, &hold);
-        if !reentrant {
+        if !reentrant && self.has_tokens {
             inner.check_token(&hold);
         }
         inner.holds.insert(number, hold);
@@ -135,8 +137,17 @@ impl Oracle {
         }
     }
 
-    /// Reads the resource, with a token. Returns nothing if the token is too old.
+    /// Returns the token by which the oracle knows a holder. All are equal where the store gives out none, and then the resource cannot
+    /// be protected.
+    pub fn token(&self, given: Option<u64>) -> Option<u64> {
+        if self.has_tokens { given } else { Some(0).filter(|_| given.is_none()) }
+    }
+
+    /// Reads the resource, with a token. Returns nothing if the token is too old, or there are none.
     pub fn read(&self, key: &Key, token: u64) -> Option<u64> {
+        if !self.has_tokens {
+            return None;
+        }
         let mut inner = self.inner.lock();
         let register = &mut inner.place(key).register;
         if Some(token) < register.highest_write {

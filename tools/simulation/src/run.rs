@@ -32,6 +32,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 const FORGETFUL: usize = 0;
 /// The longest time by which a coordinator hears of a new node later than another one.
 const GOSSIP: Duration = Duration::from_secs(20);
+/// The most by which the clock of a server in a Redis cluster is wrong, in microseconds.
+const MOST_APART: i64 = 100_000;
+const TOO_FAR_APART: i64 = 5_000_000;
 const TROUBLE: Duration = Duration::from_secs(60);
 /// The time after the trouble within which every waiter must have got in: at most a few leases for each, one after the other.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -94,13 +97,26 @@ impl<'a> Scene<'a> {
             Subject::RedisEngine | Subject::KeeperOverRedis => {
                 let (rate, mistake) = (plan.server_clock(&mut chance), setting.script_mistake);
                 let has_replica = plan.has(Fault::FailOver);
-                Backend::Redis(redis::Server::start(&world, weather, rate, fate, mistake, has_replica))
+                let server = redis::Server::start(&world, weather, rate, fate, mistake, has_replica);
+                Backend::Redis(redis::Servers::one(&world, server))
+            }
+            Subject::RedisCluster | Subject::KeeperOverRedisCluster => {
+                let mut server = || {
+                    let (fate, mistake) = (chance.fork(), setting.script_mistake);
+                    let server = redis::Server::start(&world, weather.clone(), 1.0, fate, mistake, false);
+                    // Less than a tenth of a lease, together with what clients' clocks may be wrong by.
+                    let most = if plan.has(Fault::Apart) { TOO_FAR_APART } else { MOST_APART };
+                    server.set_forward(chance.around_zero(most));
+                    server
+                };
+                let servers = (0..setting.replicas).map(|_| server()).collect();
+                Backend::Redis(redis::Servers::cluster(&world, servers, fate))
             }
         };
         let keys = (0..=chance.below(2))
             .filter_map(|number| Key::new("group", format!("name-{number}")).ok())
             .collect();
-        let oracle = Oracle::new(&world);
+        let oracle = Oracle::new(&world, setting.of.has_tokens());
         // A clock that steps is more than the largest lead away from others, and the old algorithm has no queue.
         let is_ordered = setting.protocol == Protocol::Queue && setting.clock == Clock::Hlc;
         let shared = Arc::new(SharedState {
@@ -217,12 +233,15 @@ impl<'a> Scene<'a> {
 
     fn something_happens(&self) {
         use Fault::{
-            Crash, Cut, Down, Election, FailOver, Forget, Pause, Runtime, SetBack, SetForward, StandStill,
-            Step,
+            Crash, Cut, Down, Election, FailOver, Forget, Pause, Reshard, Runtime, SetBack, SetForward,
+            StandStill, Step,
         };
         let kinds = match &self.backend {
             Backend::Cluster(_) | Backend::Memory(_) => &[Crash, Down, Pause, StandStill, Step][..],
             Backend::Ensemble(_) => &[Crash, Down, Pause, StandStill, Step, Cut, Election, Runtime],
+            Backend::Redis(_) if !self.setting.of.has_tokens() => {
+                &[Crash, Down, Pause, StandStill, Step, Reshard]
+            }
             Backend::Redis(_) => {
                 &[Crash, Down, Pause, StandStill, Step, SetBack, SetForward, FailOver, Forget]
             }
@@ -235,8 +254,9 @@ impl<'a> Scene<'a> {
             Backend::Ensemble(ensemble) if matches!(kind, Down | Cut | Election) => {
                 return self.server_fails(ensemble, kind, whom % self.setting.replicas, time);
             }
-            Backend::Redis(server) if matches!(kind, Down | SetBack | SetForward | FailOver | Forget) => {
-                return self.redis_fails(server, kind, time);
+            Backend::Redis(servers) if kind == Reshard => return self.slot_moves(servers, whom),
+            Backend::Redis(servers) if matches!(kind, Down | SetBack | SetForward | FailOver | Forget) => {
+                return self.redis_fails(servers.any(whom), kind, time);
             }
             _ if kind == Down => return self.node_fails(whom % self.setting.replicas, time),
             _ => {}
@@ -309,6 +329,12 @@ impl<'a> Scene<'a> {
                 self.world.after(time, move || ensemble.heal(server));
             }
             _ => ensemble.depose(),
+        }
+    }
+
+    fn slot_moves(&self, servers: &Arc<redis::Servers>, any: usize) {
+        if self.plan.has(Fault::Reshard) {
+            servers.move_slot(&self.shared.keys[any % self.shared.keys.len()]);
         }
     }
 

@@ -117,8 +117,8 @@ impl Setting<'_> {
     }
 
     /// Returns the options of a client of a Redis server: some are told of their turn, the others ask.
-    pub(crate) fn redis_options(&self, clocks: &Clocks) -> RedisOptions {
-        let options = RedisOptions::new("simulated", 6379).with_request_timeout(self.request_timeout());
+    pub(crate) fn redis_options(&self, clocks: &Clocks, servers: &redis::Servers) -> RedisOptions {
+        let options = servers.options().with_request_timeout(self.request_timeout());
         let poll = Duration::from_millis(20 + clocks.random() % 100);
         let notify = Notify::Off { poll, poll_longest: poll * 4 };
         if clocks.random().is_multiple_of(4) { options.with_notify(notify) } else { options }

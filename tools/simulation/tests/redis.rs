@@ -4,7 +4,7 @@ mod support;
 
 use std::time::Duration;
 
-use ylock_simulation::Subject::{KeeperOverRedis, RedisEngine};
+use ylock_simulation::Subject::{KeeperOverRedis, KeeperOverRedisCluster, RedisCluster, RedisEngine};
 use ylock_simulation::{Fault, Setting, run};
 
 #[test]
@@ -15,6 +15,25 @@ fn the_redis_engine_breaks_nothing() {
 #[test]
 fn the_keeper_over_redis_breaks_nothing() {
     support::nothing_breaks(KeeperOverRedis, 100);
+}
+
+/// Slots move while locks in them are held and waited for.
+#[test]
+fn a_cluster_breaks_nothing() {
+    support::nothing_breaks(RedisCluster, 100);
+}
+
+#[test]
+fn the_keeper_over_a_cluster_breaks_nothing() {
+    support::nothing_breaks(KeeperOverRedisCluster, 30);
+}
+
+/// A server of a cluster that takes a lock over compares its leases with its own clock.
+#[test]
+fn clocks_of_a_cluster_that_differ_too_much_let_two_in() {
+    let allowed = vec![Fault::Reshard, Fault::Apart, Fault::Loss, Fault::Pause];
+    let setting = Setting { of: RedisCluster, allowed, ..Setting::default() };
+    assert!((0..500).any(|seed| lets_two_in(seed, &setting)), "clocks that differ break nothing");
 }
 
 /// A waiter that is announced behind a grant may want another lease than that.
@@ -30,12 +49,13 @@ fn the_keeper_over_redis_breaks_nothing_with_different_leases() {
 
 #[test]
 fn a_seed_decides_everything() {
-    [RedisEngine, KeeperOverRedis].into_iter().for_each(support::a_seed_decides_everything);
+    [RedisEngine, KeeperOverRedis, RedisCluster].into_iter().for_each(support::a_seed_decides_everything);
 }
 
 #[test]
 fn locks_are_taken_in_every_run() {
-    [RedisEngine, KeeperOverRedis].into_iter().for_each(support::locks_are_taken_in_every_run);
+    let all = [RedisEngine, KeeperOverRedis, RedisCluster, KeeperOverRedisCluster];
+    all.into_iter().for_each(support::locks_are_taken_in_every_run);
 }
 
 /// What `engine-redis/guarantees.md` excludes must be found: otherwise the simulation would find nothing there.
@@ -43,8 +63,10 @@ fn locks_are_taken_in_every_run() {
 fn what_is_not_promised_lets_two_in() {
     for excluded in [Fault::Forget, Fault::SetForward, Fault::FailOver] {
         let setting = Setting { of: RedisEngine, allowed: vec![excluded], ..Setting::default() };
-        let lets_two_in =
-            |seed| run(seed, &setting).wrong.iter().any(|what| what.contains("two valid holders"));
-        assert!((0..500).any(lets_two_in), "{excluded:?} breaks nothing");
+        assert!((0..500).any(|seed| lets_two_in(seed, &setting)), "{excluded:?} breaks nothing");
     }
+}
+
+fn lets_two_in(seed: u64, setting: &Setting<'_>) -> bool {
+    run(seed, setting).wrong.iter().any(|what| what.contains("two valid holders"))
 }

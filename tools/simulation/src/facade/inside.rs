@@ -27,8 +27,11 @@ impl Inside {
     /// Enters, if the lock is still held by the time that the oracle can be told.
     pub(super) fn enter(process: &Arc<Process>, lease: &Lease) -> Option<Self> {
         let oracle = &process.shared.oracle;
-        let Some(token) = lease.token().and_then(|token| u64::try_from(token.get()).ok()) else {
-            oracle.complain("a lock without a token".to_owned());
+        let given = lease.token().and_then(|token| u64::try_from(token.get()).ok());
+        let Some(token) = oracle.token(given) else {
+            oracle.complain(
+                "a lock without the token that the store gives, or with one that it does not".to_owned(),
+            );
             return None;
         };
         let hold = Hold {

@@ -24,6 +24,14 @@ impl Database {
         &self.hashes
     }
 
+    pub(super) fn insert(&mut self, key: Vec<u8>, hash: Hash) {
+        self.hashes.insert(key, hash);
+    }
+
+    pub(super) fn remove(&mut self, key: &[u8]) -> Option<Hash> {
+        self.hashes.remove(key)
+    }
+
     /// Carries out a command of a script; `None` if this is no command on data.
     pub(super) fn call(&mut self, command: &[u8], arguments: &[Vec<u8>], now: i64) -> Option<Reply> {
         let [key, arguments @ ..] = arguments else { return None };

@@ -1,6 +1,7 @@
 //! A Redis server in memory, on which the engine runs with its driver and its scripts, byte for byte.
 //!
 //! - `server`: what a server does with what arrives; `database`, `interpreter`, `resp`: its data, Lua 5.1, its protocol.
+//! - `servers`, `slots`: several servers as a cluster, and which of them keeps what.
 //! - `wire`, `transport`: the connections, as TCP has them; `end`: the client's end of one.
 
 mod database;
@@ -9,9 +10,12 @@ mod interpreter;
 mod observed;
 mod resp;
 mod server;
+mod servers;
+mod slots;
 mod transport;
 mod wire;
 
 pub use observed::Observed;
 pub use server::{Mistake, Server};
+pub use servers::Servers;
 pub use transport::Dialer;

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
-use ylock_core::Key;
 use ylock_engine_redis::scripts;
 
 use super::database::{Database, Hash};
 use super::end::{End, Inbox};
 use super::interpreter::{Interpreter, name_of, time};
 use super::resp::{Reply, Request, take_request};
+use super::slots::{PORT, Slots, host, slot_of};
 use super::wire::Wire;
 use crate::chance::Chance;
 use crate::clocks::START;
@@ -58,10 +58,21 @@ pub(super) struct Inner {
     past: VecDeque<(u64, Database)>,
     /// The name of the script that releases.
     release: String,
-    /// The acquisitions that are undone for good, and until when a request of them may come, in milliseconds since 1970.
-    undone: BTreeMap<Vec<u8>, i64>,
+    undone: Undone,
+    member: Option<Member>,
     /// What no script may do.
     wrong: Vec<String>,
+}
+
+/// The acquisitions that are undone for good, and until when a request of them may come, in milliseconds since 1970. All servers of a
+/// cluster have it in common: a late request may come when the lock has moved.
+pub(super) type Undone = Arc<Mutex<BTreeMap<Vec<u8>, i64>>>;
+
+/// A server's part in a cluster.
+#[derive(Debug)]
+struct Member {
+    number: usize,
+    slots: Arc<Mutex<Slots>>,
 }
 
 /// What arrives at the server.
@@ -100,7 +111,8 @@ impl Server {
             has_replica,
             past: VecDeque::new(),
             release: name_of(scripts::RELEASE.as_bytes()),
-            undone: BTreeMap::new(),
+            undone: Undone::default(),
+            member: None,
             wrong: Vec::new(),
         };
         Arc::new(Self { world: Arc::clone(world), inner: Mutex::new(inner) })
@@ -129,9 +141,65 @@ impl Server {
 
     /// Notes that nothing of an acquisition may be in the store from now on.
     pub(super) fn has_ended(&self, id: Vec<u8>) {
-        let mut inner = self.inner();
+        let inner = self.inner();
         let until = inner.micros() / 1_000 + LATE;
-        inner.undone.insert(id, until);
+        inner.undone.lock().insert(id, until);
+    }
+
+    pub(super) fn undone(&self) -> Undone {
+        Arc::clone(&self.inner().undone)
+    }
+
+    /// Makes the server a part of a cluster.
+    pub(super) fn joins(&self, number: usize, slots: &Arc<Mutex<Slots>>, undone: &Undone) {
+        let mut inner = self.inner();
+        inner.undone = Arc::clone(undone);
+        inner.member = Some(Member { number, slots: Arc::clone(slots) });
+    }
+
+    /// Returns whether the process is there and runs.
+    pub(super) fn runs(&self) -> bool {
+        let inner = self.inner();
+        !inner.is_down && !inner.hangs
+    }
+
+    /// Gives a hash of a slot away, with the time for which it is to live on, in milliseconds.
+    pub(super) fn give_away(&self, slot: u16) -> Option<(Vec<u8>, Hash, Option<i64>)> {
+        let inner = self.inner();
+        let now = inner.micros() / 1_000;
+        let mut reachable = inner.interpreter.reachable();
+        let name = reachable.database.hashes(now).keys().find(|name| slot_of(name) == slot)?.clone();
+        let hash = reachable.database.remove(&name)?;
+        let lives = hash.expires.map(|expires| expires - now);
+        Some((name, hash, lives))
+    }
+
+    /// Takes a hash over from another server, as `MIGRATE` does: the time to live counts by the own clock.
+    pub(super) fn take_over(&self, name: Vec<u8>, mut hash: Hash, lives: Option<i64>) {
+        let inner = self.inner();
+        let now = inner.micros() / 1_000;
+        hash.expires = lives.map(|lives| now + lives);
+        inner.interpreter.reachable().database.insert(name, hash);
+    }
+
+    /// Tells the clients that listen to channels of a slot that these are not here any more.
+    pub(super) fn unsubscribes(self: &Arc<Self>, slot: u16) {
+        let mut told = Vec::new();
+        for (&number, wire) in &mut self.inner().wires {
+            let gone: Vec<_> = wire.channels.extract_if(.., |channel| slot_of(channel) == slot).collect();
+            told.extend(gone.into_iter().map(|channel| (number, channel, wire.channels.len() as i64)));
+        }
+        for (number, channel, left) in told {
+            let push = [Reply::text("sunsubscribe"), Reply::Bulk(channel), Reply::Integer(left)];
+            self.tell(number, Reply::Push(push.to_vec()).encode());
+        }
+    }
+
+    /// Returns how many hashes there are.
+    pub(super) fn hashes(&self) -> usize {
+        let inner = self.inner();
+        let now = inner.micros() / 1_000;
+        inner.interpreter.reachable().database.hashes(now).len()
     }
 
     /// Ends the process, with its connections and all that is not stored. The clients hear of that, or not.
@@ -206,7 +274,7 @@ impl Server {
     }
 
     /// Returns what is left that should not be: holders and waiters that count, data that stays for ever, scripts that failed.
-    pub(crate) fn left(&self, keys: &[Key]) -> Vec<String> {
+    pub(super) fn left(&self) -> Vec<String> {
         let mut inner = self.inner();
         let now = inner.micros() / 1_000;
         let mut left = std::mem::take(&mut inner.wrong);
@@ -215,9 +283,6 @@ impl Server {
             left.extend(
                 what_counts(hash, now).map(|what| format!("{}: {what}", String::from_utf8_lossy(name))),
             );
-        }
-        if reachable.database.hashes(now).len() > keys.len() {
-            left.push("a hash that belongs to no lock".to_owned());
         }
         left
     }
@@ -265,6 +330,9 @@ impl Inner {
 
     fn carry_out(&mut self, number: u64, request: &Request) -> Vec<(u64, Reply)> {
         let words: Vec<_> = request.iter().map(Vec::as_slice).collect();
+        if let Some(elsewhere) = self.elsewhere(number, &words) {
+            return vec![(number, elsewhere)];
+        }
         let reply = match &words[..] {
             [b"EVALSHA", hash, b"1", key, ..] => {
                 let hash = String::from_utf8_lossy(hash).into_owned();
@@ -278,12 +346,26 @@ impl Inner {
                 Ok(hash) => Reply::text(hash),
                 Err(error) => Reply::Error(format!("ERR {error}")),
             },
-            [b"SUBSCRIBE", channel] => self.subscribe(number, channel),
+            [b"SUBSCRIBE", channel] => self.subscribe(number, channel, "subscribe"),
+            [b"SSUBSCRIBE", channel] => self.subscribe(number, channel, "ssubscribe"),
+            [b"ASKING"] => {
+                if let Some(wire) = self.wires.get_mut(&number) {
+                    wire.is_asking = true;
+                }
+                Reply::Ok
+            }
+            [b"CLUSTER", b"INFO"] if let Some(member) = &self.member => member.slots.lock().info(),
+            [b"CLUSTER", b"SLOTS"] if let Some(member) = &self.member => {
+                member.slots.lock().ranges(member.number)
+            }
             [b"TIME"] => Reply::Array(time(self.micros()).map(Reply::text).to_vec()),
             [b"PING"] => Reply::Pong,
             [b"CLIENT", ..] => Reply::Ok,
             [b"HELLO", ..] => Reply::Map(vec![(Reply::text("server"), Reply::text("redis"))]),
-            [b"INFO"] => Reply::text("redis_version:7.2.4\r\nrole:master\r\ncluster_enabled:0\r\n"),
+            [b"INFO"] => {
+                let is_member = u8::from(self.member.is_some());
+                Reply::text(format!("redis_version:7.2.4\r\nrole:master\r\ncluster_enabled:{is_member}\r\n"))
+            }
             _ => {
                 self.wrong.push(format!("the simulated server does not know {}", shown(request)));
                 Reply::Error("ERR unknown command".to_owned())
@@ -292,11 +374,32 @@ impl Inner {
         vec![(number, reply)]
     }
 
-    fn subscribe(&mut self, number: u64, channel: &[u8]) -> Reply {
+    /// Returns where a request must go instead, as servers of a cluster say it.
+    fn elsewhere(&mut self, number: u64, words: &[&[u8]]) -> Option<Reply> {
+        let (key, is_channel) = match words {
+            [b"EVALSHA" | b"EVAL", _, b"1", key, ..] => (key, false),
+            [b"SSUBSCRIBE", channel] => (channel, true),
+            _ => return None,
+        };
+        let is_asking = self.wires.get_mut(&number).is_some_and(|wire| std::mem::take(&mut wire.is_asking));
+        let member = self.member.as_ref()?;
+        let (slot, slots) = (slot_of(key), member.slots.lock());
+        let owner = slots.owner(slot, member.number);
+        let to = |word: &str, server| Some(Reply::Error(format!("{word} {slot} {}:{PORT}", host(server))));
+        if owner != member.number {
+            return if is_asking && slots.comes_to(slot, member.number) { None } else { to("MOVED", owner) };
+        }
+        let target = slots.goes_to(slot, member.number).filter(|_| !is_channel)?;
+        let now = self.micros() / 1_000;
+        let is_here = self.interpreter.reachable().database.hashes(now).contains_key(*key);
+        if is_here { None } else { to("ASK", target) }
+    }
+
+    fn subscribe(&mut self, number: u64, channel: &[u8], word: &str) -> Reply {
         let Some(wire) = self.wires.get_mut(&number) else { return Reply::Nil };
         wire.channels.insert(channel.to_vec());
         let count = Reply::Integer(wire.channels.len() as i64);
-        Reply::Push(vec![Reply::text("subscribe"), Reply::Bulk(channel.to_vec()), count])
+        Reply::Push(vec![Reply::text(word), Reply::Bulk(channel.to_vec()), count])
     }
 
     fn run(&mut self, number: u64, hash: &str, key: &[u8], arguments: &[Vec<u8>]) -> Vec<(u64, Reply)> {
@@ -321,9 +424,10 @@ impl Inner {
         self.look_for_undone(hash, key, arguments);
         let published = std::mem::take(&mut self.interpreter.reachable().published);
         let mut replies = Vec::new();
+        let word = if self.member.is_some() { "smessage" } else { "message" };
         for (channel, text) in published {
             let hear = self.wires.iter().filter(|(_, wire)| wire.channels.contains(&channel));
-            let message = [Reply::text("message"), Reply::Bulk(channel.clone()), Reply::Bulk(text)];
+            let message = [Reply::text(word), Reply::Bulk(channel.clone()), Reply::Bulk(text)];
             replies.extend(hear.map(|(&to, _)| (to, Reply::Push(message.to_vec()))));
         }
         replies.push((number, reply));
@@ -336,16 +440,18 @@ impl Inner {
         if let ([id, late, ..], true) = (arguments, hash == self.release) {
             // Whatever the client says: it says zero only if no request of the acquisition can come any more, and may be wrong.
             let late: i64 = std::str::from_utf8(late).ok().and_then(|late| late.parse().ok()).unwrap_or(0);
-            let until = self.undone.entry(id.clone()).or_default();
+            let mut undone = self.undone.lock();
+            let until = undone.entry(id.clone()).or_default();
             *until = (*until).max(now + late.max(LATE));
         }
         let mut reachable = self.interpreter.reachable();
         let Some(lock) = reachable.database.hashes(now).get(key) else { return };
         let ids =
             lock.fields.keys().filter_map(|field| field.strip_prefix(b"h:").or(field.strip_prefix(b"a:")));
-        let found = ids.filter(|id| self.undone.get(*id).is_some_and(|until| *until > now));
+        let undone = self.undone.lock();
+        let found = ids.filter(|id| undone.get(*id).is_some_and(|until| *until > now));
         let found: Vec<_> = found.map(|id| String::from_utf8_lossy(id).into_owned()).collect();
-        drop(reachable);
+        drop((reachable, undone));
         self.wrong.extend(found.into_iter().map(|id| format!("{id} was undone, and is in the store")));
     }
 

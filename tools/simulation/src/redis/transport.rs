@@ -7,27 +7,29 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use ylock_engine_redis::transport::{Stream, Transport};
 
-use super::server::Server;
+use super::servers::Servers;
+use super::slots::server_at;
 use crate::world::sleep;
 
-/// A client's way to a server.
+/// A client's way to the servers.
 #[derive(Debug)]
-pub struct Dialer(Arc<Server>);
+pub struct Dialer(Arc<Servers>);
 
 impl Dialer {
-    /// Creates the way of a client to this server.
-    pub fn to(server: &Arc<Server>) -> Self {
-        Self(Arc::clone(server))
+    /// Creates the way of a client to these servers.
+    pub fn to(servers: &Arc<Servers>) -> Self {
+        Self(Arc::clone(servers))
     }
 }
 
 #[async_trait]
 impl Transport for Dialer {
-    async fn open(&self, _: &str, _: u16) -> io::Result<Box<dyn Stream>> {
-        let (end, time) = self.0.dial();
+    async fn open(&self, host: &str, _: u16) -> io::Result<Box<dyn Stream>> {
+        let server = self.0.get(server_at(host));
+        let (end, time) = server.dial();
         let Some(time) = time else { return pending().await };
-        sleep(&self.0.world, time).await;
-        match self.0.inner().accept(end.number) {
+        sleep(&server.world, time).await;
+        match server.inner().accept(end.number) {
             true => Ok(Box::new(end)),
             false => Err(io::ErrorKind::ConnectionRefused.into()),
         }

@@ -19,6 +19,8 @@ pub(super) struct Wire {
     pub(super) unread: Vec<u8>,
     /// The channels to which the client has subscribed.
     pub(super) channels: BTreeSet<Vec<u8>>,
+    /// True if the next request was sent on to this server by one that is giving the lock away to it.
+    pub(super) is_asking: bool,
     /// True once the server knows of the connection.
     is_open: bool,
     /// True if nothing arrives any more. The two ends may not know it.
@@ -44,6 +46,7 @@ impl Inner {
             inbox: Arc::clone(inbox),
             unread: Vec::new(),
             channels: BTreeSet::new(),
+            is_asking: false,
             is_open: false,
             is_broken: false,
             is_left: false,
