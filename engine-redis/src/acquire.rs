@@ -223,3 +223,24 @@ fn not_replicated(replicas: u32) -> Error {
     let message = format!("the lock was not replicated to {replicas} replicas in time and was given back");
     Error::new(ErrorKind::Unavailable, message)
 }
+
+#[cfg(test)]
+mod tests {
+    use ylock_core::engine::AcquisitionId;
+    use ylock_core::{ClientName, Key, Mode, Owner};
+
+    use super::*;
+
+    /// A waiter that has not asked for two thirds of its lease counts as dead.
+    #[test]
+    fn a_waiter_asks_every_second_and_six_times_per_lease() {
+        let key = Key::new("users", "alice").unwrap();
+        let (id, owner) = (AcquisitionId::from_u128(1), Owner::new());
+        let pause = |lease| {
+            let client = ClientName::default();
+            longest_pause(&Request::new(key.clone(), id, Mode::Write, owner, client, lease))
+        };
+        assert_eq!(pause(Duration::from_millis(1_200)), Duration::from_millis(200));
+        assert_eq!(pause(Duration::from_secs(60)), Duration::from_secs(1));
+    }
+}

@@ -142,6 +142,8 @@ impl fmt::Debug for Records {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
+
     use super::*;
 
     fn id() -> AcquisitionId {
@@ -165,6 +167,41 @@ mod tests {
         assert!(!records.end(id()));
         mark.answered();
         assert_eq!(records.len(), 0, "its end does not begin a record anew");
+    }
+
+    fn notification() -> Notification {
+        Notification { token: StoreToken::new(7).unwrap(), contended: true }
+    }
+
+    #[test]
+    fn a_message_reaches_the_acquisition_that_waits_for_it() {
+        let records = Arc::new(Records::default());
+        let receiver = records.receiver(id());
+        assert!(records.deliver(id(), notification()));
+        let heard = receiver.notified().now_or_never().expect("it was woken");
+        assert_eq!(heard.map(|heard| heard.token), Some(notification().token));
+        assert!(receiver.notified().now_or_never().is_none(), "a message is heard once");
+    }
+
+    /// The client gives back what no acquisition of its own waits for.
+    #[test]
+    fn a_message_to_no_acquisition_is_not_delivered() {
+        let records = Arc::new(Records::default());
+        assert!(!records.deliver(id(), notification()));
+        drop(records.receiver(id()));
+        records.clear();
+        assert!(!records.deliver(id(), notification()) && records.len() == 0);
+    }
+
+    #[test]
+    fn all_waiters_are_woken_without_a_message_and_ask() {
+        let records = Arc::new(Records::default());
+        let receivers = [1, 2].map(|number| records.receiver(AcquisitionId::from_u128(number)));
+        assert_eq!(records.len(), 2);
+        records.wake_all();
+        for receiver in receivers {
+            assert!(receiver.notified().now_or_never().expect("it was woken").is_none());
+        }
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub struct SharedState {
     pub leases: Vec<Duration>,
     /// True if a renewal is believed although the lease had lapsed before.
     pub trusting: bool,
+    /// The part of the acquisitions that do not wait.
+    pub tries: f64,
     /// True when no client begins anything new.
     pub is_over: AtomicBool,
     /// True so long after the trouble that nothing can be blamed on it.
@@ -131,7 +133,12 @@ impl Client {
         }
         self.shared.places.ends(request.id);
         match grant {
-            Ok(None) => return,
+            Ok(None) => {
+                if request.patience == Patience::Queue {
+                    self.shared.oracle.complain("a client that waits was turned away".to_owned());
+                }
+                return;
+            }
             Ok(Some(grant)) => self.hold(grant).await,
             Err(_) => {}
         }
@@ -152,7 +159,7 @@ impl Client {
             ClientName::default(),
             self.shared.any_lease(&mut self.chance),
         );
-        let patience = if self.chance.happens(0.2) { Patience::Try } else { Patience::Queue };
+        let patience = if self.chance.happens(self.shared.tries) { Patience::Try } else { Patience::Queue };
         request.with_patience(patience).with_fairness(fairness[self.chance.below(4) as usize])
     }
 

@@ -39,6 +39,9 @@ struct Arguments {
     /// The leases of requests, in milliseconds, the usual one first
     #[arg(long = "lease", default_values_t = [5_000])]
     leases: Vec<u64>,
+    /// How many of a hundred acquisitions of an engine do not wait
+    #[arg(long, default_value_t = 20)]
+    tries: u64,
     /// Show the whole trace, also of a seed that does not fail
     #[arg(long)]
     trace: bool,
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
                     lines: arguments.trace,
                     protocol: if arguments.shadow_rows { Protocol::ShadowRows } else { Protocol::Queue },
                     replicas: arguments.replicas,
+                    tries: arguments.tries,
                     leases: arguments.leases.iter().copied().map(Duration::from_millis).collect(),
                     clock: if arguments.global_time { Clock::GlobalTime } else { Clock::Hlc },
                     ..Setting::default()

@@ -131,6 +131,7 @@ impl<'a> Scene<'a> {
             lease: setting.leases[0],
             leases: setting.leases.clone(),
             trusting: setting.trusting,
+            tries: setting.tries as f64 / 100.0,
             is_over: AtomicBool::new(false),
             is_calm: AtomicBool::new(false),
             busy: AtomicUsize::new(0),

@@ -57,6 +57,8 @@ pub struct Setting<'a> {
     pub mistakes: Mistakes,
     /// The mistake in the scripts of a Redis server.
     pub script_mistake: redis::Mistake,
+    /// How many of a hundred acquisitions of an engine do not wait.
+    pub tries: u64,
     /// The function that wraps a client's engine.
     pub wrap: &'a WrapEngine,
 }
@@ -96,6 +98,7 @@ impl Default for Setting<'_> {
             wrap_ensemble: &|ensemble, _| ensemble,
             mistakes: Mistakes::default(),
             script_mistake: None,
+            tries: 20,
             wrap: &|engine| engine,
         }
     }

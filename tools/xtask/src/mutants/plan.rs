@@ -76,7 +76,7 @@ pub(super) const PLANS: [Plan; 4] = [
         folder: "engine-redis/",
         files: &["src/acquire.rs", "src/records.rs", "src/release.rs", "src/renew.rs"],
         packages: &["ylock-simulation"],
-        tests: &[],
+        tests: &["requests"],
         subjects: "redis,keeper-over-redis",
     },
     Plan {

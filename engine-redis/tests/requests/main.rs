@@ -1,0 +1,160 @@
+//! What the engine asks of a server, and what it makes of the answers: without a server, by a fake one whose answers are written down.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a test stands outside: it looks at time and starts tasks of its own"
+)]
+
+mod fake_server;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fake_server::{Answer, FakeServer, LAST_TOKEN};
+use ylock_core::engine::{AcquisitionId, Engine, Holding, LossReason, Patience, Release, Renewal, Request};
+use ylock_core::{ClientName, ErrorKind, Fairness, Key, Mode, Owner};
+use ylock_engine_redis::RedisOptions;
+use ylock_engine_redis::options::Notify;
+use ylock_testkit::eventually;
+
+use Answer::{Busy, Granted, HangsUp, Lost, Number, Queued};
+
+const LEASE: Duration = Duration::from_secs(5);
+/// As the guarantees say of a request without an answer.
+const LATE: &str = "60000";
+
+fn options() -> RedisOptions {
+    RedisOptions::new("fake", 6379).with_lease(LEASE)
+}
+
+fn polling(poll: Duration, poll_longest: Duration) -> RedisOptions {
+    options().with_notify(Notify::Off { poll, poll_longest })
+}
+
+fn request() -> Request {
+    let key = Key::new("users", "alice").unwrap();
+    Request::new(key, AcquisitionId::from_u128(1), Mode::Write, Owner::new(), ClientName::default(), LEASE)
+}
+
+fn attempt() -> Request {
+    request().with_patience(Patience::Try)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_free_lock_costs_one_request_that_says_what_is_wanted() {
+    let server = FakeServer::answering([Granted]);
+    let grant = server.engine(options()).await.acquire(&request()).await.unwrap().expect("granted");
+    assert_eq!(grant.token.map(|token| token.get()), Some(7));
+    let [asked] = &server.asked()[..] else { panic!("{:?}", server.names()) };
+    assert_eq!(asked.arguments[1..5], ["w", "5000", "queue", "fair"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_try_and_an_unfair_acquisition_are_told_as_such() {
+    let server = FakeServer::answering([Granted]);
+    let request = attempt().with_fairness(Fairness::Unfair);
+    server.engine(options()).await.acquire(&request).await.unwrap().expect("granted");
+    assert_eq!(server.asked()[0].arguments[3..5], ["try", "unfair"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_try_that_is_turned_away_costs_one_request() {
+    let server = FakeServer::answering([Busy]);
+    assert!(server.engine(options()).await.acquire(&attempt()).await.unwrap().is_none());
+    assert_eq!(server.names(), ["acquire"]);
+}
+
+/// The first question may still let it in, when no caller waits any more: it would keep others out for a lease.
+#[tokio::test(start_paused = true)]
+async fn a_try_that_is_turned_away_with_a_question_open_is_undone_for_good() {
+    let server = FakeServer::answering([HangsUp, Busy, Number(0)]);
+    assert!(server.engine(options()).await.acquire(&attempt()).await.unwrap().is_none());
+    assert_eq!(server.names(), ["acquire", "acquire", "release"]);
+    assert_eq!(server.asked()[2].arguments[1], LATE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_grant_that_replicas_must_have_is_asked_for_once_more() {
+    let server = FakeServer::answering([Granted, Granted]).with_replicas(2);
+    let engine = server.engine(options().with_min_replicas(2)).await;
+    assert!(engine.acquire(&request()).await.unwrap().is_some());
+    assert_eq!(server.names(), ["acquire", "acquire"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_grant_that_too_few_replicas_have_is_given_back() {
+    let server = FakeServer::answering([Granted, Granted, Number(1)]).with_replicas(1);
+    let engine = server.engine(options().with_min_replicas(2)).await;
+    let error = engine.acquire(&request()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    assert_eq!(server.names(), ["acquire", "acquire", "release"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_release_says_whether_there_was_something_to_release() {
+    for (answer, release) in [(1, Release::Released), (0, Release::WasGone)] {
+        let server = FakeServer::answering([Granted, Number(answer)]);
+        let (engine, request) = (server.engine(options()).await, request());
+        engine.acquire(&request).await.unwrap().expect("granted");
+        assert_eq!(engine.release(&request.key, request.id, None).await.unwrap(), release);
+        assert_eq!(server.asked()[1].arguments[1], "0", "all questions were answered");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_holder_is_told_why_it_has_lost_its_lock() {
+    for (word, reason) in [("revoked", LossReason::Revoked), ("gone", LossReason::Gone)] {
+        let server = FakeServer::answering([Granted, Lost(word)]);
+        let engine = server.engine(options()).await;
+        let grant = engine.acquire(&request()).await.unwrap().expect("granted");
+        let renewal = engine.renew(&[Holding::new(grant, None)]).await.pop().unwrap().unwrap();
+        assert!(matches!(renewal, Renewal::Lost(why) if why == reason), "{renewal:?}");
+    }
+}
+
+/// A request that came late has let an acquisition in that no caller waits for.
+#[tokio::test(start_paused = true)]
+async fn a_grant_that_no_caller_waits_for_is_given_back() {
+    let server = FakeServer::answering([Number(1)]);
+    let _engine = server.engine(options()).await;
+    server.tell("AAAAAAAAAAAAAAAAAAAABw 9 0 ylock:{116}:5:users:alice").await;
+    eventually(LEASE, "it is given back", || async { server.names() == ["release"] }).await;
+    assert_eq!(server.asked()[0].arguments[..2], ["AAAAAAAAAAAAAAAAAAAABw", LATE]);
+}
+
+/// The answer to a question says which token was given last: a message of that token is about a turn that was over when the server answered.
+#[tokio::test(start_paused = true)]
+async fn a_message_from_before_the_last_answer_is_not_a_grant() {
+    let server = FakeServer::answering([Queued, Granted]);
+    let engine = Arc::new(server.engine(options()).await);
+    let waiting = tokio::spawn(async move { engine.acquire(&request()).await });
+    eventually(LEASE, "it waits", || async { server.names() == ["acquire"] }).await;
+    server.tell(&format!("AAAAAAAAAAAAAAAAAAAAAQ {LAST_TOKEN} 0 ylock:{{116}}:5:users:alice")).await;
+    let grant = waiting.await.unwrap().unwrap().expect("granted");
+    assert_eq!(grant.token.map(|token| token.get()), Some(7));
+    assert_eq!(server.names(), ["acquire", "acquire"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_of_its_turn_is_a_grant() {
+    let server = FakeServer::answering([Queued]);
+    let engine = Arc::new(server.engine(options()).await);
+    let waiting = tokio::spawn(async move { engine.acquire(&request()).await });
+    eventually(LEASE, "it waits", || async { server.names() == ["acquire"] }).await;
+    server.tell(&format!("AAAAAAAAAAAAAAAAAAAAAQ {} 1 ylock:{{116}}:5:users:alice", LAST_TOKEN + 1)).await;
+    let grant = waiting.await.unwrap().unwrap().expect("granted");
+    assert_eq!(grant.token.map(|token| token.get()), Some(LAST_TOKEN + 1));
+    assert_eq!(server.names(), ["acquire"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_hears_no_messages_asks_less_and_less_often() {
+    let server = FakeServer::answering([Queued, Queued, Queued, Queued, Queued, Granted]);
+    let options = polling(Duration::from_millis(20), Duration::from_millis(100));
+    server.engine(options).await.acquire(&request()).await.unwrap().expect("granted");
+    let asked = server.asked();
+    let pauses: Vec<_> = asked.windows(2).map(|pair| pair[1].at - pair[0].at).collect();
+    for (pause, meant) in pauses.iter().zip([20, 40, 80, 100, 100]) {
+        let meant = Duration::from_millis(meant);
+        assert!((meant / 2..=meant * 2).contains(pause), "{pauses:?}");
+    }
+}
