@@ -45,8 +45,13 @@ impl ZookeeperEngine {
     pub async fn connect(options: &ZookeeperOptions) -> Result<Self> {
         options.check()?;
         let environment = SystemEnvironment::shared();
-        let servers = Servers::of(options, &environment);
-        Self::over(Arc::new(servers), environment, options).await
+        Self::over(Self::servers(options, &environment), environment, options).await
+    }
+
+    /// Returns the servers that the options name: a simulation is held to them.
+    #[doc(hidden)]
+    pub fn servers(options: &ZookeeperOptions, environment: &Arc<dyn Environment>) -> Arc<dyn Ensemble> {
+        Arc::new(Servers::of(options, environment))
     }
 
     /// Makes a client over any servers and environment; a simulation brings its own.

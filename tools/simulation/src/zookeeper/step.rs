@@ -39,13 +39,7 @@ impl fmt::Display for Step {
 /// One change, as every server makes it.
 #[derive(Clone, Debug)]
 pub(super) enum Edit {
-    Create {
-        path: Arc<str>,
-        content: Arc<[u8]>,
-        owner: Option<SessionId>,
-        is_container: bool,
-        is_numbered: bool,
-    },
+    Create { path: Arc<str>, content: Arc<[u8]>, owner: Option<SessionId>, is_container: bool },
     Delete(Arc<str>),
     Write(Arc<str>, Arc<[u8]>),
     Begin(SessionId),

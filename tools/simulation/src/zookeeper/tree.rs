@@ -9,6 +9,9 @@ use ylock_engine_zookeeper::algorithm::store::{Contender, Created, Fault};
 use super::SessionId;
 use super::step::{Edit, Kind, Step};
 
+/// The version that stands for every version.
+const ANY_VERSION: i64 = -1;
+
 /// All nodes, and the sessions that have begun and not ended.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tree {
@@ -30,7 +33,7 @@ pub(super) struct Node {
     made: u64,
     written: u64,
     changed: u64,
-    /// The place of the next child that is numbered. It only grows.
+    /// The number of children that were ever made, numbered or not: the place of the next one that is numbered.
     next: i64,
     children: i32,
 }
@@ -83,7 +86,7 @@ impl Tree {
 
     fn edit(&mut self, zxid: u64, edit: &Edit, changes: &mut Changes) {
         match edit {
-            Edit::Create { path, content, owner, is_container, is_numbered } => {
+            Edit::Create { path, content, owner, is_container } => {
                 let node = Node {
                     content: Arc::clone(content),
                     version: 0,
@@ -96,7 +99,7 @@ impl Tree {
                     children: 0,
                 };
                 self.nodes.insert(Arc::clone(path), Arc::new(node));
-                self.change_above(zxid, path, 1, i64::from(*is_numbered), changes);
+                self.change_above(zxid, path, 1, 1, changes);
             }
             Edit::Delete(path) => {
                 self.nodes.remove(path);
@@ -166,30 +169,43 @@ impl Tree {
         match step {
             Step::Check(path) => self.node(path).map(|_| None),
             Step::Create(path, content, kind) => {
-                let above = parent(path);
-                let place = if above.is_empty() { 0 } else { self.node(above)?.next };
-                let is_numbered = *kind == Kind::Numbered;
-                let path = if is_numbered { format!("{path}{place:010}") } else { path.clone() };
-                if self.nodes.contains_key(path.as_str()) {
-                    return Err(Fault::NodeExists);
-                }
-                if is_numbered {
-                    made.push(Created { place, token: StoreToken::new(zxid) });
-                }
-                let owner = matches!(kind, Kind::Ephemeral | Kind::Numbered).then_some(session);
-                let is_container = *kind == Kind::Container;
-                let (path, content) = (path.into(), content.as_slice().into());
-                Ok(Some(Edit::Create { path, content, owner, is_container, is_numbered }))
+                self.plan_node(zxid, session, (path, content, *kind), made).map(Some)
             }
             Step::Delete(path) => match self.node(path)?.children {
                 0 => Ok(Some(Edit::Delete(path.as_str().into()))),
                 _ => Err(Fault::NotEmpty),
             },
-            Step::Write(path, content, version) if self.node(path)?.version == *version => {
-                Ok(Some(Edit::Write(path.as_str().into(), content.as_slice().into())))
+            Step::Write(path, content, version) => {
+                let is_right = [ANY_VERSION, self.node(path)?.version].contains(version);
+                let write = || Edit::Write(path.as_str().into(), content.as_slice().into());
+                is_right.then(|| Some(write())).ok_or(Fault::BadVersion)
             }
-            Step::Write(..) => Err(Fault::BadVersion),
         }
+    }
+
+    fn plan_node(
+        &self,
+        zxid: u64,
+        session: SessionId,
+        (path, content, kind): (&str, &[u8], Kind),
+        made: &mut Vec<Created>,
+    ) -> Result<Edit, Fault> {
+        let above = parent(path);
+        let above = if above.is_empty() { None } else { Some(self.node(above)?) };
+        let (place, is_numbered) = (above.map_or(0, |above| above.next), kind == Kind::Numbered);
+        let path = if is_numbered { format!("{path}{place:010}") } else { path.to_owned() };
+        if self.nodes.contains_key(path.as_str()) {
+            return Err(Fault::NodeExists);
+        }
+        if above.is_some_and(|above| above.owner.is_some()) {
+            return Err(Fault::NoChildren);
+        }
+        if is_numbered {
+            made.push(Created { place, token: StoreToken::new(zxid) });
+        }
+        let owner = matches!(kind, Kind::Ephemeral | Kind::Numbered).then_some(session);
+        let is_container = kind == Kind::Container;
+        Ok(Edit::Create { path: path.into(), content: content.into(), owner, is_container })
     }
 
     /// Returns what is to be changed when a session ends: all that it has goes in one transaction.
