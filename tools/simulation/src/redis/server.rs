@@ -1,6 +1,6 @@
 //! A Redis server: its clock, its data, and what it does with what arrives.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -186,7 +186,10 @@ impl Server {
     pub(super) fn unsubscribes(self: &Arc<Self>, slot: u16) {
         let mut told = Vec::new();
         for (&number, wire) in &mut self.inner().wires {
-            let gone: Vec<_> = wire.channels.extract_if(.., |channel| slot_of(channel) == slot).collect();
+            let channels = std::mem::take(&mut wire.channels);
+            let (gone, stay) = channels.into_iter().partition(|channel| slot_of(channel) == slot);
+            wire.channels = stay;
+            let gone: BTreeSet<_> = gone;
             told.extend(gone.into_iter().map(|channel| (number, channel, wire.channels.len() as i64)));
         }
         for (number, channel, left) in told {

@@ -196,6 +196,7 @@ impl Store for Session {
         new: &str,
         content: &[u8],
     ) -> Result<(), Fault> {
+        check_version(version)?;
         let old = child(lock, old);
         let steps = [
             Step::Write(old.clone(), content.to_vec(), version),
@@ -214,6 +215,7 @@ impl Store for Session {
     }
 
     async fn write_content(&self, path: &str, content: &[u8], version: i64) -> Result<(), Fault> {
+        check_version(version)?;
         self.write([Step::Write(path.to_owned(), content.to_vec(), version)]).await.map(drop)
     }
 
@@ -251,6 +253,11 @@ impl Store for Session {
 
 fn or_never(told: Option<WatchEvent>) -> WatchEvent {
     told.unwrap_or_else(|| Box::pin(std::future::pending()))
+}
+
+/// The driver refuses a negative version: for the servers it would stand for every version.
+fn check_version(version: i64) -> Result<(), Fault> {
+    if version < 0 { Err(Fault::BadVersion) } else { Ok(()) }
 }
 
 fn child(lock: &str, name: &str) -> String {

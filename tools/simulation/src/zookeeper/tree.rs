@@ -9,9 +9,6 @@ use ylock_engine_zookeeper::algorithm::store::{Contender, Created, Fault};
 use super::SessionId;
 use super::step::{Edit, Kind, Step};
 
-/// The version that stands for every version.
-const ANY_VERSION: i64 = -1;
-
 /// All nodes, and the sessions that have begun and not ended.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tree {
@@ -176,7 +173,7 @@ impl Tree {
                 _ => Err(Fault::NotEmpty),
             },
             Step::Write(path, content, version) => {
-                let is_right = [ANY_VERSION, self.node(path)?.version].contains(version);
+                let is_right = self.node(path)?.version == *version;
                 let write = || Edit::Write(path.as_str().into(), content.as_slice().into());
                 is_right.then(|| Some(write())).ok_or(Fault::BadVersion)
             }
