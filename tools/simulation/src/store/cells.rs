@@ -29,21 +29,23 @@ pub(super) enum Column {
     Owner,
     Since,
     Lease,
-    Next,
+    NextAcquisition,
+    NextOwner,
+    NextMode,
+    NextTicket,
     ClaimToken,
     ClaimMode,
     Revoked,
 }
 
-/// A value; their order is that of Cassandra, as far as it matters for ties.
+/// A value; their order is that of Cassandra, which compares bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Value {
     Text(&'static str),
-    Number(i64),
+    /// The bytes of a number with a sign: a negative one is larger than every other.
+    Number(u64),
     Identity(u128),
     Token(StoreToken),
-    /// Identity, owner, mode and ticket of a waiter behind a hold; zeros where there is none.
-    Next(u128, u128, &'static str, i64),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,12 +81,13 @@ impl Life {
     }
 
     /// Ranks as `Cells.resolveRegular` of Cassandra 5.0 does: a tombstone beats a cell that expires, and that one a cell that does not.
-    /// Of two that expire, or two tombstones, the later end wins.
-    fn rank(self) -> (u8, i64) {
+    /// Of two that expire, or two tombstones, the later end wins. Of two that end together, the one with the shorter TTL, which was written
+    /// later.
+    fn rank(self) -> (u8, i64, i64) {
         match self {
-            Self::Unbounded => (0, 0),
-            Self::Expiring { until, .. } => (1, until),
-            Self::Tombstone { deleted } => (2, deleted),
+            Self::Unbounded => (0, 0, 0),
+            Self::Expiring { written, until } => (1, until, written),
+            Self::Tombstone { deleted } => (2, deleted, 0),
         }
     }
 }

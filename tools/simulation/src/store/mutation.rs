@@ -13,26 +13,31 @@ use super::cells::{Cell, Cells, Column, Life, Name, Value};
 /// Returns the cells of one overwrite, taken by a coordinator whose clock shows `second`.
 pub(super) fn of_write(slot: Slot, write: &Write, second: i64) -> Cells {
     let mut cells = Cells::default();
-    let life = Life::of(second, write.row_ttl);
+    let of_row = life(second, write.row_ttl);
     for (column, value) in row_values(&write.row) {
-        cells.put(Name::Of(slot, column), Cell { stamp: write.stamp, life, value });
+        cells.put(Name::Of(slot, column), Cell { stamp: write.stamp, life: of_row, value });
     }
     if let Some(TimedClaim { claim, ttl }) = write.claim {
-        let cell = |value| Cell { stamp: write.stamp, life: Life::of(second, ttl), value };
+        let cell = |value| Cell { stamp: write.stamp, life: life(second, ttl), value };
         cells.put(Name::Of(slot, Column::ClaimToken), cell(Value::Token(claim.token)));
         cells.put(Name::Of(slot, Column::ClaimMode), cell(Value::Text(mode_text(claim.mode))));
     }
     if let Some(TimedClaim { claim, ttl }) = write.used {
         let name = if claim.mode == Mode::Write { Name::LastWrite } else { Name::LastRead };
         let stamp = i64::try_from(claim.token.get()).unwrap_or(i64::MAX);
-        cells.put(name, Cell { stamp, life: Life::of(second, ttl), value: Value::Token(claim.token) });
+        cells.put(name, Cell { stamp, life: life(second, ttl), value: Value::Token(claim.token) });
     }
     cells
 }
 
+/// Returns the life of what the driver writes with a TTL: zero would mean for ever, so it writes one second.
+fn life(second: i64, ttl: u32) -> Life {
+    Life::of(second, ttl.max(1))
+}
+
 pub(super) fn of_revoke(slot: Slot, id: AcquisitionId, stamp: i64, ttl: u32, second: i64) -> Cells {
     let mut cells = Cells::default();
-    let cell = Cell { stamp, life: Life::of(second, ttl), value: Value::Identity(id.as_u128()) };
+    let cell = Cell { stamp, life: life(second, ttl), value: Value::Identity(id.as_u128()) };
     cells.put(Name::Of(slot, Column::Revoked), cell);
     cells
 }
@@ -56,21 +61,32 @@ pub(super) fn of_erase(slot: Slot, stamp: i64, second: i64) -> Cells {
     cells
 }
 
-fn row_values(row: &Row) -> [(Column, Value); 8] {
-    let next = row.next.map_or(Value::Next(0, 0, "", 0), |next| {
-        let owner = u128::from_be_bytes(next.owner.to_bytes());
-        Value::Next(next.acquisition.as_u128(), owner, mode_text(next.mode), next.ticket.get())
-    });
+fn row_values(row: &Row) -> [(Column, Value); 11] {
+    let next = row.next;
+    let owner = |owner: Owner| u128::from_be_bytes(owner.to_bytes());
     [
         (Column::Acquisition, Value::Identity(row.acquisition.as_u128())),
         (Column::Mode, Value::Text(mode_text(row.mode))),
         (Column::State, Value::Text(state_text(row.state))),
-        (Column::Ticket, Value::Number(row.ticket.get())),
-        (Column::Owner, Value::Identity(u128::from_be_bytes(row.owner.to_bytes()))),
-        (Column::Since, Value::Number(row.since)),
-        (Column::Lease, Value::Number(i64::try_from(row.lease.as_millis()).unwrap_or(i64::MAX))),
-        (Column::Next, next),
+        (Column::Ticket, number(row.ticket.get())),
+        (Column::Owner, Value::Identity(owner(row.owner))),
+        (Column::Since, number(row.since)),
+        (Column::Lease, number(lease_millis(row.lease))),
+        // Cells of their own, and each wins or loses a tie for itself. Zeros where there is no next waiter.
+        (Column::NextAcquisition, Value::Identity(next.map_or(0, |next| next.acquisition.as_u128()))),
+        (Column::NextOwner, Value::Identity(next.map_or(0, |next| owner(next.owner)))),
+        (Column::NextMode, Value::Text(next.map_or("", |next| mode_text(next.mode)))),
+        (Column::NextTicket, number(next.map_or(0, |next| next.ticket.get()))),
     ]
+}
+
+fn number(number: i64) -> Value {
+    Value::Number(number.cast_unsigned())
+}
+
+/// Converts a lease, rounded up, as the driver does.
+fn lease_millis(lease: Duration) -> i64 {
+    i64::try_from(lease.as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX)
 }
 
 /// Returns what a coordinator answers whose clock shows `second`.
@@ -99,9 +115,13 @@ pub(super) fn partition(cells: &Cells, second: i64) -> Result<Partition> {
 
 fn row(cells: &Cells, slot: Slot, second: i64) -> Result<Option<Row>> {
     let live = |column| cells.live(Name::Of(slot, column), second);
+    let next = (
+        (live(Column::NextAcquisition), live(Column::NextOwner)),
+        (live(Column::NextMode), live(Column::NextTicket)),
+    );
     let all = (
         (live(Column::Acquisition), live(Column::Mode), live(Column::State), live(Column::Ticket)),
-        (live(Column::Owner), live(Column::Since), live(Column::Lease), live(Column::Next)),
+        (live(Column::Owner), live(Column::Since), live(Column::Lease), next),
     );
     match all {
         (
@@ -115,35 +135,31 @@ fn row(cells: &Cells, slot: Slot, second: i64) -> Result<Option<Row>> {
                 Some(Value::Identity(owner)),
                 Some(Value::Number(since)),
                 Some(Value::Number(lease)),
-                Some(next),
+                (
+                    (Some(Value::Identity(next_id)), Some(Value::Identity(next_owner))),
+                    (Some(Value::Text(next_mode)), Some(Value::Number(next_ticket))),
+                ),
             ),
         ) => Ok(Some(Row {
             acquisition: AcquisitionId::from_u128(id),
             mode: mode_of(mode),
             state: state_of(state),
-            ticket: Ticket::from_number(ticket),
+            ticket: Ticket::from_number(ticket.cast_signed()),
             owner: Owner::from_bytes(owner.to_be_bytes()),
             // Nothing is decided by it: all rows show the same.
             client: ClientName::default(),
-            since,
-            lease: Duration::from_millis(u64::try_from(lease).unwrap_or(0)),
-            next: next_of(next),
+            since: since.cast_signed(),
+            lease: Duration::from_millis(lease),
+            next: (!next_mode.is_empty()).then(|| Next {
+                acquisition: AcquisitionId::from_u128(next_id),
+                owner: Owner::from_bytes(next_owner.to_be_bytes()),
+                mode: mode_of(next_mode),
+                ticket: Ticket::from_number(next_ticket.cast_signed()),
+            }),
         })),
-        ((None, None, None, None), (None, None, None, None)) => Ok(None),
+        ((None, None, None, None), (None, None, None, ((None, None), (None, None)))) => Ok(None),
         // As the driver does: a row that cannot be understood is never taken for nothing.
         parts => Err(Error::new(ErrorKind::Unexpected, format!("a damaged row: {parts:?}"))),
-    }
-}
-
-fn next_of(value: Value) -> Option<Next> {
-    match value {
-        Value::Next(id, owner, mode, ticket) if id != 0 => Some(Next {
-            acquisition: AcquisitionId::from_u128(id),
-            owner: Owner::from_bytes(owner.to_be_bytes()),
-            mode: mode_of(mode),
-            ticket: Ticket::from_number(ticket),
-        }),
-        _ => None,
     }
 }
 

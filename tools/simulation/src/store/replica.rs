@@ -19,6 +19,8 @@ pub(super) struct Replica {
     pub(super) is_up: bool,
     /// True of a node that never comes back.
     pub(super) is_dead: bool,
+    /// True of a node that compacts what it has of a lock with every write to it: as often as a real one ever might.
+    pub(super) compacts: bool,
     /// The error of its clock, in microseconds.
     clock_offset: i64,
     data: Data,
@@ -33,6 +35,7 @@ impl Replica {
         Self {
             is_up: true,
             is_dead: false,
+            compacts: true,
             clock_offset,
             data: Data::new(),
             durable: (0, Data::new()),
@@ -58,7 +61,9 @@ impl Replica {
         let second = self.second(now);
         let known = self.data.entry(lock.clone()).or_default();
         known.merge(cells);
-        *known = known.aged(second);
+        if self.compacts {
+            *known = known.aged(second);
+        }
     }
 
     /// Forgets all but what was on its disk.
