@@ -139,7 +139,12 @@ impl Client {
                 }
                 return;
             }
-            Ok(Some(grant)) => self.hold(grant).await,
+            Ok(Some(grant)) => {
+                if request.patience == Patience::Try && grant.waited {
+                    self.shared.oracle.complain("a try has waited".to_owned());
+                }
+                self.hold(grant).await;
+            }
             Err(_) => {}
         }
         self.give_back(&request).await;
