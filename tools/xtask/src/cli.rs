@@ -45,6 +45,9 @@ pub(crate) enum Command {
     Bench {
         #[arg(value_parser = benches(), default_value = "cassandra")]
         of: (&'static Engine, &'static Bench),
+        /// Compare with the benchmark as it was at this commit: both in turns, five times, medians
+        #[arg(long, value_name = "COMMIT")]
+        against: Option<String>,
         /// Arguments for the benchmark itself, after `--`
         #[arg(last = true)]
         arguments: Vec<String>,

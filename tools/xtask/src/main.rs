@@ -76,7 +76,9 @@ fn run(command: Command) -> Result<ExitCode> {
         }
         Command::Node { number, action } => cassandra::change_node(&places, number, action)?,
         Command::Test(options) => return test::test(&places, &options),
-        Command::Bench { of, arguments } => return bench::bench(&places, of, &arguments),
+        Command::Bench { of, against, arguments } => {
+            return bench::bench(&places, of, against.as_deref(), &arguments);
+        }
         Command::Simulate { arguments } => return simulate::simulate(&arguments),
         Command::Mutants { files, shard } => return mutants::mutants(&files, shard.as_deref()),
         Command::Observe(options) => return observe::observe(&places, &options),

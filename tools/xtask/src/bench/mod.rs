@@ -1,9 +1,13 @@
 //! Runs benchmarks: `cargo xtask bench`.
 
+mod against;
+mod figures;
+
 use std::process::ExitCode;
 
 use anyhow::Result;
 
+use self::against::Programs;
 use crate::{
     cargo, child,
     engine::{Bench, Engine},
@@ -14,15 +18,21 @@ use crate::{
 pub(crate) fn bench(
     places: &Places,
     (engine, bench): (&'static Engine, &Bench),
+    against: Option<&str>,
     arguments: &[String],
 ) -> Result<ExitCode> {
+    // Before the servers start, which would run beside the build.
+    let programs = against.map(|commit| Programs::build(bench, commit)).transpose()?;
     let mut command = cargo::cargo();
     command.args(bench.command.split(' ')).arg("--").args(arguments);
     let wants_servers = engine.has_servers() && (bench.wants_servers)(arguments);
     let servers = wants_servers.then(|| Servers::start(places, &[engine])).transpose()?;
-    if let Some(servers) = &servers {
-        command.envs(servers.environment()?);
+    let variables = servers.as_ref().map(Servers::environment).transpose()?.unwrap_or_default();
+    if let Some(programs) = programs {
+        programs.compare(arguments, &variables)?;
+        return Ok(ExitCode::SUCCESS);
     }
+    command.envs(variables);
     let status = child::run(&mut command, None)?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
