@@ -92,11 +92,11 @@ fn program(mut cargo: Command, bench: &Bench) -> Result<PathBuf> {
     let status = child::stdout_into(&mut cargo, None, |bytes| messages.extend_from_slice(bytes))?;
     ensure!(status.success(), "the benchmark does not compile");
     let messages = messages.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
-    let programs = messages.filter_map(|message: Value| {
+    let mut programs = messages.filter_map(|message: Value| {
         let is_bench = message["target"]["kind"].as_array()?.iter().any(|kind| kind == "bench");
         message["executable"].as_str().filter(|_| is_bench).map(PathBuf::from)
     });
-    programs.last().context("cargo has built no benchmark")
+    programs.next_back().context("cargo has built no benchmark")
 }
 
 impl Tree {

@@ -65,7 +65,7 @@ fn run(tool: &Path, plan: &Plan, files: &[String], output: &Path) -> Command {
     let mut command = cargo::in_workspace("prlimit");
     // A mistake may make a loop that takes all memory there is.
     command.arg(format!("--as={MEMORY}")).arg(tool);
-    command.args(["mutants", "--workspace", "--no-shuffle", "--colors=never", "--timeout=180"]);
+    command.args(["mutants", "--workspace", "--no-shuffle", "--colors=never", "--timeout=60"]);
     command.arg("--output").arg(output);
     command.args(files.iter().flat_map(|file| ["--file", file]));
     // For the build as well, which would otherwise be one of all tests of the crate alone.
