@@ -42,7 +42,7 @@ async fn ledger(arguments: &[&str]) -> String {
     let _alone = ALONE.lock().await;
     let mut command = Command::new(built().await);
     command.args(arguments).kill_on_drop(true);
-    let Output { status, stdout, stderr } = timeout(Duration::from_secs(420), command.output())
+    let Output { status, stdout, stderr } = timeout(Duration::from_secs(ylock_testkit::short_or_long(120, 420)), command.output())
         .await
         .expect("the example ends in time")
         .expect("the example starts");

@@ -7,12 +7,11 @@ use async_trait::async_trait;
 use tokio::io::{AsyncRead, AsyncWrite};
 use ylock_core::Key;
 
-use crate::options::RedisOptions;
 use crate::place;
 
-/// Returns the key of a lock's hash with the default prefix.
-pub fn place(key: &Key) -> String {
-    place::of(RedisOptions::new("", 0).prefix(), key)
+/// Returns the key of a lock's hash, for a simulation that moves it from server to server.
+pub fn place(prefix: &str, key: &Key) -> String {
+    place::of(prefix, key)
 }
 
 /// A stream of bytes in both directions, as TCP has them.

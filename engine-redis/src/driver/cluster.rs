@@ -3,7 +3,7 @@
 //! The driver has a client for clusters, which sends a request again by itself when its outcome is unknown. The engine could not tell then
 //! that a copy of the request may still arrive, and do something after all was undone. So here a request goes to one server at a time.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -29,7 +29,7 @@ pub(super) struct Cluster {
     connector: Arc<Connector>,
     /// The addresses of the URL: where to begin, and to begin again.
     seeds: Vec<Address>,
-    servers: Mutex<HashMap<Address, Arc<Connection>>>,
+    servers: Mutex<BTreeMap<Address, Arc<Connection>>>,
     slots: Mutex<Slots>,
     is_looking: AtomicBool,
 }
@@ -130,9 +130,11 @@ impl Cluster {
         }));
     }
 
-    /// Asks all servers, and believes the one that knows of the latest failover: a server that is cut off knows of none.
+    /// Asks all servers, and believes the one that knows of the latest failover: a server that is cut off knows of none. Of several that know
+    /// of it the last in the order of addresses, and not that of a map, which its random seed decides: so a run of the simulation can be
+    /// repeated.
     async fn ask_all(&self) -> Option<Slots> {
-        let mut known: HashSet<Address> = self.seeds.iter().cloned().collect();
+        let mut known: BTreeSet<Address> = self.seeds.iter().cloned().collect();
         known.extend(self.servers.lock().keys().cloned());
         let answers = known.iter().map(|address| self.connector.in_time(self.slots_as_seen_by(address)));
         let answers = join_all(answers).await.into_iter().filter_map(Result::ok);

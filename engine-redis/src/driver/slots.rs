@@ -13,7 +13,10 @@ const SLOTS: usize = 16_384;
 
 /// The server of each slot, where it is known.
 #[derive(Debug)]
-pub(super) struct Slots(Vec<Option<Arc<Address>>>);
+pub(super) struct Slots(
+    /// One address for all slots of a range: otherwise each look at the servers would copy 16 384 of them.
+    Vec<Option<Arc<Address>>>,
+);
 
 /// Returns the slot of a key or channel: that of the part in braces.
 pub(super) fn slot_of(key: &str) -> u16 {
@@ -44,7 +47,7 @@ impl Slots {
 
     /// Returns any server.
     pub(super) fn any(&self) -> Option<&Address> {
-        self.0.iter().flatten().map(|address| &**address).next()
+        self.0.iter().find_map(Option::as_deref)
     }
 
     pub(super) fn set(&mut self, slot: u16, address: Address) {
@@ -54,7 +57,7 @@ impl Slots {
     }
 
     pub(super) fn servers(&self) -> HashSet<&Address> {
-        self.0.iter().flatten().map(|address| &**address).collect()
+        self.0.iter().filter_map(Option::as_deref).collect()
     }
 }
 

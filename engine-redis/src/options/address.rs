@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Host and port of a server.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Address {
     pub(crate) host: String,
     pub(crate) port: u16,

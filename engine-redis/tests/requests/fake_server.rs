@@ -44,6 +44,8 @@ pub(crate) struct FakeServer(Arc<Mutex<State>>);
 struct State {
     answers: VecDeque<Answer>,
     asked: Vec<Asked>,
+    /// True if it was asked to run more scripts than it has answers for.
+    is_overasked: bool,
     /// The number of replicas that follow.
     replicas: i64,
     listener: Option<(String, Arc<tokio::sync::Mutex<WriteHalf<DuplexStream>>>)>,
@@ -67,7 +69,9 @@ impl FakeServer {
     }
 
     pub(crate) fn asked(&self) -> Vec<Asked> {
-        self.0.lock().asked.clone()
+        let state = self.0.lock();
+        assert!(!state.is_overasked, "it was asked too often: {:?}", state.asked);
+        state.asked.clone()
     }
 
     /// Returns the names of the scripts that it was asked to run.
@@ -112,7 +116,9 @@ impl FakeServer {
             "EVALSHA" => {
                 let (script, arguments) = (name_of(&request[1]), request[4..].to_vec());
                 state.asked.push(Asked { script, arguments, at: Instant::now() });
-                return state.answers.pop_front().expect("an answer to one more script").text();
+                let answer = state.answers.pop_front();
+                state.is_overasked |= answer.is_none();
+                return answer?.text();
             }
             _ => "+OK\r\n".to_owned(),
         })
@@ -153,9 +159,9 @@ fn bulk(text: &str) -> String {
 
 /// Takes a request that is there as a whole.
 fn take_request(unread: &mut Vec<u8>) -> Option<Vec<String>> {
-    // The driver's own parser does not tell how long a value was: what is left of one that is whole again begins with `*`.
-    let ends = (1..=unread.len()).filter(|end| unread.get(*end).is_none_or(|byte| *byte == b'*'));
-    let whole = ends.into_iter().find_map(|end| Some((end, redis::parse_redis_value(&unread[..end]).ok()?)));
+    // The driver's parser does not say how long a value was. Each request begins with `*`, so the first one ends before a `*` or at the end.
+    let mut ends = (1..=unread.len()).filter(|end| unread.get(*end).is_none_or(|byte| *byte == b'*'));
+    let whole = ends.find_map(|end| Some((end, redis::parse_redis_value(&unread[..end]).ok()?)));
     let (end, Value::Array(words)) = whole? else { return None };
     unread.drain(..end);
     Some(words.into_iter().map(|word| redis::from_redis_value(word).expect("a word")).collect())

@@ -208,7 +208,7 @@ fn child(lock: &str, name: &str) -> String {
     format!("{lock}/{name}")
 }
 
-/// Returns a version as the server has it. No node has another one: a negative one would stand for every version there.
+/// Returns a version as the server has it. No node has another one: -1 would stand for every version there.
 fn version_of_server(version: i64) -> Result<i32, Fault> {
     i32::try_from(version).ok().filter(|version| *version >= 0).ok_or(Fault::BadVersion)
 }

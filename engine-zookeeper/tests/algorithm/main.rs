@@ -1,6 +1,7 @@
 //! The algorithm over servers in memory, in paused time: that it needs nothing but what the traits in `algorithm::store` say.
 #![allow(clippy::disallowed_methods, reason = "tests start tasks of their own")]
 
+mod costs;
 mod fake;
 mod fates;
 mod fixture;

@@ -78,7 +78,7 @@ impl Subject {
             ),
             // The clocks of the servers agree, as `guarantees.md` asks for.
             Self::RedisCluster | Self::KeeperOverRedisCluster => {
-                matches!(fault, Pause | StandStill | Crash | Step | Delay | Loss | Down | Reshard | Apart)
+                matches!(fault, Pause | StandStill | Crash | Step | Delay | Loss | Down | Drift | Reshard | Apart)
             }
             Self::KeeperOverMemory => matches!(fault, Pause | StandStill | Crash | Step | Drift),
             Self::ZookeeperEngine | Self::KeeperOverZookeeper => matches!(
@@ -118,7 +118,11 @@ impl Subject {
 
     /// Returns whether its store gives out tokens.
     pub(crate) fn has_tokens(self) -> bool {
-        !matches!(self, Self::RedisCluster | Self::KeeperOverRedisCluster)
+        !self.is_redis_cluster()
+    }
+
+    pub(crate) fn is_redis_cluster(self) -> bool {
+        matches!(self, Self::RedisCluster | Self::KeeperOverRedisCluster)
     }
 }
 

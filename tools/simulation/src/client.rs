@@ -170,7 +170,9 @@ impl Client {
 
     /// Stays inside, renews, and changes what the lock protects. What the client writes may arrive when it has lost the lock long since.
     async fn hold(&mut self, mut grant: Grant) {
-        let Some(token) = self.shared.oracle.token(grant.token.map(StoreToken::get)) else { return };
+        let Some(token) = self.shared.oracle.token(grant.token.map(StoreToken::get)) else {
+            return self.shared.oracle.complain("a grant without the token that the store gives".to_owned());
+        };
         let hold = Hold {
             key: grant.key.clone(),
             mode: grant.mode,

@@ -140,7 +140,7 @@ impl Oracle {
     /// Returns the token by which the oracle knows a holder. All are equal where the store gives out none, and then the resource cannot
     /// be protected.
     pub fn token(&self, given: Option<u64>) -> Option<u64> {
-        if self.has_tokens { given } else { Some(0).filter(|_| given.is_none()) }
+        if self.has_tokens { given } else { given.is_none().then_some(0) }
     }
 
     /// Reads the resource, with a token. Returns nothing if the token is too old, or there are none.

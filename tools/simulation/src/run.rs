@@ -32,9 +32,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 const FORGETFUL: usize = 0;
 /// The longest time by which a coordinator hears of a new node later than another one.
 const GOSSIP: Duration = Duration::from_secs(20);
-/// The most by which the clock of a server in a Redis cluster is wrong, in microseconds.
-const MOST_APART: i64 = 100_000;
-const TOO_FAR_APART: i64 = 5_000_000;
 const TROUBLE: Duration = Duration::from_secs(60);
 /// The time after the trouble within which every waiter must have got in: at most a few leases for each, one after the other.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -104,8 +101,9 @@ impl<'a> Scene<'a> {
                 let mut server = || {
                     let (fate, mistake) = (chance.fork(), setting.script_mistake);
                     let server = redis::Server::start(&world, weather.clone(), 1.0, fate, mistake, false);
-                    // Less than a tenth of a lease, together with what clients' clocks may be wrong by.
-                    let most = if plan.has(Fault::Apart) { TOO_FAR_APART } else { MOST_APART };
+                    // Any two are less than a twenty-fifth of a lease apart: less than a tenth, with the drift of a client.
+                    let part = if plan.has(Fault::Apart) { 1 } else { 50 };
+                    let most = i64::try_from(setting.shortest_lease().as_micros()).unwrap_or(i64::MAX) / part;
                     server.set_forward(chance.around_zero(most));
                     server
                 };
@@ -240,7 +238,7 @@ impl<'a> Scene<'a> {
         let kinds = match &self.backend {
             Backend::Cluster(_) | Backend::Memory(_) => &[Crash, Down, Pause, StandStill, Step][..],
             Backend::Ensemble(_) => &[Crash, Down, Pause, StandStill, Step, Cut, Election, Runtime],
-            Backend::Redis(_) if !self.setting.of.has_tokens() => {
+            Backend::Redis(_) if self.setting.of.is_redis_cluster() => {
                 &[Crash, Down, Pause, StandStill, Step, Reshard]
             }
             Backend::Redis(_) => {

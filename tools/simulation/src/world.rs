@@ -72,7 +72,7 @@ struct TaskWaker {
 
 impl World {
     /// The steps after which nothing happens any more: a client that asks again and again without a pause would otherwise keep the run at
-    /// one moment for ever. Runs that are well take less than a twentieth.
+    /// one moment for ever. Runs that are well take less than a tenth.
     pub const MOST_STEPS: u64 = 1_000_000;
 
     /// Creates an empty world. `lines`: keep a trace that can be read, not only its hash.

@@ -24,8 +24,8 @@ impl Database {
         &self.hashes
     }
 
-    pub(super) fn insert(&mut self, key: Vec<u8>, hash: Hash) {
-        self.hashes.insert(key, hash);
+    pub(super) fn insert(&mut self, key: Vec<u8>, hash: Hash) -> Option<Hash> {
+        self.hashes.insert(key, hash)
     }
 
     pub(super) fn remove(&mut self, key: &[u8]) -> Option<Hash> {

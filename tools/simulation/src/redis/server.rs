@@ -1,6 +1,6 @@
 //! A Redis server: its clock, its data, and what it does with what arrives.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +11,9 @@ use ylock_engine_redis::scripts;
 use super::database::{Database, Hash};
 use super::end::{End, Inbox};
 use super::interpreter::{Interpreter, name_of, time};
+use super::member::Member;
 use super::resp::{Reply, Request, take_request};
-use super::slots::{PORT, Slots, host, slot_of};
+use super::undone::Undone;
 use super::wire::Wire;
 use crate::chance::Chance;
 use crate::clocks::START;
@@ -26,9 +27,6 @@ const KEPT: i64 = 150_000;
 const MOST_BACK: u64 = 25_000_000;
 /// How far the data of a replica may be behind, at most.
 const BEHIND: u64 = 2_000_000_000;
-
-/// The time for which a request may be on its way, in milliseconds.
-const LATE: i64 = 60_000;
 
 /// A mistake in the scripts: a text, and what stands in its place.
 pub type Mistake = Option<(&'static str, &'static str)>;
@@ -47,32 +45,21 @@ pub(super) struct Inner {
     pub(super) last_wire: u64,
     pub(super) is_down: bool,
     /// True while the process does not run: what arrives waits.
-    hangs: bool,
+    pub(super) hangs: bool,
     waiting: VecDeque<Arrival>,
     /// The speed of the clock, and its error in microseconds.
     rate: f64,
     offset: i64,
-    interpreter: Interpreter,
+    pub(super) interpreter: Interpreter,
     has_replica: bool,
     /// The data as it was, and when: what a replica may have.
     past: VecDeque<(u64, Database)>,
     /// The name of the script that releases.
-    release: String,
-    undone: Undone,
-    member: Option<Member>,
+    pub(super) release: String,
+    pub(super) undone: Undone,
+    pub(super) member: Option<Member>,
     /// What no script may do.
-    wrong: Vec<String>,
-}
-
-/// The acquisitions that are undone for good, and until when a request of them may come, in milliseconds since 1970. All servers of a
-/// cluster have it in common: a late request may come when the lock has moved.
-pub(super) type Undone = Arc<Mutex<BTreeMap<Vec<u8>, i64>>>;
-
-/// A server's part in a cluster.
-#[derive(Debug)]
-struct Member {
-    number: usize,
-    slots: Arc<Mutex<Slots>>,
+    pub(super) wrong: Vec<String>,
 }
 
 /// What arrives at the server.
@@ -137,72 +124,6 @@ impl Server {
         let inbox = Arc::<Inbox>::default();
         let (number, time) = self.inner().open(&inbox);
         (End { server: Arc::clone(self), number, inbox }, time)
-    }
-
-    /// Notes that nothing of an acquisition may be in the store from now on.
-    pub(super) fn has_ended(&self, id: Vec<u8>) {
-        let inner = self.inner();
-        let until = inner.micros() / 1_000 + LATE;
-        inner.undone.lock().insert(id, until);
-    }
-
-    pub(super) fn undone(&self) -> Undone {
-        Arc::clone(&self.inner().undone)
-    }
-
-    /// Makes the server a part of a cluster.
-    pub(super) fn joins(&self, number: usize, slots: &Arc<Mutex<Slots>>, undone: &Undone) {
-        let mut inner = self.inner();
-        inner.undone = Arc::clone(undone);
-        inner.member = Some(Member { number, slots: Arc::clone(slots) });
-    }
-
-    /// Returns whether the process is there and runs.
-    pub(super) fn runs(&self) -> bool {
-        let inner = self.inner();
-        !inner.is_down && !inner.hangs
-    }
-
-    /// Gives a hash of a slot away, with the time for which it is to live on, in milliseconds.
-    pub(super) fn give_away(&self, slot: u16) -> Option<(Vec<u8>, Hash, Option<i64>)> {
-        let inner = self.inner();
-        let now = inner.micros() / 1_000;
-        let mut reachable = inner.interpreter.reachable();
-        let name = reachable.database.hashes(now).keys().find(|name| slot_of(name) == slot)?.clone();
-        let hash = reachable.database.remove(&name)?;
-        let lives = hash.expires.map(|expires| expires - now);
-        Some((name, hash, lives))
-    }
-
-    /// Takes a hash over from another server, as `MIGRATE` does: the time to live counts by the own clock.
-    pub(super) fn take_over(&self, name: Vec<u8>, mut hash: Hash, lives: Option<i64>) {
-        let inner = self.inner();
-        let now = inner.micros() / 1_000;
-        hash.expires = lives.map(|lives| now + lives);
-        inner.interpreter.reachable().database.insert(name, hash);
-    }
-
-    /// Tells the clients that listen to channels of a slot that these are not here any more.
-    pub(super) fn unsubscribes(self: &Arc<Self>, slot: u16) {
-        let mut told = Vec::new();
-        for (&number, wire) in &mut self.inner().wires {
-            let channels = std::mem::take(&mut wire.channels);
-            let (gone, stay) = channels.into_iter().partition(|channel| slot_of(channel) == slot);
-            wire.channels = stay;
-            let gone: BTreeSet<_> = gone;
-            told.extend(gone.into_iter().map(|channel| (number, channel, wire.channels.len() as i64)));
-        }
-        for (number, channel, left) in told {
-            let push = [Reply::text("sunsubscribe"), Reply::Bulk(channel), Reply::Integer(left)];
-            self.tell(number, Reply::Push(push.to_vec()).encode());
-        }
-    }
-
-    /// Returns how many hashes there are.
-    pub(super) fn hashes(&self) -> usize {
-        let inner = self.inner();
-        let now = inner.micros() / 1_000;
-        inner.interpreter.reachable().database.hashes(now).len()
     }
 
     /// Ends the process, with its connections and all that is not stored. The clients hear of that, or not.
@@ -327,13 +248,15 @@ impl Server {
 }
 
 impl Inner {
-    fn micros(&self) -> i64 {
+    pub(super) fn micros(&self) -> i64 {
         START + (self.world.now() as f64 / 1e3 * self.rate) as i64 + self.offset
     }
 
     fn carry_out(&mut self, number: u64, request: &Request) -> Vec<(u64, Reply)> {
         let words: Vec<_> = request.iter().map(Vec::as_slice).collect();
-        if let Some(elsewhere) = self.elsewhere(number, &words) {
+        // It counts for the next request alone, whatever that is.
+        let is_asking = self.wires.get_mut(&number).is_some_and(|wire| std::mem::take(&mut wire.is_asking));
+        if let Some(elsewhere) = self.elsewhere(&words, is_asking) {
             return vec![(number, elsewhere)];
         }
         let reply = match &words[..] {
@@ -357,7 +280,9 @@ impl Inner {
                 }
                 Reply::Ok
             }
-            [b"CLUSTER", b"INFO"] if let Some(member) = &self.member => member.slots.lock().info(),
+            [b"CLUSTER", b"INFO"] if let Some(member) = &self.member => {
+                member.slots.lock().info(member.number)
+            }
             [b"CLUSTER", b"SLOTS"] if let Some(member) = &self.member => {
                 member.slots.lock().ranges(member.number)
             }
@@ -375,27 +300,6 @@ impl Inner {
             }
         };
         vec![(number, reply)]
-    }
-
-    /// Returns where a request must go instead, as servers of a cluster say it.
-    fn elsewhere(&mut self, number: u64, words: &[&[u8]]) -> Option<Reply> {
-        let (key, is_channel) = match words {
-            [b"EVALSHA" | b"EVAL", _, b"1", key, ..] => (key, false),
-            [b"SSUBSCRIBE", channel] => (channel, true),
-            _ => return None,
-        };
-        let is_asking = self.wires.get_mut(&number).is_some_and(|wire| std::mem::take(&mut wire.is_asking));
-        let member = self.member.as_ref()?;
-        let (slot, slots) = (slot_of(key), member.slots.lock());
-        let owner = slots.owner(slot, member.number);
-        let to = |word: &str, server| Some(Reply::Error(format!("{word} {slot} {}:{PORT}", host(server))));
-        if owner != member.number {
-            return if is_asking && slots.comes_to(slot, member.number) { None } else { to("MOVED", owner) };
-        }
-        let target = slots.goes_to(slot, member.number).filter(|_| !is_channel)?;
-        let now = self.micros() / 1_000;
-        let is_here = self.interpreter.reachable().database.hashes(now).contains_key(*key);
-        if is_here { None } else { to("ASK", target) }
     }
 
     fn subscribe(&mut self, number: u64, channel: &[u8], word: &str) -> Reply {
@@ -435,27 +339,6 @@ impl Inner {
         }
         replies.push((number, reply));
         replies
-    }
-
-    /// Looks whether an acquisition that was undone is in the lock all the same.
-    fn look_for_undone(&mut self, hash: &str, key: &[u8], arguments: &[Vec<u8>]) {
-        let now = self.micros() / 1_000;
-        if let ([id, late, ..], true) = (arguments, hash == self.release) {
-            // Whatever the client says: it says zero only if no request of the acquisition can come any more, and may be wrong.
-            let late: i64 = std::str::from_utf8(late).ok().and_then(|late| late.parse().ok()).unwrap_or(0);
-            let mut undone = self.undone.lock();
-            let until = undone.entry(id.clone()).or_default();
-            *until = (*until).max(now + late.max(LATE));
-        }
-        let mut reachable = self.interpreter.reachable();
-        let Some(lock) = reachable.database.hashes(now).get(key) else { return };
-        let ids =
-            lock.fields.keys().filter_map(|field| field.strip_prefix(b"h:").or(field.strip_prefix(b"a:")));
-        let undone = self.undone.lock();
-        let found = ids.filter(|id| undone.get(*id).is_some_and(|until| *until > now));
-        let found: Vec<_> = found.map(|id| String::from_utf8_lossy(id).into_owned()).collect();
-        drop((reachable, undone));
-        self.wrong.extend(found.into_iter().map(|id| format!("{id} was undone, and is in the store")));
     }
 
     /// Keeps the data of the last seconds, as replicas may have them.

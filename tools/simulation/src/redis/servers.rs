@@ -1,14 +1,16 @@
 //! The servers of a run: one, or those of a cluster, whose slots move from one to another while locks are held and waited for.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use ylock_core::Key;
 use ylock_engine_redis::RedisOptions;
+use ylock_engine_redis::transport::place;
 
 use super::server::Server;
-use super::slots::{PORT, Slots, host, slot_of};
+use super::slots::{News, PORT, Slots, host, server_at, slot_of};
 use crate::chance::Chance;
 use crate::world::World;
 
@@ -44,8 +46,9 @@ impl Servers {
         Arc::new(Self { world: Arc::clone(world), all, slots: Some(slots), chance: Mutex::new(chance) })
     }
 
-    pub(super) fn get(&self, number: usize) -> &Arc<Server> {
-        self.all.get(number).unwrap_or(&self.all[0])
+    /// Returns the server with this host.
+    pub(super) fn at(&self, host: &str) -> Option<&Arc<Server>> {
+        if self.slots.is_some() { self.all.get(server_at(host)?) } else { self.all.first() }
     }
 
     /// Returns the options of a client.
@@ -71,8 +74,13 @@ impl Servers {
     /// Returns what is left that should not be.
     pub(crate) fn left(&self, keys: &[Key]) -> Vec<String> {
         let mut left: Vec<_> = self.all.iter().flat_map(|server| server.left()).collect();
-        if self.all.iter().map(|server| server.hashes()).sum::<usize>() > keys.len() {
-            left.push("a hash that belongs to no lock, or is on two servers".to_owned());
+        let names: Vec<_> = self.all.iter().flat_map(|server| server.names()).collect();
+        let different: BTreeSet<_> = names.iter().collect();
+        if different.len() < names.len() {
+            left.push("a lock is on two servers".to_owned());
+        }
+        if different.len() > keys.len() {
+            left.push("a hash that belongs to no lock".to_owned());
         }
         left
     }
@@ -81,7 +89,7 @@ impl Servers {
     pub(crate) fn move_slot(self: &Arc<Self>, key: &Key) {
         let Some(slots) = &self.slots else { return };
         // The slot is that of the part in braces, which the engine makes of group and name.
-        let slot = slot_of(ylock_engine_redis::transport::place(key).as_bytes());
+        let slot = slot_of(place(self.options().prefix(), key).as_bytes());
         let Some((from, to)) = slots.lock().begin(slot) else { return };
         self.world.note(|| format!("slot {slot} moves from server {from} to {to}"));
         self.next(slot, from, to);
@@ -105,31 +113,37 @@ impl Servers {
             target.take_over(name, hash, lives);
             return self.next(slot, from, to);
         }
-        // The new owner first: until the old one hears of it, it goes on sending clients there.
-        self.hears(to, slot, to);
+        // The new owner first. Until the old owner hears of it, it sends clients to the new one.
+        let Some(slots) = &self.slots else { return };
+        let news = slots.lock().arrives(slot, to);
         for server in (0..self.all.len()).filter(|server| *server != to) {
-            let servers = Arc::clone(self);
-            let most = if server == from { STEP / 20 } else { STEP };
-            let delay = self.chance.lock().between(Duration::ZERO, most);
-            self.world.after(delay, move || servers.hears(server, slot, to));
+            // The old owner hears soon, unless the one who moves the slot stops between the two.
+            let is_soon = server == from && self.chance.lock().happens(0.75);
+            self.is_to_hear(server, slot, news, if is_soon { STEP / 20 } else { STEP });
         }
     }
 
-    fn hears(self: &Arc<Self>, server: usize, slot: u16, owner: usize) {
+    fn is_to_hear(self: &Arc<Self>, server: usize, slot: u16, news: News, within: Duration) {
+        let delay = self.chance.lock().between(Duration::ZERO, within);
+        let servers = Arc::clone(self);
+        self.world.after(delay, move || servers.hears(server, slot, news));
+    }
+
+    fn hears(self: &Arc<Self>, server: usize, slot: u16, news: News) {
         let Some(slots) = &self.slots else { return };
-        let ends = {
+        if !self.all[server].runs() {
+            return self.is_to_hear(server, slot, news, AGAIN);
+        }
+        let is_old_owner = {
             let mut slots = slots.lock();
-            let ends = slots.goes_to(slot, server).is_some();
-            // A later move may have come to its end before this one was heard of.
-            if server == owner || slots.owner(slot, owner) == owner {
-                slots.hears(server, slot, owner);
-            }
-            if ends {
+            slots.hears(server, slot, news);
+            let is_old_owner = slots.goes_to(slot, server).is_some();
+            if is_old_owner {
                 slots.ends(slot);
             }
-            ends
+            is_old_owner
         };
-        if ends {
+        if is_old_owner {
             self.all[server].unsubscribes(slot);
         }
     }

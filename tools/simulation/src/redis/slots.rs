@@ -13,13 +13,16 @@ pub(super) const PORT: u16 = 6379;
 #[derive(Debug)]
 pub(super) struct Slots {
     servers: usize,
-    /// The number of the last change.
+    /// The number of the last move.
     epoch: u64,
-    /// For each server: the slots of which it knows that they have moved, and where they are.
-    known: Vec<BTreeMap<u16, usize>>,
+    /// For each server: the slots of which it knows that they have moved, by which move, and where they are.
+    known: Vec<BTreeMap<u16, News>>,
     /// The slots that are being moved, from one server to another.
     moving: BTreeMap<u16, (usize, usize)>,
 }
+
+/// The number of a move, and the server that keeps the slot since.
+pub(super) type News = (u64, usize);
 
 /// Returns the slot of a key or channel: that of the part in braces.
 pub(super) fn slot_of(key: &[u8]) -> u16 {
@@ -47,28 +50,29 @@ pub(super) fn host(server: usize) -> String {
     format!("server-{server}")
 }
 
-/// Returns the server with this host; the first one if it is none of theirs.
-pub(super) fn server_at(host: &str) -> usize {
-    host.strip_prefix("server-").and_then(|number| number.parse().ok()).unwrap_or_default()
+/// Returns the number of the server with this host.
+pub(super) fn server_at(host: &str) -> Option<usize> {
+    host.strip_prefix("server-")?.parse().ok()
 }
 
 impl Slots {
     pub(super) fn new(servers: usize) -> Self {
-        Self { servers, epoch: 1, known: vec![BTreeMap::new(); servers], moving: BTreeMap::new() }
+        Self { servers, epoch: 0, known: vec![BTreeMap::new(); servers], moving: BTreeMap::new() }
     }
 
     /// Returns the server that keeps a slot, as one of them knows it.
     pub(super) fn owner(&self, slot: u16, as_known_by: usize) -> usize {
         let first = usize::from(slot) * self.servers / usize::from(SLOTS);
-        self.known[as_known_by].get(&slot).copied().unwrap_or(first)
+        self.known[as_known_by].get(&slot).map_or(first, |(_, owner)| *owner)
     }
 
-    /// Begins to move a slot, from the server that keeps it to the next one. Returns these two; `None` if it is being moved already.
+    /// Begins to move a slot, from the server that keeps it to the next one. Returns these two; `None` if it is being moved already,
+    /// or there is no other server.
     pub(super) fn begin(&mut self, slot: u16) -> Option<(usize, usize)> {
         let is_owner = |server: &usize| self.owner(slot, *server) == *server;
         let from = (0..self.servers).find(is_owner)?;
         let both = (from, (from + 1) % self.servers);
-        if self.moving.contains_key(&slot) {
+        if self.moving.contains_key(&slot) || self.servers < 2 {
             return None;
         }
         self.moving.insert(slot, both);
@@ -85,12 +89,18 @@ impl Slots {
         self.moving.get(&slot).is_some_and(|both| both.1 == to)
     }
 
-    /// The server hears that a slot has moved.
-    pub(super) fn hears(&mut self, server: usize, slot: u16, owner: usize) {
-        if server == owner {
-            self.epoch += 1;
-        }
-        self.known[server].insert(slot, owner);
+    /// The new owner hears that a slot has moved to it. Returns what the others are to hear.
+    pub(super) fn arrives(&mut self, slot: u16, at: usize) -> News {
+        self.epoch += 1;
+        let news = (self.epoch, at);
+        self.hears(at, slot, news);
+        news
+    }
+
+    /// A server hears that a slot has moved. It believes the later move: what is told of an earlier one may come after it.
+    pub(super) fn hears(&mut self, server: usize, slot: u16, news: News) {
+        let known = self.known[server].entry(slot).or_default();
+        *known = (*known).max(news);
     }
 
     /// The slot is not being moved any more.
@@ -98,8 +108,9 @@ impl Slots {
         self.moving.remove(&slot);
     }
 
-    pub(super) fn info(&self) -> Reply {
-        Reply::text(format!("cluster_state:ok\r\ncluster_current_epoch:{}\r\n", self.epoch))
+    pub(super) fn info(&self, as_known_by: usize) -> Reply {
+        let epoch = self.known[as_known_by].values().map(|(epoch, _)| *epoch).max().unwrap_or_default();
+        Reply::text(format!("cluster_state:ok\r\ncluster_current_epoch:{epoch}\r\n"))
     }
 
     /// Returns the ranges of slots with their servers, as one of them knows it.
@@ -136,10 +147,23 @@ mod tests {
         let mut slots = Slots::new(3);
         assert_eq!((slots.begin(5), slots.begin(5)), (Some((0, 1)), None));
         assert_eq!((slots.goes_to(5, 0), slots.comes_to(5, 1)), (Some(1), true));
-        slots.hears(1, 5, 1);
+        let news = slots.arrives(5, 1);
         assert_eq!([0, 1, 2].map(|server| slots.owner(5, server)), [0, 1, 0]);
-        slots.hears(0, 5, 1);
+        slots.hears(0, 5, news);
         slots.ends(5);
         assert_eq!(slots.begin(5), Some((1, 2)));
+    }
+
+    #[test]
+    fn what_is_told_of_an_earlier_move_is_no_news() {
+        let mut slots = Slots::new(3);
+        slots.begin(5);
+        let first = slots.arrives(5, 1);
+        slots.ends(5);
+        slots.begin(5);
+        let second = slots.arrives(5, 2);
+        slots.hears(2, 5, first);
+        slots.hears(1, 5, second);
+        assert_eq!([1, 2].map(|server| slots.owner(5, server)), [2, 2]);
     }
 }

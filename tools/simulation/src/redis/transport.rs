@@ -8,7 +8,6 @@ use async_trait::async_trait;
 use ylock_engine_redis::transport::{Stream, Transport};
 
 use super::servers::Servers;
-use super::slots::server_at;
 use crate::world::sleep;
 
 /// A client's way to the servers.
@@ -25,7 +24,7 @@ impl Dialer {
 #[async_trait]
 impl Transport for Dialer {
     async fn open(&self, host: &str, _: u16) -> io::Result<Box<dyn Stream>> {
-        let server = self.0.get(server_at(host));
+        let server = self.0.at(host).ok_or(io::ErrorKind::NotFound)?;
         let (end, time) = server.dial();
         let Some(time) = time else { return pending().await };
         sleep(&server.world, time).await;

@@ -255,7 +255,7 @@ fn or_never(told: Option<WatchEvent>) -> WatchEvent {
     told.unwrap_or_else(|| Box::pin(std::future::pending()))
 }
 
-/// The driver refuses a negative version: for the servers it would stand for every version.
+/// The driver refuses a negative version: for the servers -1 would stand for every version.
 fn check_version(version: i64) -> Result<(), Fault> {
     if version < 0 { Err(Fault::BadVersion) } else { Ok(()) }
 }

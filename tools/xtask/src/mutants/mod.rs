@@ -65,7 +65,9 @@ fn run(tool: &Path, plan: &Plan, files: &[String], output: &Path) -> Command {
     let mut command = cargo::in_workspace("prlimit");
     // A mistake may make a loop that takes all memory there is.
     command.arg(format!("--as={MEMORY}")).arg(tool);
-    command.args(["mutants", "--workspace", "--no-shuffle", "--colors=never", "--timeout=60"]);
+    command.args(["mutants", "--workspace", "--no-shuffle", "--colors=never"]);
+    // As long as five times the tests without a mistake, but not so short that a busy machine makes one look noticed.
+    command.args(["--timeout-multiplier=5", "--minimum-test-timeout=60"]);
     command.arg("--output").arg(output);
     command.args(files.iter().flat_map(|file| ["--file", file]));
     // For the build as well, which would otherwise be one of all tests of the crate alone.
@@ -99,5 +101,7 @@ fn report(all: &Outcomes) -> Result<ExitCode> {
     let is_known = |name: &str| known.contains(&format!("`{}`", outcomes::without_line(name)));
     let new: Vec<_> = all.of(Outcome::Survived).filter(|name| !is_known(name)).collect();
     new.iter().for_each(|name| println!("no test notices: {name}"));
+    // Noticed, unless the machine was too busy.
+    all.of(Outcome::TimedOut).for_each(|name| println!("a test did not end: {name}"));
     Ok(if new.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

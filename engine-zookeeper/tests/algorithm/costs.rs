@@ -1,0 +1,61 @@
+//! How many requests an acquisition takes. More would break no lock, so nothing else notices.
+
+use std::time::Duration;
+
+use ylock_core::Mode;
+use ylock_core::engine::{Engine, Patience};
+
+use crate::fixture::Fixture;
+
+/// What a client sends to keep its session, whatever it acquires.
+const OF_THE_SESSION: [&str; 2] = ["check", "count"];
+
+/// Returns the requests of acquisitions and releases since the last call.
+fn sent(fixture: &Fixture) -> Vec<&'static str> {
+    let all = fixture.fake.sent().into_iter();
+    all.filter(|request| !OF_THE_SESSION.contains(request)).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_try_at_a_held_lock_only_looks() {
+    let fixture = Fixture::new();
+    let (here, there) = (fixture.client().await, fixture.client().await);
+    here.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    sent(&fixture);
+    let request = fixture.request(Mode::Write).with_patience(Patience::Try);
+    assert!(there.acquire(&request).await.unwrap().is_none());
+    assert_eq!(sent(&fixture), ["catch_up", "list"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiter_is_told_and_seldom_asks() {
+    let fixture = Fixture::new();
+    let (here, there) = (fixture.client().await, fixture.client().await);
+    here.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    let waits = fixture.acquiring(&there, Mode::Write);
+    fixture.until_contenders(2).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    sent(&fixture);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let sent = sent(&fixture);
+    // Three looks in a minute, by each of which the waiter reads the list and the node before its own.
+    let reads = sent.iter().filter(|request| **request != "catch_up").count();
+    assert!(!waits.is_finished() && (2..=8).contains(&reads), "{sent:?}");
+    assert!(!sent.contains(&"token"), "it knows its token: {sent:?}");
+    waits.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_waiter_enters_when_it_is_told_without_another_look() {
+    let fixture = Fixture::new();
+    let (here, there) = (fixture.client().await, fixture.client().await);
+    let first = here.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    let waits = fixture.acquiring(&there, Mode::Write);
+    fixture.until_contenders(2).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    sent(&fixture);
+    here.release(&first.key, first.id, None).await.unwrap();
+    fixture.granted(waits).await;
+    let sent = sent(&fixture);
+    assert!(!sent.iter().any(|request| request.starts_with("list") || *request == "token"), "{sent:?}");
+}
