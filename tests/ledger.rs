@@ -42,10 +42,11 @@ async fn ledger(arguments: &[&str]) -> String {
     let _alone = ALONE.lock().await;
     let mut command = Command::new(built().await);
     command.args(arguments).kill_on_drop(true);
-    let Output { status, stdout, stderr } = timeout(Duration::from_secs(ylock_testkit::short_or_long(120, 420)), command.output())
-        .await
-        .expect("the example ends in time")
-        .expect("the example starts");
+    let Output { status, stdout, stderr } =
+        timeout(Duration::from_secs(ylock_testkit::short_or_long(120, 420)), command.output())
+            .await
+            .expect("the example ends in time")
+            .expect("the example starts");
     let report = format!("{}{}", String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
     assert!(status.success(), "{status}\n{report}");
     report

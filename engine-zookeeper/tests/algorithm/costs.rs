@@ -5,7 +5,7 @@ use std::time::Duration;
 use ylock_core::Mode;
 use ylock_core::engine::{Engine, Patience};
 
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, renew};
 
 /// What a client sends to keep its session, whatever it acquires.
 const OF_THE_SESSION: [&str; 2] = ["check", "count"];
@@ -31,12 +31,15 @@ async fn a_try_at_a_held_lock_only_looks() {
 async fn a_waiter_is_told_and_seldom_asks() {
     let fixture = Fixture::new();
     let (here, there) = (fixture.client().await, fixture.client().await);
-    here.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    let grant = here.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
     let waits = fixture.acquiring(&there, Mode::Write);
     fixture.until_contenders(2).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     sent(&fixture);
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    for _ in 0..20 {
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        renew(&here, &grant).await.unwrap();
+    }
     let sent = sent(&fixture);
     // Three looks in a minute, by each of which the waiter reads the list and the node before its own.
     let reads = sent.iter().filter(|request| **request != "catch_up").count();

@@ -78,7 +78,10 @@ impl Subject {
             ),
             // The clocks of the servers agree, as `guarantees.md` asks for.
             Self::RedisCluster | Self::KeeperOverRedisCluster => {
-                matches!(fault, Pause | StandStill | Crash | Step | Delay | Loss | Down | Drift | Reshard | Apart)
+                matches!(
+                    fault,
+                    Pause | StandStill | Crash | Step | Delay | Loss | Down | Drift | Reshard | Apart
+                )
             }
             Self::KeeperOverMemory => matches!(fault, Pause | StandStill | Crash | Step | Drift),
             Self::ZookeeperEngine | Self::KeeperOverZookeeper => matches!(

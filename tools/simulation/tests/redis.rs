@@ -31,7 +31,8 @@ fn the_keeper_over_a_cluster_breaks_nothing() {
 /// A server of a cluster that takes a lock over compares its leases with its own clock.
 #[test]
 fn clocks_of_a_cluster_that_differ_too_much_let_two_in() {
-    let with = |allowed: &[Fault]| Setting { of: RedisCluster, allowed: allowed.to_vec(), ..Setting::default() };
+    let with =
+        |allowed: &[Fault]| Setting { of: RedisCluster, allowed: allowed.to_vec(), ..Setting::default() };
     let setting = with(&[Fault::Reshard, Fault::Loss, Fault::Pause, Fault::Apart]);
     let found = (0..500).find(|seed| lets_two_in(*seed, &setting)).expect("clocks that differ break nothing");
     let without = with(&[Fault::Reshard, Fault::Loss, Fault::Pause]);

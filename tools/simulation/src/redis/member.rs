@@ -54,7 +54,9 @@ impl Server {
             reachable.database.insert(name, hash).is_some()
         };
         if was_there {
-            inner.wrong.push("a lock was made on the server that it moves to, and is on the old one".to_owned());
+            inner
+                .wrong
+                .push("a lock was made on the server that it moves to, and is on the old one".to_owned());
         }
     }
 
