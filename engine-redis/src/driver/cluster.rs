@@ -31,6 +31,8 @@ pub(super) struct Cluster {
     seeds: Vec<Address>,
     servers: Mutex<BTreeMap<Address, Arc<Connection>>>,
     slots: Mutex<Slots>,
+    /// The slots that are being moved: the last request to each was sent on for this once.
+    moving: Mutex<BTreeSet<u16>>,
     is_looking: AtomicBool,
 }
 
@@ -42,6 +44,7 @@ impl Cluster {
             seeds: seeds.to_vec(),
             servers: Mutex::default(),
             slots: Mutex::new(Slots::unknown()),
+            moving: Mutex::default(),
             is_looking: AtomicBool::new(false),
         });
         let mut failure = Error::new(ErrorKind::Config, "no server is given").with_engine(crate::NAME);
@@ -71,11 +74,18 @@ impl Cluster {
         let mut server = self.server_of(slot)?;
         for _ in 0..=REDIRECTIONS {
             match server.call(call, options).await {
-                Ok(Outcome::Answered(value, reached)) => return Ok((value, reached)),
+                Ok(Outcome::Answered(value, reached)) => {
+                    if !options.asking {
+                        self.moving.lock().remove(&slot);
+                    }
+                    return Ok((value, reached));
+                }
                 Ok(Outcome::Elsewhere(Redirection { to, only_now })) => {
                     server = self.server(&to);
                     options.asking = only_now;
-                    if !only_now {
+                    if only_now {
+                        self.moving.lock().insert(slot);
+                    } else {
                         self.slots.lock().set(slot, to);
                     }
                 }
@@ -88,6 +98,12 @@ impl Cluster {
             }
         }
         Err(unavailable("the servers of the cluster do not agree on which of them keeps the lock"))
+    }
+
+    /// Returns whether a lock is being moved: it is on another server than that at which messages about it are heard.
+    pub(super) fn is_moving(&self, place: &str) -> bool {
+        let moving = self.moving.lock();
+        !moving.is_empty() && moving.contains(&slot_of(place))
     }
 
     /// Returns the server that keeps a lock.

@@ -119,6 +119,14 @@ impl Store {
         }
     }
 
+    /// Returns whether a lock is being moved from one server to another.
+    pub(super) fn is_moving(&self, place: &str) -> bool {
+        match &self.servers {
+            Servers::One(_) => false,
+            Servers::Cluster(cluster) => cluster.is_moving(place),
+        }
+    }
+
     /// Asks a cluster again where its parts are: one is not where it was.
     pub(super) fn look_again(&self) {
         if let Servers::Cluster(cluster) = &self.servers {

@@ -74,6 +74,36 @@ async fn goes_on(rounds: &AtomicU64) {
     until("work goes on", async || rounds.load(Ordering::Relaxed) > before + 8).await;
 }
 
+/// The waiter listens at the server that its part leaves: the one that the lock is on already cannot tell it of its turn, and must not pass it
+/// over for that.
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_waiter_keeps_its_turn_while_its_part_moves() {
+    let cluster = OwnCluster::start(0).await;
+    let lease = Duration::from_secs(30);
+    let client = async || client_with(cluster.options().with_lease(lease)).await;
+    let (one, two, three) = (client().await, client().await, client().await);
+    let guard = one.locks("users").write("alice").await.unwrap();
+    let mut waiting = joins(&two, 0).await;
+    let (place, keeper) = cluster.place_of("users").await;
+    let next = (keeper + 1) % 3;
+    cluster.begin_move(&place, keeper, next).await;
+    // The waiter has asked there: it asks once a second.
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    drop(guard);
+    until("it is released", async || one.keys_in_use() == 0).await;
+    let newcomers = three.locks("users");
+    let first = async {
+        tokio::select! {
+            biased;
+            waited = &mut waiting => waited.unwrap(),
+            newcomer = newcomers.write("alice") => panic!("a newcomer gets in before a client that waits: {newcomer:?}"),
+        }
+    };
+    drop(within("the waiter gets in", first).await);
+    cluster.end_move(&place, keeper, next).await;
+}
+
 /// While the part is away the server says so, on the connection over which waiters for other locks are told.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
