@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use ylock_core::ErrorKind;
+use ylock_core::engine::Engine;
+use ylock_core::{ErrorKind, Options, Ylock};
 use ylock_engine_redis::{RedisEngine, RedisOptions};
 
 use super::own_cluster::OwnCluster;
@@ -81,15 +82,19 @@ async fn goes_on(rounds: &AtomicU64) {
 async fn a_waiter_keeps_its_turn_while_its_part_moves() {
     let cluster = OwnCluster::start(0).await;
     let lease = Duration::from_secs(30);
-    let client = async || client_with(cluster.options().with_lease(lease)).await;
-    let (one, two, three) = (client().await, client().await, client().await);
+    let options = cluster.options().with_lease(lease);
+    let (one, three) = (client_with(options.clone()).await, client_with(options.clone()).await);
+    let engine = Arc::new(RedisEngine::connect(&options).await.unwrap());
+    let two = Ylock::over(Arc::clone(&engine) as Arc<dyn Engine>)
+        .with_options(Options::default().with_lease(lease));
     let guard = one.locks("users").write("alice").await.unwrap();
     let mut waiting = joins(&two, 0).await;
     let (place, keeper) = cluster.place_of("users").await;
     let next = (keeper + 1) % 3;
     cluster.begin_move(&place, keeper, next).await;
-    // The waiter has asked there: it asks once a second.
-    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    // It learns from one question where the lock is, and says with the next one that no message reaches it there. The third has begun.
+    let before = engine.requests();
+    until("the waiter has asked there", async || engine.requests() >= before + 3).await;
     drop(guard);
     until("it is released", async || one.keys_in_use() == 0).await;
     let newcomers = three.locks("users");
