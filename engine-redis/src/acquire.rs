@@ -13,7 +13,7 @@ use crate::driver::{Answer, Call, scripts};
 use crate::options::Notify;
 use crate::records::{Notification, NotificationReceiver};
 use crate::release;
-use crate::words::{alive, mode_word, ticket_word};
+use crate::words::{NONE, alive, mode_word, ticket_word};
 
 /// The longest pause between two questions of a waiter, and the least number of them per lease. By asking a waiter keeps its place, and
 /// finds out what no message told it.
@@ -47,6 +47,9 @@ pub(crate) struct Acquire<'a> {
     last_token: u64,
     /// True once the acquisition was found waiting.
     waited: bool,
+    /// True if the last answer came from a server that the lock is being moved to, at which this client does not listen. That is known of this
+    /// lock alone: of the others in its part some may not have been moved yet.
+    is_elsewhere: bool,
     retry_deadline: RetryDeadline<'a>,
     pause: Duration,
 }
@@ -65,6 +68,7 @@ impl<'a> Acquire<'a> {
             ticket: request.ticket,
             last_token: 0,
             waited: false,
+            is_elsewhere: false,
             retry_deadline,
             pause,
         }
@@ -111,10 +115,11 @@ impl<'a> Acquire<'a> {
     }
 
     /// Asks once. Returns the answer, and whether so many replicas have what the question wrote.
-    async fn ask(&self, replicas: u32) -> Result<(Said, bool)> {
+    async fn ask(&mut self, replicas: u32) -> Result<(Said, bool)> {
         let mark = self.client.records.begin(self.request.id);
         let (answer, reached) = self.client.store.call_replicated(self.question(), replicas).await?;
         mark.answered();
+        self.is_elsewhere = answer.was_sent_on();
         Ok((read(answer)?, reached))
     }
 
@@ -122,7 +127,7 @@ impl<'a> Acquire<'a> {
     ///
     /// Asks one more question for that: the grant may have been written on the connection of the client that released, and a question also
     /// prolongs a grant that was revoked meanwhile: its next renewal tells of that.
-    async fn replicated(&self) -> Result<Option<Grant>> {
+    async fn replicated(&mut self) -> Result<Option<Grant>> {
         let sent = self.client.now();
         let failed = match self.ask(self.client.min_replicas).await {
             Ok((Said::Granted(notification), true)) => return Ok(Some(self.grant(notification, sent))),
@@ -153,7 +158,7 @@ impl<'a> Acquire<'a> {
     fn question(&self) -> Call {
         let Request { key, id, mode, lease, patience, fairness, owner, client, .. } = self.request;
         let call = self.client.call(&scripts::ACQUIRE, key);
-        let channel = self.client.channel(call.place());
+        let channel = if self.is_elsewhere { NONE.into() } else { self.client.channel(call.place()) };
         call.id(*id)
             .arg(mode_word(*mode))
             .arg(lease.as_millis())

@@ -91,8 +91,8 @@ impl Client {
     /// hear a message. A waiter with a channel that cannot be told is passed over, and that may be again and again; for a waiter without a
     /// channel the server waits until its next question.
     pub(crate) fn channel(&self, place: &str) -> Cow<'_, str> {
-        let can_be_told = self.notify == Notify::On && self.subscriber.can_be_told(place);
-        if can_be_told { self.subscriber.channel(place) } else { NONE.into() }
+        let hears = self.notify == Notify::On && self.subscriber.hears(place);
+        if hears { self.subscriber.channel(place) } else { NONE.into() }
     }
 
     /// Makes sure that messages about a lock are heard. Waiters are woken when they are, and ask: their turn may have come before.

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use redis::Value;
 use ylock_core::{Error, ErrorKind, Result};
 
-use super::connection::{CallOptions, Connection, Endpoint, Outcome};
+use super::connection::{Answered, CallOptions, Connection, Endpoint, Outcome};
 use super::connector::Connector;
 use super::errors::{Redirection, unavailable};
 use super::scripts::Call;
@@ -31,8 +31,6 @@ pub(super) struct Cluster {
     seeds: Vec<Address>,
     servers: Mutex<BTreeMap<Address, Arc<Connection>>>,
     slots: Mutex<Slots>,
-    /// The slots that are being moved: the last request to each was sent on for this once.
-    moving: Mutex<BTreeSet<u16>>,
     is_looking: AtomicBool,
 }
 
@@ -44,7 +42,6 @@ impl Cluster {
             seeds: seeds.to_vec(),
             servers: Mutex::default(),
             slots: Mutex::new(Slots::unknown()),
-            moving: Mutex::default(),
             is_looking: AtomicBool::new(false),
         });
         let mut failure = Error::new(ErrorKind::Config, "no server is given").with_engine(crate::NAME);
@@ -65,27 +62,16 @@ impl Cluster {
         Ok(())
     }
 
-    pub(super) async fn call(
-        self: &Arc<Self>,
-        call: &Call,
-        mut options: CallOptions,
-    ) -> Result<(Value, bool)> {
+    pub(super) async fn call(self: &Arc<Self>, call: &Call, mut options: CallOptions) -> Result<Answered> {
         let slot = slot_of(call.place());
         let mut server = self.server_of(slot)?;
         for _ in 0..=REDIRECTIONS {
             match server.call(call, options).await {
-                Ok(Outcome::Answered(value, reached)) => {
-                    if !options.asking {
-                        self.moving.lock().remove(&slot);
-                    }
-                    return Ok((value, reached));
-                }
+                Ok(Outcome::Answered(answered)) => return Ok(answered),
                 Ok(Outcome::Elsewhere(Redirection { to, only_now })) => {
                     server = self.server(&to);
                     options.asking = only_now;
-                    if only_now {
-                        self.moving.lock().insert(slot);
-                    } else {
+                    if !only_now {
                         self.slots.lock().set(slot, to);
                     }
                 }
@@ -98,12 +84,6 @@ impl Cluster {
             }
         }
         Err(unavailable("the servers of the cluster do not agree on which of them keeps the lock"))
-    }
-
-    /// Returns whether a lock is being moved: it is on another server than that at which messages about it are heard.
-    pub(super) fn is_moving(&self, place: &str) -> bool {
-        let moving = self.moving.lock();
-        !moving.is_empty() && moving.contains(&slot_of(place))
     }
 
     /// Returns the server that keeps a lock.

@@ -45,10 +45,18 @@ const TICK: Duration = Duration::from_millis(1);
 /// The number of times that a request looks for a connection, because the runtime of one may have ended and taken it along.
 const ATTEMPTS: usize = 4;
 
+/// The answer to a call.
+pub(super) struct Answered {
+    pub(super) value: Value,
+    /// True if enough replicas have what the call wrote.
+    pub(super) reached: bool,
+    /// True if the call was sent on to this server; see [`CallOptions::asking`].
+    pub(super) sent_on: bool,
+}
+
 /// The outcome of a call.
 pub(super) enum Outcome {
-    /// The answer, and whether enough replicas have what the call wrote.
-    Answered(Value, bool),
+    Answered(Answered),
     /// Another server keeps the lock; this one has done nothing.
     Elsewhere(Redirection),
 }
@@ -105,7 +113,9 @@ impl Connection {
             })
         }?;
         match answer {
-            Ok((value, reached)) => Ok(Outcome::Answered(value, reached)),
+            Ok((value, reached)) => {
+                Ok(Outcome::Answered(Answered { value, reached, sent_on: options.asking }))
+            }
             Err(error) => match Redirection::of(&error, &live.address) {
                 Some(redirection) => Ok(Outcome::Elsewhere(redirection)),
                 None => Err(self.failed(&live, error)),

@@ -99,15 +99,22 @@ pub(crate) struct Answer {
     values: Vec<Value>,
     script: &'static str,
     next: usize,
+    sent_on: bool,
 }
 
 impl Answer {
-    pub(super) fn new(value: Value, script: &'static Script) -> Self {
+    pub(super) fn new(value: Value, script: &'static Script, sent_on: bool) -> Self {
         let values = match value {
             Value::Array(values) => values,
             value => vec![value],
         };
-        Self { values, script: script.name, next: 0 }
+        Self { values, script: script.name, next: 0, sent_on }
+    }
+
+    /// Returns whether the lock is on another server than the one that was asked first, which is giving it away: no message of that one is
+    /// about the lock any more.
+    pub(crate) fn was_sent_on(&self) -> bool {
+        self.sent_on
     }
 
     pub(crate) fn number<T: TryFrom<i64>>(&mut self) -> Result<T> {

@@ -4,13 +4,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use redis::Value;
 use ylock_core::engine::Meter;
 use ylock_core::environment::{BackgroundTask, BoxFuture, Environment};
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::cluster::Cluster;
-use super::connection::{CallOptions, Connection, Endpoint, Outcome};
+use super::connection::{Answered, CallOptions, Connection, Endpoint, Outcome};
 use super::connector::{Connector, Surroundings};
 use super::scripts::{Answer, Call};
 use super::sentinel::{Sentinels, WATCH};
@@ -83,16 +82,17 @@ impl Store {
     pub(crate) async fn call_replicated(&self, call: Call, replicas: u32) -> Result<(Answer, bool)> {
         self.requests.fetch_add(1, Ordering::Relaxed);
         let request = self.send(&call, replicas);
-        let (value, reached) = self.meter.measure(&*self.environment, call.script.name, request).await?;
-        Ok((Answer::new(value, call.script), reached))
+        let Answered { value, reached, sent_on } =
+            self.meter.measure(&*self.environment, call.script.name, request).await?;
+        Ok((Answer::new(value, call.script, sent_on), reached))
     }
 
-    async fn send(&self, call: &Call, replicas: u32) -> Result<(Value, bool)> {
+    async fn send(&self, call: &Call, replicas: u32) -> Result<Answered> {
         let until = self.environment.now().plus(self.request_timeout);
         let options = CallOptions { until, replicas, asking: false };
         match &self.servers {
             Servers::One(connection) => match connection.call(call, options).await? {
-                Outcome::Answered(value, reached) => Ok((value, reached)),
+                Outcome::Answered(answered) => Ok(answered),
                 Outcome::Elsewhere(_) => Err(in_a_cluster()),
             },
             Servers::Cluster(cluster) => cluster.call(call, options).await,
@@ -116,14 +116,6 @@ impl Store {
         match &self.servers {
             Servers::One(connection) => Ok(Arc::clone(connection)),
             Servers::Cluster(cluster) => cluster.server_for(place),
-        }
-    }
-
-    /// Returns whether a lock is being moved from one server to another.
-    pub(super) fn is_moving(&self, place: &str) -> bool {
-        match &self.servers {
-            Servers::One(_) => false,
-            Servers::Cluster(cluster) => cluster.is_moving(place),
         }
     }
 

@@ -118,11 +118,6 @@ impl Subscriber {
         format!("ylock:{}", self.channel(place))
     }
 
-    /// Returns whether the server that has the lock now can tell this client something, as far as is known.
-    pub(crate) fn can_be_told(&self, place: &str) -> bool {
-        self.hears(place) && !self.store.is_moving(place)
-    }
-
     /// Returns whether messages about a lock are heard now, as far as is known.
     pub(crate) fn hears(&self, place: &str) -> bool {
         self.is_heard(&self.channel_of(place), place)

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use ylock_core::engine::Engine;
-use ylock_core::{ErrorKind, Options, Ylock};
+use ylock_core::{ErrorKind, Key, Options, Ylock};
+use ylock_engine_redis::transport::place;
 use ylock_engine_redis::{RedisEngine, RedisOptions};
 
 use super::own_cluster::OwnCluster;
@@ -90,13 +91,18 @@ async fn a_waiter_keeps_its_turn_while_its_part_moves() {
     let guard = one.locks("users").write("alice").await.unwrap();
     let mut waiting = joins(&two, 0).await;
     let (place, keeper) = cluster.place_of("users").await;
+    let neighbour = neighbour_of(&place);
+    let _stays = one.locks("users").write(neighbour.as_str()).await.unwrap();
     let next = (keeper + 1) % 3;
     cluster.begin_move(&place, keeper, next).await;
     // It learns from one question where the lock is, and says with the next one that no message reaches it there. The third has begun.
     let before = engine.requests();
     until("the waiter has asked there", async || engine.requests() >= before + 3).await;
-    drop(guard);
-    until("it is released", async || one.keys_in_use() == 0).await;
+    // Another lock of the part is still where it was. What is heard of that one says nothing of this one.
+    let before = engine.requests();
+    assert!(two.inspect("users", &neighbour).await.unwrap().holders.len() == 1);
+    until("the waiter has asked once more", async || engine.requests() >= before + 2).await;
+    assert!(guard.unlock().await.unwrap().is_released());
     let newcomers = three.locks("users");
     let first = async {
         tokio::select! {
@@ -107,6 +113,14 @@ async fn a_waiter_keeps_its_turn_while_its_part_moves() {
     };
     drop(within("the waiter gets in", first).await);
     cluster.end_move(&place, keeper, next).await;
+}
+
+/// Returns the name of another lock in the same part.
+fn neighbour_of(place_of_it: &str) -> String {
+    let part = |place: &str| place.split('}').next().map(str::to_owned);
+    let is_neighbour =
+        |name: &String| part(&place("ylock", &Key::new("users", name).unwrap())) == part(place_of_it);
+    (0..).map(|number| format!("neighbour-{number}")).find(is_neighbour).unwrap()
 }
 
 /// While the part is away the server says so, on the connection over which waiters for other locks are told.

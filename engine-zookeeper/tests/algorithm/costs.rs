@@ -1,9 +1,12 @@
 //! How many requests an acquisition takes. More would break no lock, so nothing else notices.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::task::JoinHandle;
 use ylock_core::Mode;
-use ylock_core::engine::{Engine, Patience};
+use ylock_core::engine::{Engine, Grant, Patience};
+use ylock_engine_zookeeper::ZookeeperEngine;
 
 use crate::fixture::{Fixture, renew};
 
@@ -14,6 +17,20 @@ const OF_THE_SESSION: [&str; 2] = ["check", "count"];
 fn sent(fixture: &Fixture) -> Vec<&'static str> {
     let all = fixture.fake.sent().into_iter();
     all.filter(|request| !OF_THE_SESSION.contains(request)).collect()
+}
+
+/// Returns the holder with its grant, and the waiter once it has looked and sends nothing more.
+async fn one_holds_and_another_waits(
+    fixture: &Fixture,
+) -> (Arc<ZookeeperEngine>, Grant, JoinHandle<Option<Grant>>) {
+    let (here, there) = (fixture.client().await, fixture.client().await);
+    let grant = here.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    let waits = fixture.acquiring(&there, Mode::Write);
+    fixture.until_contenders(2).await;
+    // Paused time: all that is ready happens first.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    sent(fixture);
+    (here, grant, waits)
 }
 
 #[tokio::test(start_paused = true)]
@@ -30,12 +47,7 @@ async fn a_try_at_a_held_lock_only_looks() {
 #[tokio::test(start_paused = true)]
 async fn a_waiter_is_told_and_seldom_asks() {
     let fixture = Fixture::new();
-    let (here, there) = (fixture.client().await, fixture.client().await);
-    let grant = here.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
-    let waits = fixture.acquiring(&there, Mode::Write);
-    fixture.until_contenders(2).await;
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    sent(&fixture);
+    let (here, grant, waits) = one_holds_and_another_waits(&fixture).await;
     for _ in 0..20 {
         tokio::time::sleep(Duration::from_secs(3)).await;
         renew(&here, &grant).await.unwrap();
@@ -51,13 +63,8 @@ async fn a_waiter_is_told_and_seldom_asks() {
 #[tokio::test(start_paused = true)]
 async fn the_first_waiter_enters_when_it_is_told_without_another_look() {
     let fixture = Fixture::new();
-    let (here, there) = (fixture.client().await, fixture.client().await);
-    let first = here.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
-    let waits = fixture.acquiring(&there, Mode::Write);
-    fixture.until_contenders(2).await;
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    sent(&fixture);
-    here.release(&first.key, first.id, None).await.unwrap();
+    let (here, grant, waits) = one_holds_and_another_waits(&fixture).await;
+    here.release(&grant.key, grant.id, None).await.unwrap();
     fixture.granted(waits).await;
     let sent = sent(&fixture);
     assert!(!sent.iter().any(|request| request.starts_with("list") || *request == "token"), "{sent:?}");

@@ -117,7 +117,7 @@ impl Servers {
         let Some(slots) = &self.slots else { return };
         let news = slots.lock().arrives(slot, to);
         for server in (0..self.all.len()).filter(|server| *server != to) {
-            // The old owner hears soon, unless the one who moves the slot stops between the two.
+            // The old owner hears soon, unless the administrator's program stops between the two.
             let is_soon = server == from && self.chance.lock().happens(0.75);
             self.is_to_hear(server, slot, news, if is_soon { STEP / 20 } else { STEP });
         }
