@@ -16,7 +16,7 @@ use anyhow::{Context, Result, ensure};
 
 use self::{
     outcomes::{Outcome, Outcomes},
-    plan::{PLANS, Plan},
+    plan::{PLANS, Plan, Stage},
 };
 use crate::{cargo, child};
 
@@ -33,10 +33,12 @@ pub(crate) fn mutants(files: &[String], shard: Option<&str>) -> Result<ExitCode>
     for (plan, files) in chosen(files)? {
         let output = cargo::workspace().join("target/mutants").join(plan.name);
         std::fs::create_dir_all(&output)?;
-        let mut command = run(&tool, plan, &files, &output);
-        command.args(shard.map(|shard| format!("--shard={shard}")));
-        child::run(&mut command, None)?;
-        all.add(Outcomes::read(&output.join("mutants.out/outcomes.json"))?);
+        for stage in [Stage::Own, Stage::Seeds] {
+            let mut command = run(&tool, plan, &files, &output, stage);
+            command.args(shard.map(|shard| format!("--shard={shard}")));
+            child::run(&mut command, None)?;
+            all.add(Outcomes::read(&output.join("mutants.out/outcomes.json"))?);
+        }
     }
     report(&all)
 }
@@ -61,7 +63,7 @@ fn chosen(files: &[String]) -> Result<Vec<(&'static Plan, Vec<String>)>> {
     Ok(chosen.into_values().collect())
 }
 
-fn run(tool: &Path, plan: &Plan, files: &[String], output: &Path) -> Command {
+fn run(tool: &Path, plan: &Plan, files: &[String], output: &Path, stage: Stage) -> Command {
     let mut command = cargo::in_workspace("prlimit");
     // A mistake may make a loop that takes all memory there is.
     command.arg(format!("--as={MEMORY}")).arg(tool);
@@ -70,10 +72,10 @@ fn run(tool: &Path, plan: &Plan, files: &[String], output: &Path) -> Command {
     command.args(["--timeout-multiplier=5", "--minimum-test-timeout=60"]);
     command.arg("--output").arg(output);
     command.args(files.iter().flat_map(|file| ["--file", file]));
+    // Leaves out what the stage before has noticed, by the lists that it wrote.
+    command.args(matches!(stage, Stage::Seeds).then_some("--iterate"));
     // For the build as well, which would otherwise be one of all tests of the crate alone.
-    command.args(plan.packages.iter().map(|package| format!("--cargo-arg=--package={package}")));
-    command.args(["--cargo-arg=--lib", "--cargo-arg=--test=mutants"]);
-    command.args(plan.tests.iter().map(|test| format!("--cargo-arg=--test={test}")));
+    command.args(plan.arguments(stage).iter().map(|argument| format!("--cargo-arg={argument}")));
     command.env("YLOCK_MUTANTS_OF", plan.subjects);
     // Not that of the workspace: there everything would be built again afterwards.
     command.env("CARGO_TARGET_DIR", cargo::workspace().join("target/mutants/build"));

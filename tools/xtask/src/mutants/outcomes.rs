@@ -48,7 +48,9 @@ impl Outcomes {
         Some(outcomes)
     }
 
+    /// Adds those of a later run, which counts where both have tried a mutant.
     pub(super) fn add(&mut self, other: Self) {
+        self.all.retain(|(name, _)| !other.all.iter().any(|(again, _)| again == name));
         self.all.extend(other.all);
         self.seconds += other.seconds;
     }
@@ -101,5 +103,13 @@ mod tests {
         assert_eq!(outcomes.to_string(), shown);
         let survivors: Vec<_> = outcomes.of(Outcome::Survived).map(without_line).collect();
         assert_eq!(survivors, ["a.rs: replace < with <="]);
+    }
+
+    #[test]
+    fn the_later_run_counts() {
+        let of = |outcome| Outcomes { all: vec![("a.rs: one".to_owned(), outcome)], seconds: 1.0 };
+        let mut outcomes = of(Outcome::Survived);
+        outcomes.add(of(Outcome::Killed));
+        assert_eq!((outcomes.of(Outcome::Survived).count(), outcomes.of(Outcome::Killed).count()), (0, 1));
     }
 }

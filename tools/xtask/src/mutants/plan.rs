@@ -7,14 +7,36 @@ pub(super) struct Plan {
     pub(super) folder: &'static str,
     files: &'static [&'static str],
     /// The crates whose tests run beside those of the crate itself.
-    pub(super) packages: &'static [&'static str],
+    packages: &'static [&'static str],
     /// The tests beside unit tests and seeds.
-    pub(super) tests: &'static [&'static str],
+    tests: &'static [&'static str],
     /// The subjects of the simulation.
     pub(super) subjects: &'static str,
 }
 
+/// The tests that a mutant meets, one stage after the other: what the first has noticed is not built again for the second, whose crates
+/// are more.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Stage {
+    /// The tests of the crate itself, and the plan's.
+    Own,
+    /// The seeds of the simulation.
+    Seeds,
+}
+
 impl Plan {
+    /// Returns what Cargo is told to build and run in `stage`.
+    pub(super) fn arguments(&self, stage: Stage) -> Vec<String> {
+        let (packages, tests): (&[_], &[_]) = match stage {
+            Stage::Own => (self.packages, self.tests),
+            Stage::Seeds => (&["ylock-simulation"], &["mutants"]),
+        };
+        let packages = packages.iter().map(|package| format!("--package={package}"));
+        let tests = tests.iter().map(|test| format!("--test={test}"));
+        let lib = matches!(stage, Stage::Own).then(|| "--lib".to_owned());
+        packages.chain(lib).chain(tests).collect()
+    }
+
     pub(super) fn files(&self) -> impl Iterator<Item = String> {
         self.files.iter().map(|file| format!("{}{file}", self.folder))
     }
@@ -39,7 +61,7 @@ pub(super) const PLANS: [Plan; 4] = [
             "src/queue/places.rs",
             "src/lease.rs",
         ],
-        packages: &["ylock-testkit", "ylock-simulation"],
+        packages: &["ylock-testkit"],
         tests: &[
             "keeper_failures",
             "keeper_hand_over",
@@ -67,7 +89,7 @@ pub(super) const PLANS: [Plan; 4] = [
             "src/algorithm/own_row/release.rs",
             "src/own_rows.rs",
         ],
-        packages: &["ylock-simulation"],
+        packages: &[],
         tests: &["holes"],
         subjects: "engine,keeper-over-cassandra",
     },
@@ -75,7 +97,7 @@ pub(super) const PLANS: [Plan; 4] = [
         name: "redis",
         folder: "engine-redis/",
         files: &["src/acquire.rs", "src/records.rs", "src/release.rs", "src/renew.rs"],
-        packages: &["ylock-simulation"],
+        packages: &[],
         tests: &["requests"],
         subjects: "redis,keeper-over-redis",
     },
@@ -96,7 +118,7 @@ pub(super) const PLANS: [Plan; 4] = [
             "src/algorithm/renew.rs",
             "src/algorithm/signs.rs",
         ],
-        packages: &["ylock-simulation"],
+        packages: &[],
         tests: &["algorithm"],
         subjects: "zookeeper,keeper-over-zookeeper",
     },
