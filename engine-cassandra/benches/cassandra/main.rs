@@ -19,9 +19,17 @@ use std::time::Duration;
 
 use ylock_engine_cassandra::options::SchemaMode;
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
-use ylock_testkit::measure::{self, Measured};
+use ylock_testkit::measure::{self, Arm, Measured};
 
-pub(crate) const ARMS: [&str; 7] = ["uncontended", "hand-over", "local", "crash", "held", "starts", "names"];
+pub(crate) const ARMS: [Arm; 7] = [
+    Arm::both_ways("uncontended"),
+    Arm::both_ways("hand-over"),
+    Arm::both_ways("local"),
+    Arm::once("crash"),
+    Arm::once("held"),
+    Arm::once("starts"),
+    Arm::once("names"),
+];
 
 fn main() {
     measure::run(&ARMS, async |words| match *words {
@@ -33,7 +41,7 @@ fn main() {
         ["starts"] => starts::run().await,
         ["names"] => names::run().await,
         [crash::ROLE, group] => crash::hold_until_killed(group).await,
-        _ => panic!("{words:?}: the arms are {ARMS:?}"),
+        _ => panic!("{words:?}: the arms are {:?}", ARMS.map(Arm::name)),
     });
 }
 

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use redis::aio::MultiplexedConnection;
+
 use super::client;
 use ylock_testkit::measure::{Times, contend, ms, ratio};
 
@@ -18,10 +20,12 @@ pub(crate) async fn run() {
         for _ in 0..contenders {
             clients.push(client(LEASE).await);
         }
-        let mut result = contend(clients, HOLD, WARM_UP, TIME).await;
+        let (mut result, server_cpu) = tokio::join!(contend(clients, HOLD, WARM_UP, TIME), server_cpu());
+        let server_cpu = server_cpu.as_secs_f64() * 1e6 / result.gaps.len() as f64;
         let (p50, p99) = (result.gaps.quantile(0.5), result.gaps.quantile(0.99));
         println!(
-            "{contenders:4} clients: gap p50 {:>9}  p99 {:>9}  {:5.2} and {:5.2} round trips  {:5.2} requests  {:6} hand-overs  most/fewest {:.2}",
+            "{contenders:4} clients: gap p50 {:>9}  p99 {:>9}  {:5.2} and {:5.2} round trips  {:5.2} requests  \
+             CPU of the server {server_cpu:5.1} µs  {:6} hand-overs  most/fewest {:.2}",
             ms(p50),
             ms(p99),
             ratio(p50, ping),
@@ -31,6 +35,23 @@ pub(crate) async fn run() {
             result.unevenness,
         );
     }
+}
+
+/// Returns the CPU time of the server while the hand-overs count.
+async fn server_cpu() -> Duration {
+    let client = redis::Client::open(super::address()).expect("an address");
+    let mut connection = client.get_multiplexed_async_connection().await.expect("the server answers");
+    tokio::time::sleep(WARM_UP).await;
+    let before = server_cpu_so_far(&mut connection).await;
+    tokio::time::sleep(TIME).await;
+    server_cpu_so_far(&mut connection).await - before
+}
+
+async fn server_cpu_so_far(connection: &mut MultiplexedConnection) -> Duration {
+    let info: String = redis::cmd("INFO").arg("cpu").query_async(connection).await.expect("an answer");
+    let value = |name: &str| info.lines().find_map(|line| line.strip_prefix(name)?.parse::<f64>().ok());
+    let sum = ["used_cpu_user:", "used_cpu_sys:"].iter().filter_map(|name| value(name)).sum();
+    Duration::from_secs_f64(sum)
 }
 
 /// A round trip that comes a millisecond after the last one, as those of waiters do.

@@ -9,6 +9,7 @@
 
 mod hand_over;
 mod held;
+mod memory;
 mod raw;
 mod stress;
 mod uncontended;
@@ -16,19 +17,27 @@ mod uncontended;
 use std::time::Duration;
 
 use ylock_engine_redis::{RedisEngine, RedisOptions};
-use ylock_testkit::measure::{self, Measured};
+use ylock_testkit::measure::{self, Arm, Measured};
 
-const ARMS: [&str; 5] = ["uncontended", "own-names", "hand-over", "held", "stress"];
+const ARMS: [Arm; 6] = [
+    Arm::both_ways("uncontended"),
+    Arm::both_ways("own-names"),
+    Arm::both_ways("hand-over"),
+    Arm::once("memory"),
+    Arm::once("held"),
+    Arm::once("stress"),
+];
 
 fn main() {
     measure::run(&ARMS, async |words| match *words {
         ["uncontended"] => uncontended::run(1).await,
         ["own-names"] => uncontended::run(32).await,
         ["hand-over"] => hand_over::run().await,
+        ["memory"] => memory::run(),
         ["held"] => held::run().await,
         ["stress"] => stress::run().await,
         [stress::ROLE, folder, name] => stress::work(folder, name).await,
-        _ => panic!("{words:?}: the arms are {ARMS:?}"),
+        _ => panic!("{words:?}: the arms are {:?}", ARMS.map(Arm::name)),
     });
 }
 

@@ -2,46 +2,74 @@
 
 use std::time::{Duration, Instant};
 
+use ylock_core::Locks;
+use ylock_testkit::measure::{Times, Usage, futex_calls_in_a_second, group, ms};
+
 use super::client;
 use super::raw::Raw;
-use ylock_testkit::measure::{Times, group, ms};
 
 const TIME: Duration = Duration::from_secs(2);
 const ROUNDS: usize = 4;
 
-struct Result {
+#[derive(Default)]
+struct Figures {
     times: Times,
-    pairs_per_second: f64,
+    usage: Usage,
+    /// Of the round in which they were counted, which is not timed: counting costs something as well.
+    futex_calls_each: Option<f64>,
+}
+
+impl Figures {
+    fn add(&mut self, round: (Times, Usage)) {
+        self.times.extend(round.0);
+        self.usage = self.usage.and(round.1);
+    }
+
+    fn rate(&self) -> f64 {
+        self.times.len() as f64 / (TIME * ROUNDS as u32).as_secs_f64()
+    }
+
+    fn print(&mut self, what: &str) {
+        let (p50, p99) = (ms(self.times.quantile(0.5)), ms(self.times.quantile(0.99)));
+        println!("{what:20} {:10.0} pairs/s  p50 {p50}  p99 {p99}", self.rate());
+        let count = self.times.len() as f64;
+        let futex = self.futex_calls_each.map_or("not counted".to_owned(), |calls| format!("{calls:.2}"));
+        println!(
+            "{what:20} each pair: CPU of the client {:.2} µs, context switches {:.2}, futex calls {futex}",
+            self.usage.cpu.as_secs_f64() * 1e6 / count,
+            self.usage.switches as f64 / count,
+        );
+    }
 }
 
 /// Runs raw and engine in turns, so that what the machine does meanwhile hits both.
 pub(crate) async fn run(tasks: usize) {
-    let (mut raw, mut own): (Vec<Result>, Vec<Result>) = (Vec::new(), Vec::new());
+    let (mut raw, mut own) = (Figures::default(), Figures::default());
     for round in 0..=ROUNDS {
-        let results = (pairs_raw(tasks).await, pairs_own(tasks).await);
+        let (of_raw, of_own) = (pairs_raw(tasks).await, pairs_own(tasks).await);
+        // The first one warms up.
         if round > 0 {
-            raw.push(results.0);
-            own.push(results.1);
+            raw.add(of_raw);
+            own.add(of_own);
         }
     }
-    let (raw, own) = (sum(raw), sum(own));
-    println!("{tasks} tasks, raw    {:10.0} pairs/s  p50 {}  p99 {}", raw.0, raw.1, raw.2);
-    println!("{tasks} tasks, ylock  {:10.0} pairs/s  p50 {}  p99 {}", own.0, own.1, own.2);
-    println!("ratio {:.3}", own.0 / raw.0);
+    raw.futex_calls_each = futex_calls(pairs_raw(tasks)).await;
+    own.futex_calls_each = futex_calls(pairs_own(tasks)).await;
+    raw.print(&format!("{tasks} tasks, raw"));
+    own.print(&format!("{tasks} tasks, ylock"));
+    println!("ratio {:.3}", own.rate() / raw.rate());
 }
 
-fn sum(results: Vec<Result>) -> (f64, String, String) {
-    let rate = results.iter().map(|result| result.pairs_per_second).sum::<f64>() / results.len() as f64;
-    let mut times = Times::default();
-    results.into_iter().for_each(|result| times.extend(result.times));
-    (rate, ms(times.quantile(0.5)), ms(times.quantile(0.99)))
+async fn futex_calls(pairs: impl Future<Output = (Times, Usage)>) -> Option<f64> {
+    let (calls, (times, _)) = tokio::join!(futex_calls_in_a_second(), pairs);
+    Some(calls? / (times.len() as f64 / TIME.as_secs_f64()))
 }
 
-async fn pairs_raw(tasks: usize) -> Result {
+async fn pairs_raw(tasks: usize) -> (Times, Usage) {
     let (raw, group) = (Raw::connect().await, group());
-    let workers = (0..tasks).map(|task| {
+    work(tasks, |task| {
         let (mut raw, place) = (raw.clone(), format!("ylock:{{1}}:{}:{group}:{task}", group.len()));
-        tokio::spawn(async move {
+        async move {
             let mut times = Times::default();
             let end = Instant::now() + TIME;
             while Instant::now() < end {
@@ -50,37 +78,41 @@ async fn pairs_raw(tasks: usize) -> Result {
                 times.push(start.elapsed());
             }
             times
-        })
-    });
-    collect(workers.collect()).await
+        }
+    })
+    .await
 }
 
-async fn pairs_own(tasks: usize) -> Result {
+async fn pairs_own(tasks: usize) -> (Times, Usage) {
     let client = client(Duration::from_secs(30)).await;
     let locks = client.ylock.locks(group());
-    let workers = (0..tasks).map(|task| {
-        let locks = locks.clone();
-        tokio::spawn(async move {
-            let (mut times, name) = (Times::default(), task.to_string());
-            let end = Instant::now() + TIME;
-            while Instant::now() < end {
-                let start = Instant::now();
-                let guard = locks.write(name.as_str()).await.expect("granted");
-                assert!(guard.unlock().await.expect("released").is_released());
-                times.push(start.elapsed());
-            }
-            times
-        })
-    });
-    let result = collect(workers.collect()).await;
+    let result = work(tasks, |task| own_worker(locks.clone(), task)).await;
     client.ylock.close().await;
     result
 }
 
-async fn collect(workers: Vec<tokio::task::JoinHandle<Times>>) -> Result {
+async fn own_worker(locks: Locks, task: usize) -> Times {
+    let (mut times, name) = (Times::default(), task.to_string());
+    let end = Instant::now() + TIME;
+    while Instant::now() < end {
+        let start = Instant::now();
+        let guard = locks.write(name.as_str()).await.expect("granted");
+        assert!(guard.unlock().await.expect("released").is_released());
+        times.push(start.elapsed());
+    }
+    times
+}
+
+/// Lets these workers work, and returns their times and what they used.
+async fn work<F: Future<Output = Times> + Send + 'static>(
+    tasks: usize,
+    worker: impl Fn(usize) -> F,
+) -> (Times, Usage) {
+    let before = Usage::now();
+    let workers: Vec<_> = (0..tasks).map(|task| tokio::spawn(worker(task))).collect();
     let mut times = Times::default();
     for worker in workers {
         times.extend(worker.await.expect("a worker"));
     }
-    Result { pairs_per_second: times.len() as f64 / TIME.as_secs_f64(), times }
+    (times, Usage::now().since(before))
 }

@@ -20,9 +20,15 @@ use std::time::Duration;
 
 use ylock_core::url::Host;
 use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
-use ylock_testkit::measure::{self, Measured};
+use ylock_testkit::measure::{self, Arm, Measured};
 
-const ARMS: [&str; 5] = ["uncontended", "hand-over", "crash", "held", "stress"];
+const ARMS: [Arm; 5] = [
+    Arm::both_ways("uncontended"),
+    Arm::both_ways("hand-over"),
+    Arm::once("crash"),
+    Arm::once("held"),
+    Arm::once("stress"),
+];
 const SESSION: Duration = Duration::from_secs(10);
 const LEASE: Duration = Duration::from_secs(8);
 
@@ -35,7 +41,7 @@ fn main() {
         ["stress"] => stress::run().await,
         [crash::ROLE, group] => crash::hold_until_killed(group).await,
         [stress::ROLE, folder, name] => stress::work(folder, name).await,
-        _ => panic!("{words:?}: the arms are {ARMS:?}"),
+        _ => panic!("{words:?}: the arms are {:?}", ARMS.map(Arm::name)),
     });
 }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, stream};
 
-use super::{Measured, group};
+use super::{Measured, Usage, group};
 
 /// The number of acquisitions that are on their way at once.
 const AT_ONCE: usize = 256;
@@ -20,13 +20,13 @@ pub async fn hold(client: Measured, count: usize, time: Duration, meanwhile: imp
     });
     let guards: Vec<_> = acquired.buffer_unordered(AT_ONCE).collect().await;
     println!("{count} locks acquired in {:.1} s", start.elapsed().as_secs_f64());
-    let (cpu, requests, start) = (cpu_seconds(), client.requests(), Instant::now());
+    let (usage, requests, start) = (Usage::now(), client.requests(), Instant::now());
     tokio::time::sleep(time).await;
     let passed = start.elapsed().as_secs_f64();
     let lost = guards.iter().filter(|guard| !guard.is_valid()).count();
     println!(
         "held for {passed:.0} s: {lost} lost  (target 0), CPU of this process {:.1} % of one core, {:.0} requests/s",
-        (cpu_seconds() - cpu) / passed * 100.0,
+        Usage::now().since(usage).cpu.as_secs_f64() / passed * 100.0,
         (client.requests() - requests) as f64 / passed
     );
     meanwhile().await;
@@ -34,13 +34,4 @@ pub async fn hold(client: Measured, count: usize, time: Duration, meanwhile: imp
     drop(guards);
     client.ylock.close().await;
     println!("given back and closed in {:.1} s", start.elapsed().as_secs_f64());
-}
-
-/// Returns the user and system time of this process so far.
-fn cpu_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let after_name = stat.rsplit(')').next().unwrap_or_default();
-    let ticks: f64 =
-        after_name.split_whitespace().skip(11).take(2).filter_map(|n| n.parse::<f64>().ok()).sum();
-    ticks / 100.0
 }

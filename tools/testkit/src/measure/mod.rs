@@ -1,5 +1,6 @@
 //! The measurements that are the same for all engines: hand-overs, held locks, and processes that are killed.
 
+mod awake;
 pub mod crash;
 mod hand_over;
 mod held;
@@ -7,6 +8,7 @@ mod pairs;
 mod program;
 pub mod stress;
 mod times;
+mod usage;
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,8 +20,9 @@ use ylock_core::{Options, Ylock};
 pub use hand_over::{HandOvers, contend};
 pub use held::hold;
 pub use pairs::pairs;
-pub use program::run;
+pub use program::{Arm, run};
 pub use times::{Times, ms, ratio};
+pub use usage::{Usage, futex_calls_in_a_second};
 
 /// A client, and the number of requests that its engine has sent.
 pub struct Measured {

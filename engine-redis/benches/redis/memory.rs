@@ -1,0 +1,100 @@
+//! The memory of the client: what a pair allocates, and what a key costs that is held or waited for.
+
+use std::thread;
+use std::time::Duration;
+
+use allocation_counter::{AllocationInfo, measure};
+use tokio::runtime::{Builder, Runtime};
+use ylock_core::Locks;
+use ylock_testkit::measure::{Measured, group};
+
+use super::client;
+use super::raw::Raw;
+
+const LEASE: Duration = Duration::from_secs(30);
+const PAIRS: u32 = 1_000;
+const KEYS: u32 = 1_000;
+
+/// On a thread of its own: allocations are counted per thread, so all tasks of the client must be on one.
+pub(crate) fn run() {
+    thread::spawn(|| {
+        let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+        pairs(&runtime);
+        keys(&runtime);
+    })
+    .join()
+    .expect("measured");
+}
+
+fn pairs(runtime: &Runtime) {
+    let mut raw = runtime.block_on(Raw::connect());
+    let mut of_raw = async |count: u32| {
+        for _ in 0..count {
+            raw.pair("ylock:{1}:6:memory:0").await;
+        }
+    };
+    runtime.block_on(of_raw(PAIRS));
+    print("raw", measure(|| runtime.block_on(of_raw(PAIRS))));
+    let client = runtime.block_on(client(LEASE));
+    let locks = client.ylock.locks(group());
+    let of_own = async |count: u32| {
+        for _ in 0..count {
+            let guard = locks.write("0").await.expect("granted");
+            assert!(guard.unlock().await.expect("released").is_released());
+        }
+    };
+    runtime.block_on(of_own(PAIRS));
+    print("ylock", measure(|| runtime.block_on(of_own(PAIRS))));
+    runtime.block_on(client.ylock.close());
+}
+
+fn print(what: &str, used: AllocationInfo) {
+    let each = |count: u64| count as f64 / f64::from(PAIRS);
+    let (count, bytes) = (each(used.count_total), each(used.bytes_total));
+    println!("{what:6} each pair: {count:.1} allocations, {bytes:.0} bytes");
+}
+
+/// Measures what is left allocated, after as many keys were used before: tables that have grown do not count.
+fn keys(runtime: &Runtime) {
+    let [holder, waiter] = [runtime.block_on(client(LEASE)), runtime.block_on(client(LEASE))];
+    let group = group();
+    let [held, waited] = [&holder, &waiter].map(|client: &Measured| client.ylock.locks(group.clone()));
+    let all = || runtime.block_on(hold_all(&held));
+    drop(all());
+    runtime.block_on(hold_all(&waited)).clear();
+    runtime.block_on(until_idle(&[&holder, &waiter]));
+    let mut guards = Vec::new();
+    let of_held = measure(|| guards = all());
+    let mut tasks = Vec::new();
+    let of_waiting = measure(|| {
+        tasks = (0..KEYS).map(|key| runtime.spawn(wait(waited.clone(), key))).collect();
+        runtime.block_on(async { tokio::time::sleep(Duration::from_secs(1)).await });
+    });
+    let of_idle = measure(|| {
+        tasks.drain(..).for_each(|task| task.abort());
+        guards.clear();
+        runtime.block_on(until_idle(&[&holder, &waiter]));
+    });
+    let each = |bytes: i64| bytes as f64 / f64::from(KEYS);
+    let (of_held, of_waiting) = (of_held.bytes_current, of_waiting.bytes_current);
+    println!("each key: {:.0} bytes held, {:.0} waiting", each(of_held), each(of_waiting));
+    println!("each key: {:.0} bytes afterwards", each(of_held + of_waiting + of_idle.bytes_current));
+}
+
+async fn hold_all(locks: &Locks) -> Vec<ylock_core::Guard> {
+    let mut guards = Vec::with_capacity(KEYS as usize);
+    for key in 0..KEYS {
+        guards.push(locks.write(key.to_string()).await.expect("granted"));
+    }
+    guards
+}
+
+async fn wait(locks: Locks, key: u32) {
+    drop(locks.write(key.to_string()).await);
+}
+
+async fn until_idle(clients: &[&Measured]) {
+    while clients.iter().any(|client| client.ylock.keys_in_use() > 0) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
