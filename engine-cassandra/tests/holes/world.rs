@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use ylock_core::environment::{BoxFuture, Environment, Moment, SystemEnvironment};
+use ylock_core::environment::{BoxFuture, Environment, Moment, RuntimeId, SystemEnvironment};
 
 /// Tokio's clock for moments, and a wall clock that can be set.
 #[derive(Debug)]
@@ -46,6 +46,10 @@ impl Environment for World {
 
     fn spawn(&self, future: BoxFuture) {
         self.inner.spawn(future);
+    }
+
+    fn spawn_begun(&self, future: BoxFuture, runtime: RuntimeId) {
+        self.inner.spawn_begun(future, runtime);
     }
 
     fn spawn_for_all(&self, future: BoxFuture) {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use ylock_core::environment::{BoxFuture, Environment, Moment};
+use ylock_core::environment::{BoxFuture, Environment, Moment, RuntimeId};
 
 use crate::chance::Chance;
 use crate::world::{Actor, World, sleep};
@@ -78,6 +78,10 @@ impl Environment for Clocks {
 
     fn spawn(&self, future: BoxFuture) {
         self.world.spawn(self.actor, future);
+    }
+
+    fn spawn_begun(&self, future: BoxFuture, _runtime: RuntimeId) {
+        self.spawn(future);
     }
 
     fn spawn_for_all(&self, future: BoxFuture) {

@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,14 +24,23 @@ async fn write(ylock: &Ylock) -> Guard {
     timeout(SOON, ylock.lock("group", "name").write()).await.expect("granted soon").unwrap()
 }
 
+/// Begins to wait for a lock that another client holds, with a driver that is a task: another caller has come. One that drives itself cannot
+/// leave while the answer is on its way to it.
+async fn begin<T>(ylock: &Ylock, waits: &mut Pin<Box<impl Future<Output = T>>>) {
+    assert!(poll_once(waits.as_mut()).await.is_none());
+    assert!(ylock.lock("group", "name").try_write().await.unwrap().is_none());
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_grant_that_crosses_the_end_of_the_wait_is_given_back() {
     let (store, meanwhile) = (MemoryStore::new(), Arc::new(Meanwhile::at(Call::Acquire)));
     let ylock = over(&store, &meanwhile);
     let lock = ylock.lock("group", "name");
+    let holder = write(&Ylock::new(store.engine())).await;
     let mut waits = Box::pin(async move { lock.write().await });
-    assert!(poll_once(waits.as_mut()).await.is_none());
+    begin(&ylock, &mut waits).await;
     meanwhile.set(move || drop(waits));
+    drop(holder);
     eventually(SOON, "nothing is left", || async {
         meanwhile.is_done() && ylock.keys_in_use() == 0 && store.is_empty()
     })
@@ -44,8 +54,9 @@ async fn a_grant_that_crosses_the_end_of_the_wait_is_not_taken_for_that_of_the_n
     let (store, meanwhile) = (MemoryStore::new(), Arc::new(Meanwhile::at(Call::Acquire)));
     let ylock = over(&store, &meanwhile);
     let (lock, later) = (ylock.lock("group", "name"), ylock.lock("group", "name"));
+    let holder = write(&Ylock::new(store.engine())).await;
     let mut waits = Box::pin(async move { lock.read().await });
-    assert!(poll_once(waits.as_mut()).await.is_none());
+    begin(&ylock, &mut waits).await;
     let (gone, goes) = tokio::sync::oneshot::channel();
     meanwhile.set(move || {
         drop(waits);
@@ -55,6 +66,7 @@ async fn a_grant_that_crosses_the_end_of_the_wait_is_not_taken_for_that_of_the_n
         goes.await.unwrap();
         later.write().await
     });
+    drop(holder);
     let guard = timeout(SOON, next).await.expect("granted soon").unwrap().unwrap();
     assert!(guard.is_valid());
     let seen = ylock.inspect("group", "name").await.unwrap();

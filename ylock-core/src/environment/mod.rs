@@ -50,6 +50,17 @@ impl Moment {
     }
 }
 
+/// The runtime in which a future is polled; that of the thread, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RuntimeId(Option<tokio::runtime::Id>);
+
+impl RuntimeId {
+    /// Returns the runtime of this thread.
+    pub fn current() -> Self {
+        Self(tokio::runtime::Handle::try_current().ok().map(|handle| handle.id()))
+    }
+}
+
 /// The source of time, randomness and tasks.
 pub trait Environment: fmt::Debug + Send + Sync + 'static {
     /// Returns the present moment, on a clock that never steps back. On a real machine it counts suspend, as far as the system can; see
@@ -73,6 +84,9 @@ pub trait Environment: fmt::Debug + Send + Sync + 'static {
     /// - A future that was polled is dropped, wherever it stands: what it waits for may have belonged to that runtime. Work that must
     ///   go on is a [`BackgroundTask`]'s, or is started again by the future's own drop.
     fn spawn(&self, future: BoxFuture);
+
+    /// Starts a task for a future that was polled in this runtime. If that has ended, the future is dropped, as in [`spawn`](Self::spawn).
+    fn spawn_begun(&self, future: BoxFuture, runtime: RuntimeId);
 
     /// Starts a task for what all users of the client need, whichever of them comes first: a connection, a session, renewals. A
     /// current-thread runtime may not be driven again for long, so this prefers a runtime in which the client was used and that runs by

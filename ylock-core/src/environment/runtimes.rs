@@ -71,6 +71,16 @@ impl Runtimes {
         self.spawn_in(by_itself.or_else(|| self.choose()), future);
     }
 
+    /// Goes on with a future in the runtime in which it was polled, or drops it if that has ended.
+    pub(super) fn spawn_begun(self: &Arc<Self>, future: BoxFuture, runtime: Option<Id>) {
+        let current = Handle::try_current().ok().filter(|current| Some(current.id()) == runtime);
+        let Some(handle) = current.or_else(|| self.known(runtime?)) else { return };
+        let runtimes = Arc::downgrade(self);
+        let carried =
+            Carried { future: Some(future), progress: Progress::Began, runtime: handle.id(), runtimes };
+        start(&handle, carried);
+    }
+
     fn spawn_in(self: &Arc<Self>, handle: Option<Handle>, future: BoxFuture) {
         let Some(handle) = handle else {
             tracing::error!(
@@ -108,6 +118,11 @@ impl Runtimes {
         let known = self.known.load();
         let found = known.iter().rev().find(|known| known.handle.runtime_flavor() == flavor);
         found.map(|known| known.handle.clone())
+    }
+
+    fn known(&self, id: Id) -> Option<Handle> {
+        let known = self.known.load();
+        known.iter().find(|known| known.handle.id() == id).map(|known| known.handle.clone())
     }
 
     fn knows(&self, id: Id) -> bool {

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::runtimes::Runtimes;
 use super::timer::Timer;
-use super::{BoxFuture, Environment, Moment};
+use super::{BoxFuture, Environment, Moment, RuntimeId};
 
 /// The environment of a real machine: tokio's timers and tasks, the operating system's randomness, and a clock for validity.
 ///
@@ -77,6 +77,10 @@ impl Environment for SystemEnvironment {
 
     fn spawn(&self, future: BoxFuture) {
         self.runtimes.spawn(future);
+    }
+
+    fn spawn_begun(&self, future: BoxFuture, RuntimeId(runtime): RuntimeId) {
+        self.runtimes.spawn_begun(future, runtime);
     }
 
     fn spawn_for_all(&self, future: BoxFuture) {

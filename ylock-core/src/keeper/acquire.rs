@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::before::Before;
+use super::caller_drives::{CallerDrives, drive};
 use super::effects::{Effects, Reply};
 use super::self_wait::{Caller, Site};
 use super::waiter::Waiter;
@@ -94,6 +95,7 @@ impl Keeper {
             key: args.key.clone(),
             number,
             answer,
+            drives: None,
             own: false,
             ended: true,
         };
@@ -120,7 +122,7 @@ impl Keeper {
         drop(shard);
         let refused = removed.is_some();
         waiting.ended = refused;
-        effects.happen(self, &args.key);
+        waiting.drives = effects.happen(self, &args.key);
         Ok(if refused { Entered::NotFree } else { Entered::Waits(waiting) })
     }
 
@@ -164,6 +166,8 @@ struct Waiting {
     key: Key,
     number: u64,
     answer: oneshot::Receiver<Reply>,
+    /// The driver, if this waiter made it necessary. Dropped after the place in the queue is left.
+    drives: Option<CallerDrives>,
     /// The caller held the lock itself when it began to wait.
     own: bool,
     ended: bool,
@@ -183,7 +187,7 @@ impl Waiting {
         tokio::select! {
             // A lock that was granted at the last moment is not lost.
             biased;
-            answer = &mut self.answer => return self.end(answer),
+            answer = drive(&mut self.drives, &mut self.answer) => return self.end(answer),
             () = timer => {}
             never = look => match never {},
             never = warning => match never {},
@@ -192,7 +196,7 @@ impl Waiting {
             self.ended = true;
             return silence.map_or(Ok(None), Err);
         }
-        let answer = (&mut self.answer).await;
+        let answer = drive(&mut self.drives, &mut self.answer).await;
         self.end(answer)
     }
 

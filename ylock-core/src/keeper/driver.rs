@@ -1,4 +1,4 @@
-//! The one task per key that talks to the store for it: contends, and gives back. It carries out what the entry
+//! The one future per key that talks to the store for it: contends, and gives back. It carries out what the entry
 //! decides and decides nothing itself.
 
 use std::pin::pin;
@@ -19,7 +19,7 @@ use crate::key::Key;
 use crate::unlocked::Unlocked;
 
 use super::effects::Effects;
-use super::entry::{Entry, Phase, Releasing, Step};
+use super::entry::{Entry, Phase, Releasing, Running, Step};
 use super::logged::Logged;
 use super::throttle::{self, Place, Throttle, Throttles};
 
@@ -94,7 +94,8 @@ impl Shift for Driver {
                 if self.asking.load(Ordering::Relaxed) {
                     self.keeper.change(&self.key, |entry, _, _| entry.release_dropped());
                 }
-                self.keeper.drive(&self.key, Arc::clone(&self.contact));
+                let running = Running { contact: Arc::clone(&self.contact), slot: None };
+                drop(self.keeper.drive(&self.key, running));
             }
             Ending::NeverBegan => drop(self.keeper.change(&self.key, |entry, _, _| entry.driver = None)),
         }

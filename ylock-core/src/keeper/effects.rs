@@ -6,12 +6,13 @@ use std::sync::Arc;
 use tokio::sync::{Notify, oneshot};
 
 use super::Keeper;
+use super::caller_drives::{CallerDrives, DriverSlot};
+use super::entry::Running;
 use super::hold::{Acquired, Admission, Hold};
 use super::logged::Logged;
 use super::renewal::Turn;
 use super::validity::Validity;
 use super::waiter::Waiter;
-use crate::contact::Contact;
 use crate::error::{Error, Result};
 use crate::events::ClientEvent;
 use crate::key::Key;
@@ -43,8 +44,12 @@ pub(super) struct Effects {
     pub(super) events: Vec<ClientEvent>,
     /// The waiter that has just come: it is granted at once if it is granted by the same change.
     pub(super) arriving: Option<u64>,
-    /// The contact of the entry's driver, if that is to be started.
-    pub(super) drive: Option<Arc<Contact>>,
+    /// True if the caller that makes this change can poll the driver that it makes necessary.
+    pub(super) caller_drives: bool,
+    /// The entry's driver, if that is to be started.
+    pub(super) drive: Option<Running>,
+    /// The driver that another caller polls, and that must go on without it.
+    pub(super) spawned: Option<Arc<DriverSlot>>,
     /// The moment at which to look at the grant for its renewal.
     pub(super) renew: Option<Turn>,
 }
@@ -52,7 +57,12 @@ pub(super) struct Effects {
 impl Effects {
     /// Creates the effects of a waiter's arrival.
     pub(super) fn for_arrival(number: u64) -> Self {
-        Self { arriving: Some(number), ..Self::default() }
+        Self { arriving: Some(number), ..Self::of_caller() }
+    }
+
+    /// Creates the effects of a change by a caller that waits for what follows.
+    pub(super) fn of_caller() -> Self {
+        Self { caller_drives: true, ..Self::default() }
     }
 
     pub(super) fn grant(&mut self, waiter: Waiter, hold: Arc<Hold>, admission: Admission) {
@@ -68,8 +78,8 @@ impl Effects {
         self.refusals.extend(waiter.map(|waiter| (waiter.reply, Ok(()))));
     }
 
-    /// Does everything that follows.
-    pub(super) fn happen(self, keeper: &Arc<Keeper>, key: &Key) {
+    /// Does everything that follows. Returns the driver, if the caller is to poll it.
+    pub(super) fn happen(self, keeper: &Arc<Keeper>, key: &Key) -> Option<CallerDrives> {
         if let Some(turn) = self.renew {
             keeper.schedule.push(key, turn, keeper.len());
         }
@@ -93,9 +103,10 @@ impl Effects {
         for (sender, result) in self.done {
             drop(sender.send(result));
         }
-        if let Some(contact) = self.drive {
-            keeper.drive(key, contact);
+        if let Some(slot) = self.spawned {
+            slot.spawn(&*keeper.environment);
         }
+        let drives = self.drive.and_then(|running| keeper.drive(key, running));
         // Last: a layer or a subscriber of the log may be slow, and no waiter should wait for it.
         for logged in self.logged {
             logged.write(keeper, key);
@@ -103,5 +114,6 @@ impl Effects {
         for event in self.events {
             keeper.tell(&event);
         }
+        drives
     }
 }

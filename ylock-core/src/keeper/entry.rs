@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
 
+use super::caller_drives::DriverSlot;
 use super::effects::Effects;
 use super::granted::Granted;
 use super::hold::Hold;
@@ -54,9 +55,16 @@ pub(super) struct Entry {
     /// The holders of this process. There are some only while `phase` is [`Phase::Granted`].
     pub(super) holders: Vec<Holder>,
     pub(super) phase: Phase,
-    /// The contact of the task that drives this entry's requests to the store, if one does. At most one does, so that there is one
-    /// contender per key.
-    pub(super) driver: Option<Arc<Contact>>,
+    /// What drives this entry's requests to the store. At most one driver does, so that there is one contender per key.
+    pub(super) driver: Option<Running>,
+}
+
+/// A driver that runs.
+#[derive(Clone, Debug)]
+pub(super) struct Running {
+    pub(super) contact: Arc<Contact>,
+    /// Where the driver lies while a caller polls it; `None` if it is a task.
+    pub(super) slot: Option<Arc<DriverSlot>>,
 }
 
 /// The state of the one contender of this process.
@@ -171,7 +179,7 @@ impl Entry {
 
     /// Returns why the waiters here wait for the store, and not for other holders; `None` if they do not.
     pub(super) fn silence(&self, now: Moment) -> Option<Error> {
-        self.driver.as_ref()?.silence(now)
+        self.driver.as_ref()?.contact.silence(now)
     }
 
     /// Returns the acquisition as which the store may show the waiters here.
@@ -221,10 +229,14 @@ impl Entry {
         self.ensure_driven(effects);
     }
 
+    /// Makes sure that a driver goes on, whatever the caller does that polls it now.
     pub(super) fn ensure_driven(&mut self, effects: &mut Effects) {
-        if self.driver.is_none() {
-            effects.drive = Some(Arc::clone(self.driver.insert(Arc::default())));
+        if let Some(running) = &mut self.driver {
+            effects.spawned = running.slot.take().or(effects.spawned.take());
+            return;
         }
+        let slot = effects.caller_drives.then(Arc::default);
+        effects.drive = Some(self.driver.insert(Running { contact: Arc::default(), slot }).clone());
     }
 
     /// Begins to give back what the store has of us.

@@ -60,7 +60,7 @@ pub(crate) struct Acquired {
 impl Drop for Acquired {
     fn drop(&mut self) {
         if !self.spent {
-            self.keeper.release(&self.hold, self.mode, None);
+            drop(self.keeper.release(&self.hold, self.mode, None));
         }
     }
 }

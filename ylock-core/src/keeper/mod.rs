@@ -7,7 +7,7 @@
 //! - [`entry`]: what is known of one key, with [`holder`], [`waiter`] and [`granted`]. Every decision about it, without waiting, clock or
 //!   store: [`admission`], [`answers`], [`release`].
 //! - [`acquire`]: a call, from its arrival in the local queue to its end.
-//! - [`driver`]: the task that carries out an entry's requests.
+//! - [`driver`]: what carries out an entry's requests: a task, or the caller itself ([`caller_drives`]).
 //! - [`throttle`]: how many releases are on their way at once.
 //! - [`renewal`]: when which grant is renewed.
 //! - [`effects`]: what is done after a decision, outside the lock of the shard.
@@ -16,6 +16,7 @@ mod acquire;
 mod admission;
 mod answers;
 mod before;
+mod caller_drives;
 mod driver;
 mod effects;
 mod entry;
@@ -45,7 +46,6 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, OnceCell, Semaphore, oneshot};
 
 use crate::client_name::SharedName;
-use crate::contact::Contact;
 use crate::engine::{Engine, LossReason};
 use crate::environment::{BackgroundTask, Environment, shift};
 use crate::error::{Error, ErrorKind, Result};
@@ -57,9 +57,10 @@ use crate::unlocked::Unlocked;
 
 pub(crate) use acquire::AcquireArgs;
 pub(crate) use before::Before;
+use caller_drives::CallerDrives;
 use driver::Driver;
 use effects::Effects;
-use entry::{Context, Entry, Phase};
+use entry::{Context, Entry, Phase, Running};
 pub(crate) use hold::{Acquired, Admission, Hold};
 use release::Done;
 use renewal::Schedule;
@@ -150,10 +151,12 @@ impl Keeper {
         self.entries.load(Ordering::Relaxed)
     }
 
-    /// Gives back one acquisition, and tells `done` when that is done; see [`Guard`](crate::Guard).
-    fn release(self: &Arc<Self>, hold: &Arc<Hold>, mode: Mode, done: Done) {
+    /// Gives back one acquisition, and tells `done` when that is done; see [`Guard`](crate::Guard). Returns the driver, if there is one for
+    /// the caller that waits for that.
+    fn release(self: &Arc<Self>, hold: &Arc<Hold>, mode: Mode, done: Done) -> Option<CallerDrives> {
         let mut done = done;
-        let known = self.change(&hold.validity.key, |entry, context, effects| {
+        let effects = if done.is_some() { Effects::of_caller() } else { Effects::default() };
+        let known = self.change_with(effects, &hold.validity.key, |entry, context, effects| {
             entry.release(context, hold, mode, done.take(), effects);
         });
         if known.is_none()
@@ -161,6 +164,7 @@ impl Keeper {
         {
             drop(done.send(Ok(Unlocked::WasLost)));
         }
+        known?.1
     }
 
     /// Gives everything back, and waits for it.
@@ -231,7 +235,16 @@ impl Keeper {
         key: &Key,
         change: impl FnOnce(&mut Entry, &Context<'_>, &mut Effects) -> T,
     ) -> Option<T> {
-        let mut effects = Effects::default();
+        self.change_with(Effects::default(), key, change).map(|(result, _)| result)
+    }
+
+    /// The same, with effects that know the caller, which gets the driver that is to be polled by it.
+    fn change_with<T>(
+        self: &Arc<Self>,
+        mut effects: Effects,
+        key: &Key,
+        change: impl FnOnce(&mut Entry, &Context<'_>, &mut Effects) -> T,
+    ) -> Option<(T, Option<CallerDrives>)> {
         let mut shard = self.shard(key).lock();
         let entry = shard.get_mut(key)?;
         let result = change(entry, &self.context(key), &mut effects);
@@ -243,8 +256,7 @@ impl Keeper {
         if forgotten {
             self.forgot_one();
         }
-        effects.happen(self, key);
-        Some(result)
+        Some((result, effects.happen(self, key)))
     }
 
     fn context<'a>(&'a self, key: &'a Key) -> Context<'a> {
@@ -283,10 +295,14 @@ impl Keeper {
         }
     }
 
-    /// Starts the driver of an entry.
-    fn drive(self: &Arc<Self>, key: &Key, contact: Arc<Contact>) {
-        let driver = Driver::new(Arc::clone(self), key.clone(), contact);
-        self.environment.spawn(shift::run(driver));
+    /// Starts the driver of an entry: as a task, or in the slot of the caller, which is returned.
+    fn drive(self: &Arc<Self>, key: &Key, running: Running) -> Option<CallerDrives> {
+        let driver = shift::run(Driver::new(Arc::clone(self), key.clone(), running.contact));
+        let Some(slot) = running.slot else {
+            self.environment.spawn(driver);
+            return None;
+        };
+        Some(CallerDrives::new(slot, driver, Arc::clone(&self.environment)))
     }
 
     /// Starts the task that renews, unless it runs.
@@ -322,10 +338,10 @@ impl Acquired {
     /// Gives the acquisition back now. The answer can be waited for, or not.
     pub(crate) fn unlock(&mut self) -> impl Future<Output = Result<Unlocked>> + use<> {
         self.spent = true;
-        let (done, answer) = oneshot::channel();
-        self.keeper.release(&self.hold, self.mode, Some(done));
+        let (done, mut answer) = oneshot::channel();
+        let mut drives = self.keeper.release(&self.hold, self.mode, Some(done));
         async move {
-            answer.await.unwrap_or_else(|_| {
+            caller_drives::drive(&mut drives, &mut answer).await.unwrap_or_else(|_| {
                 let message = "the client ended before the store confirmed the release";
                 Err(Error::new(ErrorKind::Indeterminate, message))
             })

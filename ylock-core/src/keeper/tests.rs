@@ -20,7 +20,8 @@ async fn twenty_thousand_locks_with_long_leases_do_not_stay_in_the_schedule() {
     let locks = ylock.locks("group");
     let mut most = 0;
     for number in 0..20_000 {
-        drop(locks.write(format!("{}", number % 1_000)).await.unwrap());
+        let guard = locks.write(format!("{}", number % 1_000)).await.unwrap();
+        assert!(guard.unlock().await.unwrap().is_released());
         most = most.max(ylock.handle.keeper.scheduled());
     }
     assert!(most < FEW, "{most}");

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture as Boxed;
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
-use ylock_core::environment::{BoxFuture, Environment, Moment, SystemEnvironment};
+use ylock_core::environment::{BoxFuture, Environment, Moment, RuntimeId, SystemEnvironment};
 use ylock_core::url::Host;
 use ylock_engine_zookeeper::algorithm::store::Ensemble;
 use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
@@ -85,6 +85,10 @@ impl Environment for Doomed {
         if let Some(runtime) = &*self.runtime.lock() {
             runtime.spawn(future);
         }
+    }
+
+    fn spawn_begun(&self, future: BoxFuture, _runtime: RuntimeId) {
+        self.spawn(future);
     }
 
     fn spawn_for_all(&self, future: BoxFuture) {

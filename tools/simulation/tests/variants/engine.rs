@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use ylock_core::engine::{Engine, Grant, Holding, Renewal, Request, Ticket};
-use ylock_core::environment::{BoxFuture, Environment, Moment};
+use ylock_core::environment::{BoxFuture, Environment, Moment, RuntimeId};
 use ylock_core::{ClientName, Key, Mode, Result, StoreToken};
 use ylock_engine_cassandra::algorithm::store::{Claim, Row, Slot, State, Store, TimedClaim, Write};
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
@@ -159,6 +159,10 @@ impl Environment for Copied {
 
     fn spawn(&self, future: BoxFuture) {
         self.inner.spawn(future);
+    }
+
+    fn spawn_begun(&self, future: BoxFuture, runtime: RuntimeId) {
+        self.inner.spawn_begun(future, runtime);
     }
 
     fn spawn_for_all(&self, future: BoxFuture) {

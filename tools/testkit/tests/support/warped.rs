@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use ylock_core::environment::{BoxFuture, Environment, Moment, SystemEnvironment};
+use ylock_core::environment::{BoxFuture, Environment, Moment, RuntimeId, SystemEnvironment};
 
 /// Tokio's clock, put forward by hand. Its timers count tokio's time only: a jump is what a machine sees that was suspended.
 pub(crate) struct Warped {
@@ -69,6 +69,12 @@ impl Environment for Warped {
     fn spawn(&self, future: BoxFuture) {
         if !self.idle.load(Ordering::SeqCst) {
             self.inner.spawn(future);
+        }
+    }
+
+    fn spawn_begun(&self, future: BoxFuture, runtime: RuntimeId) {
+        if !self.idle.load(Ordering::SeqCst) {
+            self.inner.spawn_begun(future, runtime);
         }
     }
 

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use parking_lot::Mutex;
 
 use super::*;
-use crate::environment::BoxFuture;
+use crate::environment::{BoxFuture, RuntimeId};
 use crate::mode::Mode;
 use crate::owner::Owner;
 
@@ -59,6 +59,8 @@ impl Environment for Scripted {
     }
 
     fn spawn(&self, _future: BoxFuture) {}
+
+    fn spawn_begun(&self, _future: BoxFuture, _runtime: RuntimeId) {}
 
     fn spawn_for_all(&self, _future: BoxFuture) {}
 

@@ -1,0 +1,169 @@
+//! A driver that the caller polls which has made it necessary: no task is spawned, and the store's answer wakes the caller itself.
+//!
+//! A caller that has begun may stop polling, or leave. So the driver lies in a slot that the entry knows: the first change of the entry that
+//! needs the driver (another caller that arrives, a wait that ends, a client that is closed) makes a task of it.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+use tokio::task::coop::unconstrained;
+
+use crate::environment::{BoxFuture, Environment, RuntimeId};
+
+/// The slot of one driver, which the entry and the caller share.
+#[derive(Default)]
+pub(super) struct DriverSlot(Mutex<Driver>);
+
+#[derive(Default)]
+enum Driver {
+    /// The caller makes it, or polls it.
+    #[default]
+    InHand,
+    /// The same; and it is wanted as a task.
+    Wanted,
+    /// It waits for the store, or was not polled yet.
+    Lies(Lying),
+    /// It is done, or a task.
+    Gone,
+}
+
+struct Lying {
+    driver: BoxFuture,
+    polled: Option<Polled>,
+}
+
+/// How the caller has polled a driver last.
+struct Polled {
+    /// The runtime: in another one, what the driver waits for may never come.
+    runtime: RuntimeId,
+    /// The caller's. It waits for nothing but the driver, so it must be woken when that goes.
+    waker: Waker,
+}
+
+impl DriverSlot {
+    /// Makes a task of the driver.
+    pub(super) fn spawn(&self, environment: &dyn Environment) {
+        let mut slot = self.0.lock();
+        match std::mem::replace(&mut *slot, Driver::Gone) {
+            Driver::InHand | Driver::Wanted => *slot = Driver::Wanted,
+            Driver::Lies(lying) => {
+                drop(slot);
+                lying.spawn(environment);
+            }
+            Driver::Gone => {}
+        }
+    }
+
+    /// Puts the driver back. If it is wanted as a task, it becomes one.
+    fn put(&self, lying: Lying, environment: &dyn Environment) {
+        let mut slot = self.0.lock();
+        if matches!(*slot, Driver::InHand) {
+            *slot = Driver::Lies(lying);
+            return;
+        }
+        *slot = Driver::Gone;
+        drop(slot);
+        lying.spawn(environment);
+    }
+
+    fn take(&self) -> Option<Lying> {
+        let mut slot = self.0.lock();
+        match std::mem::replace(&mut *slot, Driver::InHand) {
+            Driver::Lies(lying) => Some(lying),
+            other => {
+                *slot = other;
+                None
+            }
+        }
+    }
+}
+
+impl Lying {
+    fn spawn(self, environment: &dyn Environment) {
+        match self.polled {
+            None => environment.spawn(self.driver),
+            Some(polled) => {
+                // Dropped where it cannot go on, which starts another one.
+                environment.spawn_begun(self.driver, polled.runtime);
+                polled.waker.wake();
+            }
+        }
+    }
+}
+
+impl fmt::Debug for DriverSlot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DriverSlot").finish_non_exhaustive()
+    }
+}
+
+/// The caller's side of a slot. Dropping it makes a task of the driver.
+#[derive(Debug)]
+pub(super) struct CallerDrives {
+    slot: Arc<DriverSlot>,
+    environment: Arc<dyn Environment>,
+}
+
+impl CallerDrives {
+    /// Puts a driver into its slot.
+    pub(super) fn new(slot: Arc<DriverSlot>, driver: BoxFuture, environment: Arc<dyn Environment>) -> Self {
+        slot.put(Lying { driver, polled: None }, &*environment);
+        Self { slot, environment }
+    }
+
+    /// Goes on with the driver, if it is still the caller's. Returns whether it is no more: it is done, or a task.
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let Some(Lying { mut driver, polled }) = self.slot.take() else { return Poll::Ready(()) };
+        let runtime = RuntimeId::current();
+        if polled.as_ref().is_some_and(|polled| polled.runtime != runtime) {
+            *self.slot.0.lock() = Driver::Gone;
+            // Not while the slot is locked: its drop starts another one.
+            drop(driver);
+            return Poll::Ready(());
+        }
+        // With a budget of its own: the caller may have used up that of its task. What is not ready would then be taken for what only the
+        // store can bring.
+        if pin!(unconstrained(driver.as_mut())).poll(context).is_ready() {
+            *self.slot.0.lock() = Driver::Gone;
+            return Poll::Ready(());
+        }
+        let waker = match polled {
+            Some(polled) if polled.waker.will_wake(context.waker()) => polled.waker,
+            _ => context.waker().clone(),
+        };
+        self.slot.put(Lying { driver, polled: Some(Polled { runtime, waker }) }, &*self.environment);
+        Poll::Pending
+    }
+}
+
+impl Drop for CallerDrives {
+    fn drop(&mut self) {
+        self.slot.spawn(&*self.environment);
+    }
+}
+
+/// Waits for an answer, and drives meanwhile what brings it.
+pub(super) async fn drive<T>(
+    drives: &mut Option<CallerDrives>,
+    answer: &mut oneshot::Receiver<T>,
+) -> Result<T, oneshot::error::RecvError> {
+    std::future::poll_fn(|context| {
+        if let Some(driver) = drives {
+            if driver.poll(context).is_pending() {
+                // What the driver waits for wakes the caller; the answer, which comes out of it, need not do so once more.
+                return match answer.try_recv() {
+                    Ok(answer) => Poll::Ready(Ok(answer)),
+                    Err(_) => Poll::Pending,
+                };
+            }
+            *drives = None;
+        }
+        Pin::new(&mut *answer).poll(context)
+    })
+    .await
+}
