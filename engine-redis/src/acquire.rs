@@ -108,7 +108,7 @@ impl<'a> Acquire<'a> {
             if self.client.min_replicas == 0 {
                 return Ok(Some(self.grant(notification, sent)));
             }
-            if let Some(grant) = self.replicated().await? {
+            if let Some(grant) = Box::pin(self.replicated()).await? {
                 return Ok(Some(grant));
             }
         }

@@ -1,6 +1,7 @@
 //! The connection to one server, for requests: made again whenever it broke.
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -96,23 +97,25 @@ impl Connection {
         let known = self.live.lock().clone();
         let mut live = match known {
             Some(live) => live,
-            None => self.connector.until(options.until, self.live()).await?,
+            None => Box::pin(self.connector.until(options.until, self.live())).await?,
         };
         let sent = self.connector.environment().now();
-        let answer = async { Ok(self.send_script(&mut live.connection, call, options).await) };
         let left = options.until.since(sent);
-        let answer = if self.connector.driver_has_timeout() && left + TICK >= self.connector.request_timeout {
-            // The driver's own timeout ends the wait in time.
-            answer.await
-        } else {
-            self.connector.until(options.until, answer).await.inspect_err(|_| {
-                // Not if most of the time went by before the call was sent: then nothing is known of this connection.
-                if left >= self.connector.request_timeout / 2 {
-                    empty(&self.live, &live.address);
-                }
-            })
-        }?;
-        match answer {
+        let answer = {
+            // Pinned, and what is rare in boxes: this is a part of the future of every request.
+            let answer = pin!(async { Ok(self.send_script(&mut live.connection, call, options).await) });
+            if self.connector.driver_has_timeout() && left + TICK >= self.connector.request_timeout {
+                // The driver's own timeout ends the wait in time.
+                answer.await
+            } else {
+                Box::pin(self.connector.until(options.until, answer)).await
+            }
+        };
+        if answer.is_err() && left >= self.connector.request_timeout / 2 {
+            // Not if most of the time went by before the call was sent: then nothing is known of this connection.
+            empty(&self.live, &live.address);
+        }
+        match answer? {
             Ok((value, reached)) => {
                 Ok(Outcome::Answered(Answered { value, reached, sent_on: options.asking }))
             }
@@ -132,7 +135,7 @@ impl Connection {
         match self.send(connection, call.by_hash(), options).await {
             // The server was restarted, or an operator emptied its cache of scripts.
             Err(error) if errors::is_no_script(&error) => {
-                self.send(connection, &call.by_text(), options).await
+                Box::pin(self.send(connection, &call.by_text(), options)).await
             }
             answer => answer,
         }
@@ -147,6 +150,16 @@ impl Connection {
         if options.replicas == 0 && !options.asking {
             return Ok((script.query_async(connection).await?, true));
         }
+        Box::pin(self.send_together(connection, script, options)).await
+    }
+
+    /// Sends a script with what must go beside it on the same connection.
+    async fn send_together(
+        &self,
+        connection: &mut MultiplexedConnection,
+        script: &Cmd,
+        options: CallOptions,
+    ) -> RedisResult<(Value, bool)> {
         let mut together = redis::pipe();
         together.ignore_errors();
         if options.asking {

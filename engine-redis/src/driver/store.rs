@@ -1,5 +1,6 @@
 //! All servers that keep the locks, as one.
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -81,7 +82,8 @@ impl Store {
     /// Calls a script that writes, and waits until so many replicas have what it wrote. Returns also whether they have it.
     pub(crate) async fn call_replicated(&self, call: Call, replicas: u32) -> Result<(Answer, bool)> {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        let request = self.send(&call, replicas);
+        // Pinned here: each function that takes a future by value keeps room for it twice.
+        let request = pin!(self.send(&call, replicas));
         let Answered { value, reached, sent_on } =
             self.meter.measure(&*self.environment, call.script.name, request).await?;
         Ok((Answer::new(value, call.script, sent_on), reached))
@@ -95,7 +97,8 @@ impl Store {
                 Outcome::Answered(answered) => Ok(answered),
                 Outcome::Elsewhere(_) => Err(in_a_cluster()),
             },
-            Servers::Cluster(cluster) => cluster.call(call, options).await,
+            // In a box: it is larger than the call of one server, which would have to keep room for it.
+            Servers::Cluster(cluster) => Box::pin(cluster.call(call, options)).await,
         }
     }
 
