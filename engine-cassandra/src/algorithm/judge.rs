@@ -205,40 +205,4 @@ pub(crate) fn largest_token(look: &Partition) -> Option<StoreToken> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use ylock_core::ClientName;
-
-    use super::*;
-    use crate::algorithm::store::Claim;
-
-    /// A look may show the row of this very attempt as it was before the last claim. An entry by that look would rest on the claim that is
-    /// shown, and that claim has a token which another client may have passed.
-    #[test]
-    fn a_look_that_shows_an_older_claim_lets_the_contender_enter_nothing() {
-        let (older, newer) = (StoreToken::new(7).unwrap(), StoreToken::new(8).unwrap());
-        let (slot, ticket, acquisition) =
-            (Slot::from_u128(1), Ticket::from_number(1), AcquisitionId::from_u128(1));
-        let (mode, fairness) = (Mode::Write, Fairness::Fair);
-        let me = Contender { slot, acquisition, mode, ticket, fairness, claimed: Some(newer) };
-        let row = Row {
-            acquisition,
-            mode,
-            state: State::Claimed,
-            ticket,
-            owner: Owner::from_bytes([1; 16]),
-            client: ClientName::default(),
-            since: 0,
-            lease: Duration::from_secs(10),
-            next: None,
-        };
-        let shown = |token| {
-            let seen =
-                SeenRow { slot, row: Some(row.clone()), claim: Some(Claim { token, mode }), revoked: None };
-            Partition { rows: vec![seen], ..Partition::default() }
-        };
-        assert_eq!(me.judge(&shown(newer)), Verdict::Enter);
-        assert_eq!(me.judge(&shown(older)), Verdict::Gone);
-    }
-}
+mod tests;
