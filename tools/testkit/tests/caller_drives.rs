@@ -4,15 +4,19 @@
 
 mod support;
 
+use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
+use futures_util::FutureExt;
+use parking_lot::Mutex;
 use support::{Gate, current_thread, over};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 use ylock_core::{ErrorKind, Guard, MemoryStore, Result, Unlocked, Ylock};
-use ylock_testkit::{Call, Slow, eventually, poll_once};
+use ylock_testkit::{Call, Fault, Slow, eventually, poll_once};
 
 const SOON: Duration = Duration::from_secs(1);
 const TRIP: Duration = Duration::from_millis(5);
@@ -143,6 +147,48 @@ async fn a_try_that_its_caller_drops_is_undone() {
     drop(tries);
     gate.open();
     eventually(SOON, "it is undone", || async { store.is_empty() && ylock.keys_in_use() == 0 }).await;
+}
+
+/// A gate before the store, at which something happens in the middle of the poll that comes to it.
+struct At(Gate, Mutex<Option<Box<dyn FnOnce() + Send>>>);
+
+impl fmt::Debug for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("At").field(&self.0).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Fault for At {
+    async fn before(&self, call: Call) -> Result<()> {
+        if call == Call::Release {
+            let work = self.1.lock().take();
+            work.into_iter().for_each(|work| work());
+        }
+        self.0.before(call).await
+    }
+
+    async fn after(&self, _call: Call) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// In another thread, say, while the first one polls.
+#[tokio::test(start_paused = true)]
+async fn another_caller_may_come_while_the_first_one_polls() {
+    let (store, fault) = (MemoryStore::new(), Arc::new(At(Gate::before(Call::Release), Mutex::default())));
+    let ylock = over(&store, &fault);
+    fault.0.close();
+    let second = Arc::new(Mutex::new(write(&ylock)));
+    let comes = Arc::clone(&second);
+    let arrives = move || assert!(comes.lock().as_mut().now_or_never().is_none());
+    *fault.1.lock() = Some(Box::new(arrives));
+    let unlocks = unlocking(&ylock).await;
+    assert!(fault.1.lock().is_none());
+    fault.0.open();
+    let second = Arc::into_inner(second).unwrap().into_inner();
+    drop(soon(second).await);
+    assert_eq!(soon(unlocks).await, Unlocked::Released);
 }
 
 /// The timers of a runtime that has ended never ring again.
