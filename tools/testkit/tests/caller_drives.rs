@@ -12,11 +12,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use parking_lot::Mutex;
-use support::{Gate, current_thread, over};
+use support::{Gate, current_thread, over, runtime};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
-use ylock_core::{ErrorKind, Guard, MemoryStore, Result, Unlocked, Ylock};
-use ylock_testkit::{Call, Fault, Slow, eventually, poll_once};
+use ylock_core::{ErrorKind, Guard, MemoryEngine, MemoryStore, Result, Unlocked, Ylock};
+use ylock_testkit::{Call, CountsCalls, Fault, Faulty, LosesReplies, Slow, eventually, poll_once};
 
 const SOON: Duration = Duration::from_secs(1);
 const TRIP: Duration = Duration::from_millis(5);
@@ -108,7 +108,11 @@ async fn readers_enter_beside_one_that_does_not_poll() {
 #[tokio::test(start_paused = true)]
 async fn a_waiter_is_woken_when_another_caller_has_taken_over_what_it_drove() {
     let (_, gate, ylock) = stopped_before(Call::Acquire);
-    let first = tokio::spawn(write(&ylock));
+    let mut first = write(&ylock);
+    // Not the task that it is polled in last.
+    assert!(poll_once(first.as_mut()).await.is_none());
+    let first = tokio::spawn(async move { first.as_mut().await });
+    tokio::time::sleep(TRIP).await;
     eventually(SOON, "it asks", || async { gate.waiting() == 1 }).await;
     assert!(ylock.lock("group", "name").try_write().await.unwrap().is_none());
     // Time goes on when the new task waits before the gate.
@@ -147,6 +151,48 @@ async fn a_try_that_its_caller_drops_is_undone() {
     drop(tries);
     gate.open();
     eventually(SOON, "it is undone", || async { store.is_empty() && ylock.keys_in_use() == 0 }).await;
+}
+
+/// Acquisitions fail, and what may have come of them cannot be undone yet.
+#[tokio::test(start_paused = true)]
+async fn a_failure_is_told_before_it_is_undone() {
+    let (gate, loses) = (Arc::new(Gate::before(Call::Release)), Arc::new(LosesReplies::of(Call::Acquire, 1)));
+    gate.close();
+    let engine = Faulty::over(Arc::new(MemoryEngine::new()), &gate);
+    let lock = Ylock::over(Faulty::over(engine, &loses)).lock("group", "name");
+    let failed = timeout(SOON, lock.try_write()).await.expect("in time").unwrap_err();
+    assert_eq!((failed.kind(), gate.waiting()), (ErrorKind::Indeterminate, 1));
+}
+
+/// A runtime that is not driven takes over, and ends.
+#[test]
+fn a_driver_that_was_polled_goes_to_no_other_runtime() {
+    let store = MemoryStore::new();
+    let ylock = over(&store, &Arc::new(Slow::new(TRIP, TRIP)));
+    let (ends, goes_on) = (current_thread(), current_thread());
+    let (mut first, mut second) = (write(&ylock), write(&ylock));
+    assert!(ends.block_on(poll_once(first.as_mut())).is_none());
+    assert!(goes_on.block_on(poll_once(second.as_mut())).is_none());
+    drop(ends);
+    drop(goes_on.block_on(soon(first)));
+    drop(goes_on.block_on(soon(second)));
+}
+
+/// It goes on where it was polled: its request is not cut.
+#[test]
+fn another_runtimes_caller_makes_a_task_where_the_driver_was_polled() {
+    let (gate, counts) = (Arc::new(Gate::before(Call::Acquire)), Arc::new(CountsCalls::default()));
+    gate.close();
+    let engine = Faulty::over(Arc::new(MemoryEngine::new()), &gate);
+    let ylock = Ylock::over(Faulty::over(engine, &counts));
+    let (here, there) = (runtime(), current_thread());
+    let (mut first, mut second) = (write(&ylock), write(&ylock));
+    assert!(here.block_on(poll_once(first.as_mut())).is_none());
+    assert!(there.block_on(poll_once(second.as_mut())).is_none());
+    gate.open();
+    drop(there.block_on(soon(first)));
+    drop(there.block_on(soon(second)));
+    assert!(counts.of(Call::Acquire) <= 2, "{}", counts.of(Call::Acquire));
 }
 
 /// A gate before the store, at which something happens in the middle of the poll that comes to it.

@@ -21,15 +21,13 @@ pub(super) struct DriverSlot(Mutex<Driver>);
 
 #[derive(Default)]
 enum Driver {
-    /// The caller makes it, or polls it.
+    /// The caller makes it, or polls it; or it is done.
     #[default]
-    InHand,
-    /// The same; and it is wanted as a task.
+    Elsewhere,
+    /// It is a task, or becomes one when the caller puts it back.
     Wanted,
     /// It waits for the store, or was not polled yet.
     Lies(Lying),
-    /// It is done, or a task.
-    Gone,
 }
 
 struct Lying {
@@ -48,32 +46,26 @@ struct Polled {
 impl DriverSlot {
     /// Makes a task of the driver.
     pub(super) fn spawn(&self, environment: &dyn Environment) {
-        let mut slot = self.0.lock();
-        match std::mem::replace(&mut *slot, Driver::Gone) {
-            Driver::InHand | Driver::Wanted => *slot = Driver::Wanted,
-            Driver::Lies(lying) => {
-                drop(slot);
-                lying.spawn(environment);
-            }
-            Driver::Gone => {}
+        let before = std::mem::replace(&mut *self.0.lock(), Driver::Wanted);
+        if let Driver::Lies(lying) = before {
+            lying.spawn(environment);
         }
     }
 
     /// Puts the driver back. If it is wanted as a task, it becomes one.
     fn put(&self, lying: Lying, environment: &dyn Environment) {
         let mut slot = self.0.lock();
-        if matches!(*slot, Driver::InHand) {
+        if !matches!(*slot, Driver::Wanted) {
             *slot = Driver::Lies(lying);
             return;
         }
-        *slot = Driver::Gone;
         drop(slot);
         lying.spawn(environment);
     }
 
     fn take(&self) -> Option<Lying> {
         let mut slot = self.0.lock();
-        match std::mem::replace(&mut *slot, Driver::InHand) {
+        match std::mem::take(&mut *slot) {
             Driver::Lies(lying) => Some(lying),
             other => {
                 *slot = other;
@@ -121,15 +113,13 @@ impl CallerDrives {
         let Some(Lying { mut driver, polled }) = self.slot.take() else { return Poll::Ready(()) };
         let runtime = RuntimeId::current();
         if polled.as_ref().is_some_and(|polled| polled.runtime != runtime) {
-            *self.slot.0.lock() = Driver::Gone;
-            // Not while the slot is locked: its drop starts another one.
+            // Its drop starts another one.
             drop(driver);
             return Poll::Ready(());
         }
         // With a budget of its own: the caller may have used up that of its task. What is not ready would then be taken for what only the
         // store can bring.
         if pin!(unconstrained(driver.as_mut())).poll(context).is_ready() {
-            *self.slot.0.lock() = Driver::Gone;
             return Poll::Ready(());
         }
         let waker = match polled {
