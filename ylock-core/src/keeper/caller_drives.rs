@@ -157,3 +157,21 @@ pub(super) async fn drive<T>(
     })
     .await
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::environment::SystemEnvironment;
+
+    /// Another thread may want it before its caller has polled it, and a layer that panics drops it.
+    #[tokio::test(start_paused = true)]
+    async fn a_driver_that_was_not_polled_becomes_a_task() {
+        let (sender, receiver) = oneshot::channel();
+        let driver = Box::pin(async move { drop(sender.send(())) });
+        let drives = CallerDrives::new(Arc::default(), driver, SystemEnvironment::on_tokio_clock());
+        drop(drives);
+        tokio::time::timeout(Duration::from_secs(1), receiver).await.expect("in time").unwrap();
+    }
+}
