@@ -169,7 +169,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_driver_that_was_not_polled_becomes_a_task() {
         let (sender, receiver) = oneshot::channel();
-        let driver = Box::pin(async move { drop(sender.send(())) });
+        let driver = Box::pin(async move { sender.send(()).unwrap_or_default() });
         let drives = CallerDrives::new(Arc::default(), driver, SystemEnvironment::on_tokio_clock());
         drop(drives);
         tokio::time::timeout(Duration::from_secs(1), receiver).await.expect("in time").unwrap();
