@@ -1,0 +1,216 @@
+//! Schedules that a caller which drives may bring about: who waits for what it does not poll, and where it polls.
+
+#![allow(clippy::disallowed_methods, reason = "a test stands outside: it starts tasks of its own")]
+
+mod support;
+
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use support::{Gate, Notes, current_thread, over, runtime};
+use tokio::time::{sleep, timeout};
+use ylock_core::{Fairness, Guard, MemoryStore, Options, Result, Unlocked, Ylock};
+use ylock_testkit::{Call, Faulty, Slow, eventually, poll_once};
+
+const SOON: Duration = Duration::from_secs(1);
+const TRIP: Duration = Duration::from_millis(5);
+
+type Waits<T> = Pin<Box<dyn Future<Output = Result<T>> + Send>>;
+
+fn write(ylock: &Ylock) -> Waits<Guard> {
+    let lock = ylock.lock("group", "name");
+    Box::pin(async move { lock.write().await })
+}
+
+async fn soon<T>(waits: Waits<T>) -> T {
+    timeout(SOON, waits).await.expect("in time").unwrap()
+}
+
+fn stopped_before(call: Call) -> (MemoryStore, Arc<Gate>, Ylock) {
+    let (store, gate) = (MemoryStore::new(), Arc::new(Gate::before(call)));
+    let ylock = over(&store, &gate);
+    gate.close();
+    (store, gate, ylock)
+}
+
+fn strict() -> Options {
+    Options::default().with_fairness(Fairness::Strict)
+}
+
+/// The waiter was there before the caller that gives back begins: no change of the entry comes after that.
+#[tokio::test(start_paused = true)]
+async fn a_waiter_that_was_there_does_not_wait_for_a_release_that_its_caller_does_not_poll() {
+    let (_, gate, ylock) = stopped_before(Call::Release);
+    let ylock = ylock.with_options(strict());
+    let guard = soon(write(&ylock)).await;
+    let mut next = write(&ylock);
+    assert!(poll_once(next.as_mut()).await.is_none());
+    let mut unlocks: Waits<Unlocked> = Box::pin(guard.unlock());
+    assert!(poll_once(unlocks.as_mut()).await.is_none());
+    gate.open();
+    drop(timeout(SOON * 100, next).await.expect("in time").unwrap());
+    drop(unlocks);
+}
+
+/// The same with a lease that is longer than that of the grant: it goes through the store.
+#[tokio::test(start_paused = true)]
+async fn a_waiter_with_a_longer_lease_does_not_wait_for_a_release_that_its_caller_does_not_poll() {
+    let (_, gate, ylock) = stopped_before(Call::Release);
+    let long = ylock.clone().with_options(Options::default().with_lease(Duration::from_secs(100)));
+    let guard = soon(write(&ylock)).await;
+    let mut next = write(&long);
+    assert!(poll_once(next.as_mut()).await.is_none());
+    let mut unlocks: Waits<Unlocked> = Box::pin(guard.unlock());
+    assert!(poll_once(unlocks.as_mut()).await.is_none());
+    gate.open();
+    drop(timeout(SOON * 100, next).await.expect("in time").unwrap());
+    drop(unlocks);
+}
+
+#[test]
+fn an_unlock_outside_any_runtime_is_done_by_a_runtime_of_its_client() {
+    let store = MemoryStore::new();
+    let ylock = over(&store, &Arc::new(Slow::new(TRIP, TRIP)));
+    let runtime = runtime();
+    let guard = runtime.block_on(soon(write(&ylock)));
+    let mut unlocks = pin!(guard.unlock());
+    let mut context = Context::from_waker(Waker::noop());
+    for _ in 0..200 {
+        if let Poll::Ready(answer) = unlocks.as_mut().poll(&mut context) {
+            assert_eq!(answer.unwrap(), Unlocked::Released);
+            assert!(store.is_empty());
+            return;
+        }
+        std::thread::sleep(TRIP);
+    }
+    panic!("it is not given back; the store is empty: {}", store.is_empty());
+}
+
+#[test]
+fn an_unlock_by_way_of_the_handle_of_a_runtime_that_has_ended_is_done_elsewhere() {
+    let store = MemoryStore::new();
+    let ylock = over(&store, &Arc::new(Slow::new(TRIP, TRIP)));
+    let (lives, ends) = (runtime(), runtime());
+    let guard = ends.block_on(soon(write(&ylock)));
+    let handle = ends.handle().clone();
+    ends.shutdown_background();
+    drop(lives.block_on(async { ylock.lock("group", "other").write().await.unwrap() }));
+    let (answers, answer) = std::sync::mpsc::channel();
+    std::thread::spawn(move || answers.send(handle.block_on(guard.unlock())));
+    let answer = answer.recv_timeout(SOON * 3).expect("in time");
+    assert_eq!(answer.unwrap(), Unlocked::Released);
+    assert!(store.is_empty());
+    drop(lives);
+}
+
+#[test]
+fn an_acquisition_by_way_of_the_handle_of_a_runtime_that_has_ended_is_made_elsewhere() {
+    let store = MemoryStore::new();
+    let ylock = over(&store, &Arc::new(Slow::new(TRIP, TRIP)));
+    let (lives, ends) = (runtime(), runtime());
+    let handle = ends.handle().clone();
+    ends.shutdown_background();
+    drop(lives.block_on(async { ylock.lock("group", "other").write().await.unwrap() }));
+    let (answers, answer) = std::sync::mpsc::channel();
+    std::thread::spawn(move || answers.send(handle.block_on(write(&ylock)).map(|guard| guard.is_valid())));
+    assert!(answer.recv_timeout(SOON * 3).expect("in time").unwrap());
+    drop(lives);
+}
+
+const PLACES: usize = 4;
+
+fn throttled(store: &MemoryStore, gate: &Arc<Gate>) -> Ylock {
+    Ylock::over(Faulty::over(Notes::throttled(store.engine(), PLACES), gate))
+}
+
+/// Gives a lock back while releases that are not polled have all places, or are the next to have them.
+async fn is_given_back_beside_unpolled(wait_for_place: bool) {
+    let (store, gate) = (MemoryStore::new(), Arc::new(Gate::before(Call::Release)));
+    let ylock = throttled(&store, &gate);
+    let mut guards = Vec::new();
+    // More than the places that are new when those that have one have succeeded.
+    for number in 0..if wait_for_place { PLACES * 4 } else { PLACES } {
+        guards.push(ylock.lock("users", format!("{number}")).write().await.unwrap());
+    }
+    gate.close();
+    let unpolled = if wait_for_place { guards.split_off(PLACES) } else { std::mem::take(&mut guards) };
+    drop(guards);
+    sleep(TRIP).await;
+    let mut unlocks: Vec<_> = unpolled.into_iter().map(|guard| Box::pin(guard.unlock())).collect();
+    for unlock in &mut unlocks {
+        assert!(poll_once(unlock.as_mut()).await.is_none());
+    }
+    sleep(TRIP).await;
+    assert_eq!(gate.waiting(), PLACES);
+    gate.open();
+    let began = tokio::time::Instant::now();
+    drop(ylock.lock("group", "name").write().await.unwrap());
+    let there = Ylock::new(store.engine());
+    drop(timeout(SOON * 60, there.lock("group", "name").write()).await.expect("it is free"));
+    assert!(began.elapsed() < SOON, "it took {:?}", began.elapsed());
+    drop(unlocks);
+    eventually(SOON, "all are given back", || async { ylock.keys_in_use() == 0 }).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn releases_that_are_not_polled_and_have_a_place_keep_no_other_from_giving_back() {
+    is_given_back_beside_unpolled(false).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn releases_that_are_not_polled_and_wait_for_a_place_keep_no_other_from_giving_back() {
+    is_given_back_beside_unpolled(true).await;
+}
+
+/// A loop of pairs leaves the processor to others.
+#[test]
+fn a_caller_that_never_has_to_wait_lets_others_run() {
+    let ylock = Ylock::in_memory();
+    let runtime = current_thread();
+    runtime.block_on(async {
+        let other = tokio::spawn(async { tokio::task::yield_now().await });
+        for _ in 0..10_000 {
+            drop(ylock.lock("group", "name").write().await.unwrap().unlock().await);
+            if other.is_finished() {
+                return;
+            }
+        }
+        panic!("the other task never ran");
+    });
+}
+
+/// Callers come, go, stop polling and change threads.
+#[test]
+fn no_caller_is_forgotten() {
+    let store = MemoryStore::new();
+    let ylock = over(&store, &Arc::new(Slow::new(Duration::from_micros(100), Duration::from_micros(100))));
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let mut tasks = Vec::new();
+        for task in 0..16_u64 {
+            let ylock = ylock.clone();
+            tasks.push(tokio::spawn(async move {
+                for round in 0..300_u64 {
+                    let lock = ylock.lock("group", format!("{}", (task + round) % 3));
+                    match (task * 7 + round * 13) % 6 {
+                        0 => drop(timeout(Duration::from_micros(round * 5), lock.write()).await),
+                        1 => drop(lock.try_write().await.unwrap()),
+                        2 => drop(lock.read().await.unwrap()),
+                        3 => {
+                            let guard = lock.write().await.unwrap();
+                            drop(timeout(Duration::from_micros(round), guard.unlock()).await);
+                        }
+                        4 => drop(lock.write_within(Duration::from_micros(round * 3)).await.unwrap()),
+                        _ => drop(lock.write().await.unwrap().unlock().await.unwrap()),
+                    }
+                }
+            }));
+        }
+        for task in tasks {
+            timeout(Duration::from_secs(60), task).await.expect("none waits for ever").unwrap();
+        }
+        eventually(SOON, "all are given back", || async { ylock.keys_in_use() == 0 && store.is_empty() }).await;
+    });
+}
