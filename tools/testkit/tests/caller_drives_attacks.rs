@@ -214,3 +214,167 @@ fn no_caller_is_forgotten() {
         eventually(SOON, "all are given back", || async { ylock.keys_in_use() == 0 && store.is_empty() }).await;
     });
 }
+
+/// Its timers end with an error then, which is a panic.
+#[test]
+fn an_unlock_whose_runtime_ends_while_another_thread_polls_it_goes_on_elsewhere() {
+    let store = MemoryStore::new();
+    let ylock = over(&store, &Arc::new(Slow::new(SOON / 10, SOON / 10)));
+    let (lives, ends) = (runtime(), runtime());
+    let guard = ends.block_on(soon(write(&ylock)));
+    drop(lives.block_on(async { ylock.lock("group", "other").write().await.unwrap() }));
+    let handle = ends.handle().clone();
+    let (answers, answer) = std::sync::mpsc::channel();
+    std::thread::spawn(move || answers.send(handle.block_on(guard.unlock())));
+    std::thread::sleep(SOON / 20);
+    ends.shutdown_background();
+    let answer = answer.recv_timeout(SOON * 3).expect("in time");
+    assert_eq!(answer.unwrap(), Unlocked::Released);
+    drop(lives);
+}
+
+#[test]
+fn an_acquisition_whose_runtime_ends_while_another_thread_polls_it_goes_on_elsewhere() {
+    let store = MemoryStore::new();
+    let ylock = over(&store, &Arc::new(Slow::new(SOON / 10, SOON / 10)));
+    let (lives, ends) = (runtime(), runtime());
+    drop(ends.block_on(async { ylock.lock("group", "other").write().await.unwrap() }));
+    drop(lives.block_on(async { ylock.lock("group", "another").write().await.unwrap() }));
+    let handle = ends.handle().clone();
+    let (answers, answer) = std::sync::mpsc::channel();
+    std::thread::spawn(move || answers.send(handle.block_on(write(&ylock)).map(|guard| guard.is_valid())));
+    std::thread::sleep(SOON / 20);
+    ends.shutdown_background();
+    assert!(answer.recv_timeout(SOON * 3).expect("in time").unwrap());
+    drop(lives);
+}
+
+/// The end of the runtime waits for its blocking tasks.
+#[test]
+fn a_runtime_whose_blocking_task_unlocks_comes_to_its_end() {
+    let store = MemoryStore::new();
+    let ylock = over(&store, &Arc::new(Slow::new(SOON / 10, SOON / 10)));
+    let ends = runtime();
+    let guard = ends.block_on(soon(write(&ylock)));
+    let handle = ends.handle().clone();
+    drop(ends.spawn_blocking(move || drop(handle.block_on(guard.unlock()))));
+    std::thread::sleep(SOON / 20);
+    let (tells, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        drop(ends);
+        tells.send(()).unwrap();
+    });
+    ended.recv_timeout(SOON * 3).expect("in time");
+}
+
+/// The same, after the end has begun: a blocking task cleans up.
+#[test]
+fn futures_that_are_begun_in_one_runtime_and_awaited_in_another_end() {
+    let store = MemoryStore::new();
+    let ylock = over(&store, &Arc::new(Slow::new(Duration::from_micros(300), Duration::from_micros(300))));
+    let lives = runtime();
+    for round in 0..60_u32 {
+        let first = if round % 2 == 0 { runtime() } else { current_thread() };
+        let mut all: Vec<Waits<Guard>> = (0..8_u32)
+            .map(|number| {
+                let lock = ylock.lock("group", format!("{}", (number + round) % 3));
+                let waits: Waits<Guard> = Box::pin(async move { lock.write().await });
+                waits
+            })
+            .collect();
+        first.block_on(async {
+            for waits in &mut all {
+                assert!(poll_once(waits.as_mut()).await.is_none());
+            }
+        });
+        let ender = std::thread::spawn(move || drop(first));
+        lives.block_on(async {
+            let tasks: Vec<_> = all
+                .into_iter()
+                .enumerate()
+                .map(|(number, waits)| {
+                    tokio::spawn(async move {
+                        let Ok(guard) = timeout(Duration::from_millis(number as u64 * 100), waits).await else {
+                            return;
+                        };
+                        let guard = guard.unwrap();
+                        if number % 3 == 0 {
+                            drop(guard);
+                        } else {
+                            drop(guard.unlock().await.unwrap());
+                        }
+                    })
+                })
+                .collect();
+            for task in tasks {
+                timeout(Duration::from_secs(20), task).await.expect("none waits for ever").unwrap();
+            }
+        });
+        ender.join().unwrap();
+    }
+    lives.block_on(eventually(SOON, "all are given back", || async { ylock.keys_in_use() == 0 && store.is_empty() }));
+}
+
+/// Clients are closed while callers come and go.
+#[test]
+fn close_comes_to_its_end_whatever_the_callers_do() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
+    runtime.block_on(async {
+        for round in 0..100_u64 {
+            let store = MemoryStore::new();
+            let ylock = over(&store, &Arc::new(Slow::new(Duration::from_micros(200), Duration::from_micros(200))));
+            let mut kept: Vec<Waits<Unlocked>> = Vec::new();
+            let mut waiting = Vec::new();
+            for number in 0..4 {
+                let guard = ylock.lock("kept", format!("{number}")).write().await.unwrap();
+                let lock = ylock.lock("kept", format!("{number}"));
+                let mut waits: Waits<Guard> = Box::pin(async move { lock.write().await });
+                assert!(poll_once(waits.as_mut()).await.is_none());
+                waiting.push(waits);
+                let mut unlocks: Waits<Unlocked> = Box::pin(guard.unlock());
+                if poll_once(unlocks.as_mut()).await.is_none() {
+                    kept.push(unlocks);
+                }
+            }
+            let tasks: Vec<_> = (0..8_u64)
+                .map(|task| {
+                    let ylock = ylock.clone();
+                    tokio::spawn(async move {
+                        while let Ok(guard) = ylock.lock("group", format!("{}", task % 3)).write().await {
+                            drop(timeout(Duration::from_micros(task * 100), guard.unlock()).await);
+                        }
+                    })
+                })
+                .collect();
+            sleep(Duration::from_micros(round * 50)).await;
+            timeout(SOON * 2, ylock.close()).await.expect("closed in time");
+            for task in tasks {
+                timeout(SOON, task).await.expect("none waits for ever").unwrap();
+            }
+            for waits in waiting {
+                drop(timeout(SOON, waits).await.expect("none waits for ever"));
+            }
+            for unlocks in kept {
+                drop(timeout(SOON, unlocks).await.expect("none waits for ever").unwrap());
+            }
+            assert!(store.is_empty());
+        }
+    });
+}
+
+/// All in one task, which is woken for each.
+#[test]
+fn many_callers_in_one_task_end() {
+    let store = MemoryStore::new();
+    let ylock = over(&store, &Arc::new(Slow::new(TRIP, TRIP)));
+    let runtime = runtime();
+    runtime.block_on(async {
+        let one = async |number: usize| {
+            let guard = ylock.lock("group", format!("{}", number % 50)).write().await.unwrap();
+            guard.unlock().await.unwrap()
+        };
+        let all = futures_util::future::join_all((0..300).map(one));
+        assert_eq!(timeout(SOON * 10, all).await.expect("in time").len(), 300);
+        eventually(SOON, "all are given back", || async { ylock.keys_in_use() == 0 && store.is_empty() }).await;
+    });
+}
