@@ -267,7 +267,6 @@ fn a_runtime_whose_blocking_task_unlocks_comes_to_its_end() {
     ended.recv_timeout(SOON * 3).expect("in time");
 }
 
-/// The same, after the end has begun: a blocking task cleans up.
 #[test]
 fn futures_that_are_begun_in_one_runtime_and_awaited_in_another_end() {
     let store = MemoryStore::new();
@@ -377,4 +376,164 @@ fn many_callers_in_one_task_end() {
         assert_eq!(timeout(SOON * 10, all).await.expect("in time").len(), 300);
         eventually(SOON, "all are given back", || async { ylock.keys_in_use() == 0 && store.is_empty() }).await;
     });
+}
+
+/// The store lets it in meanwhile, and its lease ends.
+#[tokio::test(start_paused = true)]
+async fn a_waiter_that_was_let_in_while_it_did_not_poll_is_not_granted_what_has_lapsed() {
+    let store = MemoryStore::new();
+    let (here, there, third) = (Ylock::new(store.engine()), Ylock::new(store.engine()), Ylock::new(store.engine()));
+    let guard = soon(write(&there)).await;
+    let mut waits = write(&here);
+    assert!(poll_once(waits.as_mut()).await.is_none());
+    drop(guard);
+    sleep(SOON * 100).await;
+    let other = timeout(SOON * 20, write(&third)).await.expect("in time").unwrap();
+    assert!(timeout(SOON, waits.as_mut()).await.is_err(), "two writers");
+    assert!(other.is_valid());
+    drop(other);
+    assert!(timeout(SOON * 20, waits).await.expect("in time").unwrap().is_valid());
+}
+
+/// It is no waiter of this client that waits for it, so nobody takes it over.
+#[tokio::test(start_paused = true)]
+async fn a_release_that_fails_once_is_tried_again_although_its_caller_does_not_poll() {
+    #[derive(Debug)]
+    struct FailsOnce(std::sync::atomic::AtomicBool);
+    #[async_trait::async_trait]
+    impl ylock_testkit::Fault for FailsOnce {
+        async fn before(&self, call: Call) -> Result<()> {
+            if call == Call::Release && !self.0.swap(true, std::sync::atomic::Ordering::SeqCst) {
+                return Err(ylock_core::Error::new(ylock_core::ErrorKind::Unavailable, "once"));
+            }
+            Ok(())
+        }
+        async fn after(&self, _call: Call) -> Result<()> {
+            Ok(())
+        }
+    }
+    let store = MemoryStore::new();
+    let ylock = over(&store, &Arc::new(FailsOnce(false.into())));
+    let there = Ylock::new(store.engine());
+    let guard = soon(write(&ylock)).await;
+    let mut unlocks: Waits<Unlocked> = Box::pin(guard.unlock());
+    assert!(poll_once(unlocks.as_mut()).await.is_none());
+    let began = tokio::time::Instant::now();
+    drop(timeout(SOON * 20, write(&there)).await.expect("in time").unwrap());
+    assert!(began.elapsed() < SOON, "another client waited for {:?}", began.elapsed());
+    drop(unlocks);
+}
+
+/// A caller whose time is over while its own thread was busy finds what has come meanwhile.
+#[test]
+fn a_caller_that_was_busy_beyond_its_wait_gets_what_has_been_granted_meanwhile() {
+    let store = MemoryStore::new();
+    let ylock = over(&store, &Arc::new(Slow::new(TRIP, TRIP)));
+    let runtime = runtime();
+    let granted = runtime.block_on(async {
+        let lock = ylock.lock("group", "name");
+        let mut waits = pin!(lock.write_within(SOON / 10));
+        assert!(poll_once(waits.as_mut()).await.is_none());
+        std::thread::sleep(SOON / 5);
+        waits.await.unwrap().is_some()
+    });
+    assert!(granted, "the lock was free all the time");
+}
+
+/// The lease ended while nobody polled the release.
+#[tokio::test(start_paused = true)]
+async fn an_unlock_that_is_polled_again_after_long_is_done() {
+    let (store, gate, ylock) = stopped_before(Call::Release);
+    let guard = soon(write(&ylock)).await;
+    let mut unlocks: Waits<Unlocked> = Box::pin(guard.unlock());
+    assert!(poll_once(unlocks.as_mut()).await.is_none());
+    gate.open();
+    sleep(SOON * 100).await;
+    let answer = timeout(SOON * 20, unlocks).await.expect("in time").unwrap();
+    assert_eq!(answer, Unlocked::Released, "it was held until it was given back");
+    assert!(store.is_empty() && ylock.keys_in_use() == 0);
+}
+
+/// A downgrade needs no driver, and a writer that waits goes on when the reader's release is not polled.
+#[tokio::test(start_paused = true)]
+async fn a_writer_behind_readers_does_not_wait_for_a_reader_that_does_not_poll_its_release() {
+    let (_, gate, ylock) = stopped_before(Call::Release);
+    let reader = soon(write(&ylock)).await.downgrade().await.unwrap();
+    let mut writer = write(&ylock);
+    assert!(poll_once(writer.as_mut()).await.is_none());
+    let mut unlocks: Waits<Unlocked> = Box::pin(reader.unlock());
+    assert!(poll_once(unlocks.as_mut()).await.is_none());
+    gate.open();
+    drop(timeout(SOON * 100, writer).await.expect("in time").unwrap());
+    drop(unlocks);
+}
+
+/// What is on its way does not keep a client that is gone.
+#[tokio::test(start_paused = true)]
+async fn a_client_is_freed_when_the_last_caller_has_gone() {
+    let (store, gate, ylock) = stopped_before(Call::Release);
+    let guard = soon(write(&ylock)).await;
+    let mut unlocks: Waits<Unlocked> = Box::pin(guard.unlock());
+    assert!(poll_once(unlocks.as_mut()).await.is_none());
+    let mut waits = write(&ylock);
+    assert!(poll_once(waits.as_mut()).await.is_none());
+    drop(ylock);
+    gate.open();
+    drop((waits, unlocks));
+    eventually(SOON, "it is given back", || async { store.is_empty() }).await;
+    eventually(SOON, "the client is gone", || async { Arc::strong_count(&gate) == 1 }).await;
+    let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    eventually(SOON, "its tasks are gone", || async { tasks() <= 1 }).await;
+}
+
+/// A panic of the engine in the caller's own poll is an error of the call.
+#[tokio::test(start_paused = true)]
+async fn an_engine_that_panics_is_an_error_of_the_caller_and_leaves_nothing() {
+    #[derive(Debug)]
+    struct Panics(std::sync::atomic::AtomicUsize);
+    #[async_trait::async_trait]
+    impl ylock_testkit::Fault for Panics {
+        async fn before(&self, _call: Call) -> Result<()> {
+            sleep(TRIP).await;
+            if self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst) % 3 == 0 {
+                std::panic::resume_unwind(Box::new("an engine that is wrong"));
+            }
+            Ok(())
+        }
+        async fn after(&self, _call: Call) -> Result<()> {
+            Ok(())
+        }
+    }
+    let store = MemoryStore::new();
+    let ylock = over(&store, &Arc::new(Panics(0.into())));
+    for _ in 0..20 {
+        if let Ok(guard) = timeout(SOON * 20, write(&ylock)).await.expect("in time") {
+            drop(timeout(SOON * 20, guard.unlock()).await.expect("in time"));
+        }
+    }
+    eventually(SOON * 20, "it is given back", || async { store.is_empty() && ylock.keys_in_use() == 0 }).await;
+}
+
+/// With a lease of ten minutes.
+#[tokio::test(start_paused = true)]
+async fn many_throttled_releases_that_are_not_polled_do_not_hold_up_a_release_for_long() {
+    let (store, gate) = (MemoryStore::new(), Arc::new(Gate::before(Call::Release)));
+    let ylock = throttled(&store, &gate).with_options(Options::default().with_lease(SOON * 600));
+    let mut guards = Vec::new();
+    for number in 0..PLACES {
+        guards.push(ylock.lock("users", format!("{number}")).write().await.unwrap());
+    }
+    gate.close();
+    let mut unlocks: Vec<_> = guards.into_iter().map(|guard| Box::pin(guard.unlock())).collect();
+    for unlock in &mut unlocks {
+        assert!(poll_once(unlock.as_mut()).await.is_none());
+    }
+    gate.open();
+    let began = tokio::time::Instant::now();
+    for number in 0..10 {
+        let guard = ylock.lock("group", format!("{number}")).write().await.unwrap();
+        drop(timeout(SOON * 5_000, guard.unlock()).await.expect("in time").unwrap());
+    }
+    assert!(began.elapsed() < SOON * 10, "ten releases took {:?}", began.elapsed());
+    drop(unlocks);
 }
