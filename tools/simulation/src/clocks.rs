@@ -88,6 +88,10 @@ impl Environment for Clocks {
         self.spawn(future);
     }
 
+    fn runs_here(&self) -> bool {
+        self.enter()
+    }
+
     fn enter(&self) -> bool {
         self.world.is_alive(self.actor)
     }

@@ -95,6 +95,9 @@ pub trait Environment: fmt::Debug + Send + Sync + 'static {
 
     /// Remembers the runtime of the caller as one in which background work of the client may run. Returns whether there is one.
     fn enter(&self) -> bool;
+
+    /// Returns whether the caller is in a runtime that has not ended, so that it may poll what the client does.
+    fn runs_here(&self) -> bool;
 }
 
 impl dyn Environment {

@@ -58,6 +58,16 @@ impl Runtimes {
         true
     }
 
+    /// Returns whether the runtime of the caller lives, as far as can be told.
+    pub(super) fn runs_here(self: &Arc<Self>) -> bool {
+        let Ok(current) = Handle::try_current() else { return false };
+        self.knows(current.id()) || {
+            self.remember(current.clone());
+            // One that has ended is forgotten at the same moment.
+            self.knows(current.id())
+        }
+    }
+
     /// Runs a future in the runtime of the caller, or in another one if that has ended.
     pub(super) fn spawn(self: &Arc<Self>, future: BoxFuture) {
         self.spawn_in(self.choose(), future);
@@ -99,15 +109,8 @@ impl Runtimes {
 
     /// Returns the runtime of the caller; otherwise a runtime that runs by itself; otherwise that of the client's own thread.
     fn choose(self: &Arc<Self>) -> Option<Handle> {
-        if let Ok(current) = Handle::try_current() {
-            if self.knows(current.id()) {
-                return Some(current);
-            }
-            // A runtime that is just ending is forgotten at the same moment.
-            self.remember(current.clone());
-            if self.knows(current.id()) {
-                return Some(current);
-            }
+        if self.runs_here() {
+            return Handle::try_current().ok();
         }
         self.latest(RuntimeFlavor::MultiThread)
             .or_else(|| self.latest(RuntimeFlavor::CurrentThread).filter(|_| self.prefers_callers))

@@ -90,6 +90,10 @@ impl Environment for SystemEnvironment {
     fn enter(&self) -> bool {
         self.runtimes.enter()
     }
+
+    fn runs_here(&self) -> bool {
+        self.runtimes.runs_here()
+    }
 }
 
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "fuchsia"))]

@@ -1,19 +1,22 @@
 //! A driver that the caller polls which has made it necessary: no task is spawned, and the store's answer wakes the caller itself.
 //!
 //! A caller that has begun may stop polling, or leave. So the driver lies in a slot that the entry knows: the first change of the entry that
-//! needs the driver (another caller that arrives, a wait that ends, a client that is closed) makes a task of it.
+//! needs the driver (another caller that arrives, a wait that ends, a client that is closed) makes a task of it. And so does [`Watch`], after
+//! a few milliseconds: what takes longer than a trip to the store is no caller's. A caller that does not poll might otherwise keep what
+//! others need: a place on a connection, its turn at a lock.
 
 use std::fmt;
 use std::future::Future;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio::task::coop::unconstrained;
 
-use crate::environment::{BoxFuture, Environment, RuntimeId};
+use crate::environment::{BackgroundTask, BoxFuture, Environment, RuntimeId};
 
 /// The slot of one driver, which the entry and the caller share.
 #[derive(Default)]
@@ -112,9 +115,14 @@ impl CallerDrives {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let Some(Lying { mut driver, polled }) = self.slot.take() else { return Poll::Ready(()) };
         let runtime = RuntimeId::current();
-        if polled.as_ref().is_some_and(|polled| polled.runtime != runtime) {
-            // Its drop starts another one.
-            drop(driver);
+        let may_go_on = polled.as_ref().is_none_or(|polled| polled.runtime == runtime);
+        // Where no runtime lives there are no timers and no connections.
+        if !may_go_on || !self.environment.runs_here() {
+            match polled {
+                None => self.environment.spawn(driver),
+                // What it waits for was another runtime's. Its drop starts another one.
+                Some(_) => drop(driver),
+            }
             return Poll::Ready(());
         }
         // With a budget of its own: the caller may have used up that of its task. What is not ready would then be taken for what only the
@@ -134,6 +142,60 @@ impl CallerDrives {
 impl Drop for CallerDrives {
     fn drop(&mut self) {
         self.slot.spawn(&*self.environment);
+    }
+}
+
+/// The drivers that callers have begun to poll lately.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    begun: Mutex<Vec<Arc<DriverSlot>>>,
+    /// Rung when there is one.
+    bell: Arc<Notify>,
+    task: BackgroundTask,
+}
+
+/// A caller drives for as long as this at least, and for twice as long at most.
+const SHORT: Duration = Duration::from_millis(10);
+
+impl Watch {
+    /// Watches one more driver.
+    pub(super) fn begin(self: &Arc<Self>, slot: &Arc<DriverSlot>, environment: &Arc<dyn Environment>) {
+        let is_first = {
+            let mut begun = self.begun.lock();
+            begun.push(Arc::clone(slot));
+            begun.len() == 1
+        };
+        if is_first {
+            self.bell.notify_one();
+        }
+        if !self.task.is_running() {
+            let (watch, environment_of_task) = (Arc::downgrade(self), Arc::downgrade(environment));
+            self.task.start(environment, move || {
+                Box::pin(make_tasks(Weak::clone(&watch), Weak::clone(&environment_of_task)))
+            });
+        }
+    }
+
+    /// Ends the task.
+    pub(super) fn end(&self) {
+        self.bell.notify_one();
+    }
+}
+
+/// Makes tasks of the drivers that callers have had for long enough, as long as there is a client.
+async fn make_tasks(watch: Weak<Watch>, environment: Weak<dyn Environment>) {
+    let mut before = Vec::new();
+    while let (Some(watch), Some(environment)) = (watch.upgrade(), environment.upgrade()) {
+        let now = std::mem::take(&mut *watch.begun.lock());
+        for slot in std::mem::replace(&mut before, now) {
+            DriverSlot::spawn(&slot, &*environment);
+        }
+        let is_idle = before.is_empty();
+        let pause = environment.sleep(SHORT);
+        // Neither is kept alive by the task that looks after them.
+        let bell = Arc::clone(&watch.bell);
+        drop((watch, environment));
+        if is_idle { bell.notified().await } else { pause.await }
     }
 }
 
@@ -160,8 +222,6 @@ pub(super) async fn drive<T>(
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::environment::SystemEnvironment;
 

@@ -88,6 +88,7 @@ impl Shift for Driver {
                 self.keeper.change(&self.key, |entry, _, effects| {
                     entry.driver = None;
                     entry.fail_all(&error, effects);
+                    entry.fail_release(&error, effects);
                 });
             }
             Ending::Interrupted => {

@@ -235,7 +235,9 @@ impl Entry {
             effects.spawned = running.slot.take().or(effects.spawned.take());
             return;
         }
-        let slot = effects.caller_drives.then(Arc::default);
+        // A waiter that was there before must not wait for whatever the caller does.
+        let is_alone = self.queue.iter().all(|waiter| effects.arriving == Some(waiter.number));
+        let slot = (effects.caller_drives && is_alone).then(Arc::default);
         effects.drive = Some(self.driver.insert(Running { contact: Arc::default(), slot }).clone());
     }
 

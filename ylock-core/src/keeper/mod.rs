@@ -57,7 +57,7 @@ use crate::unlocked::Unlocked;
 
 pub(crate) use acquire::AcquireArgs;
 pub(crate) use before::Before;
-use caller_drives::CallerDrives;
+use caller_drives::{CallerDrives, Watch};
 use driver::Driver;
 use effects::Effects;
 use entry::{Context, Entry, Phase, Running};
@@ -88,6 +88,8 @@ pub(crate) struct Keeper {
     schedule: Arc<Schedule>,
     /// The task that renews.
     renewal: BackgroundTask,
+    /// Looks after what callers drive.
+    caller_drives: Arc<Watch>,
     closed: AtomicBool,
     /// Set when the engine has been closed: a `close` that was dropped before leaves that to the next one.
     engine_closed: OnceCell<()>,
@@ -122,6 +124,7 @@ impl Keeper {
             entries: AtomicUsize::new(0),
             schedule: Arc::default(),
             renewal: BackgroundTask::default(),
+            caller_drives: Arc::default(),
             closed: AtomicBool::new(false),
             engine_closed: OnceCell::new(),
             drained: Notify::new(),
@@ -302,6 +305,7 @@ impl Keeper {
             self.environment.spawn(driver);
             return None;
         };
+        self.caller_drives.begin(&slot, &self.environment);
         Some(CallerDrives::new(slot, driver, Arc::clone(&self.environment)))
     }
 
@@ -321,6 +325,7 @@ impl Drop for Keeper {
     fn drop(&mut self) {
         // The task that looks after the client sleeps until it is woken, and then finds that the client is gone.
         self.schedule.wake.notify_one();
+        self.caller_drives.end();
     }
 }
 

@@ -135,6 +135,13 @@ impl Entry {
         self.advance(context, effects);
     }
 
+    /// Fails the callers that wait for a release. It is still to be done.
+    pub(super) fn fail_release(&mut self, error: &Error, effects: &mut Effects) {
+        if let Phase::Releasing(releasing) = &mut self.phase {
+            effects.done.extend(releasing.done.drain(..).map(|done| (done, Err(error.clone()))));
+        }
+    }
+
     /// Gives up a release that was not confirmed for a whole lease: the store frees the lock by itself. The request that the store may have
     /// let in behind it is undone.
     pub(super) fn gave_up(

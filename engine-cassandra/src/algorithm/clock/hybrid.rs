@@ -141,6 +141,10 @@ mod tests {
 
         fn spawn_for_all(&self, _: BoxFuture) {}
 
+        fn runs_here(&self) -> bool {
+            false
+        }
+
         fn enter(&self) -> bool {
             false
         }

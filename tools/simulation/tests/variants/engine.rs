@@ -169,6 +169,10 @@ impl Environment for Copied {
         self.inner.spawn_for_all(future);
     }
 
+    fn runs_here(&self) -> bool {
+        self.inner.runs_here()
+    }
+
     fn enter(&self) -> bool {
         self.inner.enter()
     }

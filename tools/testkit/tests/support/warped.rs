@@ -84,6 +84,10 @@ impl Environment for Warped {
         }
     }
 
+    fn runs_here(&self) -> bool {
+        self.inner.runs_here()
+    }
+
     fn enter(&self) -> bool {
         let act = self.between.lock().take();
         act.into_iter().for_each(|act| act());

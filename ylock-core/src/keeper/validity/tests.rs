@@ -64,6 +64,10 @@ impl Environment for Scripted {
 
     fn spawn_for_all(&self, _future: BoxFuture) {}
 
+    fn runs_here(&self) -> bool {
+        true
+    }
+
     fn enter(&self) -> bool {
         true
     }

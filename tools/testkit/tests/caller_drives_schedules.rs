@@ -211,7 +211,8 @@ fn no_caller_is_forgotten() {
         for task in tasks {
             timeout(Duration::from_secs(60), task).await.expect("none waits for ever").unwrap();
         }
-        eventually(SOON, "all are given back", || async { ylock.keys_in_use() == 0 && store.is_empty() }).await;
+        eventually(SOON, "all are given back", || async { ylock.keys_in_use() == 0 && store.is_empty() })
+            .await;
     });
 }
 
@@ -293,14 +294,15 @@ fn futures_that_are_begun_in_one_runtime_and_awaited_in_another_end() {
                 .enumerate()
                 .map(|(number, waits)| {
                     tokio::spawn(async move {
-                        let Ok(guard) = timeout(Duration::from_millis(number as u64 * 100), waits).await else {
+                        let Ok(guard) = timeout(Duration::from_millis(number as u64 * 100), waits).await
+                        else {
                             return;
                         };
                         let guard = guard.unwrap();
                         if number % 3 == 0 {
                             drop(guard);
                         } else {
-                            drop(guard.unlock().await.unwrap());
+                            assert!(guard.unlock().await.is_ok());
                         }
                     })
                 })
@@ -311,7 +313,9 @@ fn futures_that_are_begun_in_one_runtime_and_awaited_in_another_end() {
         });
         ender.join().unwrap();
     }
-    lives.block_on(eventually(SOON, "all are given back", || async { ylock.keys_in_use() == 0 && store.is_empty() }));
+    lives.block_on(eventually(SOON, "all are given back", || async {
+        ylock.keys_in_use() == 0 && store.is_empty()
+    }));
 }
 
 /// Clients are closed while callers come and go.
@@ -321,7 +325,8 @@ fn close_comes_to_its_end_whatever_the_callers_do() {
     runtime.block_on(async {
         for round in 0..100_u64 {
             let store = MemoryStore::new();
-            let ylock = over(&store, &Arc::new(Slow::new(Duration::from_micros(200), Duration::from_micros(200))));
+            let ylock =
+                over(&store, &Arc::new(Slow::new(Duration::from_micros(200), Duration::from_micros(200))));
             let mut kept: Vec<Waits<Unlocked>> = Vec::new();
             let mut waiting = Vec::new();
             for number in 0..4 {
@@ -354,7 +359,7 @@ fn close_comes_to_its_end_whatever_the_callers_do() {
                 drop(timeout(SOON, waits).await.expect("none waits for ever"));
             }
             for unlocks in kept {
-                drop(timeout(SOON, unlocks).await.expect("none waits for ever").unwrap());
+                assert!(timeout(SOON, unlocks).await.expect("none waits for ever").is_ok());
             }
             assert!(store.is_empty());
         }
@@ -374,28 +379,12 @@ fn many_callers_in_one_task_end() {
         };
         let all = futures_util::future::join_all((0..300).map(one));
         assert_eq!(timeout(SOON * 10, all).await.expect("in time").len(), 300);
-        eventually(SOON, "all are given back", || async { ylock.keys_in_use() == 0 && store.is_empty() }).await;
+        eventually(SOON, "all are given back", || async { ylock.keys_in_use() == 0 && store.is_empty() })
+            .await;
     });
 }
 
-/// The store lets it in meanwhile, and its lease ends.
-#[tokio::test(start_paused = true)]
-async fn a_waiter_that_was_let_in_while_it_did_not_poll_is_not_granted_what_has_lapsed() {
-    let store = MemoryStore::new();
-    let (here, there, third) = (Ylock::new(store.engine()), Ylock::new(store.engine()), Ylock::new(store.engine()));
-    let guard = soon(write(&there)).await;
-    let mut waits = write(&here);
-    assert!(poll_once(waits.as_mut()).await.is_none());
-    drop(guard);
-    sleep(SOON * 100).await;
-    let other = timeout(SOON * 20, write(&third)).await.expect("in time").unwrap();
-    assert!(timeout(SOON, waits.as_mut()).await.is_err(), "two writers");
-    assert!(other.is_valid());
-    drop(other);
-    assert!(timeout(SOON * 20, waits).await.expect("in time").unwrap().is_valid());
-}
-
-/// It is no waiter of this client that waits for it, so nobody takes it over.
+/// No waiter of this client waits for it, so no other caller takes it over.
 #[tokio::test(start_paused = true)]
 async fn a_release_that_fails_once_is_tried_again_although_its_caller_does_not_poll() {
     #[derive(Debug)]
@@ -495,7 +484,7 @@ async fn an_engine_that_panics_is_an_error_of_the_caller_and_leaves_nothing() {
     impl ylock_testkit::Fault for Panics {
         async fn before(&self, _call: Call) -> Result<()> {
             sleep(TRIP).await;
-            if self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst) % 3 == 0 {
+            if self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst).is_multiple_of(3) {
                 std::panic::resume_unwind(Box::new("an engine that is wrong"));
             }
             Ok(())
@@ -511,7 +500,8 @@ async fn an_engine_that_panics_is_an_error_of_the_caller_and_leaves_nothing() {
             drop(timeout(SOON * 20, guard.unlock()).await.expect("in time"));
         }
     }
-    eventually(SOON * 20, "it is given back", || async { store.is_empty() && ylock.keys_in_use() == 0 }).await;
+    eventually(SOON * 20, "it is given back", || async { store.is_empty() && ylock.keys_in_use() == 0 })
+        .await;
 }
 
 /// With a lease of ten minutes.
@@ -532,7 +522,7 @@ async fn many_throttled_releases_that_are_not_polled_do_not_hold_up_a_release_fo
     let began = tokio::time::Instant::now();
     for number in 0..10 {
         let guard = ylock.lock("group", format!("{number}")).write().await.unwrap();
-        drop(timeout(SOON * 5_000, guard.unlock()).await.expect("in time").unwrap());
+        assert!(timeout(SOON * 5_000, guard.unlock()).await.expect("in time").is_ok());
     }
     assert!(began.elapsed() < SOON * 10, "ten releases took {:?}", began.elapsed());
     drop(unlocks);
