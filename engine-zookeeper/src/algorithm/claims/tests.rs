@@ -201,3 +201,48 @@ fn a_claim_whose_removal_another_task_has_finished_is_not_being_removed_any_more
     claims.give_up(one, None, later()).unwrap();
     assert!(!claims.is_being_removed(one, 1) && claims.is_being_removed(one, 2));
 }
+
+/// The server writes each path into the record of the session's end, with its length in four bytes before it.
+#[test]
+fn a_claim_counts_for_what_the_servers_record_of_it_takes() {
+    let one = claim(id(7), 1);
+    assert_eq!(one.bytes(), 4 + one.place.child(&name(id(7)).to_string()).len());
+    let claims = claimed(&[(id(7), 1), (id(8), 2)]);
+    claims.inner.lock().bytes = 2 * one.bytes();
+    assert_eq!(claims.bytes(), 2 * one.bytes());
+    claims.end(id(7), 1);
+    assert_eq!(claims.bytes(), one.bytes());
+    // What is left is for those that join a queue behind a grant.
+    assert_eq!(ENOUGH_BYTES, 7 << 17);
+}
+
+#[test]
+fn claims_are_counted_and_those_that_are_being_removed_among_them() {
+    let claims = claimed(&[(id(7), 1), (id(8), 2)]);
+    assert_eq!((claims.count(), claims.is_empty()), ((2, 0), false));
+    drop(claims.give_up(id(7), None, later()));
+    assert_eq!(claims.count(), (2, 1));
+    claims.end(id(7), 1);
+    claims.end(id(8), 2);
+    assert_eq!((claims.count(), claims.is_empty()), ((0, 0), true));
+}
+
+#[test]
+fn a_node_that_was_replaced_is_known_at_once_and_one_that_was_not_stays_with_its_version() {
+    let (id, claims) = (id(7), claimed(&[(id(7), 1)]));
+    let next = Name { place: 4, ..name(id) };
+    for number in [2, 1] {
+        let is_own = number == 1;
+        claims.stays(number, name(id), 5);
+        assert_eq!(node(&claims, id) == Some(Node::At(name(id))), is_own);
+        let departs = claims.depart(name(id), |content| content.revoked = true);
+        let version = departs.map(|(of, content, version)| {
+            assert_eq!((of, Content::read(&content).unwrap().revoked), (1, true));
+            version
+        });
+        assert_eq!(version, is_own.then_some(5));
+        claims.replaced(number, next);
+        assert_eq!(node(&claims, id) == Some(Node::At(next)), is_own);
+    }
+    assert_eq!(claims.depart(next, |_| {}).map(|(_, _, version)| version), Some(0));
+}
