@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use allocation_counter::{AllocationInfo, measure};
 use tokio::runtime::{Builder, Runtime};
-use ylock_core::Locks;
+use tokio::task::JoinHandle;
+use ylock_core::{Guard, Locks};
 use ylock_testkit::measure::{Measured, group};
 
 use super::client;
@@ -54,50 +55,57 @@ fn print(what: &str, used: AllocationInfo) {
     println!("{what:6} each pair: {count:.1} allocations, {bytes:.0} bytes");
 }
 
-/// Measures what is left allocated, after as many keys were used before: tables that have grown do not count.
+/// Measures what is left allocated, once before with the same keys: tables and buffers that have grown do not count.
 fn keys(runtime: &Runtime) {
-    let [holder, waiter] = [runtime.block_on(client(LEASE)), runtime.block_on(client(LEASE))];
+    let clients = [runtime.block_on(client(LEASE)), runtime.block_on(client(LEASE))];
     let group = group();
-    let [held, waited] = [&holder, &waiter].map(|client: &Measured| client.ylock.locks(group.clone()));
-    let all = || runtime.block_on(hold_all(&held));
-    drop(all());
-    runtime.block_on(hold_all(&waited)).clear();
-    runtime.block_on(until_idle(&[&holder, &waiter]));
-    let mut guards = Vec::new();
-    let of_held = measure(|| guards = all());
-    let mut tasks = Vec::new();
+    // What follows from these goes on for a moment after they are given back.
+    let _ = use_keys(runtime, &clients, &group);
+    runtime.block_on(a_second());
+    let [held, waiting, left] =
+        use_keys(runtime, &clients, &group).map(|bytes| bytes as f64 / f64::from(KEYS));
+    println!("each key: {held:.0} bytes held, {waiting:.0} waiting, {left:.0} afterwards");
+}
+
+/// Lets one client hold all keys and the other one wait for them. Returns the bytes in use for held keys, for waiting, and afterwards.
+fn use_keys(runtime: &Runtime, clients: &[Measured; 2], group: &str) -> [i64; 3] {
+    let [held, waited] = clients.each_ref().map(|client| client.ylock.locks(group));
+    let (mut guards, mut tasks) = (Vec::with_capacity(KEYS as usize), Vec::new());
+    let of_held = measure(|| runtime.block_on(hold_all(&held, &mut guards))).bytes_current;
     let of_waiting = measure(|| {
         tasks = (0..KEYS).map(|key| runtime.spawn(wait(waited.clone(), key))).collect();
-        runtime.block_on(async { tokio::time::sleep(Duration::from_secs(1)).await });
+        runtime.block_on(a_second());
     });
     let of_idle = measure(|| {
         // In the runtime: the client would give the locks back on a thread of its own otherwise, which is not counted.
         runtime.block_on(async {
-            tasks.drain(..).for_each(|task| task.abort());
+            tasks.drain(..).for_each(|task: JoinHandle<()>| task.abort());
             guards.clear();
-            until_idle(&[&holder, &waiter]).await;
+            until_idle(clients).await;
+            a_second().await;
         });
+        drop(std::mem::take(&mut tasks));
     });
-    let each = |bytes: i64| bytes as f64 / f64::from(KEYS);
-    let (of_held, of_waiting) = (of_held.bytes_current, of_waiting.bytes_current);
-    println!("each key: {:.0} bytes held, {:.0} waiting", each(of_held), each(of_waiting));
-    println!("each key: {:.0} bytes afterwards", each(of_held + of_waiting + of_idle.bytes_current));
+    let of_waiting = of_waiting.bytes_current;
+    [of_held, of_waiting, of_held + of_waiting + of_idle.bytes_current]
 }
 
-async fn hold_all(locks: &Locks) -> Vec<ylock_core::Guard> {
-    let mut guards = Vec::with_capacity(KEYS as usize);
+async fn hold_all(locks: &Locks, guards: &mut Vec<Guard>) {
     for key in 0..KEYS {
         guards.push(locks.write(key.to_string()).await.expect("granted"));
     }
-    guards
 }
 
 async fn wait(locks: Locks, key: u32) {
     drop(locks.write(key.to_string()).await);
 }
 
-async fn until_idle(clients: &[&Measured]) {
+async fn until_idle(clients: &[Measured]) {
     while clients.iter().any(|client| client.ylock.keys_in_use() > 0) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
+}
+
+async fn a_second() {
+    tokio::time::sleep(Duration::from_secs(1)).await;
 }
