@@ -154,3 +154,6 @@ pub(super) fn about(pause: Duration, environment: &dyn Environment) -> Duration 
     }
     pause.mul_f64(0.8) + environment.jitter(pause.mul_f64(0.2))
 }
+
+#[cfg(test)]
+mod tests;
