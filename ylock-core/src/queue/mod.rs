@@ -73,11 +73,6 @@ impl<T> Queue<T> {
         self.contenders.iter().filter(|contender| !contender.holds())
     }
 
-    /// Returns whether no holder conflicts with this mode.
-    pub fn is_free(&self, mode: Mode) -> bool {
-        !self.holders().any(|holder| holder.mode.conflicts_with(mode))
-    }
-
     /// Returns whether waiters may have got their turn since this was last asked: each of them is to [ask again](Self::may_enter).
     pub fn take_freed(&mut self) -> bool {
         std::mem::take(&mut self.freed)
