@@ -15,7 +15,6 @@ mod tests;
 
 use crate::engine::{AcquisitionId, Holder, Inspection};
 use crate::environment::{Environment, Moment};
-use crate::mode::Mode;
 use crate::options::Fairness;
 use crate::token::StoreToken;
 
