@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 
 use futures_util::FutureExt;
 
@@ -42,7 +43,8 @@ impl<S: Shift> Watched<S> {
     async fn run(mut self) {
         self.ending = Ending::Interrupted;
         // A panic is noticed here, not in the drop: a thread whose own work has panicked drops its runtime too.
-        let work = async { self.shift.work().await };
+        // Pinned: each function that takes a future by value keeps room for it twice.
+        let work = pin!(async { self.shift.work().await });
         let worked = AssertUnwindSafe(work).catch_unwind().await;
         self.ending = if worked.is_ok() { Ending::Done } else { Ending::Panicked };
     }

@@ -65,7 +65,7 @@ impl Shift for Driver {
                     let throttle = self.keeper.throttles.as_ref().map(Throttles::of_this_runtime);
                     self.pause_before(attempts).await;
                     let place = match &throttle {
-                        Some(throttle) => self.place(throttle, id, lease).await,
+                        Some(throttle) => Box::pin(self.place(throttle, id, lease)).await,
                         None => None,
                     };
                     let is_answered = self.release(id, next.as_ref(), lease, place).await;
@@ -170,7 +170,8 @@ impl Driver {
         let began = self.keeper.environment().now();
         self.asking.store(true, Ordering::Relaxed);
         let is_asked = AtomicBool::new(false);
-        let attempt = async {
+        // Pinned, and what is rare in a box: the driver of each key has room for this.
+        let attempt = pin!(async {
             let mut attempt = pin!(self.attempt(id, next, lease));
             match futures_util::poll!(attempt.as_mut()) {
                 // What is there at once does not come from the store: an engine may know that it has nothing to give back.
@@ -180,9 +181,9 @@ impl Driver {
                     attempt.await
                 }
             }
-        };
+        });
         let answer = match place {
-            Some(place) => place.during(self.outlast(throttle::SLOW), attempt).await,
+            Some(place) => Box::pin(place.during(self.outlast(throttle::SLOW), attempt)).await,
             None => attempt.await,
         };
         self.asking.store(false, Ordering::Relaxed);
@@ -191,7 +192,7 @@ impl Driver {
                 self.keeper.change(&self.key, |entry, context, effects| {
                     entry.released(context, id, answer, effects)
                 });
-                is_asked.into_inner()
+                is_asked.load(Ordering::Relaxed)
             }
             Err(error) => {
                 // An attempt that hung was dropped, and a request that is dropped says nothing by itself.
