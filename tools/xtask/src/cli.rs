@@ -65,6 +65,9 @@ pub(crate) enum Command {
         /// A part of the mutants, such as `0/8`
         #[arg(long)]
         shard: Option<String>,
+        /// Leaves out what the last run has noticed: goes on with one that was ended, or tries again what it did not notice
+        #[arg(long)]
+        again: bool,
     },
     /// Show the metrics: run servers, a workload on them and a Prometheus that watches the workload, until Ctrl-C
     Observe(Observe),

@@ -26,8 +26,9 @@ const VERSION: &str = "27.1.0";
 /// The mutants that no test notices, each with the schedule that was considered.
 const SURVIVORS: &str = "tools/xtask/src/mutants/survivors.md";
 
-/// Tries the mutants of these files, or of all that decide. `shard` is a part of them, such as `0/8`.
-pub(crate) fn mutants(files: &[String], shard: Option<&str>) -> Result<ExitCode> {
+/// Tries the mutants of these files, or of all that decide. `shard` is a part of them, such as `0/8`. `again` leaves out those that the last
+/// run has noticed.
+pub(crate) fn mutants(files: &[String], shard: Option<&str>, again: bool) -> Result<ExitCode> {
     let tool = tool()?;
     let mut all = Outcomes::default();
     for (plan, files) in chosen(files)? {
@@ -36,6 +37,8 @@ pub(crate) fn mutants(files: &[String], shard: Option<&str>) -> Result<ExitCode>
         for stage in [Stage::Own, Stage::Seeds] {
             let mut command = run(&tool, plan, &files, &output, stage);
             command.args(shard.map(|shard| format!("--shard={shard}")));
+            // Leaves out what was noticed before, by the lists that each run writes.
+            command.args((again || matches!(stage, Stage::Seeds)).then_some("--iterate"));
             child::run(&mut command, None)?;
             all.add(Outcomes::read(&output.join("mutants.out/outcomes.json"))?);
         }
@@ -72,8 +75,6 @@ fn run(tool: &Path, plan: &Plan, files: &[String], output: &Path, stage: Stage) 
     command.args(["--timeout-multiplier=5", "--minimum-test-timeout=60"]);
     command.arg("--output").arg(output);
     command.args(files.iter().flat_map(|file| ["--file", file]));
-    // Leaves out what the stage before has noticed, by the lists that it wrote.
-    command.args(matches!(stage, Stage::Seeds).then_some("--iterate"));
     // For the build as well, which would otherwise be one of all tests of the crate alone.
     command.args(plan.arguments(stage).iter().map(|argument| format!("--cargo-arg={argument}")));
     command.env("YLOCK_MUTANTS_OF", plan.subjects);
