@@ -355,8 +355,9 @@ impl Waiter {
 /// - **Runtimes end.** A call may be made in any runtime, and its future dropped with it. Then the same call is made again in another one:
 ///   `acquire` with the same request goes on where it stood. What the engine does by itself goes through [`Environment::spawn`], and
 ///   connections that died with a runtime are noticed as dead at the next request, not after a time.
-/// - **Calls stand still.** The future of a call is polled by a caller of the lock for its first milliseconds, or by a runtime that may not be
-///   driven: it may stand still at any point without being dropped. What other calls need must have a time limit that such a future cannot keep.
+/// - **Calls stand still.** The future of a call may stand still at any point without being dropped: for its first 10 to 20 ms it is polled by a
+///   caller of the lock, and later by a runtime that may not be driven. What other calls need must come free after a time, whether or not this
+///   future is polled again.
 /// - **Exclusion.** While a grant with [`Mode::Write`] is valid there is no other valid grant of its key; while one with
 ///   [`Mode::Read`] is valid there is none with `Write`. Valid means: the lease, counted from
 ///   [`Grant::sent`] or the last [`Renewal::Renewed`], less the [margin](crate::Options::margin), has not passed.

@@ -96,7 +96,8 @@ pub trait Environment: fmt::Debug + Send + Sync + 'static {
     /// Remembers the runtime of the caller as one in which background work of the client may run. Returns whether there is one.
     fn enter(&self) -> bool;
 
-    /// Returns whether the caller is in a runtime that has not ended, so that it may poll what the client does.
+    /// Returns whether the caller is in a runtime that has not ended, so that it may poll what the client does. Remembers the runtime, as
+    /// [`enter`](Self::enter) does.
     fn runs_here(&self) -> bool;
 }
 

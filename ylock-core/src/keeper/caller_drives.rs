@@ -145,56 +145,80 @@ impl Drop for CallerDrives {
     }
 }
 
-/// The drivers that callers have begun to poll lately.
+/// Looks after the drivers that callers have begun to poll lately.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
-    begun: Mutex<Vec<Arc<DriverSlot>>>,
-    /// Rung when there is one.
+    begun: Mutex<Begun>,
+    /// Rung when there is a driver again to look after, and when the client is gone.
     bell: Arc<Notify>,
     task: BackgroundTask,
 }
 
-/// A caller drives for as long as this at least, and for twice as long at most.
+/// Not the task's own: its runtime may end, and another one goes on with them.
+#[derive(Debug, Default)]
+struct Begun {
+    /// The slots since the task has looked last.
+    new: Vec<Arc<DriverSlot>>,
+    /// The slots that it has seen once.
+    seen: Vec<Arc<DriverSlot>>,
+    /// The number of new ones at which those that are done are left out: the task may be in a runtime that is not driven.
+    most: usize,
+}
+
+/// A caller drives for as long as this at least, and for twice as long at most, if the runtime of the watch's task is driven.
 const SHORT: Duration = Duration::from_millis(10);
+/// So many new slots are not worth a look for those that are done.
+const FEW: usize = 1_000;
+
+impl Begun {
+    /// Adds a slot. Returns whether it is the only new one.
+    fn add(&mut self, slot: &Arc<DriverSlot>) -> bool {
+        if self.new.len() >= self.most.max(FEW) {
+            // Neither the entry nor a caller has a slot whose driver is done.
+            self.new.retain(|slot| Arc::strong_count(slot) > 1);
+            self.most = self.new.len() * 2;
+        }
+        self.new.push(Arc::clone(slot));
+        self.new.len() == 1
+    }
+
+    /// Takes the slots that were seen before, and sees the others. Returns also whether there are none of either.
+    fn look(&mut self) -> (Vec<Arc<DriverSlot>>, bool) {
+        let new = std::mem::take(&mut self.new);
+        let is_idle = new.is_empty();
+        (std::mem::replace(&mut self.seen, new), is_idle)
+    }
+}
 
 impl Watch {
     /// Watches one more driver.
     pub(super) fn begin(self: &Arc<Self>, slot: &Arc<DriverSlot>, environment: &Arc<dyn Environment>) {
-        let is_first = {
-            let mut begun = self.begun.lock();
-            begun.push(Arc::clone(slot));
-            begun.len() == 1
-        };
-        if is_first {
+        if self.begun.lock().add(slot) {
             self.bell.notify_one();
         }
         if !self.task.is_running() {
-            let (watch, environment_of_task) = (Arc::downgrade(self), Arc::downgrade(environment));
-            self.task.start(environment, move || {
-                Box::pin(make_tasks(Weak::clone(&watch), Weak::clone(&environment_of_task)))
-            });
+            let (watch, of_task) = (Arc::downgrade(self), Arc::downgrade(environment));
+            self.task
+                .start(environment, move || Box::pin(make_tasks(Weak::clone(&watch), Weak::clone(&of_task))));
         }
     }
+}
 
-    /// Ends the task.
-    pub(super) fn end(&self) {
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // Only now: woken before, the task would find that the client is still there.
         self.bell.notify_one();
     }
 }
 
 /// Makes tasks of the drivers that callers have had for long enough, as long as there is a client.
 async fn make_tasks(watch: Weak<Watch>, environment: Weak<dyn Environment>) {
-    let mut before = Vec::new();
     while let (Some(watch), Some(environment)) = (watch.upgrade(), environment.upgrade()) {
-        let now = std::mem::take(&mut *watch.begun.lock());
-        for slot in std::mem::replace(&mut before, now) {
-            DriverSlot::spawn(&slot, &*environment);
-        }
-        let is_idle = before.is_empty();
-        let pause = environment.sleep(SHORT);
+        let (seen, is_idle) = watch.begun.lock().look();
+        seen.iter().for_each(|slot| slot.spawn(&*environment));
+        let (bell, pause) = (Arc::clone(&watch.bell), environment.sleep(SHORT));
         // Neither is kept alive by the task that looks after them.
-        let bell = Arc::clone(&watch.bell);
-        drop((watch, environment));
+        drop((seen, watch, environment));
         if is_idle { bell.notified().await } else { pause.await }
     }
 }
@@ -224,6 +248,19 @@ pub(super) async fn drive<T>(
 mod tests {
     use super::*;
     use crate::environment::SystemEnvironment;
+
+    /// The task that looks after them does not run.
+    #[tokio::test(start_paused = true)]
+    async fn drivers_that_are_done_are_not_kept() {
+        let (watch, environment) = (Arc::<Watch>::default(), SystemEnvironment::on_tokio_clock());
+        let lies = Arc::default();
+        watch.begin(&lies, &environment);
+        for _ in 0..10 * FEW {
+            watch.begin(&Arc::default(), &environment);
+        }
+        let begun = watch.begun.lock();
+        assert!(begun.new.len() <= FEW && begun.new.iter().any(|slot| Arc::ptr_eq(slot, &lies)));
+    }
 
     /// Another thread may want it before its caller has polled it, and a layer that panics drops it.
     #[tokio::test(start_paused = true)]

@@ -79,31 +79,36 @@ impl Shift for Driver {
     }
 
     fn ended(&self, how: Ending) {
+        // An attempt to release may have been sent.
+        if how != Ending::Done && self.asking.load(Ordering::Relaxed) {
+            self.keeper.change(&self.key, |entry, _, _| entry.release_dropped());
+        }
         match how {
             Ending::Done => {}
-            // What is under way goes on with the next change of the entry.
-            Ending::Panicked => {
-                let message = "the background work panicked; it needs a tokio runtime with timers";
-                let error = Error::new(ErrorKind::Unexpected, message).with_key(&self.key);
-                self.keeper.change(&self.key, |entry, _, effects| {
-                    entry.driver = None;
-                    entry.fail_all(&error, effects);
-                    entry.fail_release(&error, effects);
-                });
+            // The timers of a runtime that ends panic, where a caller polls the driver in it on a thread of its own.
+            Ending::Panicked if self.keeper.environment().runs_here() => {
+                self.fail("the background work panicked; it needs a tokio runtime with timers");
             }
-            Ending::Interrupted => {
-                if self.asking.load(Ordering::Relaxed) {
-                    self.keeper.change(&self.key, |entry, _, _| entry.release_dropped());
-                }
+            Ending::Interrupted | Ending::Panicked => {
                 let running = Running { contact: Arc::clone(&self.contact), slot: None };
                 drop(self.keeper.drive(&self.key, running));
             }
-            Ending::NeverBegan => drop(self.keeper.change(&self.key, |entry, _, _| entry.driver = None)),
+            Ending::NeverBegan => self.fail("no runtime is left for the background work"),
         }
     }
 }
 
 impl Driver {
+    /// Fails the callers that wait. What is under way goes on with the next change of the entry.
+    fn fail(&self, message: &'static str) {
+        let error = Error::new(ErrorKind::Unexpected, message).with_key(&self.key);
+        self.keeper.change(&self.key, |entry, _, effects| {
+            entry.driver = None;
+            entry.fail_all(&error, effects);
+            entry.fail_release(&error, effects);
+        });
+    }
+
     async fn acquire(&self, request: &Request) {
         let answer = caught(self.contact.scope(self.keeper.engine().acquire(request))).await;
         self.keeper.change(&self.key, |entry, context, effects| match answer {

@@ -325,7 +325,6 @@ impl Drop for Keeper {
     fn drop(&mut self) {
         // The task that looks after the client sleeps until it is woken, and then finds that the client is gone.
         self.schedule.wake.notify_one();
-        self.caller_drives.end();
     }
 }
 

@@ -15,6 +15,7 @@ mod tests;
 
 use crate::engine::{AcquisitionId, Holder, Inspection};
 use crate::environment::{Environment, Moment};
+use crate::mode::Mode;
 use crate::options::Fairness;
 use crate::token::StoreToken;
 
@@ -70,6 +71,11 @@ impl<T> Queue<T> {
     /// Returns the waiters, in order.
     pub fn waiters(&self) -> impl Iterator<Item = &Contender<T>> {
         self.contenders.iter().filter(|contender| !contender.holds())
+    }
+
+    /// Returns whether no holder conflicts with this mode.
+    pub fn is_free(&self, mode: Mode) -> bool {
+        !self.holders().any(|holder| holder.mode.conflicts_with(mode))
     }
 
     /// Returns whether waiters may have got their turn since this was last asked: each of them is to [ask again](Self::may_enter).

@@ -228,3 +228,18 @@ fn holders_and_waiters_are_shown_in_order_and_since_when() {
     assert_eq!(waiters, [(id(3), Write, 3), (id(4), Read, 4)]);
     assert!(seen.holders.iter().all(|holder| holder.token.is_some()));
 }
+
+#[test]
+fn a_lock_is_free_for_those_that_conflict_with_no_holder() {
+    let free = |queue: &Queue<()>| [Read, Write].map(|mode| queue.is_free(mode));
+    let mut queue = Queue::<()>::default();
+    assert_eq!(free(&queue), [true, true]);
+    queue.join(&request(1, Read), last, at(0));
+    assert_eq!(free(&queue), [true, true], "a waiter is no holder");
+    assert!(queue.enter(id(1), token(1), at(0)));
+    assert_eq!(free(&queue), [true, false]);
+    queue.release(id(1), None, last, at(0));
+    queue.join(&request(2, Write), last, at(0));
+    assert!(queue.enter(id(2), token(2), at(0)));
+    assert_eq!(free(&queue), [false, false]);
+}
