@@ -8,7 +8,7 @@
 local id, mode, lease, patience, fairness = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local ticket, alive, who = tonumber(ARGV[6]) or micros, tonumber(ARGV[7]), who_is(ARGV[8], ARGV[9], ARGV[10])
 
-load({ 'x:' .. id, 'a:' .. id, 'h:' .. id, 'w', 'hn', 'm', 'l', 'f', 'j', 'k', 'kw', 't', 'e', 'xf', 'xn' })
+load({ 'x:' .. id, 'a:' .. id, 'h:' .. id, 'w', 'hn', 'm', 'l', 'f', 'z', 'j', 'k', 'kw', 't', 'e', 'xf', 'xn' })
 if is_undone(id) then return { 'undone' } end
 forget_undone()
 local waits = read_waiter(id)

@@ -7,7 +7,7 @@
 --   m, l         no holder's lease ends before m; none is longer than l
 --   a:<id>       a waiter: mode, until when it counts as alive, lease, since, ticket, number, the holder it stands behind (or -)
 --   q:<id>       the next waiter after this one, or -, on each level of the queue that this waiter is part of
---   f            the first waiter on each level
+--   f, z         the first and the last waiter on each level
 --   j            the last number that a waiter got
 --   k, kw        how many waiters there are; how many of them wait to write
 --   o:<id>       owner, channel and client of a holder or waiter; the client's name may have blanks in it
@@ -19,19 +19,14 @@
 --
 -- Invariants. Holders are one writer, or readers only. Each grant takes a token larger than all before. A waiter has one place. The
 -- queue is a skip list: its lowest level has all waiters, in the order of their tickets and, where these are equal, of their numbers;
--- each higher level has a part of the level below, in the same order. So joining, leaving from any place and finding the first waiter
--- cost the logarithm of the number of waiters, and nothing stays of a waiter that has left.
+-- each higher level has a part of the level below, in the same order. So joining with an old ticket and leaving from any place
+-- cost the logarithm of the number of waiters; the first and the last are found at once. Nothing stays of a waiter that has left.
 
 local key = KEYS[1]
-local time = redis.call('TIME')
-local micros = time[1] * 1000000 + time[2]
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now, micros = clock()
 
 -- True if a stored time lies further ahead than any script writes it: then the server's clock was set back. See `follow_clock`.
 local was_set_back = false
-
--- The hash outlives every holder and waiter in it by this, and by half of it at least, so that the last token is remembered and nothing stays for ever.
-local RETENTION = 60000
 
 -- `known` has the fields that were read so far, with the values that they shall have; false for a field that is not there. All changes
 -- are written at the end: so a script that fails half-way, because it found something that no script writes, has changed nothing and
@@ -55,7 +50,6 @@ end
 
 local function del(field) set(field, false) end
 local function num(field) return tonumber(get(field) or 0) end
-local function whole(value) return string.format('%.0f', value) end
 
 local function add(field, by)
   local sum = num(field) + by
@@ -89,12 +83,6 @@ local function finish(answer)
   -- What is written stays written, whether or not the message can be sent: a waiter that gets no message asks.
   for _, message in ipairs(messages) do redis.pcall(unpack(message)) end
   return answer
-end
-
-local function words(text)
-  local found = {}
-  for word in string.gmatch(text, '%S+') do found[#found + 1] = word end
-  return found
 end
 
 -- Returns the value of `o:<id>`.

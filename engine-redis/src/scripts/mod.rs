@@ -1,14 +1,18 @@
-//! The texts of the scripts, as the server gets them: the quick way for a lock without contention, the part that all share, and the
-//! operation.
+//! The texts of the scripts, as the server gets them: the quick ways, for a lock without contention and for the usual waiter and hand-over;
+//! the part that all share; and the operation.
 //!
 //! Not covered by semver.
 
 macro_rules! text {
-    ($name:literal $(, $quick:literal)?) => {
+    ($name:literal $(, $alone:literal, $usual:expr)?) => {
         concat!(
             // Without the flag a server whose memory is full would refuse to renew and to give back too, and locks would be lost.
             "#!lua flags=allow-oom\n",
-            $(include_str!($quick), "\n",)?
+            // First, and without what the others need: making that takes time, too.
+            $(include_str!($alone), "\n",)?
+            include_str!("common.lua"),
+            "\n",
+            $($usual,)?
             include_str!("lock.lua"),
             "\n",
             include_str!("queue.lua"),
@@ -20,13 +24,22 @@ macro_rules! text {
     };
 }
 
+macro_rules! usual {
+    ($name:literal) => {
+        concat!(include_str!("quick/usual.lua"), "\n", include_str!($name), "\n")
+    };
+}
+
 /// The script of `acquire.lua`.
-pub const ACQUIRE: &str = text!("acquire", "alone/acquire.lua");
+pub const ACQUIRE: &str = text!("acquire", "quick/enter.lua", usual!("quick/wait.lua"));
 /// The script of `release.lua`.
-pub const RELEASE: &str = text!("release", "alone/release.lua");
+pub const RELEASE: &str = text!("release", "quick/leave.lua", usual!("quick/hand_over.lua"));
 /// The script of `renew.lua`.
 pub const RENEW: &str = text!("renew");
 /// The script of `inspect.lua`.
 pub const INSPECT: &str = text!("inspect");
 /// The script of `revoke.lua`.
 pub const REVOKE: &str = text!("revoke");
+
+/// The scripts of `acquire.lua` and `release.lua` without the quick ways, which must do the same.
+pub const SLOW: [&str; 2] = [text!("acquire"), text!("release")];

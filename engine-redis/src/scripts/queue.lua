@@ -20,24 +20,14 @@ local function write_waiter(id, waits)
   set('a:' .. id, table.concat(words, ' '))
 end
 
--- Levels of the queue: each has about a quarter of the waiters of the level below.
-local LEVELS, SHARE = 12, 4
-
--- Returns on how many levels a waiter is. Its identity decides, because it is random. If the number decided, it could be that all
--- waiters of the higher levels leave and the others stay: of clients that come in turn, every fourth may be one that gives up.
-local function height(id)
-  local levels = 1
-  while levels < LEVELS and (string.byte(id, levels) or 1) % SHARE == 0 do levels = levels + 1 end
-  return levels
-end
-
 -- Returns the waiters that come next after a waiter, or first if `id` is empty: one on each level.
 local function links(id) return words(get(id == '' and 'f' or 'q:' .. id) or '') end
 
 local function link(id, level, after)
-  local all = links(id)
-  all[level] = after
-  set(id == '' and 'f' or 'q:' .. id, table.concat(all, ' '))
+  local field = id == '' and 'f' or 'q:' .. id
+  set(field, with_word(get(field) or '', level, after))
+  -- Nothing is after the last.
+  if after == '-' then set('z', with_word(get('z') or '', level, id == '' and '-' or id)) end
 end
 
 local function after(id, level)
@@ -100,6 +90,7 @@ local function remove_waiter(id, waits)
     del('k')
     del('kw')
     del('f')
+    del('z')
     del('j')
   end
 end
@@ -130,11 +121,19 @@ local function follow_clock()
   if number > 0 then set('j', whole(number)) end
 end
 
+-- Returns for each level the last waiter; an empty id if there is none.
+local function last()
+  local all, found = words(get('z') or ''), {}
+  for level = 1, LEVELS do found[level] = (all[level] or '-') ~= '-' and all[level] or '' end
+  if (found[1] == '') ~= (num('k') == 0) or after(found[1], 1) then error('the last waiter is another') end
+  return found
+end
+
 -- Returns the last waiter on each level. A joining waiter forgets dead waiters at the end: these are passed over only when their turn
 -- comes, and would stay for as long as a waiter before them waits.
 local function last_alive()
   while true do
-    local found = before(math.huge, 0)
+    local found = last()
     if found[1] == '' then return found end
     local waits = read_waiter(found[1])
     if waits.alive > now then return found end

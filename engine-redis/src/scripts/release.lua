@@ -6,7 +6,7 @@
 -- Out: 1 if there was a grant that is not over, or a place; 0 if not
 
 local id, late, next = ARGV[1], tonumber(ARGV[2]), ARGV[3]
-load({ 'h:' .. id, 'a:' .. id, 'o:' .. id, 'b:' .. id, 'w', 'hn', 'm', 'l', 'f', 'j', 'k', 'kw', 't', 'e', 'x:' .. (next or '') })
+load({ 'h:' .. id, 'a:' .. id, 'o:' .. id, 'b:' .. id, 'w', 'hn', 'm', 'l', 'f', 'z', 'j', 'k', 'kw', 't', 'e', 'x:' .. (next or '') })
 if next and get('b:' .. id) == next then
   -- `next` stands on its own from now on.
   local waits = read_waiter(next)

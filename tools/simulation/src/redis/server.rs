@@ -114,9 +114,22 @@ impl Server {
     /// # Panics
     /// If the request has no answer of its own.
     pub fn answer(&self, words: &[&[u8]]) -> Vec<u8> {
+        self.answer_all(words).pop().expect("an answer")
+    }
+
+    /// Answers a request as [`answer`](Self::answer) does. Returns the messages to those that listen, and the answer last.
+    pub fn answer_all(&self, words: &[&[u8]]) -> Vec<Vec<u8>> {
         let request = words.iter().map(|word| word.to_vec()).collect();
         let replies = self.inner().carry_out(0, &request);
-        replies.into_iter().find(|(to, _)| *to == 0).expect("an answer").1.encode()
+        replies.into_iter().map(|(_, reply)| reply.encode()).collect()
+    }
+
+    /// Opens a connection that listens to a channel, and is not read.
+    pub fn listen(&self, channel: &[u8]) {
+        let mut inner = self.inner();
+        let (number, _) = inner.open(&Arc::default());
+        inner.accept(number);
+        inner.subscribe(number, channel, "subscribe");
     }
 
     /// Opens a connection. Returns the client's end of it, and how long that takes; `None` if the server is never reached.
@@ -181,8 +194,8 @@ impl Server {
         inner.offset = inner.offset.saturating_sub_unsigned(by);
     }
 
-    /// Sets the clock forward, by so many microseconds.
-    pub(crate) fn set_forward(&self, by: i64) {
+    /// Sets the clock forward, by so many microseconds; back, if they are negative.
+    pub fn set_forward(&self, by: i64) {
         self.inner().offset += by;
     }
 
