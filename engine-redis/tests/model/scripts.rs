@@ -186,6 +186,7 @@ fn queue<'a>(fields: &Fields<'a>) -> Vec<&'a str> {
             next = after(&format!("q:{id}"), level);
         }
         assert!(all.is_sorted_by_key(|id| ticket(fields, id)), "level {level}: {fields:?}");
+        assert_eq!(after("z", level), all.last().copied(), "the last of level {level}: {fields:?}");
         levels.push(all);
     }
     for pair in levels.windows(2) {

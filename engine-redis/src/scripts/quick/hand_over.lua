@@ -15,7 +15,6 @@ end
 -- Returns the message to a waiter that gets in; nothing if it would not be heard.
 local function message(who, text)
   local channel = string.match(who, '^%S+ (%S+)')
-  if channel == '-' then return nil end
   local sharded = string.find(channel, '{', 1, true)
   channel = 'ylock:' .. channel
   local listeners = redis.call('PUBSUB', sharded and 'SHARDNUMSUB' or 'NUMSUB', channel)[2]
@@ -32,11 +31,11 @@ local function hand_over()
   local now, micros = clock()
   local first = string.match(f, '^%S+')
   local waits, links, who = unpack(redis.call('HMGET', key, 'a:' .. first, 'q:' .. first, 'o:' .. first))
-  local mode, lease, _, _, _, behind = usual_waiter(waits, now, micros)
+  local mode, lease, _, _, _, behind = usual_waiter(waits, now)
   if behind ~= '-' then return nil end
   local second = string.match(links, '^%S+')
   if second ~= '-' then
-    local its_mode = usual_waiter(redis.call('HGET', key, 'a:' .. second), now, micros)
+    local its_mode = usual_waiter(redis.call('HGET', key, 'a:' .. second), now)
     -- Readers get in together.
     if not its_mode or (mode == 'r' and its_mode == 'r') then return nil end
   end
@@ -60,8 +59,8 @@ local function hand_over()
     f, z = ends_without(first, links, f, z)
     set('f', f)
     set('z', z)
-    set('k', whole(k - 1))
-    if mode == 'w' then set('kw', whole(kw - 1)) end
+    set('k', k - 1)
+    if mode == 'w' then set('kw', kw - 1) end
   end
   write_usual(fields, now, lease, e)
   redis.call('HDEL', key, unpack(gone))

@@ -1,12 +1,12 @@
 -- What the quick ways share. Each does for the usual case what the text behind it does for all, and in less time; a test compares. What is
 -- not usual they leave to that text, before they change anything.
 
--- Returns the words about a waiter that is alive and whose times are not ahead of the clock. Others are not usual: they are forgotten, or
--- made to follow the clock.
-local function usual_waiter(text, now, micros)
+-- Returns the words about a waiter that is alive, though not for longer than if it had asked just now. Others are not usual: they are
+-- forgotten, or made to follow a clock that was set back.
+local function usual_waiter(text, now)
   local mode, alive, lease, since, ticket, number, behind =
     string.match(text or '', '^(%a) (%d+) (%d+) (%d+) (%d+) (%d+) (%S+)$')
-  if not mode or tonumber(alive) <= now or tonumber(ticket) > micros then return nil end
+  if not mode or tonumber(alive) <= now then return nil end
   if behind == '-' and tonumber(alive) > now + lease then return nil end
   return mode, lease, since, ticket, number, behind
 end
