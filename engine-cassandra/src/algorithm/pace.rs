@@ -17,7 +17,7 @@ use super::store::{Partition, State};
 
 /// The shortest pause: less than this no timer can do, and a look takes as long.
 const SHORTEST: Duration = Duration::from_millis(1);
-/// The longest pause: no waiter should go longer without looking.
+/// The longest pause, before it is spread: no waiter should go longer without looking.
 const LONGEST: Duration = Duration::from_millis(500);
 /// The part of the time for which the holder has been inside after which the first two waiters look again: a long hold costs few looks,
 /// and its end is found out late by a twelfth at most.

@@ -233,7 +233,7 @@ async fn a_waiter_whose_store_is_away_for_a_lease_is_told() {
     .await;
 }
 
-/// A pause is not longer than half a second, however long the holder was inside.
+/// A pause is half a second at most, and by chance a tenth longer, however long the holder was inside.
 #[tokio::test(start_paused = true)]
 async fn the_end_of_a_long_hold_is_found_within_a_pause() {
     bounded(async {
@@ -253,7 +253,7 @@ async fn the_end_of_a_long_hold_is_found_within_a_pause() {
         let left = fixture.world.now();
         waiter.await.unwrap();
         let found = fixture.world.now().since(left);
-        assert!(found < Duration::from_millis(520), "{found:?}");
+        assert!(found < Duration::from_millis(560), "{found:?}");
     })
     .await;
 }

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use ylock_core::{Guard, Lease};
 
 use super::own_servers::signal;
@@ -91,7 +91,10 @@ impl ChildProcess {
     /// If that does not happen within a minute, or the lock is not lost.
     pub async fn hold_through_pause(guard: Guard, lease: Duration) {
         let held = guard.lease();
-        let pause = tokio::task::spawn_blocking(move || Self::is_valid_after_pause(&held, lease));
+        let (begun, looks) = oneshot::channel();
+        let pause = tokio::task::spawn_blocking(move || Self::is_valid_after_pause(&held, lease, begun));
+        // The other side pauses this process as soon as it hears of the lock.
+        within(BOUND, "its thread looks", looks).await.expect("no panic");
         Self::say(&format!("holds {}", guard.token().expect("a token")));
         Self::say(&format!("valid {}", within(BOUND, "it is paused", pause).await.expect("no panic")));
         Self::say(&format!("lost {:?}", within(BOUND, "it is told", guard.lost()).await));
@@ -112,8 +115,9 @@ impl ChildProcess {
     }
 
     /// Looks at the lease after a pause, on a thread of its own, before any task runs.
-    fn is_valid_after_pause(lease: &Lease, pause: Duration) -> bool {
+    fn is_valid_after_pause(lease: &Lease, pause: Duration, begun: oneshot::Sender<()>) -> bool {
         let mut last = Instant::now();
+        let _ = begun.send(());
         loop {
             thread::sleep(Duration::from_millis(1));
             // The clock is read once: a pause between two readings would be seen by neither.
