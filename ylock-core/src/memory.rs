@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
@@ -24,8 +25,8 @@ use crate::options::Options;
 use crate::queue::{self, Now};
 use crate::token::StoreToken;
 
-/// The contenders for one key, each with what wakes it while it waits.
-type Queue = queue::Queue<Arc<Notify>>;
+/// The contenders for one key, each with what wakes it once it has waited: most get in at once.
+type Queue = queue::Queue<Option<Arc<Notify>>>;
 
 /// A store in the memory of this process. Its clones are the same store.
 ///
@@ -46,7 +47,7 @@ pub struct MemoryStore(Arc<Inner>);
 
 struct Inner {
     environment: Arc<dyn Environment>,
-    keys: Mutex<HashMap<Key, Queue>>,
+    keys: Mutex<HashMap<Key, Queue, RandomState>>,
     /// One counter for all keys, so that a key that was forgotten goes on with larger tokens.
     last_token: AtomicU64,
     last_ticket: AtomicI64,
@@ -99,9 +100,9 @@ impl MemoryStore {
         result
     }
 
-    fn next_token(&self) -> Result<StoreToken> {
+    fn next_token(&self, now: Now) -> Result<StoreToken> {
         // Not below the tokens that another engine has given, or this one before the program was started again: those that are not far smaller follow the clock too.
-        let clock = u64::try_from(self.0.environment.wall_micros()).unwrap_or(0);
+        let clock = u64::try_from(now.wall_micros).unwrap_or(0);
         let follow = |last: u64| Some(clock.max(last + 1));
         let last = self.0.last_token.fetch_update(Ordering::Relaxed, Ordering::Relaxed, follow);
         let number = clock.max(last.unwrap_or(0) + 1);
@@ -135,14 +136,16 @@ impl MemoryEngine {
     fn try_enter(&self, request: &Request, ticket: Ticket) -> Result<Attempt> {
         self.store.with(&request.key, |queue, now| {
             // Nothing is undone in memory: no request is on its way when its call is over.
-            let wake = queue.join(request, || ticket, now).cloned().unwrap_or_default();
+            queue.join(request, || ticket, now);
             if !queue.may_enter(request.id) {
+                let wake = queue.kept(request.id).map(|wake| Arc::clone(wake.get_or_insert_default()));
+                let wake = wake.unwrap_or_default();
                 let expiry = queue.next_expiry(request.id);
                 let pause = expiry.map_or(request.lease, |expiry| expiry.since(now.moment));
                 return Ok(Attempt::Wait { wake, pause });
             }
             // Drawn only now, under the lock of the store: a contender that enters later draws later.
-            let token = self.store.next_token()?;
+            let token = self.store.next_token(now)?;
             if !queue.enter(request.id, token, now) {
                 return Err(Error::new(
                     ErrorKind::Unexpected,
@@ -246,6 +249,6 @@ impl Engine for MemoryEngine {
 /// Wakes the waiters of a key to look again, if one of them may have got its turn.
 fn wake(queue: &mut Queue) {
     if queue.take_freed() {
-        queue.waiters().for_each(|waiter| waiter.kept.notify_one());
+        queue.waiters().filter_map(|waiter| waiter.kept.as_ref()).for_each(|wake| wake.notify_one());
     }
 }

@@ -185,7 +185,9 @@ fn play(seed: u64, mistake: (&str, &str)) -> Result<[usize; 2], String> {
         let operation = clients.next(sides[0].holder());
         let [with, without] = sides.each_ref().map(|side| side.run(&operation));
         if with != without {
-            return Err(format!("seed {seed} step {step}: {operation:?}: {with:?}, and without: {without:?}"));
+            return Err(format!(
+                "seed {seed} step {step}: {operation:?}: {with:?}, and without: {without:?}"
+            ));
         }
         let (nanos, set) = match clients.chance.below(40) {
             0 => (clients.chance.below(6 * SECOND), 0),

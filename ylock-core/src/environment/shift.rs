@@ -30,24 +30,24 @@ pub(crate) trait Shift: Send + Sync + 'static {
 
 /// Returns the work as a task.
 pub(crate) fn run(shift: impl Shift) -> BoxFuture {
-    Box::pin(Watched { shift, ending: Ending::NeverBegan }.run())
+    let mut watched = Watched { shift, ending: Ending::NeverBegan };
+    // Not a function that takes what it works on: that has room for it twice.
+    Box::pin(async move {
+        // All of it, with its drop, and not a copy of its field.
+        let watched = &mut watched;
+        watched.ending = Ending::Interrupted;
+        // A panic is noticed here, not in the drop: a thread whose own work has panicked drops its runtime too.
+        // Pinned: each function that takes a future by value keeps room for it twice.
+        let work = pin!(async { watched.shift.work().await });
+        let worked = AssertUnwindSafe(work).catch_unwind().await;
+        watched.ending = if worked.is_ok() { Ending::Done } else { Ending::Panicked };
+    })
 }
 
 struct Watched<S: Shift> {
     shift: S,
     /// The ending if this were dropped now.
     ending: Ending,
-}
-
-impl<S: Shift> Watched<S> {
-    async fn run(mut self) {
-        self.ending = Ending::Interrupted;
-        // A panic is noticed here, not in the drop: a thread whose own work has panicked drops its runtime too.
-        // Pinned: each function that takes a future by value keeps room for it twice.
-        let work = pin!(async { self.shift.work().await });
-        let worked = AssertUnwindSafe(work).catch_unwind().await;
-        self.ending = if worked.is_ok() { Ending::Done } else { Ending::Panicked };
-    }
 }
 
 impl<S: Shift> Drop for Watched<S> {

@@ -50,14 +50,14 @@ impl Shift for Driver {
         loop {
             let step = self.keeper.change(&self.key, |entry, _, _| entry.step());
             match step {
-                Some(Step::Acquire(request, cancel)) => {
+                Some(Step::Acquire(contender)) => {
                     tokio::select! {
                         // No waiter is left: the engine must not be asked to go on even once. This rings at most once
                         // for a request, so it cannot keep an answer from a waiter.
                         biased;
                         // The future is dropped and the outcome unknown: the entry has decided to release already.
-                        () = cancel.notified() => {}
-                        () = self.acquire(&request) => {}
+                        () = contender.cancel.notified() => {}
+                        () = self.acquire(&contender.request) => {}
                     }
                 }
                 Some(Step::Release { id, next, attempts, lease }) => {
@@ -68,7 +68,7 @@ impl Shift for Driver {
                         Some(throttle) => Box::pin(self.place(throttle, id, lease)).await,
                         None => None,
                     };
-                    let is_answered = self.release(id, next.as_ref(), lease, place).await;
+                    let is_answered = self.release(id, next.as_deref(), lease, place).await;
                     if let (Some(throttle), true) = (&throttle, is_answered) {
                         throttle.store_answered();
                     }
@@ -289,7 +289,7 @@ impl Entry {
         if let Phase::Releasing(releasing) = &mut self.phase
             && !self.queue.is_empty()
         {
-            effects.rung.extend(releasing.waits_for_place.take());
+            effects.hurried = releasing.waits_for_place.take().or(effects.hurried.take());
         }
     }
 

@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
 use tokio::sync::{Notify, oneshot};
 
 use super::Keeper;
 use super::caller_drives::{CallerDrives, DriverSlot};
-use super::entry::Running;
+use super::entry::{Contender, Running};
 use super::hold::{Acquired, Admission, Hold};
 use super::logged::Logged;
 use super::renewal::Turn;
@@ -29,15 +30,14 @@ pub(super) enum Ungranted {
 
 #[derive(Default)]
 pub(super) struct Effects {
-    grants: Vec<(oneshot::Sender<Reply>, Arc<Hold>, Mode, Admission)>,
-    refusals: Vec<(oneshot::Sender<Reply>, Result<()>)>,
-    pub(super) shown: Vec<(oneshot::Sender<Result<()>>, Result<()>)>,
-    pub(super) done: Vec<(oneshot::Sender<Result<Unlocked>>, Result<Unlocked>)>,
+    /// What callers are told. Most changes tell one caller or none, and allocate nothing for that.
+    answers: SmallVec<[Answer; 1]>,
     /// The grants that are lost: callers that wait for the loss are woken.
     pub(super) lost: Vec<Arc<Validity>>,
-    /// The driver's waits that are over: for the answer to a request that no waiter waits for any more, or for the place of a release
-    /// that a waiter waits for now.
-    pub(super) rung: Vec<Arc<Notify>>,
+    /// The request that no waiter waits for any more: the driver's wait for its answer is over.
+    pub(super) cancelled: Option<Arc<Contender>>,
+    /// The driver's wait for the place of a release that a waiter waits for now.
+    pub(super) hurried: Option<Arc<Notify>>,
     /// What the log is told.
     pub(super) logged: Vec<Logged>,
     /// The events that the layers are told. Empty if there are no layers.
@@ -54,6 +54,15 @@ pub(super) struct Effects {
     pub(super) renew: Option<Turn>,
 }
 
+/// What a caller is told.
+enum Answer {
+    Granted(oneshot::Sender<Reply>, Arc<Hold>, Mode, Admission),
+    NotFree(oneshot::Sender<Reply>),
+    Failed(oneshot::Sender<Reply>, Error),
+    Shown(oneshot::Sender<Result<()>>, Result<()>),
+    Done(oneshot::Sender<Result<Unlocked>>, Result<Unlocked>),
+}
+
 impl Effects {
     /// Creates the effects of a waiter's arrival.
     pub(super) fn for_arrival(number: u64) -> Self {
@@ -66,16 +75,30 @@ impl Effects {
     }
 
     pub(super) fn grant(&mut self, waiter: Waiter, hold: Arc<Hold>, admission: Admission) {
-        self.grants.push((waiter.reply, hold, waiter.mode, admission));
+        self.answers.push(Answer::Granted(waiter.reply, hold, waiter.mode, admission));
     }
 
     pub(super) fn fail(&mut self, waiter: Waiter, error: Error) {
-        self.refusals.push((waiter.reply, Err(error)));
+        self.answers.push(Answer::Failed(waiter.reply, error));
     }
 
     pub(super) fn answer(&mut self, waiter: Option<Waiter>, answer: Ungranted) {
         let Ungranted::NotFree = answer;
-        self.refusals.extend(waiter.map(|waiter| (waiter.reply, Ok(()))));
+        self.answers.extend(waiter.map(|waiter| Answer::NotFree(waiter.reply)));
+    }
+
+    /// Answers a caller that waits for the store to show a downgrade.
+    pub(super) fn shown(&mut self, caller: oneshot::Sender<Result<()>>, result: Result<()>) {
+        self.answers.push(Answer::Shown(caller, result));
+    }
+
+    /// Answers callers that wait for a release.
+    pub(super) fn done(
+        &mut self,
+        callers: impl IntoIterator<Item = oneshot::Sender<Result<Unlocked>>>,
+        result: &Result<Unlocked>,
+    ) {
+        self.answers.extend(callers.into_iter().map(|caller| Answer::Done(caller, result.clone())));
     }
 
     /// Does everything that follows. Returns the driver, if the caller is to poll it.
@@ -83,25 +106,17 @@ impl Effects {
         if let Some(turn) = self.renew {
             keeper.schedule.push(key, turn, keeper.len());
         }
-        for over in self.rung {
-            over.notify_one();
+        if let Some(contender) = self.cancelled {
+            contender.cancel.notify_one();
+        }
+        if let Some(hurried) = self.hurried {
+            hurried.notify_one();
         }
         for validity in self.lost {
             validity.ring();
         }
-        for (reply, hold, mode, admission) in self.grants {
-            let acquired = Acquired { hold, mode, admission, keeper: Arc::clone(keeper), spent: false };
-            // If the waiter has just stopped waiting, the acquisition comes back in the error, and dropping that gives it back.
-            drop(reply.send(Ok(Some(acquired))));
-        }
-        for (reply, refusal) in self.refusals {
-            drop(reply.send(refusal.map(|()| None)));
-        }
-        for (sender, result) in self.shown {
-            drop(sender.send(result));
-        }
-        for (sender, result) in self.done {
-            drop(sender.send(result));
+        for answer in self.answers {
+            answer.send(keeper);
         }
         if let Some(slot) = self.spawned {
             slot.spawn(&*keeper.environment);
@@ -115,5 +130,21 @@ impl Effects {
             keeper.tell(&event);
         }
         drives
+    }
+}
+
+impl Answer {
+    fn send(self, keeper: &Arc<Keeper>) {
+        match self {
+            Self::Granted(caller, hold, mode, admission) => {
+                let acquired = Acquired { hold, mode, admission, keeper: Arc::clone(keeper), spent: false };
+                // If the waiter has just stopped waiting, the acquisition comes back in the error, and dropping that gives it back.
+                drop(caller.send(Ok(Some(acquired))));
+            }
+            Self::NotFree(caller) => drop(caller.send(Ok(None))),
+            Self::Failed(caller, error) => drop(caller.send(Err(error))),
+            Self::Shown(caller, result) => drop(caller.send(result)),
+            Self::Done(caller, result) => drop(caller.send(result)),
+        }
     }
 }

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use smallvec::SmallVec;
 use tokio::sync::{Notify, oneshot};
 
 use super::caller_drives::DriverSlot;
@@ -53,7 +54,7 @@ pub(super) struct Entry {
     /// The waiters of this process, in the order in which they are served.
     pub(super) queue: VecDeque<Waiter>,
     /// The holders of this process. There are some only while `phase` is [`Phase::Granted`].
-    pub(super) holders: Vec<Holder>,
+    pub(super) holders: SmallVec<[Holder; 1]>,
     pub(super) phase: Phase,
     /// What drives this entry's requests to the store. At most one driver does, so that there is one contender per key.
     pub(super) driver: Option<Running>,
@@ -74,7 +75,7 @@ pub(super) enum Phase {
     #[default]
     Absent,
     /// A request is in the store's queue, or on its way there.
-    Contending(Contender),
+    Contending(Arc<Contender>),
     /// The store has granted it.
     Granted(Box<Granted>),
     /// It is being given back, or an unknown outcome is being undone.
@@ -85,7 +86,13 @@ pub(super) enum Phase {
 pub(super) struct Contender {
     pub(super) request: Request,
     /// Rung when no waiter of this process waits for it any more.
-    pub(super) cancel: Arc<Notify>,
+    pub(super) cancel: Notify,
+}
+
+impl Contender {
+    pub(super) fn new(request: Request) -> Arc<Self> {
+        Arc::new(Self { request, cancel: Notify::new() })
+    }
 }
 
 #[derive(Debug)]
@@ -113,13 +120,19 @@ pub(super) struct Releasing {
     pub(super) last_holder: Option<LastHolder>,
     /// The result for the callers that wait for the release.
     pub(super) result: Unlocked,
-    pub(super) done: Vec<oneshot::Sender<Result<Unlocked>>>,
+    pub(super) done: SmallVec<[oneshot::Sender<Result<Unlocked>>; 1]>,
 }
 
 /// The next step in the store.
 pub(super) enum Step {
-    Acquire(Request, Arc<Notify>),
-    Release { id: AcquisitionId, next: Option<Request>, attempts: u32, lease: Duration },
+    Acquire(Arc<Contender>),
+    /// `next` in a box: most have none, and the driver of each key has room for a step.
+    Release {
+        id: AcquisitionId,
+        next: Option<Box<Request>>,
+        attempts: u32,
+        lease: Duration,
+    },
     Nothing,
 }
 
@@ -157,6 +170,10 @@ impl Entry {
     pub(super) fn push(&mut self, mut waiter: Waiter) {
         let is_given_back = matches!(self.phase, Phase::Absent | Phase::Releasing(_));
         waiter.met_others = !is_given_back || !self.queue.is_empty();
+        if self.queue.capacity() == 0 {
+            // Most keys have one waiter, for a moment.
+            self.queue.reserve_exact(1);
+        }
         let unfair = waiter.options.fairness() == Fairness::Unfair;
         if unfair && waiter.mode == Mode::Read && self.is_shared() {
             // A newcomer may overtake: readers are inside, and the writers that wait do not keep it out.
@@ -197,7 +214,7 @@ impl Entry {
         match &self.phase {
             Phase::Absent => self.contend(context, effects),
             Phase::Contending(contender) if !self.wants(&contender.request) => {
-                effects.rung.push(Arc::clone(&contender.cancel));
+                effects.cancelled = Some(Arc::clone(contender));
                 let id = contender.request.id;
                 self.begin_release(context, id, Unlocked::Released, None, effects);
             }
@@ -225,7 +242,7 @@ impl Entry {
     pub(super) fn contend(&mut self, context: &Context<'_>, effects: &mut Effects) {
         let Some(first) = self.queue.front() else { return };
         let request = request_for(context, first, None);
-        self.phase = Phase::Contending(Contender { request, cancel: Arc::default() });
+        self.phase = Phase::Contending(Contender::new(request));
         self.ensure_driven(effects);
     }
 
@@ -269,7 +286,7 @@ impl Entry {
             held: granted.is_some(),
             last_holder,
             result,
-            done: Vec::new(),
+            done: SmallVec::new(),
         });
         self.ensure_driven(effects);
     }
@@ -285,9 +302,9 @@ impl Entry {
         effects.lost.push(Arc::clone(&granted.validity));
         let (id, shown) = (granted.grant.id, std::mem::take(&mut granted.shown));
         let error = Error::new(ErrorKind::Lost, format!("the lock was lost: {}", reason.as_str()));
-        effects
-            .shown
-            .extend(shown.into_iter().map(|sender| (sender, Err(error.clone().with_key(context.key)))));
+        for caller in shown {
+            effects.shown(caller, Err(error.clone().with_key(context.key)));
+        }
         let holders = std::mem::take(&mut self.holders);
         if context.watched {
             effects
@@ -300,12 +317,10 @@ impl Entry {
     /// Returns what the driver does next.
     pub(super) fn step(&mut self) -> Step {
         match &mut self.phase {
-            Phase::Contending(contender) => {
-                Step::Acquire(contender.request.clone(), Arc::clone(&contender.cancel))
-            }
+            Phase::Contending(contender) => Step::Acquire(Arc::clone(contender)),
             Phase::Releasing(releasing) => Step::Release {
                 id: releasing.id,
-                next: releasing.next.clone(),
+                next: releasing.next.clone().map(Box::new),
                 attempts: releasing.attempts,
                 lease: releasing.lease,
             },

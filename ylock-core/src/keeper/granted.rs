@@ -119,7 +119,7 @@ impl Granted {
         }
         // The mode is shown, whatever becomes of the announcement, and whichever other caller wants another look.
         if mode == self.grant.mode {
-            effects.shown.extend(self.shown.drain(..).map(|shown| (shown, Ok(()))));
+            self.shown.drain(..).for_each(|caller| effects.shown(caller, Ok(())));
         }
     }
 

@@ -28,7 +28,7 @@ impl Entry {
         effects: &mut Effects,
     ) {
         if !self.is_held(context, hold, effects) {
-            effects.done.extend(done.map(|done| (done, Ok(Unlocked::WasLost))));
+            effects.done(done, &Ok(Unlocked::WasLost));
             return;
         }
         if self.count_down(context, hold, mode, effects) {
@@ -36,7 +36,7 @@ impl Entry {
         }
         match &mut self.phase {
             Phase::Releasing(releasing) if releasing.id == hold.validity.id => releasing.done.extend(done),
-            _ => effects.done.extend(done.map(|done| (done, Ok(Unlocked::Released)))),
+            _ => effects.done(done, &Ok(Unlocked::Released)),
         }
     }
 
@@ -63,7 +63,7 @@ impl Entry {
             granted.shown.push(shown);
             granted.renew_soon(effects);
         } else {
-            effects.shown.push((shown, Ok(())));
+            effects.shown(shown, Ok(()));
         }
         self.advance(context, effects);
         Ok(())
@@ -128,9 +128,9 @@ impl Entry {
         let may_have_lapsed = releasing.throttled && context.now() >= releasing.valid_until;
         let surely_lost = answer == Release::WasGone && releasing.attempts == 0 && !may_have_lapsed;
         let result = if surely_lost { Unlocked::WasLost } else { releasing.result };
-        effects.done.extend(releasing.done.into_iter().map(|done| (done, Ok(result))));
+        effects.done(releasing.done, &Ok(result));
         if let Some(request) = releasing.next {
-            self.phase = Phase::Contending(Contender { request, cancel: Arc::default() });
+            self.phase = Phase::Contending(Contender::new(request));
         }
         self.advance(context, effects);
     }
@@ -138,7 +138,7 @@ impl Entry {
     /// Fails the callers that wait for a release. It is still to be done.
     pub(super) fn fail_release(&mut self, error: &Error, effects: &mut Effects) {
         if let Phase::Releasing(releasing) = &mut self.phase {
-            effects.done.extend(releasing.done.drain(..).map(|done| (done, Err(error.clone()))));
+            effects.done(std::mem::take(&mut releasing.done), &Err(error.clone()));
         }
     }
 
@@ -153,7 +153,7 @@ impl Entry {
     ) {
         let Some(releasing) = self.take_releasing(id) else { return };
         releasing.tell(context, false, effects);
-        effects.done.extend(releasing.done.into_iter().map(|done| (done, Err(error.clone()))));
+        effects.done(releasing.done, &Err(error.clone()));
         let unavailable =
             Error::new(ErrorKind::Unavailable, "the store does not answer").with_source(error.clone());
         let unavailable = unavailable.with_key(context.key);
@@ -161,7 +161,7 @@ impl Entry {
         match releasing.next {
             Some(next) => {
                 let id = next.id;
-                self.phase = Phase::Contending(Contender { request: next, cancel: Arc::default() });
+                self.phase = Phase::Contending(Contender::new(next));
                 self.begin_release(context, id, Unlocked::Released, None, effects);
             }
             None => self.advance(context, effects),

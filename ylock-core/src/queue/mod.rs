@@ -63,6 +63,11 @@ impl<T> Queue<T> {
         self.contenders.iter().find(|contender| contender.id == id)
     }
 
+    /// Returns what is kept with an acquisition that holds or waits.
+    pub fn kept(&mut self, id: AcquisitionId) -> Option<&mut T> {
+        self.contenders.iter_mut().find(|contender| contender.id == id).map(|contender| &mut contender.kept)
+    }
+
     /// Returns the holders.
     pub fn holders(&self) -> impl Iterator<Item = &Contender<T>> {
         self.contenders.iter().filter(|contender| contender.holds())
