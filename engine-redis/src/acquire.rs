@@ -164,7 +164,7 @@ impl<'a> Acquire<'a> {
             .arg(lease.as_millis())
             .arg(if *patience == Patience::Try { "try" } else { "queue" })
             .arg(if *fairness == Fairness::Unfair { "unfair" } else { "fair" })
-            .arg(ticket_word(self.ticket))
+            .arg(&*ticket_word(self.ticket))
             .arg(alive(self.request).as_millis())
             .owner(*owner)
             .arg(&*channel)

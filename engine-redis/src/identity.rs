@@ -3,9 +3,13 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
+const LENGTH: usize = 22;
+
 /// Returns an identity as text, without spaces and never a single dash: both have a meaning in the scripts.
-pub(crate) fn text(identity: u128) -> String {
-    URL_SAFE_NO_PAD.encode(identity.to_be_bytes())
+pub(crate) fn text(identity: u128) -> [u8; LENGTH] {
+    let mut text = [0; LENGTH];
+    URL_SAFE_NO_PAD.encode_slice(identity.to_be_bytes(), &mut text).expect("sixteen bytes fit");
+    text
 }
 
 /// Reads an identity that [`text`] wrote.
@@ -22,8 +26,9 @@ mod tests {
     fn what_was_written_is_read() {
         for identity in [0, 1, u128::MAX, 0xfb_ff00_0000_0000] {
             let text = text(identity);
-            assert!(text.len() == 22 && !text.contains(' '), "{text}");
-            assert_eq!(read(&text), Some(identity));
+            let text = std::str::from_utf8(&text).unwrap();
+            assert!(!text.contains(' '), "{text}");
+            assert_eq!(read(text), Some(identity));
         }
         assert_eq!((read("-"), read(""), read("stranger")), (None, None, None));
     }

@@ -1,5 +1,7 @@
 //! The names of locks on the server.
 
+use std::fmt::Write;
+
 use ylock_core::Key;
 
 /// The number of parts that the locks are divided into. Fixed: clients with another number of parts would not exclude each other.
@@ -9,7 +11,11 @@ const PARTS: u32 = 256;
 /// braces decides where in a cluster the lock is. A prefix has no braces.
 pub(crate) fn of(prefix: &str, key: &Key) -> String {
     let (group, name) = (key.group(), key.name());
-    format!("{prefix}:{{{}}}:{}:{group}:{name}", part(key), group.len())
+    // Room for all of it, so that memory is allocated once.
+    let mut place = String::with_capacity(prefix.len() + group.len() + name.len() + 16);
+    write!(place, "{prefix}:{{{}}}:{}:{group}:{name}", part(key), group.len())
+        .expect("a string takes everything");
+    place
 }
 
 /// Returns the part that the key of a hash names.

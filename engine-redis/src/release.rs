@@ -55,7 +55,7 @@ fn with_next(client: &Client, call: Call, next: &Request) -> Call {
     call.id(next.id)
         .arg(mode_word(next.mode))
         .arg(next.lease.as_millis())
-        .arg(ticket_word(next.ticket))
+        .arg(&*ticket_word(next.ticket))
         .arg(alive(next).as_millis())
         .owner(next.owner)
         .arg(&*channel)

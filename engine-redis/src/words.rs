@@ -1,5 +1,6 @@
 //! The words that the scripts, the stored locks and the messages have in common.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use ylock_core::Mode;
@@ -22,8 +23,8 @@ pub(crate) fn mode_of(word: &str) -> Option<Mode> {
     Mode::ALL.iter().copied().find(|mode| mode_word(*mode) == word)
 }
 
-pub(crate) fn ticket_word(ticket: Option<Ticket>) -> String {
-    ticket.map_or(NONE.to_owned(), |ticket| ticket.get().to_string())
+pub(crate) fn ticket_word(ticket: Option<Ticket>) -> Cow<'static, str> {
+    ticket.map_or(NONE.into(), |ticket| ticket.get().to_string().into())
 }
 
 /// Returns how long a waiter counts as alive after a question: not shorter than a pause that a busy machine may bring.

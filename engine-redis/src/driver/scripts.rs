@@ -64,11 +64,11 @@ impl Call {
     }
 
     pub(crate) fn id(self, id: AcquisitionId) -> Self {
-        self.arg(identity::text(id.as_u128()))
+        self.arg(&identity::text(id.as_u128())[..])
     }
 
     pub(crate) fn owner(self, owner: Owner) -> Self {
-        self.arg(identity::text(u128::from_be_bytes(owner.to_bytes())))
+        self.arg(&identity::text(u128::from_be_bytes(owner.to_bytes()))[..])
     }
 
     pub(crate) fn arg(mut self, argument: impl ToRedisArgs) -> Self {
@@ -131,8 +131,13 @@ impl Answer {
     }
 
     pub(crate) fn word(&mut self) -> Result<String> {
-        let value = self.take()?;
-        text(&value).map(str::to_owned).ok_or_else(|| self.odd(&value))
+        match self.take()? {
+            Value::BulkString(bytes) => {
+                String::from_utf8(bytes).map_err(|error| self.odd(&Value::BulkString(error.into_bytes())))
+            }
+            Value::SimpleString(text) => Ok(text),
+            value => Err(self.odd(&value)),
+        }
     }
 
     pub(crate) fn list(&mut self) -> Result<Vec<String>> {
@@ -146,7 +151,7 @@ impl Answer {
     }
 
     fn take(&mut self) -> Result<Value> {
-        let value = self.values.get(self.next).cloned();
+        let value = self.values.get_mut(self.next).map(std::mem::take);
         self.next += 1;
         value.ok_or_else(|| self.odd(&Value::Nil))
     }

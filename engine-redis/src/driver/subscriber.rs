@@ -115,7 +115,7 @@ impl Subscriber {
     }
 
     fn channel_of(&self, place: &str) -> String {
-        format!("ylock:{}", self.channel(place))
+        ["ylock:", &self.channel(place)].concat()
     }
 
     /// Returns whether messages about a lock are heard now, as far as is known.

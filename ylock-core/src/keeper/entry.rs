@@ -100,7 +100,8 @@ pub(super) struct Releasing {
     pub(super) id: AcquisitionId,
     /// The request that follows in the same trip. The store may have it as soon as the release was sent once, whatever the answer: it
     /// stays the same in every attempt, and is undone if the release is given up.
-    pub(super) next: Option<Request>,
+    /// In a box: most have none, and there is room for this with each key.
+    pub(super) next: Option<Box<Request>>,
     /// The time after which the store has freed what is not given back.
     pub(super) lease: Duration,
     pub(super) since: Moment,
@@ -275,7 +276,7 @@ impl Entry {
         };
         self.phase = Phase::Releasing(Releasing {
             id,
-            next,
+            next: next.map(Box::new),
             lease: self.phase.lease(),
             since: context.now(),
             valid_until: granted.unwrap_or_default(),
@@ -320,7 +321,7 @@ impl Entry {
             Phase::Contending(contender) => Step::Acquire(Arc::clone(contender)),
             Phase::Releasing(releasing) => Step::Release {
                 id: releasing.id,
-                next: releasing.next.clone().map(Box::new),
+                next: releasing.next.clone(),
                 attempts: releasing.attempts,
                 lease: releasing.lease,
             },

@@ -130,7 +130,7 @@ impl Entry {
         let result = if surely_lost { Unlocked::WasLost } else { releasing.result };
         effects.done(releasing.done, &Ok(result));
         if let Some(request) = releasing.next {
-            self.phase = Phase::Contending(Contender::new(request));
+            self.phase = Phase::Contending(Contender::new(*request));
         }
         self.advance(context, effects);
     }
@@ -161,7 +161,7 @@ impl Entry {
         match releasing.next {
             Some(next) => {
                 let id = next.id;
-                self.phase = Phase::Contending(Contender::new(next));
+                self.phase = Phase::Contending(Contender::new(*next));
                 self.begin_release(context, id, Unlocked::Released, None, effects);
             }
             None => self.advance(context, effects),
