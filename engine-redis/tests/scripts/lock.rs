@@ -1,5 +1,7 @@
 //! One lock, used by its scripts, whose hash a test can read and change: what takes time, or is hard to bring about, is written into it.
 
+use std::collections::BTreeMap;
+
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, FromRedisValue, Value};
 use ylock_engine_redis::scripts;
@@ -53,6 +55,13 @@ impl Lock {
         self.run(scripts::RELEASE, &words).await == ["1"]
     }
 
+    /// Returns whether the script found something that no script writes.
+    pub(crate) async fn release_fails(&mut self, id: &str) -> bool {
+        let mut call = redis::cmd("EVAL");
+        call.arg(scripts::RELEASE).arg(1).arg(&self.place).arg(&[id, "0"]);
+        call.query_async::<Value>(&mut self.connection).await.is_err()
+    }
+
     /// Returns whether the grant was renewed.
     pub(crate) async fn renew(&mut self, id: &str, mode: &str, lease: u64, behind: ChildProcess<'_>) -> bool {
         let lease = lease.to_string();
@@ -99,6 +108,12 @@ impl Lock {
 
     pub(crate) async fn field(&mut self, field: &str) -> Option<String> {
         let read = self.with_place("HGET").arg(field).to_owned();
+        self.ask(&read).await
+    }
+
+    /// Returns the whole hash.
+    pub(crate) async fn all(&mut self) -> BTreeMap<String, String> {
+        let read = self.with_place("HGETALL");
         self.ask(&read).await
     }
 

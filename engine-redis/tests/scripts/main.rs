@@ -191,3 +191,24 @@ async fn a_message_that_cannot_be_sent_does_not_make_a_release_fail() {
     remove.exec_async(&mut server::raw().await).await.unwrap();
     drop(listening);
 }
+
+/// The release is an error, and no waiter is let in beside a holder that nobody can read.
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_release_that_finds_what_no_script_writes_changes_nothing() {
+    for waiter in [None, Some("waits")] {
+        let (mut lock, channel) = (Lock::new().await, ylock_core::Owner::new().to_string());
+        let client = redis::Client::open(server::address()).unwrap();
+        let mut listening = client.get_async_pubsub().await.unwrap();
+        listening.subscribe(format!("ylock:{channel}")).await.unwrap();
+        lock.acquire("holds", "w", LONG).await;
+        if let Some(waiter) = waiter {
+            lock.acquire_with(waiter, "w", LONG, "-", &channel).await;
+        }
+        lock.set(&[("h:holds", "garbage")]).await;
+        let before = lock.all().await;
+        assert!(lock.release_fails("holds").await);
+        assert_eq!(lock.all().await, before);
+        lock.remove().await;
+    }
+}

@@ -270,7 +270,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("if after == '-' then z = with_word", "if false then z = with_word"),
     ("if mode == 'w' then set('kw', kw - 1) end", ""),
     ("math.max((t or 0) + 1, micros)", "micros"),
-    ("now and 1 or 0\nend", "now and 1 or 1\nend"),
+    ("return ends_at > now and 1 or 0", "return 1"),
     // Both.
     ("if tonumber(ends or 0) >= now + lease + RETENTION / 2 then", "if true then"),
     ("  redis.call('PEXPIREAT', KEYS[1], gone)\nend", "end"),

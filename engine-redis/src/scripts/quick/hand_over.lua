@@ -28,6 +28,8 @@ local function hand_over()
   local hn, held, stander, k, kw, f, z, t, e =
     unpack(redis.call('HMGET', key, 'hn', 'h:' .. id, 'b:' .. id, 'k', 'kw', 'f', 'z', 't', 'e'))
   if hn ~= '1' or not held or stander or not k then return nil end
+  local ends_at = tonumber(string.match(held, '^%a (%d+) '))
+  if not ends_at then return nil end
   local now, micros = clock()
   local first = string.match(f, '^%S+')
   local waits, links, who = unpack(redis.call('HMGET', key, 'a:' .. first, 'q:' .. first, 'o:' .. first))
@@ -66,7 +68,7 @@ local function hand_over()
   redis.call('HDEL', key, unpack(gone))
   -- What is written stays written, whether or not the message can be sent: a waiter that gets no message asks.
   redis.pcall(unpack(to_first))
-  return tonumber(string.match(held, '^%a (%d+) ')) > now and 1 or 0
+  return ends_at > now and 1 or 0
 end
 
 do

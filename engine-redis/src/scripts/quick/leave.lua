@@ -7,9 +7,11 @@ do
     local seen = redis.call('HMGET', key, 'hn', 'f', 'h:' .. id, 'b:' .. id)
     if seen[1] == '1' and not seen[2] and seen[3] and not seen[4] then
       local time = redis.call('TIME')
-      local expires = string.match(seen[3], '^%a (%d+) ')
+      local now = time[1] * 1000 + time[2] / 1000
+      -- Compared first: a text that no script writes is an error, and then nothing has changed.
+      local was_there = tonumber(string.match(seen[3], '^%a (%d+) ')) > now and 1 or 0
       redis.call('HDEL', key, 'h:' .. id, 'o:' .. id, 'w', 'hn', 'm', 'l')
-      return tonumber(expires) > time[1] * 1000 + time[2] / 1000 and 1 or 0
+      return was_there
     end
   end
 end
