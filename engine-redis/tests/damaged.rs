@@ -140,6 +140,32 @@ async fn garbage_in_a_lock_is_an_error_and_never_acquired() {
     }
 }
 
+/// Where the queue ends is written twice: in the links and in a field of its own. A waiter that joins relies on both.
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_queue_whose_end_is_not_where_it_should_be_is_an_error() {
+    let mut connection = server::raw().await;
+    let held = ["hn", "1", "w", "1", "m", "9000000000000", "l", "9000000000000"];
+    let waits = "r 9000000000000 9000000000000 1 1 1 -";
+    for (queue, what) in [
+        (&["f", "x", "k", "1", "a:x", waits, "q:x", "-"][..], "it is missing"),
+        (
+            &["f", "x", "z", "x", "k", "2", "a:x", waits, "q:x", "y", "a:y", waits, "q:y", "-"],
+            "it is in the middle",
+        ),
+        (&["z", "x"], "there is no waiter"),
+    ] {
+        let (ylock, group) = (client(&Servers::Single.options()).await, name());
+        let place = place_of(&ylock, &group).await;
+        redis::cmd("HSET").arg(&place).arg(&held).arg(queue).exec_async(&mut connection).await.unwrap();
+        let asked = ylock.locks(&*group).write_within("name", Duration::from_millis(100)).await;
+        let error = asked.expect_err(what);
+        assert_eq!(error.kind(), ErrorKind::Unexpected, "{what}: {error}");
+        assert!(format!("{error:#}").contains("the last waiter is another"), "{what}: {error:#}");
+        redis::cmd("DEL").arg(&place).exec_async(&mut connection).await.unwrap();
+    }
+}
+
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn a_user_with_the_rights_of_the_docs_can_do_everything() {

@@ -24,6 +24,8 @@ pub struct Clocks {
     wall_offset: AtomicI64,
     /// The time for which the steady clock stood still, in nanoseconds: a machine that was suspended by its host.
     stood_still: AtomicU64,
+    /// Until when it stands still, by the world's time.
+    stands_until: AtomicU64,
     chance: Mutex<Chance>,
 }
 
@@ -32,7 +34,8 @@ impl Clocks {
     pub fn new(world: &Arc<World>, actor: Actor, rate: f64, wall_offset: i64, chance: Chance) -> Arc<Self> {
         let world = Arc::clone(world);
         let (wall_offset, chance) = (AtomicI64::new(wall_offset), Mutex::new(chance));
-        Arc::new(Self { world, actor, rate, wall_offset, stood_still: AtomicU64::new(0), chance })
+        let [stood_still, stands_until] = [0, 0].map(AtomicU64::new);
+        Arc::new(Self { world, actor, rate, wall_offset, stood_still, stands_until, chance })
     }
 
     /// Steps the wall clock.
@@ -40,9 +43,13 @@ impl Clocks {
         self.wall_offset.fetch_add(micros, Ordering::Relaxed);
     }
 
-    /// Makes the steady clock miss this time.
+    /// Makes the steady clock miss this time, from now on, in which its owner does not run. What it misses already counts once: a steady
+    /// clock does not go back.
     pub fn stand_still(&self, time: Duration) {
-        self.stood_still.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        let now = self.world.now();
+        let until = now.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        let before = self.stands_until.fetch_max(until, Ordering::Relaxed).max(now);
+        self.stood_still.fetch_add(until.saturating_sub(before), Ordering::Relaxed);
     }
 
     /// Returns whether the steady clock ever stood still: then nothing is promised about what its owner believes.
@@ -94,5 +101,28 @@ impl Environment for Clocks {
 
     fn enter(&self) -> bool {
         self.world.is_alive(self.actor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_steady_clock_does_not_go_back() {
+        let world = World::new(false);
+        let clocks = Clocks::new(&world, world.new_actor(), 1.0, 0, Chance::new(1));
+        let at = |seconds: u64| world.run(seconds * 1_000_000_000, || false);
+        at(1);
+        let before = clocks.now();
+        clocks.stand_still(Duration::from_secs(10));
+        at(3);
+        clocks.stand_still(Duration::from_secs(5));
+        at(4);
+        clocks.stand_still(Duration::from_secs(9));
+        at(13);
+        assert_eq!(clocks.now(), before, "ten seconds, and two more");
+        at(14);
+        assert_eq!(clocks.now(), before.plus(Duration::from_secs(1)));
     }
 }

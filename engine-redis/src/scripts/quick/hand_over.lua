@@ -27,14 +27,14 @@ local function hand_over()
   if ARGV[2] ~= '0' or ARGV[3] then return nil end
   local hn, held, stander, k, kw, f, z, t, e =
     unpack(redis.call('HMGET', key, 'hn', 'h:' .. id, 'b:' .. id, 'k', 'kw', 'f', 'z', 't', 'e'))
-  if hn ~= '1' or not held or stander or not k then return nil end
+  if hn ~= '1' or not held or stander or not k or not is_whole(k, f, z) then return nil end
   local ends_at = tonumber(string.match(held, '^%a (%d+) '))
   if not ends_at then return nil end
   local now, micros = clock()
   local first = string.match(f, '^%S+')
   local waits, links, who = unpack(redis.call('HMGET', key, 'a:' .. first, 'q:' .. first, 'o:' .. first))
   local mode, lease, _, _, _, behind = usual_waiter(waits, now)
-  if behind ~= '-' then return nil end
+  if behind ~= '-' or not links then return nil end
   local second = string.match(links, '^%S+')
   if second ~= '-' then
     local its_mode = usual_waiter(redis.call('HGET', key, 'a:' .. second), now)

@@ -11,6 +11,9 @@ local function usual_waiter(text, now)
   return mode, lease, since, ticket, number, behind
 end
 
+-- Returns whether a queue has what these ways rely on: all of it, or nothing. What is wrong with it the text behind them says.
+local function is_whole(k, f, z) return (k and f and z) or not (k or f or z) end
+
 -- Writes fields and values in turn. `ends` is when the hash expires.
 local function write_usual(fields, now, lease, ends)
   if tonumber(ends or 0) >= now + lease + RETENTION / 2 then return redis.call('HSET', KEYS[1], unpack(fields)) end

@@ -52,6 +52,7 @@ local function wait()
   local w, m, l, xn, held, own, k, kw, j, f, z, t, e =
     unpack(redis.call('HMGET', key, 'w', 'm', 'l', 'xn', 'h:' .. id, 'a:' .. id, 'k', 'kw', 'j', 'f', 'z', 't', 'e'))
   if not w or xn or held or ARGV[4] ~= 'queue' then return nil end
+  if not (m and l and is_whole(k, f, z)) then return nil end
   local now, micros = clock()
   local writer_ends = tonumber(m)
   if writer_ends <= now or writer_ends > now + l then return nil end
@@ -60,7 +61,7 @@ local function wait()
     local first, tail = string.match(f, '^%S+'), string.match(z, '^%S+')
     local ends = redis.call('HMGET', key, 'a:' .. first, 'a:' .. tail, 'q:' .. tail)
     -- Behind the last there is none.
-    if not usual_waiter(ends[1], now) or string.match(ends[3], '^%S+') ~= '-' then return nil end
+    if not usual_waiter(ends[1], now) or string.match(ends[3] or '', '^%S+') ~= '-' then return nil end
     queue.tail, queue.last, queue.links = tail, ends[2], ends[3]
   end
   local alive = whole(now + ARGV[7])
