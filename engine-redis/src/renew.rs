@@ -18,7 +18,7 @@ pub(crate) async fn renew(client: &Client, holding: &Holding) -> Result<Renewal>
             .id(next.id)
             .arg(mode_word(next.mode))
             .arg(next.lease.as_millis())
-            .arg(ticket_word(next.ticket))
+            .arg(&*ticket_word(next.ticket))
             .owner(next.owner)
             .arg(&*channel)
             .arg(next.client.as_str());

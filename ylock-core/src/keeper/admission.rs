@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::effects::{Effects, Ungranted};
+use super::effects::Effects;
 use super::entry::{Context, Entry, Phase};
 use super::hold::{Admission, Hold};
 use super::holder::Holder;
@@ -20,7 +20,7 @@ impl Entry {
             if self.admits_first(context, effects) {
                 self.admit_first(context, effects);
             } else if self.refuses_first() {
-                effects.answer(self.queue.pop_front(), Ungranted::NotFree);
+                effects.not_free(self.queue.pop_front());
             } else {
                 break;
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::effects::{Effects, Ungranted};
+use super::effects::Effects;
 use super::entry::{Context, Entry, Phase};
 use super::granted::Granted;
 use super::renewal::{Turn, next_renewal};
@@ -52,7 +52,7 @@ impl Entry {
             _ => return,
         }
         if self.queue.front().is_some_and(|first| first.tries) {
-            effects.answer(self.queue.pop_front(), Ungranted::NotFree);
+            effects.not_free(self.queue.pop_front());
         }
         self.advance(context, effects);
     }

@@ -23,11 +23,6 @@ use crate::unlocked::Unlocked;
 /// The answer that a waiter gets.
 pub(super) type Reply = Result<Option<Acquired>>;
 
-/// The reason why a waiter is not granted, without an error.
-pub(super) enum Ungranted {
-    NotFree,
-}
-
 #[derive(Default)]
 pub(super) struct Effects {
     /// What callers are told. Most changes tell one caller or none, and allocate nothing for that.
@@ -82,8 +77,7 @@ impl Effects {
         self.answers.push(Answer::Failed(waiter.reply, error));
     }
 
-    pub(super) fn answer(&mut self, waiter: Option<Waiter>, answer: Ungranted) {
-        let Ungranted::NotFree = answer;
+    pub(super) fn not_free(&mut self, waiter: Option<Waiter>) {
         self.answers.extend(waiter.map(|waiter| Answer::NotFree(waiter.reply)));
     }
 

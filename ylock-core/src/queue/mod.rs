@@ -26,7 +26,7 @@ pub use contender::Contender;
 pub struct Now {
     /// The moment from which leases count.
     pub moment: Moment,
-    /// Microseconds of the wall clock. Only shown, nothing is decided by it.
+    /// Microseconds of the wall clock. The queue only shows it, and decides nothing by it; the tokens of the in-memory engine begin with it.
     pub wall_micros: i64,
 }
 
