@@ -21,6 +21,17 @@ local function clock()
   return time[1] * 1000 + math.floor(time[2] / 1000), time[1] * 1000000 + time[2]
 end
 
+-- Returns the value of `o:<id>`.
+local function who_is(owner, channel, client) return owner .. ' ' .. channel .. ' ' .. client end
+
+-- Returns the message to a waiter that listens to this channel; nothing if it would not be heard.
+local function message(channel, text)
+  local sharded = string.find(channel, '{', 1, true)
+  channel = 'ylock:' .. channel
+  local listeners = redis.call('PUBSUB', sharded and 'SHARDNUMSUB' or 'NUMSUB', channel)[2]
+  return tonumber(listeners) > 0 and { sharded and 'SPUBLISH' or 'PUBLISH', channel, text } or nil
+end
+
 -- The hash outlives every holder and waiter in it by this, and by half of it at least, so that the last token is remembered and nothing
 -- stays for ever.
 local RETENTION = 60000

@@ -85,9 +85,6 @@ local function finish(answer)
   return answer
 end
 
--- Returns the value of `o:<id>`.
-local function who_is(owner, channel, client) return owner .. ' ' .. channel .. ' ' .. client end
-
 local function outlive(lease)
   if num('e') < now + lease + RETENTION / 2 then set('e', whole(now + lease + RETENTION)) end
 end

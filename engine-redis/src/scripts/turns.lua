@@ -102,12 +102,9 @@ end
 local function tell(id, mode, token)
   local channel = words(get('o:' .. id))[2]
   if channel == '-' then return 'asks' end
-  local sharded = string.find(channel, '{', 1, true)
-  channel = 'ylock:' .. channel
-  local listeners = redis.call('PUBSUB', sharded and 'SHARDNUMSUB' or 'NUMSUB', channel)[2]
-  if tonumber(listeners) == 0 then return 'deaf' end
-  local text = id .. ' ' .. token .. ' ' .. is_contended(mode, id) .. ' ' .. key
-  messages[#messages + 1] = { sharded and 'SPUBLISH' or 'PUBLISH', channel, text }
+  local to_waiter = message(channel, id .. ' ' .. token .. ' ' .. is_contended(mode, id) .. ' ' .. key)
+  if not to_waiter then return 'deaf' end
+  messages[#messages + 1] = to_waiter
   return 'told'
 end
 

@@ -12,15 +12,6 @@ local function ends_without(first, links, f, z)
   return f, z
 end
 
--- Returns the message to a waiter that gets in; nothing if it would not be heard.
-local function message(who, text)
-  local channel = string.match(who, '^%S+ (%S+)')
-  local sharded = string.find(channel, '{', 1, true)
-  channel = 'ylock:' .. channel
-  local listeners = redis.call('PUBSUB', sharded and 'SHARDNUMSUB' or 'NUMSUB', channel)[2]
-  return tonumber(listeners) > 0 and { sharded and 'SPUBLISH' or 'PUBLISH', channel, text } or nil
-end
-
 -- Returns the answer, or nothing if this way leads nowhere: then it has changed nothing.
 local function hand_over()
   local key, id = KEYS[1], ARGV[1]
@@ -43,7 +34,7 @@ local function hand_over()
   end
   local rivals = mode == 'w' and k - 1 or tonumber(kw or 0)
   local token = whole(math.max((t or 0) + 1, micros))
-  local to_first = message(who, first .. ' ' .. token .. ' ' .. (rivals > 0 and 1 or 0) .. ' ' .. key)
+  local to_first = message(string.match(who, '^%S+ (%S+)'), first .. ' ' .. token .. ' ' .. (rivals > 0 and 1 or 0) .. ' ' .. key)
   if not to_first then return nil end
 
   local expires = whole(now + lease)

@@ -72,7 +72,7 @@ local function wait()
     fields, ticket = join_last(id, alive, queue, now, micros)
   end
   if not fields then return nil end
-  fields[#fields + 1], fields[#fields + 2] = 'o:' .. id, table.concat({ ARGV[8], ARGV[9], ARGV[10] }, ' ')
+  fields[#fields + 1], fields[#fields + 2] = 'o:' .. id, who_is(ARGV[8], ARGV[9], ARGV[10])
   write_usual(fields, now, lease, e)
   return { 'queued', ticket, writer_ends - now .. '', t or '0' }
 end
