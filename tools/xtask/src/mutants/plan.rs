@@ -24,6 +24,17 @@ pub(super) enum Stage {
     Seeds,
 }
 
+impl Stage {
+    /// Returns for how many seconds a test may run at least before it is taken for one that does not end.
+    pub(super) fn shortest_timeout(self) -> u32 {
+        match self {
+            // They take less than one.
+            Self::Own => 20,
+            Self::Seeds => 60,
+        }
+    }
+}
+
 impl Plan {
     /// Returns what Cargo is told to build and run in `stage`.
     pub(super) fn arguments(&self, stage: Stage) -> Vec<String> {
