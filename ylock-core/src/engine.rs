@@ -346,6 +346,19 @@ impl Waiter {
     }
 }
 
+/// The answers of an engine that asks no server: while a lock is free, its caller needs no task and no future for it.
+///
+/// A caller calls these on its own thread, also where no runtime lives and from the drop of a guard: they do not block for longer than it takes
+/// to look. To the [contract](Engine#contract) they are calls of the engine, as those of the same names.
+pub trait AtOnce: fmt::Debug + Send + Sync {
+    /// Does what [`Engine::acquire`] does. `None` if the contender has to wait: then the caller calls [`Engine::acquire`] with the same
+    /// request, or [releases](Engine::release) it; it may have joined the queue.
+    fn acquire(&self, request: &Request) -> Option<Result<Option<Grant>>>;
+
+    /// Does what [`Engine::release`] does.
+    fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release>;
+}
+
 /// Locks over one kind of store.
 ///
 /// # Contract
@@ -388,6 +401,12 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     /// Returns how many releases the store is sent at once, to begin with, if very many at once make it so slow that it answers none of them
     /// in time. `None`, which is the default: any number.
     fn concurrent_releases(&self) -> Option<usize> {
+        None
+    }
+
+    /// Returns what this engine answers without waiting. `None`, which is the default: an engine that asks a store has nothing to say at
+    /// once.
+    fn at_once(&self) -> Option<&dyn AtOnce> {
         None
     }
 

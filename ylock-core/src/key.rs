@@ -1,7 +1,11 @@
 //! The key of a lock: the pair of its group and its name.
 
+use std::cmp::Ordering;
 use std::fmt;
-use std::sync::Arc;
+use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher};
+use std::sync::{Arc, OnceLock};
+
+use foldhash::fast::RandomState;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::name::Name;
@@ -15,8 +19,13 @@ pub const MAX_NAME_BYTES: usize = 1024;
 ///
 /// Both are stored exactly as given, whatever characters they contain, and are never joined to one text:
 /// `("a:b", "c")` and `("a", "b:c")` are two locks.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Key {
+#[derive(Clone)]
+pub struct Key(Arc<Inner>);
+
+/// One allocation for all clones: a lock that is held has its key in half a dozen places.
+struct Inner {
+    /// That of both texts, by a seed of this process: every call looks the key up several times.
+    hash: u64,
     group: Arc<str>,
     name: Arc<str>,
 }
@@ -31,30 +40,87 @@ impl Key {
         check("group", &group, MAX_GROUP_BYTES)?;
         let name = name.into_name();
         check("name", &name, MAX_NAME_BYTES)?;
-        Ok(Self { group, name })
+        Ok(Self(Arc::new(Inner { hash: hash(&group, &name), group, name })))
     }
 
     /// Returns the group: what the lock is for.
     pub fn group(&self) -> &str {
-        &self.group
+        &self.0.group
     }
 
     /// Returns the name: which lock of the group.
     pub fn name(&self) -> &str {
-        &self.name
+        &self.0.name
+    }
+
+    fn texts(&self) -> (&str, &str) {
+        (self.group(), self.name())
+    }
+}
+
+fn hash(group: &str, name: &str) -> u64 {
+    static SEED: OnceLock<RandomState> = OnceLock::new();
+    SEED.get_or_init(RandomState::default).hash_one((group, name))
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        let (own, others) = (&*self.0, &*other.0);
+        Arc::ptr_eq(&self.0, &other.0) || own.hash == others.hash && self.texts() == other.texts()
+    }
+}
+
+impl Eq for Key {}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0.hash);
+    }
+}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.texts().cmp(&other.texts())
+    }
+}
+
+/// Builds the hashers of maps whose keys are [`Key`]s: they take the hash that a key has.
+pub(crate) type BuildKeyHasher = BuildHasherDefault<KeyHasher>;
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        // No key writes bytes. Whatever else is hashed is hashed badly, but by all of it.
+        self.0 = bytes.iter().fold(self.0, |hash, byte| hash.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 
 /// Writes `group/name`, for people to read: two keys may look the same.
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.group, self.name)
+        write!(f, "{}/{}", self.group(), self.name())
     }
 }
 
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}/{:?}", self.group, self.name)
+        write!(f, "{:?}/{:?}", self.group(), self.name())
     }
 }
 
@@ -77,6 +143,23 @@ mod tests {
     fn separators_do_not_collide() {
         assert_ne!(Key::new("a:b", "c").unwrap(), Key::new("a", "b:c").unwrap());
         assert_ne!(Key::new("a\"/\"b", "c").unwrap(), Key::new("a", "b\"/\"c").unwrap());
+    }
+
+    #[test]
+    fn equal_texts_are_one_key_however_they_came() {
+        let (one, other) = (Key::new("g", "x").unwrap(), Key::new(String::from("g"), "x").unwrap());
+        assert_eq!(one, other);
+        let state = BuildKeyHasher::default();
+        assert_eq!(state.hash_one(&one), state.hash_one(&other));
+        assert_ne!(state.hash_one(&one), state.hash_one(Key::new("gx", "x").unwrap()));
+    }
+
+    #[test]
+    fn keys_are_ordered_by_group_and_then_by_name() {
+        let key = |group: &str, name: &str| Key::new(group, name).unwrap();
+        let mut keys = [key("b", "a"), key("a", "c"), key("a", "b"), key("ab", "a")];
+        keys.sort();
+        assert_eq!(keys.map(|key| key.to_string()), ["a/b", "a/c", "ab/a", "b/a"]);
     }
 
     #[test]

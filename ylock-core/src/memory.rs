@@ -10,17 +10,17 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::engine::{
-    AcquisitionId, Engine, Grant, Holding, Inspection, Meter, Patience, Release, Renewal, Request, Ticket,
+    AcquisitionId, AtOnce, Engine, Grant, Holding, Inspection, Meter, Patience, Release, Renewal, Request,
+    Ticket,
 };
 use crate::environment::{Environment, SystemEnvironment};
 use crate::error::{Error, ErrorKind, Result};
 use crate::guarantees::Guarantees;
-use crate::key::Key;
+use crate::key::{BuildKeyHasher, Key};
 use crate::options::Options;
 use crate::queue::{self, Now};
 use crate::token::StoreToken;
@@ -47,7 +47,7 @@ pub struct MemoryStore(Arc<Inner>);
 
 struct Inner {
     environment: Arc<dyn Environment>,
-    keys: Mutex<HashMap<Key, Queue, RandomState>>,
+    keys: Mutex<HashMap<Key, Queue, BuildKeyHasher>>,
     /// One counter for all keys, so that a key that was forgotten goes on with larger tokens.
     last_token: AtomicU64,
     last_ticket: AtomicI64,
@@ -87,7 +87,10 @@ impl MemoryStore {
 
     /// Works on one key, without the contenders whose lease has ended; forgets the key if no contender is left.
     fn with<T>(&self, key: &Key, work: impl FnOnce(&mut Queue, Now) -> T) -> T {
-        let now = Now::of(&*self.0.environment);
+        self.with_at(key, Now::of(&*self.0.environment), work)
+    }
+
+    fn with_at<T>(&self, key: &Key, now: Now, work: impl FnOnce(&mut Queue, Now) -> T) -> T {
         let mut keys = self.0.keys.lock();
         let queue = keys.entry(key.clone()).or_default();
         queue.expire(now.moment);
@@ -158,6 +161,31 @@ impl MemoryEngine {
     }
 }
 
+impl AtOnce for MemoryEngine {
+    fn acquire(&self, request: &Request) -> Option<Result<Option<Grant>>> {
+        let ticket = request.ticket.unwrap_or_else(|| self.ticket());
+        match self.try_enter(request, ticket) {
+            Ok(Attempt::Entered(grant)) => Some(Ok(Some(grant))),
+            Ok(Attempt::Wait { .. }) if request.patience == Patience::Try => {
+                Some(AtOnce::release(self, &request.key, request.id, None).map(|_| None))
+            }
+            // In its place in the queue, where the call that may wait finds it.
+            Ok(Attempt::Wait { .. }) => None,
+            Err(error) => Some(Err(error)),
+        }
+    }
+
+    fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
+        let environment = &*self.store.0.environment;
+        let now = match next {
+            Some(_) => Now::of(environment),
+            // No wall clock is shown of what leaves.
+            None => Now { moment: environment.now(), wall_micros: 0 },
+        };
+        Ok(self.store.with_at(key, now, |queue, now| queue.release(id, next, || self.ticket(), now)))
+    }
+}
+
 enum Attempt {
     Entered(Grant),
     Wait { wake: Arc<Notify>, pause: Duration },
@@ -196,6 +224,10 @@ impl Engine for MemoryEngine {
         Vec::new()
     }
 
+    fn at_once(&self) -> Option<&dyn AtOnce> {
+        Some(self)
+    }
+
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
         let mut waited = false;
         let ticket = request.ticket.unwrap_or_else(|| self.ticket());
@@ -203,7 +235,7 @@ impl Engine for MemoryEngine {
             match self.try_enter(request, ticket)? {
                 Attempt::Entered(grant) => return Ok(Some(grant.after_waiting(waited))),
                 Attempt::Wait { .. } if request.patience == Patience::Try => {
-                    self.release(&request.key, request.id, None).await?;
+                    AtOnce::release(self, &request.key, request.id, None)?;
                     return Ok(None);
                 }
                 Attempt::Wait { wake, pause } => {
@@ -230,7 +262,7 @@ impl Engine for MemoryEngine {
     }
 
     async fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
-        Ok(self.store.with(key, |queue, now| queue.release(id, next, || self.ticket(), now)))
+        AtOnce::release(self, key, id, next)
     }
 
     async fn inspect(&self, key: &Key) -> Result<Inspection> {

@@ -30,6 +30,8 @@ pub enum Subject {
     Engine,
     /// Locks as users hold them: processes with several tasks and owners, over one in-memory store; only clients get into trouble
     KeeperOverMemory,
+    /// The same, over a store that is where its clients are: it answers at once what needs no wait
+    KeeperAtOnce,
     /// Locks as users hold them, over the simulated cluster, with every kind of trouble
     KeeperOverCassandra,
     /// The ZooKeeper engine alone, over a simulated ensemble
@@ -83,7 +85,9 @@ impl Subject {
                     Pause | StandStill | Crash | Step | Delay | Loss | Down | Drift | Reshard | Apart
                 )
             }
-            Self::KeeperOverMemory => matches!(fault, Pause | StandStill | Crash | Step | Drift),
+            Self::KeeperOverMemory | Self::KeeperAtOnce => {
+                matches!(fault, Pause | StandStill | Crash | Step | Drift)
+            }
             Self::ZookeeperEngine | Self::KeeperOverZookeeper => matches!(
                 fault,
                 Pause
@@ -104,7 +108,7 @@ impl Subject {
 
     /// Returns whether its store may fail.
     pub fn has_trouble(self) -> bool {
-        self != Self::KeeperOverMemory
+        !matches!(self, Self::KeeperOverMemory | Self::KeeperAtOnce)
     }
 
     /// Returns whether clients are watched above the keeper.
@@ -112,6 +116,7 @@ impl Subject {
         matches!(
             self,
             Self::KeeperOverMemory
+                | Self::KeeperAtOnce
                 | Self::KeeperOverCassandra
                 | Self::KeeperOverZookeeper
                 | Self::KeeperOverRedis
@@ -156,7 +161,7 @@ impl Backend {
                 };
                 (setting.make)(Arc::new(connection), clocks, options)
             }
-            Self::Memory(server) => server.connect(clocks),
+            Self::Memory(server) => server.connect(clocks, setting.of == Subject::KeeperAtOnce),
             Self::Ensemble(ensemble) => {
                 let options = setting.zookeeper_options();
                 let clients = Clients::new(ensemble, clocks, options.session(), setting.mistakes);

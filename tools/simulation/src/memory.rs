@@ -1,11 +1,14 @@
-//! The in-memory engine as other processes would reach it: on a server, over a wire that takes a while.
+//! The in-memory engine as other processes would reach it: on a server, over a wire that takes a while; or on their own machine, where it
+//! answers at once.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use parking_lot::Mutex;
-use ylock_core::engine::{AcquisitionId, Engine, Grant, Holding, Inspection, Release, Renewal, Request};
+use ylock_core::engine::{
+    AcquisitionId, AtOnce, Engine, Grant, Holding, Inspection, Release, Renewal, Request,
+};
 use ylock_core::environment::Environment;
 use ylock_core::{Key, MemoryEngine, MemoryStore, Result};
 use ylock_testkit::{Wrapped, Wrapper};
@@ -33,10 +36,10 @@ impl Server {
         Arc::new(Self { world: Arc::clone(world), store, chance: chance.into() })
     }
 
-    /// Connects a client to this store, on its own clocks.
-    pub fn connect(self: &Arc<Self>, clocks: &Arc<Clocks>) -> Arc<dyn Engine> {
+    /// Connects a client to this store, on its own clocks. `near` is where it is answered at once.
+    pub fn connect(self: &Arc<Self>, clocks: &Arc<Clocks>, near: bool) -> Arc<dyn Engine> {
         let (server, inner) = (Arc::clone(self), self.store.engine());
-        Arc::new(Wrapped(Remote { server, inner, clocks: Arc::clone(clocks) }))
+        Arc::new(Wrapped(Client { server, inner, near, clocks: Arc::clone(clocks) }))
     }
 
     /// Returns the holders and waiters of these keys, where there should be none.
@@ -60,13 +63,32 @@ impl Server {
 
 /// A client of the server; see [`Server::connect`].
 #[derive(Debug)]
-struct Remote {
+struct Client {
     server: Arc<Server>,
     inner: MemoryEngine,
+    near: bool,
     clocks: Arc<Clocks>,
 }
 
-impl Wrapper for Remote {
+impl Client {
+    /// Returns the grant on the client's clock. The store has granted it in this moment: by its own clock then, and by the client's now.
+    fn of_now(&self, grant: Grant) -> Grant {
+        grant.with_sent(self.clocks.now())
+    }
+}
+
+impl AtOnce for Client {
+    fn acquire(&self, request: &Request) -> Option<Result<Option<Grant>>> {
+        let answer = AtOnce::acquire(&self.inner, request)?;
+        Some(answer.map(|granted| granted.map(|grant| self.of_now(grant))))
+    }
+
+    fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
+        AtOnce::release(&self.inner, key, id, next)
+    }
+}
+
+impl Wrapper for Client {
     fn inner(&self) -> &dyn Engine {
         &self.inner
     }
@@ -76,11 +98,13 @@ impl Wrapper for Remote {
         Arc::clone(&self.clocks) as _
     }
 
+    fn at_once(&self) -> Option<&dyn AtOnce> {
+        self.near.then_some(self)
+    }
+
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
         self.server.travel().await;
-        let granted = self.inner.acquire(request).await?;
-        // The store has granted it in this moment: by its own clock then, and by the client's now.
-        let granted = granted.map(|grant| grant.with_sent(self.clocks.now()));
+        let granted = Engine::acquire(&self.inner, request).await?.map(|grant| self.of_now(grant));
         self.server.travel().await;
         Ok(granted)
     }
@@ -99,7 +123,7 @@ impl Wrapper for Remote {
 
     async fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
         self.server.travel().await;
-        let answer = self.inner.release(key, id, next).await;
+        let answer = Engine::release(&self.inner, key, id, next).await;
         self.server.travel().await;
         answer
     }

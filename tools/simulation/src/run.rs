@@ -82,7 +82,7 @@ impl<'a> Scene<'a> {
         let weather = plan.weather(&mut chance);
         let (node_clocks, fate) = (plan.node_clocks(setting.replicas, &mut chance), chance.fork());
         let backend = match setting.of {
-            Subject::KeeperOverMemory => Backend::Memory(Server::new(&world, fate)),
+            Subject::KeeperOverMemory | Subject::KeeperAtOnce => Backend::Memory(Server::new(&world, fate)),
             Subject::Engine | Subject::KeeperOverCassandra => {
                 Backend::Cluster(Cluster::new(&world, weather, &node_clocks, fate))
             }

@@ -3,11 +3,16 @@
 mod support;
 
 use support::failure;
-use ylock_simulation::Subject::{KeeperOverCassandra, KeeperOverMemory};
+use ylock_simulation::Subject::{KeeperAtOnce, KeeperOverCassandra, KeeperOverMemory};
 
 #[test]
 fn the_keeper_over_memory_breaks_nothing() {
     support::nothing_breaks(KeeperOverMemory, 1_000);
+}
+
+#[test]
+fn the_keeper_that_is_answered_at_once_breaks_nothing() {
+    support::nothing_breaks(KeeperAtOnce, 1_000);
 }
 
 #[test]
@@ -18,12 +23,16 @@ fn the_keeper_over_cassandra_breaks_nothing() {
 /// Every map of every run has a random seed of its own, so nothing depends on the order of a map.
 #[test]
 fn a_seed_decides_everything() {
-    [KeeperOverMemory, KeeperOverCassandra].into_iter().for_each(support::a_seed_decides_everything);
+    [KeeperOverMemory, KeeperAtOnce, KeeperOverCassandra]
+        .into_iter()
+        .for_each(support::a_seed_decides_everything);
 }
 
 #[test]
 fn locks_are_taken_in_every_run() {
-    [KeeperOverMemory, KeeperOverCassandra].into_iter().for_each(support::locks_are_taken_in_every_run);
+    [KeeperOverMemory, KeeperAtOnce, KeeperOverCassandra]
+        .into_iter()
+        .for_each(support::locks_are_taken_in_every_run);
 }
 
 /// A reader that shared the lock with a writer that had become a reader used to get the token of the writer.

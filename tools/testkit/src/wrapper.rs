@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use ylock_core::engine::{
-    AcquisitionId, Engine, Grant, Holding, Inspection, Meter, Release, Renewal, Request, Ticket,
+    AcquisitionId, AtOnce, Engine, Grant, Holding, Inspection, Meter, Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::Environment;
 use ylock_core::{Guarantees, Key, Options, Result};
@@ -74,6 +74,11 @@ pub trait Wrapper: fmt::Debug + Send + Sync + 'static {
     /// See [`Engine::concurrent_releases`].
     fn concurrent_releases(&self) -> Option<usize> {
         self.inner().concurrent_releases()
+    }
+
+    /// See [`Engine::at_once`]. Nothing by default: what a wrapper does to the calls of the store is done around futures.
+    fn at_once(&self) -> Option<&dyn AtOnce> {
+        None
     }
 
     /// See [`Engine::check`].
@@ -151,6 +156,10 @@ impl<W: Wrapper> Engine for Wrapped<W> {
 
     fn concurrent_releases(&self) -> Option<usize> {
         self.0.concurrent_releases()
+    }
+
+    fn at_once(&self) -> Option<&dyn AtOnce> {
+        self.0.at_once()
     }
 
     fn check(&self, options: &Options) -> Result<()> {

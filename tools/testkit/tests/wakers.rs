@@ -2,6 +2,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test stands outside: it starts threads of its own")]
 
+mod support;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
@@ -9,13 +11,14 @@ use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use support::{Gate, over};
 use tokio::runtime::Builder;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::layer::SubscriberExt;
 use ylock_core::layer::TracingLayer;
-use ylock_core::{Guard, Ylock};
-use ylock_testkit::eventually;
+use ylock_core::{Guard, MemoryStore, Ylock};
+use ylock_testkit::{Call, eventually};
 
 const SOON: Duration = Duration::from_secs(10);
 
@@ -66,11 +69,14 @@ fn a_guard_may_be_dropped_by_being_told_of_its_loss() {
 #[test]
 fn a_guard_may_be_dropped_by_the_end_of_closing() {
     within_bounds(async {
-        let ylock = Ylock::in_memory();
+        let gate = Arc::new(Gate::before(Call::Release));
+        let ylock = over(&MemoryStore::new(), &gate);
         let guard = ylock.lock("group", "name").write().await.unwrap();
+        gate.close();
         let waker = Drops::waker(guard);
         let mut closing = Box::pin(ylock.close());
         assert!(closing.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        gate.open();
         given_back(&ylock).await;
     });
 }

@@ -119,6 +119,7 @@ impl Keeper {
         entry.advance(&self.context(&args.key), &mut effects);
         // A waiter that only tries and was not granted at once stays for the store's answer only if no holder or waiter is before it.
         let removed = (tries && !alone).then(|| entry.remove(number)).flatten();
+        effects.note_step(entry);
         drop(shard);
         let refused = removed.is_some();
         waiting.ended = refused;

@@ -80,7 +80,7 @@ impl Entry {
             effects.events.push(ClientEvent::HandedOver { key: context.key.clone() });
         }
         let since = if granted.fresh || !context.watched { granted.since } else { context.now() };
-        let waited = effects.arriving != Some(first.number) && (first.met_others || granted.waited);
+        let waited = effects.origin.arriving != Some(first.number) && (first.met_others || granted.waited);
         granted.fresh = false;
         granted.written = first.mode == Mode::Write;
         let token = granted.grant.token.map(|token| Token::local(token, granted.hand_overs));
@@ -132,8 +132,8 @@ impl Entry {
             (announce, next) => announce.is_some() == next.is_some(),
         };
         if !is_announced {
-            granted.next =
-                announce.map(|first| request_for(context, first, Some(first_ticket(context, first))));
+            granted.next = announce
+                .map(|first| Box::new(request_for(context, first, Some(first_ticket(context, first)))));
             changed = true;
         }
         if changed {
@@ -142,7 +142,7 @@ impl Entry {
     }
 
     /// Returns the request that follows when the grant is given back: joining again costs no trip of its own.
-    pub(super) fn request_after(&mut self, context: &Context<'_>) -> Option<Request> {
+    pub(super) fn request_after(&mut self, context: &Context<'_>) -> Option<Box<Request>> {
         let Phase::Granted(granted) = &mut self.phase else { return None };
         let first = self.queue.front().filter(|first| !first.tries)?;
         match granted.next.take() {
@@ -153,7 +153,7 @@ impl Entry {
             {
                 Some(announced)
             }
-            _ => Some(request_for(context, first, None)),
+            _ => Some(Box::new(request_for(context, first, None))),
         }
     }
 }

@@ -8,13 +8,31 @@ use super::entry::{Context, Entry, Phase};
 use super::granted::Granted;
 use super::renewal::{Turn, next_renewal};
 use super::validity::Validity;
-use crate::engine::{AcquisitionId, Grant};
-use crate::error::{Error, ErrorKind};
+use crate::engine::{AcquisitionId, Grant, Request};
+use crate::error::{Error, ErrorKind, Result};
 use crate::unlocked::Unlocked;
 
 impl Entry {
+    /// Handles the answer to the contender's request.
+    pub(super) fn answered(
+        &mut self,
+        context: &Context<'_>,
+        request: &Request,
+        answer: Result<Option<Grant>>,
+        effects: &mut Effects,
+    ) {
+        match answer {
+            Ok(Some(grant)) => self.granted(context, grant, effects),
+            Ok(None) => self.not_free(context, request.id, effects),
+            Err(error) => {
+                let error = error.with_engine(context.engine.name()).with_key(&request.key);
+                self.failed(context, request.id, &error, effects);
+            }
+        }
+    }
+
     /// Handles the grant of the contender's request by the store.
-    pub(super) fn granted(&mut self, context: &Context<'_>, grant: Grant, effects: &mut Effects) {
+    fn granted(&mut self, context: &Context<'_>, grant: Grant, effects: &mut Effects) {
         let asked_lease = match &self.phase {
             Phase::Contending(contender) if contender.request.id == grant.id => contender.request.lease,
             // Cancelled meanwhile: the release that is already decided undoes it.
@@ -46,7 +64,7 @@ impl Entry {
     }
 
     /// Handles the store's refusal of a request that only tried.
-    pub(super) fn not_free(&mut self, context: &Context<'_>, id: AcquisitionId, effects: &mut Effects) {
+    fn not_free(&mut self, context: &Context<'_>, id: AcquisitionId, effects: &mut Effects) {
         match &self.phase {
             Phase::Contending(contender) if contender.request.id == id => self.phase = Phase::Absent,
             _ => return,
@@ -58,13 +76,7 @@ impl Entry {
     }
 
     /// Handles a request that failed, or whose outcome is unknown: the attempt is undone, and the waiters that wait no longer are told.
-    pub(super) fn failed(
-        &mut self,
-        context: &Context<'_>,
-        id: AcquisitionId,
-        error: &Error,
-        effects: &mut Effects,
-    ) {
+    fn failed(&mut self, context: &Context<'_>, id: AcquisitionId, error: &Error, effects: &mut Effects) {
         let lease = match &self.phase {
             Phase::Contending(contender) if contender.request.id == id => contender.request.lease,
             _ => return,

@@ -111,10 +111,8 @@ impl Driver {
 
     async fn acquire(&self, request: &Request) {
         let answer = caught(self.contact.scope(self.keeper.engine().acquire(request))).await;
-        self.keeper.change(&self.key, |entry, context, effects| match answer {
-            Ok(Some(grant)) => entry.granted(context, grant, effects),
-            Ok(None) => entry.not_free(context, request.id, effects),
-            Err(error) => entry.failed(context, request.id, &self.keeper.about(&request.key, error), effects),
+        self.keeper.change(&self.key, |entry, context, effects| {
+            entry.answered(context, request, answer, effects);
         });
     }
 
@@ -293,8 +291,8 @@ impl Entry {
         }
     }
 
-    /// Notes that an attempt to release was dropped, because the runtime of the driver ended: it may have happened.
-    fn release_dropped(&mut self) {
+    /// Notes an attempt to release of which no answer comes, such as one whose runtime has ended: it may have happened.
+    pub(super) fn release_dropped(&mut self) {
         if let Phase::Releasing(releasing) = &mut self.phase {
             releasing.attempts += 1;
         }

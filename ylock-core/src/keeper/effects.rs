@@ -7,8 +7,9 @@ use smallvec::SmallVec;
 use tokio::sync::{Notify, oneshot};
 
 use super::Keeper;
+use super::at_once::Origin;
 use super::caller_drives::{CallerDrives, DriverSlot};
-use super::entry::{Contender, Running};
+use super::entry::{Contender, Entry, Running, Step};
 use super::hold::{Acquired, Admission, Hold};
 use super::logged::Logged;
 use super::renewal::Turn;
@@ -37,10 +38,11 @@ pub(super) struct Effects {
     pub(super) logged: Vec<Logged>,
     /// The events that the layers are told. Empty if there are no layers.
     pub(super) events: Vec<ClientEvent>,
-    /// The waiter that has just come: it is granted at once if it is granted by the same change.
-    pub(super) arriving: Option<u64>,
-    /// True if the caller that makes this change can poll the driver that it makes necessary.
-    pub(super) caller_drives: bool,
+    pub(super) origin: Origin,
+    /// True if this thread is to carry out what the entry decides, because the engine answers at once.
+    pub(super) begins_at_once: bool,
+    /// What it does first.
+    step: Option<Step>,
     /// The entry's driver, if that is to be started.
     pub(super) drive: Option<Running>,
     /// The driver that another caller polls, and that must go on without it.
@@ -61,12 +63,17 @@ enum Answer {
 impl Effects {
     /// Creates the effects of a waiter's arrival.
     pub(super) fn for_arrival(number: u64) -> Self {
-        Self { arriving: Some(number), ..Self::of_caller() }
+        Self { origin: Origin { arriving: Some(number), caller_drives: true }, ..Self::default() }
     }
 
     /// Creates the effects of a change by a caller that waits for what follows.
     pub(super) fn of_caller() -> Self {
-        Self { caller_drives: true, ..Self::default() }
+        Self { origin: Origin { arriving: None, caller_drives: true }, ..Self::default() }
+    }
+
+    /// Notes what is to be done first, if this thread is to carry out what the entry decides. The last act of a change.
+    pub(super) fn note_step(&mut self, entry: &mut Entry) {
+        self.step = self.begins_at_once.then(|| entry.step());
     }
 
     pub(super) fn grant(&mut self, waiter: Waiter, hold: Arc<Hold>, admission: Admission) {
@@ -115,7 +122,11 @@ impl Effects {
         if let Some(slot) = self.spawned {
             slot.spawn(&*keeper.environment);
         }
-        let drives = self.drive.and_then(|running| keeper.drive(key, running));
+        let drives = match (self.step, self.drive) {
+            (Some(step), _) => keeper.go_on_at_once(key, step, self.origin),
+            (None, Some(running)) => keeper.drive(key, running),
+            (None, None) => None,
+        };
         // Last: a layer or a subscriber of the log may be slow, and no waiter should wait for it.
         for logged in self.logged {
             logged.write(keeper, key);

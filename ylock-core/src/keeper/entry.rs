@@ -4,6 +4,7 @@
 //! Everything here is decided under the lock of the entry's shard and without waiting. What follows from a
 //! decision (wake a waiter, start a task) is collected in [`Effects`] and done after that lock is released.
 
+use std::cell::OnceCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use std::time::Duration;
 use smallvec::SmallVec;
 use tokio::sync::{Notify, oneshot};
 
+use super::at_once::Origin;
 use super::caller_drives::DriverSlot;
 use super::effects::Effects;
 use super::granted::Granted;
@@ -39,12 +41,17 @@ pub(super) struct Context<'a> {
     pub(super) key: &'a Key,
     /// True if any layer hears what the client does by itself.
     pub(super) watched: bool,
+    /// True if the engine answers at once.
+    pub(super) at_once: bool,
+    /// The moment of the change, once it was asked for.
+    pub(super) moment: OnceCell<Moment>,
 }
 
 impl Context<'_> {
-    /// Returns the present moment. Not a field: most decisions do not need it, and asking costs more than they do.
+    /// Returns the moment of the change. Read when it is first asked for: many changes do not need it, and asking costs more than they do.
+    /// Once is enough: if the process stands still behind this, that is as if it stood still behind the change.
     pub(super) fn now(&self) -> Moment {
-        self.environment.now()
+        *self.moment.get_or_init(|| self.environment.now())
     }
 }
 
@@ -57,7 +64,15 @@ pub(super) struct Entry {
     pub(super) holders: SmallVec<[Holder; 1]>,
     pub(super) phase: Phase,
     /// What drives this entry's requests to the store. At most one driver does, so that there is one contender per key.
-    pub(super) driver: Option<Running>,
+    pub(super) driver: Option<Driven>,
+}
+
+/// How an entry is driven.
+#[derive(Debug)]
+pub(super) enum Driven {
+    /// By the thread that has made it necessary, for as long as the engine answers at once.
+    AtOnce,
+    By(Running),
 }
 
 /// A driver that runs.
@@ -79,7 +94,8 @@ pub(super) enum Phase {
     /// The store has granted it.
     Granted(Box<Granted>),
     /// It is being given back, or an unknown outcome is being undone.
-    Releasing(Releasing),
+    /// In a box: that is soon over, and there is room for this with each key that is held.
+    Releasing(Box<Releasing>),
 }
 
 #[derive(Debug)]
@@ -100,7 +116,6 @@ pub(super) struct Releasing {
     pub(super) id: AcquisitionId,
     /// The request that follows in the same trip. The store may have it as soon as the release was sent once, whatever the answer: it
     /// stays the same in every attempt, and is undone if the release is given up.
-    /// In a box: most have none, and there is room for this with each key.
     pub(super) next: Option<Box<Request>>,
     /// The time after which the store has freed what is not given back.
     pub(super) lease: Duration,
@@ -197,7 +212,10 @@ impl Entry {
 
     /// Returns why the waiters here wait for the store, and not for other holders; `None` if they do not.
     pub(super) fn silence(&self, now: Moment) -> Option<Error> {
-        self.driver.as_ref()?.contact.silence(now)
+        match self.driver.as_ref()? {
+            Driven::AtOnce => None,
+            Driven::By(running) => running.contact.silence(now),
+        }
     }
 
     /// Returns the acquisition as which the store may show the waiters here.
@@ -219,12 +237,12 @@ impl Entry {
                 let id = contender.request.id;
                 self.begin_release(context, id, Unlocked::Released, None, effects);
             }
-            Phase::Contending(_) => self.ensure_driven(effects),
+            Phase::Contending(_) => self.ensure_driven(context, effects),
             Phase::Releasing(_) => {
                 self.hurry(effects);
-                self.ensure_driven(effects);
+                self.ensure_driven(context, effects);
             }
-            Phase::Granted(granted) if !granted.validity.is_valid() => {
+            Phase::Granted(granted) if !granted.validity.is_valid_at(context.now()) => {
                 self.lose(context, LossReason::Lapsed, effects);
             }
             Phase::Granted(_) => self.advance_granted(context, effects),
@@ -244,19 +262,30 @@ impl Entry {
         let Some(first) = self.queue.front() else { return };
         let request = request_for(context, first, None);
         self.phase = Phase::Contending(Contender::new(request));
-        self.ensure_driven(effects);
+        self.ensure_driven(context, effects);
     }
 
     /// Makes sure that a driver goes on, whatever the caller does that polls it now.
-    pub(super) fn ensure_driven(&mut self, effects: &mut Effects) {
-        if let Some(running) = &mut self.driver {
-            effects.spawned = running.slot.take().or(effects.spawned.take());
-            return;
+    pub(super) fn ensure_driven(&mut self, context: &Context<'_>, effects: &mut Effects) {
+        match &mut self.driver {
+            Some(Driven::By(running)) => effects.spawned = running.slot.take().or(effects.spawned.take()),
+            Some(Driven::AtOnce) => {}
+            None if context.at_once => {
+                self.driver = Some(Driven::AtOnce);
+                effects.begins_at_once = true;
+            }
+            None => effects.drive = Some(self.running(effects.origin)),
         }
+    }
+
+    /// Makes a driver what drives this entry, and returns it.
+    pub(super) fn running(&mut self, Origin { arriving, caller_drives }: Origin) -> Running {
         // A waiter that was there before must not wait for whatever the caller does.
-        let is_alone = self.queue.iter().all(|waiter| effects.arriving == Some(waiter.number));
-        let slot = (effects.caller_drives && is_alone).then(Arc::default);
-        effects.drive = Some(self.driver.insert(Running { contact: Arc::default(), slot }).clone());
+        let is_alone = self.queue.iter().all(|waiter| arriving == Some(waiter.number));
+        let slot = (caller_drives && is_alone).then(Arc::default);
+        let running = Running { contact: Arc::default(), slot };
+        self.driver = Some(Driven::By(running.clone()));
+        running
     }
 
     /// Begins to give back what the store has of us.
@@ -265,7 +294,7 @@ impl Entry {
         context: &Context<'_>,
         id: AcquisitionId,
         result: Unlocked,
-        next: Option<Request>,
+        next: Option<Box<Request>>,
         effects: &mut Effects,
     ) {
         let (granted, last_holder) = match &self.phase {
@@ -274,9 +303,9 @@ impl Entry {
             }
             _ => (None, None),
         };
-        self.phase = Phase::Releasing(Releasing {
+        self.phase = Phase::Releasing(Box::new(Releasing {
             id,
-            next: next.map(Box::new),
+            next,
             lease: self.phase.lease(),
             since: context.now(),
             valid_until: granted.unwrap_or_default(),
@@ -288,8 +317,8 @@ impl Entry {
             last_holder,
             result,
             done: SmallVec::new(),
-        });
-        self.ensure_driven(effects);
+        }));
+        self.ensure_driven(context, effects);
     }
 
     /// Ends a grant that is lost: it has no holders any more, and the waiters must contend afresh.

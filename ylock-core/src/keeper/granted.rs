@@ -35,8 +35,9 @@ pub(super) struct Granted {
     pub(super) fresh: bool,
     /// Other contenders went first in the store.
     pub(super) waited: bool,
-    /// A local waiter that conflicts, as the store shall show it.
-    pub(super) next: Option<Request>,
+    /// A local waiter that conflicts, as the store shall show it. In a box: most have none, and there is room for this with each key that is
+    /// held.
+    pub(super) next: Option<Box<Request>>,
     /// True if renewals name `next`. Not after a renewal that failed: what the store has against the announcement must not cost the
     /// holders their lock.
     pub(super) announces: bool,

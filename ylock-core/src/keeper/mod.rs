@@ -7,6 +7,7 @@
 //! - [`entry`]: what is known of one key, with [`holder`], [`waiter`] and [`granted`]. Every decision about it, without waiting, clock or
 //!   store: [`admission`], [`answers`], [`release`].
 //! - [`acquire`]: a call, from its arrival in the local queue to its end.
+//! - [`at_once`]: what carries out an entry's requests to an engine that answers without waiting: the thread that has made them necessary.
 //! - [`driver`]: what carries out an entry's requests: a task, or the caller itself ([`caller_drives`]).
 //! - [`throttle`]: how many releases are on their way at once.
 //! - [`renewal`]: when which grant is renewed.
@@ -15,6 +16,7 @@
 mod acquire;
 mod admission;
 mod answers;
+mod at_once;
 mod before;
 mod caller_drives;
 mod driver;
@@ -50,7 +52,7 @@ use crate::engine::{Engine, LossReason};
 use crate::environment::{BackgroundTask, Environment, shift};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{ClientView, EventBus, Observers};
-use crate::key::Key;
+use crate::key::{BuildKeyHasher, Key};
 use crate::mode::Mode;
 use crate::retry_deadline::RetryDeadline;
 use crate::unlocked::Unlocked;
@@ -70,9 +72,7 @@ use throttle::Throttles;
 /// Keys are spread over this many locks, so that tasks with different keys rarely meet.
 const SHARDS: usize = 32;
 
-/// Keys are short and looked up in every call, so a fast hash with a random seed.
-type Hasher = foldhash::fast::RandomState;
-type Entries = HashMap<Key, Entry, Hasher>;
+type Entries = HashMap<Key, Entry, BuildKeyHasher>;
 type Shard = Mutex<Entries>;
 
 /// The keeper of one client; see the [module](self).
@@ -82,7 +82,6 @@ pub(crate) struct Keeper {
     /// The name of the client.
     name: SharedName,
     shards: Box<[Shard]>,
-    hasher: Hasher,
     /// The number of entries in all shards.
     entries: AtomicUsize,
     schedule: Arc<Schedule>,
@@ -90,6 +89,8 @@ pub(crate) struct Keeper {
     renewal: BackgroundTask,
     /// Looks after what callers drive.
     caller_drives: Arc<Watch>,
+    /// True if the engine answers at once, and its releases need no throttle.
+    at_once: bool,
     closed: AtomicBool,
     /// Set when the engine has been closed: a `close` that was dropped before leaves that to the next one.
     engine_closed: OnceCell<()>,
@@ -115,12 +116,12 @@ impl Keeper {
             view: ClientView::new(engine.name(), keeper.clone()),
             observers: Observers::default(),
             throttles: engine.concurrent_releases().map(Throttles::new),
+            at_once: engine.at_once().is_some() && engine.concurrent_releases().is_none(),
             looks: Semaphore::new(before::LOOKS),
             hub: OnceLock::new(),
             environment: engine.environment(),
             engine,
             shards: (0..SHARDS).map(|_| Shard::default()).collect(),
-            hasher: Hasher::default(),
             entries: AtomicUsize::new(0),
             schedule: Arc::default(),
             renewal: BackgroundTask::default(),
@@ -228,8 +229,9 @@ impl Keeper {
     }
 
     fn shard(&self, key: &Key) -> &Shard {
-        let hash = self.hasher.hash_one(key) as usize;
-        &self.shards[hash % self.shards.len()]
+        // By other bits of the hash than those by which the shard's map finds its places.
+        let hash = BuildKeyHasher::default().hash_one(key) >> 32;
+        &self.shards[hash as usize % self.shards.len()]
     }
 
     /// Changes the entry of a key, if there is one, then does what follows from it.
@@ -251,6 +253,7 @@ impl Keeper {
         let mut shard = self.shard(key).lock();
         let entry = shard.get_mut(key)?;
         let result = change(entry, &self.context(key), &mut effects);
+        effects.note_step(entry);
         let forgotten = entry.is_forgettable();
         if forgotten {
             shard.remove(key);
@@ -269,6 +272,8 @@ impl Keeper {
             environment: &*self.environment,
             key,
             watched: self.observers.any(),
+            at_once: self.at_once,
+            moment: std::cell::OnceCell::new(),
         }
     }
 
@@ -369,8 +374,11 @@ impl Acquired {
 /// Returns the answer of a call to the engine. A call that panics has failed; if it were taken for the end of the runtime, the same call
 /// would be made again at once, without end.
 async fn caught<T>(call: impl Future<Output = Result<T>>) -> Result<T> {
-    let panicked = |_| Err(Error::new(ErrorKind::Unexpected, "the engine panicked"));
-    AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(panicked)
+    AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(|_| Err(panicked()))
+}
+
+fn panicked() -> Error {
+    Error::new(ErrorKind::Unexpected, "the engine panicked")
 }
 
 fn closed() -> Error {

@@ -73,7 +73,7 @@ impl Entry {
     fn is_held(&mut self, context: &Context<'_>, hold: &Arc<Hold>, effects: &mut Effects) -> bool {
         let Phase::Granted(granted) = &self.phase else { return false };
         let same = Arc::ptr_eq(&granted.validity, &hold.validity);
-        if same && !granted.validity.is_valid() {
+        if same && !granted.validity.is_valid_at(context.now()) {
             self.lose(context, LossReason::Lapsed, effects);
             return false;
         }
@@ -169,7 +169,7 @@ impl Entry {
     }
 
     /// Ends a release. The entry is `Absent` then.
-    fn take_releasing(&mut self, id: AcquisitionId) -> Option<Releasing> {
+    fn take_releasing(&mut self, id: AcquisitionId) -> Option<Box<Releasing>> {
         match std::mem::take(&mut self.phase) {
             Phase::Releasing(releasing) if releasing.id == id => Some(releasing),
             other => {

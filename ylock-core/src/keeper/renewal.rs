@@ -204,7 +204,7 @@ impl Entry {
     fn due(&mut self, context: &Context<'_>, due: &Due, effects: &mut Effects) -> Option<Holding> {
         self.current(due)?;
         let Phase::Granted(granted) = &mut self.phase else { return None };
-        if !granted.validity.is_valid() {
+        if !granted.validity.is_valid_at(context.now()) {
             self.lose(context, LossReason::Lapsed, effects);
             return None;
         }
@@ -214,7 +214,7 @@ impl Entry {
             return None;
         }
         granted.renew_again = false;
-        let next = granted.next.clone().filter(|_| granted.announces);
+        let next = granted.next.as_deref().filter(|_| granted.announces).cloned();
         let holding = Holding { grant: granted.grant.clone(), next };
         Some(holding)
     }

@@ -42,6 +42,11 @@ impl Validity {
         !self.remaining().is_zero()
     }
 
+    /// Returns whether it may be relied on at `now`, which was read just before. Once it may not, that is for good.
+    pub(super) fn is_valid_at(&self, now: Moment) -> bool {
+        !self.until.remaining(|| now).is_zero()
+    }
+
     /// Returns how much longer the grant may be relied on; zero for good once it is zero.
     pub(crate) fn remaining(&self) -> Duration {
         self.until.remaining(|| self.environment.now())

@@ -82,10 +82,6 @@ impl<T: Default> Queue<T> {
         let place = self.place(request.id).unwrap_or_else(|| {
             let contender = Contender::new(request, request.ticket.unwrap_or_else(take), now.wall_micros);
             let place = self.contenders.partition_point(|other| other.ticket <= contender.ticket);
-            if self.contenders.capacity() == 0 {
-                // Most keys have one contender.
-                self.contenders.reserve_exact(1);
-            }
             self.contenders.insert(place, contender);
             place
         });

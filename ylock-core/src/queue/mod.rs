@@ -13,6 +13,8 @@ pub mod places;
 #[cfg(test)]
 mod tests;
 
+use smallvec::SmallVec;
+
 use crate::engine::{AcquisitionId, Holder, Inspection};
 use crate::environment::{Environment, Moment};
 use crate::mode::Mode;
@@ -45,7 +47,8 @@ impl Now {
 #[derive(Debug, Default)]
 pub struct Queue<T = ()> {
     /// In the order of their tickets, and of equal tickets in that of their coming. No two have one id, and no two that hold conflict.
-    contenders: Vec<Contender<T>>,
+    /// Most keys have one.
+    contenders: SmallVec<[Contender<T>; 1]>,
     /// The acquisitions that were undone, each with the moment until which requests of it may be on their way. None of them contends.
     undone: Vec<(AcquisitionId, Moment)>,
     /// True if a contender has left or conflicts with fewer others since this was last asked.

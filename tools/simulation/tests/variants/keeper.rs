@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use ylock_core::engine::{Engine, Grant, Holding, Renewal, Request};
-use ylock_core::{Result, StoreToken};
+use ylock_core::engine::{AcquisitionId, AtOnce, Engine, Grant, Holding, Release, Renewal, Request};
+use ylock_core::{Key, Result, StoreToken};
 use ylock_testkit::{Wrapped, Wrapper};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +75,20 @@ impl Broken {
     }
 }
 
+impl AtOnce for Broken {
+    fn acquire(&self, request: &Request) -> Option<Result<Option<Grant>>> {
+        if self.happens(Defect::GrantsToTwo) {
+            return Some(Ok(Some(self.fabricate(request))));
+        }
+        let answer = self.inner.at_once()?.acquire(&self.distort(request))?;
+        Some(answer.map(|granted| granted.map(|grant| self.change(grant, request))))
+    }
+
+    fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
+        self.inner.at_once().expect("asked only where it answers at once").release(key, id, next)
+    }
+}
+
 impl Wrapper for Broken {
     fn inner(&self) -> &dyn Engine {
         &*self.inner
@@ -82,6 +96,10 @@ impl Wrapper for Broken {
 
     fn name(&self) -> &'static str {
         "broken"
+    }
+
+    fn at_once(&self) -> Option<&dyn AtOnce> {
+        self.inner.at_once().map(|_| self as _)
     }
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {

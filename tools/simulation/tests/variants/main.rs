@@ -113,6 +113,11 @@ broken_below_the_keeper! {
     the_keeper_gets_half_a_lease: KeeperOverMemory K::LeaseEndsEarly, "two valid holders";
     the_keeper_gets_no_new_tokens: KeeperOverMemory K::RepeatsTokens, "the token of";
     the_keeper_gets_no_answer: KeeperOverMemory K::NeverAnswers, "still wait";
+    the_keeper_counts_from_an_answer_at_once: KeeperAtOnce K::ValidFromAnswer, "two valid holders";
+    the_keeper_is_not_told_of_a_loss_where_it_is_answered_at_once: KeeperAtOnce K::HidesTheLoss, "two valid holders";
+    the_keeper_is_given_at_once_what_another_has: KeeperAtOnce K::GrantsToTwo, "two valid holders";
+    the_keeper_gets_half_a_lease_at_once: KeeperAtOnce K::LeaseEndsEarly, "two valid holders";
+    the_keeper_gets_no_new_tokens_at_once: KeeperAtOnce K::RepeatsTokens, "the token of";
     // Behind a cluster this is found once in some thousand seeds: so the search begins shortly before one.
     the_keeper_counts_from_the_answer_of_a_cluster: KeeperOverCassandra K::ValidFromAnswer, "two valid holders", from 4_400;
     the_keeper_is_not_told_of_a_loss_by_a_cluster: KeeperOverCassandra K::HidesTheLoss, "two valid holders";

@@ -61,6 +61,7 @@ pub(super) const PLANS: [Plan; 4] = [
             "src/keeper/acquire.rs",
             "src/keeper/admission.rs",
             "src/keeper/answers.rs",
+            "src/keeper/at_once.rs",
             "src/keeper/entry.rs",
             "src/keeper/granted.rs",
             "src/keeper/release.rs",
@@ -74,6 +75,7 @@ pub(super) const PLANS: [Plan; 4] = [
         ],
         packages: &["ylock-testkit"],
         tests: &[
+            "at_once",
             "keeper_failures",
             "keeper_hand_over",
             "keeper_lapse",
@@ -84,7 +86,7 @@ pub(super) const PLANS: [Plan; 4] = [
             "memory_conformance",
             "paused_time",
         ],
-        subjects: "keeper-over-memory",
+        subjects: "keeper-over-memory,keeper-at-once",
     },
     Plan {
         name: "cassandra",
