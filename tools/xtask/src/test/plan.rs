@@ -28,6 +28,8 @@ pub(crate) struct Pass {
 pub(crate) enum What {
     Docs,
     Tests,
+    /// The suite that all engines share. Its cases wait for leases nearly all of the time.
+    Conformance,
     /// Tests that start servers of their own, and kill and pause them: a few at a time, because starting takes a core.
     OwnServers,
     /// Tests that kill and pause servers that other tests use too: alone, one after the other.
@@ -39,6 +41,7 @@ impl fmt::Display for What {
         formatter.write_str(match self {
             Self::Docs => "documentation",
             Self::Tests => "tests",
+            Self::Conformance => "conformance suite",
             Self::OwnServers => "tests that break servers of their own",
             Self::Trouble => "tests that break servers",
         })
@@ -82,6 +85,8 @@ impl Plan {
             self.test_files().into_iter().partition(|name| is_trouble(name));
         let (own_servers, tests): (Vec<_>, Vec<_>) =
             tests.into_iter().partition(|name| has_own_servers(name));
+        let (conformance, tests): (Vec<_>, Vec<_>) =
+            tests.into_iter().partition(|name| name == "conformance");
         let mut passes = vec![
             Pass {
                 what: What::Tests,
@@ -91,6 +96,10 @@ impl Plan {
             // Without `--include-ignored`, which would run examples that are marked as not to be run.
             Pass { what: What::Docs, cargo: self.selection(&["--doc"]), libtest: vec![] },
         ];
+        if !conformance.is_empty() {
+            let libtest = self.side_by_side("--test-threads=8");
+            passes.push(Pass { what: What::Conformance, cargo: self.files(&[], &conformance), libtest });
+        }
         if !own_servers.is_empty() {
             let libtest = self.side_by_side("--test-threads=2");
             passes.push(Pass { what: What::OwnServers, cargo: self.files(&[], &own_servers), libtest });
@@ -189,24 +198,26 @@ mod tests {
         let passes = plan(&[], ServersOf::Xtask).passes();
         assert_eq!(
             passes.iter().map(|pass| pass.what).collect::<Vec<_>>(),
-            [What::Tests, What::Docs, What::OwnServers, What::Trouble]
+            [What::Tests, What::Docs, What::Conformance, What::OwnServers, What::Trouble]
         );
         assert_eq!(
             passes[0].cargo.join(" "),
-            "--all-features --workspace --lib --bins --test conformance --test connect \
+            "--all-features --workspace --lib --bins --test connect \
              --test memory_conformance --test prometheus --test send_sync"
         );
-        assert_eq!(passes[2].cargo.join(" "), "--all-features --workspace --test own_servers");
-        assert_eq!(passes[2].libtest, ["--include-ignored", "--test-threads=2"]);
-        assert_eq!(passes[3].cargo.join(" "), "--all-features --workspace --test trouble");
-        assert_eq!(passes[3].libtest, ["--test-threads=1", "--include-ignored"]);
+        assert_eq!(passes[2].cargo.join(" "), "--all-features --workspace --test conformance");
+        assert_eq!(passes[2].libtest, ["--include-ignored", "--test-threads=8"]);
+        assert_eq!(passes[3].cargo.join(" "), "--all-features --workspace --test own_servers");
+        assert_eq!(passes[3].libtest, ["--include-ignored", "--test-threads=2"]);
+        assert_eq!(passes[4].cargo.join(" "), "--all-features --workspace --test trouble");
+        assert_eq!(passes[4].libtest, ["--test-threads=1", "--include-ignored"]);
     }
 
     #[test]
     fn servers_of_the_user_are_not_broken() {
         let passes = plan(&[], ServersOf::User).passes();
         assert_eq!(passes[0].libtest, ["--include-ignored", "--test-threads=4"]);
-        assert_eq!(passes[3].libtest, ["--test-threads=1"]);
+        assert_eq!(passes[4].libtest, ["--test-threads=1"]);
     }
 
     #[test]
@@ -231,7 +242,8 @@ mod tests {
         let passes = plan(&[&zookeeper::ENGINE], ServersOf::Xtask).passes();
         assert_eq!(
             passes[0].cargo.join(" "),
-            "--all-features -p ylock-engine-zookeeper --lib --bins --test conformance"
+            "--all-features -p ylock-engine-zookeeper --lib --bins"
         );
+        assert_eq!(passes[2].cargo.join(" "), "--all-features -p ylock-engine-zookeeper --test conformance");
     }
 }
