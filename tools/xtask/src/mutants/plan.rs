@@ -29,7 +29,7 @@ impl Stage {
     pub(super) fn shortest_timeout(self) -> u32 {
         match self {
             // They take less than one.
-            Self::Own => 20,
+            Self::Own => 10,
             Self::Seeds => 60,
         }
     }
