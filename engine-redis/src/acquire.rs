@@ -39,7 +39,7 @@ enum Said {
 pub(crate) struct Acquire<'a> {
     client: &'a Client,
     request: &'a Request,
-    /// `None` for a client that polls.
+    /// `None` for a client that polls, and until the acquisition was found waiting: most are let in by the first answer.
     receiver: Option<Arc<NotificationReceiver>>,
     ticket: Option<Ticket>,
     /// The last token that was given out when this acquisition was last found waiting. A message with no larger token is about an earlier
@@ -56,15 +56,15 @@ pub(crate) struct Acquire<'a> {
 
 impl<'a> Acquire<'a> {
     pub(crate) fn new(client: &'a Client, request: &'a Request, request_timeout: Duration) -> Self {
-        let (receiver, pause) = match client.notify {
-            Notify::On => (Some(client.records.receiver(request.id)), longest_pause(request)),
-            Notify::Off { poll, .. } => (None, poll),
+        let pause = match client.notify {
+            Notify::On => longest_pause(request),
+            Notify::Off { poll, .. } => poll,
         };
         let retry_deadline = RetryDeadline::of(&*client.environment, request, request_timeout);
         Self {
             client,
             request,
-            receiver,
+            receiver: None,
             ticket: request.ticket,
             last_token: 0,
             waited: false,
@@ -118,9 +118,14 @@ impl<'a> Acquire<'a> {
     async fn ask(&mut self, replicas: u32) -> Result<(Said, bool)> {
         let mark = self.client.records.begin(self.request.id);
         let (answer, reached) = self.client.store.call_replicated(self.question(), replicas).await?;
-        mark.answered();
         self.is_elsewhere = answer.was_sent_on();
-        Ok((read(answer)?, reached))
+        let said = read(answer);
+        if matches!(said, Ok(Said::Queued { .. })) && self.client.notify == Notify::On {
+            // While the request still counts as on its way: a connection that is made anew in this moment wakes the acquisition too.
+            self.receiver.get_or_insert_with(|| self.client.records.receiver(self.request.id));
+        }
+        mark.answered();
+        Ok((said?, reached))
     }
 
     /// Waits until enough replicas have the grant, and gives it back if they do not have it in time. Returns `None` if it is over by now.

@@ -24,7 +24,8 @@ struct Record {
     on_their_way: u32,
     /// True once such a request was given up. It may still arrive, whatever other requests were answered since.
     doubtful: bool,
-    receiver: Arc<NotificationReceiver>,
+    /// `None` until it is asked for, or a message comes: most acquisitions are let in by the answer to their first request.
+    receiver: Option<Arc<NotificationReceiver>>,
 }
 
 /// A request that could let an acquisition in. Dropped without an answer, it may still do so.
@@ -55,10 +56,9 @@ impl Records {
         Mark { records: Arc::clone(self), id, is_answered: false }
     }
 
-    /// Returns the receiver of messages to an acquisition. To be called before the server hears of the acquisition: a message may come
-    /// before the answer.
+    /// Returns the receiver of messages to an acquisition, which has the one that came before it was asked for.
     pub(crate) fn receiver(&self, id: AcquisitionId) -> Arc<NotificationReceiver> {
-        Arc::clone(&self.0.lock().entry(id).or_default().receiver)
+        Arc::clone(self.0.lock().entry(id).or_default().receiver.get_or_insert_default())
     }
 
     /// Returns whether all requests that could let the acquisition in were answered.
@@ -74,9 +74,9 @@ impl Records {
 
     /// Delivers a message. Returns whether it is about an acquisition of this client.
     pub(crate) fn deliver(&self, id: AcquisitionId, notification: Notification) -> bool {
-        let Some(receiver) = self.0.lock().get(&id).map(|record| Arc::clone(&record.receiver)) else {
-            return false;
-        };
+        let receiver =
+            self.0.lock().get_mut(&id).map(|record| Arc::clone(record.receiver.get_or_insert_default()));
+        let Some(receiver) = receiver else { return false };
         *receiver.notification.lock() = Some(notification);
         receiver.wake.notify_one();
         true
@@ -85,10 +85,15 @@ impl Records {
     /// Wakes all waiters, so that they ask: messages may have been missed. They are woken in the order of their ids, and not in that of the
     /// map, which its random seed decides: so a run of the simulation can be repeated.
     pub(crate) fn wake_all(&self) {
-        let records = self.0.lock();
-        let mut all: Vec<_> = records.iter().collect();
-        all.sort_unstable_by_key(|(id, _)| **id);
-        all.iter().for_each(|(_, record)| record.receiver.wake.notify_one());
+        let mut records = self.0.lock();
+        // What is held has no receiver, unless it has waited, and none is made for it.
+        let may_wait =
+            records.iter_mut().filter(|(_, record)| record.on_their_way > 0 || record.receiver.is_some());
+        let mut may_wait: Vec<_> = may_wait.collect();
+        may_wait.sort_unstable_by_key(|(id, _)| **id);
+        may_wait
+            .into_iter()
+            .for_each(|(_, record)| record.receiver.get_or_insert_default().wake.notify_one());
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -181,6 +186,34 @@ mod tests {
         let heard = receiver.notified().now_or_never().expect("it was woken");
         assert_eq!(heard.map(|heard| heard.token), Some(notification().token));
         assert!(receiver.notified().now_or_never().is_none(), "a message is heard once");
+    }
+
+    /// The acquisition learns only from its answer that it waits.
+    #[test]
+    fn a_message_is_kept_that_comes_before_the_answer() {
+        let records = Arc::new(Records::default());
+        let mark = records.begin(id());
+        assert!(records.deliver(id(), notification()));
+        let receiver = records.receiver(id());
+        mark.answered();
+        assert!(receiver.notified().now_or_never().expect("it was woken").is_some());
+    }
+
+    #[test]
+    fn an_acquisition_that_asks_while_all_are_woken_asks_again() {
+        let records = Arc::new(Records::default());
+        let mark = records.begin(id());
+        records.wake_all();
+        assert!(records.receiver(id()).notified().now_or_never().is_some());
+        mark.answered();
+    }
+
+    #[test]
+    fn what_was_let_in_by_the_first_answer_has_no_receiver() {
+        let records = Arc::new(Records::default());
+        records.begin(id()).answered();
+        records.wake_all();
+        assert!(records.0.lock()[&id()].receiver.is_none());
     }
 
     /// The client gives back what no acquisition of its own waits for.

@@ -240,10 +240,7 @@ mod tests {
     #[test]
     fn an_engine_brings_its_own_crate_alone() {
         let passes = plan(&[&zookeeper::ENGINE], ServersOf::Xtask).passes();
-        assert_eq!(
-            passes[0].cargo.join(" "),
-            "--all-features -p ylock-engine-zookeeper --lib --bins"
-        );
+        assert_eq!(passes[0].cargo.join(" "), "--all-features -p ylock-engine-zookeeper --lib --bins");
         assert_eq!(passes[2].cargo.join(" "), "--all-features -p ylock-engine-zookeeper --test conformance");
     }
 }
