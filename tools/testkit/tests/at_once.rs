@@ -15,6 +15,7 @@ use support::current_thread;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 use ylock_core::engine::{AcquisitionId, AtOnce, Engine, Grant, Release, Request};
+use ylock_core::layer::{ClientEvent, Event};
 use ylock_core::{Error, ErrorKind, Guard, Key, Lock, MemoryEngine, MemoryStore, Result, Unlocked, Ylock};
 use ylock_testkit::{Wrapped, Wrapper, poll_once};
 
@@ -315,6 +316,22 @@ async fn an_acquisition_that_fails_is_told_and_undone() {
         assert!(stage.is_idle());
         drop(soon(stage.lock().write()).await.unwrap());
     }
+}
+
+/// What follows at once from a change is told behind it.
+#[tokio::test(start_paused = true)]
+async fn a_hold_ends_before_its_release() {
+    let stage = Stage::set();
+    let mut events = stage.ylock.events();
+    for _ in 0..2 {
+        drop(stage.lock().write().await.unwrap());
+    }
+    let told = std::iter::from_fn(|| events.try_next()).filter_map(|event| match event {
+        Event::ClientEvent(ClientEvent::HoldEnded { .. }) => Some("hold"),
+        Event::ClientEvent(ClientEvent::ReleaseEnded { .. }) => Some("release"),
+        _ => None,
+    });
+    assert_eq!(told.collect::<Vec<_>>(), ["hold", "release", "hold", "release"]);
 }
 
 /// Many waiters of two clients take turns, each time over a release that is answered at once.

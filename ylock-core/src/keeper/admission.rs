@@ -77,7 +77,7 @@ impl Entry {
             granted.hand_overs += 1;
         }
         if is_handed_over && !granted.fresh && context.watched {
-            effects.events.push(ClientEvent::HandedOver { key: context.key.clone() });
+            effects.told.events.push(ClientEvent::HandedOver { key: context.key.clone() });
         }
         let since = if granted.fresh || !context.watched { granted.since } else { context.now() };
         let waited = effects.origin.arriving != Some(first.number) && (first.met_others || granted.waited);

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::caller_drives::CallerDrives;
-use super::effects::Effects;
+use super::effects::{Effects, Told};
 use super::entry::{Context, Entry, Step};
 use super::{Keeper, panicked};
 use crate::error::Result;
@@ -31,8 +31,9 @@ impl Keeper {
         key: &Key,
         mut step: Step,
         origin: Origin,
+        told: &mut Told,
     ) -> Option<CallerDrives> {
-        while let Some(next) = self.carry_out(key, step) {
+        while let Some(next) = self.carry_out(key, step, told) {
             if matches!(next, Step::Nothing) {
                 return None;
             }
@@ -43,18 +44,18 @@ impl Keeper {
     }
 
     /// Carries out one step. Returns the next one; `None` if this one is a driver's.
-    fn carry_out(self: &Arc<Self>, key: &Key, step: Step) -> Option<Step> {
+    fn carry_out(self: &Arc<Self>, key: &Key, step: Step, told: &mut Told) -> Option<Step> {
         let engine = self.engine.at_once()?;
         match step {
             Step::Acquire(contender) => {
                 let answer = caught(|| engine.acquire(&contender.request))?;
-                self.after(key, |entry, context, effects| {
+                self.after(key, told, |entry, context, effects| {
                     entry.answered(context, &contender.request, answer, effects);
                 })
             }
             Step::Release { id, next, attempts: 0, .. } => {
                 let answer = caught(|| Some(engine.release(key, id, next.as_deref())))?;
-                self.after(key, |entry, context, effects| match answer {
+                self.after(key, told, |entry, context, effects| match answer {
                     Ok(answer) => entry.released(context, id, answer, effects),
                     // The attempt may have happened. A driver makes the next one.
                     Err(_) => entry.release_dropped(),
@@ -66,16 +67,20 @@ impl Keeper {
         }
     }
 
-    /// Changes the entry by an answer, and returns the next step, in one look at the shard.
+    /// Changes the entry by an answer, and returns the next step, in one look at the shard. What log and layers are told comes last, behind
+    /// what they are told of the changes before.
     fn after(
         self: &Arc<Self>,
         key: &Key,
+        told: &mut Told,
         change: impl FnOnce(&mut Entry, &Context<'_>, &mut Effects),
     ) -> Option<Step> {
-        self.change(key, |entry, context, effects| {
+        let (step, effects) = self.decide(Effects::default(), key, |entry, context, effects| {
             change(entry, context, effects);
             entry.step()
-        })
+        })?;
+        drop(effects.happen_untold(self, key, told));
+        Some(step)
     }
 }
 

@@ -248,7 +248,7 @@ impl Driver {
                     .about(context.key, Error::new(ErrorKind::Indeterminate, message).with_source(error));
                 // A holder that has lost the lock was told already, and has nothing to give back.
                 if was_held {
-                    effects.logged.push(Logged::GivenUp { holder, error: error.clone() });
+                    effects.told.logged.push(Logged::GivenUp { holder, error: error.clone() });
                 }
                 entry.gave_up(context, id, &error, effects);
             }

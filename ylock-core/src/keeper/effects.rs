@@ -34,10 +34,7 @@ pub(super) struct Effects {
     pub(super) cancelled: Option<Arc<Contender>>,
     /// The driver's wait for the place of a release that a waiter waits for now.
     pub(super) hurried: Option<Arc<Notify>>,
-    /// What the log is told.
-    pub(super) logged: Vec<Logged>,
-    /// The events that the layers are told. Empty if there are no layers.
-    pub(super) events: Vec<ClientEvent>,
+    pub(super) told: Told,
     pub(super) origin: Origin,
     /// True if this thread is to carry out what the entry decides, because the engine answers at once.
     pub(super) begins_at_once: bool,
@@ -49,6 +46,31 @@ pub(super) struct Effects {
     pub(super) spawned: Option<Arc<DriverSlot>>,
     /// The moment at which to look at the grant for its renewal.
     pub(super) renew: Option<Turn>,
+}
+
+/// What is told of a change, and of those that follow from it at once, in their order.
+#[derive(Default)]
+pub(super) struct Told {
+    /// What the log is told.
+    pub(super) logged: Vec<Logged>,
+    /// The events that the layers are told. Empty if there are no layers.
+    pub(super) events: Vec<ClientEvent>,
+}
+
+impl Told {
+    fn append(&mut self, mut later: Self) {
+        self.logged.append(&mut later.logged);
+        self.events.append(&mut later.events);
+    }
+
+    fn tell(self, keeper: &Arc<Keeper>, key: &Key) {
+        for logged in self.logged {
+            logged.write(keeper, key);
+        }
+        for event in self.events {
+            keeper.tell(&event);
+        }
+    }
 }
 
 /// What a caller is told.
@@ -104,6 +126,20 @@ impl Effects {
 
     /// Does everything that follows. Returns the driver, if the caller is to poll it.
     pub(super) fn happen(self, keeper: &Arc<Keeper>, key: &Key) -> Option<CallerDrives> {
+        let mut told = Told::default();
+        let drives = self.happen_untold(keeper, key, &mut told);
+        // Last: a layer or a subscriber of the log may be slow, and no waiter should wait for it.
+        told.tell(keeper, key);
+        drives
+    }
+
+    /// Does what follows, but adds to `told` what log and layers are to be told.
+    pub(super) fn happen_untold(
+        self,
+        keeper: &Arc<Keeper>,
+        key: &Key,
+        told: &mut Told,
+    ) -> Option<CallerDrives> {
         if let Some(turn) = self.renew {
             keeper.schedule.push(key, turn, keeper.len());
         }
@@ -122,19 +158,12 @@ impl Effects {
         if let Some(slot) = self.spawned {
             slot.spawn(&*keeper.environment);
         }
-        let drives = match (self.step, self.drive) {
-            (Some(step), _) => keeper.go_on_at_once(key, step, self.origin),
+        told.append(self.told);
+        match (self.step, self.drive) {
+            (Some(step), _) => keeper.go_on_at_once(key, step, self.origin, told),
             (None, Some(running)) => keeper.drive(key, running),
             (None, None) => None,
-        };
-        // Last: a layer or a subscriber of the log may be slow, and no waiter should wait for it.
-        for logged in self.logged {
-            logged.write(keeper, key);
         }
-        for event in self.events {
-            keeper.tell(&event);
-        }
-        drives
     }
 }
 

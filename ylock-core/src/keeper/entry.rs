@@ -326,7 +326,7 @@ impl Entry {
         let next = self.request_after(context);
         let Phase::Granted(granted) = &mut self.phase else { return };
         if reason != LossReason::Closed {
-            effects.logged.push(Logged::lost(&self.holders, reason, granted.failure.as_ref()));
+            effects.told.logged.push(Logged::lost(&self.holders, reason, granted.failure.as_ref()));
         }
         granted.validity.lose(reason);
         effects.lost.push(Arc::clone(&granted.validity));
@@ -338,6 +338,7 @@ impl Entry {
         let holders = std::mem::take(&mut self.holders);
         if context.watched {
             effects
+                .told
                 .events
                 .extend(holders.iter().map(|holder| holder.ended(context, holder.mode(), End::Lost(reason))));
         }

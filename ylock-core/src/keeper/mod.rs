@@ -246,10 +246,21 @@ impl Keeper {
     /// The same, with effects that know the caller, which gets the driver that is to be polled by it.
     fn change_with<T>(
         self: &Arc<Self>,
-        mut effects: Effects,
+        effects: Effects,
         key: &Key,
         change: impl FnOnce(&mut Entry, &Context<'_>, &mut Effects) -> T,
     ) -> Option<(T, Option<CallerDrives>)> {
+        let (result, effects) = self.decide(effects, key, change)?;
+        Some((result, effects.happen(self, key)))
+    }
+
+    /// Changes the entry of a key, if there is one. Returns what is still to happen.
+    fn decide<T>(
+        &self,
+        mut effects: Effects,
+        key: &Key,
+        change: impl FnOnce(&mut Entry, &Context<'_>, &mut Effects) -> T,
+    ) -> Option<(T, Effects)> {
         let mut shard = self.shard(key).lock();
         let entry = shard.get_mut(key)?;
         let result = change(entry, &self.context(key), &mut effects);
@@ -262,7 +273,7 @@ impl Keeper {
         if forgotten {
             self.forgot_one();
         }
-        Some((result, effects.happen(self, key)))
+        Some((result, effects))
     }
 
     fn context<'a>(&'a self, key: &'a Key) -> Context<'a> {

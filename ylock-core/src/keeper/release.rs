@@ -107,7 +107,7 @@ impl Entry {
             }
             if context.watched {
                 let ended = holder.ended(context, before, End::Released);
-                effects.events.push(ended);
+                effects.told.events.push(ended);
             }
         }
         changes
@@ -183,7 +183,7 @@ impl Entry {
 impl Releasing {
     fn tell(&self, context: &Context<'_>, confirmed: bool, effects: &mut Effects) {
         if context.watched {
-            effects.events.push(ClientEvent::ReleaseEnded {
+            effects.told.events.push(ClientEvent::ReleaseEnded {
                 key: context.key.clone(),
                 held: self.held,
                 took: context.now().since(self.since),

@@ -249,7 +249,7 @@ impl Entry {
                 Ok(Renewal::Lost(reason)) => Renewed::Lost(*reason),
                 Err(error) => Renewed::Failed(error.clone()),
             };
-            effects.events.push(ClientEvent::Renewed { key: context.key.clone(), outcome });
+            effects.told.events.push(ClientEvent::Renewed { key: context.key.clone(), outcome });
         }
         match answer {
             Ok(Renewal::Renewed { sent, contended }) if granted.validity.extend(sent) => {
@@ -259,7 +259,7 @@ impl Entry {
             Ok(Renewal::Renewed { .. }) => self.lose(context, LossReason::Lapsed, effects),
             Ok(Renewal::Lost(reason)) => self.lose(context, reason, effects),
             Err(error) => {
-                effects.logged.push(Logged::RenewalFailed(error.clone()));
+                effects.told.logged.push(Logged::RenewalFailed(error.clone()));
                 granted.announces = false;
                 granted.failure = Some(error);
                 let retry = asked.plus(retry_pause(granted.grant.lease)).max(context.now());
