@@ -183,6 +183,22 @@ fn what_was_given_back_or_lost_while_a_renewal_was_confirmed_is_not_prolonged() 
     }
 }
 
+/// A clock that is paused shows it for as long as a test likes.
+#[test]
+fn what_has_ended_has_ended_at_the_first_moment_of_a_clock_too() {
+    for reason in [None, Some(LossReason::Revoked)] {
+        let (scripted, validity) = granted();
+        scripted.set(Moment::ZERO);
+        match reason {
+            Some(reason) => validity.lose(reason),
+            None => validity.finish(),
+        }
+        assert!(!validity.is_valid());
+        assert!(!validity.extend(end()));
+        assert!(!validity.is_valid());
+    }
+}
+
 #[test]
 fn what_was_given_back_while_somebody_looked_was_not_lost() {
     let (scripted, validity) = granted();

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use super::{AtomicU64, Moment, Ordering};
 
-/// Ended for good, because the lease ran out. No clock ever shows a moment before it, so a comparison with it always says "over".
+/// Ended for good, because the lease ran out.
 const OVER: u64 = 0;
-/// Ended for good, because it was given back or lost. So early that a comparison with it says "over", too.
+/// Ended for good, because it was given back or lost. No moment, as [`OVER`]: a clock that is paused may show an earlier one.
 const FINISHED: u64 = 1;
 
 /// The moment at which a validity ends.
@@ -29,9 +29,12 @@ impl Until {
     pub(super) fn remaining(&self, now: impl Fn() -> Moment) -> Duration {
         loop {
             let until = self.word.load(Ordering::Acquire);
+            if until <= FINISHED {
+                return Duration::ZERO;
+            }
             let remaining = Moment::from_nanos(until).since(now());
             // A renewal may have won the race for a moment that passed since `until` was read: then it is looked at again.
-            if !remaining.is_zero() || until <= FINISHED || self.replace(until, OVER) {
+            if !remaining.is_zero() || self.replace(until, OVER) {
                 return remaining;
             }
         }
@@ -54,7 +57,7 @@ impl Until {
     pub(super) fn extend(&self, end: Moment, now: impl Fn() -> Moment) -> bool {
         loop {
             let until = self.word.load(Ordering::Acquire);
-            if Moment::from_nanos(until) <= now() {
+            if until <= FINISHED || Moment::from_nanos(until) <= now() {
                 return false;
             }
             if end.as_nanos() <= until || self.replace(until, end.as_nanos()) {
