@@ -155,6 +155,13 @@ mod tests {
     }
 
     #[test]
+    fn keys_with_one_hash_are_two_locks() {
+        let key = |name: &str| Key(Arc::new(Inner { hash: 7, group: "g".into(), name: name.into() }));
+        assert_eq!(key("x"), key("x"));
+        assert_ne!(key("x"), key("y"));
+    }
+
+    #[test]
     fn keys_are_ordered_by_group_and_then_by_name() {
         let key = |group: &str, name: &str| Key::new(group, name).unwrap();
         let mut keys = [key("b", "a"), key("a", "c"), key("a", "b"), key("ab", "a")];

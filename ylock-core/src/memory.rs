@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 use tokio::sync::Notify;
 
 use crate::engine::{
@@ -27,6 +28,9 @@ use crate::token::StoreToken;
 
 /// The contenders for one key, each with what wakes it once it has waited: most get in at once.
 type Queue = queue::Queue<Option<Arc<Notify>>>;
+
+/// The waiters of a key that are to look again, because one of them may have got its turn.
+type Woken = SmallVec<[Arc<Notify>; 4]>;
 
 /// A store in the memory of this process. Its clones are the same store.
 ///
@@ -91,15 +95,20 @@ impl MemoryStore {
     }
 
     fn with_at<T>(&self, key: &Key, now: Now, work: impl FnOnce(&mut Queue, Now) -> T) -> T {
+        let mut woken = Woken::new();
         let mut keys = self.0.keys.lock();
         let queue = keys.entry(key.clone()).or_default();
         queue.expire(now.moment);
-        wake(queue);
         let result = work(queue, now);
-        wake(queue);
+        if queue.take_freed() {
+            woken.extend(queue.waiters().filter_map(|waiter| waiter.kept.clone()));
+        }
         if queue.is_empty() {
             keys.remove(key);
         }
+        // Before anything is woken: a waker is its owner's code, which may drop a guard of this store.
+        drop(keys);
+        woken.iter().for_each(|wake| wake.notify_one());
         result
     }
 
@@ -275,12 +284,5 @@ impl Engine for MemoryEngine {
 
     async fn close(&self) -> Result<()> {
         Ok(())
-    }
-}
-
-/// Wakes the waiters of a key to look again, if one of them may have got its turn.
-fn wake(queue: &mut Queue) {
-    if queue.take_freed() {
-        queue.waiters().filter_map(|waiter| waiter.kept.as_ref()).for_each(|wake| wake.notify_one());
     }
 }

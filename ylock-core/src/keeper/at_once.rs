@@ -4,6 +4,7 @@
 //! The entry counts as driven meanwhile, so that there is one contender per key here too: other threads change the entry, and leave the rest to
 //! this one.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -23,6 +24,54 @@ pub(super) struct Origin {
     pub(super) caller_drives: bool,
 }
 
+thread_local! {
+    /// True while this thread carries out what an entry decides.
+    static IS_AT_IT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The turn of this thread to carry out what an entry decides; over when it is dropped.
+struct Turn;
+
+impl Turn {
+    /// Returns nothing if the thread is at it already: then a waker has dropped a guard, and were that given back here, too, the next waiter's
+    /// waker might drop its own, and so on, as deep as there are waiters.
+    fn begin() -> Option<Self> {
+        // Made only where it is wanted: it acts when it is dropped.
+        (!IS_AT_IT.replace(true)).then(|| Self)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        IS_AT_IT.set(false);
+    }
+}
+
+/// An entry that this thread has to go on with. Dropped by a panic, of a waker or of a subscriber of the log, it leaves that to a driver: the
+/// key would stay as it is for ever.
+pub(super) struct Unfinished<'a> {
+    keeper: &'a Arc<Keeper>,
+    key: &'a Key,
+}
+
+impl<'a> Unfinished<'a> {
+    /// Returns nothing if nothing is left to do.
+    pub(super) fn new(keeper: &'a Arc<Keeper>, key: &'a Key, step: &Step) -> Option<Self> {
+        // Made only where it is wanted: it acts when it is dropped.
+        (!matches!(step, Step::Nothing)).then(|| Self { keeper, key })
+    }
+
+    pub(super) fn is_cared_for(unfinished: Option<Self>) {
+        std::mem::forget(unfinished);
+    }
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        drop(self.keeper.leave_to_driver(self.key, Origin::default()));
+    }
+}
+
 impl Keeper {
     /// Carries out `step` and what follows from it, for as long as the engine answers at once. Returns the driver that goes on from there, if
     /// that is for the caller to poll.
@@ -33,12 +82,20 @@ impl Keeper {
         origin: Origin,
         told: &mut Told,
     ) -> Option<CallerDrives> {
-        while let Some(next) = self.carry_out(key, step, told) {
-            if matches!(next, Step::Nothing) {
-                return None;
+        if let Some(_turn) = Turn::begin() {
+            while let Some(next) = self.carry_out(key, step, told) {
+                if matches!(next, Step::Nothing) {
+                    return None;
+                }
+                step = next;
             }
-            step = next;
+            return self.leave_to_driver(key, origin);
         }
+        self.leave_to_driver(key, Origin::default())
+    }
+
+    /// Has a driver go on. Returns it, if that is for the caller to poll.
+    fn leave_to_driver(self: &Arc<Self>, key: &Key, origin: Origin) -> Option<CallerDrives> {
         let running = self.change(key, |entry, _, _| entry.running(origin))?;
         self.drive(key, running)
     }
@@ -79,7 +136,9 @@ impl Keeper {
             change(entry, context, effects);
             entry.step()
         })?;
+        let unfinished = Unfinished::new(self, key, &step);
         drop(effects.happen_untold(self, key, told));
+        Unfinished::is_cared_for(unfinished);
         Some(step)
     }
 }
