@@ -72,6 +72,7 @@ impl CassandraEngine {
             clock: HybridClock::default(),
             global_time: None,
             stamps: Stamps::default(),
+            expiry: options.expiry(),
             max_clock_skew: options.max_clock_skew(),
             token_ttl,
         };

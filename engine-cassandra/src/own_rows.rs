@@ -156,7 +156,7 @@ impl Inner {
 impl Kept {
     /// Returns the moment until which the own row is kept if nothing of it is in doubt.
     fn until(&self) -> Moment {
-        self.since.plus(KEPT)
+        self.since.plus(KEPT).max(self.own_row.forgotten())
     }
 
     fn may_go(&self, now: Moment) -> bool {

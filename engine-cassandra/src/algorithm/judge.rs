@@ -10,6 +10,7 @@
 use ylock_core::engine::{AcquisitionId, Ticket};
 use ylock_core::{Fairness, Mode, Owner, StoreToken};
 
+use super::notebook::Dead;
 use super::store::{Partition, Row, SeenRow, Slot, State};
 
 /// A contender, as it last wrote itself.
@@ -61,7 +62,7 @@ impl Contender {
             Some(own) if self.is_shown_by(own) => {}
             _ => return Verdict::Gone,
         }
-        let before = self.others(look).filter(|row| self.is_before(row)).count();
+        let before = self.before(look, &[]);
         let held = self.others(look).any(|row| row.is_held() && self.conflicts_with(&row));
         match self.claimed {
             None if before == 0 => Verdict::Claim,
@@ -76,6 +77,12 @@ impl Contender {
                 _ => Verdict::Enter,
             },
         }
+    }
+
+    /// Returns how many contenders that conflict, have not entered and are not `dead` go first.
+    pub(crate) fn before(&self, look: &Partition, dead: &[Dead]) -> usize {
+        let is_dead = |place: &Place| dead.iter().any(|dead| dead.slot == place.slot);
+        self.others(look).filter(|place| self.is_before(place) && !is_dead(place)).count()
     }
 
     /// Returns whether the row shows this very attempt, in the state and with the token that it last wrote: identity, not count.

@@ -4,6 +4,7 @@
 //! - `acquire`: the ways in. `acquire::queue`: `GetLock` and `TryGetLock`, readable beside Listings 6 and 7; `acquire::shadow_rows`: the
 //!   lock that the queue replaces, Listings 3 and 4, as a baseline. `pace`: how often a waiter looks.
 //! - `renew`: renewal of a lease, section 5.3. `release`: the way out. `inspect`: who holds and who waits; and revocation.
+//! - `notebook`: which heartbeats of other clients were seen, and since when, so that what is dead can be buried (`own_row/burying.rs`).
 //! - `judge`: what one look means; safety and order in one place.
 //! - `own_row`: the client's own row, and the only place that writes it.
 //! - `clock`: tickets, tokens and write timestamps.
@@ -12,6 +13,7 @@ pub(crate) mod acquire;
 pub mod clock;
 pub(crate) mod inspect;
 pub(crate) mod judge;
+pub(crate) mod notebook;
 pub(crate) mod own_row;
 mod pace;
 pub(crate) mod release;

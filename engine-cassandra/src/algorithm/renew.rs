@@ -52,7 +52,7 @@ fn loss(look: &Partition, own_row: &OwnRow, grant: &Grant) -> Option<LossReason>
         return Some(LossReason::Revoked);
     }
     let shown = own.and_then(|own| own.row.as_ref()).is_some_and(|row| row.acquisition == id);
-    (!shown || is_taken(look, own_row, grant)).then_some(LossReason::Gone)
+    (!shown || is_taken(look, own_row, grant) || is_succeeded(look, grant)).then_some(LossReason::Gone)
 }
 
 /// Returns whether another client that conflicts says that it is inside, with a later token.
@@ -62,6 +62,14 @@ fn is_taken(look: &Partition, own_row: &OwnRow, grant: &Grant) -> bool {
         let later = seen.claim.map(|claim| claim.token) > grant.token;
         later && held.is_some_and(|row| conflicts(row.mode, grant.mode))
     })
+}
+
+/// Returns whether a client that conflicts was inside with a later token, and has left again. The own row may still be there then: a burial
+/// may have hidden it from that client, and a renewal that was late, or a replica that missed the burial, shows it again. Only tokens of
+/// clients that were inside are kept there, so a holder that is valid never finds a larger one.
+fn is_succeeded(look: &Partition, grant: &Grant) -> bool {
+    let last_read = look.last_read.filter(|_| conflicts(Mode::Read, grant.mode));
+    look.last_write.max(last_read) > grant.token
 }
 
 fn conflicts(one: Mode, other: Mode) -> bool {

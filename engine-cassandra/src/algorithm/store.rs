@@ -16,7 +16,7 @@ pub struct Slot(u128);
 
 impl Slot {
     /// Returns the slot with this number.
-    pub fn from_u128(number: u128) -> Self {
+    pub const fn from_u128(number: u128) -> Self {
         Self(number)
     }
 
@@ -136,8 +136,10 @@ pub struct Partition {
 pub struct SeenRow {
     /// The slot of the client.
     pub slot: Slot,
-    /// The row, unless its TTL has passed.
+    /// The row, unless its TTL has passed or it was buried.
     pub row: Option<Row>,
+    /// The stamp of the write that the row comes from: there if, and only if, the row is.
+    pub heartbeat: Option<i64>,
     /// Its token cell, which lives longer.
     pub claim: Option<Claim>,
     /// The acquisition that this client is asked to give up.
@@ -147,7 +149,7 @@ pub struct SeenRow {
 /// One partition per lock, read and written at quorum.
 ///
 /// # Contract
-/// - `write`, `revoke` and `erase` return `Ok` only when a quorum has the mutation; any error means *it may still happen, also later*.
+/// - `write`, `revoke`, `bury` and `erase` return `Ok` only when a quorum has the mutation; any error means *it may still happen, also later*.
 /// - A `read` that starts after a `write` returned `Ok` shows that write or one with a larger stamp, as long as its TTL lasts, counted
 ///   from when `write` was called.
 /// - That is so only for a stamp that is given to `write` *once*: of two calls with one stamp the first copy may end while the second
@@ -167,6 +169,10 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Asks the client of `slot` to give up an acquisition, by a cell of that row that this client itself never writes. `stamp` grows
     /// from one acquisition of the slot to the next.
     async fn revoke(&self, key: &Key, slot: Slot, id: AcquisitionId, stamp: i64, ttl: u32) -> Result<()>;
+
+    /// Deletes the row that another client has shown with this heartbeat, and nothing that is newer: the stamp of the deletion is the
+    /// heartbeat, which wins the tie. The row's token stays. It can be sent any number of times, by any client.
+    async fn bury(&self, key: &Key, slot: Slot, heartbeat: i64) -> Result<()>;
 
     /// Removes this client's row.
     async fn erase(&self, key: &Key, slot: Slot, stamp: i64) -> Result<()>;

@@ -16,7 +16,7 @@ pub(super) enum Part {
     Slot,
     /// Written by the client of the slot, all in one mutation and with one TTL.
     Row,
-    /// Written with the row and never read: it makes every rewrite change the row, also one that says the same again.
+    /// Written with the row: its timestamp, by which other clients see whether it was written anew.
     Heartbeat,
     /// Written by the client of the slot too, with a TTL of its own.
     Claim,
@@ -34,7 +34,7 @@ pub(super) const ROW: &[Part] = &[Part::Row, Part::Heartbeat];
 pub(super) const KEY_OF_ROW: &[Part] = &[Part::Lock, Part::Slot];
 /// The parts that a look reads; the lock is known.
 pub(super) const READ: &[Part] =
-    &[Part::Slot, Part::Row, Part::Claim, Part::Revocation, Part::LastWrite, Part::LastRead];
+    &[Part::Slot, Part::Row, Part::Heartbeat, Part::Claim, Part::Revocation, Part::LastWrite, Part::LastRead];
 
 const fn column(name: &'static str, part: Part, cql_type: &'static str) -> Column {
     Column { name, part, cql_type }

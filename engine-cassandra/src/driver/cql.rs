@@ -21,6 +21,12 @@ pub(super) fn erase(table: &str) -> String {
     format!("DELETE FROM {table} USING TIMESTAMP ? WHERE {}", columns::are(columns::KEY_OF_ROW))
 }
 
+/// Returns the statement that deletes what a client writes of its row with one timestamp, but neither its token nor a revocation.
+pub(super) fn bury(table: &str) -> String {
+    let (cells, row) = (columns::names(columns::ROW), columns::are(columns::KEY_OF_ROW));
+    format!("DELETE {cells} FROM {table} USING TIMESTAMP ? WHERE {row}")
+}
+
 /// Returns the statement that reads a partition.
 pub(super) fn read(table: &str) -> String {
     let (read, lock) = (columns::names(columns::READ), columns::are(&[Part::Lock]));
@@ -85,11 +91,18 @@ mod tests {
                 write_static("t", Part::LastRead),
                 "UPDATE t USING TIMESTAMP ? AND TTL ? SET last_read_token = ? WHERE lock_group = ? AND lock_name = ?".to_owned(),
             ),
+            (
+                bury("t"),
+                format!(
+                    "DELETE acquisition, mode, state, ticket, owner, client, since, lease_millis, heartbeat, next_acquisition, \
+                     next_owner, next_mode, next_ticket FROM t USING TIMESTAMP ? WHERE {row}"
+                ),
+            ),
             (erase("t"), format!("DELETE FROM t USING TIMESTAMP ? WHERE {row}")),
             (
                 read("t"),
-                "SELECT slot, acquisition, mode, state, ticket, owner, client, since, lease_millis, next_acquisition, next_owner, \
-                 next_mode, next_ticket, claim_token, claim_mode, revoked, last_write_token, last_read_token FROM t \
+                "SELECT slot, acquisition, mode, state, ticket, owner, client, since, lease_millis, heartbeat, next_acquisition, \
+                 next_owner, next_mode, next_ticket, claim_token, claim_mode, revoked, last_write_token, last_read_token FROM t \
                  WHERE lock_group = ? AND lock_name = ?"
                     .to_owned(),
             ),
@@ -165,6 +178,7 @@ mod tests {
             binds(&write_static("t", part), &values::used(&key, timed));
         }
         binds(&erase("t"), &values::erase(&key, slot, 9));
+        binds(&bury("t"), &values::bury(&key, slot, 9));
         binds(&read("t"), &(key.group(), key.name()));
         binds(&write_time("t"), &(11i64, 11i64));
     }

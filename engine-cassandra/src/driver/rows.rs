@@ -24,6 +24,7 @@ pub(super) struct Cells<'frame> {
     client: Option<&'frame str>,
     since: Option<i64>,
     lease_millis: Option<i64>,
+    heartbeat: Option<i64>,
     next_acquisition: Option<Uuid>,
     next_owner: Option<Uuid>,
     next_mode: Option<&'frame str>,
@@ -64,6 +65,7 @@ impl Cells<'_> {
             partition.rows.push(SeenRow {
                 slot: Slot::from_u128(slot.as_u128()),
                 row: self.row(place)?,
+                heartbeat: self.heartbeat(place)?,
                 claim: self.claim(place)?,
                 revoked: self.revoked.map(acquisition),
             });
@@ -89,8 +91,13 @@ impl Cells<'_> {
         }))
     }
 
+    /// Returns the heartbeat, which is there if the row is.
+    fn heartbeat(&self, place: &Place<'_>) -> Result<Option<i64>> {
+        if self.is_expired() { Ok(None) } else { place.needed("heartbeat", self.heartbeat).map(Some) }
+    }
+
     fn is_expired(&self) -> bool {
-        let numbers = [self.ticket, self.since, self.lease_millis, self.next_ticket];
+        let numbers = [self.ticket, self.since, self.lease_millis, self.heartbeat, self.next_ticket];
         let words = [self.mode, self.state, self.client, self.next_mode];
         let names = [self.acquisition, self.owner, self.next_acquisition, self.next_owner];
         numbers.iter().all(Option::is_none)

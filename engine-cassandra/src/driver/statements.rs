@@ -28,6 +28,7 @@ pub(super) struct Statements {
     pub(super) row: PreparedStatement,
     pub(super) read: PreparedStatement,
     pub(super) revoke: PreparedStatement,
+    pub(super) bury: PreparedStatement,
     pub(super) erase: PreparedStatement,
     pub(super) read_time: PreparedStatement,
     pub(super) write_time: PreparedStatement,
@@ -53,6 +54,7 @@ impl Statements {
         Ok(Self {
             read: how.read(&cql::read(&table)).await?,
             revoke: how.write(&cql::write(&table, &[Part::Revocation])).await?,
+            bury: how.write(&cql::bury(&table)).await?,
             erase: how.write(&cql::erase(&table)).await?,
             read_time: how.read(&cql::read_time(&table)).await?,
             write_time: how.write(&cql::write_time(&table)).await?,

@@ -131,6 +131,10 @@ impl Store for Table {
         self.execute("revoke", |all| &all.revoke, values).await.map(drop)
     }
 
+    async fn bury(&self, key: &Key, slot: Slot, heartbeat: i64) -> Result<()> {
+        self.execute("bury", |all| &all.bury, values::bury(key, slot, heartbeat)).await.map(drop)
+    }
+
     async fn erase(&self, key: &Key, slot: Slot, stamp: i64) -> Result<()> {
         self.execute("erase", |all| &all.erase, values::erase(key, slot, stamp)).await.map(drop)
     }

@@ -49,7 +49,7 @@ impl<'a> RowValues<'a> {
             client: row.client.as_str(),
             since: row.since,
             lease_millis: lease_millis(row.lease),
-            // Every rewrite changes the row, also one that says the same again.
+            // A timestamp that every look can see: by it other clients tell a row that was written anew from one that was not.
             heartbeat: write.stamp,
             // Never a null: that would be a tombstone per write.
             next_acquisition: row.next.map_or(Uuid::nil(), |next| acquisition(next.acquisition)),
@@ -112,6 +112,13 @@ pub(super) type EraseValues<'a> = (i64, &'a str, &'a str, Uuid);
 
 pub(super) fn erase(key: &Key, slot: Slot, stamp: i64) -> EraseValues<'_> {
     (stamp, key.group(), key.name(), uuid(slot))
+}
+
+/// Heartbeat, group, name, slot.
+pub(super) type BuryValues<'a> = (i64, &'a str, &'a str, Uuid);
+
+pub(super) fn bury(key: &Key, slot: Slot, heartbeat: i64) -> BuryValues<'_> {
+    (heartbeat, key.group(), key.name(), uuid(slot))
 }
 
 /// Returns the state that a word stands for.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ylock_core::{Error, ErrorKind, Result};
 
-use super::{CassandraOptions, Consistency, Tls};
+use super::{CassandraOptions, Consistency, Expiry, Tls};
 
 /// The longest TTL: before version 5 Cassandra cannot store that a cell ends after January 2038.
 const MAX_TTL: Duration = Duration::from_secs(5 * 365 * 24 * 60 * 60);
@@ -33,13 +33,14 @@ impl CassandraOptions {
     }
 
     fn check_clocks(&self) -> Result<()> {
-        if self.max_clock_skew > MAX_SKEW {
+        if self.expiry == Expiry::Ttl && self.max_clock_skew() > MAX_SKEW {
             return Err(invalid(format!(
-                "option max_clock_skew: at most {MAX_SKEW:?}, not {:?}: a lock whose holder died stays taken for that much longer",
-                self.max_clock_skew
+                "option max_clock_skew: at most {MAX_SKEW:?} with expiry=ttl, not {:?}: a lock whose holder died stays taken for that \
+                 much longer",
+                self.max_clock_skew()
             )));
         }
-        check_tokens(self.reach.lease, self.max_clock_skew, self.token_ttl)
+        check_tokens(self.reach.lease, self.max_clock_skew(), self.token_ttl)
     }
 
     fn check_place(&self) -> Result<()> {

@@ -15,7 +15,7 @@ mod tests;
 mod values;
 
 pub(crate) use check::check_tokens;
-pub use values::{Clock, Consistency, Protocol, SchemaMode};
+pub use values::{Clock, Consistency, Expiry, Protocol, SchemaMode};
 pub use ylock_core::options::Tls;
 
 /// The port of a host that names none.
@@ -51,11 +51,16 @@ ylock_core::define_options! {
     /// The data centre to send requests to. Needed by `local_quorum`; with `quorum` it saves a trip between data centres per request.
     datacenter / with_datacenter: String or "";
 
+    /// How the row of a client that died goes, the same for all clients of a table: by its `ttl`, and so by the servers' clocks; or when it
+    /// was `observed` unchanged for a lease, by the clock of a client that waits.
+    expiry / with_expiry: Expiry = "ttl";
+
     /// By how much the clocks of two servers may differ. One that is further off costs locks, and can grant one twice: connecting looks, and
     /// warns.
     ///
-    /// More costs nothing but time after a crash: rows live longer by it.
-    max_clock_skew / with_max_clock_skew: Duration = "2s";
+    /// With `expiry=ttl` more costs time after a crash, because rows live longer by it; at most an hour. With `expiry=observed` it costs a
+    /// client that waits nothing; at most half of `token_ttl`, less the lease.
+    max_clock_skew / with_max_clock_skew: Duration or "`2s`; `60s` with `expiry=observed`";
 
     /// How long the last tokens of an unused name are kept, in whole seconds.
     ///
@@ -107,9 +112,17 @@ impl CassandraOptions {
         &self.keyspace
     }
 
+    /// Returns by how much the clocks of two servers may differ; see [`with_max_clock_skew`](Self::with_max_clock_skew).
+    pub fn max_clock_skew(&self) -> Duration {
+        self.max_clock_skew.unwrap_or(match self.expiry {
+            Expiry::Ttl => Duration::from_secs(2),
+            Expiry::Observed => Duration::from_secs(60),
+        })
+    }
+
     /// Returns how long a row of this client's lease lives, in whole seconds.
     pub(crate) fn row_seconds(&self) -> u32 {
-        let exact = self.reach.lease.as_secs_f64().ceil() + 1.0 + self.max_clock_skew.as_secs_f64().ceil();
+        let exact = self.reach.lease.as_secs_f64().ceil() + 1.0 + self.max_clock_skew().as_secs_f64().ceil();
         exact as u32
     }
 

@@ -29,13 +29,14 @@ fn a_url_gives_hosts_login_and_keyspace() {
 fn every_known_name_is_read() {
     let options = parse(
         "cassandra://a/ks?lease=30s&clock=global-time&connect_timeout=1s&consistency=local_quorum&datacenter=dc1&gc_grace=2m\
-         &max_clock_skew=1s&protocol=shadow-rows&replication=5&request_timeout=700ms&schema=create&tls=on&tls_ca=/ca&token_ttl=1h",
+         &expiry=observed&max_clock_skew=1s&protocol=shadow-rows&replication=5&request_timeout=700ms&schema=create&tls=on&tls_ca=/ca&token_ttl=1h",
     )
     .unwrap();
     assert_eq!((options.clock(), options.protocol()), (Clock::GlobalTime, Protocol::ShadowRows));
     assert_eq!(options.connect_timeout(), Duration::from_secs(1));
     assert_eq!(options.consistency(), Consistency::LocalQuorum);
     assert_eq!(options.datacenter(), Some("dc1"));
+    assert_eq!(options.expiry(), Expiry::Observed);
     assert_eq!(options.gc_grace(), Duration::from_secs(120));
     assert_eq!(options.max_clock_skew(), Duration::from_secs(1));
     assert_eq!(options.replication(), 5);
@@ -50,6 +51,21 @@ fn the_request_timeout_follows_the_lease() {
     for (lease, timeout) in [("10s", 2000), ("1m", 2000), ("1s", 200)] {
         let options = parse(&format!("cassandra://a/ks?lease={lease}")).unwrap();
         assert_eq!(options.request_timeout(), Duration::from_millis(timeout), "{lease}");
+    }
+}
+
+/// Where rows are observed the servers' clocks decide nothing within this.
+#[test]
+fn how_far_clocks_may_differ_follows_the_expiry() {
+    for (query, seconds) in [
+        ("expiry=ttl", 2),
+        ("expiry=observed", 60),
+        ("expiry=ttl&max_clock_skew=1h", 3_600),
+        ("expiry=observed&max_clock_skew=3days", 3 * 24 * 3_600),
+    ] {
+        let options = parse(&format!("cassandra://a/ks?{query}")).unwrap();
+        assert_eq!(options.max_clock_skew(), Duration::from_secs(seconds), "{query}");
+        assert_eq!(options.row_seconds(), 11 + u32::try_from(seconds).unwrap(), "{query}");
     }
 }
 
@@ -70,8 +86,10 @@ fn what_is_wrong_is_named() {
         ("cassandra://a/ks?clock=sundial", &["clock", "hlc", "global-time", "sundial"]),
         ("cassandra://a/ks?protocol=lwt", &["protocol", "lwt"]),
         ("cassandra://a/ks?token_ttl=100ms", &["token_ttl", "1s"]),
-        ("cassandra://a/ks?token_ttl=20s", &["token_ttl", "24s"]),
-        ("cassandra://a/ks?max_clock_skew=10days", &["max_clock_skew", "3600s"]),
+        ("cassandra://a/ks?expiry=ttl&token_ttl=20s", &["token_ttl", "24s"]),
+        ("cassandra://a/ks?expiry=ttl&max_clock_skew=10days", &["max_clock_skew", "3600s"]),
+        ("cassandra://a/ks?expiry=observed&max_clock_skew=4days", &["token_ttl", "604800s"]),
+        ("cassandra://a/ks?expiry=later", &["expiry", "ttl", "observed", "later"]),
         ("cassandra://a/ks?gc_grace=0s", &["gc_grace"]),
         ("cassandra://a/ks?replication=0", &["replication"]),
         ("cassandra://a/ks?replication=x", &["replication"]),

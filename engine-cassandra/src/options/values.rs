@@ -58,3 +58,16 @@ pub enum Clock {
 }
 
 option_words!(Clock: Hlc = "hlc", GlobalTime = "global-time");
+
+/// The rule by which the row of a client that died goes. All clients of a table have the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Expiry {
+    /// By its TTL, and so by the servers' clocks.
+    #[default]
+    Ttl,
+    /// When another client has seen it unchanged for a lease, by that client's own clock.
+    Observed,
+}
+
+option_words!(Expiry: Ttl = "ttl", Observed = "observed");

@@ -44,6 +44,8 @@ pub(crate) struct Fake {
     is_away: AtomicBool,
     stamps: Mutex<BTreeSet<(Slot, i64)>>,
     repeated: Mutex<Vec<i64>>,
+    burials: Mutex<Vec<(Slot, i64)>>,
+    delivers_with_burial: AtomicBool,
     pub(crate) writes: AtomicU64,
     pub(crate) reads: AtomicU64,
 }
@@ -90,6 +92,8 @@ impl Fake {
             is_away: AtomicBool::new(false),
             stamps: Mutex::default(),
             repeated: Mutex::default(),
+            burials: Mutex::default(),
+            delivers_with_burial: AtomicBool::new(false),
             writes: AtomicU64::new(0),
             reads: AtomicU64::new(0),
         })
@@ -113,6 +117,11 @@ impl Fake {
     /// The timestamps that came more than once.
     pub(crate) fn repeated(&self) -> Vec<i64> {
         self.repeated.lock().clone()
+    }
+
+    /// The burials that were asked for: of which slot, and at which heartbeat.
+    pub(crate) fn burials(&self) -> Vec<(Slot, i64)> {
+        self.burials.lock().clone()
     }
 
     /// Asks a row to give up an acquisition, for whatever reason.
@@ -145,6 +154,11 @@ impl Fake {
         late.len()
     }
 
+    /// Lets the late writes arrive when something is buried for the next time.
+    pub(crate) fn deliver_with_the_next_burial(&self) {
+        self.delivers_with_burial.store(true, Ordering::Relaxed);
+    }
+
     /// The partition as it is.
     pub(crate) fn seen(&self, key: &Key) -> Partition {
         let now = self.environment.now();
@@ -153,6 +167,7 @@ impl Fake {
         let rows = cells.slots.iter().map(|(slot, cells)| SeenRow {
             slot: *slot,
             row: get(&cells.row, now),
+            heartbeat: cells.row.as_ref().filter(|cell| cell.expires > now).map(|cell| cell.stamp),
             claim: get(&cells.claim, now),
             revoked: get(&cells.revoked, now),
         });
@@ -224,6 +239,18 @@ impl Store for Fake {
         Ok(())
     }
 
+    async fn bury(&self, key: &Key, slot: Slot, heartbeat: i64) -> Result<()> {
+        self.answer(Duration::from_millis(1)).await?;
+        self.burials.lock().push((slot, heartbeat));
+        if let Some(cells) = self.keys.lock().get_mut(key).and_then(|cells| cells.slots.get_mut(&slot)) {
+            cells.row.take_if(|row| row.stamp <= heartbeat);
+        }
+        if self.delivers_with_burial.swap(false, Ordering::Relaxed) {
+            self.deliver();
+        }
+        Ok(())
+    }
+
     async fn erase(&self, key: &Key, slot: Slot, _: i64) -> Result<()> {
         if let Some(cells) = self.keys.lock().get_mut(key) {
             cells.slots.remove(&slot);
@@ -237,11 +264,23 @@ pub(crate) fn engine(fake: &Arc<Fake>, world: &Arc<World>) -> CassandraEngine {
 }
 
 pub(crate) fn engine_of(fake: &Arc<Fake>, world: &Arc<World>, protocol: Protocol) -> CassandraEngine {
-    let options = CassandraOptions::new("fake").with_lease(LEASE).with_protocol(protocol);
+    engine_with(fake, world, &options().with_protocol(protocol))
+}
+
+/// The options of every client, without any that a test is about.
+pub(crate) fn options() -> CassandraOptions {
+    CassandraOptions::new("fake").with_lease(LEASE)
+}
+
+pub(crate) fn engine_with(
+    fake: &Arc<Fake>,
+    world: &Arc<World>,
+    options: &CassandraOptions,
+) -> CassandraEngine {
     CassandraEngine::over(
         Arc::clone(fake) as Arc<dyn Store>,
         Arc::clone(world) as Arc<dyn Environment>,
-        &options,
+        options,
     )
 }
 

@@ -6,6 +6,7 @@ mod fake;
 mod fixture;
 mod handing_on;
 mod losses;
+mod observing;
 mod own_rows;
 mod renewing;
 mod revoking;

@@ -57,7 +57,7 @@ async fn missing_cells_are_named() {
         let (bench, error) = damage(column, (None::<&str>,)).await;
         assert_names(&bench, &error, column);
     }
-    for column in ["ticket", "since", "lease_millis", "next_ticket"] {
+    for column in ["ticket", "since", "lease_millis", "heartbeat", "next_ticket"] {
         let (bench, error) = damage(column, (None::<i64>,)).await;
         assert_names(&bench, &error, column);
     }

@@ -19,7 +19,13 @@ async fn every_field_comes_back() {
         for next in [None, Some(next())] {
             let write = write(stamp(), Row { mode, next, ..row(state) });
             bench.write(&write).await;
-            let seen = SeenRow { slot: bench.slot, row: Some(write.row), claim: None, revoked: None };
+            let seen = SeenRow {
+                slot: bench.slot,
+                row: Some(write.row),
+                heartbeat: Some(write.stamp),
+                claim: None,
+                revoked: None,
+            };
             assert_eq!(bench.read().await.rows, [seen]);
         }
     }

@@ -39,6 +39,11 @@ impl Store for Counting {
         self.store.revoke(key, slot, id, stamp, ttl).await
     }
 
+    async fn bury(&self, key: &Key, slot: Slot, heartbeat: i64) -> Result<()> {
+        self.count();
+        self.store.bury(key, slot, heartbeat).await
+    }
+
     async fn erase(&self, key: &Key, slot: Slot, stamp: i64) -> Result<()> {
         self.count();
         self.store.erase(key, slot, stamp).await

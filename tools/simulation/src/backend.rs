@@ -211,6 +211,14 @@ impl Backend {
         }
     }
 
+    /// Returns what was wrong with burials, and how many there were.
+    pub(crate) fn burials(&self) -> (Vec<String>, u64) {
+        match self {
+            Self::Cluster(cluster) => (cluster.heartbeats.wrong(), cluster.heartbeats.burials()),
+            _ => (Vec::new(), 0),
+        }
+    }
+
     /// Returns what is left of these keys, when no client has anything to do with them any more.
     pub(crate) fn left(&self, keys: &[Key]) -> Vec<String> {
         match self {

@@ -33,7 +33,7 @@ pub enum Fault {
     Step,
     /// Clocks of clients that run too fast or too slow, by up to two in a hundred
     Drift,
-    /// Clocks of nodes that differ, by less than `max_clock_skew`
+    /// Clocks of nodes that differ, by less than `max_clock_skew`; with `expiry=observed` they also step
     Skew,
     /// A node that has forgotten what it acknowledged in the last ten seconds when it comes back, always the same one: more than the
     /// engine promises to bear, so only where it is asked for
@@ -125,9 +125,11 @@ impl Plan {
         }
     }
 
-    /// Returns the errors of the nodes' clocks: any two differ by less than two seconds.
-    pub fn node_clocks(&self, nodes: usize, chance: &mut Chance) -> Vec<i64> {
-        let mut clock = || if self.has(Fault::Skew) { chance.around_zero(990_000) } else { 0 };
+    /// Returns the errors of the nodes' clocks: any two differ by less than this.
+    pub fn node_clocks(&self, nodes: usize, max_clock_skew: Duration, chance: &mut Chance) -> Vec<i64> {
+        // Half of it, less a hundredth: the seconds of two nodes begin at different times.
+        let most = i64::try_from(max_clock_skew.as_micros()).unwrap_or(i64::MAX) / 200 * 99;
+        let mut clock = || if self.has(Fault::Skew) { chance.around_zero(most) } else { 0 };
         (0..nodes).map(|_| clock()).collect()
     }
 
@@ -148,9 +150,11 @@ impl Plan {
     }
 
     /// Returns how fast a client's clock runs, and the error of its wall clock.
-    pub fn client_clock(&self, chance: &mut Chance) -> (f64, i64) {
+    /// It is wrong by so many hundredths at most.
+    pub fn client_clock(&self, hundredths: f64, chance: &mut Chance) -> (f64, i64) {
         let (drift, step) = (chance.around_zero(20_000), chance.around_zero(600_000_000));
-        let rate = if self.has(Fault::Drift) { 1.0 + drift as f64 / 1e6 } else { 1.0 };
+        let drift = drift as f64 / 2e6 * hundredths;
+        let rate = if self.has(Fault::Drift) { 1.0 + drift } else { 1.0 };
         // Any two differ by less than what a hybrid clock follows.
         (rate, if self.has(Fault::Step) { step } else { step / 24 })
     }

@@ -11,6 +11,7 @@ pub mod connecting;
 pub mod facade;
 pub mod faults;
 pub mod memory;
+mod newcomer;
 pub mod oracle;
 pub mod places;
 mod process;

@@ -8,7 +8,8 @@ use std::time::Duration;
 use clap::{Parser, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use parking_lot::Mutex;
-use ylock_engine_cassandra::options::{Clock, Protocol};
+use ylock_core::options::OptionValue;
+use ylock_engine_cassandra::options::{Clock, Expiry, Protocol};
 use ylock_simulation::{Fault, Setting, Subject, run};
 
 /// Tries to break the engines, and the keeper, on simulated stores, one seed after the other.
@@ -33,11 +34,14 @@ struct Arguments {
     /// Take places in the queue from the thesis's time service
     #[arg(long)]
     global_time: bool,
+    /// The rule by which the rows of dead clients go; `observed` has three leases and clocks that are further off
+    #[arg(long, value_parser = expiry, default_value = "ttl")]
+    expiry: Expiry,
     /// The number of nodes of the cluster
     #[arg(long, default_value_t = 3)]
     replicas: usize,
-    /// The leases of requests, in milliseconds, the usual one first
-    #[arg(long = "lease", default_values_t = [5_000])]
+    /// The leases of requests, in milliseconds, the usual one first: by default 5000, or three where rows are observed
+    #[arg(long = "lease")]
     leases: Vec<u64>,
     /// How many of a hundred acquisitions of an engine do not wait
     #[arg(long, default_value_t = 20)]
@@ -53,7 +57,7 @@ fn main() -> ExitCode {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let (next, failed) = (AtomicU64::new(0), Mutex::new(BTreeMap::new()));
     let (entries, nanos) = (AtomicU64::new(0), AtomicU64::new(0));
-    let most_steps = AtomicU64::new(0);
+    let (most_steps, burials) = (AtomicU64::new(0), AtomicU64::new(0));
     let (overtaking, queued) = (AtomicU64::new(0), AtomicU64::new(0));
     let bar = ProgressBar::new(arguments.seeds);
     let style = "{bar:40} {pos}/{len} seeds, {per_sec}, {msg}";
@@ -61,6 +65,11 @@ fn main() -> ExitCode {
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
+                let preset = match arguments.expiry {
+                    Expiry::Observed => Setting::default().observed(),
+                    _ => Setting::default(),
+                };
+                let leases = arguments.leases.iter().copied().map(Duration::from_millis);
                 let setting = Setting {
                     of: arguments.of,
                     allowed: allowed.clone(),
@@ -68,9 +77,9 @@ fn main() -> ExitCode {
                     protocol: if arguments.shadow_rows { Protocol::ShadowRows } else { Protocol::Queue },
                     replicas: arguments.replicas,
                     tries: arguments.tries,
-                    leases: arguments.leases.iter().copied().map(Duration::from_millis).collect(),
+                    leases: if leases.len() == 0 { preset.leases.clone() } else { leases.collect() },
                     clock: if arguments.global_time { Clock::GlobalTime } else { Clock::Hlc },
-                    ..Setting::default()
+                    ..preset
                 };
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
@@ -79,6 +88,7 @@ fn main() -> ExitCode {
                     }
                     let outcome = run(arguments.from + number, &setting);
                     entries.fetch_add(outcome.entries, Ordering::Relaxed);
+                    burials.fetch_add(outcome.burials, Ordering::Relaxed);
                     most_steps.fetch_max(outcome.steps, Ordering::Relaxed);
                     overtaking.fetch_add(outcome.inversions.0, Ordering::Relaxed);
                     queued.fetch_add(outcome.inversions.1, Ordering::Relaxed);
@@ -107,6 +117,10 @@ fn main() -> ExitCode {
         entries.load(Ordering::Relaxed),
         most_steps.load(Ordering::Relaxed)
     );
+    let burials = burials.load(Ordering::Relaxed);
+    if burials > 0 {
+        println!("{burials} burials");
+    }
     let queued = queued.load(Ordering::Relaxed);
     // The places of other stores are not watched.
     if queued > 0 && arguments.of == Subject::Engine {
@@ -125,6 +139,10 @@ fn main() -> ExitCode {
         arguments.of.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     );
     ExitCode::FAILURE
+}
+
+fn expiry(text: &str) -> Result<Expiry, String> {
+    Expiry::from_text(text)
 }
 
 fn hours(nanos: u64) -> f64 {

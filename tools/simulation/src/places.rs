@@ -22,6 +22,8 @@ pub struct Places {
     lease: Duration,
     /// True if the clocks are good enough for every client to go behind all places that it saw.
     demanding: bool,
+    /// True if the row of a client that has left lives for a lease, whatever the clocks of the nodes say.
+    idle_rows_stay: bool,
     inner: Mutex<Inner>,
 }
 
@@ -70,9 +72,15 @@ pub struct Shown(Vec<Place>);
 
 impl Places {
     /// Creates an observer of an empty queue.
-    pub fn new(world: &Arc<World>, oracle: &Arc<Oracle>, lease: Duration, demanding: bool) -> Arc<Self> {
+    pub fn new(world: &Arc<World>, oracle: &Arc<Oracle>, lease: Duration, demanding: bool) -> Self {
         let (world, oracle) = (Arc::clone(world), Arc::clone(oracle));
-        Arc::new(Self { world, oracle, lease, demanding, inner: Mutex::default() })
+        Self { world, oracle, lease, demanding, idle_rows_stay: true, inner: Mutex::default() }
+    }
+
+    /// Returns the observer of a queue in which the row of a client that has left may be gone at once, and its place with it.
+    #[must_use]
+    pub fn without_idle_rows(self) -> Self {
+        Self { idle_rows_stay: false, ..self }
     }
 
     /// Notes that a client begins to queue, if it is one that goes behind others and that others go behind.
@@ -137,7 +145,9 @@ impl Places {
         let mut inner = self.inner.lock();
         let place = Place { ticket: write.row.ticket.get(), until: self.later(sent) };
         let row = inner.row(key, actor);
-        if row.acknowledged.is_none_or(|before| before.ticket <= place.ticket) {
+        if write.row.state == State::Idle && !self.idle_rows_stay {
+            row.acknowledged = None;
+        } else if row.acknowledged.is_none_or(|before| before.ticket <= place.ticket) {
             row.acknowledged = Some(place);
         }
         let now = self.world.now();

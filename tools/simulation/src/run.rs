@@ -7,7 +7,7 @@ use std::time::Duration;
 use ylock_core::Key;
 use ylock_core::environment::Environment;
 use ylock_engine_cassandra::CassandraOptions;
-use ylock_engine_cassandra::options::{Clock, Protocol};
+use ylock_engine_cassandra::options::{Clock, Expiry, Protocol};
 
 use crate::backend::{Backend, Subject};
 use crate::chance::Chance;
@@ -16,6 +16,7 @@ use crate::clocks::Clocks;
 use crate::facade;
 use crate::faults::{Fault, Plan};
 use crate::memory::Server;
+use crate::newcomer;
 use crate::oracle::Oracle;
 use crate::places::Places;
 use crate::process::{Process, Program};
@@ -39,6 +40,28 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// what clocks may be wrong by.
 const FORGOTTEN: Duration = Duration::from_secs(2 * 21 + 1 + 2 + 3);
 
+/// What a client needs to get in beside the lease for which it watches what is left of dead ones: pauses and requests.
+const A_WAY_IN: Duration = Duration::from_secs(5);
+/// The skews of the servers' clocks that clients which observe each other are told, and that servers then have.
+const SKEWS: [u64; 3] = [60, 3_600, 2 * YEAR];
+const YEAR: u64 = 365 * 24 * 60 * 60;
+
+/// Returns the options of the cluster's clients.
+fn options(setting: &Setting<'_>, chance: &mut Chance) -> CassandraOptions {
+    let options = CassandraOptions::new("simulated")
+        .with_host("simulated", 9042)
+        .with_lease(setting.leases[0])
+        .with_request_timeout(setting.request_timeout())
+        .with_protocol(setting.protocol)
+        .with_clock(setting.clock)
+        .with_expiry(setting.expiry);
+    if setting.expiry == Expiry::Ttl {
+        return options;
+    }
+    let skew = SKEWS[chance.below(SKEWS.len() as u64) as usize];
+    options.with_max_clock_skew(Duration::from_secs(skew)).with_token_ttl(Duration::from_secs(5 * YEAR))
+}
+
 /// Runs one seed.
 pub fn run(seed: u64, setting: &Setting<'_>) -> Outcome {
     let scene = Scene::new(seed, setting);
@@ -47,8 +70,10 @@ pub fn run(seed: u64, setting: &Setting<'_>) -> Outcome {
     if steps >= World::MOST_STEPS {
         scene.shared.oracle.complain(format!("a client asks again and again: {steps} steps"));
     }
+    let (wrong, burials) = scene.backend.burials();
     let outcome = Outcome {
-        wrong: scene.shared.oracle.wrong(),
+        wrong: [scene.shared.oracle.wrong(), wrong].concat(),
+        burials,
         entries: scene.shared.oracle.entries(),
         inversions: scene.shared.places.inversions(),
         time: Duration::from_nanos(scene.world.now()),
@@ -62,6 +87,8 @@ pub fn run(seed: u64, setting: &Setting<'_>) -> Outcome {
 
 struct Scene<'a> {
     setting: &'a Setting<'a>,
+    /// The most by which the clocks of two nodes of the cluster differ.
+    max_clock_skew: Duration,
     world: Arc<World>,
     backend: Backend,
     shared: Arc<SharedState>,
@@ -80,7 +107,10 @@ impl<'a> Scene<'a> {
         let world = World::new(setting.lines);
         world.note(|| format!("seed {seed}: {plan:?}"));
         let weather = plan.weather(&mut chance);
-        let (node_clocks, fate) = (plan.node_clocks(setting.replicas, &mut chance), chance.fork());
+        let options = options(setting, &mut chance);
+        let max_clock_skew = options.max_clock_skew();
+        let node_clocks = plan.node_clocks(setting.replicas, max_clock_skew, &mut chance);
+        let fate = chance.fork();
         let backend = match setting.of {
             Subject::KeeperOverMemory | Subject::KeeperAtOnce => Backend::Memory(Server::new(&world, fate)),
             Subject::Engine | Subject::KeeperOverCassandra => {
@@ -117,13 +147,14 @@ impl<'a> Scene<'a> {
         let oracle = Oracle::new(&world, setting.of.has_tokens());
         // A clock that steps is more than the largest lead away from others, and the old algorithm has no queue.
         let is_ordered = setting.protocol == Protocol::Queue && setting.clock == Clock::Hlc;
+        let is_ordered = is_ordered && !plan.has(Fault::Step);
+        let places = Places::new(&world, &oracle, setting.shortest_life(), is_ordered);
         let shared = Arc::new(SharedState {
-            places: Places::new(
-                &world,
-                &oracle,
-                setting.shortest_lease(),
-                is_ordered && !plan.has(Fault::Step),
-            ),
+            // Where rows are observed, idle ones do not outlive the skew of the nodes' clocks.
+            places: Arc::new(match setting.expiry {
+                Expiry::Observed => places.without_idle_rows(),
+                _ => places,
+            }),
             oracle,
             keys,
             lease: setting.leases[0],
@@ -134,14 +165,8 @@ impl<'a> Scene<'a> {
             is_calm: AtomicBool::new(false),
             busy: AtomicUsize::new(0),
         });
-        let options = CassandraOptions::new("simulated")
-            .with_host("simulated", 9042)
-            .with_lease(setting.leases[0])
-            .with_request_timeout(setting.request_timeout())
-            .with_protocol(setting.protocol)
-            .with_clock(setting.clock);
         let (chance, processes) = (chance.into(), parking_lot::Mutex::default());
-        Self { setting, world, backend, shared, plan, chance, processes, options }
+        Self { setting, max_clock_skew, world, backend, shared, plan, chance, processes, options }
     }
 
     fn play(&self) {
@@ -166,7 +191,7 @@ impl<'a> Scene<'a> {
     /// Starts one client process.
     fn start_process(&self) {
         let actor = self.world.new_actor();
-        let (rate, wall) = self.chance(|chance| self.plan.client_clock(chance));
+        let (rate, wall) = self.chance(|chance| self.plan.client_clock(self.setting.drift, chance));
         let clocks = Clocks::new(&self.world, actor, rate, wall, self.chance(Chance::fork));
         let program = match self.setting.of.is_above_the_keeper() {
             false => self.start_client(&clocks),
@@ -204,7 +229,7 @@ impl<'a> Scene<'a> {
         if !self.plan.has(Fault::Join) && lag.is_zero() {
             return;
         }
-        let clock = self.chance(|chance| self.plan.node_clocks(1, chance)[0]);
+        let clock = self.any_node_clock();
         let (leaves, is_dead, time) = self.chance(|chance| {
             let node = chance.below(self.setting.replicas as u64) as usize;
             // The only copy of the data must not die.
@@ -227,6 +252,7 @@ impl<'a> Scene<'a> {
             let until = self.later(pause).min(end);
             self.world.run(until, || false);
             self.something_happens();
+            self.node_clock_steps();
         }
     }
 
@@ -283,6 +309,19 @@ impl<'a> Scene<'a> {
             Step => clocks.step(self.chance(|chance| chance.around_zero(600_000_000))),
             _ => self.world.pause(actor, time),
         }
+    }
+
+    /// Steps the clock of a node, where clients observe each other: now and then.
+    fn node_clock_steps(&self) {
+        let Backend::Cluster(cluster) = &self.backend else { return };
+        if self.setting.expiry == Expiry::Observed && self.chance(|chance| chance.happens(0.2)) {
+            let number = self.chance(|chance| chance.below(self.setting.replicas as u64)) as usize;
+            cluster.set_clock(number, self.any_node_clock());
+        }
+    }
+
+    fn any_node_clock(&self) -> i64 {
+        self.chance(|chance| self.plan.node_clocks(1, self.max_clock_skew, chance)[0])
     }
 
     /// Takes a node down for a while. The node that forgets fails also where no other does.
@@ -389,12 +428,33 @@ impl<'a> Scene<'a> {
             return self.shared.oracle.complain("a client cannot be closed".to_owned());
         }
         self.world.run(self.later(FORGOTTEN + self.setting.longest_lease()), || false);
+        if self.setting.expiry == Expiry::Observed {
+            return self.newcomer();
+        }
         for left in self.backend.left(&self.shared.keys) {
             self.shared.oracle.complain(format!("left in the store: {left}"));
         }
         let left: usize = self.processes.lock().iter().map(|process| process.program.keys_in_use()).sum();
         if left > 0 {
             self.shared.oracle.complain(format!("{left} keys are left in clients"));
+        }
+    }
+
+    /// Lets a client come. What is left of dead clients may stand in its way, but for no more than a lease.
+    fn newcomer(&self) {
+        // Copies of old writes may be on their way for three minutes.
+        self.world.run(self.later(Duration::from_secs(180)), || false);
+        let actor = self.world.new_actor();
+        let clocks = Clocks::new(&self.world, actor, 1.0, 0, self.chance(Chance::fork));
+        let engine = self.backend.connect(&self.world, &clocks, self.setting, &self.options, None);
+        let (keys, got) = (self.shared.keys.clone(), Arc::new(AtomicUsize::new(0)));
+        let (all, lease) = (keys.len(), self.setting.longest_lease());
+        let visit = newcomer::visit(engine, clocks, keys, lease, Arc::clone(&got));
+        self.world.spawn(actor, Box::pin(visit));
+        let most = (lease + A_WAY_IN) * u32::try_from(all).unwrap_or(u32::MAX);
+        if !self.world.run(self.later(most), || got.load(Ordering::Relaxed) == all) {
+            let got = got.load(Ordering::Relaxed);
+            self.shared.oracle.complain(format!("a newcomer got {got} of {all} locks within {most:?}"));
         }
     }
 

@@ -8,7 +8,7 @@ use ylock_core::environment::Environment;
 use ylock_core::url::Host;
 use ylock_engine_cassandra::algorithm::store::Store;
 use ylock_engine_cassandra::clock::TimeCell;
-use ylock_engine_cassandra::options::{Clock, Protocol};
+use ylock_engine_cassandra::options::{Clock, Expiry, Protocol};
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
 use ylock_engine_redis::RedisOptions;
 use ylock_engine_redis::options::Notify;
@@ -45,6 +45,10 @@ pub struct Setting<'a> {
     pub protocol: Protocol,
     /// The source of their places in the queue.
     pub clock: Clock,
+    /// The rule by which the rows of dead clients go.
+    pub expiry: Expiry,
+    /// By how many hundredths the steady clocks of clients are wrong at most.
+    pub drift: f64,
     /// The number of nodes of the cluster; each is a replica of everything.
     pub replicas: usize,
     /// The leases that requests have, the usual one first.
@@ -75,6 +79,8 @@ pub struct Outcome {
     pub inversions: (u64, u64),
     /// The virtual time that has passed.
     pub time: Duration,
+    /// How many rows were buried.
+    pub burials: u64,
     /// How often a task was run or something happened.
     pub steps: u64,
     /// The hash of everything that happened.
@@ -92,6 +98,8 @@ impl Default for Setting<'_> {
             trusting: false,
             protocol: Protocol::Queue,
             clock: Clock::Hlc,
+            expiry: Expiry::Ttl,
+            drift: 2.0,
             replicas: 3,
             leases: vec![Duration::from_secs(5)],
             make: &real_engine,
@@ -105,8 +113,23 @@ impl Default for Setting<'_> {
 }
 
 impl Setting<'_> {
+    /// Returns the setting of clients that observe each other: with the clocks and the leases that make that hard.
+    #[must_use]
+    pub fn observed(self) -> Self {
+        let leases = [5_000, 1_200, 20_000].map(Duration::from_millis).to_vec();
+        Self { expiry: Expiry::Observed, drift: 5.0, leases, ..self }
+    }
+
     pub(crate) fn shortest_lease(&self) -> Duration {
         self.leases.iter().copied().min().unwrap_or_default()
+    }
+
+    /// Returns for how long a row is there for sure after the write of it was sent: a client whose clock is fast may bury it early.
+    pub(crate) fn shortest_life(&self) -> Duration {
+        match self.expiry {
+            Expiry::Observed => self.shortest_lease() * 9 / 10,
+            _ => self.shortest_lease(),
+        }
     }
 
     pub(crate) fn longest_lease(&self) -> Duration {

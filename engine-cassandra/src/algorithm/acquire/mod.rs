@@ -6,11 +6,12 @@ pub(crate) mod shadow_rows;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ylock_core::Result;
 use ylock_core::engine::{Grant, Patience, Request};
 use ylock_core::retry_deadline::RetryDeadline;
+use ylock_core::{Mode, Result};
 
 use super::own_row::{Client, OwnRow};
+use super::store::Partition;
 use crate::options::Protocol;
 
 /// Acquires the lock, or returns nothing if the request does not wait and the lock is not free. `longest` is for how long such a request
@@ -27,6 +28,17 @@ pub(crate) async fn acquire(
         (Protocol::ShadowRows, Patience::Queue) => shadow_rows::get_lock(own_row, request).await.map(Some),
         (Protocol::ShadowRows, Patience::Try) => shadow_rows::try_get_lock(own_row, request).await,
     }
+}
+
+/// Looks. Where that shows dead rows in the way of this mode, they are buried, and only another look counts.
+async fn look_past_the_dead(own_row: &OwnRow, mode: Mode) -> Result<Partition> {
+    let look = own_row.look().await?;
+    let dead = own_row.dead(&look, mode);
+    if dead.is_empty() {
+        return Ok(look);
+    }
+    own_row.bury(&dead).await?;
+    own_row.look().await
 }
 
 /// Asks for the global time, because a place in the queue needs the time as it is now. Where the store does not answer, the time that was

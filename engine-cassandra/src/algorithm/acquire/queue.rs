@@ -22,10 +22,14 @@ use ylock_core::engine::{Grant, Request, valid_until};
 use ylock_core::retry_deadline::RetryDeadline;
 use ylock_core::{Mode, Result};
 
+use super::look_past_the_dead;
 use crate::algorithm::judge::{Contender, Verdict, is_contended, places_of_others};
 use crate::algorithm::own_row::OwnRow;
 use crate::algorithm::pace::{self, Pace};
 use crate::algorithm::store::Partition;
+
+/// The number of waiters further behind that bury what is dead within one lease, one after the other, if those before them do not.
+const BURIALS_IN_A_LEASE: u32 = 10;
 
 /// Waits in the queue until the lock is granted: Listing 6.
 ///
@@ -73,6 +77,9 @@ async fn one_round(
     if own_row.is_misplaced(request) {
         return own_row.requeue(request).await.map(|()| None);
     }
+    if bury_dead(own_row, request, &me, &look).await? {
+        return Ok(None);
+    }
     match me.judge(&look) {
         Verdict::Enter if is_in_time(own_row, request) => {
             pace.enters();
@@ -100,6 +107,20 @@ async fn one_round(
     Ok(None)
 }
 
+/// Buries the dead rows that stand in the way, when it is this waiter's turn to do that. Returns whether it has: then only a look that
+/// begins afterwards counts.
+///
+/// The first two of those that wait do it at once, the others one after the other: were all of them to do it, each death would cost as many
+/// burials as there are waiters. That they do it at all, and how soon, decides nothing but how long the lock stays closed.
+async fn bury_dead(own_row: &OwnRow, request: &Request, me: &Contender, look: &Partition) -> Result<bool> {
+    let mut dead = own_row.dead(look, request.mode);
+    let before = u32::try_from(me.before(look, &dead)).unwrap_or(u32::MAX);
+    let turn = (request.lease / BURIALS_IN_A_LEASE).saturating_mul(before.saturating_sub(1));
+    dead.retain(|dead| dead.since >= turn);
+    own_row.bury(&dead).await?;
+    Ok(!dead.is_empty())
+}
+
 /// Takes the lock if it is free, and otherwise leaves nothing behind: Listing 7.
 ///
 /// # Errors
@@ -110,7 +131,7 @@ pub(crate) async fn try_get_lock(
     longest: Duration,
 ) -> Result<Option<Grant>> {
     // Step 1: if the main row has an entry, answer no.
-    if is_taken(&own_row.look().await?, own_row, request.mode) {
+    if is_taken(&look_past_the_dead(own_row, request.mode).await?, own_row, request.mode) {
         return Ok(None);
     }
     let began = own_row.client.now();
@@ -165,7 +186,13 @@ async fn wait(own_row: &OwnRow, request: &Request, pace: &mut Pace, before: usiz
     own_row.remember(pace.estimates);
     // Never past the moment at which the row must be shown again.
     let longest = (request.lease / 3).saturating_sub(environment.now().since(own_row.sent()));
-    let pause = pace::about(pause, &**environment).min(longest);
+    let mut pause = pace::about(pause, &**environment).min(longest);
+    // Those that bury first look as soon as a row is dead.
+    if before <= 1
+        && let Some(death) = own_row.next_death(look, request.mode)
+    {
+        pause = pause.min(death.since(environment.now()));
+    }
     if !pause.is_zero() {
         environment.sleep(pause).await;
     }

@@ -24,6 +24,7 @@ use ylock_core::engine::{Grant, Request, valid_until};
 use ylock_core::retry_deadline::RetryDeadline;
 use ylock_core::{Mode, Result};
 
+use super::look_past_the_dead;
 use crate::algorithm::judge::{Contender, Verdict, is_contended, places_of_others};
 use crate::algorithm::own_row::OwnRow;
 use crate::algorithm::store::Partition;
@@ -84,7 +85,7 @@ pub(crate) async fn try_get_lock(own_row: &Arc<OwnRow>, request: &Request) -> Re
 async fn try_lock(own_row: &Arc<OwnRow>, request: &Request) -> Result<Outcome> {
     // An attempt that failed half-way may have left its cell.
     own_row.release(request.id, None).await?;
-    if is_in_main_row(&own_row.look().await?, own_row) {
+    if is_in_main_row(&look_past_the_dead(own_row, Mode::Write).await?, own_row) {
         return Ok(Outcome::AnotherThreadIsOwner);
     }
     let me = own_row.join(request, true).await?;

@@ -46,7 +46,8 @@ fn row(number: u128, mode: Mode, state: State, ticket: i64) -> Row {
 }
 
 fn seen(number: u128, row: Option<Row>, claim: Option<Claim>) -> SeenRow {
-    SeenRow { slot: slot(number), row, claim, revoked: None }
+    let heartbeat = row.as_ref().map(|_| 1);
+    SeenRow { slot: slot(number), row, heartbeat, claim, revoked: None }
 }
 
 fn other(number: u128, mode: Mode, state: State, ticket: i64) -> SeenRow {

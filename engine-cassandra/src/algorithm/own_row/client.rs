@@ -9,6 +9,10 @@ use ylock_core::{Error, ErrorKind, Result, StoreToken};
 
 use crate::algorithm::clock::{GlobalTime, HybridClock, Stamps};
 use crate::algorithm::store::{Slot, Store};
+use crate::options::Expiry;
+
+/// The skew of clocks that idle rows outlive.
+const IDLE_SKEW: Duration = Duration::from_secs(2);
 
 /// The state that all own rows of one client share.
 #[derive(Debug)]
@@ -25,6 +29,8 @@ pub(crate) struct Client {
     pub(crate) global_time: Option<Arc<GlobalTime>>,
     /// The source of write timestamps.
     pub(crate) stamps: Stamps,
+    /// The rule by which the rows of dead clients go.
+    pub(crate) expiry: Expiry,
     /// The most by which the clocks of two servers may differ: rows live longer by this.
     pub(crate) max_clock_skew: Duration,
     /// The time for which a token outlives its grant, in seconds.
@@ -35,8 +41,14 @@ impl Client {
     /// Returns the TTL of a row with this lease, in whole seconds. Servers count whole seconds, so up to one second is lost, and their
     /// clocks differ.
     pub(crate) fn row_ttl(&self, lease: Duration) -> u32 {
-        let exact = lease.as_secs_f64().ceil() + 1.0 + self.max_clock_skew.as_secs_f64().ceil();
-        exact as u32
+        ttl(lease, self.max_clock_skew)
+    }
+
+    /// Returns the TTL of a row that takes no part. No client relies on it, so it need not outlive the skew of clocks: a name that many
+    /// clients use once would be full of such rows. Where it goes early, a replica that missed it may show what it superseded, which stands
+    /// in the way until it is dead, too.
+    pub(super) fn idle_ttl(&self, lease: Duration) -> u32 {
+        ttl(lease, self.max_clock_skew.min(IDLE_SKEW))
     }
 
     /// Returns a place in the queue: behind `largest`, if that is known and there is no global time.
@@ -68,6 +80,11 @@ impl Client {
     pub(crate) fn now(&self) -> Moment {
         self.environment.now()
     }
+}
+
+fn ttl(lease: Duration, skew: Duration) -> u32 {
+    let exact = lease.as_secs_f64().ceil() + 1.0 + skew.as_secs_f64().ceil();
+    exact as u32
 }
 
 /// Returns the error for a token that is too far ahead of this machine's clock.

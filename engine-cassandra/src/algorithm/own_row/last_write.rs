@@ -121,7 +121,10 @@ impl LastWrite {
     /// Decides a write. It says everything that the row shall say, so that it does not matter whether the write before it arrives. A
     /// claim gets a token above `floor`.
     pub(super) fn overwrite(&mut self, client: &Client, row: Row, floor: Option<StoreToken>) -> Result<()> {
-        let row_ttl = client.row_ttl(row.lease);
+        let row_ttl = match row.state {
+            State::Idle => client.idle_ttl(row.lease),
+            _ => client.row_ttl(row.lease),
+        };
         let claim = self.claim_for(client, &row, floor)?;
         let ttl = if is_claimed(row.state) { client.token_ttl } else { row_ttl };
         let save = self.unsaved.filter(|_| !self.inside);

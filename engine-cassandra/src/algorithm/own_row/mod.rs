@@ -5,6 +5,7 @@
 //! unknown outcome is never forgotten: it is sent again, with the same contents and a new timestamp, or superseded by the next
 //! one.
 
+mod burying;
 mod client;
 mod last_write;
 mod release;
@@ -22,8 +23,10 @@ pub(crate) use self::client::Client;
 use self::last_write::LastWrite;
 use self::seen::Seen;
 use super::judge::{self, Contender};
+use super::notebook::Notebook;
 use super::pace::Estimates;
 use super::store::{Next, Partition, Row, State};
+use crate::options::Expiry;
 
 /// One client's row at one key; see the [module](self).
 #[derive(Debug)]
@@ -39,6 +42,8 @@ pub(crate) struct OwnRow {
 struct Inner {
     last_write: LastWrite,
     seen: Seen,
+    /// Empty where the rows of dead clients go by their TTL alone.
+    notebook: Notebook,
 }
 
 impl OwnRow {
@@ -64,8 +69,13 @@ impl OwnRow {
 
     /// Reads the partition, and remembers what it shows of other clients.
     pub(super) async fn look(&self) -> Result<Partition> {
+        let began = self.client.now();
         let look = self.client.store.read(&self.key).await?;
+        let ended = self.client.now();
         let mut inner = self.inner.lock();
+        if self.client.expiry == Expiry::Observed {
+            inner.notebook.note(&look, self.client.slot, began, ended);
+        }
         inner.last_write.take_note(judge::largest_token(&look));
         inner.seen.take_note(&look, &self.client);
         Ok(look)

@@ -29,6 +29,7 @@ fn look<const N: usize>(inside: [(u128, State, i64); N]) -> Partition {
     let seen = |one: (u128, State, i64)| SeenRow {
         slot: Slot::from_u128(one.0),
         row: Some(row(one)),
+        heartbeat: Some(1),
         claim: None,
         revoked: None,
     };

@@ -5,12 +5,13 @@ use scylla::deserialize::row::DeserializeRow as Decode;
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::meet::Asker;
+use super::text;
 use crate::driver::columns::{COLUMNS, Column};
 use crate::driver::errors;
-use crate::options::CassandraOptions;
+use crate::options::{CassandraOptions, Expiry};
 
 const KEYSPACE: &str = "SELECT durable_writes FROM system_schema.keyspaces WHERE keyspace_name = ?";
-const TABLE: &str = "SELECT read_repair, gc_grace_seconds FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?";
+const TABLE: &str = "SELECT read_repair, gc_grace_seconds, comment FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?";
 const TABLE_COLUMNS: &str = "SELECT column_name AS name, kind, type FROM system_schema.columns WHERE keyspace_name = ? AND table_name = ?";
 
 /// The state of the schema.
@@ -34,6 +35,7 @@ struct KeyspaceRow {
 struct TableRow {
     read_repair: String,
     gc_grace_seconds: i32,
+    comment: String,
 }
 
 #[derive(DeserializeRow)]
@@ -59,6 +61,10 @@ pub(super) async fn look(asker: Asker<'_>, options: &CassandraOptions) -> Result
     let Some(row) = tables.first() else {
         return Ok(Found::NoTable);
     };
+    let expiry = text::expiry_in(&row.comment);
+    if expiry != options.expiry().to_string() {
+        return Ok(Found::Wrong(other_expiry(options, &expiry)));
+    }
     let columns = rows::<ColumnRow>(asker, TABLE_COLUMNS, &[keyspace, table]).await?;
     Ok(match faults(row, &columns) {
         faults if faults.is_empty() => {
@@ -99,10 +105,10 @@ fn faults(table: &TableRow, columns: &[ColumnRow]) -> Vec<String> {
 }
 
 /// Warns of a short grace: a client may wait for a lock that a node shows as held because it has missed the release. No client gets in
-/// by that.
+/// by that; and where rows are observed, it waits for no more than a lease.
 fn warn_of_short_grace(table: &TableRow, options: &CassandraOptions) {
     let (grace, row) = (table.gc_grace_seconds, options.row_seconds());
-    if u32::try_from(grace).unwrap_or(0) < row {
+    if options.expiry() == Expiry::Ttl && u32::try_from(grace).unwrap_or(0) < row {
         tracing::warn!(
             table = options.table(),
             gc_grace_seconds = grace,
@@ -122,6 +128,17 @@ fn fault(needed: &Column, columns: &[ColumnRow]) -> Option<String> {
         }
         Some(_) => None,
     }
+}
+
+/// Returns the error for a table whose clients go by another rule: a row that one of them still relies on could be gone for the other.
+fn other_expiry(options: &CassandraOptions, theirs: &str) -> Error {
+    let (keyspace, table, own) = (options.keyspace(), options.table(), options.expiry());
+    let message = format!(
+        "table {keyspace}.{table} is one of expiry={theirs}, and this client has expiry={own}: connect with expiry={theirs}; or end all \
+         clients of the table, and run\n{};\n",
+        text::record(options)
+    );
+    Error::new(ErrorKind::Config, message).with_engine(crate::NAME)
 }
 
 /// Returns the error for a keyspace without durable writes: a replica that restarts would have forgotten what it has acknowledged, and

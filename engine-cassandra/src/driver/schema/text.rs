@@ -1,7 +1,7 @@
 //! The schema as CQL text.
 
 use crate::driver::columns::{self, COLUMNS, Column, Part};
-use crate::options::{CassandraOptions, Consistency};
+use crate::options::{CassandraOptions, Consistency, Expiry};
 
 /// The options of the table, each with its reason.
 ///
@@ -9,7 +9,6 @@ use crate::options::{CassandraOptions, Consistency};
 /// Each look must step over that until it is thrown away. What has ended may be thrown away `gc_grace_seconds` after it was *written*: at
 /// once, if it lived for longer than that. And it is when files are merged then, which the last two options make happen soon.
 const TABLE_OPTIONS: &[&str] = &[
-    "comment = 'ylock: one partition per lock, one row per client'",
     // Quorum reads that follow each other must not go back in time.
     "read_repair = 'BLOCKING'",
     // A coordinator that waits for a replica that hangs asks another one soon: not after what was usual lately, which is seconds where
@@ -21,6 +20,9 @@ const TABLE_OPTIONS: &[&str] = &[
     "compaction = {'class': 'SizeTieredCompactionStrategy', 'min_threshold': 2, 'tombstone_threshold': 0.1, \
      'tombstone_compaction_interval': 60, 'unchecked_tombstone_compaction': true}",
 ];
+
+/// The words before the `expiry` of the table's clients, in its comment.
+const EXPIRY: &str = "expiry=";
 
 /// Returns the statement that creates the keyspace.
 pub(super) fn keyspace(options: &CassandraOptions) -> String {
@@ -45,10 +47,32 @@ pub(super) fn table(options: &CassandraOptions) -> String {
         cql.push_str(&format!("    {name} {cql_type}{fixed},\n"));
     }
     let (lock, slot) = (columns::names(&[Part::Lock]), columns::names(&[Part::Slot]));
-    cql.push_str(&format!("    PRIMARY KEY (({lock}), {slot})\n) WITH "));
+    cql.push_str(&format!(
+        "    PRIMARY KEY (({lock}), {slot})\n) WITH comment = '{}'\n    AND ",
+        comment(options.expiry())
+    ));
     cql.push_str(&TABLE_OPTIONS.join("\n    AND "));
     cql.push_str(&format!("\n    AND gc_grace_seconds = {}", options.gc_grace().as_secs()));
     cql
+}
+
+/// Returns the comment of a table whose clients have this `expiry`: it is made together with the table, so that the first client decides for all.
+pub(super) fn comment(expiry: Expiry) -> String {
+    format!("ylock: one partition per lock, one row per client; {EXPIRY}{expiry}")
+}
+
+/// Returns the word that a comment has for the `expiry` of the table's clients. Tables of earlier versions have none, and those clients had a
+/// TTL.
+pub(super) fn expiry_in(comment: &str) -> String {
+    let word =
+        comment.split_once(EXPIRY).map(|(_, rest)| rest.split([' ', ';', ',']).next().unwrap_or_default());
+    word.map_or_else(|| Expiry::Ttl.to_string(), str::to_owned)
+}
+
+/// Returns the statement that says of a table which `expiry` its clients have.
+pub(super) fn record(options: &CassandraOptions) -> String {
+    let (keyspace, table) = (options.keyspace(), options.table());
+    format!("ALTER TABLE \"{keyspace}\".\"{table}\" WITH comment = '{}'", comment(options.expiry()))
 }
 
 /// Returns a statement that reads an unused partition, from a majority.
@@ -92,6 +116,27 @@ mod tests {
     PRIMARY KEY ((lock_group, lock_name), slot)
 )";
         assert_eq!(columns, meant);
+    }
+
+    #[test]
+    fn the_comment_says_which_expiry_the_clients_have() {
+        for expiry in [Expiry::Ttl, Expiry::Observed] {
+            let options = CassandraOptions::new("keyspace").with_expiry(expiry);
+            assert!(table(&options).contains(&format!(" WITH comment = '{}'\n", comment(expiry))));
+            assert_eq!(expiry_in(&comment(expiry)), expiry.to_string());
+            assert!(
+                record(&options)
+                    .ends_with(&format!("\"keyspace\".\"locks\" WITH comment = '{}'", comment(expiry)))
+            );
+        }
+        assert_eq!(expiry_in("expiry=observed, says the operator"), "observed");
+        assert_eq!(expiry_in("expiry=later"), "later");
+    }
+
+    #[test]
+    fn a_table_of_an_earlier_version_is_one_of_a_ttl() {
+        assert_eq!(expiry_in("ylock: one partition per lock, one row per client"), "ttl");
+        assert_eq!(expiry_in(""), "ttl");
     }
 
     #[test]

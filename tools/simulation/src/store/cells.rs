@@ -29,6 +29,7 @@ pub(super) enum Column {
     Owner,
     Since,
     Lease,
+    Heartbeat,
     NextAcquisition,
     NextOwner,
     NextMode,
@@ -36,6 +37,24 @@ pub(super) enum Column {
     ClaimToken,
     ClaimMode,
     Revoked,
+}
+
+impl Column {
+    /// The cells that a client writes of its row with one stamp.
+    pub(super) const OF_ROW: [Self; 12] = [
+        Self::Acquisition,
+        Self::Mode,
+        Self::State,
+        Self::Ticket,
+        Self::Owner,
+        Self::Since,
+        Self::Lease,
+        Self::Heartbeat,
+        Self::NextAcquisition,
+        Self::NextOwner,
+        Self::NextMode,
+        Self::NextTicket,
+    ];
 }
 
 /// A value; their order is that of Cassandra, which compares bytes.

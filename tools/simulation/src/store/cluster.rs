@@ -8,6 +8,7 @@ use ylock_core::{Key, Result};
 use ylock_engine_cassandra::algorithm::store::Partition;
 
 use super::cells::Cells;
+use super::heartbeats::Heartbeats;
 use super::mutation;
 use super::replica::Replica;
 use super::ring::Ring;
@@ -47,6 +48,8 @@ pub struct Cluster {
     /// What each node knows of the ring.
     pub(super) rings: Mutex<Vec<Ring>>,
     pub(super) chance: Mutex<Chance>,
+    /// What clients rely on, for the checks.
+    pub heartbeats: Heartbeats,
 }
 
 /// The reply that a sender waits for: called once or never.
@@ -63,6 +66,7 @@ impl Cluster {
             replicas: Mutex::new(clock_offsets.iter().copied().map(Replica::new).collect()),
             rings: Mutex::new(vec![Ring::of(clock_offsets.len()); clock_offsets.len()]),
             chance: Mutex::new(chance),
+            heartbeats: Heartbeats::default(),
         })
     }
 
@@ -90,6 +94,12 @@ impl Cluster {
         self.world.note(|| format!("node {number} has forgotten what it acknowledged last"));
     }
 
+    /// Sets the clock of a node, which is wrong by so many microseconds from now on.
+    pub fn set_clock(&self, number: usize, offset: i64) {
+        self.replicas.lock()[number].clock_offset = offset;
+        self.world.note(|| format!("the clock of node {number} is wrong by {offset} µs"));
+    }
+
     fn replicas(&self) -> usize {
         self.replicas.lock().len()
     }
@@ -99,7 +109,7 @@ impl Cluster {
     }
 
     /// Stops a node for ever.
-    pub(super) fn bury(&self, number: usize) {
+    pub(super) fn stop_for_ever(&self, number: usize) {
         self.stop(number);
         self.replicas.lock()[number].is_dead = true;
     }
@@ -226,14 +236,20 @@ impl Cluster {
         }
     }
 
-    /// Takes a look of a client.
-    pub(super) fn read(self: &Arc<Self>, key: Key, reply: Reply<Result<Partition>>) {
+    /// Takes a look of a client, at a quorum unless it says of how many.
+    pub(super) fn read(self: &Arc<Self>, key: Key, of: Option<usize>, reply: Reply<Result<Partition>>) {
         let coordinator = self.any();
         let cluster = Arc::clone(self);
-        self.send(move || cluster.coordinate_read(coordinator, key, reply));
+        self.send(move || cluster.coordinate_read(coordinator, key, of, reply));
     }
 
-    fn coordinate_read(self: &Arc<Self>, coordinator: usize, key: Key, reply: Reply<Result<Partition>>) {
+    fn coordinate_read(
+        self: &Arc<Self>,
+        coordinator: usize,
+        key: Key,
+        of: Option<usize>,
+        reply: Reply<Result<Partition>>,
+    ) {
         let second = {
             let replicas = self.replicas.lock();
             if !replicas[coordinator].is_up {
@@ -242,7 +258,8 @@ impl Cluster {
             replicas[coordinator].second(self.world.now())
         };
         let ring = self.ring(coordinator);
-        let (asked, enough) = (self.quorum_to_ask(&ring), ring.quorum());
+        let enough = of.unwrap_or_else(|| ring.quorum());
+        let asked: Vec<_> = self.quorum_to_ask(&ring).into_iter().take(enough).collect();
         let answers = Arc::new(Mutex::new((Vec::new(), Some(reply))));
         for number in asked {
             let (cluster, key, answers) = (Arc::clone(self), key.clone(), Arc::clone(&answers));

@@ -62,6 +62,14 @@ impl Connection {
         }
     }
 
+    /// Reads what one replica knows, which is too few: only variants that are to break do so.
+    ///
+    /// # Errors
+    /// As those of `read`.
+    pub async fn read_from_one(&self, key: &Key) -> Result<Partition> {
+        self.ask(|reply| self.cluster.read(key.clone(), Some(1), reply)).await.and_then(|look| look)
+    }
+
     fn note(&self, slot: Slot, line: impl FnOnce() -> String) {
         self.world.note(|| format!("{:?} {:04x} {}", self.clocks.actor(), slot.as_u128() >> 112, line()));
     }
@@ -81,6 +89,7 @@ impl Store for Connection {
             )
         });
         let (actor, sent) = (self.clocks.actor(), self.world.now());
+        self.cluster.heartbeats.sends(&self.clocks, slot, write);
         if let Some(places) = &self.places {
             places.writes(actor, key, write);
         }
@@ -102,7 +111,7 @@ impl Store for Connection {
 
     async fn read(&self, key: &Key) -> Result<Partition> {
         let expected = self.places.as_ref().and_then(|places| places.looks(self.clocks.actor(), key));
-        let look = self.ask(|reply| self.cluster.read(key.clone(), reply)).await.and_then(|look| look);
+        let look = self.ask(|reply| self.cluster.read(key.clone(), None, reply)).await.and_then(|look| look);
         if let (Some(places), Ok(_)) = (&self.places, &look) {
             places.has_looked(self.clocks.actor(), key, expected);
         }
@@ -113,6 +122,13 @@ impl Store for Connection {
     async fn revoke(&self, key: &Key, slot: Slot, id: AcquisitionId, stamp: i64, ttl: u32) -> Result<()> {
         self.note(slot, || format!("is asked to give up by {:?}", self.clocks.actor()));
         let make = Box::new(move |second| mutation::of_revoke(slot, id, stamp, ttl, second));
+        self.ask(|reply| self.cluster.write(key.clone(), make, reply)).await
+    }
+
+    async fn bury(&self, key: &Key, slot: Slot, heartbeat: i64) -> Result<()> {
+        self.note(slot, || format!("stamp {heartbeat} is buried by {:?}", self.clocks.actor()));
+        self.cluster.heartbeats.is_buried(&self.world, &self.clocks, slot, heartbeat);
+        let make = Box::new(move |second| mutation::of_bury(slot, heartbeat, second));
         self.ask(|reply| self.cluster.write(key.clone(), make, reply)).await
     }
 
@@ -129,7 +145,7 @@ impl Store for Connection {
 impl TimeCell for Connection {
     async fn read_time(&self) -> Result<Option<i64>> {
         let key = time_key()?;
-        let look = self.ask(|reply| self.cluster.read(key, reply)).await.and_then(|look| look)?;
+        let look = self.ask(|reply| self.cluster.read(key, None, reply)).await.and_then(|look| look)?;
         Ok(look.last_write.and_then(|time| i64::try_from(time.get()).ok()))
     }
 

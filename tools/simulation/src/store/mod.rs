@@ -3,6 +3,7 @@
 mod cells;
 pub mod cluster;
 pub mod connection;
+pub mod heartbeats;
 mod mutation;
 mod replica;
 mod ring;

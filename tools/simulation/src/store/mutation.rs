@@ -14,7 +14,7 @@ use super::cells::{Cell, Cells, Column, Life, Name, Value};
 pub(super) fn of_write(slot: Slot, write: &Write, second: i64) -> Cells {
     let mut cells = Cells::default();
     let of_row = life(second, write.row_ttl);
-    for (column, value) in row_values(&write.row) {
+    for (column, value) in row_values(&write.row, write.stamp) {
         cells.put(Name::Of(slot, column), Cell { stamp: write.stamp, life: of_row, value });
     }
     if let Some(TimedClaim { claim, ttl }) = write.claim {
@@ -61,7 +61,17 @@ pub(super) fn of_erase(slot: Slot, stamp: i64, second: i64) -> Cells {
     cells
 }
 
-fn row_values(row: &Row) -> [(Column, Value); 11] {
+/// Returns the deletion of what a client writes of its row with one stamp; its token and a revocation stay.
+pub(super) fn of_bury(slot: Slot, heartbeat: i64, second: i64) -> Cells {
+    let mut cells = Cells::default();
+    for column in Column::OF_ROW {
+        let life = Life::Tombstone { deleted: second };
+        cells.put(Name::Of(slot, column), Cell { stamp: heartbeat, life, value: Value::Number(0) });
+    }
+    cells
+}
+
+fn row_values(row: &Row, stamp: i64) -> [(Column, Value); 12] {
     let next = row.next;
     let owner = |owner: Owner| u128::from_be_bytes(owner.to_bytes());
     [
@@ -72,6 +82,7 @@ fn row_values(row: &Row) -> [(Column, Value); 11] {
         (Column::Owner, Value::Identity(owner(row.owner))),
         (Column::Since, number(row.since)),
         (Column::Lease, number(lease_millis(row.lease))),
+        (Column::Heartbeat, number(stamp)),
         // Cells of their own, and each wins or loses a tie for itself. Zeros where there is no next waiter.
         (Column::NextAcquisition, Value::Identity(next.map_or(0, |next| next.acquisition.as_u128()))),
         (Column::NextOwner, Value::Identity(next.map_or(0, |next| owner(next.owner)))),
@@ -100,6 +111,10 @@ pub(super) fn partition(cells: &Cells, second: i64) -> Result<Partition> {
         let seen = SeenRow {
             slot,
             row: row(cells, slot, second)?,
+            heartbeat: match cells.live(Name::Of(slot, Column::Heartbeat), second) {
+                Some(Value::Number(stamp)) => Some(stamp.cast_signed()),
+                _ => None,
+            },
             claim: claim(cells, slot, second),
             revoked: match cells.live(Name::Of(slot, Column::Revoked), second) {
                 Some(Value::Identity(id)) => Some(AcquisitionId::from_u128(id)),

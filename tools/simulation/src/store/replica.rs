@@ -22,7 +22,7 @@ pub(super) struct Replica {
     /// True of a node that compacts what it has of a lock with every write to it: as often as a real one ever might.
     pub(super) compacts: bool,
     /// The error of its clock, in microseconds.
-    clock_offset: i64,
+    pub(super) clock_offset: i64,
     data: Data,
     /// The data that its commit log has on the disk, and since when.
     durable: (u64, Data),

@@ -72,7 +72,7 @@ impl Cluster {
             replicas.len() - 1
         };
         if change.is_dead {
-            self.bury(change.leaves);
+            self.stop_for_ever(change.leaves);
         }
         self.world.note(|| format!("node {new} joins: {change:?}"));
         self.each_hears(change.lag, move |ring| ring.pending = Some(new));

@@ -78,7 +78,8 @@ impl Broken {
         let own = look.rows.iter().position(|seen| seen.slot == slot).map(|index| look.rows.remove(index));
         let (claim, revoked) = own.map_or((None, None), |own| (own.claim, own.revoked));
         let claim = write.claim.map(|timed| timed.claim).or(claim);
-        look.rows.push(SeenRow { slot, row: Some(write.row), claim, revoked });
+        let heartbeat = Some(write.stamp);
+        look.rows.push(SeenRow { slot, row: Some(write.row), heartbeat, claim, revoked });
     }
 
     fn count(&self, look: &mut Partition, key: &Key) {
@@ -143,6 +144,10 @@ impl Store for Broken {
 
     async fn revoke(&self, key: &Key, slot: Slot, id: AcquisitionId, stamp: i64, ttl: u32) -> Result<()> {
         self.inner.revoke(key, slot, id, stamp, ttl).await
+    }
+
+    async fn bury(&self, key: &Key, slot: Slot, heartbeat: i64) -> Result<()> {
+        self.inner.bury(key, slot, heartbeat).await
     }
 
     async fn erase(&self, key: &Key, slot: Slot, stamp: i64) -> Result<()> {

@@ -1,0 +1,52 @@
+//! Burials: what becomes of other clients' rows that are dead.
+
+use futures_util::future::try_join_all;
+use ylock_core::environment::Moment;
+use ylock_core::{Mode, Result};
+
+use super::OwnRow;
+use crate::algorithm::judge::Place;
+use crate::algorithm::notebook::Dead;
+use crate::algorithm::store::{Partition, SeenRow};
+
+impl OwnRow {
+    /// Returns the rows of a look that are dead and stand in the way of this mode.
+    pub(crate) fn dead(&self, look: &Partition, mode: Mode) -> Vec<Dead> {
+        let notebook = &self.inner.lock().notebook;
+        look.rows
+            .iter()
+            .filter(|seen| is_in_the_way(seen, mode))
+            .filter_map(|seen| notebook.dead(seen))
+            .collect()
+    }
+
+    /// Returns when the first row that stands in the way of this mode, and is not dead yet, will be, unless it is written anew.
+    pub(crate) fn next_death(&self, look: &Partition, mode: Mode) -> Option<Moment> {
+        let notebook = &self.inner.lock().notebook;
+        let in_the_way = look.rows.iter().filter(|seen| is_in_the_way(seen, mode));
+        in_the_way.filter(|seen| notebook.dead(seen).is_none()).filter_map(|seen| notebook.due(seen)).min()
+    }
+
+    /// Buries what is dead. Only a look that begins after this says which client may enter: a row that was written anew meanwhile is still
+    /// there, and the claim of a client that has not seen the dead row at all counts as much as the own one.
+    pub(crate) async fn bury(&self, dead: &[Dead]) -> Result<()> {
+        let store = &self.client.store;
+        try_join_all(dead.iter().map(|dead| store.bury(&self.key, dead.slot, dead.heartbeat))).await?;
+        let notebook = &mut self.inner.lock().notebook;
+        // A replica that missed the burial may show the row once more. It is watched anew then, so that a row which cannot be buried,
+        // because another program has written it, is asked for once in a lease and not without end.
+        dead.iter().for_each(|dead| notebook.forget(dead.slot));
+        Ok(())
+    }
+
+    /// Returns the moment from which on nothing that was seen of other clients is worth remembering.
+    pub(crate) fn forgotten(&self) -> Moment {
+        self.inner.lock().notebook.forgotten()
+    }
+}
+
+/// Returns whether a row conflicts with this mode, or the waiter that it announces does.
+fn is_in_the_way(seen: &SeenRow, mode: Mode) -> bool {
+    let mut places = seen.row.iter().flat_map(|row| Place::all_of(seen.slot, row));
+    places.any(|place| place.mode.conflicts_with(mode))
+}

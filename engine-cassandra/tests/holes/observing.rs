@@ -1,0 +1,221 @@
+//! Rows that other clients observe: when they are buried, and when they must not be.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use ylock_core::engine::{Engine, Grant, Holding, LossReason, Patience, Renewal, Request};
+use ylock_core::environment::{Environment, Moment};
+use ylock_engine_cassandra::CassandraEngine;
+use ylock_engine_cassandra::algorithm::store::State;
+use ylock_engine_cassandra::options::Expiry;
+
+use crate::fake::{self, Fate, LEASE};
+use crate::fixture::{Fixture, bounded, until};
+
+/// What a waiter needs beside the lease: two pauses and a few requests.
+const A_WAY_IN: Duration = Duration::from_millis(1_010);
+
+/// A client that observes others, and a request of it.
+fn observer(fixture: &Fixture) -> (Arc<CassandraEngine>, Request) {
+    let (_, request) = fixture.contestant();
+    let options = fake::options().with_expiry(Expiry::Observed);
+    (Arc::new(fake::engine_with(&fixture.fake, &fixture.world, &options)), request)
+}
+
+/// A request that waits on a task of its own, and when it was granted.
+fn waits(fixture: &Fixture) -> Arc<Mutex<Option<(Grant, Moment)>>> {
+    let (engine, request) = observer(fixture);
+    let granted = Arc::new(Mutex::new(None));
+    let (answer, world) = (Arc::clone(&granted), Arc::clone(&fixture.world));
+    tokio::spawn(async move {
+        let grant = engine.acquire(&request).await.unwrap().unwrap();
+        *answer.lock() = Some((grant, world.now()));
+    });
+    granted
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_holder_that_died_is_buried_a_lease_after_its_last_heartbeat() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let (engine, request) = observer(&fixture);
+        let dead = engine.acquire(&request).await.unwrap().unwrap();
+        let heartbeat = fixture.fake.seen(&fixture.key).rows[0].heartbeat.unwrap();
+        let waiter = waits(&fixture);
+        until("the waiter gets in", || waiter.lock().is_some()).await;
+        let (grant, when) = waiter.lock().take().unwrap();
+        assert!(when >= dead.sent.plus(LEASE) && when <= dead.sent.plus(LEASE + A_WAY_IN));
+        assert!(grant.token > dead.token);
+        let burials = fixture.fake.burials();
+        assert_eq!(burials.iter().map(|burial| burial.1).collect::<Vec<_>>(), [heartbeat]);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_holder_that_renews_is_never_buried() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let (engine, request) = observer(&fixture);
+        let mut grant = engine.acquire(&request).await.unwrap().unwrap();
+        let waiter = waits(&fixture);
+        for _ in 0..12 {
+            tokio::time::sleep(LEASE * 8 / 10).await;
+            match engine.renew(&[Holding::new(grant.clone(), None)]).await.remove(0).unwrap() {
+                Renewal::Renewed { sent, .. } => grant.sent = sent,
+                lost @ Renewal::Lost(_) => panic!("{lost:?}"),
+            }
+        }
+        assert_eq!(fixture.fake.burials(), []);
+        assert!(waiter.lock().is_none());
+    })
+    .await;
+}
+
+/// With a TTL the row goes by itself, and no client is asked to bury anything.
+#[tokio::test(start_paused = true)]
+async fn nothing_is_buried_where_rows_go_by_their_ttl() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let options = fake::options().with_expiry(Expiry::Ttl);
+        let engine = || fake::engine_with(&fixture.fake, &fixture.world, &options);
+        let (_, request) = fixture.contestant();
+        let dead = engine().acquire(&request).await.unwrap().unwrap();
+        engine().acquire(&fixture.again(&request)).await.unwrap().unwrap();
+        assert!(fixture.world.now() >= dead.sent.plus(LEASE + Duration::from_secs(3)));
+        assert_eq!(fixture.fake.burials(), []);
+    })
+    .await;
+}
+
+/// A heartbeat that arrives together with the burial of the one before is alive for whoever looks: it is watched for a lease of its own.
+#[tokio::test(start_paused = true)]
+async fn a_heartbeat_that_comes_with_the_burial_is_not_buried_with_it() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let (engine, request) = observer(&fixture);
+        let grant = engine.acquire(&request).await.unwrap().unwrap();
+        fixture
+            .fake
+            .plan(|_, write| if write.row.state == State::Held { Fate::IsLate } else { Fate::Arrives });
+        engine.renew(&[Holding::new(grant.clone(), None)]).await.remove(0).unwrap_err();
+        fixture.fake.deliver_with_the_next_burial();
+        let waiter = waits(&fixture);
+        until("the first heartbeat is buried", || fixture.fake.burials().len() == 1).await;
+        let buried = fixture.world.now();
+        fixture.fake.plan(|_, _| Fate::Arrives);
+        until("the waiter gets in", || waiter.lock().is_some()).await;
+        let (_, when) = waiter.lock().take().unwrap();
+        assert!(when >= buried.plus(LEASE), "after {:?}", when.since(buried));
+        let burials = fixture.fake.burials();
+        assert!(burials.len() == 2 && burials[0].1 < burials[1].1, "{burials:?}");
+    })
+    .await;
+}
+
+/// A look that took long says nothing of what was sent meanwhile.
+#[tokio::test(start_paused = true)]
+async fn a_lease_is_counted_from_the_end_of_a_look() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let (engine, request) = observer(&fixture);
+        let dead = engine.acquire(&request).await.unwrap().unwrap();
+        let (other, theirs) = observer(&fixture);
+        let theirs = theirs.with_patience(Patience::Try);
+        fixture.fake.slow_read(LEASE / 2);
+        assert!(other.acquire(&theirs).await.unwrap().is_none());
+        tokio::time::sleep(LEASE * 3 / 4).await;
+        assert!(fixture.world.now() > dead.sent.plus(LEASE));
+        let again = other.acquire(&fixture.again(&theirs)).await.unwrap();
+        assert!(again.is_none(), "half a lease is not seen yet");
+        assert_eq!(fixture.fake.burials(), []);
+    })
+    .await;
+}
+
+/// A call that does not wait has only this one look; so what it saw is kept, for longer than a client's row is otherwise.
+#[tokio::test(start_paused = true)]
+async fn a_try_that_comes_again_after_a_lease_gets_past_a_dead_holder() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let (engine, request) = observer(&fixture);
+        let long = Request::new(
+            request.key.clone(),
+            request.id,
+            request.mode,
+            request.owner,
+            request.client.clone(),
+            LEASE * 3,
+        );
+        engine.acquire(&long).await.unwrap().unwrap();
+        let (other, theirs) = observer(&fixture);
+        let theirs = theirs.with_patience(Patience::Try);
+        assert!(other.acquire(&theirs).await.unwrap().is_none());
+        tokio::time::sleep(LEASE * 3 + Duration::from_millis(10)).await;
+        let granted = other.acquire(&fixture.again(&theirs)).await.unwrap();
+        assert!(granted.is_some());
+        assert_eq!(fixture.fake.burials().len(), 1);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_seen_more_than_two_leases_ago_is_forgotten() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let (engine, request) = observer(&fixture);
+        engine.acquire(&request).await.unwrap().unwrap();
+        let (other, theirs) = observer(&fixture);
+        let theirs = theirs.with_patience(Patience::Try);
+        assert!(other.acquire(&theirs).await.unwrap().is_none());
+        let known = |engine: &CassandraEngine| engine.in_memory()[0].1;
+        assert_eq!(known(&other), 1);
+        tokio::time::sleep(LEASE * 2 + Duration::from_secs(2)).await;
+        assert_eq!(known(&other), 0);
+    })
+    .await;
+}
+
+/// Its own row is shown again by a renewal that was late, and the client that came meanwhile has left.
+#[tokio::test(start_paused = true)]
+async fn a_holder_that_had_a_successor_has_lost_although_its_row_is_there() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
+        let grant = engine.acquire(&request).await.unwrap().unwrap();
+        fixture.fake.plan(|_, _| Fate::IsLate);
+        engine.renew(&[Holding::new(grant.clone(), None)]).await.remove(0).unwrap_err();
+        fixture.fake.expire(&fixture.key);
+        fixture.fake.plan(|_, _| Fate::Arrives);
+        let (other, theirs) = fixture.contestant();
+        let later = other.acquire(&theirs).await.unwrap().unwrap();
+        other.release(&fixture.key, theirs.id, None).await.unwrap();
+        assert!(later.token > grant.token);
+        assert_eq!(fixture.fake.deliver(), 1);
+        let renewed = engine.renew(&[Holding::new(grant, None)]).await.remove(0).unwrap();
+        assert_eq!(renewed, Renewal::Lost(LossReason::Gone));
+    })
+    .await;
+}
+
+/// A row that takes no part need not outlive the skew of clocks; one that a client relies on must.
+#[tokio::test(start_paused = true)]
+async fn only_rows_that_take_part_outlive_the_skew_of_clocks() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let ttls = Arc::new(Mutex::new(Vec::new()));
+        let written = Arc::clone(&ttls);
+        fixture.fake.plan(move |_, write| {
+            written.lock().push((write.row.state, Duration::from_secs(write.row_ttl.into())));
+            Fate::Arrives
+        });
+        let (engine, request) = observer(&fixture);
+        engine.acquire(&request).await.unwrap().unwrap();
+        engine.release(&fixture.key, request.id, None).await.unwrap();
+        let seconds = Duration::from_secs;
+        let meant = [(State::Claimed, LEASE + seconds(61)), (State::Idle, LEASE + seconds(3))];
+        assert_eq!(*ttls.lock(), meant);
+    })
+    .await;
+}
