@@ -32,6 +32,7 @@ struct Tally {
     ties: usize,
     ties_with_ended: usize,
     ties_with_deletion: usize,
+    ties_with_burial: usize,
     older: usize,
     /// Keys that were given up because an answer came too late to know in which second it was made.
     given_up: usize,
@@ -127,6 +128,7 @@ fn lines(look: &Look) -> String {
 enum Cells {
     Row,
     Revocation,
+    Burial,
     Deletion,
 }
 
@@ -135,6 +137,7 @@ fn stamped(operation: &Operation) -> (Slot, Cells, i64, u32) {
     match operation {
         Operation::Write { slot, write } => (*slot, Cells::Row, write.stamp, write.row_ttl),
         Operation::Revoke { slot, stamp, ttl, .. } => (*slot, Cells::Revocation, *stamp, *ttl),
+        Operation::Bury { slot, heartbeat } => (*slot, Cells::Burial, *heartbeat, u32::MAX),
         Operation::Erase { slot, stamp } => (*slot, Cells::Deletion, *stamp, u32::MAX),
     }
 }
@@ -154,12 +157,17 @@ impl Tally {
         self.ties_with_deletion += usize::from(
             ties().any(|(_, _, known)| (known.1 == Cells::Deletion) != (cells == Cells::Deletion)),
         );
+        let of_a_row = |known: &Cells| {
+            matches!((known, &cells), (Cells::Row, Cells::Burial) | (Cells::Burial, Cells::Row))
+        };
+        self.ties_with_burial += usize::from(ties().any(|(_, _, known)| of_a_row(&known.1)));
         self.older += usize::from(met.iter().any(|(_, _, known)| known.2 > stamp));
     }
 
     fn has_enough(&self) -> bool {
-        let seldom = [self.ends, self.ties, self.ties_with_ended, self.ties_with_deletion, self.older];
-        self.operations >= OPERATIONS && seldom.iter().all(|&number| number >= OF_EACH_KIND)
+        let ties = [self.ties, self.ties_with_ended, self.ties_with_deletion, self.ties_with_burial];
+        let seldom = [self.ends, self.older].into_iter().chain(ties);
+        self.operations >= OPERATIONS && seldom.min() >= Some(OF_EACH_KIND)
     }
 }
 

@@ -21,6 +21,7 @@ const TOKENS: [u64; 5] = [1, 255, 256, StoreToken::MAX - 1, StoreToken::MAX];
 pub(crate) enum Operation {
     Write { slot: Slot, write: Write },
     Revoke { slot: Slot, id: AcquisitionId, stamp: i64, ttl: u32 },
+    Bury { slot: Slot, heartbeat: i64 },
     Erase { slot: Slot, stamp: i64 },
 }
 
@@ -29,6 +30,7 @@ impl Operation {
         match *self {
             Self::Write { slot, ref write } => store.write(key, slot, write).await,
             Self::Revoke { slot, id, stamp, ttl } => store.revoke(key, slot, id, stamp, ttl).await,
+            Self::Bury { slot, heartbeat } => store.bury(key, slot, heartbeat).await,
             Self::Erase { slot, stamp } => store.erase(key, slot, stamp).await,
         }
     }
@@ -58,6 +60,7 @@ impl Operations {
             3 | 4 => {
                 Operation::Revoke { slot: self.slot(), id: self.id(), stamp: self.stamp(), ttl: self.ttl() }
             }
+            5 | 6 => Operation::Bury { slot: self.slot(), heartbeat: self.stamp() },
             _ => Operation::Write { slot: self.slot(), write: self.write() },
         };
         self.made.push(operation.clone());

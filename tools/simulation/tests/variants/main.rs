@@ -6,6 +6,7 @@ mod attempts;
 mod engine;
 mod keeper;
 mod listing6;
+mod observed;
 mod redis;
 mod store;
 mod zookeeper;
