@@ -196,7 +196,10 @@ impl Engine for CassandraEngine {
     }
 
     async fn inspect(&self, key: &Key) -> Result<Inspection> {
-        inspect::inspect(&self.client, key).await
+        let own_row = self.own_row(key);
+        // What this look shows of other clients is worth remembering, for as long as what an attempt has seen.
+        let _left = Left { own_rows: &self.own_rows, key, environment: &self.client.environment };
+        inspect::inspect(&own_row).await
     }
 
     async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {

@@ -6,15 +6,15 @@ use ylock_core::engine::{AcquisitionId, Holder, Inspection, Waiter};
 use ylock_core::{Key, Result};
 
 use super::judge::Place;
-use super::own_row::Client;
+use super::own_row::{Client, OwnRow};
 use super::store::Partition;
 
 /// The time for which a request to give up a lock is kept, in leases of the holder: it is found at the next renewal.
 const REVOKE_LEASES: u32 = 2;
 
-/// Returns the holders and waiters of a lock.
-pub(crate) async fn inspect(client: &Client, key: &Key) -> Result<Inspection> {
-    Ok(shown_by(&client.store.read(key).await?))
+/// Returns the holders and waiters of a lock, without those that this client knows to be dead.
+pub(crate) async fn inspect(own_row: &OwnRow) -> Result<Inspection> {
+    Ok(shown_by(&own_row.look_at_the_living().await?))
 }
 
 /// Asks the holder with this acquisition to give up. Returns whether there is one. Its row stays until it has heard of that.

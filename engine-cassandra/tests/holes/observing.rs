@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use ylock_core::Mode;
 use ylock_core::engine::{Engine, Grant, Holding, LossReason, Patience, Renewal, Request};
 use ylock_core::environment::{Environment, Moment};
 use ylock_engine_cassandra::CassandraEngine;
@@ -140,14 +141,7 @@ async fn a_try_that_comes_again_after_a_lease_gets_past_a_dead_holder() {
     bounded(async {
         let fixture = Fixture::new();
         let (engine, request) = observer(&fixture);
-        let long = Request::new(
-            request.key.clone(),
-            request.id,
-            request.mode,
-            request.owner,
-            request.client.clone(),
-            LEASE * 3,
-        );
+        let long = request.with_lease(LEASE * 3);
         engine.acquire(&long).await.unwrap().unwrap();
         let (other, theirs) = observer(&fixture);
         let theirs = theirs.with_patience(Patience::Try);
@@ -216,6 +210,48 @@ async fn only_rows_that_take_part_outlive_the_skew_of_clocks() {
         let seconds = Duration::from_secs;
         let meant = [(State::Claimed, LEASE + seconds(61)), (State::Idle, LEASE + seconds(3))];
         assert_eq!(*ttls.lock(), meant);
+    })
+    .await;
+}
+
+/// A client that only looks buries nothing, but tells the dead from the living like one that waits.
+#[tokio::test(start_paused = true)]
+async fn a_holder_that_was_seen_for_a_lease_is_not_inspected_any_more() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let (engine, request) = observer(&fixture);
+        engine.acquire(&request).await.unwrap().unwrap();
+        let (other, _) = observer(&fixture);
+        let holders = async || other.inspect(&fixture.key).await.unwrap().holders.len();
+        assert_eq!(holders().await, 1);
+        tokio::time::sleep(LEASE - Duration::from_millis(10)).await;
+        assert_eq!(holders().await, 1);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        assert_eq!(holders().await, 0);
+        assert_eq!(fixture.fake.burials(), []);
+        assert_eq!(fixture.states(), [State::Claimed]);
+    })
+    .await;
+}
+
+/// A reader that died stands in the way of no reader, so none of them buries it.
+#[tokio::test(start_paused = true)]
+async fn only_what_stands_in_the_way_is_buried() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let (engine, request) = observer(&fixture);
+        engine.acquire(&request.with_mode(Mode::Read)).await.unwrap().unwrap();
+        let (other, theirs) = observer(&fixture);
+        let theirs = theirs.with_mode(Mode::Read).with_patience(Patience::Try);
+        for _ in 0..3 {
+            let reads = fixture.again(&theirs);
+            assert!(other.acquire(&reads).await.unwrap().is_some());
+            other.release(&fixture.key, reads.id, None).await.unwrap();
+            tokio::time::sleep(LEASE * 6 / 10).await;
+        }
+        assert_eq!(fixture.fake.burials(), []);
+        assert!(other.acquire(&fixture.again(&theirs.with_mode(Mode::Write))).await.unwrap().is_some());
+        assert_eq!(fixture.fake.burials().len(), 1);
     })
     .await;
 }

@@ -106,6 +106,11 @@ impl Subject {
         }
     }
 
+    /// Returns whether it has the Cassandra engine in it.
+    pub fn is_of_cassandra(self) -> bool {
+        matches!(self, Self::Engine | Self::KeeperOverCassandra)
+    }
+
     /// Returns whether its store may fail.
     pub fn has_trouble(self) -> bool {
         !matches!(self, Self::KeeperOverMemory | Self::KeeperAtOnce)

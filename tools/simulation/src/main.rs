@@ -65,10 +65,8 @@ fn main() -> ExitCode {
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
-                let preset = match arguments.expiry {
-                    Expiry::Observed => Setting::default().observed(),
-                    _ => Setting::default(),
-                };
+                let observes = arguments.expiry == Expiry::Observed && arguments.of.is_of_cassandra();
+                let preset = if observes { Setting::default().observed() } else { Setting::default() };
                 let leases = arguments.leases.iter().copied().map(Duration::from_millis);
                 let setting = Setting {
                     of: arguments.of,

@@ -3,7 +3,7 @@
 mod support;
 
 use ylock_engine_cassandra::options::{Clock, Protocol};
-use ylock_simulation::{Setting, run};
+use ylock_simulation::{Setting, Subject, run};
 
 #[test]
 fn two_thousand_seeds_break_nothing() {
@@ -22,15 +22,45 @@ fn five_hundred_seeds_break_nothing_with_the_global_time() {
     assert_sound(500, Protocol::Queue, Clock::GlobalTime);
 }
 
+/// With clocks of the nodes that are as wrong as clients are told, clocks of clients that drift by 5 %, and three leases.
+#[test]
+fn a_thousand_seeds_break_nothing_where_rows_are_observed() {
+    support::none_fails(1_000, |seed| failure_of(seed, Setting::default().observed()));
+}
+
+#[test]
+fn three_hundred_seeds_do_not_break_the_old_algorithm_where_rows_are_observed() {
+    let setting = || Setting { protocol: Protocol::ShadowRows, ..Setting::default().observed() };
+    support::none_fails(300, |seed| failure_of(seed, setting()));
+}
+
+#[test]
+fn two_hundred_seeds_above_the_keeper_break_nothing_where_rows_are_observed() {
+    let setting = || Setting { of: Subject::KeeperOverCassandra, ..Setting::default().observed() };
+    support::none_fails(200, |seed| failure_of(seed, setting()));
+}
+
+/// Nothing is proved of burials where nothing is buried.
+#[test]
+fn rows_are_buried() {
+    let burials: u64 = (0..50).map(|seed| run(seed, &Setting::default().observed()).burials).sum();
+    assert!(burials > 50, "{burials}");
+}
+
 fn assert_sound(seeds: u64, protocol: Protocol, clock: Clock) {
     support::none_fails(seeds, |seed| failure(seed, protocol, clock));
 }
 
 fn failure(seed: u64, protocol: Protocol, clock: Clock) -> Option<String> {
-    let wrong = run(seed, &Setting { protocol, clock, ..Setting::default() }).wrong;
+    failure_of(seed, Setting { protocol, clock, ..Setting::default() })
+}
+
+fn failure_of(seed: u64, setting: Setting<'_>) -> Option<String> {
+    let wrong = run(seed, &setting).wrong;
+    let Setting { of, protocol, clock, expiry, .. } = setting;
     (!wrong.is_empty()).then(|| {
         format!(
-            "{protocol:?} {clock:?}, cargo xtask simulate --from {seed} --seeds 1 --trace: {}",
+            "{of:?} {protocol:?} {clock:?}, cargo xtask simulate --expiry {expiry} --from {seed} --seeds 1 --trace: {}",
             wrong.join("; ")
         )
     })
@@ -40,9 +70,11 @@ fn failure(seed: u64, protocol: Protocol, clock: Clock) -> Option<String> {
 #[test]
 fn a_seed_decides_everything() {
     for seed in 0..20 {
-        let hashes = [seed, seed, seed + 1].map(|seed| run(seed, &Setting::default()).hash);
-        assert_eq!(hashes[0], hashes[1], "seed {seed}");
-        assert_ne!(hashes[0], hashes[2], "seed {seed}");
+        for setting in [Setting::default(), Setting::default().observed()] {
+            let hashes = [seed, seed, seed + 1].map(|seed| run(seed, &setting).hash);
+            assert_eq!(hashes[0], hashes[1], "{setting:?}, seed {seed}");
+            assert_ne!(hashes[0], hashes[2], "{setting:?}, seed {seed}");
+        }
     }
 }
 

@@ -8,8 +8,28 @@ use super::OwnRow;
 use crate::algorithm::judge::Place;
 use crate::algorithm::notebook::Dead;
 use crate::algorithm::store::{Partition, SeenRow};
+use crate::options::Expiry;
 
 impl OwnRow {
+    /// Reads the partition, and notes which heartbeats of other clients it shows.
+    pub(super) async fn watch(&self) -> Result<Partition> {
+        let began = self.client.now();
+        let look = self.client.store.read(&self.key).await?;
+        let ended = self.client.now();
+        if self.client.expiry == Expiry::Observed {
+            self.inner.lock().notebook.note(&look, self.client.slot, began, ended);
+        }
+        Ok(look)
+    }
+
+    /// Reads the partition without the rows that are dead. They stay: only a client that wants in buries.
+    pub(crate) async fn look_at_the_living(&self) -> Result<Partition> {
+        let mut look = self.watch().await?;
+        let notebook = &self.inner.lock().notebook;
+        look.rows.retain(|seen| notebook.dead(seen).is_none());
+        Ok(look)
+    }
+
     /// Returns the rows of a look that are dead and stand in the way of this mode.
     pub(crate) fn dead(&self, look: &Partition, mode: Mode) -> Vec<Dead> {
         let notebook = &self.inner.lock().notebook;

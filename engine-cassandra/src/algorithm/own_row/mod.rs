@@ -26,7 +26,6 @@ use super::judge::{self, Contender};
 use super::notebook::Notebook;
 use super::pace::Estimates;
 use super::store::{Next, Partition, Row, State};
-use crate::options::Expiry;
 
 /// One client's row at one key; see the [module](self).
 #[derive(Debug)]
@@ -69,13 +68,8 @@ impl OwnRow {
 
     /// Reads the partition, and remembers what it shows of other clients.
     pub(super) async fn look(&self) -> Result<Partition> {
-        let began = self.client.now();
-        let look = self.client.store.read(&self.key).await?;
-        let ended = self.client.now();
+        let look = self.watch().await?;
         let mut inner = self.inner.lock();
-        if self.client.expiry == Expiry::Observed {
-            inner.notebook.note(&look, self.client.slot, began, ended);
-        }
         inner.last_write.take_note(judge::largest_token(&look));
         inner.seen.take_note(&look, &self.client);
         Ok(look)
