@@ -151,3 +151,26 @@ fn next() -> Next {
         ticket: Ticket::from_number(i64::MAX),
     }
 }
+
+/// What is newer than the heartbeat stays, and so does the token.
+#[tokio::test]
+#[ignore = "needs cassandra: run `cargo xtask test`"]
+async fn a_burial_deletes_one_heartbeat_and_neither_a_later_one_nor_the_token() {
+    let bench = Bench::new().await;
+    let claimed = Write { claim: Some(timed(7, Mode::Write, 60)), ..write(stamp(), row(State::Claimed)) };
+    bench.write(&claimed).await;
+    bench.table.bury(&bench.key, bench.slot, claimed.stamp - 1).await.unwrap();
+    assert_eq!(bench.read().await.rows[0].heartbeat, Some(claimed.stamp));
+    bench.table.bury(&bench.key, bench.slot, claimed.stamp).await.unwrap();
+    let seen = &bench.read().await.rows[0];
+    assert_eq!(
+        (&seen.row, seen.heartbeat, seen.claim),
+        (&None, None, claimed.claim.map(|timed| timed.claim))
+    );
+    // A copy of the write that arrives late: the deletion wins the tie.
+    bench.write(&claimed).await;
+    assert_eq!(bench.read().await.rows[0].row, None);
+    let renewed = Write { stamp: claimed.stamp + 1, ..claimed };
+    bench.write(&renewed).await;
+    assert_eq!(bench.read().await.rows[0].row, Some(renewed.row));
+}

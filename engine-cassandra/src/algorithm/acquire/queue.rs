@@ -114,6 +114,9 @@ async fn one_round(
 /// burials as there are waiters. That they do it at all, and how soon, decides nothing but how long the lock stays closed.
 async fn bury_dead(own_row: &OwnRow, request: &Request, me: &Contender, look: &Partition) -> Result<bool> {
     let mut dead = own_row.dead(look, request.mode);
+    if dead.is_empty() {
+        return Ok(false);
+    }
     let before = u32::try_from(me.before(look, &dead)).unwrap_or(u32::MAX);
     let turn = (request.lease / BURIALS_IN_A_LEASE).saturating_mul(before.saturating_sub(1));
     dead.retain(|dead| dead.since >= turn);

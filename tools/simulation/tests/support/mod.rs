@@ -36,6 +36,15 @@ pub(crate) fn failure(of: Subject, seed: u64) -> Option<String> {
     })
 }
 
+/// As `failure`, where rows of dead clients are observed; nothing of what knows no such rows.
+pub(crate) fn failure_observed(of: Subject, seed: u64) -> Option<String> {
+    let wrong = match of.is_of_cassandra() {
+        true => run(seed, &Setting { of, ..Setting::default().observed() }).wrong,
+        false => return None,
+    };
+    (!wrong.is_empty()).then(|| format!("{of:?}, observed, seed {seed}: {}", wrong.join("; ")))
+}
+
 fn play(of: Subject, seed: u64) -> Outcome {
     run(seed, &Setting { of, lines: true, ..Setting::default() })
 }

@@ -94,9 +94,11 @@ pub(super) const PLANS: [Plan; 4] = [
         files: &[
             "src/algorithm/acquire/queue.rs",
             "src/algorithm/judge.rs",
+            "src/algorithm/notebook.rs",
             "src/algorithm/pace.rs",
             "src/algorithm/release.rs",
             "src/algorithm/renew.rs",
+            "src/algorithm/own_row/burying.rs",
             "src/algorithm/own_row/last_write.rs",
             "src/algorithm/own_row/mod.rs",
             "src/algorithm/own_row/release.rs",
