@@ -20,7 +20,7 @@ use super::store::{Next, Partition, State};
 /// Those of the store: then the outcome is unknown, and the renewal can be tried again.
 pub(crate) async fn renew(own_row: &Arc<OwnRow>, holding: &Holding) -> Result<Renewal> {
     let grant = &holding.grant;
-    let look = own_row.look().await?;
+    let mut look = own_row.look().await?;
     if let Some(reason) = loss(&look, own_row, grant) {
         return Ok(Renewal::Lost(reason));
     }
@@ -41,6 +41,8 @@ pub(crate) async fn renew(own_row: &Arc<OwnRow>, holding: &Holding) -> Result<Re
     if own_row.client.now() >= until {
         return Ok(Renewal::Lost(LossReason::Lapsed));
     }
+    // A waiter that died is buried by those that it stands in the way of: it must not keep new holders of this client out meanwhile.
+    own_row.leave_out_the_dead(&mut look);
     Ok(Renewal::Renewed { sent, contended: is_contended(&look, own_row.client.slot, grant.mode) })
 }
 

@@ -255,3 +255,30 @@ async fn only_what_stands_in_the_way_is_buried() {
     })
     .await;
 }
+
+/// A reader's client lets no more readers of its own in while a writer waits elsewhere; and no client buries a dead writer that no other
+/// waiter stands behind.
+#[tokio::test(start_paused = true)]
+async fn a_waiter_that_died_does_not_make_a_lock_contended_for_long() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let (engine, request) = observer(&fixture);
+        let mut grant = engine.acquire(&request.with_mode(Mode::Read)).await.unwrap().unwrap();
+        let (dying, theirs) = observer(&fixture);
+        let waiting = tokio::spawn(async move { dying.acquire(&theirs).await });
+        fixture.until(State::Waiting, 1).await;
+        waiting.abort();
+        let began = fixture.world.now();
+        loop {
+            tokio::time::sleep(LEASE / 3).await;
+            match engine.renew(&[Holding::new(grant.clone(), None)]).await.remove(0).unwrap() {
+                Renewal::Renewed { sent, contended: true } => grant.sent = sent,
+                Renewal::Renewed { .. } => break,
+                lost @ Renewal::Lost(_) => panic!("{lost:?}"),
+            }
+        }
+        let time = fixture.world.now().since(began);
+        assert!(time > LEASE && time < LEASE * 2, "{time:?}");
+    })
+    .await;
+}

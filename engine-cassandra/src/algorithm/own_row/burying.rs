@@ -25,9 +25,14 @@ impl OwnRow {
     /// Reads the partition without the rows that are dead. They stay: only a client that wants in buries.
     pub(crate) async fn look_at_the_living(&self) -> Result<Partition> {
         let mut look = self.watch().await?;
+        self.leave_out_the_dead(&mut look);
+        Ok(look)
+    }
+
+    /// Leaves the rows out of a look that are dead: for what is shown or told of a lock, never for who may enter.
+    pub(crate) fn leave_out_the_dead(&self, look: &mut Partition) {
         let notebook = &self.inner.lock().notebook;
         look.rows.retain(|seen| notebook.dead(seen).is_none());
-        Ok(look)
     }
 
     /// Returns the rows of a look that are dead and stand in the way of this mode.
