@@ -68,7 +68,7 @@ struct Waiting {
 
 /// The places that a look must show, if they are there until it ends.
 #[derive(Debug)]
-pub struct Shown(Vec<Place>);
+pub struct Shown(Vec<(Actor, Place)>);
 
 impl Places {
     /// Creates an observer of an empty queue.
@@ -126,6 +126,10 @@ impl Places {
         let is_other = row.acquisition.replace(write.row.acquisition) != Some(write.row.acquisition);
         let is_new = row.ticket.replace(write.row.ticket.get()) != Some(write.row.ticket.get()) && is_other;
         row.takes_part = write.row.state != State::Idle;
+        if !row.takes_part && !self.idle_rows_stay {
+            // It may arrive at once, also if no answer comes.
+            row.acknowledged = None;
+        }
         let floor = row.floor.filter(|floor| is_new && floor.until > now);
         if let Some(floor) = &mut row.floor {
             floor.until = self.later(now);
@@ -145,9 +149,8 @@ impl Places {
         let mut inner = self.inner.lock();
         let place = Place { ticket: write.row.ticket.get(), until: self.later(sent) };
         let row = inner.row(key, actor);
-        if write.row.state == State::Idle && !self.idle_rows_stay {
-            row.acknowledged = None;
-        } else if row.acknowledged.is_none_or(|before| before.ticket <= place.ticket) {
+        let stays = write.row.state != State::Idle || self.idle_rows_stay;
+        if stays && row.acknowledged.is_none_or(|before| before.ticket <= place.ticket) {
             row.acknowledged = Some(place);
         }
         let now = self.world.now();
@@ -168,16 +171,22 @@ impl Places {
             return None;
         }
         let others = inner.rows.iter().filter(|((name, other), _)| name == key.name() && *other != actor);
-        Some(Shown(others.filter_map(|(_, row)| row.acknowledged).collect()))
+        Some(Shown(others.filter_map(|((_, other), row)| Some((*other, row.acknowledged?))).collect()))
     }
 
     /// Notes that a look has come back.
     pub(crate) fn has_looked(&self, actor: Actor, key: &Key, shown: Option<Shown>) {
         let Some(Shown(places)) = shown else { return };
         let now = self.world.now();
-        let largest = places.iter().filter(|place| place.until > now).map(|place| place.ticket).max();
-        self.inner.lock().row(key, actor).floor =
-            largest.map(|ticket| Place { ticket, until: self.later(now) });
+        let mut inner = self.inner.lock();
+        // A row that was left during the look may be gone, where idle rows do not stay.
+        let mut is_there = |other: Actor, place: &Place| {
+            self.idle_rows_stay
+                || inner.row(key, other).acknowledged.is_some_and(|still| still.ticket == place.ticket)
+        };
+        let places = places.iter().filter(|(other, place)| place.until > now && is_there(*other, place));
+        let largest = places.map(|(_, place)| place.ticket).max();
+        inner.row(key, actor).floor = largest.map(|ticket| Place { ticket, until: self.later(now) });
     }
 
     fn later(&self, time: u64) -> u64 {
