@@ -78,7 +78,7 @@ impl CassandraOptions {
 
 /// Checks that a token outlives the row that it was given with, on whichever server's clock.
 pub(crate) fn check_tokens(lease: Duration, max_clock_skew: Duration, token_ttl: Duration) -> Result<()> {
-    let least = (lease + max_clock_skew) * 2;
+    let least = lease.saturating_add(max_clock_skew).saturating_mul(2);
     if token_ttl >= least {
         return Ok(());
     }

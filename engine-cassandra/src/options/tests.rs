@@ -54,6 +54,15 @@ fn the_request_timeout_follows_the_lease() {
     }
 }
 
+#[test]
+fn a_skew_of_any_length_is_an_error_and_no_panic() {
+    for expiry in [Expiry::Ttl, Expiry::Observed] {
+        let options = CassandraOptions::new("ks").with_expiry(expiry).with_max_clock_skew(Duration::MAX);
+        let error = options.check().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config, "{expiry:?}");
+    }
+}
+
 /// Where rows are observed the servers' clocks decide nothing within this.
 #[test]
 fn how_far_clocks_may_differ_follows_the_expiry() {

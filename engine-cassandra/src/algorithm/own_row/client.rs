@@ -11,7 +11,7 @@ use crate::algorithm::clock::{GlobalTime, HybridClock, Stamps};
 use crate::algorithm::store::{Slot, Store};
 use crate::options::Expiry;
 
-/// The skew of clocks that idle rows outlive.
+/// The skew of clocks that idle rows outlive where rows are observed.
 const IDLE_SKEW: Duration = Duration::from_secs(2);
 
 /// The state that all own rows of one client share.
@@ -44,11 +44,14 @@ impl Client {
         ttl(lease, self.max_clock_skew)
     }
 
-    /// Returns the TTL of a row that takes no part. No client relies on it, so it need not outlive the skew of clocks: a name that many
-    /// clients use once would be full of such rows. Where it goes early, a replica that missed it may show what it superseded, which stands
-    /// in the way until it is dead, too.
+    /// Returns the TTL of a row that takes no part. No client relies on it, so where rows are observed it need not outlive the skew of clocks:
+    /// a name that many clients use once would be full of such rows. When it has gone, a replica that missed it may show what it superseded,
+    /// which stands in the way until it is dead, too. Without observation that would stand there until its own TTL.
     pub(super) fn idle_ttl(&self, lease: Duration) -> u32 {
-        ttl(lease, self.max_clock_skew.min(IDLE_SKEW))
+        match self.expiry {
+            Expiry::Ttl => self.row_ttl(lease),
+            Expiry::Observed => ttl(lease, self.max_clock_skew.min(IDLE_SKEW)),
+        }
     }
 
     /// Returns a place in the queue: behind `largest`, if that is known and there is no global time.
