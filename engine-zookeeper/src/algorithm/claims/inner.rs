@@ -28,15 +28,25 @@ impl Inner {
             claim.shown = session.now().max(claim.shown);
             return Ok(Begun::Old(claim.node));
         }
+        let claim = Claim::new(session, request, self.next_number());
+        self.insert(request.id, claim)
+    }
+
+    /// Returns a number that no claim has had.
+    pub(super) fn next_number(&mut self) -> u64 {
         self.begun += 1;
-        let claim = Claim::new(session, request, self.begun);
-        let bytes = claim.bytes();
+        self.begun
+    }
+
+    /// Takes a new claim up, unless the session could not be ended then.
+    pub(super) fn insert(&mut self, id: AcquisitionId, claim: Claim) -> Result<Begun> {
+        let (number, bytes) = (claim.number, claim.bytes());
         if self.bytes + bytes > MOST_BYTES {
             return Err(too_many());
         }
         self.bytes += bytes;
-        self.claims.insert(request.id, claim);
-        Ok(Begun::New(self.begun))
+        self.claims.insert(id, claim);
+        Ok(Begun::New(number))
     }
 
     /// Returns the claims whose leases end by themselves: not those that end with a grant, and not those that are being removed.

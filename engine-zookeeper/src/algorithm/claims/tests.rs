@@ -166,8 +166,12 @@ fn a_place_behind_a_grant_goes_with_it_however_that_goes() {
     claims.give_up_lapsed(Moment::ZERO.plus(Duration::from_secs(1)));
     assert!(is_being_removed(&claims, next));
     let (grant, next, claims) = announced();
+    assert_eq!(claims.announced(), 1);
     claims.withdraw(grant, None);
     assert!(is_being_removed(&claims, next) && claims.announced() == 0);
+    let (grant, next, claims) = announced();
+    claims.give_up(grant, Some((id(9), later())), later());
+    assert!(is_being_removed(&claims, next), "another acquisition is next");
 }
 
 #[test]
@@ -245,4 +249,49 @@ fn a_node_that_was_replaced_is_known_at_once_and_one_that_was_not_stays_with_its
         assert_eq!(node(&claims, id) == Some(Node::At(next)), is_own);
     }
     assert_eq!(claims.depart(next, |_| {}).map(|(_, _, version)| version), Some(0));
+}
+
+/// The tasks that look after a session sleep until then. Told of a moment that is too late they give places up too late, and told of one that
+/// has passed they do not sleep at all.
+#[test]
+fn the_next_thing_to_do_is_the_first_lease_that_ends_by_itself_and_the_first_removal() {
+    let (grant, next, claims) = announced();
+    let end = |claim: &mut Claim, seconds| claim.lease = Duration::from_secs(seconds);
+    claims.with(next, |claim| end(claim, 1));
+    claims.with(grant, |claim| end(claim, 2));
+    claims.inner.lock().claims.insert(id(9), Claim { lease: Duration::from_secs(3), ..claim(id(9), 3) });
+    assert_eq!(
+        claims.next_end(),
+        Some(Moment::ZERO.plus(Duration::from_secs(2))),
+        "not that of a grant's place"
+    );
+    assert_eq!(claims.next_due(), None);
+    claims.give_up(id(9), None, later().plus(Duration::from_secs(1)));
+    assert_eq!(claims.next_due(), Some(later().plus(Duration::from_secs(1))));
+    claims.give_up(grant, Some((next, later())), later());
+    assert_eq!(claims.next_due(), Some(later()));
+    claims.with(next, |claim| end(claim, 4));
+    assert_eq!(claims.next_end(), Some(later().plus(Duration::from_secs(4))));
+    claims.give_up(next, None, later());
+    assert_eq!(claims.next_end(), None);
+}
+
+/// An answer to a request of an earlier one would be taken for its own otherwise.
+#[test]
+fn no_two_claims_have_one_number() {
+    let mut inner = Inner::default();
+    assert_eq!([inner.next_number(), inner.next_number(), inner.next_number()], [1, 2, 3]);
+}
+
+#[test]
+fn a_session_takes_up_what_the_server_can_write_when_it_ends_and_no_byte_more() {
+    let one = claim(id(7), 1).bytes();
+    for (left, fits) in [(one, true), (one - 1, false), (0, false), (2 * one, true)] {
+        let mut inner = Inner::default();
+        inner.bytes = MOST_BYTES - left;
+        let begun = inner.insert(id(7), claim(id(7), 5)).ok();
+        assert_eq!(begun, fits.then_some(Begun::New(5)), "{left} bytes are left");
+        assert_eq!(inner.bytes, MOST_BYTES - left + if fits { one } else { 0 });
+        assert_eq!(inner.claims.len(), usize::from(fits));
+    }
 }
