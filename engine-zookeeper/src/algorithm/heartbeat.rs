@@ -298,7 +298,13 @@ mod tests {
     #[tokio::test]
     async fn a_heartbeat_that_stands_still_is_in_the_way_of_no_other_one() {
         let clocked = Clocked::new();
-        let beats = |answer| clocked.0.beat(&clocked, |_| false, || std::future::ready(()), answer);
+        let impatient = AtomicU64::new(0);
+        let patience = || {
+            // Otherwise it would lose patience for ever, and never return.
+            assert!(impatient.fetch_add(1, Ordering::Relaxed) < 10, "the first one is still in the way");
+            std::future::ready(())
+        };
+        let beats = |answer| clocked.0.beat(&clocked, |_| false, patience, answer);
         let stuck = std::future::pending::<Result<(), Fault>>;
         let first = clocked.0.beat(&clocked, |_| false, std::future::pending::<()>, stuck);
         tokio::pin!(first);
@@ -551,6 +557,28 @@ mod tests {
             assert!(clocked.beat(false, Ok(())).await.0.is_ok());
             let is_covered = clocked.0.covers(Duration::from_millis(lease), &clocked);
             assert_eq!(is_covered, is_granted, "{lease} after {silence}");
+        }
+    }
+
+    /// In the very moment in which it ends it is of no use.
+    #[test]
+    fn a_lease_is_granted_up_to_the_moment_before_it_ends() {
+        let (clocked, lease) = (Clocked::new(), TIMEOUT / 2);
+        clocked.1.store(valid_until(Moment::ZERO, lease).as_nanos() - 1, Ordering::Relaxed);
+        assert_eq!([(); 2].map(|()| clocked.0.covers(lease, &clocked)), [true, false]);
+    }
+
+    #[test]
+    fn a_lease_is_granted_after_a_silence_if_it_ends_after_the_moment_for_its_next_heartbeat() {
+        let end = Moment::ZERO.plus(TIMEOUT - TIMEOUT / MARGIN_PART);
+        let latest = end.as_nanos() - (TIMEOUT / 6 + TIMEOUT / NEXT_PART).as_nanos() as u64;
+        for (answered, is_granted) in [(latest - 1, true), (latest, false)] {
+            let clocked = Clocked::at(900);
+            let mut known = clocked.0.known.lock();
+            known.confirmed = Stamp { sent: Moment::from_nanos(900 * MILLISECOND), heard: Moment::ZERO };
+            known.signs.note(Moment::from_nanos(500 * MILLISECOND), Moment::from_nanos(answered), TIMEOUT);
+            drop(known);
+            assert_eq!(clocked.0.covers(TIMEOUT * 5 / 6, &clocked), is_granted);
         }
     }
 
