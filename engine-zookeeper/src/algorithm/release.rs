@@ -201,3 +201,15 @@ fn none_if_gone(fault: Fault) -> Result<bool> {
         fault => Err(to_error(fault)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Servers that refuse a removal, or are away, are not asked all the time.
+    #[test]
+    fn the_pauses_between_attempts_double_up_to_a_second() {
+        let pauses = [0, 1, 2, 5, 6, 7, 8, 1_000].map(|attempts| pause(attempts).as_millis());
+        assert_eq!(pauses, [20, 40, 80, 640, 1_000, 1_000, 1_000, 1_000]);
+    }
+}

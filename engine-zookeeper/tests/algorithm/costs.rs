@@ -69,3 +69,26 @@ async fn the_first_waiter_enters_when_it_is_told_without_another_look() {
     let sent = sent(&fixture);
     assert!(!sent.iter().any(|request| request.starts_with("list") || *request == "token"), "{sent:?}");
 }
+
+/// It was alone at its last look, and knows that others come to this lock.
+#[tokio::test(start_paused = true)]
+async fn a_holder_of_a_busy_lock_removes_its_own_node_and_does_not_try_to_remove_the_locks() {
+    let fixture = Fixture::new();
+    let (first, second, third) = (fixture.client().await, fixture.client().await, fixture.client().await);
+    let held = first.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    let waits = fixture.acquiring(&second, Mode::Write);
+    fixture.until_contenders(2).await;
+    let waits_longer = fixture.acquiring(&third, Mode::Write);
+    fixture.until_contenders(3).await;
+    first.release(&held.key, held.id, None).await.unwrap();
+    let held = fixture.granted(waits).await;
+    second.release(&held.key, held.id, None).await.unwrap();
+    let held = fixture.granted(waits_longer).await;
+    let waits = fixture.acquiring(&first, Mode::Write);
+    fixture.until_contenders(2).await;
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    sent(&fixture);
+    third.release(&held.key, held.id, None).await.unwrap();
+    assert_eq!(sent(&fixture), ["remove"]);
+    fixture.granted(waits).await;
+}

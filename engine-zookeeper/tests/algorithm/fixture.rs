@@ -14,7 +14,7 @@ use crate::fake::{Fake, SESSION, Servers};
 
 const LEASE: Duration = Duration::from_secs(10);
 /// The node of the lock.
-const LOCK: &str = "/ylock/24/users:alice";
+pub(crate) const LOCK: &str = "/ylock/24/users:alice";
 
 /// See the [module](self).
 pub(crate) struct Fixture {

@@ -7,6 +7,7 @@ mod fates;
 mod fixture;
 mod leases;
 mod nodes;
+mod releases;
 mod sessions;
 mod tokens;
 
