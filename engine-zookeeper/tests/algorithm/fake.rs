@@ -184,7 +184,11 @@ impl Store for Session {
     }
 
     async fn check(&self, path: &str) -> Result<(), Fault> {
-        self.trip("check", |nodes| nodes.read(path).map(drop)).await
+        let check = |nodes: &mut Nodes| {
+            nodes.tell_now();
+            nodes.read(path).map(drop)
+        };
+        self.trip("check", check).await
     }
 
     async fn mkdir(&self, path: &str) -> Result<(), Fault> {

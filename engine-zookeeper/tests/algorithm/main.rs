@@ -8,6 +8,7 @@ mod fixture;
 mod leases;
 mod nodes;
 mod releases;
+mod renewals;
 mod sessions;
 mod tokens;
 

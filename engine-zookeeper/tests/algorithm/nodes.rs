@@ -11,6 +11,8 @@ use ylock_engine_zookeeper::algorithm::store::{Contender, Created, Fault, WatchE
 pub(crate) struct Nodes {
     nodes: BTreeMap<String, Node>,
     last: u64,
+    /// What watches have not been told yet, while the servers that tell them are behind.
+    untold: Option<Vec<(oneshot::Sender<bool>, bool)>>,
 }
 
 #[derive(Debug, Default)]
@@ -97,8 +99,8 @@ impl Nodes {
         }
         let node = self.nodes.remove(path).ok_or(Fault::NoNode)?;
         let [own, children] = node.watches;
-        fire(own, true);
-        fire(children, false);
+        self.fire(own, true);
+        self.fire(children, false);
         self.tell(parent(path), On::Children);
         Ok(())
     }
@@ -137,14 +139,32 @@ impl Nodes {
     /// Tells the watches that something else than a removal has happened.
     fn tell(&mut self, path: &str, on: On) {
         let Some(node) = self.nodes.get_mut(path) else { return };
-        fire(std::mem::take(&mut node.watches[on as usize]), false);
+        let watches = std::mem::take(&mut node.watches[on as usize]);
+        self.fire(watches, false);
     }
-}
 
-fn fire(watches: Watches, was_removal: bool) {
-    for (_, told) in watches {
-        // The watch may have been taken back.
-        let _ = told.send(was_removal);
+    /// Makes watches be told of changes no earlier than when a server answers the next heartbeat: it is behind until then.
+    pub(crate) fn tell_late(&mut self) {
+        self.untold = Some(Vec::new());
+    }
+
+    /// Tells what has not been told.
+    pub(crate) fn tell_now(&mut self) {
+        for (told, was_removal) in self.untold.take().into_iter().flatten() {
+            let _ = told.send(was_removal);
+        }
+    }
+
+    fn fire(&mut self, watches: Watches, was_removal: bool) {
+        for (_, told) in watches {
+            match &mut self.untold {
+                Some(untold) => untold.push((told, was_removal)),
+                // The watch may have been taken back.
+                None => {
+                    let _ = told.send(was_removal);
+                }
+            }
+        }
     }
 }
 
