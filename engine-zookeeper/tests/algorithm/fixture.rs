@@ -33,8 +33,20 @@ impl Fixture {
     }
 
     pub(crate) async fn client_with(&self, options: &ZookeeperOptions) -> Result<Arc<ZookeeperEngine>> {
+        self.client_in(Arc::clone(&self.environment), options).await
+    }
+
+    pub(crate) async fn client_in(
+        &self,
+        environment: Arc<dyn Environment>,
+        options: &ZookeeperOptions,
+    ) -> Result<Arc<ZookeeperEngine>> {
         let servers = Arc::new(Servers(Arc::clone(&self.fake)));
-        ZookeeperEngine::over(servers, Arc::clone(&self.environment), options).await.map(Arc::new)
+        ZookeeperEngine::over(servers, environment, options).await.map(Arc::new)
+    }
+
+    pub(crate) fn environment(&self) -> Arc<dyn Environment> {
+        Arc::clone(&self.environment)
     }
 
     pub(crate) fn options() -> ZookeeperOptions {

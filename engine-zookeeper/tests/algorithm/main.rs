@@ -11,6 +11,7 @@ mod releases;
 mod renewals;
 mod sessions;
 mod tokens;
+mod waiters;
 
 use std::time::Duration;
 
