@@ -158,7 +158,11 @@ impl Attempt<'_> {
                 self.session.cleanup.note_busy(&self.place, true);
                 self.remove_own(name).await
             }
-            Err(fault) => none_if_gone(fault),
+            Err(fault) => {
+                // Another program may have removed the contender alone.
+                self.session.emptied(&self.place);
+                none_if_gone(fault)
+            }
         }
     }
 

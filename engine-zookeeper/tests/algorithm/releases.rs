@@ -65,3 +65,15 @@ async fn an_empty_lock_is_removed_also_by_a_contender_that_did_not_get_into_it()
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(!fixture.fake.nodes().has(LOCK));
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_lock_is_removed_also_where_another_program_has_removed_the_contender() {
+    let fixture = Fixture::new();
+    let here = fixture.client().await;
+    let grant = here.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    let contender = format!("{LOCK}/{}", fixture.contenders()[0]);
+    fixture.fake.nodes().remove(&contender).unwrap();
+    assert_eq!(here.release(&grant.key, grant.id, None).await.unwrap(), Release::WasGone);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(!fixture.fake.nodes().has(LOCK));
+}
