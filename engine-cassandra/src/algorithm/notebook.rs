@@ -1,7 +1,7 @@
 //! Remembers which heartbeats of other clients' rows the looks at one key have shown, and since when. Pure: no store, no clock.
 //!
 //! A heartbeat is *dead* when two looks have shown it and the second one began a lease of its row after the first one had ended, by the
-//! clock of the client that looks. Both ends matter: whoever sent the heartbeat did so before the first look ended, not before it began;
+//! clock of the client that looks. Both ends matter: the heartbeat was sent before the first look ended, perhaps not before it began;
 //! and a later heartbeat would be shown by a look that *begins* after it was acknowledged, not by one that only ends then. So a look that
 //! took long counts for little.
 //!

@@ -90,7 +90,7 @@ async fn nothing_is_buried_where_rows_go_by_their_ttl() {
     .await;
 }
 
-/// A heartbeat that arrives together with the burial of the one before is alive for whoever looks: it is watched for a lease of its own.
+/// A heartbeat that arrives together with the burial of the one before is alive for every client: it is watched for a lease of its own.
 #[tokio::test(start_paused = true)]
 async fn a_heartbeat_that_comes_with_the_burial_is_not_buried_with_it() {
     bounded(async {

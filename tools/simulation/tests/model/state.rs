@@ -91,7 +91,7 @@ impl Client {
         let stale = (0..8).filter(|bit| *bit <= self.written.max(self.buried) && *bit != newest);
         self.on_the_way &= !stale.map(|bit| 1 << bit).sum::<u8>();
         self.burials &= !((2 << self.buried) - 1);
-        // Only who is not inside buries.
+        // Only a client that is not inside buries.
         if self.entered > 0 || self.phase == Phase::Gone {
             (self.noted, self.ripe) = ([(0, 0); MOST], 0);
         }
