@@ -349,7 +349,8 @@ impl Waiter {
 /// The answers of an engine that asks no server: while a lock is free, its caller needs no task and no future for it.
 ///
 /// A caller calls these on its own thread, also where no runtime lives and from the drop of a guard: they do not block for longer than it takes
-/// to look. To the [contract](Engine#contract) they are calls of the engine, as those of the same names.
+/// to look. Nor do they wake a waiter while they have anything locked: a waker is its owner's code, which may give back another lock of the same
+/// store. To the [contract](Engine#contract) they are calls of the engine, as those of the same names.
 pub trait AtOnce: fmt::Debug + Send + Sync {
     /// Does what [`Engine::acquire`] does. `None` if the contender has to wait: then the caller calls [`Engine::acquire`] with the same
     /// request, or [releases](Engine::release) it; it may have joined the queue.
