@@ -2,46 +2,21 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test stands outside: it starts threads of its own")]
 
+mod support;
+
 use std::cell::Cell;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use support::{Drops, given_back, within_bounds};
 use tokio::runtime::{Builder, Handle};
-use ylock_core::{Guard, HandOver, MemoryStore, Options, Ylock};
-use ylock_testkit::eventually;
-
-const SOON: Duration = Duration::from_secs(5);
+use ylock_core::{HandOver, MemoryStore, Options, Ylock};
 
 type Waits = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-/// Drops a guard when it is woken.
-struct Drops(Mutex<Option<Guard>>);
-
-impl Wake for Drops {
-    fn wake(self: Arc<Self>) {
-        let guard = self.0.lock().take();
-        drop(guard);
-    }
-}
-
-/// A thread that locks itself out would hang for ever: it is left behind.
-fn within_bounds(work: impl Future<Output = ()> + Send + 'static) {
-    let (done, ended) = channel();
-    std::thread::spawn(move || {
-        Builder::new_current_thread().enable_all().build().unwrap().block_on(work);
-        done.send(()).unwrap();
-    });
-    ended.recv_timeout(SOON * 2).expect("it hangs, or has failed");
-}
-
-async fn given_back(ylock: &Ylock) {
-    eventually(SOON, "given back", || async { ylock.keys_in_use() == 0 }).await;
-}
 
 fn begin(waits: Pin<&mut (impl Future + ?Sized)>, waker: &Waker) {
     assert!(waits.poll(&mut Context::from_waker(waker)).is_pending(), "it waits");
@@ -55,7 +30,7 @@ fn a_guard_may_be_dropped_by_a_waiter_elsewhere_that_gets_its_turn() {
         let (here, there) = (Ylock::new(store.engine()), Ylock::new(store.engine()));
         let held = here.lock("group", "name").write().await.unwrap();
         let other = there.lock("group", "other").write().await.unwrap();
-        let (waker, lock) = (Arc::new(Drops(Mutex::new(Some(other)))).into(), there.lock("group", "name"));
+        let (waker, lock) = (Drops::waker(other), there.lock("group", "name"));
         let mut waits = Box::pin(lock.write());
         begin(waits.as_mut(), &waker);
         drop(held);

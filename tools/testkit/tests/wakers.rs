@@ -6,13 +6,11 @@ mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
-use std::task::{Context, Wake, Waker};
+use std::task::Context;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use support::{Gate, over};
-use tokio::runtime::Builder;
+use support::{Drops, Gate, given_back, over, within_bounds};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::layer::SubscriberExt;
@@ -21,36 +19,6 @@ use ylock_core::{Guard, MemoryStore, Ylock};
 use ylock_testkit::{Call, eventually};
 
 const SOON: Duration = Duration::from_secs(10);
-
-/// Drops a guard when it is woken.
-struct Drops(Mutex<Option<Guard>>);
-
-impl Drops {
-    fn waker(guard: Guard) -> Waker {
-        Arc::new(Self(Mutex::new(Some(guard)))).into()
-    }
-}
-
-impl Wake for Drops {
-    fn wake(self: Arc<Self>) {
-        let guard = self.0.lock().take();
-        drop(guard);
-    }
-}
-
-/// A thread that locks itself out would hang for ever: it is left behind.
-fn within_bounds(work: impl Future<Output = ()> + Send + 'static) {
-    let (done, ended) = channel();
-    std::thread::spawn(move || {
-        Builder::new_current_thread().enable_all().build().unwrap().block_on(work);
-        done.send(()).unwrap();
-    });
-    ended.recv_timeout(SOON * 2).expect("it hangs, or has failed");
-}
-
-async fn given_back(ylock: &Ylock) {
-    eventually(SOON, "given back", || async { ylock.keys_in_use() == 0 }).await;
-}
 
 #[test]
 fn a_guard_may_be_dropped_by_being_told_of_its_loss() {

@@ -25,23 +25,23 @@ pub(super) struct Origin {
 }
 
 thread_local! {
-    /// True while this thread carries out what an entry decides.
+    /// True while this thread does what follows from a change.
     static IS_AT_IT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The turn of this thread to carry out what an entry decides; over when it is dropped.
-struct Turn;
+/// The outermost change of which this thread does what follows; only then it carries out what an entry decides. Over when it is dropped.
+pub(super) struct Outermost;
 
-impl Turn {
+impl Outermost {
     /// Returns nothing if the thread is at it already: then a waker has dropped a guard, and were that given back here, too, the next waiter's
     /// waker might drop its own, and so on, as deep as there are waiters.
-    fn begin() -> Option<Self> {
+    pub(super) fn begin() -> Option<Self> {
         // Made only where it is wanted: it acts when it is dropped.
         (!IS_AT_IT.replace(true)).then(|| Self)
     }
 }
 
-impl Drop for Turn {
+impl Drop for Outermost {
     fn drop(&mut self) {
         IS_AT_IT.set(false);
     }
@@ -81,8 +81,9 @@ impl Keeper {
         mut step: Step,
         origin: Origin,
         told: &mut Told,
+        outermost: Option<&Outermost>,
     ) -> Option<CallerDrives> {
-        if let Some(_turn) = Turn::begin() {
+        if outermost.is_some() {
             while let Some(next) = self.carry_out(key, step, told) {
                 if matches!(next, Step::Nothing) {
                     return None;

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use tokio::sync::{Notify, oneshot};
 
 use super::Keeper;
-use super::at_once::{Origin, Unfinished};
+use super::at_once::{Origin, Outermost, Unfinished};
 use super::caller_drives::{CallerDrives, DriverSlot};
 use super::entry::{Contender, Entry, Running, Step};
 use super::hold::{Acquired, Admission, Hold};
@@ -140,6 +140,7 @@ impl Effects {
         key: &Key,
         told: &mut Told,
     ) -> Option<CallerDrives> {
+        let outermost = Outermost::begin();
         let unfinished = self.step.as_ref().and_then(|step| Unfinished::new(keeper, key, step));
         if let Some(turn) = self.renew {
             keeper.schedule.push(key, turn, keeper.len());
@@ -162,7 +163,7 @@ impl Effects {
         told.append(self.told);
         Unfinished::is_cared_for(unfinished);
         match (self.step, self.drive) {
-            (Some(step), _) => keeper.go_on_at_once(key, step, self.origin, told),
+            (Some(step), _) => keeper.go_on_at_once(key, step, self.origin, told, outermost.as_ref()),
             (None, Some(running)) => keeper.drive(key, running),
             (None, None) => None,
         }

@@ -5,10 +5,12 @@
 
 mod asked;
 mod between;
+mod drops;
 mod runtimes;
 mod warped;
 
 pub(crate) use asked::{Asked, Notes};
 pub(crate) use between::{Gate, Meanwhile};
+pub(crate) use drops::{Drops, given_back, within_bounds};
 pub(crate) use runtimes::{current_thread, over, paused, runtime};
 pub(crate) use warped::Warped;
