@@ -19,10 +19,14 @@ const LEASE: Duration = Duration::from_secs(10);
 /// Much less than a lease: nothing is freed by waiting.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
-/// A runtime in which the client was used first: its work in the background is there.
+/// A runtime in which the client was used first: its work in the background is there, and has begun.
 fn used_in_a_runtime(ylock: &Ylock) -> Runtime {
     let first = runtime();
-    first.block_on(async { drop(ylock.lock("group", "other").write().await.unwrap()) });
+    first.block_on(async {
+        drop(ylock.lock("group", "other").write().await.unwrap());
+        // Its one thread takes tasks in turn, so what was started before this one was polled: else it would be carried on elsewhere.
+        tokio::spawn(async {}).await.unwrap();
+    });
     first
 }
 
@@ -111,6 +115,25 @@ fn a_loss_is_told_on_time_even_if_no_task_of_the_client_runs() {
         assert_eq!(timeout(LEASE, guard.lost()).await.expect("it is told"), LossReason::Lapsed);
         assert!(start.elapsed() <= valid + Duration::from_millis(2), "{:?}", start.elapsed());
         assert_eq!(timeout(AT_ONCE, work).await.expect("it ends").unwrap_err().kind(), ErrorKind::Lost);
+    });
+}
+
+/// A renewal that is due at once where there is no thread for it would be dropped at once, again and again, and nothing else would run.
+#[test]
+fn where_no_renewal_can_be_started_a_holder_is_told_of_its_loss_on_time_and_one_in_time_is_renewed() {
+    let (warped, main) = (Warped::new(), paused());
+    let here = Ylock::new(MemoryStore::in_environment(warped.clone()).engine());
+    main.block_on(async {
+        let guard = write(&here).await;
+        // The renewals run, and nothing that they start.
+        tokio::task::yield_now().await;
+        warped.drop_tasks();
+        sleep(LEASE / 2).await;
+        warped.start_tasks();
+        sleep(LEASE * 3).await;
+        assert!(guard.is_valid(), "{:?}", guard.loss());
+        warped.drop_tasks();
+        assert_eq!(timeout(LEASE, guard.lost()).await.expect("it is told"), LossReason::Lapsed);
     });
 }
 

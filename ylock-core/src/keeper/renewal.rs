@@ -135,7 +135,7 @@ pub(super) async fn run(keeper: Weak<Keeper>, schedule: Arc<Schedule>) {
             keeper.tell(&ClientEvent::Renewing { grants: holdings.len(), lag: now.since(planned) });
         }
         for batch in holdings.chunks(BATCH) {
-            let batch = Batch { keeper: Arc::clone(&keeper), holdings: batch.to_vec() };
+            let batch = Batch { keeper: Arc::clone(&keeper), holdings: batch.to_vec(), begun: false };
             environment.spawn(Box::pin(batch.renew()));
         }
         drop(keeper);
@@ -158,10 +158,14 @@ struct Batch {
     keeper: Arc<Keeper>,
     /// The holdings without an answer.
     holdings: Vec<Holding>,
+    /// Whether the task was polled. One that was not is dropped only where there is no thread for it, and where that is so it may be so
+    /// for long: due at once, it would be dropped at once, again and again.
+    begun: bool,
 }
 
 impl Batch {
     async fn renew(mut self) {
+        self.begun = true;
         let asked = self.keeper.environment().now();
         let answers = caught(async { Ok(self.keeper.engine().renew(&self.holdings).await) }).await;
         let answers = answers.unwrap_or_else(|error| vec![Err(error); self.holdings.len()]);
@@ -177,7 +181,7 @@ impl Drop for Batch {
     fn drop(&mut self) {
         for holding in &self.holdings {
             self.keeper.change(&holding.grant.key, |entry, context, effects| {
-                entry.renewal_dropped(context, holding.grant.id, effects);
+                entry.renewal_dropped(context, holding.grant.id, self.begun, effects);
             });
         }
     }
@@ -220,12 +224,19 @@ impl Entry {
     }
 
     /// Handles a renewal that will never be answered.
-    fn renewal_dropped(&mut self, context: &Context<'_>, id: AcquisitionId, effects: &mut Effects) {
+    fn renewal_dropped(
+        &mut self,
+        context: &Context<'_>,
+        id: AcquisitionId,
+        begun: bool,
+        effects: &mut Effects,
+    ) {
         if let Phase::Granted(granted) = &mut self.phase
             && granted.grant.id == id
         {
             granted.renewing = false;
-            granted.schedule(context.now(), effects);
+            let pause = if begun { Duration::ZERO } else { retry_pause(granted.grant.lease) };
+            granted.schedule(context.now().plus(pause).min(granted.validity.until()), effects);
         }
     }
 

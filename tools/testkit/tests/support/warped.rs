@@ -47,6 +47,11 @@ impl Warped {
     pub(crate) fn drop_tasks(&self) {
         self.idle.store(true, Ordering::SeqCst);
     }
+
+    /// From now on tasks are started again.
+    pub(crate) fn start_tasks(&self) {
+        self.idle.store(false, Ordering::SeqCst);
+    }
 }
 
 impl Environment for Warped {
