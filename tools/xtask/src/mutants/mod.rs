@@ -83,6 +83,8 @@ fn run(tool: &Path, plan: &Plan, files: &[String], output: &Path, stage: Stage) 
     // A mutant changes one function: a build of two seconds instead of twenty. Optimized as far as that costs no time: twice as far, a build
     // takes five seconds, and not at all, the seeds take twice as long.
     command.env("CARGO_INCREMENTAL", "1").env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
+    // Most tests wait for leases to end.
+    command.env("RUST_TEST_THREADS", "8");
     // A mutant is not debugged.
     command.env("CARGO_PROFILE_DEV_DEBUG", "0");
     command

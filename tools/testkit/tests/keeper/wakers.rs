@@ -2,21 +2,20 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test stands outside: it starts threads of its own")]
 
-mod support;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Context;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use support::{Drops, Gate, given_back, over, within_bounds};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::layer::SubscriberExt;
 use ylock_core::layer::TracingLayer;
 use ylock_core::{Guard, MemoryStore, Ylock};
 use ylock_testkit::{Call, eventually};
+
+use crate::support::{Drops, Gate, given_back, over, within_bounds};
 
 const SOON: Duration = Duration::from_secs(10);
 

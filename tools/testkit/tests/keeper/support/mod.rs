@@ -1,8 +1,6 @@
 //! What several tests of the keeper need: runtimes, a clock that can be put forward, and an engine that notes what
 //! it is asked.
 
-#![allow(dead_code, unused_imports, reason = "each of the tests uses a part")]
-
 mod asked;
 mod between;
 mod drops;

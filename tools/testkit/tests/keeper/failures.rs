@@ -2,15 +2,14 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test stands outside: it looks at time")]
 
-mod support;
-
 use std::sync::Arc;
 use std::time::Duration;
 
-use support::over;
 use tokio::time::{Instant, sleep, timeout};
 use ylock_core::{ErrorKind, Guard, LossReason, MemoryStore, Ylock};
 use ylock_testkit::{Call, CountsCalls, Fault, Faulty, LosesReplies, Outage, Slow, eventually, poll_once};
+
+use crate::support::over;
 
 const SOON: Duration = Duration::from_secs(5);
 const LEASE: Duration = Duration::from_secs(10);

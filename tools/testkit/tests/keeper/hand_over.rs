@@ -5,17 +5,16 @@
     reason = "a test stands outside: it looks at time and starts tasks of its own"
 )]
 
-mod support;
-
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use support::over;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 use ylock_core::{Fairness, Guard, HandOver, MemoryStore, Options, Owner, Ylock};
 use ylock_testkit::{Call, CountsCalls, eventually, poll_once};
+
+use crate::support::over;
 
 const SOON: Duration = Duration::from_secs(5);
 

@@ -2,15 +2,14 @@
 
 #![allow(clippy::disallowed_methods, reason = "time is paused")]
 
-mod support;
-
 use std::time::Duration;
 
-use support::{Asked, Notes};
 use tracing::Level;
 use ylock_core::layer::TracingLayer;
 use ylock_core::{Error, ErrorKind, Lease, LossReason, MemoryStore, Ylock};
 use ylock_testkit::{Log, eventually, poll_once};
+
+use crate::support::{Asked, Notes};
 
 const SOON: Duration = Duration::from_secs(5);
 

@@ -2,20 +2,19 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test stands outside: it looks at time")]
 
-mod support;
-
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use support::{Gate, Meanwhile, Warped, over};
 use tokio::runtime::Handle;
 use tokio::time::{sleep, timeout};
 use ylock_core::{
     ErrorKind, Fairness, Guard, HandOver, LossReason, MemoryStore, Mode, Options, Owner, Unlocked, Ylock,
 };
 use ylock_testkit::{Call, LosesReplies, Slow, eventually, poll_once};
+
+use crate::support::{Gate, Meanwhile, Warped, over};
 
 const SOON: Duration = Duration::from_secs(1);
 const LEASE: Duration = Duration::from_secs(10);

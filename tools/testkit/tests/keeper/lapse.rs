@@ -3,15 +3,14 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test stands outside: it looks at time")]
 
-mod support;
-
 use std::sync::Arc;
 use std::time::Duration;
 
-use support::{Warped, over};
 use tokio::time::{Instant, sleep, timeout};
 use ylock_core::{ErrorKind, Guard, HandOver, Lock, LossReason, MemoryStore, Options, Unlocked, Ylock};
 use ylock_testkit::{Call, KillableEngine, LosesReplies, Outage, eventually, poll_once};
+
+use crate::support::{Warped, over};
 
 const SOON: Duration = Duration::from_secs(1);
 const LEASE: Duration = Duration::from_secs(10);

@@ -3,21 +3,20 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test stands outside: it starts tasks of its own")]
 
-mod support;
-
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use support::current_thread;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 use ylock_core::engine::{AcquisitionId, AtOnce, Engine, Grant, Release, Request};
 use ylock_core::layer::{ClientEvent, Event};
 use ylock_core::{Error, ErrorKind, Guard, Key, Lock, MemoryEngine, MemoryStore, Result, Unlocked, Ylock};
 use ylock_testkit::{Wrapped, Wrapper, poll_once};
+
+use crate::support::current_thread;
 
 /// Less than the 10 ms for which a caller may have a driver to itself: what comes so soon was waited for by nothing else.
 const SOON: Duration = Duration::from_millis(5);

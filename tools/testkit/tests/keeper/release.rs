@@ -3,15 +3,14 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test stands outside: it looks at time")]
 
-mod support;
-
 use std::sync::Arc;
 use std::time::Duration;
 
-use support::{Asked, Notes, over};
 use tokio::time::timeout;
 use ylock_core::{Error, ErrorKind, Fairness, Guard, MemoryStore, Options, Ylock};
 use ylock_testkit::{Call, LosesReplies, Slow, eventually, poll_once};
+
+use crate::support::{Asked, Notes, over};
 
 const SOON: Duration = Duration::from_secs(1);
 const LEASE: Duration = Duration::from_secs(10);

@@ -2,17 +2,18 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test stands outside: it starts tasks of its own")]
 
-mod support;
-
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use support::{Gate, current_thread, over, runtime};
+use tokio::runtime::Runtime;
 use tokio::time::timeout;
 use ylock_core::{ErrorKind, Guard, MemoryStore, Result, Unlocked, Ylock};
 use ylock_testkit::{Call, Fault, LosesReplies, Slow, poll_once};
+
+use crate::support::{Gate, current_thread, over, runtime};
 
 const SOON: Duration = Duration::from_secs(1);
 const TRIP: Duration = Duration::from_millis(5);
@@ -110,34 +111,45 @@ fn a_client_that_goes_leaves_no_task() {
     assert_eq!(tasks_left_by_clients(Duration::ZERO, 50), 0);
 }
 
+/// Returns what an unlock answers whose runtime ends after this time.
+fn unlock_in_a_runtime_that_ends(
+    after: Duration,
+    ends: Runtime,
+) -> Result<Result<Unlocked>, RecvTimeoutError> {
+    let lives = runtime();
+    let ylock = over(&MemoryStore::new(), &Arc::new(Slow::new(TRIP / 5, TRIP / 5)));
+    let guard = ends.block_on(soon(write(&ylock, "name")));
+    lives.block_on(pair(&ylock));
+    let handle = ends.handle().clone();
+    let (answers, answer) = channel();
+    std::thread::spawn(move || answers.send(handle.block_on(guard.unlock())));
+    std::thread::sleep(after);
+    ends.shutdown_background();
+    answer.recv_timeout(SOON * 3)
+}
+
 #[test]
 fn an_unlock_whose_runtime_ends_in_its_first_milliseconds_is_done() {
-    let mut errors = Vec::new();
-    for round in 0..200_u64 {
-        let store = MemoryStore::new();
-        let ylock = over(&store, &Arc::new(Slow::new(TRIP / 5, TRIP / 5)));
-        let lives = runtime();
-        let ends = if round % 2 == 0 { runtime() } else { current_thread() };
-        let guard = ends.block_on(soon(write(&ylock, "name")));
-        lives.block_on(pair(&ylock));
-        let handle = ends.handle().clone();
-        let (answers, answer) = std::sync::mpsc::channel();
-        std::thread::spawn(move || answers.send(handle.block_on(guard.unlock())));
-        std::thread::sleep(Duration::from_micros(round * 17));
-        ends.shutdown_background();
-        match answer.recv_timeout(SOON * 3) {
-            Ok(Ok(Unlocked::Released)) => {}
-            other => errors.push((round, format!("{other:?}"))),
+    // Several at a time: what takes long is the answer of the store.
+    std::thread::scope(|threads| {
+        for first in 0..8 {
+            threads.spawn(move || {
+                for round in (first..200_u64).step_by(8) {
+                    let after = Duration::from_micros(round * 17);
+                    let ends = if round / 8 % 2 == 0 { runtime() } else { current_thread() };
+                    let answer = unlock_in_a_runtime_that_ends(after, ends);
+                    assert!(matches!(answer, Ok(Ok(Unlocked::Released))), "after {after:?}: {answer:?}");
+                }
+            });
         }
-    }
-    assert!(errors.is_empty(), "{errors:#?}");
+    });
 }
 
 /// The pause before the second attempt needs a timer.
 #[test]
 fn a_release_that_cannot_go_on_in_a_runtime_without_timers_is_told() {
     let ylock = over(&MemoryStore::new(), &Arc::new(LosesReplies::of(Call::Release, 1)));
-    let (answers, answer) = std::sync::mpsc::channel();
+    let (answers, answer) = channel();
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let unlocked = runtime.block_on(async {

@@ -2,15 +2,12 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test stands outside: it looks at time")]
 
-mod support;
-
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::join_all;
-use support::{Gate, Notes, paused};
 use tokio::time::Instant;
 use ylock_core::engine::{AcquisitionId, Engine, Release, Request};
 use ylock_core::layer::{ClientEvent, Event, Events};
@@ -18,6 +15,8 @@ use ylock_core::{
     Error, ErrorKind, Fairness, Guard, Key, MemoryEngine, MemoryStore, Options, Result, Unlocked, Ylock,
 };
 use ylock_testkit::{Call, Fault, Faulty, LosesReplies, Wrapped, Wrapper, eventually, poll_once};
+
+use crate::support::{Gate, Notes, paused};
 
 const SOON: Duration = Duration::from_secs(5);
 const LEASE: Duration = Duration::from_secs(10);

@@ -3,8 +3,6 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test stands outside")]
 
-mod support;
-
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,7 +11,6 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use support::{Warped, paused};
 use ylock_core::engine::{AcquisitionId, AtOnce, Engine, Grant, Release, Request};
 use ylock_core::environment::Environment;
 use ylock_core::{
@@ -21,6 +18,8 @@ use ylock_core::{
     Result, Unlocked, Ylock,
 };
 use ylock_testkit::{Wrapped, Wrapper, eventually};
+
+use crate::support::{Warped, paused};
 
 struct Random(u64);
 

@@ -2,8 +2,6 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test stands outside: it starts tasks of its own")]
 
-mod support;
-
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,11 +10,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use parking_lot::Mutex;
-use support::{Gate, current_thread, over, runtime};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 use ylock_core::{ErrorKind, Guard, MemoryEngine, MemoryStore, Result, Unlocked, Ylock};
 use ylock_testkit::{Call, CountsCalls, Fault, Faulty, LosesReplies, Slow, eventually, poll_once};
+
+use crate::support::{Gate, current_thread, over, runtime};
 
 const SOON: Duration = Duration::from_secs(1);
 const TRIP: Duration = Duration::from_millis(5);

@@ -3,17 +3,16 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test stands outside")]
 
-mod support;
-
 use std::sync::Arc;
 use std::time::Duration;
 
-use support::Notes;
 use tracing::Level;
 use ylock_core::engine::Meter;
 use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::{Error, ErrorKind, MemoryEngine, Result, Ylock};
 use ylock_testkit::{Call, Faulty, Log, Outage, an_outage_is_told_as_one};
+
+use crate::support::Notes;
 
 /// One client's requests to one store.
 struct Requests(Meter, Arc<dyn Environment>);

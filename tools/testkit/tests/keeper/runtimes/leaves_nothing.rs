@@ -3,16 +3,15 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test stands outside: it looks at time")]
 
-mod support;
-
 use std::sync::Arc;
 use std::time::Duration;
 
-use support::{over, paused, runtime};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 use ylock_core::{Guard, MemoryStore, Unlocked, Ylock};
 use ylock_testkit::{Call, LosesReplies, eventually, poll_once, within};
+
+use crate::support::{over, paused, runtime};
 
 const SOON: Duration = Duration::from_secs(5);
 /// Much less than a lease: nothing is freed by waiting.

@@ -2,8 +2,6 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test stands outside: it starts threads of its own")]
 
-mod support;
-
 use std::cell::Cell;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,9 +10,10 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use support::{Drops, given_back, within_bounds};
 use tokio::runtime::{Builder, Handle};
 use ylock_core::{HandOver, MemoryStore, Options, Ylock};
+
+use crate::support::{Drops, given_back, within_bounds};
 
 type Waits = Pin<Box<dyn Future<Output = ()> + Send>>;
 

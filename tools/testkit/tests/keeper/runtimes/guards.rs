@@ -3,19 +3,18 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test stands outside: it starts tasks of its own")]
 
-mod support;
-
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use support::{current_thread, over, runtime};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 use ylock_core::{ErrorKind, Guard, MemoryStore, Options, Unlocked, Ylock};
 use ylock_testkit::{Call, CountsCalls, Fault, eventually};
+
+use crate::support::{current_thread, over, runtime};
 
 const SOON: Duration = Duration::from_secs(5);
 /// So long that a busy machine renews it in time.

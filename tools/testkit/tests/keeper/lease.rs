@@ -2,19 +2,18 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test stands outside: it looks at time")]
 
-mod support;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use support::{Asked, Notes, over};
 use tokio::time::{Instant, sleep, timeout};
 use ylock_core::engine::{Engine, Holding, Meter, Renewal};
 use ylock_core::{
     Error, ErrorKind, Fairness, Guard, LossReason, MemoryEngine, MemoryStore, Mode, Options, Result, Ylock,
 };
 use ylock_testkit::{Call, LosesReplies, Outage, Wrapped, Wrapper, eventually, poll_once};
+
+use crate::support::{Asked, Notes, over};
 
 const SOON: Duration = Duration::from_secs(1);
 const LEASE: Duration = Duration::from_secs(10);

@@ -2,17 +2,16 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test stands outside: it looks at time")]
 
-mod support;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use support::{Warped, over, paused, runtime};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{Instant, sleep, timeout};
 use ylock_core::{ErrorKind, Guard, LossReason, MemoryStore, Options, Ylock};
 use ylock_testkit::{Call, CountsCalls, Outage, eventually, poll_once};
+
+use crate::support::{Warped, over, paused, runtime};
 
 const SOON: Duration = Duration::from_secs(5);
 const LEASE: Duration = Duration::from_secs(10);

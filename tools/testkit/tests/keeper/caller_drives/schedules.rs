@@ -2,17 +2,16 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test stands outside: it starts tasks of its own")]
 
-mod support;
-
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use support::{Gate, Notes, current_thread, over, runtime};
 use tokio::time::{sleep, timeout};
 use ylock_core::{Fairness, Guard, MemoryStore, Options, Result, Unlocked, Ylock};
 use ylock_testkit::{Call, Faulty, Slow, eventually, poll_once};
+
+use crate::support::{Gate, Notes, current_thread, over, runtime};
 
 const SOON: Duration = Duration::from_secs(1);
 const TRIP: Duration = Duration::from_millis(5);

@@ -2,15 +2,14 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test stands outside: it looks at time")]
 
-mod support;
-
 use std::sync::Arc;
 use std::time::Duration;
 
-use support::over;
 use tokio::time::{sleep, timeout};
 use ylock_core::{Guard, MemoryStore, Options, Unlocked, Ylock};
 use ylock_testkit::{Call, CountsCalls, eventually};
+
+use crate::support::over;
 
 const SOON: Duration = Duration::from_secs(5);
 const LEASE: Duration = Duration::from_secs(10);

@@ -2,14 +2,11 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test stands outside: it starts tasks of its own")]
 
-mod support;
-
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use support::Warped;
 use tokio::time::timeout;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
@@ -17,6 +14,8 @@ use ylock_core::engine::{AcquisitionId, AtOnce, Engine, Grant, Release, Request}
 use ylock_core::environment::Environment;
 use ylock_core::{Key, MemoryEngine, MemoryStore, Result, Ylock};
 use ylock_testkit::{Wrapped, Wrapper};
+
+use crate::support::Warped;
 
 /// The machine sleeps for longer than a lease, once, while the store answers.
 struct Sleeps {

@@ -1,0 +1,6 @@
+//! Engines that answer at once.
+
+mod asked;
+mod panics;
+mod wakers;
+mod windows;

@@ -1,0 +1,5 @@
+//! A caller that talks to the store itself.
+
+mod ends;
+mod schedules;
+mod watched;

@@ -1,0 +1,23 @@
+//! The keeper, asked through the facade over engines that fail, wait, or let something happen in the middle of a call.
+//!
+//! One program: each mutant of the keeper would otherwise be linked into as many as there are files.
+
+mod at_once;
+mod caller_drives;
+mod events;
+mod failures;
+mod hand_over;
+mod lapse;
+mod layers;
+mod lease;
+mod many;
+mod outages;
+mod paused_time;
+mod races;
+mod release;
+mod runtimes;
+mod self_wait;
+mod spans;
+mod support;
+mod throttle;
+mod wakers;
