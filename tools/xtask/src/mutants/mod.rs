@@ -21,7 +21,7 @@ use self::{
 use crate::{cargo, child};
 
 /// The memory that one process may have, in bytes.
-const MEMORY: u64 = 6 << 30;
+const MEMORY: u64 = 8 << 30;
 const VERSION: &str = "27.1.0";
 /// The mutants that no test notices, each with the schedule that was considered.
 const SURVIVORS: &str = "tools/xtask/src/mutants/survivors.md";

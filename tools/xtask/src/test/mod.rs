@@ -83,8 +83,12 @@ fn run_all(
     more.extend(prometheus);
     let mut problems = Vec::new();
     for pass in plan.passes() {
+        if Instant::now() > limit {
+            problems.push(format!("no time was left for the {}", pass.what));
+            continue;
+        }
         match one_pass(&pass, servers.as_mut(), limit, &more, reader) {
-            Ok(problem) => problems.extend(problem),
+            Ok(more) => problems.extend(more),
             Err(error) => {
                 problems.push(format!("{error:#}"));
                 break;
@@ -100,7 +104,7 @@ fn one_pass(
     limit: Instant,
     more: &[Variable],
     reader: &mut Reader,
-) -> Result<Option<String>> {
+) -> Result<Vec<String>> {
     if let (What::Trouble, Some(servers)) = (pass.what, servers.as_mut()) {
         servers.alone()?;
     }

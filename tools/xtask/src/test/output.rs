@@ -50,6 +50,16 @@ impl Reader {
         Self { executables, ..Self::default() }
     }
 
+    /// Returns a reader of another call of `cargo test`.
+    pub(crate) fn another(&self) -> Self {
+        Self::new(self.executables.clone())
+    }
+
+    /// Adds what another reader has read.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.rows.extend(other.rows);
+    }
+
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         self.unfinished_line.extend_from_slice(bytes);
         while let Some(end) = self.unfinished_line.iter().position(|&byte| byte == b'\n') {

@@ -5,8 +5,12 @@ use std::fmt;
 use crate::{
     ENGINES,
     cargo::Package,
+    cassandra,
     engine::{self, Engine},
 };
+
+/// The file of an engine that runs the suite.
+const CONFORMANCE: &str = "conformance";
 
 /// The owner of the servers that the tests use.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -16,11 +20,12 @@ pub(crate) enum ServersOf {
     Xtask,
 }
 
-/// One call of `cargo test`.
+/// Tests that run one pass after the other.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) struct Pass {
     pub(crate) what: What,
-    pub(crate) cargo: Vec<String>,
+    /// The arguments of the calls of `cargo test`, which run side by side.
+    pub(crate) calls: Vec<Vec<String>>,
     pub(crate) libtest: Vec<&'static str>,
 }
 
@@ -85,24 +90,23 @@ impl Plan {
             self.test_files().into_iter().partition(|name| is_trouble(name));
         let (own_servers, tests): (Vec<_>, Vec<_>) =
             tests.into_iter().partition(|name| has_own_servers(name));
-        let (conformance, tests): (Vec<_>, Vec<_>) =
-            tests.into_iter().partition(|name| name == "conformance");
+        let (conformance, tests): (Vec<_>, Vec<_>) = tests.into_iter().partition(|name| name == CONFORMANCE);
         let mut passes = vec![
             Pass {
                 what: What::Tests,
-                cargo: self.files(&["--lib", "--bins"], &tests),
+                calls: vec![self.files(&["--lib", "--bins"], &tests)],
                 libtest: self.side_by_side("--test-threads=4"),
             },
             // Without `--include-ignored`, which would run examples that are marked as not to be run.
-            Pass { what: What::Docs, cargo: self.selection(&["--doc"]), libtest: vec![] },
+            Pass { what: What::Docs, calls: vec![self.selection(&["--doc"])], libtest: vec![] },
         ];
         if !conformance.is_empty() {
             let libtest = self.side_by_side("--test-threads=8");
-            passes.push(Pass { what: What::Conformance, cargo: self.files(&[], &conformance), libtest });
+            passes.push(Pass { what: What::Conformance, calls: self.conformance(), libtest });
         }
         if !own_servers.is_empty() {
             let libtest = self.side_by_side("--test-threads=2");
-            passes.push(Pass { what: What::OwnServers, cargo: self.files(&[], &own_servers), libtest });
+            passes.push(Pass { what: What::OwnServers, calls: vec![self.files(&[], &own_servers)], libtest });
         }
         if !trouble.is_empty() {
             let mut libtest = vec!["--test-threads=1"];
@@ -110,9 +114,23 @@ impl Plan {
             if self.servers == ServersOf::Xtask {
                 libtest.extend(self.ignored());
             }
-            passes.push(Pass { what: What::Trouble, cargo: self.files(&[], &trouble), libtest });
+            passes.push(Pass { what: What::Trouble, calls: vec![self.files(&[], &trouble)], libtest });
         }
         passes
+    }
+
+    /// Returns the calls of the suite. What takes longest has one of its own beside the others: they wait nearly all of the time, but all at
+    /// once they would be too much for a small machine.
+    fn conformance(&self) -> Vec<Vec<String>> {
+        let engines =
+            self.packages.iter().filter(|package| package.tests.iter().any(|test| test == CONFORMANCE));
+        let (slow, others): (Vec<_>, Vec<_>) = engines.partition(|package| package.is_of(&cassandra::ENGINE));
+        let call = |packages: Vec<&Package>| {
+            let names = packages.into_iter().flat_map(|package| ["-p".to_owned(), package.name.clone()]);
+            let all = ["--all-features".to_owned()].into_iter().chain(names);
+            all.chain(["--test".to_owned(), CONFORMANCE.to_owned()]).collect()
+        };
+        [slow, others].into_iter().filter(|packages| !packages.is_empty()).map(call).collect()
     }
 
     /// Returns the arguments of tests that run side by side. Cases with servers mostly wait for leases, so more of them than there are
@@ -201,15 +219,21 @@ mod tests {
             [What::Tests, What::Docs, What::Conformance, What::OwnServers, What::Trouble]
         );
         assert_eq!(
-            passes[0].cargo.join(" "),
+            passes[0].calls[0].join(" "),
             "--all-features --workspace --lib --bins --test connect \
              --test memory_conformance --test prometheus --test send_sync"
         );
-        assert_eq!(passes[2].cargo.join(" "), "--all-features --workspace --test conformance");
+        assert_eq!(
+            passes[2].calls.iter().map(|call| call.join(" ")).collect::<Vec<_>>(),
+            [
+                "--all-features -p ylock-engine-cassandra --test conformance",
+                "--all-features -p ylock-engine-redis -p ylock-engine-zookeeper --test conformance",
+            ]
+        );
         assert_eq!(passes[2].libtest, ["--include-ignored", "--test-threads=8"]);
-        assert_eq!(passes[3].cargo.join(" "), "--all-features --workspace --test own_servers");
+        assert_eq!(passes[3].calls[0].join(" "), "--all-features --workspace --test own_servers");
         assert_eq!(passes[3].libtest, ["--include-ignored", "--test-threads=2"]);
-        assert_eq!(passes[4].cargo.join(" "), "--all-features --workspace --test trouble");
+        assert_eq!(passes[4].calls[0].join(" "), "--all-features --workspace --test trouble");
         assert_eq!(passes[4].libtest, ["--test-threads=1", "--include-ignored"]);
     }
 
@@ -224,7 +248,7 @@ mod tests {
     fn memory_alone_wants_no_driver_tests() {
         let passes = plan(&[&memory::ENGINE], ServersOf::Nobody).passes();
         assert_eq!(
-            passes[0].cargo.join(" "),
+            passes[0].calls[0].join(" "),
             "--all-features -p ylock -p ylock-core -p ylock-testkit --lib --bins --test connect \
              --test memory_conformance --test send_sync"
         );
@@ -240,7 +264,10 @@ mod tests {
     #[test]
     fn an_engine_brings_its_own_crate_alone() {
         let passes = plan(&[&zookeeper::ENGINE], ServersOf::Xtask).passes();
-        assert_eq!(passes[0].cargo.join(" "), "--all-features -p ylock-engine-zookeeper --lib --bins");
-        assert_eq!(passes[2].cargo.join(" "), "--all-features -p ylock-engine-zookeeper --test conformance");
+        assert_eq!(passes[0].calls[0].join(" "), "--all-features -p ylock-engine-zookeeper --lib --bins");
+        assert_eq!(
+            passes[2].calls[0].join(" "),
+            "--all-features -p ylock-engine-zookeeper --test conformance"
+        );
     }
 }

@@ -100,7 +100,7 @@ impl Wake for Ended {
 
 fn deepest(waiters: usize, hand_over: HandOver) -> usize {
     std::thread::Builder::new()
-        .stack_size(4 << 30)
+        .stack_size(1 << 30)
         .spawn(move || {
             Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
                 let options = Options::default().with_hand_over(hand_over);
@@ -131,13 +131,13 @@ fn deepest(waiters: usize, hand_over: HandOver) -> usize {
 /// Each waiter that is dropped when it is woken gives back at once, which wakes the next one: as deep as there are waiters.
 #[test]
 fn waiters_that_are_dropped_when_they_are_woken_do_not_nest() {
-    let few = deepest(2_000, HandOver::up_to(0, Duration::ZERO));
+    let few = deepest(500, HandOver::up_to(0, Duration::ZERO));
     assert!(few < 100, "{few} deep");
 }
 
 /// The same with the default hand-over, which has a bound of its own.
 #[test]
 fn waiters_that_are_dropped_when_they_are_woken_nest_no_deeper_than_the_hand_over() {
-    let many = deepest(5_000, HandOver::default());
+    let many = deepest(1_500, HandOver::default());
     assert!(many <= 1_100, "{many} deep");
 }
