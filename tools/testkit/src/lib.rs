@@ -28,7 +28,7 @@
 //! | a longest time to hold | no such option |
 //! | tokens and grants survive a restart of the store | needs a server that restarts: the fault tests of each engine |
 //! | an entry of an old session is not taken for mine | only engines with sessions: their own tests |
-//! | the store is down: an error in time; the store is back: waiters go on | needs a server: the fault tests of each engine; `tests/keeper_failures.rs` has the keeper's part |
+//! | the store is down: an error in time; the store is back: waiters go on | needs a server: the fault tests of each engine; `tests/keeper/failures.rs` has the keeper's part |
 //! | metrics: counts match, reentry counted once, a failing sink does no harm | above the engines: `ylock-metrics`; `layers` has what engines tell |
 //!
 //! # The tests of the core
@@ -41,44 +41,61 @@
     reason = "a test stands outside: it looks at real time and starts tasks of its own"
 )]
 
+#[cfg(feature = "suite")]
 pub mod cases;
 pub mod measure;
 pub mod own_servers;
 
 mod child_process;
+#[cfg(feature = "suite")]
 mod client;
+#[cfg(feature = "suite")]
 mod contender;
+#[cfg(feature = "suite")]
 mod contestant;
 mod faults;
+#[cfg(feature = "suite")]
 mod fixture;
+#[cfg(feature = "suite")]
 mod harness;
+#[cfg(feature = "suite")]
 mod list;
 mod log;
 mod long;
+#[cfg(feature = "suite")]
 mod memory;
 mod oracle;
 mod outage;
 mod polls;
+#[cfg(feature = "suite")]
 mod registry;
+#[cfg(feature = "suite")]
 mod runner;
 mod waiting;
 mod wrapper;
 
 pub use child_process::ChildProcess;
+#[cfg(feature = "suite")]
 pub use client::Client;
+#[cfg(feature = "suite")]
 pub use contender::Contender;
 pub use faults::{
     CountsCalls, Fault, Faulty, KillableEngine, LosesEvery, LosesReplies, Outage, Process, Slow,
 };
+#[cfg(feature = "suite")]
 pub use fixture::Fixture;
+#[cfg(feature = "suite")]
 pub use harness::{Harness, LONGER_THAN_A_MINUTE};
 pub use log::Log;
 pub use long::short_or_long;
+#[cfg(feature = "suite")]
 pub use memory::MemoryHarness;
 pub use oracle::{ExclusionOracle, FencedRegister, Stale};
 pub use outage::an_outage_is_told_as_one;
 pub use polls::{poll_once, poll_times};
+#[cfg(feature = "suite")]
 pub use registry::{CASES, Case, Need};
+#[cfg(feature = "suite")]
 pub use runner::{run_case, run_test};
 pub use waiting::{eventually, within};
 pub use wrapper::{Call, Wrapped, Wrapper};

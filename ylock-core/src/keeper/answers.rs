@@ -58,7 +58,7 @@ impl Entry {
             renew_again: false,
             turn: 0,
             shown: Vec::new(),
-            last_holder: None,
+            last_hold: None,
         }));
         self.advance(context, effects);
     }

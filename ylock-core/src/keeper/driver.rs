@@ -237,7 +237,7 @@ impl Driver {
             let since = *releasing.began.get_or_insert(began);
             let (lease, attempts) = (releasing.lease, releasing.attempts);
             let was_held = releasing.held && releasing.result != Unlocked::WasLost;
-            let holder = releasing.last_holder;
+            let hold = releasing.last_hold.clone();
             entry.fail_those_who_try(&self.keeper.about(context.key, away(error.clone())), effects);
             // The time alone proves nothing: a process that was paused in its first attempt has not been asking for a lease.
             if context.now().since(since) >= lease && attempts >= ATTEMPTS_PER_LEASE {
@@ -248,7 +248,7 @@ impl Driver {
                     .about(context.key, Error::new(ErrorKind::Indeterminate, message).with_source(error));
                 // A holder that has lost the lock was told already, and has nothing to give back.
                 if was_held {
-                    effects.told.logged.push(Logged::GivenUp { holder, error: error.clone() });
+                    effects.told.logged.push(Logged::GivenUp { hold, error: error.clone() });
                 }
                 entry.gave_up(context, id, &error, effects);
             }

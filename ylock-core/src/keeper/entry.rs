@@ -17,7 +17,7 @@ use super::caller_drives::DriverSlot;
 use super::effects::Effects;
 use super::granted::Granted;
 use super::hold::Hold;
-use super::holder::{Holder, LastHolder};
+use super::holder::Holder;
 use super::logged::Logged;
 use super::self_wait::Site;
 use super::waiter::{Waiter, request_for};
@@ -132,8 +132,8 @@ pub(super) struct Releasing {
     pub(super) waits_for_place: Option<Arc<Notify>>,
     /// It was granted.
     pub(super) held: bool,
-    /// The last of its holders, if it had any.
-    pub(super) last_holder: Option<LastHolder>,
+    /// The hold that was the last one to end, if there was any.
+    pub(super) last_hold: Option<Arc<Hold>>,
     /// The result for the callers that wait for the release.
     pub(super) result: Unlocked,
     pub(super) done: SmallVec<[oneshot::Sender<Result<Unlocked>>; 1]>,
@@ -297,9 +297,9 @@ impl Entry {
         next: Option<Box<Request>>,
         effects: &mut Effects,
     ) {
-        let (granted, last_holder) = match &self.phase {
+        let (granted, last_hold) = match &mut self.phase {
             Phase::Granted(granted) => {
-                (Some(valid_until(granted.grant.sent, granted.grant.lease)), granted.last_holder)
+                (Some(valid_until(granted.grant.sent, granted.grant.lease)), granted.last_hold.take())
             }
             _ => (None, None),
         };
@@ -314,7 +314,7 @@ impl Entry {
             throttled: false,
             waits_for_place: None,
             held: granted.is_some(),
-            last_holder,
+            last_hold,
             result,
             done: SmallVec::new(),
         }));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::effects::Effects;
-use super::holder::LastHolder;
+use super::hold::Hold;
 use super::renewal::{Turn, next_renewal, retry_pause};
 use super::validity::Validity;
 use super::waiter::Waiter;
@@ -52,8 +52,8 @@ pub(super) struct Granted {
     pub(super) turn: u64,
     /// The callers that wait for the store to show a downgrade.
     pub(super) shown: Vec<oneshot::Sender<Result<()>>>,
-    /// The holder that was the last one to give back.
-    pub(super) last_holder: Option<LastHolder>,
+    /// The hold that was the last one to end.
+    pub(super) last_hold: Option<Arc<Hold>>,
 }
 
 impl Granted {

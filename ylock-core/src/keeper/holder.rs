@@ -10,8 +10,6 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::events::{ClientEvent, End};
 use crate::key::Key;
 use crate::mode::Mode;
-use crate::owner::Owner;
-use crate::token::Token;
 
 /// One owner's hold and its counts.
 #[derive(Debug)]
@@ -57,11 +55,4 @@ impl Holder {
         self.again = Some(at);
         Ok(())
     }
-}
-
-/// A holder that has given back, as the log names it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct LastHolder {
-    pub(super) owner: Owner,
-    pub(super) token: Option<Token>,
 }

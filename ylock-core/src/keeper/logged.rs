@@ -1,9 +1,12 @@
 //! What the log is told of a key. Not while the shard is locked: a subscriber may do anything, such as drop a guard.
 
+use std::sync::Arc;
+
 use tracing::field;
 
 use super::Keeper;
-use super::holder::{Holder, LastHolder};
+use super::hold::Hold;
+use super::holder::Holder;
 use crate::engine::LossReason;
 use crate::error::Error;
 use crate::key::Key;
@@ -17,9 +20,9 @@ pub(super) enum Logged {
         reason: LossReason,
         failure: Option<Error>,
     },
-    /// Without a holder if the grant came when no waiter was left.
+    /// Without a hold if the grant came when no waiter was left.
     GivenUp {
-        holder: Option<LastHolder>,
+        hold: Option<Arc<Hold>>,
         error: Error,
     },
     RenewalFailed(Error),
@@ -42,10 +45,10 @@ impl Logged {
                 client = %keeper.name, engine = keeper.engine.name(), ?key, owners, tokens, reason = reason.as_str(),
                 error = failure.map(|error| format!("{error:#}")), "a lock was lost"
             ),
-            Self::GivenUp { holder, error } => tracing::warn!(
+            Self::GivenUp { hold, error } => tracing::warn!(
                 client = %keeper.name, engine = keeper.engine.name(), ?key,
-                owner = holder.map(|holder| field::display(holder.owner)),
-                token = holder.and_then(|holder| holder.token).map(Token::get),
+                owner = hold.as_ref().map(|hold| field::display(hold.owner)),
+                token = hold.and_then(|hold| hold.token).map(Token::get),
                 error = format!("{error:#}"), "a release was given up"
             ),
             Self::RenewalFailed(error) => tracing::debug!(

@@ -7,7 +7,6 @@ use tokio::sync::oneshot;
 use super::effects::Effects;
 use super::entry::{Contender, Context, Entry, Phase, Releasing};
 use super::hold::Hold;
-use super::holder::LastHolder;
 use crate::engine::{AcquisitionId, LossReason, Release};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{ClientEvent, End};
@@ -27,15 +26,15 @@ impl Entry {
         done: Done,
         effects: &mut Effects,
     ) {
-        if !self.is_held(context, hold, effects) {
+        let Some(held) = self.held_as(context, hold, effects) else {
             effects.done(done, &Ok(Unlocked::WasLost));
             return;
-        }
+        };
         if self.count_down(context, hold, mode, effects) {
             self.advance(context, effects);
         }
         match &mut self.phase {
-            Phase::Releasing(releasing) if releasing.id == hold.validity.id => releasing.done.extend(done),
+            Phase::Releasing(releasing) if releasing.id == held => releasing.done.extend(done),
             _ => effects.done(done, &Ok(Unlocked::Released)),
         }
     }
@@ -48,7 +47,7 @@ impl Entry {
         shown: oneshot::Sender<Result<()>>,
         effects: &mut Effects,
     ) -> Result<()> {
-        if !self.is_held(context, hold, effects) {
+        if self.held_as(context, hold, effects).is_none() {
             return Err(Error::new(ErrorKind::Lost, "the lock was lost").with_key(context.key));
         }
         if let Some(holder) = self.holders.iter_mut().find(|holder| Arc::ptr_eq(&holder.hold, hold)) {
@@ -69,13 +68,18 @@ impl Entry {
         Ok(())
     }
 
-    /// Returns whether this hold is one of the present grant, and the grant is valid. A grant that has lapsed is lost here.
-    fn is_held(&mut self, context: &Context<'_>, hold: &Arc<Hold>, effects: &mut Effects) -> bool {
-        let Phase::Granted(granted) = &self.phase else { return false };
-        let same = Arc::ptr_eq(&granted.validity, &hold.validity);
-        if same && !granted.validity.is_valid_at(context.now()) {
+    /// Returns the acquisition of the present grant, if this hold is one of it and it is valid. A grant that has lapsed is lost here.
+    fn held_as(
+        &mut self,
+        context: &Context<'_>,
+        hold: &Arc<Hold>,
+        effects: &mut Effects,
+    ) -> Option<AcquisitionId> {
+        let Phase::Granted(granted) = &self.phase else { return None };
+        let same = Arc::ptr_eq(&granted.validity, &hold.validity).then_some(granted.grant.id);
+        if same.is_some() && !granted.validity.is_valid_at(context.now()) {
             self.lose(context, LossReason::Lapsed, effects);
-            return false;
+            return None;
         }
         same
     }
@@ -102,12 +106,12 @@ impl Entry {
         if over {
             hold.end();
             let holder = self.holders.remove(position);
-            if let Phase::Granted(granted) = &mut self.phase {
-                granted.last_holder = Some(LastHolder { owner: hold.owner, token: hold.token });
-            }
             if context.watched {
                 let ended = holder.ended(context, before, End::Released);
                 effects.told.events.push(ended);
+            }
+            if let Phase::Granted(granted) = &mut self.phase {
+                granted.last_hold = Some(holder.hold);
             }
         }
         changes

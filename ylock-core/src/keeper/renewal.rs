@@ -263,7 +263,9 @@ impl Entry {
             effects.told.events.push(ClientEvent::Renewed { key: context.key.clone(), outcome });
         }
         match answer {
-            Ok(Renewal::Renewed { sent, contended }) if granted.validity.extend(sent) => {
+            Ok(Renewal::Renewed { sent, contended })
+                if granted.validity.extend(sent, granted.grant.lease) =>
+            {
                 granted.confirm(shown.mode, asked, sent, contended, effects);
                 self.advance(context, effects);
             }

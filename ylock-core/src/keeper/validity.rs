@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::engine::{AcquisitionId, Grant, LossReason, valid_until};
+use crate::engine::{Grant, LossReason, valid_until};
 use crate::environment::{Environment, Moment};
 use crate::key::Key;
 use until::Until;
@@ -17,9 +17,7 @@ mod until;
 #[derive(Debug)]
 pub(crate) struct Validity {
     pub(crate) key: Key,
-    pub(crate) id: AcquisitionId,
     environment: Arc<dyn Environment>,
-    lease: Duration,
     until: Until,
     lost: OnceLock<LossReason>,
     lost_signal: Notify,
@@ -29,9 +27,7 @@ impl Validity {
     pub(crate) fn new(grant: &Grant, environment: Arc<dyn Environment>) -> Self {
         Self {
             key: grant.key.clone(),
-            id: grant.id,
             environment,
-            lease: grant.lease,
             until: Until::new(valid_until(grant.sent, grant.lease)),
             lost: OnceLock::new(),
             lost_signal: Notify::new(),
@@ -57,10 +53,10 @@ impl Validity {
         self.until.get()
     }
 
-    /// Prolongs the validity to one lease after `sent`. Returns `false`, and changes nothing, if it has ended: a
+    /// Prolongs the validity to one `lease` after `sent`. Returns `false`, and changes nothing, if it has ended: a
     /// lapsed grant never becomes valid again.
-    pub(crate) fn extend(&self, sent: Moment) -> bool {
-        self.until.extend(valid_until(sent, self.lease), || self.environment.now())
+    pub(crate) fn extend(&self, sent: Moment, lease: Duration) -> bool {
+        self.until.extend(valid_until(sent, lease), || self.environment.now())
     }
 
     /// Ends the validity because the lock is lost; the first reason is kept. Callers that wait for that are told by [`ring`](Self::ring).

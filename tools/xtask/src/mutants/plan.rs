@@ -74,7 +74,7 @@ pub(super) const PLANS: [Plan; 4] = [
             "src/lease.rs",
         ],
         packages: &["ylock-testkit"],
-        tests: &["keeper", "memory_conformance"],
+        tests: &["keeper"],
         subjects: "keeper-over-memory,keeper-at-once",
     },
     Plan {

@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Waker};
 use parking_lot::Mutex;
 
 use super::*;
+use crate::engine::AcquisitionId;
 use crate::environment::{BoxFuture, RuntimeId};
 use crate::mode::Mode;
 use crate::owner::Owner;
@@ -132,7 +133,7 @@ fn a_grant_counts_from_before_it_was_sent_and_less_its_margin() {
 fn what_has_lapsed_is_not_prolonged_although_nobody_has_seen_it_yet() {
     let (scripted, validity) = granted();
     scripted.set(end());
-    assert!(!validity.extend(end()));
+    assert!(!validity.extend(end(), LEASE));
     assert!(!validity.is_valid());
 }
 
@@ -146,7 +147,7 @@ fn what_somebody_has_seen_lapse_is_not_prolonged_by_a_renewal_that_looked_at_the
         assert!(!other.is_valid());
         just_before_the_end()
     });
-    assert!(!validity.extend(just_before_the_end()));
+    assert!(!validity.extend(just_before_the_end(), LEASE));
     assert!(!validity.is_valid());
     assert_eq!(validity.until(), Moment::ZERO);
 }
@@ -157,7 +158,7 @@ fn what_was_prolonged_while_somebody_looked_has_not_lapsed() {
     let other = Arc::clone(&validity);
     scripted.set(just_before_the_end());
     scripted.at_the_next_look(move |clock| {
-        assert!(other.extend(start().plus(LEASE / 2)));
+        assert!(other.extend(start().plus(LEASE / 2), LEASE));
         clock.set(end());
         end()
     });
@@ -177,7 +178,7 @@ fn what_was_given_back_or_lost_while_a_renewal_was_confirmed_is_not_prolonged() 
             }
             start()
         });
-        assert!(!validity.extend(start().plus(LEASE / 2)));
+        assert!(!validity.extend(start().plus(LEASE / 2), LEASE));
         assert!(!validity.is_valid());
         assert_eq!(validity.loss(), reason);
     }
@@ -194,7 +195,7 @@ fn what_has_ended_has_ended_at_the_first_moment_of_a_clock_too() {
             None => validity.finish(),
         }
         assert!(!validity.is_valid());
-        assert!(!validity.extend(end()));
+        assert!(!validity.extend(end(), LEASE));
         assert!(!validity.is_valid());
     }
 }
@@ -216,8 +217,8 @@ fn what_was_given_back_while_somebody_looked_was_not_lost() {
 #[test]
 fn an_answer_that_is_late_does_not_take_back_what_a_later_renewal_gave() {
     let (_scripted, validity) = granted();
-    assert!(validity.extend(start().plus(LEASE / 2)));
-    assert!(validity.extend(start()));
+    assert!(validity.extend(start().plus(LEASE / 2), LEASE));
+    assert!(validity.extend(start(), LEASE));
     assert_eq!(validity.until(), end().plus(LEASE / 2));
 }
 
