@@ -203,7 +203,9 @@ impl Engine for CassandraEngine {
     }
 
     async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
-        inspect::revoke(&self.client, key, id).await
+        let own_row = self.own_row(key);
+        let _left = Left { own_rows: &self.own_rows, key, environment: &self.client.environment };
+        inspect::revoke(&own_row, id).await
     }
 
     /// Removes the client's idle rows: at a name that many clients use once, they would slow down every look.

@@ -19,6 +19,8 @@ use crate::algorithm::own_row::{Client, OwnRow};
 const CONCURRENT: usize = 64;
 /// The time for which a client's row is kept after it was left.
 const KEPT: Duration = Duration::from_secs(20);
+/// How many rows of other clients, at all keys together, own rows are kept for that would be forgotten otherwise: about 4 MB.
+const MOST_NOTED: usize = 4_096;
 /// The time after which a client's row that cannot be forgotten yet is checked again.
 const AGAIN: Duration = Duration::from_secs(1);
 /// The time after which own rows are checked again when the store has not answered for one of them.
@@ -30,6 +32,10 @@ const AFTER_FAILURE: Duration = Duration::from_secs(5);
 /// place is behind them; and closing can remove the idle row from the store, if the lease is not so long that the row in the store outlives
 /// what is kept here, and goes by itself. And it is kept as long as anything of it is in doubt: a write that was left without an
 /// acknowledgement is sent again until there is one.
+///
+/// Where other clients are observed it is kept for longer, as long as a row is remembered that may be in the way: for up to two of that row's
+/// leases, which may be days. So there is a limit on how much is kept for that alone; what is left when it is reached is forgotten as if
+/// nothing had been seen, and the next attempt watches for another lease.
 #[derive(Debug, Default)]
 pub(crate) struct OwnRows {
     inner: Mutex<Inner>,
@@ -43,6 +49,8 @@ struct Inner {
     own_rows: HashMap<Key, Kept>,
     /// The moments at which to check the own rows that were left: one entry for each of them.
     left: BinaryHeap<Reverse<(Moment, Key)>>,
+    /// The sum of what the own rows are `kept_for`.
+    noted: usize,
 }
 
 #[derive(Debug)]
@@ -52,6 +60,8 @@ struct Kept {
     is_listed: bool,
     /// The moment at which the own row was left.
     since: Moment,
+    /// For how many rows of other clients the own row is kept, where it would be forgotten otherwise.
+    kept_for: usize,
 }
 
 impl OwnRows {
@@ -62,6 +72,7 @@ impl OwnRows {
             own_row: Arc::new(OwnRow::new(key.clone(), Arc::clone(client))),
             is_listed: false,
             since: Moment::ZERO,
+            kept_for: 0,
         });
         Arc::clone(&kept.own_row)
     }
@@ -88,7 +99,7 @@ impl OwnRows {
     /// Takes all rows, to remove them. Sorted: in which order requests go out must not be left to the map's random seed.
     pub(crate) fn take(&self) -> Vec<Arc<OwnRow>> {
         let mut inner = self.inner.lock();
-        inner.left.clear();
+        (inner.noted, inner.left) = (0, BinaryHeap::new());
         let mut own_rows: Vec<_> = inner.own_rows.drain().map(|(_, kept)| kept.own_row).collect();
         own_rows.sort_unstable_by(|one, other| one.key.cmp(&other.key));
         own_rows
@@ -127,6 +138,7 @@ impl Inner {
         while self.next().is_some_and(|due| due <= now) {
             let Some(Reverse((_, key))) = self.left.pop() else { break };
             let Some(kept) = self.own_rows.get_mut(&key) else { continue };
+            self.noted -= std::mem::take(&mut kept.kept_for);
             // In use again: the caller that uses it says when it is left.
             if !kept.own_row.is_left() {
                 kept.is_listed = false;
@@ -134,10 +146,12 @@ impl Inner {
             }
             // A caller may have it in hand: were it made anew, two objects would write one row.
             let is_in_hand = Arc::strong_count(&kept.own_row) > 1;
-            if !is_in_hand && kept.may_go(now) {
+            let room = MOST_NOTED.saturating_sub(self.noted);
+            if !is_in_hand && kept.may_go(now, room) {
                 self.own_rows.remove(&key);
                 continue;
             }
+            self.noted += kept.keep(now);
             let due = kept.due(now);
             // What a caller has in hand is on its way: a second copy would do no harm, and be a request too many.
             if !is_in_hand && !kept.own_row.is_settled() {
@@ -154,19 +168,33 @@ impl Inner {
 }
 
 impl Kept {
-    /// Returns the moment until which the own row is kept if nothing of it is in doubt.
+    /// Returns the moment until which the own row is kept in any case.
     fn until(&self) -> Moment {
-        self.since.plus(KEPT).max(self.own_row.forgotten())
+        self.since.plus(KEPT)
     }
 
-    fn may_go(&self, now: Moment) -> bool {
-        self.own_row.is_settled() && self.until() <= now
+    /// Returns whether the own row may be forgotten, where there is `room` for so much that was seen of other clients.
+    fn may_go(&self, now: Moment, room: usize) -> bool {
+        let is_worthless = self.own_row.forgotten() <= now || self.own_row.noted() > room;
+        self.own_row.is_settled() && self.until() <= now && is_worthless
+    }
+
+    /// Notes that the own row is kept. Returns for how many rows of other clients alone.
+    fn keep(&mut self, now: Moment) -> usize {
+        let for_others = self.own_row.is_settled() && self.until() <= now;
+        self.kept_for = if for_others { self.own_row.noted() } else { 0 };
+        self.kept_for
     }
 
     /// Returns when to check the own row again.
     fn due(&self, now: Moment) -> Moment {
         let soon = now.plus(AGAIN);
-        if self.own_row.is_settled() { soon.max(self.until()) } else { soon }
+        match self.own_row.is_settled() {
+            // Not only when all is forgotten, which may be days later: it may be used meanwhile, and much more be seen.
+            true if self.until() <= now => soon.max(self.own_row.forgotten().min(now.plus(KEPT))),
+            true => soon.max(self.until()),
+            false => soon,
+        }
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use ylock_core::Result;
 use ylock_core::engine::{AcquisitionId, Holder, Inspection, Waiter};
-use ylock_core::{Key, Result};
 
 use super::judge::Place;
-use super::own_row::{Client, OwnRow};
+use super::own_row::OwnRow;
 use super::store::Partition;
 
 /// The time for which a request to give up a lock is kept, in leases of the holder: it is found at the next renewal.
@@ -17,17 +17,20 @@ pub(crate) async fn inspect(own_row: &OwnRow) -> Result<Inspection> {
     Ok(shown_by(&own_row.look_at_the_living().await?))
 }
 
-/// Asks the holder with this acquisition to give up. Returns whether there is one. Its row stays until it has heard of that.
-pub(crate) async fn revoke(client: &Client, key: &Key, id: AcquisitionId) -> Result<bool> {
-    let look = client.store.read(key).await?;
+/// Asks the holder with this acquisition to give up. Returns whether there is one, as [`inspect`] would show it with a token. Its row stays
+/// until it has heard of that.
+pub(crate) async fn revoke(own_row: &OwnRow, id: AcquisitionId) -> Result<bool> {
+    let look = own_row.look_at_the_living().await?;
     let is_holder = shown_by(&look).holders.iter().any(|holder| holder.id == id);
     let found = look.rows.iter().filter(|_| is_holder).find_map(|seen| {
         let row = seen.row.as_ref().filter(|row| row.acquisition == id)?;
-        Some((seen.slot, row.lease, seen.claim?))
+        // With the token of a later acquisition it would stand in the way of a revocation of that one.
+        Some((seen.slot, row.lease, seen.present_claim()?))
     });
     let Some((slot, lease, claim)) = found else { return Ok(false) };
     // The tokens of a row grow from one acquisition to the next, so they can serve as write timestamps of the cell.
     let stamp = i64::try_from(claim.token.get()).unwrap_or(i64::MAX);
+    let OwnRow { client, key, .. } = own_row;
     let ttl = client.row_ttl(lease.saturating_mul(REVOKE_LEASES));
     client.store.revoke(key, slot, id, stamp, ttl).await?;
     Ok(true)
@@ -37,7 +40,7 @@ pub(crate) async fn revoke(client: &Client, key: &Key, id: AcquisitionId) -> Res
 fn shown_by(look: &Partition) -> Inspection {
     let mut places = Vec::new();
     for (seen, row) in look.rows.iter().filter_map(|seen| Some((seen, seen.row.as_ref()?))) {
-        places.extend(Place::all_of(seen.slot, row).map(|place| (place, row, seen.claim)));
+        places.extend(Place::all_of(seen.slot, row).map(|place| (place, row, seen.present_claim())));
     }
     places.sort_by_key(|(place, ..)| (place.ticket, place.slot));
     let mut inspection = Inspection::default();

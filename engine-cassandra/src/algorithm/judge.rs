@@ -62,7 +62,7 @@ impl Contender {
             Some(own) if self.is_shown_by(own) => {}
             _ => return Verdict::Gone,
         }
-        let before = self.before(look, &[]);
+        let before = self.before(look);
         let held = self.others(look).any(|row| row.is_held() && self.conflicts_with(&row));
         match self.claimed {
             None if before == 0 => Verdict::Claim,
@@ -79,10 +79,17 @@ impl Contender {
         }
     }
 
-    /// Returns how many contenders that conflict, have not entered and are not `dead` go first.
-    pub(crate) fn before(&self, look: &Partition, dead: &[Dead]) -> usize {
+    /// Returns how many contenders that conflict and have not entered go first.
+    fn before(&self, look: &Partition) -> usize {
+        self.others(look).filter(|place| self.is_before(place)).count()
+    }
+
+    /// Returns how many clients wait earlier in the line, and are not `dead`: they bury what is dead before this one does. All of them count,
+    /// also those that do not conflict with this contender: readers that wait side by side would else all bury the same rows at once.
+    pub(crate) fn buriers_before(&self, look: &Partition, dead: &[Dead]) -> usize {
         let is_dead = |place: &Place| dead.iter().any(|dead| dead.slot == place.slot);
-        self.others(look).filter(|place| self.is_before(place) && !is_dead(place)).count()
+        let is_earlier = |place: &Place| (place.ticket, place.slot) < (self.ticket, self.slot);
+        self.others(look).filter(|place| !place.is_held() && is_earlier(place) && !is_dead(place)).count()
     }
 
     /// Returns whether the row shows this very attempt, in the state and with the token that it last wrote: identity, not count.

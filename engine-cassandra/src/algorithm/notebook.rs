@@ -48,7 +48,14 @@ pub(crate) struct Dead {
 
 impl Notebook {
     /// Notes what a look shows of other clients than `own`. The look `began` before it was sent, and `ended` after it was answered.
+    ///
+    /// What a client has left by a later write of its own needs no watching: a lock that was held and given back leaves nothing here.
     pub(crate) fn note(&mut self, look: &Partition, own: Slot, began: Moment, ended: Moment) {
+        for (slot, heartbeat) in look.rows.iter().filter_map(idle) {
+            if self.noted.get(&slot).is_some_and(|noted| noted.heartbeat < heartbeat) {
+                self.noted.remove(&slot);
+            }
+        }
         for (slot, heartbeat, lease) in look.rows.iter().filter(|seen| seen.slot != own).filter_map(watched) {
             let new = Noted { heartbeat, lease, first: ended, last: began };
             let noted = self.noted.entry(slot).or_insert(new);
@@ -82,6 +89,11 @@ impl Notebook {
         self.noted.remove(&slot);
     }
 
+    /// Returns how many rows are remembered.
+    pub(crate) fn len(&self) -> usize {
+        self.noted.len()
+    }
+
     /// Returns the moment from which on nothing of this is worth remembering.
     pub(crate) fn forgotten(&self) -> Moment {
         self.noted.values().map(Noted::forgotten).max().unwrap_or(Moment::ZERO)
@@ -108,6 +120,12 @@ impl Noted {
 fn watched(seen: &SeenRow) -> Option<(Slot, i64, Duration)> {
     let row = seen.row.as_ref().filter(|row| row.state != State::Idle)?;
     Some((seen.slot, seen.heartbeat?, row.lease))
+}
+
+/// Returns slot and heartbeat of a row that takes no part any more.
+fn idle(seen: &SeenRow) -> Option<(Slot, i64)> {
+    seen.row.as_ref().filter(|row| row.state == State::Idle)?;
+    Some((seen.slot, seen.heartbeat?))
 }
 
 #[cfg(test)]

@@ -57,11 +57,12 @@ fn loss(look: &Partition, own_row: &OwnRow, grant: &Grant) -> Option<LossReason>
     (!shown || is_taken(look, own_row, grant) || is_succeeded(look, grant)).then_some(LossReason::Gone)
 }
 
-/// Returns whether another client that conflicts says that it is inside, with a later token.
+/// Returns whether another client that conflicts says that it is inside, with a later token of that very row: the token of a row that was buried
+/// stays, and beside an earlier row, which a replica shows again that missed the burial, it would look like a successor's.
 fn is_taken(look: &Partition, own_row: &OwnRow, grant: &Grant) -> bool {
     look.rows.iter().filter(|seen| seen.slot != own_row.client.slot).any(|seen| {
         let held = seen.row.as_ref().filter(|row| row.state == State::Held);
-        let later = seen.claim.map(|claim| claim.token) > grant.token;
+        let later = seen.present_claim().map(|claim| claim.token) > grant.token;
         later && held.is_some_and(|row| conflicts(row.mode, grant.mode))
     })
 }

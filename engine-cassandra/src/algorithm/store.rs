@@ -142,8 +142,20 @@ pub struct SeenRow {
     pub heartbeat: Option<i64>,
     /// Its token cell, which lives longer.
     pub claim: Option<Claim>,
+    /// The stamp of the write that the token cell comes from: there if, and only if, the cell is.
+    pub claim_stamp: Option<i64>,
     /// The acquisition that this client is asked to give up.
     pub revoked: Option<AcquisitionId>,
+}
+
+impl SeenRow {
+    /// Returns the claim of the row that is shown, nothing if the token comes from another write than the row.
+    ///
+    /// A client writes both in one mutation, so a token that is later was written with a row that has ended since or was buried. What is
+    /// shown beside it is an earlier row of the same client, of a replica that missed all this, and the token says nothing of it.
+    pub(crate) fn present_claim(&self) -> Option<Claim> {
+        self.claim.filter(|_| self.heartbeat.is_some() && self.heartbeat == self.claim_stamp)
+    }
 }
 
 /// One partition per lock, read and written at quorum.

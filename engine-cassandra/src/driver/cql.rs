@@ -27,10 +27,10 @@ pub(super) fn bury(table: &str) -> String {
     format!("DELETE {cells} FROM {table} USING TIMESTAMP ? WHERE {row}")
 }
 
-/// Returns the statement that reads a partition.
+/// Returns the statement that reads a partition, and when each claim was written: the claim may come from a later write than its row.
 pub(super) fn read(table: &str) -> String {
     let (read, lock) = (columns::names(columns::READ), columns::are(&[Part::Lock]));
-    format!("SELECT {read} FROM {table} WHERE {lock}")
+    format!("SELECT {read}, WRITETIME(claim_token) AS claim_stamp FROM {table} WHERE {lock}")
 }
 
 /// Returns the statement that reads the global time.
@@ -102,7 +102,8 @@ mod tests {
             (
                 read("t"),
                 "SELECT slot, acquisition, mode, state, ticket, owner, client, since, lease_millis, heartbeat, next_acquisition, \
-                 next_owner, next_mode, next_ticket, claim_token, claim_mode, revoked, last_write_token, last_read_token FROM t \
+                 next_owner, next_mode, next_ticket, claim_token, claim_mode, revoked, last_write_token, last_read_token, \
+                 WRITETIME(claim_token) AS claim_stamp FROM t \
                  WHERE lock_group = ? AND lock_name = ?"
                     .to_owned(),
             ),
@@ -122,7 +123,7 @@ mod tests {
     /// As a server describes a column.
     fn described(name: &str) -> ColumnSpec<'static> {
         let cql_type = match name {
-            "[timestamp]" => "bigint",
+            "[timestamp]" | "claim_stamp" => "bigint",
             "[ttl]" => "int",
             name => COLUMNS.iter().find(|column| column.name == name).expect(name).cql_type,
         };
@@ -186,7 +187,7 @@ mod tests {
     #[test]
     fn what_is_read_fits_the_columns() {
         let names = columns::names(columns::READ);
-        let read: Vec<_> = names.split(", ").map(described).collect();
+        let read: Vec<_> = names.split(", ").chain(["claim_stamp"]).map(described).collect();
         <Cells<'_> as DeserializeRow<'_, '_>>::type_check(&read).unwrap();
     }
 }

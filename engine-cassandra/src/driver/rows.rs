@@ -31,6 +31,7 @@ pub(super) struct Cells<'frame> {
     next_ticket: Option<i64>,
     claim_token: Option<i64>,
     claim_mode: Option<&'frame str>,
+    claim_stamp: Option<i64>,
     revoked: Option<Uuid>,
     last_write_token: Option<i64>,
     last_read_token: Option<i64>,
@@ -67,6 +68,7 @@ impl Cells<'_> {
                 row: self.row(place)?,
                 heartbeat: self.heartbeat(place)?,
                 claim: self.claim(place)?,
+                claim_stamp: self.claim_stamp,
                 revoked: self.revoked.map(acquisition),
             });
         }

@@ -45,6 +45,9 @@ pub(crate) struct Fake {
     stamps: Mutex<BTreeSet<(Slot, i64)>>,
     repeated: Mutex<Vec<i64>>,
     burials: Mutex<Vec<(Slot, i64)>>,
+    burying: AtomicU64,
+    /// The most burials that were on their way at once.
+    pub(crate) most_burying: AtomicU64,
     delivers_with_burial: AtomicBool,
     pub(crate) writes: AtomicU64,
     pub(crate) reads: AtomicU64,
@@ -93,6 +96,8 @@ impl Fake {
             stamps: Mutex::default(),
             repeated: Mutex::default(),
             burials: Mutex::default(),
+            burying: AtomicU64::new(0),
+            most_burying: AtomicU64::new(0),
             delivers_with_burial: AtomicBool::new(false),
             writes: AtomicU64::new(0),
             reads: AtomicU64::new(0),
@@ -159,6 +164,14 @@ impl Fake {
         self.delivers_with_burial.store(true, Ordering::Relaxed);
     }
 
+    /// Shows a row once more as this write has left it, as a replica does that has missed what came after; a token that came later stays.
+    pub(crate) fn show_again(&self, key: &Key, slot: Slot, write: &Write) {
+        if let Some(own) = self.keys.lock().get_mut(key).and_then(|cells| cells.slots.get_mut(&slot)) {
+            own.row = None;
+        }
+        self.apply(key, slot, write);
+    }
+
     /// The partition as it is.
     pub(crate) fn seen(&self, key: &Key) -> Partition {
         let now = self.environment.now();
@@ -169,6 +182,7 @@ impl Fake {
             row: get(&cells.row, now),
             heartbeat: cells.row.as_ref().filter(|cell| cell.expires > now).map(|cell| cell.stamp),
             claim: get(&cells.claim, now),
+            claim_stamp: cells.claim.as_ref().filter(|cell| cell.expires > now).map(|cell| cell.stamp),
             revoked: get(&cells.revoked, now),
         });
         let rows = rows
@@ -240,7 +254,11 @@ impl Store for Fake {
     }
 
     async fn bury(&self, key: &Key, slot: Slot, heartbeat: i64) -> Result<()> {
-        self.answer(Duration::from_millis(1)).await?;
+        let at_once = self.burying.fetch_add(1, Ordering::Relaxed) + 1;
+        self.most_burying.fetch_max(at_once, Ordering::Relaxed);
+        let answer = self.answer(Duration::from_millis(1)).await;
+        self.burying.fetch_sub(1, Ordering::Relaxed);
+        answer?;
         self.burials.lock().push((slot, heartbeat));
         if let Some(cells) = self.keys.lock().get_mut(key).and_then(|cells| cells.slots.get_mut(&slot)) {
             cells.row.take_if(|row| row.stamp <= heartbeat);

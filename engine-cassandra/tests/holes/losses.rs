@@ -188,6 +188,37 @@ async fn a_place_behind_a_lapsed_grant_is_given_up_without_a_write() {
     .await;
 }
 
+/// The renewal has arrived and was heard, but too late to count: the holder has lost, although its row is as good as new.
+#[tokio::test(start_paused = true)]
+async fn a_place_behind_a_grant_that_was_renewed_too_late_is_given_up_without_a_write() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
+        let grant = engine.acquire(&request).await.unwrap().unwrap();
+        let next = fixture.again(&request);
+        fixture.fake.plan(|_, _| Fate::IsHeardAfter(LEASE));
+        let renewed = engine.renew(&[Holding::new(grant, next.clone())]).await.remove(0).unwrap();
+        assert_eq!(renewed, Renewal::Lost(LossReason::Lapsed));
+        fixture.fake.plan(|_, _| Fate::Arrives);
+        // What was sent late would give a validity by itself.
+        let (late, again) = (fixture.again(&request), LEASE / 10);
+        tokio::time::sleep(again).await;
+        let writes = fixture.fake.writes.load(Ordering::Relaxed);
+        assert_eq!(engine.release(&fixture.key, next.id, None).await.unwrap(), Release::WasGone);
+        assert_eq!(fixture.fake.writes.load(Ordering::Relaxed), writes);
+        // A grant that follows is a new one.
+        assert_eq!(engine.release(&fixture.key, request.id, None).await.unwrap(), Release::Released);
+        let grant = engine.acquire(&late).await.unwrap().unwrap();
+        let next = fixture.again(&late);
+        assert!(matches!(
+            engine.renew(&[Holding::new(grant, next.clone())]).await[0],
+            Ok(Renewal::Renewed { .. })
+        ));
+        assert_eq!(engine.release(&fixture.key, next.id, None).await.unwrap(), Release::Released);
+    })
+    .await;
+}
+
 /// The holder's row is still there, but a write that is sent now could arrive when the row is not.
 #[tokio::test(start_paused = true)]
 async fn a_renewal_that_begins_too_late_is_a_loss_and_writes_nothing() {

@@ -10,6 +10,7 @@ mod observing;
 mod own_rows;
 mod renewing;
 mod revoking;
+mod shown_again;
 mod tokens;
 mod waiting;
 mod world;

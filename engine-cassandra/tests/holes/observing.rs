@@ -1,6 +1,7 @@
 //! Rows that other clients observe: when they are buried, and when they must not be.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -18,7 +19,7 @@ use crate::fixture::{Fixture, bounded, until};
 const A_WAY_IN: Duration = Duration::from_millis(1_010);
 
 /// A client that observes others, and a request of it.
-fn observer(fixture: &Fixture) -> (Arc<CassandraEngine>, Request) {
+pub(crate) fn observer(fixture: &Fixture) -> (Arc<CassandraEngine>, Request) {
     let (_, request) = fixture.contestant();
     let options = fake::options().with_expiry(Expiry::Observed);
     (Arc::new(fake::engine_with(&fixture.fake, &fixture.world, &options)), request)
@@ -233,6 +234,7 @@ async fn a_holder_that_was_seen_for_a_lease_is_not_inspected_any_more() {
         assert_eq!(holders().await, 1);
         tokio::time::sleep(Duration::from_millis(10)).await;
         assert_eq!(holders().await, 0);
+        assert!(!other.revoke(&fixture.key, request.id).await.unwrap(), "no client is there to hear it");
         assert_eq!(fixture.fake.burials(), []);
         assert_eq!(fixture.states(), [State::Claimed]);
     })
@@ -284,6 +286,47 @@ async fn a_waiter_that_died_does_not_make_a_lock_contended_for_long() {
         }
         let time = fixture.world.now().since(began);
         assert!(time > LEASE && time < LEASE * 2, "{time:?}");
+    })
+    .await;
+}
+
+/// Those of a process with a thousand clients, say; and each burial that is acknowledged is one less to ask for.
+#[tokio::test(start_paused = true)]
+async fn a_thousand_dead_rows_are_buried_some_at_a_time() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let readers = 1_000;
+        for _ in 0..readers {
+            let (engine, request) = observer(&fixture);
+            engine.acquire(&request.with_mode(Mode::Read)).await.unwrap().unwrap();
+        }
+        let waiter = waits(&fixture);
+        until("the waiter gets in", || waiter.lock().is_some()).await;
+        assert_eq!(fixture.fake.burials().len(), readers);
+        assert_eq!(fixture.fake.most_burying.load(Ordering::Relaxed), 64);
+    })
+    .await;
+}
+
+/// Readers that wait side by side do not wait for each other.
+#[tokio::test(start_paused = true)]
+async fn of_many_readers_that_wait_two_bury() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let (engine, request) = observer(&fixture);
+        engine.acquire(&request).await.unwrap().unwrap();
+        let granted = Arc::new(AtomicU64::new(0));
+        for _ in 0..20 {
+            let (engine, theirs) = observer(&fixture);
+            let granted = Arc::clone(&granted);
+            tokio::spawn(async move {
+                engine.acquire(&theirs.with_mode(Mode::Read)).await.unwrap().unwrap();
+                granted.fetch_add(1, Ordering::Relaxed);
+            });
+        }
+        until("all get in", || granted.load(Ordering::Relaxed) == 20).await;
+        let burials = fixture.fake.burials().len();
+        assert!((1..=2).contains(&burials), "{burials}");
     })
     .await;
 }

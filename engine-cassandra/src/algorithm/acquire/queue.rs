@@ -94,7 +94,8 @@ async fn one_round(
         Verdict::Withdraw => own_row.withdraw(request).await?,
         Verdict::Wait { before, .. } => {
             *waited = true;
-            wait(own_row, request, pace, before, &look).await;
+            let buries_first = me.buriers_before(&look, &[]) <= 1;
+            wait(own_row, request, pace, (before, buries_first), &look).await;
             if is_due(own_row, request) {
                 own_row.stay(request).await?;
             }
@@ -117,7 +118,7 @@ async fn bury_dead(own_row: &OwnRow, request: &Request, me: &Contender, look: &P
     if dead.is_empty() {
         return Ok(false);
     }
-    let before = u32::try_from(me.before(look, &dead)).unwrap_or(u32::MAX);
+    let before = u32::try_from(me.buriers_before(look, &dead)).unwrap_or(u32::MAX);
     let turn = (request.lease / BURIALS_IN_A_LEASE).saturating_mul(before.saturating_sub(1));
     dead.retain(|dead| dead.since >= turn);
     own_row.bury(&dead).await?;
@@ -183,7 +184,13 @@ fn is_due(own_row: &OwnRow, request: &Request) -> bool {
     own_row.client.now().since(own_row.sent()) >= request.lease / 3
 }
 
-async fn wait(own_row: &OwnRow, request: &Request, pace: &mut Pace, before: usize, look: &Partition) {
+async fn wait(
+    own_row: &OwnRow,
+    request: &Request,
+    pace: &mut Pace,
+    (before, buries_first): (usize, bool),
+    look: &Partition,
+) {
     let environment = &own_row.client.environment;
     let pause = pace.pause(before, look, environment.now());
     own_row.remember(pace.estimates);
@@ -191,9 +198,7 @@ async fn wait(own_row: &OwnRow, request: &Request, pace: &mut Pace, before: usiz
     let longest = (request.lease / 3).saturating_sub(environment.now().since(own_row.sent()));
     let mut pause = pace::about(pause, &**environment).min(longest);
     // Those that bury first look as soon as a row is dead.
-    if before <= 1
-        && let Some(death) = own_row.next_death(look, request.mode)
-    {
+    if buries_first && let Some(death) = own_row.next_death(look, request.mode) {
         pause = pause.min(death.since(environment.now()));
     }
     if !pause.is_zero() {

@@ -47,7 +47,8 @@ fn row(number: u128, mode: Mode, state: State, ticket: i64) -> Row {
 
 fn seen(number: u128, row: Option<Row>, claim: Option<Claim>) -> SeenRow {
     let heartbeat = row.as_ref().map(|_| 1);
-    SeenRow { slot: slot(number), row, heartbeat, claim, revoked: None }
+    let claim_stamp = claim.map(|_| 1);
+    SeenRow { slot: slot(number), row, heartbeat, claim, claim_stamp, revoked: None }
 }
 
 fn other(number: u128, mode: Mode, state: State, ticket: i64) -> SeenRow {
@@ -69,6 +70,27 @@ fn look(me: &Contender, others: impl IntoIterator<Item = SeenRow>) -> Partition 
 
 fn judged(me: &Contender, others: impl IntoIterator<Item = SeenRow>) -> Verdict {
     me.judge(&look(me, others))
+}
+
+/// Readers that wait side by side do not conflict; yet only the first of them bury what is in the way of all.
+#[test]
+fn all_that_wait_earlier_bury_first_whether_they_conflict_or_not() {
+    let others = [
+        other(1, Mode::Write, State::Held, 1),
+        other(2, Mode::Write, State::Waiting, 2),
+        other(3, Mode::Read, State::Waiting, 3),
+        other(4, Mode::Write, State::Claimed, 4),
+        other(6, Mode::Read, State::Waiting, 11),
+    ];
+    for mode in [Mode::Read, Mode::Write] {
+        let me = me(mode);
+        let look = look(&me, others.clone());
+        assert_eq!(me.buriers_before(&look, &[]), 3, "{mode:?}");
+        let dead = Dead { slot: slot(3), heartbeat: 1, since: Duration::ZERO };
+        assert_eq!(me.buriers_before(&look, &[dead]), 2, "{mode:?}");
+    }
+    let unfair = Contender { fairness: Fairness::Unfair, ..me(Mode::Write) };
+    assert_eq!(unfair.buriers_before(&look(&unfair, others), &[]), 3);
 }
 
 /// A look may show the row of this very attempt as it was before the last claim. An entry by that look would rest on the claim that is

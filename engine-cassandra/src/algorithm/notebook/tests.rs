@@ -28,7 +28,14 @@ fn seen(slot: u128, heartbeat: i64, lease: u64, state: State) -> SeenRow {
         next: None,
     };
     let slot = Slot::from_u128(slot);
-    SeenRow { slot, row: Some(row), heartbeat: Some(heartbeat), claim: None, revoked: None }
+    SeenRow {
+        slot,
+        row: Some(row),
+        heartbeat: Some(heartbeat),
+        claim: None,
+        claim_stamp: None,
+        revoked: None,
+    }
 }
 
 fn held(heartbeat: i64) -> SeenRow {
@@ -186,4 +193,13 @@ fn was_away(shown: &[Shown], slot: u128, heartbeat: i64) -> bool {
     let of_it: Vec<_> =
         shown.iter().filter(|(other, beat, ..)| (*other, *beat) == (slot, heartbeat)).collect();
     of_it.windows(2).any(|pair| pair[1].4 >= pair[0].3 + 2 * pair[0].2)
+}
+
+/// What a client has left is not watched for another two leases, which may be days.
+#[test]
+fn a_row_that_was_left_is_forgotten_at_once() {
+    let idle = |heartbeat| seen(1, heartbeat, LEASE, State::Idle);
+    assert_eq!(after(&[(held(2), 0, 0), (idle(3), 1, 1)]).len(), 0);
+    // A replica that is behind shows what was there before; it says nothing of what came after.
+    assert_eq!(after(&[(held(2), 0, 0), (idle(1), 1, 1)]).len(), 1);
 }

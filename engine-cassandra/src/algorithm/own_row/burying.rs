@@ -1,6 +1,6 @@
 //! Burials: what becomes of other clients' rows that are dead.
 
-use futures_util::future::try_join_all;
+use futures_util::{StreamExt, TryStreamExt, stream};
 use ylock_core::environment::Moment;
 use ylock_core::{Mode, Result};
 
@@ -9,6 +9,9 @@ use crate::algorithm::judge::Place;
 use crate::algorithm::notebook::Dead;
 use crate::algorithm::store::{Partition, SeenRow};
 use crate::options::Expiry;
+
+/// The most burials that one client has on their way at once at one key: a thousand clients may have died together.
+const CONCURRENT: usize = 64;
 
 impl OwnRow {
     /// Reads the partition, and notes which heartbeats of other clients it shows.
@@ -55,18 +58,24 @@ impl OwnRow {
     /// Buries what is dead. Only a look that begins after this says which client may enter: a row that was written anew meanwhile is still
     /// there, and the claim of a client that has not seen the dead row at all counts as much as the own one.
     pub(crate) async fn bury(&self, dead: &[Dead]) -> Result<()> {
-        let store = &self.client.store;
-        try_join_all(dead.iter().map(|dead| store.bury(&self.key, dead.slot, dead.heartbeat))).await?;
-        let notebook = &mut self.inner.lock().notebook;
-        // A replica that missed the burial may show the row once more. It is watched anew then, so that a row which cannot be buried,
-        // because another program has written it, is asked for once in a lease and not without end.
-        dead.iter().for_each(|dead| notebook.forget(dead.slot));
-        Ok(())
+        let burials = dead.iter().copied().map(|dead| async move {
+            self.client.store.bury(&self.key, dead.slot, dead.heartbeat).await?;
+            // A replica that missed the burial may show the row once more. It is watched anew then, so that a row which cannot be buried,
+            // because another program has written it, is asked for once in a lease and not without end.
+            self.inner.lock().notebook.forget(dead.slot);
+            Ok(())
+        });
+        stream::iter(burials).buffer_unordered(CONCURRENT).try_collect().await
     }
 
     /// Returns the moment from which on nothing that was seen of other clients is worth remembering.
     pub(crate) fn forgotten(&self) -> Moment {
         self.inner.lock().notebook.forgotten()
+    }
+
+    /// Returns of how many clients something was seen that is remembered.
+    pub(crate) fn noted(&self) -> usize {
+        self.inner.lock().notebook.len()
     }
 }
 

@@ -5,7 +5,7 @@
 //! the first copy answers, once that has ended, a tombstone, and at equal timestamps a tombstone beats a cell that is alive. The
 //! row would be gone although a quorum had acknowledged the second copy, from which its holder counts.
 
-use ylock_core::engine::{AcquisitionId, Request};
+use ylock_core::engine::{AcquisitionId, Request, valid_until};
 use ylock_core::environment::Moment;
 use ylock_core::{Error, ErrorKind, Result, StoreToken};
 
@@ -21,6 +21,9 @@ pub(super) struct LastWrite {
     sent: Moment,
     /// True from when a grant was entered with the claim that the row shows until it is left.
     inside: bool,
+    /// True if the grant that is inside has lapsed: a heartbeat that was acknowledged when the validity of the one before had ended counts for
+    /// nothing, and what has lapsed stays lapsed.
+    lapsed: bool,
     /// The token that a grant by way of this row used last.
     used: Option<Claim>,
     /// `used`, as long as no write is acknowledged that saved it in the last holders' cells. Part of every write from the one that
@@ -63,6 +66,12 @@ impl LastWrite {
 
     pub(super) fn sent(&self) -> Moment {
         self.sent
+    }
+
+    /// Returns whether a grant by way of this row may still be relied on, by the last heartbeat that counts.
+    pub(super) fn is_valid(&self, now: Moment) -> bool {
+        let until = self.row().map(|row| valid_until(self.sent, row.lease));
+        !self.lapsed && until.is_some_and(|until| now < until)
     }
 
     pub(super) fn is_acknowledged(&self) -> bool {
@@ -110,7 +119,7 @@ impl LastWrite {
     /// Notes that a grant is entered with the claim that the row shows.
     pub(super) fn enter(&mut self) {
         let claim = self.claim();
-        (self.inside, self.used, self.unsaved) = (true, claim, claim);
+        (self.inside, self.lapsed, self.used, self.unsaved) = (true, false, claim, claim);
     }
 
     /// Notes that the grant is left again, or is about to be.
@@ -172,11 +181,12 @@ impl LastWrite {
 
     /// Notes that a quorum has this attempt, which was sent at `sent`. It is the last write only if its timestamp says so: an earlier
     /// attempt may be superseded by a write that is still on its way.
-    pub(super) fn acknowledge(&mut self, attempt: &Write, sent: Moment) {
+    pub(super) fn acknowledge(&mut self, attempt: &Write, sent: Moment, now: Moment) {
         if attempt.used.map(|used| used.claim) == self.unsaved {
             self.unsaved = None;
         }
         if self.last.as_ref().is_some_and(|last| last.stamp == attempt.stamp) {
+            self.lapsed |= self.inside && !self.is_valid(now);
             (self.delivery, self.sent) = (Delivery::Acknowledged, sent);
         }
     }

@@ -235,7 +235,7 @@ impl OwnRow {
             }
         };
         self.client.store.write(&self.key, self.client.slot, &attempt).await?;
-        self.inner.lock().last_write.acknowledge(&attempt, sent);
+        self.inner.lock().last_write.acknowledge(&attempt, sent, self.client.now());
         Ok(sent)
     }
 

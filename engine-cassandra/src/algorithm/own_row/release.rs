@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ylock_core::Result;
-use ylock_core::engine::{AcquisitionId, Request, valid_until};
+use ylock_core::engine::{AcquisitionId, Request};
 
 use super::{Client, Inner, OwnRow};
 use crate::algorithm::store::{Row, State};
@@ -84,8 +84,7 @@ impl Inner {
         }
         let row = self.last_write.row().filter(|row| row.next.is_some_and(|next| next.acquisition == id))?;
         // A holder that has lost the lock does not write itself back; and the place of the waiter behind it goes with its row.
-        let is_valid = client.now() < valid_until(self.last_write.sent(), row.lease);
-        is_valid.then(|| Row { next: None, ..row.clone() })
+        self.last_write.is_valid(client.now()).then(|| Row { next: None, ..row.clone() })
     }
 
     /// Returns the row that follows one that is left: idle, or that of the `next` request. A request that was shown waiting behind the

@@ -31,6 +31,7 @@ fn look<const N: usize>(inside: [(u128, State, i64); N]) -> Partition {
         row: Some(row(one)),
         heartbeat: Some(1),
         claim: None,
+        claim_stamp: None,
         revoked: None,
     };
     Partition { rows: inside.map(seen).into(), ..Partition::default() }

@@ -187,6 +187,15 @@ impl Cells {
 
     /// Returns the value, if it lives in this second and its row was not deleted since.
     pub(super) fn live(&self, name: Name, second: i64) -> Option<Value> {
+        self.living(name, second).map(|cell| cell.value)
+    }
+
+    /// Returns the timestamp of a cell that lives.
+    pub(super) fn written(&self, name: Name, second: i64) -> Option<i64> {
+        self.living(name, second).map(|cell| cell.stamp)
+    }
+
+    fn living(&self, name: Name, second: i64) -> Option<Cell> {
         let (cell, deleted) = match name {
             Name::LastWrite => (self.last_write, None),
             Name::LastRead => (self.last_read, None),
@@ -197,7 +206,7 @@ impl Cells {
         };
         let cell = cell?;
         let lives = !cell.life.is_over(second) && deleted.is_none_or(|deleted| cell.stamp > deleted.stamp);
-        lives.then_some(cell.value)
+        lives.then_some(cell)
     }
 }
 

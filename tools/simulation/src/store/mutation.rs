@@ -116,6 +116,7 @@ pub(super) fn partition(cells: &Cells, second: i64) -> Result<Partition> {
                 _ => None,
             },
             claim: claim(cells, slot, second),
+            claim_stamp: cells.written(Name::Of(slot, Column::ClaimToken), second),
             revoked: match cells.live(Name::Of(slot, Column::Revoked), second) {
                 Some(Value::Identity(id)) => Some(AcquisitionId::from_u128(id)),
                 _ => None,

@@ -76,10 +76,12 @@ impl Broken {
     fn show_own(&self, look: &mut Partition, key: &Key) {
         let Some((slot, write)) = self.last(key) else { return };
         let own = look.rows.iter().position(|seen| seen.slot == slot).map(|index| look.rows.remove(index));
-        let (claim, revoked) = own.map_or((None, None), |own| (own.claim, own.revoked));
-        let claim = write.claim.map(|timed| timed.claim).or(claim);
+        let (claim, claim_stamp, revoked) =
+            own.map_or((None, None, None), |own| (own.claim, own.claim_stamp, own.revoked));
         let heartbeat = Some(write.stamp);
-        look.rows.push(SeenRow { slot, row: Some(write.row), heartbeat, claim, revoked });
+        let claim_stamp = write.claim.map(|_| write.stamp).or(claim_stamp);
+        let claim = write.claim.map(|timed| timed.claim).or(claim);
+        look.rows.push(SeenRow { slot, row: Some(write.row), heartbeat, claim, claim_stamp, revoked });
     }
 
     fn count(&self, look: &mut Partition, key: &Key) {
