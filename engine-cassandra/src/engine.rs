@@ -49,7 +49,7 @@ impl CassandraEngine {
     pub async fn connect(options: &CassandraOptions) -> Result<Self> {
         let environment = SystemEnvironment::shared();
         let table = Arc::new(Table::connect(options, &environment).await?);
-        let engine = Self::over(Arc::clone(&table) as Arc<dyn Store>, environment, options);
+        let engine = Self::over(Arc::clone(&table) as Arc<dyn Store>, environment, table.options());
         let engine = match options.clock() {
             Clock::Hlc => engine,
             Clock::GlobalTime => engine.with_global_time(Arc::clone(&table) as Arc<dyn TimeCell>),

@@ -15,6 +15,8 @@ use crate::options::CassandraOptions;
 
 /// The time that a node has to answer. A slower one is not asked again: what is looked for are wrong clocks, not slow nodes.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// What clocks that are set right never differ by: as long as the shortest timeout by which Cassandra's nodes drop what is too old.
+const ODD: Duration = Duration::from_secs(2);
 const TIME: &str = "SELECT toUnixTimestamp(now()) FROM system.local";
 
 /// The lead of a node's clock over this machine's, at least and at most, in milliseconds.
@@ -54,10 +56,17 @@ pub(super) async fn look(
     });
     let seen: Vec<_> = join_all(asking).await.into_iter().flatten().collect();
     let Some((slow, fast, apart)) = widest(&seen) else { return };
+    let milliseconds = apart.as_millis() as u64;
     if apart > options.max_clock_skew() {
         tracing::warn!(
-            slow = %slow, fast = %fast, milliseconds = apart.as_millis() as u64, max_clock_skew = ?options.max_clock_skew(),
+            slow = %slow, fast = %fast, milliseconds, max_clock_skew = ?options.max_clock_skew(),
             "the clocks of two nodes differ by more than max_clock_skew: locks are lost, or granted twice. Set the clocks right"
+        );
+    } else if apart > ODD {
+        tracing::warn!(
+            slow = %slow, fast = %fast, milliseconds,
+            "the clocks of two nodes differ by seconds. No lock is lost or granted twice by that, but unless internode_timeout is false \
+             (cross_node_timeout before 4.1) nodes drop what a node with a slow clock sends, as too old. Set the clocks right"
         );
     }
 }

@@ -21,7 +21,7 @@ use super::nodes::Nodes;
 use super::schema;
 use super::session;
 use super::statements::{Preparing, Statements};
-use crate::options::{CassandraOptions, SchemaMode};
+use crate::options::{CassandraOptions, Expiry, SchemaMode};
 
 /// The interval at which the task that makes a session notes that it goes on. A request takes longer than this.
 const TICK: Duration = Duration::from_millis(10);
@@ -67,19 +67,27 @@ struct How {
 impl Connection {
     /// Connects for the first time, and sees to the schema.
     pub(super) async fn open(options: &CassandraOptions, environment: &Arc<dyn Environment>) -> Result<Self> {
-        let how = How {
+        let mut how = How {
             options: options.clone(),
             environment: Arc::clone(environment),
             nodes: session::nodes(options, environment),
             hedges: Arc::default(),
         };
-        let present = how.connect(true).await?;
+        let (present, expiry) = how.connect(true).await?;
+        // From now on it is this client's, whatever becomes of the table; and what depends on it can be checked.
+        how.options = how.options.with_expiry(expiry);
+        how.options.check()?;
         Ok(Self {
             how,
             present: RwLock::new(Arc::new(present)),
             making: RwLock::default(),
             requests: AtomicU64::new(0),
         })
+    }
+
+    /// Returns the options of the client, with what the table has decided.
+    pub(super) fn options(&self) -> &CassandraOptions {
+        &self.how.options
     }
 
     /// Returns a session whose runtime runs, made anew if need be.
@@ -136,7 +144,7 @@ impl Connection {
             return Ok(present);
         }
         tracing::debug!("the runtime of the connections has ended; connecting in this one");
-        let made = Arc::new(self.how.connect(false).await?);
+        let made = Arc::new(self.how.connect(false).await?.0);
         self.requests.fetch_add(present.requests(), Ordering::Relaxed);
         *self.present.write() = Arc::clone(&made);
         Ok(made)
@@ -161,8 +169,9 @@ impl Making {
 }
 
 impl How {
-    /// Makes a session in this runtime; the first one sees to the schema.
-    async fn connect(&self, first: bool) -> Result<Connected> {
+    /// Makes a session in this runtime; the first one sees to the schema, the others make sure that the rule is still the same by which the
+    /// table's clients go.
+    async fn connect(&self, first: bool) -> Result<(Connected, Expiry)> {
         let Self { options, environment, .. } = self;
         let runtime = watch_runtime(&**environment).await;
         let session = self.session(first).await?;
@@ -176,18 +185,19 @@ impl How {
         let preparing = Preparing { session: &session, profiles, hedges: &self.hedges };
         // Preparing a statement waits for every node, without a limit of its own.
         let setting_up = async {
-            if first {
-                schema::ensure(asker, options, environment).await?;
-            }
-            Statements::prepare(options, &preparing).await
+            let expiry = match first {
+                true => schema::ensure(asker, options, environment).await?,
+                false => schema::look_again(asker, options, environment).await?.expiry,
+            };
+            Ok((Statements::prepare(options, &preparing).await?, expiry))
         };
-        let statements = session::within(&**environment, limit, setting_up)
+        let (statements, expiry) = session::within(&**environment, limit, setting_up)
             .await
             .unwrap_or_else(|| Err(connect::too_slow("the schema could not be read in time", options)))?;
         if first {
-            clocks::look(asker, options, &**environment).await;
+            clocks::look(asker, &options.clone().with_expiry(expiry), &**environment).await;
         }
-        Ok(Connected { session, statements, runtime })
+        Ok((Connected { session, statements, runtime }, expiry))
     }
 
     async fn session(&self, first: bool) -> Result<Arc<Session>> {

@@ -49,6 +49,11 @@ impl Table {
         Ok(Self { connection, name, environment: Arc::clone(environment), meter })
     }
 
+    /// Returns the options of this client, with what the table has decided: by which rule its clients go.
+    pub fn options(&self) -> &CassandraOptions {
+        self.connection.options()
+    }
+
     pub(crate) fn meter(&self) -> &Meter {
         &self.meter
     }

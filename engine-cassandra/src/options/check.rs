@@ -7,7 +7,7 @@ use ylock_core::{Error, ErrorKind, Result};
 use super::{CassandraOptions, Consistency, Expiry, Tls};
 
 /// The longest TTL: before version 5 Cassandra cannot store that a cell ends after January 2038.
-const MAX_TTL: Duration = Duration::from_secs(5 * 365 * 24 * 60 * 60);
+pub(super) const MAX_TTL: Duration = Duration::from_secs(5 * 365 * 24 * 60 * 60);
 /// The largest skew: clocks that differ by more are broken.
 const MAX_SKEW: Duration = Duration::from_secs(60 * 60);
 /// The longest name of a keyspace or table that Cassandra accepts.
@@ -25,22 +25,23 @@ impl CassandraOptions {
         check_seconds("token_ttl", self.token_ttl)?;
         self.check_clocks()?;
         // Without any grace Cassandra keeps no hints: a node that was away would miss writes until they are read or repaired.
-        check_seconds("gc_grace", self.gc_grace)?;
+        check_seconds("gc_grace", self.gc_grace())?;
         if self.replication == 0 {
             return Err(invalid("option replication: at least 1, and 3 or more to survive a lost node"));
         }
         Ok(())
     }
 
+    /// Checks what is certain. Where the table decides on the `expiry`, the rest is checked once it has.
     fn check_clocks(&self) -> Result<()> {
-        if self.expiry == Expiry::Ttl && self.max_clock_skew() > MAX_SKEW {
+        let skew = self.max_clock_skew_with(self.expiry_asked_for().unwrap_or(Expiry::Ttl));
+        if self.expiry_asked_for() == Some(Expiry::Ttl) && skew > MAX_SKEW {
             return Err(invalid(format!(
-                "option max_clock_skew: at most {MAX_SKEW:?} with expiry=ttl, not {:?}: a lock whose holder died stays taken for that \
-                 much longer",
-                self.max_clock_skew()
+                "option max_clock_skew: at most {MAX_SKEW:?} with expiry=ttl, not {skew:?}: a lock whose holder died stays taken for that \
+                 much longer"
             )));
         }
-        check_tokens(self.reach.lease, self.max_clock_skew(), self.token_ttl)
+        check_tokens(self.reach.lease, skew, self.token_ttl)
     }
 
     fn check_place(&self) -> Result<()> {

@@ -18,6 +18,13 @@ pub(crate) use check::check_tokens;
 pub use values::{Clock, Consistency, Expiry, Protocol, SchemaMode};
 pub use ylock_core::options::Tls;
 
+/// How far the clocks of two servers may differ by default where rows go by their TTL: each second is one more after a crash.
+const SKEW_OF_TTL: Duration = Duration::from_secs(2);
+/// The same where rows are observed, and no waiter waits for it.
+const SKEW_OF_OBSERVED: Duration = Duration::from_secs(60);
+/// A node that was away for less gets the writes that it missed.
+const SHORTEST_GRACE: Duration = Duration::from_secs(20);
+
 /// The port of a host that names none.
 pub const DEFAULT_PORT: u16 = 9042;
 
@@ -53,27 +60,34 @@ ylock_core::define_options! {
 
     /// How the row of a client that died goes, the same for all clients of a table: by its `ttl`, and so by the servers' clocks; or when it
     /// was `observed` unchanged for a lease, by the clock of a client that waits.
-    expiry / with_expiry: Expiry = "ttl";
+    ///
+    /// A table records in its comment which of the two its clients have. A client that names none takes what the table says; one that names the
+    /// other is refused. A table without such a record, made by an earlier version, counts as one of `ttl`.
+    expiry / with_expiry: Expiry or "that of the table; `observed` for a table that is created";
 
     /// By how much the clocks of two servers may differ. One that is further off costs locks, and can grant one twice: connecting looks, and
     /// warns.
     ///
     /// With `expiry=ttl` more costs time after a crash, because rows live longer by it; at most an hour. With `expiry=observed` it costs a
     /// client that waits nothing; at most half of `token_ttl`, less the lease.
-    max_clock_skew / with_max_clock_skew: Duration or "`2s`; `60s` with `expiry=observed`";
+    max_clock_skew / with_max_clock_skew: Duration or "`60s`; `2s` with `expiry=ttl`";
 
     /// How long the last tokens of an unused name are kept, in whole seconds.
     ///
     /// After that a name starts anew, and its first token is larger only as far as the clients' clocks have moved on.
     token_ttl / with_token_ttl: Duration = "7days";
 
-    /// `gc_grace_seconds` of a table that is created, in whole seconds; should be longer than the lease and three seconds.
+    /// `gc_grace_seconds` of a table that is created, in whole seconds; should be as long as any node may show a row.
+    ///
+    /// That is the lease, a second, and three times `max_clock_skew`: a row lives longer by it, the node that shows the row may be late by it, and
+    /// the node that throws away what came after the row early by it. With less, a node that missed a release may show the claim until that ends
+    /// by itself: no client gets in by that, but a client may wait for it. It is also how long a node that was down still gets the writes that it
+    /// missed.
     ///
     /// A look has to step over everything that has ended and was written within this time: with 60 s one client after the other at one
-    /// name, 65 a second, made an acquisition three times as slow as with 10 s. It should be longer than a row lives, which is the lease and three
-    /// seconds: else a node that missed a release may show the claim until that ends by itself. No client gets in by that, but a client
-    /// may wait for it. It is also how long a node that was down still gets the writes that it missed.
-    gc_grace / with_gc_grace: Duration = "20s";
+    /// name, 65 a second, made an acquisition three times as slow as with 10 s. Where many clients come to one name and go, and the clocks of the
+    /// servers are known to be right, a smaller `max_clock_skew` makes that short.
+    gc_grace / with_gc_grace: Duration or "as long as that, at least `20s`; `191s` with every default";
 
     /// The algorithm, the same for all clients of a table: `queue`, or `shadow-rows`, the one that it replaces: not fair, to measure
     /// against.
@@ -112,18 +126,41 @@ impl CassandraOptions {
         &self.keyspace
     }
 
+    /// Returns how the row of a client that died goes. Where that was [left to the table](Self::with_expiry): what a table has that is created.
+    pub fn expiry(&self) -> Expiry {
+        self.expiry.unwrap_or_default()
+    }
+
+    /// Returns what was asked for, if it was not left to the table.
+    pub(crate) fn expiry_asked_for(&self) -> Option<Expiry> {
+        self.expiry
+    }
+
     /// Returns by how much the clocks of two servers may differ; see [`with_max_clock_skew`](Self::with_max_clock_skew).
     pub fn max_clock_skew(&self) -> Duration {
-        self.max_clock_skew.unwrap_or(match self.expiry {
-            Expiry::Ttl => Duration::from_secs(2),
-            Expiry::Observed => Duration::from_secs(60),
+        self.max_clock_skew_with(self.expiry())
+    }
+
+    fn max_clock_skew_with(&self, expiry: Expiry) -> Duration {
+        self.max_clock_skew.unwrap_or(match expiry {
+            Expiry::Ttl => SKEW_OF_TTL,
+            Expiry::Observed => SKEW_OF_OBSERVED,
         })
     }
 
-    /// Returns how long a row of this client's lease lives, in whole seconds.
-    pub(crate) fn row_seconds(&self) -> u32 {
-        let exact = self.reach.lease.as_secs_f64().ceil() + 1.0 + self.max_clock_skew().as_secs_f64().ceil();
-        exact as u32
+    /// Returns `gc_grace_seconds` of a table that is created; see [`with_gc_grace`](Self::with_gc_grace).
+    pub fn gc_grace(&self) -> Duration {
+        self.gc_grace.unwrap_or(self.longest_shown().clamp(SHORTEST_GRACE, check::MAX_TTL))
+    }
+
+    /// Returns for how long any node may show a row of this client's lease, whose successor another node may have thrown away meanwhile.
+    ///
+    /// The row ends by the clock of the node that took it. Another node shows it, whose clock is behind that. What came after the row was written,
+    /// perhaps at once, by way of a node whose clock is behind, too, and a node whose clock is ahead of that one throws it away.
+    pub(crate) fn longest_shown(&self) -> Duration {
+        let skew = self.max_clock_skew().as_secs_f64().ceil();
+        Duration::try_from_secs_f64(self.reach.lease.as_secs_f64().ceil() + 1.0 + 3.0 * skew)
+            .unwrap_or(Duration::MAX)
     }
 
     /// Hands over a session that the program has; messages name these nodes.

@@ -74,7 +74,46 @@ fn how_far_clocks_may_differ_follows_the_expiry() {
     ] {
         let options = parse(&format!("cassandra://a/ks?{query}")).unwrap();
         assert_eq!(options.max_clock_skew(), Duration::from_secs(seconds), "{query}");
-        assert_eq!(options.row_seconds(), 11 + u32::try_from(seconds).unwrap(), "{query}");
+        // It ends late by that, is shown for longer by that, and what came after it is thrown away early by that.
+        assert_eq!(options.longest_shown(), Duration::from_secs(11 + 3 * seconds), "{query}");
+    }
+}
+
+/// A node that was away must not show a row again of which another node has thrown away what came after.
+#[test]
+fn a_table_that_is_created_keeps_what_supersedes_a_row_for_as_long_as_that_is_shown() {
+    for (query, seconds) in [
+        ("", 10 + 1 + 3 * 60),
+        ("lease=90s", 90 + 1 + 3 * 60),
+        ("lease=500ms&max_clock_skew=4500ms", 20),
+        ("expiry=ttl", 20),
+        ("expiry=ttl&lease=30s", 30 + 1 + 3 * 2),
+        ("expiry=observed&max_clock_skew=2h", 10 + 1 + 3 * 7_200),
+        ("gc_grace=3s", 3),
+        ("token_ttl=1825days&max_clock_skew=900days", 1_825 * 24 * 3_600),
+    ] {
+        let options = parse(&format!("cassandra://a/ks?{query}")).unwrap();
+        assert_eq!(options.gc_grace(), Duration::from_secs(seconds), "{query}");
+    }
+}
+
+#[test]
+fn rows_of_a_new_table_are_observed_unless_it_is_to_be_otherwise() {
+    let left = parse("cassandra://a/ks").unwrap();
+    assert_eq!((left.expiry_asked_for(), left.expiry()), (None, Expiry::Observed));
+    let asked = parse("cassandra://a/ks?expiry=ttl").unwrap();
+    assert_eq!((asked.expiry_asked_for(), asked.expiry()), (Some(Expiry::Ttl), Expiry::Ttl));
+}
+
+/// What fits one rule and not the other is refused when it is known by which the table's clients go.
+#[test]
+fn what_depends_on_the_table_is_not_refused_before_the_table_is_known() {
+    for (query, wrong) in [("token_ttl=30s", Expiry::Observed), ("max_clock_skew=2h", Expiry::Ttl)] {
+        let options = parse(&format!("cassandra://a/ks?{query}")).unwrap();
+        let right = if wrong == Expiry::Ttl { Expiry::Observed } else { Expiry::Ttl };
+        options.clone().with_expiry(right).check().unwrap();
+        let error = options.with_expiry(wrong).check().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config, "{query}");
     }
 }
 

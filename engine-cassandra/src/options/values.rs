@@ -64,9 +64,9 @@ option_words!(Clock: Hlc = "hlc", GlobalTime = "global-time");
 #[non_exhaustive]
 pub enum Expiry {
     /// By its TTL, and so by the servers' clocks.
-    #[default]
     Ttl,
     /// When another client has seen it unchanged for a lease, by that client's own clock.
+    #[default]
     Observed,
 }
 

@@ -24,9 +24,9 @@ async fn a_request_that_followed_a_release_is_shown_again_before_it_enters() {
         engine.release(&fixture.key, request.id, Some(&next)).await.unwrap_err();
         assert_eq!(engine.release(&fixture.key, request.id, Some(&next)).await.unwrap(), Release::Released);
         assert_eq!((fixture.states(), fixture.rows()[0].acquisition), (vec![State::Claimed], next.id));
-        // Paused: the row expires, and another client gets in.
+        // Paused: the row is watched for a lease and buried, and another client gets in.
         tokio::time::sleep(LEASE * 2).await;
-        let other = fixture.locks().try_write("alice").await.unwrap().expect("the row has expired");
+        let other = fixture.locks().write("alice").await.unwrap();
         let waiting = tokio::spawn(async move { engine.acquire(&next).await.unwrap().unwrap() });
         fixture.until(State::Claimed, 1).await;
         tokio::time::sleep(LEASE).await;

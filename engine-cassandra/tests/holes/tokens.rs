@@ -3,7 +3,7 @@
 use ylock_core::engine::{Engine, Holding, Release, Renewal};
 use ylock_core::{ErrorKind, Fairness, Mode, Options, Ylock};
 use ylock_engine_cassandra::algorithm::store::State;
-use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
+use ylock_engine_cassandra::options::Expiry;
 
 use crate::fake::{self, Fate, LEASE, World};
 use crate::fixture::{Fixture, bounded};
@@ -144,8 +144,8 @@ async fn a_writer_has_a_larger_token_than_the_readers_before_it() {
 async fn a_lease_that_does_not_fit_is_refused_before_it_is_used() {
     bounded(async {
         let fixture = Fixture::new();
-        let options = CassandraOptions::new("fake").with_lease(LEASE).with_token_ttl(LEASE * 3);
-        let engine = CassandraEngine::over(fixture.fake.clone(), fixture.world.clone(), &options);
+        let options = fake::options().with_expiry(Expiry::Ttl).with_token_ttl(LEASE * 3);
+        let engine = fake::engine_with(&fixture.fake, &fixture.world, &options);
         let locks = Ylock::new(engine).locks("users");
         for (lease, part) in
             [(LEASE * 2, "token_ttl: at least 44s"), (LEASE / 2, "too short for a request timeout of 2s")]
@@ -157,6 +157,13 @@ async fn a_lease_that_does_not_fit_is_refused_before_it_is_used() {
             assert!(error.kind() == ErrorKind::Config && error.to_string().contains(part), "{error}");
         }
         assert!(locks.try_with_options(Options::default().with_lease(LEASE)).is_ok());
+        let options = fake::options().with_expiry(Expiry::Observed).with_token_ttl(LEASE * 15);
+        let observing = Ylock::new(fake::engine_with(&fixture.fake, &fixture.world, &options)).locks("users");
+        let error = observing.try_with_options(Options::default().with_lease(LEASE * 2)).unwrap_err();
+        assert!(
+            error.to_string().contains("token_ttl: at least 160s"),
+            "rows outlive a minute of skew: {error}"
+        );
         // What was not changed is not asked about.
         assert!(locks.try_with_options(Options::default().with_fairness(Fairness::Strict)).is_ok());
     })

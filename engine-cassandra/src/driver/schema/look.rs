@@ -1,5 +1,7 @@
 //! Compares the schema of the cluster with what is needed.
 
+use std::time::Duration;
+
 use scylla::DeserializeRow;
 use scylla::deserialize::row::DeserializeRow as Decode;
 use ylock_core::{Error, ErrorKind, Result};
@@ -17,13 +19,21 @@ const TABLE_COLUMNS: &str = "SELECT column_name AS name, kind, type FROM system_
 /// The state of the schema.
 pub(super) enum Found {
     /// Everything, as it must be.
-    Fits,
+    Fits(Fit),
     /// No keyspace.
     NoKeyspace,
     /// A keyspace without the table.
     NoTable,
     /// A table of that name that cannot be used.
     Wrong(Error),
+}
+
+/// A table that can be used.
+#[derive(Clone, Copy)]
+pub(in crate::driver) struct Fit {
+    /// The rule that the table records for its clients.
+    pub(in crate::driver) expiry: Expiry,
+    gc_grace_seconds: i32,
 }
 
 #[derive(DeserializeRow)]
@@ -61,17 +71,18 @@ pub(super) async fn look(asker: Asker<'_>, options: &CassandraOptions) -> Result
     let Some(row) = tables.first() else {
         return Ok(Found::NoTable);
     };
-    let expiry = text::expiry_in(&row.comment);
-    if expiry != options.expiry().to_string() {
-        return Ok(Found::Wrong(other_expiry(options, &expiry)));
-    }
     let columns = rows::<ColumnRow>(asker, TABLE_COLUMNS, &[keyspace, table]).await?;
-    Ok(match faults(row, &columns) {
-        faults if faults.is_empty() => {
-            warn_of_short_grace(row, options);
-            Found::Fits
+    // First: what a table says that is not one of ours means nothing.
+    let faults = faults(row, &columns);
+    if !faults.is_empty() {
+        return Ok(Found::Wrong(wrong(options, &faults)));
+    }
+    Ok(match text::expiry_in(&row.comment) {
+        Err(word) => Found::Wrong(unknown_expiry(options, &word)),
+        Ok(theirs) if options.expiry_asked_for().is_some_and(|asked| asked != theirs) => {
+            Found::Wrong(other_expiry(options, theirs))
         }
-        faults => Found::Wrong(wrong(options, &faults)),
+        Ok(expiry) => Found::Fits(Fit { expiry, gc_grace_seconds: row.gc_grace_seconds }),
     })
 }
 
@@ -105,16 +116,18 @@ fn faults(table: &TableRow, columns: &[ColumnRow]) -> Vec<String> {
 }
 
 /// Warns of a short grace: a client may wait for a lock that a node shows as held because it has missed the release. No client gets in
-/// by that; and where rows are observed, it waits for no more than a lease.
-fn warn_of_short_grace(table: &TableRow, options: &CassandraOptions) {
-    let (grace, row) = (table.gc_grace_seconds, options.row_seconds());
-    if options.expiry() == Expiry::Ttl && u32::try_from(grace).unwrap_or(0) < row {
+/// by that; and where rows are observed, a client that waits does so for no more than a lease, but one that does not wait gets nothing for as
+/// long as a node shows the row.
+pub(super) fn warn_of_short_grace(fit: Fit, options: &CassandraOptions) {
+    let (grace, shown) = (fit.gc_grace_seconds, options.longest_shown());
+    if Duration::from_secs(u64::try_from(grace).unwrap_or(0)) < shown {
         tracing::warn!(
             table = options.table(),
             gc_grace_seconds = grace,
-            row_seconds = row,
-            "gc_grace_seconds is shorter than a row of this client's lease lives: a node that was down may show a released lock \
-             as held until the row ends. Raise gc_grace_seconds, or use a shorter lease"
+            shown_seconds = shown.as_secs(),
+            "gc_grace_seconds is shorter than a node may show a row of this client's lease: one that was down may show a released lock \
+             as held until the row ends. Use a shorter lease or max_clock_skew, or run: {}",
+            text::grace(options)
         );
     }
 }
@@ -131,11 +144,22 @@ fn fault(needed: &Column, columns: &[ColumnRow]) -> Option<String> {
 }
 
 /// Returns the error for a table whose clients go by another rule: a row that one of them still relies on could be gone for the other.
-fn other_expiry(options: &CassandraOptions, theirs: &str) -> Error {
+fn other_expiry(options: &CassandraOptions, theirs: Expiry) -> Error {
     let (keyspace, table, own) = (options.keyspace(), options.table(), options.expiry());
     let message = format!(
-        "table {keyspace}.{table} is one of expiry={theirs}, and this client has expiry={own}: connect with expiry={theirs}; or end all \
-         clients of the table, and run\n{};\n",
+        "table {keyspace}.{table} is one of expiry={theirs}, and this client has expiry={own}: connect with expiry={theirs} or without \
+         any; or end all clients of the table, and run\n{};\n",
+        text::record(options)
+    );
+    Error::new(ErrorKind::Config, message).with_engine(crate::NAME)
+}
+
+/// Returns the error for a table whose clients go by a rule that this client does not know.
+fn unknown_expiry(options: &CassandraOptions, word: &str) -> Error {
+    let (keyspace, table) = (options.keyspace(), options.table());
+    let message = format!(
+        "table {keyspace}.{table} is one of expiry={word}, which this version of ylock does not know: use a later one, or another table. If \
+         the comment of the table is wrong, end all clients of the table, and run\n{};\n",
         text::record(options)
     );
     Error::new(ErrorKind::Config, message).with_engine(crate::NAME)

@@ -7,41 +7,63 @@ use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
 use ylock_core::environment::Environment;
 use ylock_core::{Error, ErrorKind, Result};
 
-use super::errors;
-use crate::options::{CassandraOptions, SchemaMode};
+use super::{errors, session};
+use crate::options::{CassandraOptions, Expiry, SchemaMode};
 
 mod look;
 mod meet;
 mod replicas;
 mod text;
 
-use look::{Found, look};
+use look::{Fit, Found, look, warn_of_short_grace};
 pub(super) use meet::Asker;
 
 /// The time that [`SchemaMode::Create`] may take in all, with every other client of the cluster creating the same.
 pub(super) const CREATE_TIME: Duration = Duration::from_secs(60);
 /// The time to wait, more or less, before looking at the schema again.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// The part of the connect timeout for which a client waits until the nodes agree on the schema.
+const AGREEMENT_PART: u32 = 5;
 /// The number of looks after which a fault counts as one that will not go away.
 const ATTEMPTS: u32 = 10;
 
-/// Makes sure that the table is there and fits.
+/// Makes sure that the table is there and fits. Returns by which rule its clients go.
 pub(super) async fn ensure(
     asker: Asker<'_>,
     options: &CassandraOptions,
     environment: &Arc<dyn Environment>,
-) -> Result<()> {
-    match options.schema() {
-        SchemaMode::Create => create(asker, options, environment).await,
-        SchemaMode::Check => match look(asker, options).await? {
-            Found::Fits => replicas::check(asker, options).await,
-            Found::Wrong(error) => Err(error),
-            Found::NoKeyspace => Err(no_keyspace(options)),
-            Found::NoTable => {
-                let (keyspace, table) = (options.keyspace(), options.table());
-                Err(missing(options, &format!("keyspace {keyspace} has no table {table}")))
-            }
-        },
+) -> Result<Expiry> {
+    if options.schema() == SchemaMode::Create {
+        create(asker, options, environment).await?;
+    }
+    // Of two clients that create the table differently, perhaps by way of two nodes, one has lost when the nodes agree. What a look has shown
+    // before that may be what it wanted.
+    let fit = look_again(asker, options, environment).await?;
+    replicas::check(asker, options).await?;
+    warn_of_short_grace(fit, &options.clone().with_expiry(fit.expiry));
+    Ok(fit.expiry)
+}
+
+/// Checks that the table is there and still fits, when the nodes agree on it.
+pub(super) async fn look_again(
+    asker: Asker<'_>,
+    options: &CassandraOptions,
+    environment: &Arc<dyn Environment>,
+) -> Result<Fit> {
+    let limit = options.connect_timeout() / AGREEMENT_PART;
+    let agreement = session::within(&**environment, limit, asker.session.await_schema_agreement()).await;
+    if !matches!(agreement, Some(Ok(_))) {
+        // As while a cluster is upgraded, or a node hangs. That is no reason to do without locks.
+        tracing::warn!("the nodes do not agree on the schema; the table is taken as one of them has it");
+    }
+    match look(asker, options).await? {
+        Found::Fits(fit) => Ok(fit),
+        Found::Wrong(error) => Err(error),
+        Found::NoKeyspace => Err(no_keyspace(options)),
+        Found::NoTable => {
+            let (keyspace, table) = (options.keyspace(), options.table());
+            Err(missing(options, &format!("keyspace {keyspace} has no table {table}")))
+        }
     }
 }
 
@@ -72,7 +94,7 @@ async fn create(
 async fn step(asker: Asker<'_>, options: &CassandraOptions) -> Result<bool> {
     // Look first: where all is there no statement is sent, and no right to create is needed.
     match look(asker, options).await? {
-        Found::Fits => {
+        Found::Fits(_) => {
             // First: where the named data centre has no replicas, no node could answer what comes next.
             replicas::check(asker, options).await?;
             settle(asker, options).await.map(|()| true)

@@ -1,6 +1,8 @@
 //! The schema as CQL text.
 
 use crate::driver::columns::{self, COLUMNS, Column, Part};
+use ylock_core::options::OptionValue;
+
 use crate::options::{CassandraOptions, Consistency, Expiry};
 
 /// The options of the table, each with its reason.
@@ -61,18 +63,25 @@ pub(super) fn comment(expiry: Expiry) -> String {
     format!("ylock: one partition per lock, one row per client; {EXPIRY}{expiry}")
 }
 
-/// Returns the word that a comment has for the `expiry` of the table's clients. Tables of earlier versions have none, and those clients had a
-/// TTL.
-pub(super) fn expiry_in(comment: &str) -> String {
-    let word =
-        comment.split_once(EXPIRY).map(|(_, rest)| rest.split([' ', ';', ',']).next().unwrap_or_default());
-    word.map_or_else(|| Expiry::Ttl.to_string(), str::to_owned)
+/// Returns the `expiry` of the table's clients that a comment names; or the word that stands there and is none. Tables of earlier versions have
+/// no word, and those clients had a TTL.
+pub(super) fn expiry_in(comment: &str) -> Result<Expiry, String> {
+    let Some((_, rest)) = comment.split_once(EXPIRY) else { return Ok(Expiry::Ttl) };
+    let word = rest.split([' ', ';', ',']).next().unwrap_or_default();
+    Expiry::from_text(word).map_err(|_| word.to_owned())
 }
 
 /// Returns the statement that says of a table which `expiry` its clients have.
 pub(super) fn record(options: &CassandraOptions) -> String {
     let (keyspace, table) = (options.keyspace(), options.table());
     format!("ALTER TABLE \"{keyspace}\".\"{table}\" WITH comment = '{}'", comment(options.expiry()))
+}
+
+/// Returns the statement that gives a table the grace which fits these options.
+pub(super) fn grace(options: &CassandraOptions) -> String {
+    let (keyspace, table) = (options.keyspace(), options.table());
+    let seconds = options.longest_shown().as_secs();
+    format!("ALTER TABLE \"{keyspace}\".\"{table}\" WITH gc_grace_seconds = {seconds}")
 }
 
 /// Returns a statement that reads an unused partition, from a majority.
@@ -123,20 +132,20 @@ mod tests {
         for expiry in [Expiry::Ttl, Expiry::Observed] {
             let options = CassandraOptions::new("keyspace").with_expiry(expiry);
             assert!(table(&options).contains(&format!(" WITH comment = '{}'\n", comment(expiry))));
-            assert_eq!(expiry_in(&comment(expiry)), expiry.to_string());
+            assert_eq!(expiry_in(&comment(expiry)), Ok(expiry));
             assert!(
                 record(&options)
                     .ends_with(&format!("\"keyspace\".\"locks\" WITH comment = '{}'", comment(expiry)))
             );
         }
-        assert_eq!(expiry_in("expiry=observed, says the operator"), "observed");
-        assert_eq!(expiry_in("expiry=later"), "later");
+        assert_eq!(expiry_in("expiry=observed, says the operator"), Ok(Expiry::Observed));
+        assert_eq!(expiry_in("expiry=later"), Err("later".to_owned()));
     }
 
     #[test]
     fn a_table_of_an_earlier_version_is_one_of_a_ttl() {
-        assert_eq!(expiry_in("ylock: one partition per lock, one row per client"), "ttl");
-        assert_eq!(expiry_in(""), "ttl");
+        assert_eq!(expiry_in("ylock: one partition per lock, one row per client"), Ok(Expiry::Ttl));
+        assert_eq!(expiry_in(""), Ok(Expiry::Ttl));
     }
 
     #[test]

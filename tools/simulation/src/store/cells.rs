@@ -7,9 +7,6 @@ use std::sync::Arc;
 use ylock_core::StoreToken;
 use ylock_engine_cassandra::algorithm::store::Slot;
 
-/// The seconds for which a replica keeps a tombstone, as in the schema.
-const GC_GRACE: i64 = 20;
-
 /// The name of a cell in one partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Name {
@@ -119,14 +116,14 @@ impl Cell {
 
     /// Returns what a replica makes of the cell in this second: as `AbstractCell.purge`, a cell that has ended becomes a tombstone, and
     /// nothing when that is older than `gc_grace`. It counts from when the cell was *written*.
-    fn aged(self, second: i64) -> Option<Self> {
+    fn aged(self, second: i64, gc_grace: i64) -> Option<Self> {
         let ended = match self.life {
             Life::Expiring { written, until } if until <= second => written,
             Life::Tombstone { deleted } => deleted,
             _ => return Some(self),
         };
         let tombstone = Self { life: Life::Tombstone { deleted: ended }, ..self };
-        (ended >= second - GC_GRACE).then_some(tombstone)
+        (ended >= second - gc_grace).then_some(tombstone)
     }
 }
 
@@ -155,8 +152,8 @@ impl Cells {
     }
 
     /// Returns the cells as a replica has them when it has read, or compacted, in this second.
-    pub(super) fn aged(&self, second: i64) -> Self {
-        let age = |cell: Option<Cell>| cell.and_then(|cell| cell.aged(second));
+    pub(super) fn aged(&self, second: i64, gc_grace: i64) -> Self {
+        let age = |cell: Option<Cell>| cell.and_then(|cell| cell.aged(second, gc_grace));
         let rows = self.rows.iter().filter_map(|(slot, columns)| {
             // What a deletion hides goes with it, and does not come back when the deletion is forgotten.
             let deleted = columns[Column::Deleted as usize].map(|deleted| deleted.stamp);

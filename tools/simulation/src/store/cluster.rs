@@ -81,6 +81,12 @@ impl Cluster {
         self.replicas.lock().iter_mut().for_each(|replica| replica.compacts = false);
     }
 
+    /// Lets all nodes keep tombstones for so long, as `gc_grace_seconds` of a table does.
+    pub fn set_gc_grace(&self, gc_grace: Duration) {
+        let seconds = i64::try_from(gc_grace.as_secs()).unwrap_or(i64::MAX);
+        self.replicas.lock().iter_mut().for_each(|replica| replica.gc_grace = seconds);
+    }
+
     /// Stops a node; what it has stays on its disk.
     pub fn stop(&self, number: usize) {
         self.replicas.lock()[number].is_up = false;
@@ -274,7 +280,7 @@ impl Cluster {
     /// Returns a replica's answer, as of the second that the coordinator says.
     fn answer(&self, number: usize, key: &Key, second: i64) -> Option<Cells> {
         let replicas = self.replicas.lock();
-        replicas[number].is_up.then(|| replicas[number].read(key).aged(second))
+        replicas[number].is_up.then(|| replicas[number].answer(key, second))
     }
 
     /// Collects one more answer of a replica; with a quorum of them the client gets what they know together.

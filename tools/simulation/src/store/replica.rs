@@ -10,6 +10,10 @@ use crate::clocks::START;
 /// The period at which the commit log is written to the disk, in nanoseconds: Cassandra's default of `commitlog_sync: periodic`.
 const SYNC_PERIOD: u64 = 10_000_000_000;
 
+/// The seconds for which a replica keeps a tombstone by default: far less than rows live where they are observed, so that a node which was away
+/// often shows what has long been superseded.
+const GC_GRACE: i64 = 20;
+
 /// Group and name.
 type Lock = (String, String);
 type Data = BTreeMap<Lock, Cells>;
@@ -21,6 +25,8 @@ pub(super) struct Replica {
     pub(super) is_dead: bool,
     /// True of a node that compacts what it has of a lock with every write to it: as often as a real one ever might.
     pub(super) compacts: bool,
+    /// The seconds for which it keeps a tombstone.
+    pub(super) gc_grace: i64,
     /// The error of its clock, in microseconds.
     pub(super) clock_offset: i64,
     data: Data,
@@ -36,6 +42,7 @@ impl Replica {
             is_up: true,
             is_dead: false,
             compacts: true,
+            gc_grace: GC_GRACE,
             clock_offset,
             data: Data::new(),
             durable: (0, Data::new()),
@@ -62,7 +69,7 @@ impl Replica {
         let known = self.data.entry(lock.clone()).or_default();
         known.merge(cells);
         if self.compacts {
-            *known = known.aged(second);
+            *known = known.aged(second, self.gc_grace);
         }
     }
 
@@ -74,6 +81,11 @@ impl Replica {
     /// Returns all that it has.
     pub(super) fn all(&self) -> Vec<(Lock, Cells)> {
         self.data.iter().map(|(lock, cells)| (lock.clone(), cells.clone())).collect()
+    }
+
+    /// Returns what it answers of a lock, as of the second that the coordinator says.
+    pub(super) fn answer(&self, key: &Key, second: i64) -> Cells {
+        self.read(key).aged(second, self.gc_grace)
     }
 
     pub(super) fn read(&self, key: &Key) -> Cells {
