@@ -208,3 +208,60 @@ async fn closing_removes_a_row_of_which_nobody_has_heard() {
     })
     .await;
 }
+
+/// Ten minutes: what is seen of such a row is worth remembering for twenty.
+const LONG: Duration = Duration::from_secs(600);
+
+/// Acquires names for long, and tries them by way of another client, which so remembers what it has seen of each.
+async fn seen_by_another(
+    fixture: &Fixture,
+    names: usize,
+) -> (CassandraEngine, CassandraEngine, Vec<Request>) {
+    let ((holder, held), (other, tried)) = (fixture.contestant(), fixture.contestant());
+    let mut holds = Vec::new();
+    for number in 0..names {
+        let key = Key::new("users", format!("name-{number}")).unwrap();
+        let request = fixture.again(&held).with_key(key.clone()).with_lease(LONG);
+        holder.acquire(&request).await.unwrap().unwrap();
+        holds.push(request);
+        let tried = fixture.again(&tried).with_key(key).with_patience(Patience::Try);
+        assert!(other.acquire(&tried).await.unwrap().is_none());
+    }
+    (holder, other, holds)
+}
+
+fn rows(engine: &CassandraEngine) -> usize {
+    engine.in_memory()[0].1
+}
+
+/// With leases of a day a client that looks at many names would remember each of them for two.
+#[tokio::test(start_paused = true)]
+async fn what_is_kept_of_others_has_a_limit() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let (_holder, other, _) = seen_by_another(&fixture, 5_000).await;
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        assert_eq!(rows(&other), 4_096);
+        tokio::time::sleep(LONG).await;
+        assert_eq!(rows(&other), 4_096);
+        tokio::time::sleep(LONG).await;
+        assert!(is_empty(&other));
+    })
+    .await;
+}
+
+/// However long their leases were: a client that has left needs no watching.
+#[tokio::test(start_paused = true)]
+async fn a_row_is_not_kept_for_what_others_have_given_back() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let (holder, other, holds) = seen_by_another(&fixture, 1).await;
+        holder.release(&holds[0].key, holds[0].id, None).await.unwrap();
+        let next = fixture.again(&holds[0]).with_patience(Patience::Try);
+        other.acquire(&next).await.unwrap().expect("it is free");
+        other.release(&next.key, next.id, None).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(21)).await;
+        assert!(is_empty(&other));
+    })
+    .await;
+}

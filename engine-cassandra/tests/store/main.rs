@@ -10,5 +10,6 @@ mod log;
 mod login;
 mod order;
 mod roundtrip;
+mod rule;
 mod schema;
 mod time;

@@ -34,8 +34,8 @@ struct Arguments {
     /// Take places in the queue from the thesis's time service
     #[arg(long)]
     global_time: bool,
-    /// The rule by which the rows of dead clients go; `observed` has three leases and clocks that are further off
-    #[arg(long, value_parser = expiry, default_value = "ttl")]
+    /// The rule by which the rows of dead clients of Cassandra go; `observed` has three leases and clocks that are further off
+    #[arg(long, value_parser = expiry, default_value = "observed")]
     expiry: Expiry,
     /// The number of nodes of the cluster
     #[arg(long, default_value_t = 3)]

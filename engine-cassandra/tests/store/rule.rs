@@ -1,0 +1,156 @@
+//! The rule by which the rows of dead clients go: the table records it.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use scylla::client::session::Session;
+use tokio::runtime::{Builder, Runtime};
+use ylock_core::{Error, ErrorKind};
+use ylock_engine_cassandra::CassandraOptions;
+use ylock_engine_cassandra::algorithm::store::Store;
+use ylock_engine_cassandra::options::{Expiry, SchemaMode};
+
+use super::cluster::*;
+use super::schema::with_keyspace;
+
+fn creating(keyspace: &str) -> CassandraOptions {
+    options_for(keyspace).with_schema(SchemaMode::Create)
+}
+
+async fn refused(options: &CassandraOptions) -> Error {
+    let error = connect(options).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+    error
+}
+
+async fn alter(session: &Session, keyspace: &str, comment: &str) {
+    run(session, &format!("ALTER TABLE {keyspace}.locks WITH comment = '{comment}'")).await;
+    session.await_schema_agreement().await.unwrap();
+}
+
+#[tokio::test]
+#[ignore = "needs cassandra: run `cargo xtask test`"]
+async fn a_client_that_names_no_rule_takes_that_of_the_table() {
+    for (made, meant) in [
+        (None, Expiry::Observed),
+        (Some(Expiry::Observed), Expiry::Observed),
+        (Some(Expiry::Ttl), Expiry::Ttl),
+    ] {
+        with_keyspace(async |keyspace: String, _: Arc<Session>| {
+            let options = creating(&keyspace);
+            let first = made.map_or(options.clone(), |expiry| options.clone().with_expiry(expiry));
+            assert_eq!(connect(&first).await.unwrap().options().expiry(), meant);
+            for schema in [SchemaMode::Check, SchemaMode::Create] {
+                let table = connect(&options.clone().with_schema(schema)).await.unwrap();
+                assert_eq!(table.options().expiry(), meant, "{made:?}");
+                let skew = if meant == Expiry::Ttl { 2 } else { 60 };
+                assert_eq!(table.options().max_clock_skew(), Duration::from_secs(skew));
+            }
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs cassandra: run `cargo xtask test`"]
+async fn a_client_that_names_another_rule_than_the_table_is_refused_and_told_what_helps() {
+    with_keyspace(async |keyspace: String, session: Arc<Session>| {
+        connect(&creating(&keyspace).with_expiry(Expiry::Observed)).await.unwrap();
+        for schema in [SchemaMode::Check, SchemaMode::Create] {
+            let other = options_for(&keyspace).with_expiry(Expiry::Ttl).with_schema(schema);
+            let text = refused(&other).await.to_string();
+            assert!(text.contains("one of expiry=observed, and this client has expiry=ttl"), "{text}");
+            let mend = text.lines().find(|line| line.starts_with("ALTER TABLE")).expect("a statement");
+            assert!(mend.contains("expiry=ttl"), "{text}");
+        }
+        let other = options_for(&keyspace).with_expiry(Expiry::Ttl);
+        let text = refused(&other).await.to_string();
+        let mend = text.lines().find(|line| line.starts_with("ALTER TABLE")).expect("a statement");
+        run(&session, mend.trim_end_matches(';')).await;
+        session.await_schema_agreement().await.unwrap();
+        assert_eq!(connect(&other).await.unwrap().options().expiry(), Expiry::Ttl);
+    })
+    .await;
+}
+
+/// Clients of earlier versions may be at work on it.
+#[tokio::test]
+#[ignore = "needs cassandra: run `cargo xtask test`"]
+async fn a_table_that_says_nothing_is_one_of_a_ttl() {
+    with_keyspace(async |keyspace: String, session: Arc<Session>| {
+        connect(&creating(&keyspace)).await.unwrap();
+        alter(&session, &keyspace, "ylock: one partition per lock, one row per client").await;
+        let table = connect(&options_for(&keyspace)).await.unwrap();
+        assert_eq!(table.options().expiry(), Expiry::Ttl);
+        let text = refused(&options_for(&keyspace).with_expiry(Expiry::Observed)).await.to_string();
+        assert!(text.contains("one of expiry=ttl, and this client has expiry=observed"), "{text}");
+        alter(&session, &keyspace, "expiry=later").await;
+        let text = refused(&options_for(&keyspace)).await.to_string();
+        assert!(text.contains("expiry=later, which this version of ylock does not know"), "{text}");
+    })
+    .await;
+}
+
+/// What fits the other rule only is refused when the table has said which it is.
+#[tokio::test]
+#[ignore = "needs cassandra: run `cargo xtask test`"]
+async fn options_that_do_not_fit_the_rule_of_the_table_are_refused() {
+    with_keyspace(async |keyspace: String, _: Arc<Session>| {
+        connect(&creating(&keyspace).with_expiry(Expiry::Ttl)).await.unwrap();
+        let far = options_for(&keyspace).with_max_clock_skew(Duration::from_secs(2 * 60 * 60));
+        let text = refused(&far).await.to_string();
+        assert!(text.contains("max_clock_skew") && text.contains("expiry=ttl"), "{text}");
+    })
+    .await;
+}
+
+/// Its comment means nothing, whatever it says.
+#[tokio::test]
+#[ignore = "needs cassandra: run `cargo xtask test`"]
+async fn a_table_that_cannot_be_used_is_not_asked_for_its_rule() {
+    with_keyspace(async |keyspace: String, session: Arc<Session>| {
+        connect(&creating(&keyspace).with_expiry(Expiry::Ttl)).await.unwrap();
+        run(&session, &format!("ALTER TABLE {keyspace}.locks DROP ticket")).await;
+        session.await_schema_agreement().await.unwrap();
+        let text = refused(&options_for(&keyspace).with_expiry(Expiry::Observed)).await.to_string();
+        assert!(text.contains("column ticket (bigint, regular) is missing"), "{text}");
+        assert!(!text.contains("expiry"), "{text}");
+    })
+    .await;
+}
+
+fn runtime() -> Runtime {
+    Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
+}
+
+fn in_a_runtime<T>(work: impl Future<Output = T>) -> T {
+    runtime().block_on(work)
+}
+
+/// All clients were to be ended before the comment was altered; this one was not, and connects again.
+#[test]
+#[ignore = "needs cassandra: run `cargo xtask test`"]
+fn a_client_whose_connections_are_made_anew_finds_out_that_the_rule_is_another_one() {
+    let keyspace = format!("ylock_fresh_{:016x}", environment().random());
+    let first = runtime();
+    let table = first.block_on(connect(&creating(&keyspace))).unwrap();
+    first.block_on(table.read(&key("x"))).unwrap();
+    drop(first);
+    let another = runtime();
+    another.block_on(table.read(&key("x"))).expect("the rule is the same");
+    in_a_runtime(async {
+        let session = session().await;
+        alter(&session, &keyspace, "expiry=ttl").await;
+    });
+    drop(another);
+    in_a_runtime(async {
+        let error = table.read(&key("x")).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+        assert!(
+            error.to_string().contains("one of expiry=ttl, and this client has expiry=observed"),
+            "{error}"
+        );
+        run(&session().await, &format!("DROP KEYSPACE {keyspace}")).await;
+    });
+}
