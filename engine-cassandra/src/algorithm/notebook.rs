@@ -33,6 +33,9 @@ struct Noted {
     first: Moment,
     /// The beginning of the last look that showed it.
     last: Moment,
+    /// True if the last look that showed this client's row showed that it takes no part any more. Not forgotten at once: where only one replica has
+    /// heard of that, looks show now the one and now the other, and the row would be watched anew without end.
+    is_left: bool,
 }
 
 /// A row whose client does not rely on it any more.
@@ -48,19 +51,17 @@ pub(crate) struct Dead {
 
 impl Notebook {
     /// Notes what a look shows of other clients than `own`. The look `began` before it was sent, and `ended` after it was answered.
-    ///
-    /// What a client has left by a later write of its own needs no watching: a lock that was held and given back leaves nothing here.
     pub(crate) fn note(&mut self, look: &Partition, own: Slot, began: Moment, ended: Moment) {
         for (slot, heartbeat) in look.rows.iter().filter_map(idle) {
-            if self.noted.get(&slot).is_some_and(|noted| noted.heartbeat < heartbeat) {
-                self.noted.remove(&slot);
+            if let Some(noted) = self.noted.get_mut(&slot) {
+                noted.is_left |= noted.heartbeat < heartbeat;
             }
         }
         for (slot, heartbeat, lease) in look.rows.iter().filter(|seen| seen.slot != own).filter_map(watched) {
-            let new = Noted { heartbeat, lease, first: ended, last: began };
+            let new = Noted { heartbeat, lease, first: ended, last: began, is_left: false };
             let noted = self.noted.entry(slot).or_insert(new);
             if noted.heartbeat == heartbeat {
-                noted.last = noted.last.max(began);
+                (noted.last, noted.is_left) = (noted.last.max(began), false);
             } else if noted.heartbeat < heartbeat {
                 *noted = new;
             }
@@ -89,14 +90,19 @@ impl Notebook {
         self.noted.remove(&slot);
     }
 
-    /// Returns how many rows are remembered.
+    /// Returns how many rows are worth remembering.
     pub(crate) fn len(&self) -> usize {
-        self.noted.len()
+        self.worthy().count()
     }
 
     /// Returns the moment from which on nothing of this is worth remembering.
     pub(crate) fn forgotten(&self) -> Moment {
-        self.noted.values().map(Noted::forgotten).max().unwrap_or(Moment::ZERO)
+        self.worthy().map(Noted::forgotten).max().unwrap_or(Moment::ZERO)
+    }
+
+    /// What a client has left needs no watching: a lock that was held and given back leaves nothing that is worth remembering.
+    fn worthy(&self) -> impl Iterator<Item = &Noted> {
+        self.noted.values().filter(|noted| !noted.is_left)
     }
 
     fn noted_of(&self, seen: &SeenRow) -> Option<&Noted> {

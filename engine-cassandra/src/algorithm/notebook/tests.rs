@@ -197,9 +197,18 @@ fn was_away(shown: &[Shown], slot: u128, heartbeat: i64) -> bool {
 
 /// What a client has left is not watched for another two leases, which may be days.
 #[test]
-fn a_row_that_was_left_is_forgotten_at_once() {
+fn a_row_that_was_left_is_not_worth_remembering() {
     let idle = |heartbeat| seen(1, heartbeat, LEASE, State::Idle);
     assert_eq!(after(&[(held(2), 0, 0), (idle(3), 1, 1)]).len(), 0);
     // A replica that is behind shows what was there before; it says nothing of what came after.
     assert_eq!(after(&[(held(2), 0, 0), (idle(1), 1, 1)]).len(), 1);
+    assert_eq!(after(&[(held(2), 0, 0), (idle(3), 1, 1), (held(2), 2, 2)]).len(), 1);
+}
+
+/// Only one replica has heard that it was left, and no look repairs the others.
+#[test]
+fn a_row_that_is_shown_now_as_left_and_now_as_held_is_not_watched_anew() {
+    let idle = seen(1, 3, LEASE, State::Idle);
+    let looks = [(held(2), 0, 0), (idle.clone(), 4, 4), (held(2), 6, 6), (idle, 8, 8), (held(2), 10, 10)];
+    assert!(after(&looks).dead(&held(2)).is_some());
 }
