@@ -15,14 +15,21 @@ use ylock_testkit::measure::group;
 
 const LEASE: Duration = Duration::from_secs(5);
 const TOKEN_TTL: Duration = Duration::from_secs(20);
+const MAX_CLOCK_SKEW: Duration = Duration::from_secs(2);
+const GC_GRACE: Duration = Duration::from_secs(20);
 const NAMES: usize = 100_000;
 const PATIENCE: Duration = Duration::from_secs(300);
 
 pub(crate) async fn run() {
-    let options = super::options(LEASE).with_table("names").with_token_ttl(TOKEN_TTL);
+    // What is kept of a token outlives the skew of clocks, and so must not be that of a minute.
+    let options = super::options(LEASE)
+        .with_table("names")
+        .with_token_ttl(TOKEN_TTL)
+        .with_max_clock_skew(MAX_CLOCK_SKEW)
+        .with_gc_grace(GC_GRACE);
     let environment = SystemEnvironment::shared();
     let table = Arc::new(Table::connect(&options, &environment).await.expect("the cluster answers"));
-    let engine = CassandraEngine::over(table, environment, &options);
+    let engine = CassandraEngine::over(table.clone(), environment, table.options());
     let ylock = Ylock::new(engine).with_options(Options::default().with_lease(LEASE));
     let (group, start) = (group(), Instant::now());
     let locks = ylock.locks(group.clone());

@@ -23,7 +23,7 @@ pub(crate) async fn run() {
         let mut times = Times::default();
         for _ in 0..SHOWN {
             // Connecting anew would only measure the driver; what counts is that each client has a row of its own.
-            let engine = CassandraEngine::over(table.clone(), environment.clone(), &super::options(LEASE));
+            let engine = CassandraEngine::over(table.clone(), environment.clone(), table.options());
             let ylock = Ylock::new(engine).with_options(Options::default().with_lease(LEASE));
             let start = Instant::now();
             let guard = ylock.locks(group.clone()).write("name").await.expect("granted");

@@ -22,7 +22,7 @@ pub(crate) async fn run() {
     let environment = SystemEnvironment::shared();
     let table = Table::connect(&super::options(LEASE), &environment).await.expect("the cluster answers");
     let table = Arc::new(table);
-    let engine = CassandraEngine::over(table.clone(), environment, &super::options(LEASE));
+    let engine = CassandraEngine::over(table.clone(), environment, table.options());
     let ylock = Ylock::new(engine).with_options(ylock_core::Options::default().with_lease(LEASE));
     let locks = ylock.locks(group());
     let key = Key::new(group(), "raw").expect("a key");

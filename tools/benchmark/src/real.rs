@@ -49,9 +49,7 @@ impl Cluster {
     /// Runs one point.
     pub(crate) fn run(&self, point: Point, budget: Budget) -> Result<Record> {
         let requests = Arc::new(AtomicU64::new(0));
-        let options = options(point.lock)?;
-        let contenders =
-            (0..point.contenders).map(|number| self.contender(number, point.lock, &options, &requests));
+        let contenders = (0..point.contenders).map(|number| self.contender(number, point.lock, &requests));
         let party = Party {
             contenders: contenders.collect(),
             environment: Arc::clone(&self.environment),
@@ -68,20 +66,14 @@ impl Cluster {
 
     /// Creates a contender: a client of its own in all but the driver's session, because 128 sessions would be measured instead of the
     /// locks.
-    fn contender(
-        &self,
-        number: u32,
-        lock: Lock,
-        options: &CassandraOptions,
-        requests: &Arc<AtomicU64>,
-    ) -> Contender {
+    fn contender(&self, number: u32, lock: Lock, requests: &Arc<AtomicU64>) -> Contender {
         let table = match lock {
             Lock::Old => &self.old,
             Lock::Queue => &self.queue,
         };
         let store = Counting { store: Arc::clone(table) as Arc<dyn Store>, requests: Arc::clone(requests) };
         let environment = Arc::clone(&self.environment);
-        let engine = CassandraEngine::over(Arc::new(store), Arc::clone(&environment), options);
+        let engine = CassandraEngine::over(Arc::new(store), Arc::clone(&environment), table.options());
         Contender { number, engine: Arc::new(engine), environment }
     }
 }

@@ -40,6 +40,13 @@ fn two_hundred_seeds_above_the_keeper_break_nothing_where_rows_are_observed() {
     support::none_fails(200, |seed| failure_of(seed, setting()));
 }
 
+/// Looks showed now that a client had left and now that it waited, as only one replica had heard of it. What was noted of the client was forgotten
+/// each time, so its row was watched anew without end.
+#[test]
+fn the_seed_in_which_a_row_was_watched_without_end_breaks_nothing() {
+    assert_eq!(failure_of(7_300_002_727, Setting::default().observed()), None);
+}
+
 /// Nothing is proved of burials where nothing is buried.
 #[test]
 fn rows_are_buried() {
