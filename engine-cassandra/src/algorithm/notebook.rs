@@ -36,6 +36,8 @@ struct Noted {
     /// True if the last look that showed this client's row showed that it takes no part any more. Not forgotten at once: where only one replica has
     /// heard of that, looks show now the one and now the other, and the row would be watched anew without end.
     is_left: bool,
+    /// True if a client that wants in has seen it, and has not got in since: it may come again.
+    is_wanted: bool,
 }
 
 /// A row whose client does not rely on it any more.
@@ -51,20 +53,31 @@ pub(crate) struct Dead {
 
 impl Notebook {
     /// Notes what a look shows of other clients than `own`. The look `began` before it was sent, and `ended` after it was answered.
-    pub(crate) fn note(&mut self, look: &Partition, own: Slot, began: Moment, ended: Moment) {
+    ///
+    /// All that is shown is noted, and what is seen by a client that `wants_in` is worth remembering when it has given up, as it may come again.
+    pub(crate) fn note(
+        &mut self,
+        look: &Partition,
+        own: Slot,
+        (began, ended): (Moment, Moment),
+        wants_in: bool,
+    ) {
         for (slot, heartbeat) in look.rows.iter().filter_map(idle) {
             if let Some(noted) = self.noted.get_mut(&slot) {
                 noted.is_left |= noted.heartbeat < heartbeat;
             }
         }
         for (slot, heartbeat, lease) in look.rows.iter().filter(|seen| seen.slot != own).filter_map(watched) {
-            let new = Noted { heartbeat, lease, first: ended, last: began, is_left: false };
+            let new =
+                Noted { heartbeat, lease, first: ended, last: began, is_left: false, is_wanted: wants_in };
             let noted = self.noted.entry(slot).or_insert(new);
+            let is_wanted = noted.is_wanted | wants_in;
             if noted.heartbeat == heartbeat {
                 (noted.last, noted.is_left) = (noted.last.max(began), false);
             } else if noted.heartbeat < heartbeat {
                 *noted = new;
             }
+            noted.is_wanted = is_wanted;
             // A smaller one is shown by replicas that are behind. It says nothing of the larger one, which may be shown again.
         }
         self.noted.retain(|_, noted| ended < noted.forgotten());
@@ -100,9 +113,15 @@ impl Notebook {
         self.worthy().map(Noted::forgotten).max().unwrap_or(Moment::ZERO)
     }
 
-    /// What a client has left needs no watching: a lock that was held and given back leaves nothing that is worth remembering.
+    /// Notes that the own client is inside: nothing of what it has seen was in the way.
+    pub(crate) fn enters(&mut self) {
+        self.noted.values_mut().for_each(|noted| noted.is_wanted = false);
+    }
+
+    /// What a client has left needs no watching, nor what was never in the way: a lock that was held and given back leaves nothing that is worth
+    /// remembering, and an inspection neither.
     fn worthy(&self) -> impl Iterator<Item = &Noted> {
-        self.noted.values().filter(|noted| !noted.is_left)
+        self.noted.values().filter(|noted| noted.is_wanted && !noted.is_left)
     }
 
     fn noted_of(&self, seen: &SeenRow) -> Option<&Noted> {

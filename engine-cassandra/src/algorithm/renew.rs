@@ -20,7 +20,7 @@ use super::store::{Next, Partition, State};
 /// Those of the store: then the outcome is unknown, and the renewal can be tried again.
 pub(crate) async fn renew(own_row: &Arc<OwnRow>, holding: &Holding) -> Result<Renewal> {
     let grant = &holding.grant;
-    let mut look = own_row.look().await?;
+    let mut look = own_row.look_from_inside().await?;
     if let Some(reason) = loss(&look, own_row, grant) {
         return Ok(Renewal::Lost(reason));
     }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use ylock_core::engine::{Engine, Patience, Release, Request};
+use ylock_core::engine::{Engine, Holding, Patience, Release, Request};
 use ylock_core::{Key, StoreToken};
 use ylock_engine_cassandra::CassandraEngine;
 use ylock_engine_cassandra::algorithm::store::State;
@@ -262,6 +262,28 @@ async fn a_row_is_not_kept_for_what_others_have_given_back() {
         other.release(&next.key, next.id, None).await.unwrap();
         tokio::time::sleep(Duration::from_secs(21)).await;
         assert!(is_empty(&other));
+    })
+    .await;
+}
+
+/// An inspection, a revocation, and a hold with waiters behind it: of a lease that is over in ten minutes nothing is kept for twenty.
+#[tokio::test(start_paused = true)]
+async fn a_row_is_not_kept_for_what_stood_in_no_way() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let ((waiting, request), (holder, held)) = (fixture.contestant(), fixture.contestant());
+        let grant = holder.acquire(&held).await.unwrap().unwrap();
+        tokio::spawn(async move { drop(waiting.acquire(&request.with_lease(LONG)).await) });
+        fixture.until(State::Claimed, 1).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        holder.renew(&[Holding::new(grant, None)]).await.remove(0).unwrap();
+        holder.release(&fixture.key, held.id, None).await.unwrap();
+        let (other, _) = fixture.contestant();
+        let seen = other.inspect(&fixture.key).await.unwrap();
+        assert!(!seen.holders.is_empty() || !seen.queue.is_empty());
+        assert!(!other.revoke(&fixture.key, held.id).await.unwrap());
+        tokio::time::sleep(Duration::from_secs(22)).await;
+        assert!(is_empty(&holder) && is_empty(&other));
     })
     .await;
 }

@@ -50,7 +50,7 @@ fn look(rows: impl IntoIterator<Item = SeenRow>) -> Partition {
 fn after(looks: &[(SeenRow, u64, u64)]) -> Notebook {
     let mut notebook = Notebook::default();
     for (row, began, ended) in looks {
-        notebook.note(&look([row.clone()]), OWN, at(*began), at(*ended));
+        notebook.note(&look([row.clone()]), OWN, (at(*began), at(*ended)), true);
     }
     notebook
 }
@@ -117,9 +117,9 @@ fn idle_rows_and_the_own_row_are_not_watched() {
 fn what_is_not_shown_for_two_leases_is_forgotten() {
     let mut notebook = after(&[(held(1), 0, 0), (held(1), 5, 5)]);
     assert_eq!(notebook.forgotten(), at(25));
-    notebook.note(&look([]), OWN, at(24), at(24));
+    notebook.note(&look([]), OWN, (at(24), at(24)), true);
     assert!(notebook.due(&held(1)).is_some());
-    notebook.note(&look([]), OWN, at(25), at(25));
+    notebook.note(&look([]), OWN, (at(25), at(25)), true);
     assert_eq!(notebook.due(&held(1)), None);
 }
 
@@ -127,7 +127,7 @@ fn what_is_not_shown_for_two_leases_is_forgotten() {
 fn a_row_that_was_forgotten_is_watched_anew() {
     let mut notebook = after(&[(held(1), 0, 0), (held(1), 12, 12)]);
     notebook.forget(Slot::from_u128(1));
-    notebook.note(&look([held(1)]), OWN, at(13), at(13));
+    notebook.note(&look([held(1)]), OWN, (at(13), at(13)), true);
     assert_eq!((notebook.dead(&held(1)), notebook.due(&held(1))), (None, Some(at(23))));
 }
 
@@ -171,7 +171,7 @@ fn random_looks_are_judged_by_the_rule() {
                     seen(slot, heartbeat, lease_of(slot, heartbeat), State::Claimed)
                 })
                 .collect();
-            notebook.note(&look(rows.clone()), OWN, at(began), at(now));
+            notebook.note(&look(rows.clone()), OWN, (at(began), at(now)), true);
             for row in rows {
                 let (slot, heartbeat) = (row.slot.as_u128(), row.heartbeat.unwrap());
                 shown.push((slot, heartbeat, lease_of(slot, heartbeat), began, now));
@@ -211,4 +211,20 @@ fn a_row_that_is_shown_now_as_left_and_now_as_held_is_not_watched_anew() {
     let idle = seen(1, 3, LEASE, State::Idle);
     let looks = [(held(2), 0, 0), (idle.clone(), 4, 4), (held(2), 6, 6), (idle, 8, 8), (held(2), 10, 10)];
     assert!(after(&looks).dead(&held(2)).is_some());
+}
+
+/// It may be remembered for as long as the own row is anyway, but is no reason to keep that.
+#[test]
+fn what_stood_in_no_way_is_not_worth_remembering() {
+    let mut notebook = Notebook::default();
+    notebook.note(&look([held(1)]), OWN, (at(0), at(0)), false);
+    assert_eq!((notebook.len(), notebook.forgotten()), (0, Moment::ZERO));
+    notebook.note(&look([held(2)]), OWN, (at(5), at(5)), true);
+    assert_eq!((notebook.len(), notebook.forgotten()), (1, at(5 + 2 * LEASE)));
+    notebook.note(&look([held(3)]), OWN, (at(6), at(6)), false);
+    assert_eq!(notebook.len(), 1, "it is still in the way");
+    notebook.enters();
+    assert_eq!(notebook.len(), 0);
+    notebook.note(&look([held(3)]), OWN, (at(6 + LEASE), at(6 + LEASE)), false);
+    assert!(notebook.dead(&held(3)).is_some(), "what is noted counts all the same");
 }

@@ -15,19 +15,19 @@ const CONCURRENT: usize = 64;
 
 impl OwnRow {
     /// Reads the partition, and notes which heartbeats of other clients it shows.
-    pub(super) async fn watch(&self) -> Result<Partition> {
+    pub(super) async fn watch(&self, wants_in: bool) -> Result<Partition> {
         let began = self.client.now();
         let look = self.client.store.read(&self.key).await?;
         let ended = self.client.now();
         if self.client.expiry == Expiry::Observed {
-            self.inner.lock().notebook.note(&look, self.client.slot, began, ended);
+            self.inner.lock().notebook.note(&look, self.client.slot, (began, ended), wants_in);
         }
         Ok(look)
     }
 
     /// Reads the partition without the rows that are dead. They stay: only a client that wants in buries.
     pub(crate) async fn look_at_the_living(&self) -> Result<Partition> {
-        let mut look = self.watch().await?;
+        let mut look = self.watch(false).await?;
         self.leave_out_the_dead(&mut look);
         Ok(look)
     }
@@ -73,7 +73,7 @@ impl OwnRow {
         self.inner.lock().notebook.forgotten()
     }
 
-    /// Returns of how many clients something was seen that is remembered.
+    /// Returns of how many clients something was seen that is worth remembering.
     pub(crate) fn noted(&self) -> usize {
         self.inner.lock().notebook.len()
     }

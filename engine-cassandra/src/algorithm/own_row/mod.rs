@@ -66,9 +66,18 @@ impl OwnRow {
         self.contender(request)
     }
 
-    /// Reads the partition, and remembers what it shows of other clients.
+    /// Reads the partition for a client that wants in, and remembers what it shows of other clients.
     pub(super) async fn look(&self) -> Result<Partition> {
-        let look = self.watch().await?;
+        self.look_and_learn(true).await
+    }
+
+    /// Reads the partition for a client that is inside.
+    pub(super) async fn look_from_inside(&self) -> Result<Partition> {
+        self.look_and_learn(false).await
+    }
+
+    async fn look_and_learn(&self, wants_in: bool) -> Result<Partition> {
+        let look = self.watch(wants_in).await?;
         let mut inner = self.inner.lock();
         inner.last_write.take_note(judge::largest_token(&look));
         inner.seen.take_note(&look, &self.client);
@@ -138,6 +147,7 @@ impl OwnRow {
         let mut inner = self.inner.lock();
         let row = inner.last_write.own_row(request)?;
         inner.last_write.enter();
+        inner.notebook.enters();
         if !inner.seen.others_within(request.lease, self.client.now()) {
             return Ok(());
         }
@@ -160,9 +170,10 @@ impl OwnRow {
 
     /// Returns the token of the cell in the main row, which a quorum has: from here on that token counts as used.
     pub(super) fn moved_in(&self, request: &Request) -> Result<Option<StoreToken>> {
-        let last_write = &mut self.inner.lock().last_write;
+        let Inner { last_write, notebook, .. } = &mut *self.inner.lock();
         last_write.own_row(request)?;
         last_write.enter();
+        notebook.enters();
         Ok(last_write.claim().map(|claim| claim.token))
     }
 
