@@ -41,8 +41,10 @@ pub mod engine {
 pub mod cassandra {
     #[cfg(feature = "scylla-1")]
     pub use ylock_engine_cassandra::driver_api;
-    pub use ylock_engine_cassandra::options::{Clock, Consistency, DEFAULT_PORT, Protocol, SchemaMode, Tls};
-    pub use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
+    pub use ylock_engine_cassandra::options::{
+        Clock, Consistency, DEFAULT_PORT, Notify, Protocol, SchemaMode, Tls,
+    };
+    pub use ylock_engine_cassandra::{CassandraEngine, CassandraOptions, HintCounts};
 }
 
 /// Locks on Redis.

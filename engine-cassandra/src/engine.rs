@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
 use ylock_core::engine::{
-    AcquisitionId, Engine, Grant, Holding, Inspection, LossReason, Meter, Release, Renewal, Request, Ticket,
+    AcquisitionId, EarlyRenewals, Engine, Grant, Holding, Inspection, LossReason, Meter, Release, Renewal,
+    Request, Ticket,
 };
 use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::options::check_lease;
@@ -19,7 +20,8 @@ use crate::algorithm::own_row::{Client, OwnRow};
 use crate::algorithm::store::{Slot, Store};
 use crate::algorithm::{acquire, inspect, release, renew};
 use crate::driver::Table;
-use crate::options::{CassandraOptions, Clock, Protocol, check_tokens};
+use crate::hints::{Carrier, Exchange, HintCounts, Socket};
+use crate::options::{CassandraOptions, Clock, Notify, Protocol, check_tokens};
 use crate::own_rows::OwnRows;
 
 /// The most requests that one call of `close` has on their way at once, and the releases to begin with.
@@ -38,6 +40,8 @@ pub struct CassandraEngine {
     table: Option<Arc<Table>>,
     /// The meter of the table, where there is one.
     meter: Meter,
+    /// How hints make holders renew.
+    early_renewals: EarlyRenewals,
 }
 
 impl CassandraEngine {
@@ -54,7 +58,14 @@ impl CassandraEngine {
             Clock::Hlc => engine,
             Clock::GlobalTime => engine.with_global_time(Arc::clone(&table) as Arc<dyn TimeCell>),
         };
-        Ok(Self { meter: table.meter().clone(), table: Some(table), ..engine })
+        let engine = Self { meter: table.meter().clone(), table: Some(table), ..engine };
+        match options.notify() {
+            Notify::Off => Ok(engine),
+            Notify::Udp => {
+                let socket = Socket::open(options, &engine.client.environment).await?;
+                Ok(engine.with_hints(Arc::new(socket), options))
+            }
+        }
     }
 
     /// Creates a client over any store and environment; a simulation brings its own.
@@ -75,6 +86,7 @@ impl CassandraEngine {
             expiry: options.expiry(),
             max_clock_skew: options.max_clock_skew(),
             token_ttl,
+            hints: None,
         };
         Self {
             client: Arc::new(client),
@@ -83,6 +95,7 @@ impl CassandraEngine {
             request_timeout: options.request_timeout(),
             table: None,
             meter: Meter::default(),
+            early_renewals: EarlyRenewals::default(),
         }
     }
 
@@ -96,6 +109,22 @@ impl CassandraEngine {
             client.global_time = Some(time);
         }
         self
+    }
+
+    /// Returns the client with hints from and to other clients over this carrier. To be called before anything is acquired.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_hints(mut self, carrier: Arc<dyn Carrier>, options: &CassandraOptions) -> Self {
+        if let Some(client) = Arc::get_mut(&mut self.client) {
+            let (environment, allowed) = (Arc::clone(&client.environment), options.notify_allow().cloned());
+            client.hints = Some(Exchange::start(carrier, environment, allowed, self.early_renewals.clone()));
+        }
+        self
+    }
+
+    /// Returns how many hints this client has sent and received; none with `notify=off`.
+    pub fn hints(&self) -> HintCounts {
+        self.client.hints.as_ref().map(|hints| hints.counts()).unwrap_or_default()
     }
 
     /// Returns how often this client met the ticket of a client whose clock is so far ahead that it was not followed.
@@ -150,13 +179,18 @@ impl Engine for CassandraEngine {
         &self.meter
     }
 
+    fn early_renewals(&self) -> Option<&EarlyRenewals> {
+        Some(&self.early_renewals)
+    }
+
     fn concurrent_releases(&self) -> Option<usize> {
         Some(CONCURRENT)
     }
 
     fn in_memory(&self) -> Vec<(&'static str, usize)> {
         let (own_rows, left) = self.own_rows.count();
-        vec![("rows", own_rows), ("rows that were left", left)]
+        let keys = self.client.hints.as_ref().map_or(0, |hints| hints.keys());
+        vec![("rows", own_rows), ("rows that were left", left), ("keys of hints", keys)]
     }
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {

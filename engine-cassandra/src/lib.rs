@@ -13,6 +13,8 @@ pub mod algorithm;
 pub mod driver;
 #[cfg(feature = "scylla-1")]
 pub mod driver_api;
+#[doc(hidden)]
+pub mod hints;
 pub mod options;
 
 mod engine;
@@ -21,6 +23,7 @@ mod own_rows;
 #[doc(hidden)]
 pub use algorithm::clock;
 pub use engine::CassandraEngine;
+pub use hints::HintCounts;
 pub use options::CassandraOptions;
 
 /// The engine's name: in errors, as URL scheme and as metric label.

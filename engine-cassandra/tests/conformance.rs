@@ -1,4 +1,4 @@
-//! The Cassandra engine, by the queue lock and by the old algorithm, asked by the suite that every engine answers.
+//! The Cassandra engine, by the queue lock, with and without hints, and by the old algorithm, asked by the suite that every engine answers.
 
 mod cluster;
 
@@ -8,17 +8,18 @@ use std::time::Duration;
 use async_trait::async_trait;
 use ylock_core::Guarantees;
 use ylock_core::engine::Engine;
-use ylock_engine_cassandra::options::Protocol;
+use ylock_engine_cassandra::options::{Notify, Protocol};
 use ylock_testkit::{Harness, LONGER_THAN_A_MINUTE};
 
 #[derive(Debug)]
-struct Cassandra(Protocol);
+struct Cassandra(Protocol, Notify);
 
 #[async_trait]
 impl Harness for Cassandra {
     fn name(&self) -> &str {
-        match self.0 {
-            Protocol::ShadowRows => "cassandra by shadow rows",
+        match (self.0, self.1) {
+            (Protocol::ShadowRows, _) => "cassandra by shadow rows",
+            (_, Notify::Udp) => "cassandra with hints",
             _ => "cassandra",
         }
     }
@@ -31,8 +32,9 @@ impl Harness for Cassandra {
     }
 
     async fn engine(&self) -> Arc<dyn Engine> {
-        Arc::new(match self.0 {
-            Protocol::ShadowRows => cluster::shadow_rows().await,
+        Arc::new(match (self.0, self.1) {
+            (Protocol::ShadowRows, _) => cluster::shadow_rows().await,
+            (_, Notify::Udp) => cluster::told().await,
             _ => cluster::engine().await,
         })
     }
@@ -49,13 +51,21 @@ impl Harness for Cassandra {
         Duration::from_secs(1)
     }
 
-    /// Every name is a partition, and acquiring them takes three trips each. Of the algorithm that is there for comparison fewer will do.
+    /// Every name is a partition, and acquiring them takes three trips each. Of the algorithm that is there for comparison, and with hints, fewer will do.
     fn many(&self) -> usize {
-        if self.0 == Protocol::Queue { 10_000 } else { ylock_testkit::short_or_long(2_000, 10_000) }
+        if (self.0, self.1) == (Protocol::Queue, Notify::Off) {
+            10_000
+        } else {
+            ylock_testkit::short_or_long(2_000, 10_000)
+        }
     }
 
     fn long_hold(&self) -> Duration {
-        if self.0 == Protocol::Queue { LONGER_THAN_A_MINUTE } else { self.lease() * 4 }
+        if (self.0, self.1) == (Protocol::Queue, Notify::Off) {
+            LONGER_THAN_A_MINUTE
+        } else {
+            self.lease() * 4
+        }
     }
 
     /// So long ten thousand names take on three nodes that share two cores with other work.
@@ -65,16 +75,26 @@ impl Harness for Cassandra {
 }
 
 ylock_testkit::conformance_tests!(
-    Cassandra(Protocol::Queue),
+    Cassandra(Protocol::Queue, Notify::Off),
     #[ignore = "needs cassandra: run `cargo xtask test`"]
 );
 
-/// The baseline: what it promises it keeps.
-mod shadow_rows {
-    use super::{Cassandra, Protocol};
+/// Waiters that are told of their turn.
+mod told {
+    use super::{Cassandra, Notify, Protocol};
 
     ylock_testkit::conformance_tests!(
-        Cassandra(Protocol::ShadowRows),
+        Cassandra(Protocol::Queue, Notify::Udp),
+        #[ignore = "needs cassandra: run `cargo xtask test`"]
+    );
+}
+
+/// The baseline: what it promises it keeps.
+mod shadow_rows {
+    use super::{Cassandra, Notify, Protocol};
+
+    ylock_testkit::conformance_tests!(
+        Cassandra(Protocol::ShadowRows, Notify::Off),
         #[ignore = "needs cassandra: run `cargo xtask test`"]
     );
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 
+pub use crate::early_renewals::EarlyRenewals;
 pub use crate::meter::{Meter, Requests};
 
 use crate::client_name::ClientName;
@@ -402,6 +403,11 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     /// Returns how many releases the store is sent at once, to begin with, if very many at once make it so slow that it answers none of them
     /// in time. `None`, which is the default: any number.
     fn concurrent_releases(&self) -> Option<usize> {
+        None
+    }
+
+    /// Returns the way in which this engine asks for renewals before they are due. `None`, which is the default: it never asks.
+    fn early_renewals(&self) -> Option<&EarlyRenewals> {
         None
     }
 

@@ -26,6 +26,7 @@ mod availability;
 mod client;
 mod client_name;
 mod closed_set;
+mod early_renewals;
 mod error;
 mod events;
 mod guarantees;

@@ -6,8 +6,9 @@ use ylock_core::Key;
 use ylock_core::environment::SystemEnvironment;
 use ylock_engine_cassandra::algorithm::store::{Slot, State, Store};
 use ylock_engine_cassandra::driver::Table;
+use ylock_engine_cassandra::options::Notify;
 
-use super::client;
+use super::client_by;
 use ylock_testkit::measure::{Times, contend, group, ms, ratio};
 
 const LEASE: Duration = Duration::from_secs(30);
@@ -15,7 +16,8 @@ const HOLD: Duration = Duration::from_millis(5);
 const WARM_UP: Duration = Duration::from_secs(4);
 const TIME: Duration = Duration::from_secs(10);
 
-pub(crate) async fn run() {
+pub(crate) async fn run(notify: Notify) {
+    println!("waiters that are told: notify={notify}");
     let read = raw_read(2, Duration::ZERO).await;
     println!("raw quorum read of  2 rows p50 {:>10}", ms(read));
     println!("the same, 5 ms apart       p50 {:>10}", ms(raw_read(2, HOLD).await));
@@ -24,7 +26,7 @@ pub(crate) async fn run() {
     for contenders in [1, 2, 8, 32, 64] {
         let mut clients = Vec::new();
         for _ in 0..contenders {
-            clients.push(client(LEASE).await);
+            clients.push(client_by(LEASE, notify).await);
         }
         let mut result = contend(clients, HOLD, WARM_UP, TIME).await;
         let (p50, p99) = (result.gaps.quantile(0.5), result.gaps.quantile(0.99));

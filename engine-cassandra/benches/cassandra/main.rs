@@ -17,15 +17,17 @@ mod uncontended;
 
 use std::time::Duration;
 
-use ylock_engine_cassandra::options::SchemaMode;
+use ylock_engine_cassandra::options::{Notify, SchemaMode};
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
 use ylock_testkit::measure::{self, Arm, Measured};
 
-pub(crate) const ARMS: [Arm; 7] = [
+pub(crate) const ARMS: [Arm; 9] = [
     Arm::both_ways("uncontended"),
     Arm::both_ways("hand-over"),
+    Arm::both_ways("told"),
     Arm::both_ways("local"),
     Arm::once("crash"),
+    Arm::once("told-crash"),
     Arm::once("held"),
     Arm::once("starts"),
     Arm::once("names"),
@@ -34,19 +36,31 @@ pub(crate) const ARMS: [Arm; 7] = [
 fn main() {
     measure::run(&ARMS, async |words| match *words {
         ["uncontended"] => uncontended::run().await,
-        ["hand-over"] => hand_over::run().await,
+        ["hand-over"] => hand_over::run(Notify::Off).await,
+        ["told"] => hand_over::run(Notify::Udp).await,
         ["local"] => local::run().await,
-        ["crash"] => crash::run().await,
+        ["crash"] => crash::run(Notify::Off).await,
+        ["told-crash"] => crash::run(Notify::Udp).await,
         ["held"] => held::run().await,
         ["starts"] => starts::run().await,
         ["names"] => names::run().await,
-        [crash::ROLE, group] => crash::hold_until_killed(group).await,
+        [crash::ROLE, group] => crash::hold_until_killed(group, Notify::Off).await,
+        [crash::TOLD_ROLE, group] => crash::hold_until_killed(group, Notify::Udp).await,
         _ => panic!("{words:?}: the arms are {:?}", ARMS.map(Arm::name)),
     });
 }
 
 pub(crate) async fn client(lease: Duration) -> Measured {
-    let engine = CassandraEngine::connect(&options(lease)).await.expect("the cluster answers");
+    client_by(lease, Notify::Off).await
+}
+
+/// A client whose waiters learn of their turn like this.
+pub(crate) async fn client_by(lease: Duration, notify: Notify) -> Measured {
+    let options = match notify {
+        Notify::Udp => options(lease).with_notify(notify).with_notify_bind(([127, 0, 0, 1], 0)),
+        _ => options(lease),
+    };
+    let engine = CassandraEngine::connect(&options).await.expect("the cluster answers");
     Measured::new(engine, lease, CassandraEngine::requests)
 }
 

@@ -70,6 +70,7 @@ pub(super) fn write(state: State, releases: bool) -> Write {
         since: stamp,
         lease: LEASE,
         next: None,
+        hints: None,
     };
     let short = TimedClaim { ttl: 33, ..claim };
     let claim_cell = if releases { short } else { claim };

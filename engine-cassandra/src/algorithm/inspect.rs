@@ -8,6 +8,7 @@ use ylock_core::engine::{AcquisitionId, Holder, Inspection, Waiter};
 use super::judge::Place;
 use super::own_row::OwnRow;
 use super::store::Partition;
+use crate::hints::Hint;
 
 /// The time for which a request to give up a lock is kept, in leases of the holder: it is found at the next renewal.
 const REVOKE_LEASES: u32 = 2;
@@ -25,14 +26,17 @@ pub(crate) async fn revoke(own_row: &OwnRow, id: AcquisitionId) -> Result<bool> 
     let found = look.rows.iter().filter(|_| is_holder).find_map(|seen| {
         let row = seen.row.as_ref().filter(|row| row.acquisition == id)?;
         // With the token of a later acquisition it would stand in the way of a revocation of that one.
-        Some((seen.slot, row.lease, seen.present_claim()?))
+        Some((seen.slot, row.lease, seen.present_claim()?, row.hints))
     });
-    let Some((slot, lease, claim)) = found else { return Ok(false) };
+    let Some((slot, lease, claim, told_at)) = found else { return Ok(false) };
     // The tokens of a row grow from one acquisition to the next, so they can serve as write timestamps of the cell.
     let stamp = i64::try_from(claim.token.get()).unwrap_or(i64::MAX);
     let OwnRow { client, key, .. } = own_row;
     let ttl = client.row_ttl(lease.saturating_mul(REVOKE_LEASES));
     client.store.revoke(key, slot, id, stamp, ttl).await?;
+    if let (Some(hints), Some(to)) = (&client.hints, told_at) {
+        hints.send(Hint::End, to);
+    }
     Ok(true)
 }
 

@@ -80,7 +80,7 @@ impl Contender {
     }
 
     /// Returns how many contenders that conflict and have not entered go first.
-    fn before(&self, look: &Partition) -> usize {
+    pub(crate) fn before(&self, look: &Partition) -> usize {
         self.others(look).filter(|place| self.is_before(place)).count()
     }
 

@@ -6,6 +6,7 @@
 //! - `renew`: renewal of a lease, section 5.3. `release`: the way out. `inspect`: who holds and who waits; and revocation.
 //! - `notebook`: which heartbeats of other clients were seen, and since when, so that what is dead can be buried (`own_row/burying.rs`).
 //! - `judge`: what one look means; safety and order in one place.
+//! - `line`, `told`: whom a client tells that it has entered or left; and whether waiters are told here (`notify=udp`).
 //! - `own_row`: the client's own row, and the only place that writes it.
 //! - `clock`: tickets, tokens and write timestamps.
 
@@ -13,9 +14,11 @@ pub(crate) mod acquire;
 pub mod clock;
 pub(crate) mod inspect;
 pub(crate) mod judge;
+mod line;
 pub(crate) mod notebook;
 pub(crate) mod own_row;
 mod pace;
 pub(crate) mod release;
 pub(crate) mod renew;
 pub mod store;
+mod told;

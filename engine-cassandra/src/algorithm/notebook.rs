@@ -47,6 +47,8 @@ pub(crate) struct Dead {
     pub(crate) slot: Slot,
     /// The heartbeat that is dead; not a later one.
     pub(crate) heartbeat: i64,
+    /// The lease that the row shows.
+    pub(crate) lease: Duration,
     /// For how long it has been known to be dead.
     pub(crate) since: Duration,
 }
@@ -89,6 +91,7 @@ impl Notebook {
         (noted.last >= noted.due()).then(|| Dead {
             slot: seen.slot,
             heartbeat: noted.heartbeat,
+            lease: noted.lease,
             since: noted.last.since(noted.due()),
         })
     }

@@ -27,6 +27,9 @@ const BEHIND_THE_FIRST: Duration = Duration::from_millis(2);
 /// The duration of a hand-over, in looks: a release, the look that finds it, and half a pause.
 const LOOKS_PER_HAND_OVER: u32 = 3;
 
+/// The looks in which a client that was told enters and says so, and twice that.
+const LOOKS_TO_ENTER: u32 = 8;
+
 /// The estimates that were learnt at this lock so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Estimates {
@@ -75,6 +78,13 @@ impl Pace {
             _ => self
                 .estimates
                 .pause_behind(before, if observation.is_held() { seen_for } else { Duration::ZERO }),
+        }
+    }
+
+    /// Notes that a hint has told of a turn: what was inside has been so until now, whether a look has shown it or not.
+    pub(super) fn told_of_a_turn(&mut self, now: Moment) {
+        if let Some(last) = self.last.as_mut().filter(|last| last.is_held()) {
+            last.until = now;
         }
     }
 
@@ -128,11 +138,28 @@ impl Observation {
 }
 
 impl Estimates {
+    pub(super) fn look(&self) -> Duration {
+        self.look
+    }
+
     /// Returns the pause of a waiter that is far behind: until it should be second, and rather less.
     fn pause_behind(&self, before: usize, seen_for: Duration) -> Duration {
-        let turn = self.hold.max(seen_for) + self.look * LOOKS_PER_HAND_OVER;
+        let turn = self.turn(seen_for);
         let turns = u32::try_from(before.saturating_sub(1)).unwrap_or(u32::MAX);
         (turn.saturating_mul(turns) * 9 / 10).clamp(SHORTEST, LONGEST)
+    }
+
+    fn turn(&self, seen_for: Duration) -> Duration {
+        self.hold.max(seen_for) + self.look * LOOKS_PER_HAND_OVER
+    }
+
+    /// Returns the same for a newcomer that those before it will tell. Its turn to claim comes when the last of them enters; a look before that
+    /// shows nothing that it could act on.
+    pub(super) fn first_pause_until_told(&self, others: usize) -> Duration {
+        let turns = u32::try_from(others.saturating_sub(1)).unwrap_or(u32::MAX);
+        let pause =
+            self.turn(Duration::ZERO).saturating_mul(turns).saturating_mul(2) + self.look * LOOKS_TO_ENTER;
+        pause.min(LONGEST * 3)
     }
 
     /// Returns how long to wait before the first look, for a newcomer whose client saw so many others a moment ago.

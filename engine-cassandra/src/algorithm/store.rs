@@ -10,6 +10,8 @@ use async_trait::async_trait;
 use ylock_core::engine::{AcquisitionId, Ticket};
 use ylock_core::{ClientName, Key, Mode, Owner, Result, StoreToken};
 
+use crate::hints::Endpoint;
+
 /// A client's row in every partition it uses: drawn once per connect, so that two clients never share one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Slot(u128);
@@ -71,6 +73,8 @@ pub struct Row {
     pub lease: Duration,
     /// The waiter of the same client behind what this row holds.
     pub next: Option<Next>,
+    /// Where the client can be told to look; nothing if it cannot.
+    pub hints: Option<Endpoint>,
 }
 
 /// A local waiter that conflicts with its own client's held row.

@@ -18,6 +18,8 @@ pub(super) enum Part {
     Row,
     /// Written with the row: its timestamp, by which other clients see whether it was written anew.
     Heartbeat,
+    /// Written with the row by clients that can be told to look (`notify=udp`), and left out by others.
+    Hints,
     /// Written by the client of the slot too, with a TTL of its own.
     Claim,
     /// Written by other clients.
@@ -29,19 +31,27 @@ pub(super) enum Part {
 }
 
 /// The parts of a row that its client writes in one statement.
-pub(super) const ROW: &[Part] = &[Part::Row, Part::Heartbeat];
+pub(super) const ROW: &[Part] = &[Part::Row, Part::Heartbeat, Part::Hints];
 /// The parts that name a row.
 pub(super) const KEY_OF_ROW: &[Part] = &[Part::Lock, Part::Slot];
 /// The parts that a look reads; the lock is known.
-pub(super) const READ: &[Part] =
-    &[Part::Slot, Part::Row, Part::Heartbeat, Part::Claim, Part::Revocation, Part::LastWrite, Part::LastRead];
+pub(super) const READ: &[Part] = &[
+    Part::Slot,
+    Part::Row,
+    Part::Heartbeat,
+    Part::Hints,
+    Part::Claim,
+    Part::Revocation,
+    Part::LastWrite,
+    Part::LastRead,
+];
 
 const fn column(name: &'static str, part: Part, cql_type: &'static str) -> Column {
     Column { name, part, cql_type }
 }
 
 /// All columns, in the order of the `CREATE TABLE`.
-pub(super) static COLUMNS: [Column; 21] = [
+pub(super) static COLUMNS: [Column; 23] = [
     column("lock_group", Part::Lock, "text"),
     column("lock_name", Part::Lock, "text"),
     column("slot", Part::Slot, "uuid"),
@@ -58,6 +68,8 @@ pub(super) static COLUMNS: [Column; 21] = [
     column("next_owner", Part::Row, "uuid"),
     column("next_mode", Part::Row, "text"),
     column("next_ticket", Part::Row, "bigint"),
+    column("hint_address", Part::Hints, "text"),
+    column("hint_key", Part::Hints, "uuid"),
     column("claim_token", Part::Claim, "bigint"),
     column("claim_mode", Part::Claim, "text"),
     column("revoked", Part::Revocation, "uuid"),
@@ -71,7 +83,7 @@ impl Part {
         match self {
             Self::Lock => "partition_key",
             Self::Slot => "clustering",
-            Self::Row | Self::Heartbeat | Self::Claim | Self::Revocation => "regular",
+            Self::Row | Self::Heartbeat | Self::Hints | Self::Claim | Self::Revocation => "regular",
             Self::LastWrite | Self::LastRead => "static",
         }
     }

@@ -75,7 +75,8 @@ mod tests {
                 write("t", columns::ROW),
                 format!(
                     "UPDATE t USING TIMESTAMP ? AND TTL ? SET acquisition = ?, mode = ?, state = ?, ticket = ?, owner = ?, client = ?, \
-                     since = ?, lease_millis = ?, heartbeat = ?, next_acquisition = ?, next_owner = ?, next_mode = ?, next_ticket = ? \
+                     since = ?, lease_millis = ?, heartbeat = ?, next_acquisition = ?, next_owner = ?, next_mode = ?, next_ticket = ?, \
+                     hint_address = ?, hint_key = ? \
                      WHERE {row}"
                 ),
             ),
@@ -95,15 +96,15 @@ mod tests {
                 bury("t"),
                 format!(
                     "DELETE acquisition, mode, state, ticket, owner, client, since, lease_millis, heartbeat, next_acquisition, \
-                     next_owner, next_mode, next_ticket FROM t USING TIMESTAMP ? WHERE {row}"
+                     next_owner, next_mode, next_ticket, hint_address, hint_key FROM t USING TIMESTAMP ? WHERE {row}"
                 ),
             ),
             (erase("t"), format!("DELETE FROM t USING TIMESTAMP ? WHERE {row}")),
             (
                 read("t"),
                 "SELECT slot, acquisition, mode, state, ticket, owner, client, since, lease_millis, heartbeat, next_acquisition, \
-                 next_owner, next_mode, next_ticket, claim_token, claim_mode, revoked, last_write_token, last_read_token, \
-                 WRITETIME(claim_token) AS claim_stamp FROM t \
+                 next_owner, next_mode, next_ticket, hint_address, hint_key, claim_token, claim_mode, revoked, last_write_token, \
+                 last_read_token, WRITETIME(claim_token) AS claim_stamp FROM t \
                  WHERE lock_group = ? AND lock_name = ?"
                     .to_owned(),
             ),
@@ -168,6 +169,7 @@ mod tests {
             since: 5,
             lease: Duration::from_secs(6),
             next: None,
+            hints: None,
         };
         let claim = Claim { token: StoreToken::new(7).unwrap(), mode: Mode::Write };
         let timed = TimedClaim { claim, ttl: 8 };

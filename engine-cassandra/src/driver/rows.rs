@@ -11,6 +11,7 @@ use ylock_core::{ClientName, Error, ErrorKind, Key, Mode, Owner, Result, StoreTo
 use super::errors;
 use super::values::{mode_of, state_of};
 use crate::algorithm::store::{Claim, Next, Partition, Row, SeenRow, Slot, State};
+use crate::hints::{self, Endpoint};
 
 /// One row of the answer. Without a slot it carries only what belongs to the whole partition.
 #[derive(DeserializeRow)]
@@ -29,6 +30,8 @@ pub(super) struct Cells<'frame> {
     next_owner: Option<Uuid>,
     next_mode: Option<&'frame str>,
     next_ticket: Option<i64>,
+    hint_address: Option<&'frame str>,
+    hint_key: Option<Uuid>,
     claim_token: Option<i64>,
     claim_mode: Option<&'frame str>,
     claim_stamp: Option<i64>,
@@ -62,12 +65,15 @@ impl Cells<'_> {
         partition.last_write =
             self.last_write_token.map(|n| place.token("last_write_token", n)).transpose()?;
         partition.last_read = self.last_read_token.map(|n| place.token("last_read_token", n)).transpose()?;
-        if let Some(slot) = self.slot {
+        let Some(slot) = self.slot else { return Ok(()) };
+        let (row, claim) = (self.row(place)?, self.claim(place)?);
+        // Of a row that has ended there may be cells left that its later versions did not write: where its client could be told something.
+        if row.is_some() || claim.is_some() || self.revoked.is_some() {
             partition.rows.push(SeenRow {
                 slot: Slot::from_u128(slot.as_u128()),
-                row: self.row(place)?,
+                row,
                 heartbeat: self.heartbeat(place)?,
-                claim: self.claim(place)?,
+                claim,
                 claim_stamp: self.claim_stamp,
                 revoked: self.revoked.map(acquisition),
             });
@@ -90,7 +96,14 @@ impl Cells<'_> {
             since: place.needed("since", self.since)?,
             lease: place.lease(place.needed("lease_millis", self.lease_millis)?)?,
             next: self.next(place)?,
+            hints: self.hints(),
         }))
+    }
+
+    /// Returns where the client can be told to look. Cells that cannot be understood are left out: no client relies on them.
+    fn hints(&self) -> Option<Endpoint> {
+        let (address, key) = (self.hint_address?.parse().ok()?, self.hint_key?);
+        Some(Endpoint { address, key: hints::Key::from_u128(key.as_u128()) })
     }
 
     /// Returns the heartbeat, which is there if the row is.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use scylla::SerializeRow;
+use scylla::value::MaybeUnset::{self, Set, Unset};
 use uuid::Uuid;
 use ylock_core::engine::AcquisitionId;
 use ylock_core::{Key, Mode, Owner};
@@ -30,6 +31,8 @@ pub(super) struct RowValues<'a> {
     next_owner: Uuid,
     next_mode: &'a str,
     next_ticket: i64,
+    hint_address: MaybeUnset<String>,
+    hint_key: MaybeUnset<Uuid>,
     lock_group: &'a str,
     lock_name: &'a str,
     slot: Uuid,
@@ -56,6 +59,10 @@ impl<'a> RowValues<'a> {
             next_owner: row.next.map_or(Uuid::nil(), |next| owner(next.owner)),
             next_mode: row.next.map_or("", |next| next.mode.as_str()),
             next_ticket: row.next.map_or(0, |next| next.ticket.get()),
+            // What is not set is not written, and no tombstone either. An idle row has none, but its client may have had: that one is
+            // unknown to its client since it left, and goes with its TTL.
+            hint_address: row.hints.map_or(Unset, |hints| Set(hints.address.to_string())),
+            hint_key: row.hints.map_or(Unset, |hints| Set(Uuid::from_u128(hints.key.as_u128()))),
             lock_group: key.group(),
             lock_name: key.name(),
             slot: uuid(slot),

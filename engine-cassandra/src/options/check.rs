@@ -1,10 +1,12 @@
 //! Checks what the options must fulfil, whether they come from a URL or from code.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use ylock_core::{Error, ErrorKind, Result};
 
-use super::{CassandraOptions, Consistency, Expiry, Tls};
+use super::{CassandraOptions, Consistency, Expiry, Notify, Protocol, Tls};
+use crate::hints::{Address, FIRST_PORT, is_unicast};
 
 /// The longest TTL: before version 5 Cassandra cannot store that a cell ends after January 2038.
 pub(super) const MAX_TTL: Duration = Duration::from_secs(5 * 365 * 24 * 60 * 60);
@@ -24,6 +26,7 @@ impl CassandraOptions {
         self.reach.check(self.reach.lease).map_err(|error| error.with_engine(crate::NAME))?;
         check_seconds("token_ttl", self.token_ttl)?;
         self.check_clocks()?;
+        self.check_notify()?;
         // Without any grace Cassandra keeps no hints: a node that was away would miss writes until they are read or repaired.
         check_seconds("gc_grace", self.gc_grace())?;
         if self.replication == 0 {
@@ -42,6 +45,32 @@ impl CassandraOptions {
             )));
         }
         check_tokens(self.reach.lease, skew, self.token_ttl)
+    }
+
+    fn check_notify(&self) -> Result<()> {
+        let names_any = self.notify_advertise.is_some()
+            || self.notify_allow.is_some()
+            || self.notify_bind != ylock_core::options::preset("0.0.0.0:0");
+        match self.notify {
+            Notify::Off if names_any => {
+                return Err(invalid("notify_bind, notify_advertise and notify_allow need notify=udp"));
+            }
+            Notify::Off => return Ok(()),
+            Notify::Udp => {}
+        }
+        if self.protocol != Protocol::Queue {
+            return Err(invalid("option notify=udp: only with protocol=queue, the other one has no queue"));
+        }
+        let Some(Address(advertised)) = self.notify_advertise else { return Ok(()) };
+        let reached = SocketAddr::new(advertised.ip(), advertised.port().max(FIRST_PORT));
+        let is_reserved = advertised.port() != 0 && advertised.port() < FIRST_PORT;
+        if is_reserved || !is_unicast(reached) {
+            return Err(invalid(format!(
+                "option notify_advertise={advertised}: the address of one machine, and a port of at least {FIRST_PORT}, or 0 for that of \
+                 notify_bind: datagrams go nowhere else"
+            )));
+        }
+        Ok(())
     }
 
     fn check_place(&self) -> Result<()> {

@@ -1,5 +1,6 @@
 //! The options: where the cluster is, how to log in, and how its answers are judged.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use ylock_core::url::{EngineUrl, Host};
 use ylock_core::{Options, Result};
 
 use crate::driver::Session;
+use crate::hints::{Address, Networks};
 
 mod check;
 #[cfg(test)]
@@ -15,7 +17,7 @@ mod tests;
 mod values;
 
 pub(crate) use check::check_tokens;
-pub use values::{Clock, Consistency, Expiry, Protocol, SchemaMode};
+pub use values::{Clock, Consistency, Expiry, Notify, Protocol, SchemaMode};
 pub use ylock_core::options::Tls;
 
 /// How far the clocks of two servers may differ by default where rows go by their TTL: each second is one more after a crash.
@@ -95,6 +97,24 @@ ylock_core::define_options! {
 
     /// Where places in the queue come from: `hlc`, the client's hybrid logical clock, or `global-time`, a cell that all clients share.
     clock / with_clock: Clock = "hlc";
+
+    /// How waiters learn of their turn: with `off` they look again and again; with `udp` clients also tell each other, by datagrams, to look now.
+    ///
+    /// That makes hand-overs between clients faster, and costs Cassandra fewer requests. A datagram decides nothing: where none arrive,
+    /// waiters look as with `off`. Each client may have this or not. Off by default, because a client then receives on a port that a firewall
+    /// may have to let through, and sends to the addresses that other clients have written into the table.
+    notify / with_notify: Notify = "off";
+
+    /// With `notify=udp`: the IP address and the port at which to receive. With port 0 any that is free.
+    notify_bind: Address = "0.0.0.0:0";
+
+    /// With `notify=udp`: the IP address and the port at which other clients reach this one. With port 0 the one of `notify_bind`.
+    notify_advertise: Address or "the address of `notify_bind`, or the one by which it reaches Cassandra";
+
+    /// With `notify=udp`: the networks to which datagrams may be sent, such as `10.0.0.0/8,192.168.1.7`.
+    ///
+    /// Never to a multicast or broadcast address, nor to a port below 1024.
+    notify_allow: Networks or "any";
 }
 
 impl CassandraOptions {
@@ -161,6 +181,42 @@ impl CassandraOptions {
         let skew = self.max_clock_skew().as_secs_f64().ceil();
         Duration::try_from_secs_f64(self.reach.lease.as_secs_f64().ceil() + 1.0 + 3.0 * skew)
             .unwrap_or(Duration::MAX)
+    }
+
+    /// Sets at which IP address and port to receive datagrams with [`Notify::Udp`]; with port 0, which is the default, at any that is free.
+    #[must_use]
+    pub fn with_notify_bind(mut self, address: impl Into<SocketAddr>) -> Self {
+        self.notify_bind = Address(address.into());
+        self
+    }
+
+    /// Sets at which IP address and port other clients reach this one, where that is not its own, as behind NAT. With port 0 at the one that
+    /// it [receives at](Self::with_notify_bind).
+    #[must_use]
+    pub fn with_notify_advertise(mut self, address: impl Into<SocketAddr>) -> Self {
+        self.notify_advertise = Some(Address(address.into()));
+        self
+    }
+
+    /// Sets to which networks datagrams may be sent with [`Notify::Udp`]: `10.0.0.0/8,192.168.1.7`. By default to any.
+    ///
+    /// # Errors
+    /// [`Config`](ylock_core::ErrorKind::Config) if these are no networks.
+    pub fn with_notify_allow(mut self, networks: &str) -> Result<Self> {
+        self.notify_allow = Some(ylock_core::options::read("notify_allow", networks)?);
+        Ok(self)
+    }
+
+    pub(crate) fn notify_bind(&self) -> Address {
+        self.notify_bind
+    }
+
+    pub(crate) fn notify_advertise(&self) -> Option<Address> {
+        self.notify_advertise
+    }
+
+    pub(crate) fn notify_allow(&self) -> Option<&Networks> {
+        self.notify_allow.as_ref()
     }
 
     /// Hands over a session that the program has; messages name these nodes.

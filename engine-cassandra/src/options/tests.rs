@@ -29,7 +29,7 @@ fn a_url_gives_hosts_login_and_keyspace() {
 fn every_known_name_is_read() {
     let options = parse(
         "cassandra://a/ks?lease=30s&clock=global-time&connect_timeout=1s&consistency=local_quorum&datacenter=dc1&gc_grace=2m\
-         &expiry=observed&max_clock_skew=1s&protocol=shadow-rows&replication=5&request_timeout=700ms&schema=create&tls=on&tls_ca=/ca&token_ttl=1h",
+         &expiry=observed&max_clock_skew=1s&notify=off&protocol=shadow-rows&replication=5&request_timeout=700ms&schema=create&tls=on&tls_ca=/ca&token_ttl=1h",
     )
     .unwrap();
     assert_eq!((options.clock(), options.protocol()), (Clock::GlobalTime, Protocol::ShadowRows));
@@ -44,6 +44,25 @@ fn every_known_name_is_read() {
     assert_eq!(options.schema(), SchemaMode::Create);
     assert_eq!(options.tls(), Tls::Authority("/ca".into()));
     assert_eq!(options.token_ttl(), Duration::from_secs(3600));
+}
+
+#[test]
+fn how_waiters_are_told_is_read() {
+    let text = "cassandra://a/ks?notify=udp&notify_bind=127.0.0.1:7000&notify_advertise=10.0.0.1:0&notify_allow=10.0.0.0/8";
+    let options = parse(text).unwrap();
+    let built = CassandraOptions::new("ks")
+        .with_notify(Notify::Udp)
+        .with_notify_bind(([127, 0, 0, 1], 7000))
+        .with_notify_advertise(([10, 0, 0, 1], 0))
+        .with_notify_allow("10.0.0.0/8")
+        .unwrap();
+    for options in [options, built] {
+        assert_eq!(options.notify(), Notify::Udp);
+        assert_eq!(options.notify_bind().to_string(), "127.0.0.1:7000");
+        assert_eq!(options.notify_advertise().unwrap().to_string(), "10.0.0.1:0");
+        assert!(options.notify_allow().unwrap().contain([10, 1, 2, 3].into()));
+    }
+    assert_eq!(parse("cassandra://a/ks").unwrap().notify(), Notify::Off);
 }
 
 #[test]
@@ -139,6 +158,15 @@ fn what_is_wrong_is_named() {
         ("cassandra://a/ks?expiry=observed&max_clock_skew=4days", &["token_ttl", "604800s"]),
         ("cassandra://a/ks?expiry=later", &["expiry", "ttl", "observed", "later"]),
         ("cassandra://a/ks?gc_grace=0s", &["gc_grace"]),
+        ("cassandra://a/ks?notify=on", &["notify", "off or udp"]),
+        ("cassandra://a/ks?notify_bind=127.0.0.1:0", &["notify_bind", "notify=udp"]),
+        ("cassandra://a/ks?notify_allow=10.0.0.0/8", &["notify_allow", "notify=udp"]),
+        ("cassandra://a/ks?notify=udp&notify_bind=localhost:0", &["notify_bind", "10.1.2.3:7000"]),
+        ("cassandra://a/ks?notify=udp&notify_allow=10.0.0.0/33", &["notify_allow", "10.0.0.0/8"]),
+        ("cassandra://a/ks?notify=udp&notify_advertise=10.0.0.1:53", &["notify_advertise", "1024"]),
+        ("cassandra://a/ks?notify=udp&notify_advertise=224.0.0.1:0", &["notify_advertise", "one machine"]),
+        ("cassandra://a/ks?notify=udp&notify_advertise=0.0.0.0:7000", &["notify_advertise", "one machine"]),
+        ("cassandra://a/ks?notify=udp&protocol=shadow-rows", &["notify=udp", "protocol=queue"]),
         ("cassandra://a/ks?replication=0", &["replication"]),
         ("cassandra://a/ks?replication=x", &["replication"]),
         ("cassandra://a/ks?tls=maybe", &["tls", "maybe"]),

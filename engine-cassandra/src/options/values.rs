@@ -71,3 +71,30 @@ pub enum Expiry {
 }
 
 option_words!(Expiry: Ttl = "ttl", Observed = "observed");
+
+/// How waiters learn of their turn.
+///
+/// # Examples
+/// Clients in one network that tell each other, and send nothing elsewhere:
+/// ```
+/// use ylock::cassandra::{CassandraOptions, Notify};
+///
+/// # fn main() -> ylock::Result<()> {
+/// let options = CassandraOptions::new("locks")
+///     .with_host("10.0.0.1", 9042)
+///     .with_notify(Notify::Udp)
+///     .with_notify_allow("10.0.0.0/8")?;
+/// options.check()?;
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Notify {
+    /// They look, again and again.
+    #[default]
+    Off,
+    /// Clients tell each other, by datagrams, to look now. Where these do not arrive, waiters look as with `Off`.
+    Udp,
+}
+
+option_words!(Notify: Off = "off", Udp = "udp");

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use ylock_core::{Options, Ylock};
-use ylock_engine_cassandra::options::{Protocol, SchemaMode};
+use ylock_engine_cassandra::options::{Notify, Protocol, SchemaMode};
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
 
 /// The lease of most tests: long enough for a busy machine, short enough to wait for.
@@ -28,6 +28,12 @@ pub(crate) fn options_with(lease: Duration) -> CassandraOptions {
 /// A new client's engine.
 pub(crate) async fn engine() -> CassandraEngine {
     CassandraEngine::connect(&options()).await.expect("the cluster under test answers")
+}
+
+/// A new client's engine whose waiters are told of their turn.
+pub(crate) async fn told() -> CassandraEngine {
+    let options = options().with_notify(Notify::Udp).with_notify_bind(([127, 0, 0, 1], 0));
+    CassandraEngine::connect(&options).await.expect("the cluster under test answers")
 }
 
 /// A new client's engine that runs the old algorithm, on a table of its own.

@@ -5,13 +5,16 @@
 mod fake;
 mod fixture;
 mod handing_on;
+mod hints;
 mod losses;
 mod observing;
 mod own_rows;
+mod post;
 mod renewing;
 mod revoking;
 mod shown_again;
 mod tokens;
+mod told;
 mod waiting;
 mod world;
 mod writes;

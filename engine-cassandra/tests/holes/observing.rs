@@ -330,3 +330,31 @@ async fn of_many_readers_that_wait_two_bury() {
     })
     .await;
 }
+
+/// Dead readers are in no other reader's way, but none of them buries the writer before it either.
+#[tokio::test(start_paused = true)]
+async fn a_reader_behind_dead_readers_waits_no_longer_than_one_alone() {
+    bounded(async {
+        let mut took = Vec::new();
+        for count in [0, 30] {
+            let fixture = Fixture::new();
+            let (engine, request) = observer(&fixture);
+            engine.acquire(&request).await.unwrap().unwrap();
+            let mut dying = Vec::new();
+            for _ in 0..count {
+                let (engine, theirs) = observer(&fixture);
+                dying.push(tokio::spawn(async move {
+                    drop(engine.acquire(&theirs.with_mode(Mode::Read)).await);
+                }));
+            }
+            fixture.until(State::Waiting, count).await;
+            dying.iter().for_each(|task| task.abort());
+            let began = fixture.world.now();
+            let (engine, theirs) = observer(&fixture);
+            engine.acquire(&theirs.with_mode(Mode::Read)).await.unwrap().unwrap();
+            took.push(fixture.world.now().since(began));
+        }
+        assert!(took[1] <= took[0] + LEASE / 10, "{took:?}");
+    })
+    .await;
+}

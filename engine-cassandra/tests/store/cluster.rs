@@ -124,6 +124,7 @@ pub(crate) fn row(state: State) -> Row {
         since: stamp(),
         lease: Duration::from_secs(10),
         next: None,
+        hints: None,
     }
 }
 

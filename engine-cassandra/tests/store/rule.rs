@@ -154,3 +154,17 @@ fn a_client_whose_connections_are_made_anew_finds_out_that_the_rule_is_another_o
         run(&session().await, &format!("DROP KEYSPACE {keyspace}")).await;
     });
 }
+
+/// The rule of a table that a refused client has left behind would refuse the next one as well.
+#[tokio::test]
+#[ignore = "needs cassandra: run `cargo xtask test`"]
+async fn a_client_whose_options_do_not_fit_the_rule_of_a_new_table_leaves_no_table() {
+    with_keyspace(async |keyspace: String, _: Arc<Session>| {
+        let options = creating(&keyspace).with_token_ttl(Duration::from_secs(30));
+        let error = refused(&options).await;
+        assert!(error.to_string().contains("token_ttl"), "{error}");
+        let named = connect(&options.with_expiry(Expiry::Ttl)).await.unwrap();
+        assert_eq!(named.options().expiry(), Expiry::Ttl);
+    })
+    .await;
+}

@@ -47,6 +47,7 @@ impl Newcomer {
             since: stamp,
             lease: super::LEASE,
             next: None,
+            hints: None,
         };
         let write = Write { stamp, row, row_ttl: 10, claim: None, used: None };
         let slot = Slot::from_u128(environment.random_identity());

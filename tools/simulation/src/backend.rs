@@ -7,6 +7,7 @@ use ylock_core::Key;
 use ylock_core::engine::Engine;
 use ylock_core::environment::Environment;
 use ylock_engine_cassandra::CassandraOptions;
+use ylock_engine_cassandra::options::Notify;
 use ylock_engine_redis::RedisEngine;
 use ylock_engine_zookeeper::ZookeeperEngine;
 use ylock_testkit::Wrapped;
@@ -164,7 +165,10 @@ impl Backend {
                     Some(places) => connection.watched_by(places),
                     None => connection,
                 };
-                (setting.make)(Arc::new(connection), clocks, options)
+                // Clients that are not told are among those that are.
+                let is_told = setting.notify && !clocks.random().is_multiple_of(4);
+                let notify = if is_told { Notify::Udp } else { Notify::Off };
+                (setting.make)(Arc::new(connection), clocks, &options.clone().with_notify(notify))
             }
             Self::Memory(server) => server.connect(clocks, setting.of == Subject::KeeperAtOnce),
             Self::Ensemble(ensemble) => {

@@ -9,7 +9,7 @@ use clap::{Parser, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use parking_lot::Mutex;
 use ylock_core::options::OptionValue;
-use ylock_engine_cassandra::options::{Clock, Expiry, Protocol};
+use ylock_engine_cassandra::options::{Clock, Expiry, Notify, Protocol};
 use ylock_simulation::{Fault, Setting, Subject, run};
 
 /// Tries to break the engines, and the keeper, on simulated stores, one seed after the other.
@@ -37,6 +37,9 @@ struct Arguments {
     /// The rule by which the rows of dead clients of Cassandra go; `observed` has three leases and clocks that are further off
     #[arg(long, value_parser = expiry, default_value = "observed")]
     expiry: Expiry,
+    /// How waiters learn of their turn: `udp`, most clients tell each other, over a network in which anything may happen to hints
+    #[arg(long, value_parser = notify, default_value = "off")]
+    notify: Notify,
     /// The number of nodes of the cluster
     #[arg(long, default_value_t = 3)]
     replicas: usize,
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
                     lines: arguments.trace,
                     protocol: if arguments.shadow_rows { Protocol::ShadowRows } else { Protocol::Queue },
                     replicas: arguments.replicas,
+                    notify: arguments.notify == Notify::Udp && !arguments.shadow_rows,
                     tries: arguments.tries,
                     leases: if leases.len() == 0 { preset.leases.clone() } else { leases.collect() },
                     clock: if arguments.global_time { Clock::GlobalTime } else { Clock::Hlc },
@@ -141,6 +145,10 @@ fn main() -> ExitCode {
 
 fn expiry(text: &str) -> Result<Expiry, String> {
     Expiry::from_text(text)
+}
+
+fn notify(text: &str) -> Result<Notify, String> {
+    Notify::from_text(text)
 }
 
 fn hours(nanos: u64) -> f64 {

@@ -22,7 +22,7 @@ use crate::places::Places;
 use crate::process::{Process, Program};
 use crate::redis;
 use crate::setting::{Outcome, Setting};
-use crate::store::{Change, Cluster};
+use crate::store::{Change, Cluster, HintWeather};
 use crate::world::{Actor, World};
 use crate::zookeeper::Ensemble;
 
@@ -114,7 +114,13 @@ impl<'a> Scene<'a> {
         let backend = match setting.of {
             Subject::KeeperOverMemory | Subject::KeeperAtOnce => Backend::Memory(Server::new(&world, fate)),
             Subject::Engine | Subject::KeeperOverCassandra => {
-                Backend::Cluster(Cluster::new(&world, weather, &node_clocks, fate))
+                let cluster = Cluster::new(&world, weather, &node_clocks, fate);
+                if setting.notify {
+                    let weather = HintWeather::any(&mut chance);
+                    world.note(|| format!("{weather:?}"));
+                    cluster.network.begin(weather, chance.fork());
+                }
+                Backend::Cluster(cluster)
             }
             Subject::ZookeeperEngine | Subject::KeeperOverZookeeper => {
                 let session = setting.zookeeper_options().session();

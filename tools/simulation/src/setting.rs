@@ -8,7 +8,7 @@ use ylock_core::environment::Environment;
 use ylock_core::url::Host;
 use ylock_engine_cassandra::algorithm::store::Store;
 use ylock_engine_cassandra::clock::TimeCell;
-use ylock_engine_cassandra::options::{Clock, Expiry, Protocol};
+use ylock_engine_cassandra::options::{self, Clock, Expiry, Protocol};
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
 use ylock_engine_redis::RedisOptions;
 use ylock_engine_redis::options::Notify;
@@ -47,6 +47,8 @@ pub struct Setting<'a> {
     pub clock: Clock,
     /// The rule by which the rows of dead clients go.
     pub expiry: Expiry,
+    /// True if clients tell each other to look.
+    pub notify: bool,
     /// By how many hundredths the steady clocks of clients are wrong at most.
     pub drift: f64,
     /// The number of nodes of the cluster; each is a replica of everything.
@@ -99,6 +101,7 @@ impl Default for Setting<'_> {
             protocol: Protocol::Queue,
             clock: Clock::Hlc,
             expiry: Expiry::Ttl,
+            notify: false,
             drift: 2.0,
             replicas: 3,
             leases: vec![Duration::from_secs(5)],
@@ -173,6 +176,10 @@ pub fn real_engine(
 ) -> Arc<dyn Engine> {
     let environment: Arc<dyn Environment> = Arc::clone(clocks) as _;
     let engine = CassandraEngine::over(Arc::clone(&connection) as Arc<dyn Store>, environment, options);
+    let engine = match options.notify() {
+        options::Notify::Udp => engine.with_hints(connection.carrier(), options),
+        _ => engine,
+    };
     Arc::new(match options.clock() {
         Clock::GlobalTime => engine.with_global_time(connection as Arc<dyn TimeCell>),
         _ => engine,

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use ylock_core::engine::{
-    AcquisitionId, AtOnce, Engine, Grant, Holding, Inspection, Meter, Release, Renewal, Request, Ticket,
+    AcquisitionId, AtOnce, EarlyRenewals, Engine, Grant, Holding, Inspection, Meter, Release, Renewal,
+    Request, Ticket,
 };
 use ylock_core::environment::Environment;
 use ylock_core::{Guarantees, Key, Options, Result};
@@ -74,6 +75,11 @@ pub trait Wrapper: fmt::Debug + Send + Sync + 'static {
     /// See [`Engine::concurrent_releases`].
     fn concurrent_releases(&self) -> Option<usize> {
         self.inner().concurrent_releases()
+    }
+
+    /// See [`Engine::early_renewals`].
+    fn early_renewals(&self) -> Option<&EarlyRenewals> {
+        self.inner().early_renewals()
     }
 
     /// See [`Engine::at_once`]. Nothing by default: what a wrapper does to the calls of the store is done around futures.
@@ -156,6 +162,10 @@ impl<W: Wrapper> Engine for Wrapped<W> {
 
     fn concurrent_releases(&self) -> Option<usize> {
         self.0.concurrent_releases()
+    }
+
+    fn early_renewals(&self) -> Option<&EarlyRenewals> {
+        self.0.early_renewals()
     }
 
     fn at_once(&self) -> Option<&dyn AtOnce> {

@@ -111,7 +111,8 @@ impl Keeper {
     pub(crate) fn new(engine: Arc<dyn Engine>) -> Arc<Self> {
         let name = SharedName::default();
         engine.meter().belongs_to(&name);
-        Arc::new_cyclic(|keeper: &Weak<Self>| Self {
+        let early = engine.early_renewals().cloned();
+        let keeper = Arc::new_cyclic(|keeper: &Weak<Self>| Self {
             name,
             view: ClientView::new(engine.name(), keeper.clone()),
             observers: Observers::default(),
@@ -130,7 +131,12 @@ impl Keeper {
             engine_closed: OnceCell::new(),
             drained: Notify::new(),
             next_number: AtomicU64::new(0),
-        })
+        });
+        if let Some(early) = early {
+            let renews: Weak<Self> = Arc::downgrade(&keeper);
+            early.belong_to(renews);
+        }
+        keeper
     }
 
     pub(crate) fn engine(&self) -> &Arc<dyn Engine> {

@@ -13,6 +13,7 @@ use super::entry::{Context, Entry, Phase};
 use super::granted::Granted;
 use super::logged::Logged;
 use super::{Keeper, caught};
+use crate::early_renewals::Renews;
 use crate::engine::{AcquisitionId, Grant, Holding, LossReason, Renewal};
 use crate::environment::Moment;
 use crate::error::Result;
@@ -184,6 +185,16 @@ impl Drop for Batch {
                 entry.renewal_dropped(context, holding.grant.id, self.begun, effects);
             });
         }
+    }
+}
+
+impl Renews for Keeper {
+    fn renew_soon(self: Arc<Self>, key: &Key) {
+        self.change(key, |entry, _, effects| {
+            if let Phase::Granted(granted) = &mut entry.phase {
+                granted.renew_soon(effects);
+            }
+        });
     }
 }
 

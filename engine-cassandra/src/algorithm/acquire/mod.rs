@@ -33,7 +33,7 @@ pub(crate) async fn acquire(
 /// Looks. Where that shows dead rows in the way of this mode, they are buried, and only another look counts.
 async fn look_past_the_dead(own_row: &OwnRow, mode: Mode) -> Result<Partition> {
     let look = own_row.look().await?;
-    let dead = own_row.dead(&look, mode);
+    let dead = own_row.dead_in_the_way(&look, mode);
     if dead.is_empty() {
         return Ok(look);
     }

@@ -24,9 +24,12 @@ use ylock_core::{Mode, Result};
 
 use super::look_past_the_dead;
 use crate::algorithm::judge::{Contender, Verdict, is_contended, places_of_others};
+use crate::algorithm::line::Before;
 use crate::algorithm::own_row::OwnRow;
 use crate::algorithm::pace::{self, Pace};
 use crate::algorithm::store::Partition;
+use crate::algorithm::told::AskedBy;
+use crate::hints;
 
 /// The number of waiters further behind that bury what is dead within one lease, one after the other, if those before them do not.
 const BURIALS_IN_A_LEASE: u32 = 10;
@@ -37,43 +40,62 @@ const BURIALS_IN_A_LEASE: u32 = 10;
 /// `Unavailable` if the store has not answered for one lease. An error that waiting cannot mend is returned at once.
 pub(crate) async fn get_lock(own_row: &Arc<OwnRow>, request: &Request) -> Result<Grant> {
     let mut retry_deadline = RetryDeadline::new(&*own_row.client.environment, request.lease);
-    let mut pace = Pace::new(own_row.estimates());
-    if let Err(error) = join_behind_others(own_row, request).await {
+    let mut wait = Wait::new(own_row);
+    if let Err(error) = join_behind_others(own_row, request, &mut wait).await {
         retry_deadline.retry_or_fail(error).await?;
     }
-    let mut waited = false;
     loop {
-        match one_round(own_row, request, &mut pace, &mut waited).await {
-            Ok(Some(grant)) => return Ok(grant.after_waiting(waited)),
+        match one_round(own_row, request, &mut wait).await {
+            Ok(Some(grant)) => return Ok(grant.after_waiting(wait.waited)),
             Ok(None) => retry_deadline.answered(),
             Err(error) => retry_deadline.retry_or_fail(error).await?,
         }
     }
 }
 
+/// The state of one wait.
+struct Wait {
+    pace: Pace,
+    /// True if other contenders went first.
+    waited: bool,
+    /// What has asked for the next look.
+    asked_by: AskedBy,
+    /// Those that were told of this waiter last.
+    told: Option<Vec<hints::Key>>,
+}
+
+impl Wait {
+    fn new(own_row: &OwnRow) -> Self {
+        Self { pace: Pace::new(own_row.estimates()), waited: false, asked_by: AskedBy::Other, told: None }
+    }
+}
+
 /// Joins (step 1) and pauses, where a queue was seen a moment ago: a look at once would only show that it is still there.
-async fn join_behind_others(own_row: &Arc<OwnRow>, request: &Request) -> Result<()> {
+async fn join_behind_others(own_row: &Arc<OwnRow>, request: &Request, wait: &mut Wait) -> Result<()> {
     if let Some(pause) = own_row.first_pause() {
         own_row.join(request, false).await?;
-        let environment = &own_row.client.environment;
-        environment.sleep(pace::about(pause, &**environment).min(request.lease / 6)).await;
+        let pause = pace::about(pause, &*own_row.client.environment).min(request.lease / 6);
+        own_row.tell_line_of_waiting(request.mode);
+        if own_row.pause(pause).await {
+            wait.asked_by = AskedBy::Hint;
+        }
     }
     Ok(())
 }
 
 /// Runs steps 1 to 10: takes a place in the queue, looks once, and does what follows from the look.
-async fn one_round(
-    own_row: &Arc<OwnRow>,
-    request: &Request,
-    pace: &mut Pace,
-    waited: &mut bool,
-) -> Result<Option<Grant>> {
+async fn one_round(own_row: &Arc<OwnRow>, request: &Request, wait: &mut Wait) -> Result<Option<Grant>> {
     // Whatever I decided last, a quorum has it before I look: the argument for safety begins here.
     let me = own_row.join(request, own_row.is_alone()).await?;
+    let asked_by = std::mem::take(&mut wait.asked_by);
+    own_row.look_begins(asked_by);
     let began = own_row.client.now();
     let look = own_row.look().await?;
-    pace.looked_for(own_row.client.now().since(began));
-    own_row.remember(pace.estimates);
+    if asked_by == AskedBy::Hint {
+        wait.pace.told_of_a_turn(began);
+    }
+    wait.pace.looked_for(own_row.client.now().since(began));
+    own_row.remember(wait.pace.estimates);
     if own_row.is_misplaced(request) {
         return own_row.requeue(request).await.map(|()| None);
     }
@@ -82,23 +104,26 @@ async fn one_round(
     }
     match me.judge(&look) {
         Verdict::Enter if is_in_time(own_row, request) => {
-            pace.enters();
-            own_row.remember(pace.estimates);
+            own_row.turn_has_come(asked_by);
+            wait.pace.enters();
+            own_row.remember(wait.pace.estimates);
             return enter(own_row, request, &me, &look).map(Some);
         }
         Verdict::Claim => {
-            *waited |= is_taken(&look, own_row, request.mode);
+            own_row.turn_has_come(asked_by);
+            wait.waited |= is_taken(&look, own_row, request.mode);
             own_row.claim(request, None).await?;
+            // A look at once would only show that the holder is still inside. Had it left meanwhile, it would have told.
+            let before = Before::of(&look, &me);
+            if own_row.pause_until_told(request.lease, 0, before.tells).is_some() {
+                pause(own_row, request, wait, &me, &look).await?;
+            }
         }
         Verdict::ClaimAbove(floor) => own_row.claim(request, Some(floor)).await?,
         Verdict::Withdraw => own_row.withdraw(request).await?,
-        Verdict::Wait { before, .. } => {
-            *waited = true;
-            let buries_first = me.buriers_before(&look, &[]) <= 1;
-            wait(own_row, request, pace, (before, buries_first), &look).await;
-            if is_due(own_row, request) {
-                own_row.stay(request).await?;
-            }
+        Verdict::Wait { .. } => {
+            wait.waited = true;
+            pause(own_row, request, wait, &me, &look).await?;
         }
         // The claim is too old to rely on, or the row has expired: show it again, and look again.
         Verdict::Enter | Verdict::Gone => own_row.stay(request).await?,
@@ -114,15 +139,27 @@ async fn one_round(
 /// The first two of those that wait do it at once, the others one after the other: were all of them to do it, each death would cost as many
 /// burials as there are waiters. That they do it at all, and how soon, decides nothing but how long the lock stays closed.
 async fn bury_dead(own_row: &OwnRow, request: &Request, me: &Contender, look: &Partition) -> Result<bool> {
-    let mut dead = own_row.dead(look, request.mode);
+    let mut dead = own_row.dead_in_the_way(look, request.mode);
     if dead.is_empty() {
         return Ok(false);
     }
-    let before = u32::try_from(me.buriers_before(look, &dead)).unwrap_or(u32::MAX);
-    let turn = (request.lease / BURIALS_IN_A_LEASE).saturating_mul(before.saturating_sub(1));
-    dead.retain(|dead| dead.since >= turn);
+    let before = buriers_before(own_row, me, look);
+    dead.retain(|dead| dead.since >= turn(request.lease.min(dead.lease), before));
     own_row.bury(&dead).await?;
     Ok(!dead.is_empty())
+}
+
+/// Returns how many clients bury before this one does.
+fn buriers_before(own_row: &OwnRow, me: &Contender, look: &Partition) -> usize {
+    // Dead in any way: a reader that is dead is not in the way of another one, but does not bury either.
+    me.buriers_before(look, &own_row.dead(look))
+}
+
+/// Returns how long a row with this lease has been dead when it is the turn of a client with so many before it. A lease at most: those before
+/// it may have stopped without being dead, or have leases of hours.
+fn turn(lease: Duration, before: usize) -> Duration {
+    let before = u32::try_from(before).unwrap_or(u32::MAX);
+    (lease / BURIALS_IN_A_LEASE).saturating_mul(before.saturating_sub(1)).min(lease)
 }
 
 /// Takes the lock if it is free, and otherwise leaves nothing behind: Listing 7.
@@ -184,24 +221,39 @@ fn is_due(own_row: &OwnRow, request: &Request) -> bool {
     own_row.client.now().since(own_row.sent()) >= request.lease / 3
 }
 
-async fn wait(
-    own_row: &OwnRow,
+/// Pauses between two looks, and shows the row again if that is due.
+async fn pause(
+    own_row: &Arc<OwnRow>,
     request: &Request,
-    pace: &mut Pace,
-    (before, buries_first): (usize, bool),
+    wait: &mut Wait,
+    me: &Contender,
     look: &Partition,
-) {
+) -> Result<()> {
+    let (before, tellers) = (me.before(look), Before::of(look, me));
     let environment = &own_row.client.environment;
-    let pause = pace.pause(before, look, environment.now());
-    own_row.remember(pace.estimates);
+    let often = wait.pace.pause(before, look, environment.now());
+    own_row.remember(wait.pace.estimates);
+    let until_told = own_row.pause_until_told(request.lease, before, tellers.tells);
+    if until_told.is_some() {
+        // It may have got lost.
+        wait.told = None;
+    }
+    own_row.tell_of_waiting(me.mode, &tellers, &mut wait.told);
+    let pause = until_told.map_or(often, |until_told| until_told.max(often));
     // Never past the moment at which the row must be shown again.
     let longest = (request.lease / 3).saturating_sub(environment.now().since(own_row.sent()));
     let mut pause = pace::about(pause, &**environment).min(longest);
     // Those that bury first look as soon as a row is dead.
-    if buries_first && let Some(death) = own_row.next_death(look, request.mode) {
+    if buriers_before(own_row, me, look) <= 1
+        && let Some(death) = own_row.next_death(look, request.mode)
+    {
         pause = pause.min(death.since(environment.now()));
     }
-    if !pause.is_zero() {
-        environment.sleep(pause).await;
-    }
+    wait.asked_by = match own_row.pause(pause).await {
+        true => AskedBy::Hint,
+        false if until_told.is_some() => AskedBy::LongPause,
+        false => AskedBy::Other,
+    };
+    // However often hints ask for looks: the row is shown again when it is due, and not later.
+    if is_due(own_row, request) { own_row.stay(request).await } else { Ok(()) }
 }

@@ -42,6 +42,7 @@ fn row(number: u128, mode: Mode, state: State, ticket: i64) -> Row {
         since: 0,
         lease: Duration::from_secs(10),
         next: None,
+        hints: None,
     }
 }
 
@@ -86,7 +87,7 @@ fn all_that_wait_earlier_bury_first_whether_they_conflict_or_not() {
         let me = me(mode);
         let look = look(&me, others.clone());
         assert_eq!(me.buriers_before(&look, &[]), 3, "{mode:?}");
-        let dead = Dead { slot: slot(3), heartbeat: 1, since: Duration::ZERO };
+        let dead = Dead { slot: slot(3), heartbeat: 1, lease: Duration::ZERO, since: Duration::ZERO };
         assert_eq!(me.buriers_before(&look, &[dead]), 2, "{mode:?}");
     }
     let unfair = Contender { fairness: Fairness::Unfair, ..me(Mode::Write) };

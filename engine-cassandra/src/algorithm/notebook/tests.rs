@@ -26,6 +26,7 @@ fn seen(slot: u128, heartbeat: i64, lease: u64, state: State) -> SeenRow {
         since: 0,
         lease: Duration::from_secs(lease),
         next: None,
+        hints: None,
     };
     let slot = Slot::from_u128(slot);
     SeenRow {
@@ -58,7 +59,12 @@ fn after(looks: &[(SeenRow, u64, u64)]) -> Notebook {
 #[test]
 fn a_heartbeat_is_dead_a_lease_after_it_was_first_seen() {
     assert_eq!(after(&[(held(1), 0, 0), (held(1), 9, 9)]).dead(&held(1)), None);
-    let dead = Dead { slot: Slot::from_u128(1), heartbeat: 1, since: Duration::from_secs(2) };
+    let dead = Dead {
+        slot: Slot::from_u128(1),
+        heartbeat: 1,
+        lease: Duration::from_secs(LEASE),
+        since: Duration::from_secs(2),
+    };
     assert_eq!(after(&[(held(1), 0, 0), (held(1), 12, 12)]).dead(&held(1)), Some(dead));
 }
 

@@ -38,14 +38,17 @@ impl OwnRow {
         look.rows.retain(|seen| notebook.dead(seen).is_none());
     }
 
-    /// Returns the rows of a look that are dead and stand in the way of this mode.
-    pub(crate) fn dead(&self, look: &Partition, mode: Mode) -> Vec<Dead> {
+    /// Returns the rows of a look that are dead.
+    pub(crate) fn dead(&self, look: &Partition) -> Vec<Dead> {
         let notebook = &self.inner.lock().notebook;
-        look.rows
-            .iter()
-            .filter(|seen| is_in_the_way(seen, mode))
-            .filter_map(|seen| notebook.dead(seen))
-            .collect()
+        look.rows.iter().filter_map(|seen| notebook.dead(seen)).collect()
+    }
+
+    /// Returns the rows of a look that are dead and stand in the way of this mode.
+    pub(crate) fn dead_in_the_way(&self, look: &Partition, mode: Mode) -> Vec<Dead> {
+        let notebook = &self.inner.lock().notebook;
+        let in_the_way = look.rows.iter().filter(|seen| is_in_the_way(seen, mode));
+        in_the_way.filter_map(|seen| notebook.dead(seen)).collect()
     }
 
     /// Returns when the first row that stands in the way of this mode, and is not dead yet, will be, unless it is written anew.

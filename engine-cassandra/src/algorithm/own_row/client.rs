@@ -9,6 +9,7 @@ use ylock_core::{Error, ErrorKind, Result, StoreToken};
 
 use crate::algorithm::clock::{GlobalTime, HybridClock, Stamps};
 use crate::algorithm::store::{Slot, Store};
+use crate::hints::Exchange;
 use crate::options::Expiry;
 
 /// The skew of clocks that idle rows outlive where rows are observed.
@@ -35,6 +36,8 @@ pub(crate) struct Client {
     pub(crate) max_clock_skew: Duration,
     /// The time for which a token outlives its grant, in seconds.
     pub(crate) token_ttl: u32,
+    /// The way of hints from and to other clients; nothing with `notify=off`.
+    pub(crate) hints: Option<Arc<Exchange>>,
 }
 
 impl Client {

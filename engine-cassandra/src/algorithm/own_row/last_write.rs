@@ -68,6 +68,11 @@ impl LastWrite {
         self.sent
     }
 
+    /// Returns whether a grant was entered with the claim that the row shows, and not left.
+    pub(super) fn is_inside(&self) -> bool {
+        self.inside
+    }
+
     /// Returns whether a grant by way of this row may still be relied on, by the last heartbeat that counts.
     pub(super) fn is_valid(&self, now: Moment) -> bool {
         let until = self.row().map(|row| valid_until(self.sent, row.lease));

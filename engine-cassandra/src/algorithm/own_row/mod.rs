@@ -7,6 +7,7 @@
 
 mod burying;
 mod client;
+mod hints;
 mod last_write;
 mod release;
 mod seen;
@@ -23,9 +24,11 @@ pub(crate) use self::client::Client;
 use self::last_write::LastWrite;
 use self::seen::Seen;
 use super::judge::{self, Contender};
+use super::line::Line;
 use super::notebook::Notebook;
 use super::pace::Estimates;
 use super::store::{Next, Partition, Row, State};
+use crate::hints::{Endpoint, Inbox};
 
 /// One client's row at one key; see the [module](self).
 #[derive(Debug)]
@@ -35,6 +38,8 @@ pub(crate) struct OwnRow {
     /// The client that owns the row.
     pub(crate) client: Arc<Client>,
     inner: Mutex<Inner>,
+    /// Where hints for this row arrive; nothing with `notify=off`.
+    inbox: Option<Arc<Inbox>>,
 }
 
 #[derive(Debug, Default)]
@@ -43,12 +48,17 @@ struct Inner {
     seen: Seen,
     /// Empty where the rows of dead clients go by their TTL alone.
     notebook: Notebook,
+    /// The front of the queue, as the last look has shown it. Empty without hints, as the next one.
+    line: Line,
+    /// Those to be told when a quorum has the write that leaves.
+    behind: Vec<(Endpoint, bool)>,
 }
 
 impl OwnRow {
     /// Creates the state of the row of `client` at `key`, without writing the row.
     pub(crate) fn new(key: Key, client: Arc<Client>) -> Self {
-        Self { key, client, inner: Mutex::default() }
+        let inbox = client.hints.as_ref().map(|_| Arc::new(Inbox::new(key.clone())));
+        Self { key, client, inner: Mutex::default(), inbox }
     }
 
     /// Joins the queue, claiming at once or not. For a request that has joined, nothing is decided anew, but what was decided last is
@@ -81,6 +91,7 @@ impl OwnRow {
         let mut inner = self.inner.lock();
         inner.last_write.take_note(judge::largest_token(&look));
         inner.seen.take_note(&look, &self.client);
+        self.note_line(&mut inner, &look);
         Ok(look)
     }
 
@@ -157,7 +168,9 @@ impl OwnRow {
         let own_row = Arc::clone(self);
         self.client.environment.spawn(Box::pin(async move {
             // If it is not acknowledged, the next renewal or the release supersedes it.
-            drop(own_row.arrive().await);
+            if own_row.arrive().await.is_ok() {
+                own_row.tell_of_entry();
+            }
         }));
         Ok(())
     }
@@ -220,8 +233,12 @@ impl OwnRow {
 
     /// Returns the pause of a newcomer before its first look, if the last look for this row has shown a queue just now.
     pub(super) fn first_pause(&self) -> Option<Duration> {
-        let seen = &self.inner.lock().seen;
-        let pause = seen.estimates.first_pause(seen.others);
+        let inner = self.inner.lock();
+        let seen = &inner.seen;
+        let pause = match seen.told.works() && !inner.line.is_empty() {
+            true => seen.estimates.first_pause_until_told(seen.others),
+            false => seen.estimates.first_pause(seen.others),
+        };
         seen.others_within(pause, self.client.now()).then_some(pause)
     }
 
@@ -233,7 +250,10 @@ impl OwnRow {
 
     /// Decides the next write. Nothing else may happen between reading the last write and deciding this one.
     fn decide<T>(&self, decide: impl FnOnce(&Client, &mut Inner) -> Result<T>) -> Result<T> {
-        decide(&self.client, &mut self.inner.lock())
+        let mut inner = self.inner.lock();
+        let decided = decide(&self.client, &mut inner);
+        self.receive_for(&inner);
+        decided
     }
 
     /// Sends what was decided last, unless a quorum has it. Returns the moment just before it was sent.
@@ -247,6 +267,7 @@ impl OwnRow {
         };
         self.client.store.write(&self.key, self.client.slot, &attempt).await?;
         self.inner.lock().last_write.acknowledge(&attempt, sent, self.client.now());
+        self.tell_of_leaving();
         Ok(sent)
     }
 
@@ -278,6 +299,7 @@ impl Inner {
             since: client.environment.wall_micros(),
             lease: request.lease,
             next: None,
+            hints: client.hints.as_ref().map(|hints| hints.new_endpoint()),
         }
     }
 }

@@ -16,6 +16,9 @@ impl OwnRow {
     /// Can be repeated until it is acknowledged.
     pub(crate) async fn release(&self, id: AcquisitionId, next: Option<&Request>) -> Result<bool> {
         let was_there = self.decide(|client, inner| {
+            if inner.last_write.row_of(id).is_some() {
+                inner.behind = self.behind(inner);
+            }
             let Some(row) = inner.row_without(client, id, next) else {
                 // Never there; or left already, by a write that may have to be sent again.
                 return Ok(inner.last_write.releasing == Some(id));
@@ -90,7 +93,7 @@ impl Inner {
     /// Returns the row that follows one that is left: idle, or that of the `next` request. A request that was shown waiting behind the
     /// row keeps its place; if the last look showed no other client, the request claims at once.
     fn row_after(&self, client: &Client, left: Row, next: Option<&Request>) -> Row {
-        let Some(next) = next else { return Row { state: State::Idle, next: None, ..left } };
+        let Some(next) = next else { return Row { state: State::Idle, next: None, hints: None, ..left } };
         let row = self.new_row(client, next);
         let shown = left.next.filter(|shown| shown.mode == next.mode).map(|shown| shown.ticket);
         let state = if self.seen.others > 0 { State::Waiting } else { State::Claimed };

@@ -9,6 +9,7 @@ use super::client::Client;
 use crate::algorithm::judge;
 use crate::algorithm::pace::Estimates;
 use crate::algorithm::store::Partition;
+use crate::algorithm::told::Told;
 
 /// What was seen for one own row; see the [module](self).
 #[derive(Debug, Default)]
@@ -22,6 +23,8 @@ pub(super) struct Seen {
     pub(super) others: usize,
     /// The times from which a waiter's pauses are derived.
     pub(super) estimates: Estimates,
+    /// Whether hints tell of turns here.
+    pub(super) told: Told,
     /// The moment at which a look last showed another client.
     others_seen: Option<Moment>,
 }

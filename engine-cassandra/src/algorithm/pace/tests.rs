@@ -25,6 +25,7 @@ fn look<const N: usize>(inside: [(u128, State, i64); N]) -> Partition {
         since: 0,
         lease: ms(10_000),
         next: None,
+        hints: None,
     };
     let seen = |one: (u128, State, i64)| SeenRow {
         slot: Slot::from_u128(one.0),

@@ -99,10 +99,22 @@ async fn step(asker: Asker<'_>, options: &CassandraOptions) -> Result<bool> {
             replicas::check(asker, options).await?;
             settle(asker, options).await.map(|()| true)
         }
-        Found::NoKeyspace => change(asker, text::keyspace(options)).await.map(|()| false),
-        Found::NoTable => change(asker, text::table(options)).await.map(|()| false),
+        Found::NoKeyspace => {
+            check_for_a_new_table(options)?;
+            change(asker, text::keyspace(options)).await.map(|()| false)
+        }
+        Found::NoTable => {
+            check_for_a_new_table(options)?;
+            change(asker, text::table(options)).await.map(|()| false)
+        }
         Found::Wrong(error) => Err(error),
     }
+}
+
+/// Checks the options by the rule that a new table has. A client that is refused must not leave one behind: by its rule the user, who then
+/// names the other one, would be refused again.
+fn check_for_a_new_table(options: &CassandraOptions) -> Result<()> {
+    options.clone().with_expiry(options.expiry()).check()
 }
 
 /// Waits until every node that can be reached knows the table, whichever client created it, and the table can be read.

@@ -117,6 +117,8 @@ mod tests {
     next_owner uuid,
     next_mode text,
     next_ticket bigint,
+    hint_address text,
+    hint_key uuid,
     claim_token bigint,
     claim_mode text,
     revoked uuid,

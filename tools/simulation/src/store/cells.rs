@@ -31,6 +31,8 @@ pub(super) enum Column {
     NextOwner,
     NextMode,
     NextTicket,
+    HintAddress,
+    HintKey,
     ClaimToken,
     ClaimMode,
     Revoked,
@@ -38,7 +40,7 @@ pub(super) enum Column {
 
 impl Column {
     /// The cells that a client writes of its row with one stamp.
-    pub(super) const OF_ROW: [Self; 12] = [
+    pub(super) const OF_ROW: [Self; 14] = [
         Self::Acquisition,
         Self::Mode,
         Self::State,
@@ -51,6 +53,8 @@ impl Column {
         Self::NextOwner,
         Self::NextMode,
         Self::NextTicket,
+        Self::HintAddress,
+        Self::HintKey,
     ];
 }
 

@@ -1,6 +1,7 @@
 //! The nodes and the network between them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -10,6 +11,7 @@ use ylock_engine_cassandra::algorithm::store::Partition;
 use super::cells::Cells;
 use super::heartbeats::Heartbeats;
 use super::mutation;
+use super::network::Network;
 use super::replica::Replica;
 use super::ring::Ring;
 use crate::chance::Chance;
@@ -50,6 +52,10 @@ pub struct Cluster {
     pub(super) chance: Mutex<Chance>,
     /// What clients rely on, for the checks.
     pub heartbeats: Heartbeats,
+    /// The network between the clients.
+    pub network: Arc<Network>,
+    /// How many requests clients have sent.
+    pub(super) requests: AtomicU64,
 }
 
 /// The reply that a sender waits for: called once or never.
@@ -67,11 +73,19 @@ impl Cluster {
             rings: Mutex::new(vec![Ring::of(clock_offsets.len()); clock_offsets.len()]),
             chance: Mutex::new(chance),
             heartbeats: Heartbeats::default(),
+            network: Network::new(world),
+            requests: AtomicU64::new(0),
         })
+    }
+
+    /// Returns how many requests clients have sent.
+    pub fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
     }
 
     /// Ends all trouble, and starts every node.
     pub fn calm_down(self: &Arc<Self>) {
+        self.network.calm_down();
         self.weather.lock().calm_down();
         (0..self.replicas()).for_each(|number| self.start(number));
     }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ use ylock_engine_cassandra::algorithm::store::{Partition, Slot, Store, Write};
 
 use super::cluster::{Cluster, Reply};
 use super::mutation;
+use super::network::Wire;
 use crate::clocks::Clocks;
 use crate::places::Places;
 use crate::world::World;
@@ -47,6 +49,7 @@ impl Connection {
 
     /// Sends a request and waits for its reply, but not for ever. A reply that comes later is not heard.
     async fn ask<T: Send + 'static>(&self, send: impl FnOnce(Reply<T>)) -> Result<T> {
+        self.cluster.requests.fetch_add(1, Ordering::Relaxed);
         let answer = Answer(Arc::default());
         let state = Arc::clone(&answer.0);
         send(Box::new(move |value| {
@@ -60,6 +63,11 @@ impl Connection {
             Either::Left((value, _)) => Ok(value),
             Either::Right(_) => Err(Error::new(ErrorKind::Unavailable, "no answer in time")),
         }
+    }
+
+    /// Returns the way of this client to the others.
+    pub fn carrier(&self) -> Arc<Wire> {
+        self.cluster.network.carrier(self.clocks.actor())
     }
 
     /// Reads what one replica knows, which is too few: only variants that are to break do so.
@@ -90,6 +98,7 @@ impl Store for Connection {
         });
         let (actor, sent) = (self.clocks.actor(), self.world.now());
         self.cluster.heartbeats.sends(&self.clocks, slot, write);
+        self.cluster.network.is_written(write.row.hints);
         if let Some(places) = &self.places {
             places.writes(actor, key, write);
         }

@@ -5,9 +5,11 @@ pub mod cluster;
 pub mod connection;
 pub mod heartbeats;
 mod mutation;
+pub mod network;
 mod replica;
 mod ring;
 
 pub use cluster::{Cluster, Weather};
 pub use connection::Connection;
+pub use network::{HintWeather, Network, Wire};
 pub use ring::Change;

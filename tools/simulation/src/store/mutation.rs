@@ -1,5 +1,6 @@
 //! Writes as cells, and cells as what a look shows.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use ylock_core::engine::{AcquisitionId, Ticket};
@@ -7,6 +8,7 @@ use ylock_core::{ClientName, Error, ErrorKind, Mode, Owner, Result, StoreToken};
 use ylock_engine_cassandra::algorithm::store::{
     Claim, Next, Partition, Row, SeenRow, Slot, State, TimedClaim, Write,
 };
+use ylock_engine_cassandra::hints::{Endpoint, Key};
 
 use super::cells::{Cell, Cells, Column, Life, Name, Value};
 
@@ -16,6 +18,12 @@ pub(super) fn of_write(slot: Slot, write: &Write, second: i64) -> Cells {
     let of_row = life(second, write.row_ttl);
     for (column, value) in row_values(&write.row, write.stamp) {
         cells.put(Name::Of(slot, column), Cell { stamp: write.stamp, life: of_row, value });
+    }
+    // Left out by clients that cannot be told to look, and of idle rows.
+    if let Some(Endpoint { address, key }) = write.row.hints {
+        let cell = |number| Cell { stamp: write.stamp, life: of_row, value: Value::Identity(number) };
+        cells.put(Name::Of(slot, Column::HintAddress), cell(number_of(address)));
+        cells.put(Name::Of(slot, Column::HintKey), cell(key.as_u128()));
     }
     if let Some(TimedClaim { claim, ttl }) = write.claim {
         let cell = |value| Cell { stamp: write.stamp, life: life(second, ttl), value };
@@ -95,6 +103,25 @@ fn number(number: i64) -> Value {
     Value::Number(number.cast_unsigned())
 }
 
+/// Converts an address, which is one of version 4, into a number.
+fn number_of(address: SocketAddr) -> u128 {
+    match address {
+        SocketAddr::V4(address) => u128::from(address.ip().to_bits()) << 16 | u128::from(address.port()),
+        SocketAddr::V6(_) => 0,
+    }
+}
+
+fn hints(cells: &Cells, slot: Slot, second: i64) -> Option<Endpoint> {
+    let live = |column| cells.live(Name::Of(slot, column), second);
+    let (Some(Value::Identity(address)), Some(Value::Identity(key))) =
+        (live(Column::HintAddress), live(Column::HintKey))
+    else {
+        return None;
+    };
+    let (ip, port) = (Ipv4Addr::from_bits((address >> 16) as u32), address as u16);
+    Some(Endpoint { address: (ip, port).into(), key: Key::from_u128(key) })
+}
+
 /// Converts a lease, rounded up, as the driver does.
 fn lease_millis(lease: Duration) -> i64 {
     i64::try_from(lease.as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX)
@@ -172,6 +199,7 @@ fn row(cells: &Cells, slot: Slot, second: i64) -> Result<Option<Row>> {
                 mode: mode_of(next_mode),
                 ticket: Ticket::from_number(next_ticket.cast_signed()),
             }),
+            hints: hints(cells, slot, second),
         })),
         ((None, None, None, None), (None, None, None, ((None, None), (None, None)))) => Ok(None),
         // As the driver does: a row that cannot be understood is never taken for nothing.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use ylock_core::engine::{AcquisitionId, Ticket};
 use ylock_core::{ClientName, Key, Mode, Owner, Result, StoreToken};
 use ylock_engine_cassandra::algorithm::store::{Claim, Next, Row, Slot, State, Store, TimedClaim, Write};
+use ylock_engine_cassandra::hints::{self, Endpoint};
 use ylock_simulation::chance::Chance;
 
 /// Few slots, so that operations meet.
@@ -19,7 +20,7 @@ const TOKENS: [u64; 5] = [1, 255, 256, StoreToken::MAX - 1, StoreToken::MAX];
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Operation {
-    Write { slot: Slot, write: Write },
+    Write { slot: Slot, write: Box<Write> },
     Revoke { slot: Slot, id: AcquisitionId, stamp: i64, ttl: u32 },
     Bury { slot: Slot, heartbeat: i64 },
     Erase { slot: Slot, stamp: i64 },
@@ -61,7 +62,7 @@ impl Operations {
                 Operation::Revoke { slot: self.slot(), id: self.id(), stamp: self.stamp(), ttl: self.ttl() }
             }
             5 | 6 => Operation::Bury { slot: self.slot(), heartbeat: self.stamp() },
-            _ => Operation::Write { slot: self.slot(), write: self.write() },
+            _ => Operation::Write { slot: self.slot(), write: Box::new(self.write()) },
         };
         self.made.push(operation.clone());
         operation
@@ -102,7 +103,14 @@ impl Operations {
             since: self.pick(&NUMBERS),
             lease: Duration::from_micros(self.pick(&LEASES)),
             next: next.then(|| self.waiter()),
+            hints: self.chance.happens(0.5).then(|| self.endpoint()),
         }
+    }
+
+    /// As long as any other, so that of two the larger one is so as a text and as a number.
+    fn endpoint(&mut self) -> Endpoint {
+        let (port, key) = (self.pick(&[2_001, 2_002, 2_003]), self.pick(&[1, 2 << 64, u128::MAX]));
+        Endpoint { address: ([10, 0, 0, 1], port).into(), key: hints::Key::from_u128(key) }
     }
 
     fn waiter(&mut self) -> Next {

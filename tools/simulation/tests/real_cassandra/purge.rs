@@ -44,10 +44,11 @@ fn write(slot: u128, stamp: i64, ttl: u32, since: i64) -> Operation {
         since,
         lease: Duration::from_secs(10),
         next: None,
+        hints: None,
     };
     Operation::Write {
         slot: Slot::from_u128(slot),
-        write: Write { stamp, row, row_ttl: ttl, claim: None, used: None },
+        write: Box::new(Write { stamp, row, row_ttl: ttl, claim: None, used: None }),
     }
 }
 

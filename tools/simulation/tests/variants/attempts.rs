@@ -9,6 +9,7 @@ use ylock_core::engine::{AcquisitionId, Engine, Grant, Request, valid_until};
 use ylock_core::environment::Environment;
 use ylock_core::{ClientName, Key, Mode, Owner};
 use ylock_engine_cassandra::CassandraOptions;
+use ylock_engine_cassandra::options::Expiry;
 use ylock_simulation::chance::Chance;
 use ylock_simulation::clocks::Clocks;
 use ylock_simulation::setting::real_engine;
@@ -52,7 +53,11 @@ impl Fixture {
         let actor = self.world.new_actor();
         let clocks = Clocks::new(&self.world, actor, 1.0, 0, self.chance.fork());
         let connection = Connection::new(&self.world, &self.cluster, &clocks, LEASE / 5);
-        let options = CassandraOptions::new("simulated").with_lease(LEASE).with_request_timeout(LEASE / 5);
+        let options = CassandraOptions::new("simulated")
+            // The copy of the first attempt must have ended while the claim is relied on.
+            .with_expiry(Expiry::Ttl)
+            .with_lease(LEASE)
+            .with_request_timeout(LEASE / 5);
         let engine = make(Arc::new(connection), &clocks, &options);
         let (key, id) = (Key::new("group", "name").unwrap(), AcquisitionId::new(&*clocks));
         let owner = Owner::from_bytes([1; 16]);

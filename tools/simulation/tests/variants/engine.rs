@@ -69,6 +69,7 @@ impl Broken {
             since: 0,
             lease: grant.lease,
             next: None,
+            hints: None,
         };
         let used = Some(TimedClaim { claim, ttl: 600_000 });
         let write = Write { stamp: self.clocks.wall_micros(), row, row_ttl: 1, claim: None, used };

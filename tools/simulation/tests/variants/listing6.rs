@@ -70,6 +70,7 @@ impl Listing6 {
             since: 0,
             lease: request.lease,
             next: None,
+            hints: None,
         }
     }
 

@@ -4,6 +4,7 @@
 
 mod attempts;
 mod engine;
+mod hints;
 mod keeper;
 mod listing6;
 mod observed;

@@ -1,0 +1,131 @@
+use ylock_core::engine::{AcquisitionId, Ticket};
+use ylock_core::{ClientName, Fairness, Owner};
+
+use super::*;
+use crate::algorithm::store::{Row, SeenRow};
+use crate::hints::Key;
+
+const OWN: Slot = Slot::from_u128(1_000);
+
+fn endpoint(number: u128) -> Endpoint {
+    Endpoint { address: ([10, 0, 0, 1], 7000).into(), key: Key::from_u128(number) }
+}
+
+/// A look that shows these: slot, ticket, state, and mode. Those with an even slot can be told something.
+fn look<const N: usize>(rows: [(u128, i64, State, Mode); N]) -> Partition {
+    let row = |(number, ticket, state, mode)| Row {
+        acquisition: AcquisitionId::from_u128(number),
+        mode,
+        state,
+        ticket: Ticket::from_number(ticket),
+        owner: Owner::from_bytes([1; 16]),
+        client: ClientName::default(),
+        since: 0,
+        lease: std::time::Duration::from_secs(10),
+        next: None,
+        hints: number.is_multiple_of(2).then(|| endpoint(number)),
+    };
+    let seen = |one: (u128, i64, State, Mode)| SeenRow {
+        slot: Slot::from_u128(one.0),
+        row: Some(row(one)),
+        heartbeat: Some(1),
+        claim: None,
+        claim_stamp: None,
+        revoked: None,
+    };
+    Partition { rows: rows.map(seen).into(), ..Partition::default() }
+}
+
+fn numbers(front: &[(Endpoint, bool)]) -> Vec<(u128, bool)> {
+    front.iter().map(|(to, second)| (to.key.as_u128(), *second)).collect()
+}
+
+fn said(number: u128, reads: bool) -> Waiter {
+    Waiter { key: Key::from_u128(number), address: endpoint(0).address, reads }
+}
+
+use Mode::{Read, Write};
+use State::{Claimed, Held, Idle, Waiting};
+
+#[test]
+fn the_first_two_are_told_in_the_order_of_the_queue() {
+    let look = look([
+        (2, 30, Waiting, Write),
+        (4, 10, Claimed, Write),
+        (6, 20, Waiting, Write),
+        (8, 1, Held, Write),
+        (10, 2, Idle, Write),
+        (3, 3, Waiting, Write),
+        (1_000, 4, Waiting, Write),
+    ]);
+    assert_eq!(numbers(&Line::of(&look, OWN).front(&[])), [(4, false), (6, true)]);
+}
+
+#[test]
+fn readers_are_told_together_up_to_the_next_writer() {
+    let look =
+        look([(2, 1, Waiting, Read), (4, 2, Waiting, Read), (6, 3, Waiting, Write), (8, 4, Waiting, Read)]);
+    assert_eq!(numbers(&Line::of(&look, OWN).front(&[])), [(2, false), (4, false), (6, true)]);
+    let many = [0; 12].map(|_| (0, 0, Waiting, Read));
+    let mut number = 0;
+    let many = many.map(|(_, _, state, mode)| {
+        number += 2;
+        (number, 1, state, mode)
+    });
+    let front = Line::of(&super::tests::look(many), OWN).front(&[]);
+    assert_eq!(front.iter().filter(|(_, second)| !second).count(), 8);
+    assert_eq!(front.len(), 9);
+}
+
+#[test]
+fn those_that_have_said_that_they_wait_come_behind_those_that_were_seen() {
+    let line = Line::of(&look([(4, 10, Waiting, Write)]), OWN);
+    assert_eq!(numbers(&line.front(&[said(4, false), said(8, false)])), [(4, false), (8, true)]);
+    let front = Line::default().front(&[said(2, true), said(4, true), said(6, false), said(8, true)]);
+    assert_eq!(numbers(&front), [(2, false), (4, false), (6, true)]);
+    assert_eq!(Line::default().front(&[]), []);
+}
+
+fn me(mode: Mode) -> Contender {
+    Contender {
+        slot: OWN,
+        acquisition: AcquisitionId::from_u128(1_000),
+        mode,
+        ticket: Ticket::from_number(20),
+        fairness: Fairness::Fair,
+        claimed: None,
+    }
+}
+
+/// Of a client without hints, and of one that is about to give way, nothing is heard.
+#[test]
+fn a_waiter_is_told_only_by_those_that_tell() {
+    for (look, tells) in [
+        (look([(2, 1, Held, Write)]), true),
+        (look([(3, 1, Held, Write)]), false),
+        (look([(2, 1, Held, Write), (3, 10, Waiting, Write)]), false),
+        (look([(3, 1, Waiting, Write), (2, 10, Claimed, Write)]), true),
+        (look([(2, 30, Claimed, Write)]), false),
+    ] {
+        assert_eq!(Before::of(&look, &me(Write)).tells, tells, "{look:?}");
+    }
+}
+
+#[test]
+fn a_waiter_tells_those_inside_and_the_one_directly_before_it() {
+    let look = look([
+        (2, 1, Held, Read),
+        (4, 2, Held, Read),
+        (6, 10, Waiting, Write),
+        (8, 15, Claimed, Write),
+        (10, 25, Waiting, Write),
+        (1_000, 20, Waiting, Write),
+    ]);
+    let told = |mode| {
+        let before = Before::of(&look, &me(mode));
+        assert!(before.tells);
+        before.endpoints.iter().map(|to| to.key.as_u128()).collect::<Vec<_>>()
+    };
+    assert_eq!(told(Write), [2, 4, 8]);
+    assert_eq!(told(Read), [8], "readers inside are in no reader's way");
+}

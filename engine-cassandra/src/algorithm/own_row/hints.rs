@@ -1,0 +1,183 @@
+//! Hints: what is sent for one own row, and how a waiter pauses where it may be told of its turn.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::select;
+use ylock_core::Mode;
+
+use super::{Inner, OwnRow};
+use crate::algorithm::judge;
+use crate::algorithm::line::{Before, Line};
+use crate::algorithm::store::{Partition, State};
+use crate::algorithm::told::AskedBy;
+use crate::hints::{Endpoint, Exchange, Hint, Inbox, Key};
+
+/// The longest pause of the first two waiters where hints work, and the part of the lease that it is at most.
+const LONGEST_IN_FRONT: (Duration, u32) = (Duration::from_secs(2), 6);
+/// The same of those behind.
+const LONGEST_BEHIND: (Duration, u32) = (Duration::from_secs(5), 3);
+/// The looks in which the first in line looks, enters and says so: as long does the second one wait.
+const LOOKS_OF_THE_FIRST: u32 = 4;
+
+impl OwnRow {
+    /// Returns the ways to and from other clients, if there are any.
+    fn hints(&self) -> Option<(&Exchange, &Arc<Inbox>)> {
+        Some((self.client.hints.as_deref()?, self.inbox.as_ref()?))
+    }
+
+    /// Makes hints come for the acquisition that the row shows, and for no other.
+    pub(super) fn receive_for(&self, inner: &Inner) {
+        if let Some((exchange, inbox)) = self.hints() {
+            let row = inner.last_write.row();
+            let (key, lease) =
+                row.map_or((None, Duration::ZERO), |row| (row.hints.map(|to| to.key), row.lease));
+            exchange.receive_under(inbox, key, lease);
+        }
+    }
+
+    /// Notes which waiters a look shows.
+    pub(super) fn note_line(&self, inner: &mut Inner, look: &Partition) {
+        let Some((_, inbox)) = self.hints() else { return };
+        inner.line = Line::of(look, self.client.slot);
+        let inside = inner.last_write.row().filter(|_| inner.last_write.is_inside());
+        // The first waiter is news to readers only: a writer lets no waiter of its own client in by what it knows of others.
+        let is_news = inside.is_some_and(|row| {
+            row.mode == Mode::Read && !judge::is_contended(look, self.client.slot, row.mode)
+        });
+        inbox.seems_alone(is_news);
+    }
+
+    /// Pauses, but only until a hint asks for a look. Returns whether one has.
+    pub(crate) async fn pause(&self, pause: Duration) -> bool {
+        let environment = &self.client.environment;
+        let Some((_, inbox)) = self.hints() else {
+            if !pause.is_zero() {
+                environment.sleep(pause).await;
+            }
+            return false;
+        };
+        let end = environment.now().plus(pause);
+        loop {
+            let (now, asked) = (environment.now(), inbox.look_at());
+            if asked.is_some_and(|asked| asked <= now) {
+                return true;
+            }
+            if end <= now {
+                return false;
+            }
+            let next = asked.map_or(end, |asked| asked.min(end));
+            drop(select(pin!(inbox.changed()), environment.sleep(next.since(now))).await);
+        }
+    }
+
+    /// Notes that a look is about to begin. What hints asked for until now, it shows; for what they ask for from now on there is another one.
+    pub(crate) fn look_begins(&self, asked_by: AskedBy) {
+        let Some((_, inbox)) = self.hints() else { return };
+        let now = self.client.now();
+        let mut inner = self.inner.lock();
+        inbox.look_begins(asked_by == AskedBy::Hint, inner.seen.estimates.look() * LOOKS_OF_THE_FIRST, now);
+        if inbox.was_told() {
+            inner.seen.told.heard(now);
+        }
+    }
+
+    /// Notes that this client's turn has come, to claim or to enter, as a look has found.
+    pub(crate) fn turn_has_come(&self, asked_by: AskedBy) {
+        let Some((exchange, inbox)) = self.hints() else { return };
+        if asked_by == AskedBy::Hint {
+            inbox.was_right();
+        }
+        let told = &mut self.inner.lock().seen.told;
+        let worked = told.works();
+        if told.turn(asked_by, self.client.now()) {
+            exchange.count_missed();
+        }
+        if worked && !told.works() {
+            tracing::debug!(lock = %self.key, "hints do not come any more: waiters look by themselves for a while");
+        }
+    }
+
+    /// Returns how long a waiter may pause because those before it will tell; nothing if they do not, or hints do not work here.
+    pub(crate) fn pause_until_told(&self, lease: Duration, before: usize, tells: bool) -> Option<Duration> {
+        self.hints()?;
+        let (longest, part) = if before <= 1 { LONGEST_IN_FRONT } else { LONGEST_BEHIND };
+        let works = tells && self.inner.lock().seen.told.works();
+        works.then_some(longest.min(lease / part))
+    }
+
+    /// Tells those before a waiter that it waits, unless `told` are just those.
+    pub(crate) fn tell_of_waiting(&self, mode: Mode, before: &Before, told: &mut Option<Vec<Key>>) {
+        let Some((exchange, _)) = self.hints() else { return };
+        let Some(from) = self.own_endpoint() else { return };
+        let keys: Vec<_> = before.endpoints.iter().map(|to| to.key).collect();
+        if told.as_ref() == Some(&keys) {
+            return;
+        }
+        let hint = Hint::Wait { from: from.key, reads: mode == Mode::Read };
+        before.endpoints.iter().for_each(|to| exchange.send(hint, *to));
+        *told = Some(keys);
+    }
+
+    /// Tells those that the last look has shown that this client waits behind them, without another look.
+    pub(crate) fn tell_line_of_waiting(&self, mode: Mode) {
+        let Some((exchange, _)) = self.hints() else { return };
+        let Some(from) = self.own_endpoint() else { return };
+        let ends: Vec<_> = self.inner.lock().line.ends().collect();
+        let hint = Hint::Wait { from: from.key, reads: mode == Mode::Read };
+        ends.into_iter().for_each(|to| exchange.send(hint, to));
+    }
+
+    /// Tells the first in line that this client has entered, if its row says so by now.
+    pub(super) fn tell_of_entry(&self) {
+        let Some((exchange, inbox)) = self.hints() else { return };
+        let said = inbox.waiters(self.client.now());
+        let front = {
+            let inner = self.inner.lock();
+            let is_held = inner.last_write.row().is_some_and(|row| row.state == State::Held);
+            // A row that does not say so yet would be taken for one that is about to enter.
+            if is_held && inner.last_write.is_acknowledged() { inner.line.front(&said) } else { Vec::new() }
+        };
+        let first = front.into_iter().filter(|(_, second)| !second);
+        first.for_each(|(to, _)| exchange.send(Hint::Next, to));
+    }
+
+    /// Tells the first in line, and the second, that this client has left, if a quorum has the write which says so: a look that begins before
+    /// that may not show it.
+    pub(super) fn tell_of_leaving(&self) {
+        let Some((exchange, inbox)) = self.hints() else { return };
+        let behind = {
+            let mut inner = self.inner.lock();
+            if !inner.last_write.is_acknowledged() {
+                return;
+            }
+            std::mem::take(&mut inner.behind)
+        };
+        let late = inbox.has_gone();
+        let late = late.into_iter().map(|waiter| Endpoint { address: waiter.address, key: waiter.key });
+        late.take(2).for_each(|to| exchange.send(Hint::Free { second: false }, to));
+        behind.into_iter().for_each(|(to, second)| exchange.send(Hint::Free { second }, to));
+    }
+
+    /// Returns whom to tell when the row that is being left is gone: those behind it, if it stood in their way. To be asked before the row is
+    /// overwritten, since what others have said to this acquisition is forgotten with it.
+    pub(super) fn behind(&self, inner: &Inner) -> Vec<(Endpoint, bool)> {
+        let Some((_, inbox)) = self.hints() else { return Vec::new() };
+        let stood =
+            inner.last_write.row().is_some_and(|row| matches!(row.state, State::Claimed | State::Held));
+        if stood { inner.line.front(&inbox.waiters(self.client.now())) } else { Vec::new() }
+    }
+
+    fn own_endpoint(&self) -> Option<Endpoint> {
+        self.inner.lock().last_write.row().and_then(|row| row.hints)
+    }
+}
+
+impl Drop for OwnRow {
+    fn drop(&mut self) {
+        if let Some((exchange, inbox)) = self.hints() {
+            exchange.forget(inbox);
+        }
+    }
+}

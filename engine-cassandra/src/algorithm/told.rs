@@ -1,0 +1,156 @@
+//! Knows whether hints work at one key: only then may a waiter look rarely. Pure.
+//!
+//! It is judged by the client that should have been told, since a network may let datagrams through one way only. Hints work from the first
+//! one on that tells of a turn. They do not work any more when two turns, one after the other, were found by a look that no hint had asked for;
+//! then waiters look as often as without hints, for a while.
+
+use std::time::Duration;
+
+use ylock_core::environment::Moment;
+
+/// The number of turns without a hint, one after the other, after which hints do not work.
+const MISSES: u8 = 2;
+/// The number of turns for which hints are not tried again.
+const DOUBTED_TURNS: u8 = 16;
+/// The longest time for which they are not.
+const DOUBTED_FOR: Duration = Duration::from_secs(60);
+
+/// What is known of hints at one key; see the [module](self).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) enum Told {
+    /// No hint has come yet.
+    #[default]
+    Unknown,
+    /// Hints tell of turns, but for so many of the last ones.
+    Works { missed: u8 },
+    /// Turns were missed: hints count for nothing until this moment, or for so many turns.
+    Doubted { until: Moment, turns: u8 },
+}
+
+/// What had asked for the look that found a turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum AskedBy {
+    /// A hint.
+    Hint,
+    /// The end of a pause that relied on hints.
+    LongPause,
+    /// Anything else: nothing follows from it.
+    #[default]
+    Other,
+}
+
+impl Told {
+    /// Notes that a hint has told of a turn.
+    pub(super) fn heard(&mut self, now: Moment) {
+        self.forgive(now);
+        if matches!(self, Self::Unknown) {
+            *self = Self::Works { missed: 0 };
+        }
+    }
+
+    /// Returns whether hints work, as far as is known.
+    pub(super) fn works(&self) -> bool {
+        matches!(self, Self::Works { .. })
+    }
+
+    /// Notes that the client's turn has come, found by such a look. Returns whether a hint should have told of it.
+    pub(super) fn turn(&mut self, asked_by: AskedBy, now: Moment) -> bool {
+        self.forgive(now);
+        match (&mut *self, asked_by) {
+            (Self::Works { missed }, AskedBy::Hint) => *missed = 0,
+            (Self::Works { missed }, AskedBy::LongPause) => {
+                *missed += 1;
+                if *missed >= MISSES {
+                    *self = Self::Doubted { until: now.plus(DOUBTED_FOR), turns: DOUBTED_TURNS };
+                }
+                return true;
+            }
+            (Self::Doubted { turns, .. }, _) => {
+                *turns -= 1;
+                if *turns == 0 {
+                    *self = Self::Unknown;
+                }
+            }
+            _ => {}
+        }
+        false
+    }
+
+    fn forgive(&mut self, now: Moment) {
+        if matches!(self, Self::Doubted { until, .. } if *until <= now) {
+            *self = Self::Unknown;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Moment {
+        Moment::from_nanos(seconds * 1_000_000_000)
+    }
+
+    fn heard() -> Told {
+        let mut told = Told::default();
+        told.heard(at(0));
+        told
+    }
+
+    fn doubted() -> Told {
+        let mut told = heard();
+        assert!((0..2).all(|_| told.turn(AskedBy::LongPause, at(0))));
+        told
+    }
+
+    #[test]
+    fn hints_work_from_the_first_one_on() {
+        assert!(!Told::default().works());
+        assert!(heard().works());
+    }
+
+    #[test]
+    fn two_misses_one_after_the_other_end_that() {
+        let mut told = heard();
+        for _ in 0..10 {
+            assert!(told.turn(AskedBy::LongPause, at(0)));
+            assert!(!told.turn(AskedBy::Hint, at(0)));
+            assert!(told.works());
+        }
+        assert!(!doubted().works());
+    }
+
+    #[test]
+    fn what_was_found_by_a_look_of_another_kind_is_no_miss() {
+        let mut told = heard();
+        assert!((0..10).all(|_| !told.turn(AskedBy::Other, at(0))));
+        assert!(told.works());
+    }
+
+    #[test]
+    fn a_turn_that_no_hint_could_tell_of_is_no_miss() {
+        assert!(!Told::default().turn(AskedBy::LongPause, at(0)));
+    }
+
+    #[test]
+    fn hints_are_tried_again_after_sixteen_turns() {
+        let mut told = doubted();
+        for _ in 0..16 {
+            told.heard(at(1));
+            assert!(!told.works());
+            assert!(!told.turn(AskedBy::Hint, at(1)));
+        }
+        assert!(!told.works(), "not before another one comes");
+        told.heard(at(1));
+        assert!(told.works());
+    }
+
+    #[test]
+    fn hints_are_tried_again_after_a_minute() {
+        let mut told = doubted();
+        told.heard(at(59));
+        assert!(!told.works());
+        told.heard(at(60));
+        assert!(told.works());
+    }
+}

@@ -1,0 +1,220 @@
+//! What the hints for one own row ask of its client.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use ylock_core::environment::Moment;
+
+use super::budget::Budget;
+use super::datagram::{Hint, Key};
+
+/// The most waiters that are remembered because they have said that they wait: what others say must not fill the memory.
+const MOST_WAITERS: usize = 32;
+/// The time that the first in line has before the second one looks, if nothing is known of how long looks take.
+const SECOND_LATER: Duration = Duration::from_millis(5);
+
+/// The inbox of one own row; see the [module](self).
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    /// The key of the lock.
+    pub(super) lock: ylock_core::Key,
+    state: Mutex<State>,
+    /// Rung when a hint has changed what is asked for.
+    bell: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The key under which hints come at present.
+    key: Option<Key>,
+    /// The key before, of an acquisition that has left: a waiter may have seen it a moment ago, and say so only now.
+    left: Option<Key>,
+    /// True when a quorum has the write that left.
+    is_gone: bool,
+    /// Those that have said to the acquisition that leaves that they wait, before a quorum had that write.
+    late: Vec<Waiter>,
+    /// The moment from which on a look is asked for.
+    asked: Option<Moment>,
+    /// True if a hint has told of a turn since this was last asked.
+    was_told: bool,
+    budget: Budget,
+    waiters: Vec<(Waiter, Moment)>,
+    /// True while the client is inside, and its last look has shown no waiter that conflicts.
+    seems_alone: bool,
+    /// The time that the first in line has before the second one looks.
+    second_later: Duration,
+    /// For how long a waiter is remembered.
+    remembered_for: Duration,
+}
+
+/// A waiter that has said that it waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Waiter {
+    pub(crate) key: Key,
+    pub(crate) address: SocketAddr,
+    pub(crate) reads: bool,
+}
+
+/// What becomes of a hint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// It is followed, or changes nothing.
+    Taken,
+    /// The client shall renew what it holds.
+    Renew,
+    /// The client has left: the waiter shall look now.
+    Answer(Waiter),
+    /// It is more than the budget allows, or about what is over.
+    Dropped,
+}
+
+impl Inbox {
+    pub(crate) fn new(lock: ylock_core::Key) -> Self {
+        Self { lock, state: Mutex::default(), bell: Notify::new() }
+    }
+
+    /// Makes hints come under this key from now on. Returns the one that is not known any more. What came under the one before was about
+    /// another acquisition.
+    pub(super) fn change_key(&self, key: Option<Key>, lease: Duration) -> Option<Key> {
+        let mut state = self.state.lock();
+        if state.key == key {
+            return None;
+        }
+        (state.asked, state.seems_alone, state.remembered_for) = (None, false, lease * 2);
+        state.waiters.clear();
+        let before = std::mem::replace(&mut state.key, key)?;
+        state.is_gone = false;
+        state.late.clear();
+        state.left.replace(before)
+    }
+
+    /// Notes that a quorum has the write by which the acquisition before has left. Returns those that have said to it that they wait since that was
+    /// decided: no look has shown them.
+    pub(crate) fn has_gone(&self) -> Vec<Waiter> {
+        let mut state = self.state.lock();
+        state.is_gone = true;
+        std::mem::take(&mut state.late)
+    }
+
+    /// Returns the keys under which hints come.
+    pub(super) fn keys(&self) -> impl Iterator<Item = Key> + use<> {
+        let state = self.state.lock();
+        state.key.into_iter().chain(state.left)
+    }
+
+    /// Takes a hint that came under this key.
+    pub(super) fn take(&self, to: Key, hint: Hint, from: SocketAddr, now: Moment) -> Outcome {
+        let mut state = self.state.lock();
+        let outcome = match hint {
+            Hint::Wait { from: key, reads } if state.key != Some(to) => {
+                state.come_late(Waiter { key, address: from, reads }, now)
+            }
+            _ if state.key != Some(to) => Outcome::Dropped,
+            Hint::Wait { from: key, reads } => state.remember(Waiter { key, address: from, reads }, now),
+            Hint::Free { second: true } => {
+                let later = state.second_later.max(SECOND_LATER);
+                state.ask_for_a_look(now.plus(later), now)
+            }
+            Hint::Free { second: false } | Hint::Next => state.ask_for_a_look(now, now),
+            Hint::End => state.ask_for_a_renewal(now),
+        };
+        drop(state);
+        self.bell.notify_one();
+        outcome
+    }
+
+    /// Returns the moment at which a look shall begin that hints have asked for.
+    pub(crate) fn look_at(&self) -> Option<Moment> {
+        let state = self.state.lock();
+        state.asked.map(|asked| asked.max(state.budget.next()))
+    }
+
+    /// Waits until what is asked for may have changed.
+    pub(crate) async fn changed(&self) {
+        self.bell.notified().await;
+    }
+
+    /// Notes that a look begins now: hints that come from here on may tell of what it does not show. `by_hint`: hints have asked for it.
+    pub(crate) fn look_begins(&self, by_hint: bool, second_later: Duration, now: Moment) {
+        let mut state = self.state.lock();
+        (state.asked, state.second_later) = (None, second_later);
+        if by_hint {
+            state.budget.spend(now);
+        }
+    }
+
+    /// Notes that the look which a hint had asked for has found what that told of.
+    pub(crate) fn was_right(&self) {
+        self.state.lock().budget.refund();
+    }
+
+    /// Returns whether a hint has told of a turn since this was last asked.
+    pub(crate) fn was_told(&self) -> bool {
+        std::mem::take(&mut self.state.lock().was_told)
+    }
+
+    /// Notes whether the client is inside and knows of no waiter: then one that says that it waits is news.
+    pub(crate) fn seems_alone(&self, seems_alone: bool) {
+        self.state.lock().seems_alone = seems_alone;
+    }
+
+    /// Returns the waiters that have said that they wait, in the order in which they did.
+    pub(crate) fn waiters(&self, now: Moment) -> Vec<Waiter> {
+        let mut state = self.state.lock();
+        state.forget_waiters(now);
+        state.waiters.iter().map(|(waiter, _)| *waiter).collect()
+    }
+}
+
+impl State {
+    fn ask_for_a_look(&mut self, at: Moment, now: Moment) -> Outcome {
+        self.was_told = true;
+        let is_too_much = self.asked.is_some() && self.budget.next() > now;
+        self.asked = Some(self.asked.map_or(at, |asked| asked.min(at)));
+        // What is asked for already is asked for once, and a hint that came too early is followed as soon as the budget allows.
+        if is_too_much { Outcome::Dropped } else { Outcome::Taken }
+    }
+
+    fn ask_for_a_renewal(&mut self, now: Moment) -> Outcome {
+        if self.budget.next() > now {
+            return Outcome::Dropped;
+        }
+        self.budget.spend(now);
+        Outcome::Renew
+    }
+
+    /// Handles a waiter that has seen what has left since.
+    fn come_late(&mut self, waiter: Waiter, now: Moment) -> Outcome {
+        if self.is_gone && self.budget.next() <= now {
+            self.budget.spend(now);
+            return Outcome::Answer(waiter);
+        }
+        if self.is_gone || self.late.len() >= MOST_WAITERS {
+            return Outcome::Dropped;
+        }
+        self.late.push(waiter);
+        Outcome::Taken
+    }
+
+    fn remember(&mut self, waiter: Waiter, now: Moment) -> Outcome {
+        self.forget_waiters(now);
+        if let Some((known, when)) = self.waiters.iter_mut().find(|(known, _)| known.key == waiter.key) {
+            (*known, *when) = (waiter, now);
+        } else if self.waiters.len() < MOST_WAITERS {
+            self.waiters.push((waiter, now));
+        } else {
+            return Outcome::Dropped;
+        }
+        if std::mem::take(&mut self.seems_alone) { self.ask_for_a_renewal(now) } else { Outcome::Taken }
+    }
+
+    fn forget_waiters(&mut self, now: Moment) {
+        let kept = self.remembered_for;
+        self.waiters.retain(|(_, when)| now.since(*when) < kept);
+    }
+}
+
+#[cfg(test)]
+mod tests;

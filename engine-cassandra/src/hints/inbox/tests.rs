@@ -1,0 +1,139 @@
+use super::*;
+
+const LEASE: Duration = Duration::from_secs(10);
+
+fn at(millis: u64) -> Moment {
+    Moment::from_nanos((1_000 + millis) * 1_000_000)
+}
+
+fn address(port: u16) -> SocketAddr {
+    ([10, 0, 0, 1], port).into()
+}
+
+fn inbox() -> Inbox {
+    let inbox = Inbox::new(ylock_core::Key::new("group", "name").unwrap());
+    inbox.change_key(Some(Key::from_u128(1)), LEASE);
+    inbox
+}
+
+fn wait(number: u128) -> Hint {
+    Hint::Wait { from: Key::from_u128(number), reads: false }
+}
+
+fn take(inbox: &Inbox, hint: Hint, from: SocketAddr, now: Moment) -> Outcome {
+    let key = inbox.keys().next().unwrap();
+    inbox.take(key, hint, from, now)
+}
+
+/// It has seen what is left a moment later, and pauses until it is told.
+#[test]
+fn a_waiter_that_comes_too_late_is_told_all_the_same() {
+    let inbox = inbox();
+    let (left, waiter) = (Key::from_u128(1), |number| Waiter {
+        key: Key::from_u128(number),
+        address: address(2000),
+        reads: false,
+    });
+    inbox.change_key(None, LEASE);
+    assert_eq!(inbox.take(left, wait(7), address(2000), at(0)), Outcome::Taken);
+    assert_eq!(inbox.has_gone(), [waiter(7)]);
+    assert_eq!(inbox.take(left, wait(8), address(2000), at(1)), Outcome::Answer(waiter(8)));
+    assert_eq!(inbox.take(left, Hint::Next, address(2000), at(9)), Outcome::Dropped);
+    inbox.change_key(Some(Key::from_u128(2)), LEASE);
+    assert_eq!(inbox.change_key(Some(Key::from_u128(3)), LEASE), Some(left));
+    assert_eq!(inbox.change_key(Some(Key::from_u128(4)), LEASE), Some(Key::from_u128(2)));
+}
+
+const FREE: Hint = Hint::Free { second: false };
+
+#[test]
+fn a_hint_asks_for_one_look_however_often_it_comes() {
+    let inbox = inbox();
+    assert_eq!(inbox.look_at(), None);
+    for _ in 0..3 {
+        take(&inbox, FREE, address(2000), at(0));
+        assert!(inbox.look_at().unwrap() <= at(0));
+    }
+    inbox.look_begins(true, Duration::ZERO, at(0));
+    assert_eq!(inbox.look_at(), None);
+}
+
+/// What the look shows may be older than what the hint tells of.
+#[test]
+fn a_hint_that_comes_during_a_look_asks_for_another_one() {
+    let inbox = inbox();
+    take(&inbox, FREE, address(2000), at(0));
+    inbox.look_begins(true, Duration::ZERO, at(0));
+    take(&inbox, Hint::Next, address(2000), at(1));
+    assert_eq!(inbox.look_at(), Some(at(2)), "two milliseconds after the look before");
+}
+
+#[test]
+fn the_second_in_line_looks_when_the_first_had_time_to_enter() {
+    let inbox = inbox();
+    let second = Hint::Free { second: true };
+    take(&inbox, second, address(2000), at(0));
+    assert_eq!(inbox.look_at(), Some(at(5)));
+    // The first has entered.
+    take(&inbox, Hint::Next, address(2000), at(3));
+    assert_eq!(inbox.look_at(), Some(at(3)));
+    inbox.look_begins(true, Duration::from_millis(40), at(3));
+    take(&inbox, second, address(2000), at(10));
+    assert_eq!(inbox.look_at(), Some(at(50)), "as long as such looks take");
+}
+
+#[test]
+fn what_came_for_another_acquisition_is_forgotten() {
+    let inbox = inbox();
+    take(&inbox, FREE, address(2000), at(0));
+    take(&inbox, wait(7), address(2000), at(0));
+    inbox.change_key(Some(Key::from_u128(2)), LEASE);
+    assert_eq!((inbox.look_at(), inbox.waiters(at(0))), (None, Vec::new()));
+}
+
+#[test]
+fn what_the_budget_does_not_allow_is_counted_and_followed_later() {
+    let inbox = inbox();
+    let mut dropped = 0;
+    let mut looks = 0;
+    for millis in 0..10_000 {
+        dropped += u32::from(take(&inbox, FREE, address(2000), at(millis)) == Outcome::Dropped);
+        if inbox.look_at().unwrap() <= at(millis) {
+            inbox.look_begins(true, Duration::ZERO, at(millis));
+            looks += 1;
+        }
+    }
+    assert!((250..=300).contains(&looks), "{looks} looks in ten seconds");
+    assert!(dropped > 9_000, "{dropped}");
+}
+
+#[test]
+fn a_storm_asks_for_few_renewals() {
+    let inbox = inbox();
+    let asks = |millis| take(&inbox, Hint::End, address(2000), at(millis)) == Outcome::Renew;
+    let asked = (0..10_000).filter(|millis| asks(*millis)).count();
+    assert!((250..=300).contains(&asked), "{asked} renewals in ten seconds");
+}
+
+#[test]
+fn waiters_are_remembered_for_two_leases_and_up_to_thirty_two_of_them() {
+    let inbox = inbox();
+    for number in 0..40 {
+        let outcome = take(&inbox, wait(number), address(2000), at(0));
+        assert_eq!(outcome, if number < 32 { Outcome::Taken } else { Outcome::Dropped });
+    }
+    take(&inbox, wait(5), address(3000), at(10_000));
+    assert_eq!(inbox.waiters(at(19_999)).len(), 32);
+    let left = inbox.waiters(at(20_000));
+    assert_eq!(left, [Waiter { key: Key::from_u128(5), address: address(3000), reads: false }]);
+    assert_eq!(take(&inbox, wait(90), address(2000), at(20_000)), Outcome::Taken);
+}
+
+#[test]
+fn only_the_first_waiter_is_news_to_a_client_inside() {
+    let inbox = inbox();
+    assert_eq!(take(&inbox, wait(1), address(2000), at(0)), Outcome::Taken);
+    inbox.seems_alone(true);
+    assert_eq!(take(&inbox, wait(2), address(2000), at(1_000)), Outcome::Renew);
+    assert_eq!(take(&inbox, wait(3), address(2000), at(2_000)), Outcome::Taken);
+}

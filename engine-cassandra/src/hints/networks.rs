@@ -1,0 +1,130 @@
+//! Addresses, as options have them, and where to datagrams may be sent.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+
+use ylock_core::options::OptionValue;
+
+/// The ports below this are those of the system's services: no client receives hints there.
+pub(crate) const FIRST_PORT: u16 = 1024;
+
+/// An address and a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Address(pub(crate) SocketAddr);
+
+/// Networks: `10.0.0.0/8,fd00::/8`. A single address is a network of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Networks(Vec<Network>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Network {
+    address: IpAddr,
+    prefix: u32,
+}
+
+/// Returns whether a datagram to this address reaches one program, and none of the system's services.
+pub(crate) fn is_unicast(to: SocketAddr) -> bool {
+    let ip = to.ip().to_canonical();
+    let is_broadcast = matches!(ip, IpAddr::V4(ip) if ip.is_broadcast());
+    !(ip.is_unspecified() || ip.is_multicast() || is_broadcast || to.port() < FIRST_PORT)
+}
+
+impl Networks {
+    /// Returns whether this address is in one of the networks.
+    pub(crate) fn contain(&self, ip: IpAddr) -> bool {
+        self.0.iter().any(|network| network.contains(ip.to_canonical()))
+    }
+}
+
+impl Network {
+    fn contains(self, ip: IpAddr) -> bool {
+        match (self.address, ip) {
+            (IpAddr::V4(own), IpAddr::V4(ip)) => {
+                (own.to_bits() ^ ip.to_bits()).leading_zeros() >= self.prefix
+            }
+            (IpAddr::V6(own), IpAddr::V6(ip)) => {
+                (own.to_bits() ^ ip.to_bits()).leading_zeros() >= self.prefix
+            }
+            _ => false,
+        }
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let (address, prefix) = text.split_once('/').map_or((text, None), |(ip, len)| (ip, Some(len)));
+        let address: IpAddr = address.parse().ok()?;
+        let longest = if address.is_ipv4() { 32 } else { 128 };
+        let prefix = prefix.map_or(Some(longest), |prefix| prefix.parse().ok())?;
+        (prefix <= longest).then_some(Self { address, prefix })
+    }
+}
+
+impl OptionValue for Address {
+    fn from_text(text: &str) -> Result<Self, String> {
+        let no_address = |_| "not an IP address and a port, such as 10.1.2.3:7000 or [fd00::1]:0".to_owned();
+        text.parse().map(Self).map_err(no_address)
+    }
+}
+
+impl OptionValue for Networks {
+    fn from_text(text: &str) -> Result<Self, String> {
+        let networks: Option<Vec<_>> = text.split(',').map(Network::read).collect();
+        networks.map(Self).ok_or_else(|| "not networks such as 10.0.0.0/8,192.168.1.7".to_owned())
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hints_go_to_single_programs_only() {
+        for (to, goes) in [
+            ("10.1.2.3:1024", true),
+            ("127.0.0.1:40000", true),
+            ("[fd00::1]:7000", true),
+            ("10.1.2.3:1023", false),
+            ("10.1.2.3:53", false),
+            ("0.0.0.0:7000", false),
+            ("[::]:7000", false),
+            ("255.255.255.255:7000", false),
+            ("224.0.0.1:7000", false),
+            ("239.255.255.250:1900", false),
+            ("[ff02::1]:7000", false),
+            ("[::ffff:224.0.0.1]:7000", false),
+            ("[::ffff:255.255.255.255]:7000", false),
+        ] {
+            assert_eq!(is_unicast(to.parse().unwrap()), goes, "{to}");
+        }
+    }
+
+    #[test]
+    fn networks_contain_what_begins_like_them() {
+        let networks = Networks::from_text("10.0.0.0/8,192.168.1.7,fd00::/9").unwrap();
+        for (ip, is_in) in [
+            ("10.255.0.1", true),
+            ("::ffff:10.255.0.1", true),
+            ("11.0.0.1", false),
+            ("192.168.1.7", true),
+            ("192.168.1.6", false),
+            ("fd7f::1", true),
+            ("fd80::1", false),
+        ] {
+            assert_eq!(networks.contain(ip.parse().unwrap()), is_in, "{ip}");
+        }
+        assert!(Networks::from_text("0.0.0.0/0").unwrap().contain("1.2.3.4".parse().unwrap()));
+        assert!(!Networks::from_text("0.0.0.0/0").unwrap().contain("::1".parse().unwrap()));
+    }
+
+    #[test]
+    fn what_is_no_network_is_refused() {
+        for text in ["", "10.0.0.0/33", "fd00::/129", "host", "10.0.0.0/8,", "10.0.0.0/-1", "10.0.0.0/x"] {
+            assert!(Networks::from_text(text).is_err(), "{text}");
+        }
+    }
+}

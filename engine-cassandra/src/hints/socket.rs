@@ -1,0 +1,173 @@
+//! Hints over UDP.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use ylock_core::environment::{BackgroundTask, BoxFuture, Environment};
+use ylock_core::{Error, ErrorKind, Result};
+
+use super::datagram::Datagram;
+use super::{Address, Carrier, Receiver};
+use crate::options::CassandraOptions;
+
+/// The time after which a socket that cannot be read is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
+/// Longer than every hint, so that one which is too long is noticed.
+const BUFFER: usize = 64;
+
+/// One socket, for all locks of a client. It belongs to no runtime: only the task that reads it does, and begins anew in another one.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    socket: Arc<UdpSocket>,
+    address: SocketAddr,
+    environment: Weak<dyn Environment>,
+    background_task: BackgroundTask,
+}
+
+impl Socket {
+    /// Binds the socket of a client with these options.
+    pub(crate) async fn open(options: &CassandraOptions, environment: &Arc<dyn Environment>) -> Result<Self> {
+        let (bind, advertised) = (options.notify_bind(), options.notify_advertise());
+        let mut nodes = Vec::new();
+        for node in options.addresses() {
+            // A name that is not known is no reason to fail: Cassandra was reached by another one.
+            nodes.extend(tokio::net::lookup_host(node).await.into_iter().flatten());
+        }
+        Self::bind(bind, advertised, &nodes, environment)
+    }
+
+    /// Binds a socket. `nodes` are the addresses of the cluster: the own address is the one from which they are reached, unless the socket
+    /// is bound to one, or `advertised` says it.
+    pub(crate) fn bind(
+        bind: Address,
+        advertised: Option<Address>,
+        nodes: &[SocketAddr],
+        environment: &Arc<dyn Environment>,
+    ) -> Result<Self> {
+        let refused = |error: io::Error| {
+            let message = format!("option notify_bind={bind}: no datagrams can be received there");
+            Error::new(ErrorKind::Config, message).with_source(error).with_engine(crate::NAME)
+        };
+        let socket = UdpSocket::bind(bind.0).map_err(refused)?;
+        socket.set_nonblocking(true).map_err(refused)?;
+        let bound = socket.local_addr().map_err(refused)?;
+        let address = match advertised {
+            // Of a port that is free, whichever that is, the own side of a NAT says nothing; but a container may have only its address changed.
+            Some(Address(address)) if address.port() == 0 => SocketAddr::new(address.ip(), bound.port()),
+            Some(Address(address)) => address,
+            None => own_address(bound, nodes).ok_or_else(unknown_address)?,
+        };
+        let environment = Arc::downgrade(environment);
+        Ok(Self {
+            socket: Arc::new(socket),
+            address,
+            environment,
+            background_task: BackgroundTask::default(),
+        })
+    }
+}
+
+/// Returns the address by which a socket that is bound like this is reached from where the nodes are.
+fn own_address(bound: SocketAddr, nodes: &[SocketAddr]) -> Option<SocketAddr> {
+    if !bound.ip().is_unspecified() {
+        return Some(bound);
+    }
+    let any: IpAddr =
+        if bound.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let alike = nodes.iter().filter(|node| node.is_ipv4() == bound.is_ipv4());
+    let mut towards = alike.filter_map(|node| {
+        // Connecting a socket of datagrams sends nothing: it only finds the route.
+        let probe = UdpSocket::bind(SocketAddr::new(any, 0)).ok()?;
+        probe.connect(node).ok()?;
+        Some(probe.local_addr().ok()?.ip())
+    });
+    towards.find(|ip| !ip.is_unspecified()).map(|ip| SocketAddr::new(ip, bound.port()))
+}
+
+fn unknown_address() -> Error {
+    let message = "option notify_advertise: with notify=udp other clients must reach this one, and the address at which they do cannot be told \
+                   from the way to Cassandra: name it, as notify_advertise=10.1.2.3:0; or bind to one, with notify_bind";
+    Error::new(ErrorKind::Config, message).with_engine(crate::NAME)
+}
+
+impl Carrier for Socket {
+    fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    fn send(&self, to: SocketAddr, datagram: &Datagram) {
+        // It does not wait. What the system refuses is lost, as what the network loses.
+        if let Err(error) = self.socket.send_to(datagram, to) {
+            tracing::trace!(%error, %to, "a hint was not sent");
+        }
+    }
+
+    fn deliver_to(&self, receiver: Weak<dyn Receiver>) {
+        let Some(environment) = self.environment.upgrade() else { return };
+        let (socket, clock) = (Arc::downgrade(&self.socket), Weak::clone(&self.environment));
+        let work = move || -> BoxFuture {
+            Box::pin(receive(Weak::clone(&socket), Weak::clone(&receiver), Weak::clone(&clock)))
+        };
+        self.background_task.start(&environment, work);
+    }
+}
+
+/// Reads the socket until its client is gone.
+async fn receive(socket: Weak<UdpSocket>, receiver: Weak<dyn Receiver>, environment: Weak<dyn Environment>) {
+    loop {
+        // A second descriptor, which belongs to this runtime: the first one may be in use in another one.
+        let Some(reader) = socket.upgrade().map(|socket| socket.try_clone()) else { return };
+        let failed = match reader.and_then(tokio::net::UdpSocket::from_std) {
+            Ok(reader) => deliver(&reader, &socket, &receiver).await,
+            Err(error) => Some(error),
+        };
+        let (Some(error), Some(environment)) = (failed, environment.upgrade()) else { return };
+        tracing::debug!(%error, "hints cannot be received; waiters look by themselves meanwhile");
+        let pause = environment.sleep(AGAIN);
+        drop(environment);
+        pause.await;
+    }
+}
+
+/// Hands on what comes. Returns the error that ended it, or nothing if the client is gone.
+async fn deliver(
+    reader: &tokio::net::UdpSocket,
+    socket: &Weak<UdpSocket>,
+    receiver: &Weak<dyn Receiver>,
+) -> Option<io::Error> {
+    let mut bytes = [0; BUFFER];
+    loop {
+        let (length, from) = match reader.recv_from(&mut bytes).await {
+            Ok(came) => came,
+            // Where nothing listens any more the system may say so at the next call; that is no fault of this socket.
+            Err(error) if is_of_a_receiver(&error) => continue,
+            Err(error) => return Some(error),
+        };
+        let receiver = receiver.upgrade().filter(|_| socket.strong_count() > 0)?;
+        receiver.receive(from, &bytes[..length]);
+    }
+}
+
+fn is_of_a_receiver(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionRefused, ConnectionReset, HostUnreachable, NetworkUnreachable};
+    matches!(error.kind(), ConnectionRefused | ConnectionReset | HostUnreachable | NetworkUnreachable)
+}
+
+impl Drop for Socket {
+    /// Wakes the task that reads, which ends then: nothing else would until a stranger sends something.
+    fn drop(&mut self) {
+        if let Ok(bound) = self.socket.local_addr() {
+            let ip: IpAddr = match bound.ip() {
+                IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+                IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+                ip => ip,
+            };
+            drop(self.socket.send_to(&[], SocketAddr::new(ip, bound.port())));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
