@@ -196,11 +196,12 @@ async fn a_place_behind_a_grant_that_was_renewed_too_late_is_given_up_without_a_
         let (engine, request) = fixture.contestant();
         let grant = engine.acquire(&request).await.unwrap().unwrap();
         let next = fixture.again(&request);
-        fixture.fake.plan(|_, _| Fate::IsHeardAfter(LEASE));
+        // Sent at 0.8 leases and heard at 1.0: by itself it would be valid until 1.7, so at 1.1 only the lapse speaks against it.
+        tokio::time::sleep(LEASE * 8 / 10).await;
+        fixture.fake.plan(|_, _| Fate::IsHeardAfter(LEASE * 2 / 10));
         let renewed = engine.renew(&[Holding::new(grant, next.clone())]).await.remove(0).unwrap();
         assert_eq!(renewed, Renewal::Lost(LossReason::Lapsed));
         fixture.fake.plan(|_, _| Fate::Arrives);
-        // What was sent late would give a validity by itself.
         let (late, again) = (fixture.again(&request), LEASE / 10);
         tokio::time::sleep(again).await;
         let writes = fixture.fake.writes.load(Ordering::Relaxed);
