@@ -49,6 +49,7 @@ pub(crate) struct Fake {
     /// The most burials that were on their way at once.
     pub(crate) most_burying: AtomicU64,
     delivers_with_burial: AtomicBool,
+    buries_nothing: AtomicBool,
     pub(crate) writes: AtomicU64,
     pub(crate) reads: AtomicU64,
 }
@@ -99,6 +100,7 @@ impl Fake {
             burying: AtomicU64::new(0),
             most_burying: AtomicU64::new(0),
             delivers_with_burial: AtomicBool::new(false),
+            buries_nothing: AtomicBool::new(false),
             writes: AtomicU64::new(0),
             reads: AtomicU64::new(0),
         })
@@ -162,6 +164,11 @@ impl Fake {
     /// Lets the late writes arrive when something is buried for the next time.
     pub(crate) fn deliver_with_the_next_burial(&self) {
         self.delivers_with_burial.store(true, Ordering::Relaxed);
+    }
+
+    /// Acknowledges burials from now on and lets the rows stay, as if another program had written them at a later time.
+    pub(crate) fn bury_nothing(&self) {
+        self.buries_nothing.store(true, Ordering::Relaxed);
     }
 
     /// Shows a row once more as this write has left it, as a replica does that has missed what came after; a token that came later stays.
@@ -260,6 +267,9 @@ impl Store for Fake {
         self.burying.fetch_sub(1, Ordering::Relaxed);
         answer?;
         self.burials.lock().push((slot, heartbeat));
+        if self.buries_nothing.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         if let Some(cells) = self.keys.lock().get_mut(key).and_then(|cells| cells.slots.get_mut(&slot)) {
             cells.row.take_if(|row| row.stamp <= heartbeat);
         }

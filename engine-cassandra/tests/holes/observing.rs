@@ -308,6 +308,23 @@ async fn a_thousand_dead_rows_are_buried_some_at_a_time() {
     .await;
 }
 
+/// Without a pause it would be asked for as fast as the store answers.
+#[tokio::test(start_paused = true)]
+async fn a_row_that_cannot_be_buried_is_buried_once_in_a_lease() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let (engine, request) = observer(&fixture);
+        engine.acquire(&request).await.unwrap().unwrap();
+        fixture.fake.bury_nothing();
+        let waiter = waits(&fixture);
+        tokio::time::sleep(LEASE * 3 + LEASE / 2).await;
+        let burials = fixture.fake.burials().len();
+        assert!((2..=3).contains(&burials), "{burials} burials");
+        assert!(waiter.lock().is_none());
+    })
+    .await;
+}
+
 /// Readers that wait side by side do not wait for each other.
 #[tokio::test(start_paused = true)]
 async fn of_many_readers_that_wait_two_bury() {

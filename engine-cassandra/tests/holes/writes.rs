@@ -172,6 +172,56 @@ async fn a_row_outlives_its_lease_by_a_whole_second_and_by_the_skew_of_the_serve
     .await;
 }
 
+/// A row that is held while its claim has ended shows no token: a holder's renewal would miss a successor. And the next claim would not be above
+/// that of a holder whose row has just ended. The second lease is so short that its row, in whole seconds, outlives the shortest `token_ttl`.
+#[tokio::test(start_paused = true)]
+async fn a_claim_does_not_end_before_its_row() {
+    bounded(async {
+        let (second, half) = (Duration::from_secs(1), Duration::from_millis(500));
+        let usual = fake::options();
+        let short =
+            fake::options().with_lease(half).with_max_clock_skew(Duration::ZERO).with_token_ttl(second);
+        for (options, lease) in [(usual, LEASE), (short, half)] {
+            let fixture = Fixture::new();
+            let writes = Arc::new(Mutex::new(Vec::new()));
+            let written = Arc::clone(&writes);
+            fixture.fake.plan(move |_, write| {
+                let claim = write.claim.map(|claim| claim.ttl);
+                written.lock().push((write.row.state, write.row_ttl, claim));
+                Fate::Arrives
+            });
+            let engine = || Arc::new(fake::engine_with(&fixture.fake, &fixture.world, &options));
+            let request = fixture.contestant().1.with_lease(lease);
+            let first = engine();
+            let grant = first.acquire(&request).await.unwrap().unwrap();
+            first.renew(&[Holding::new(grant, None)]).await.remove(0).unwrap();
+            first.release(&fixture.key, request.id, None).await.unwrap();
+            // It waits behind another one, with the token cell that it has left.
+            engine().acquire(&fixture.again(&request)).await.unwrap().unwrap();
+            let again = fixture.again(&request);
+            let waiting = tokio::spawn(async move { first.acquire(&again).await });
+            fixture.until(State::Waiting, 1).await;
+            waiting.abort();
+            let claims: Vec<_> = writes
+                .lock()
+                .iter()
+                .filter_map(|(state, row_ttl, claim)| Some((*state, *row_ttl, (*claim)?)))
+                .collect();
+            for state in [State::Waiting, State::Claimed, State::Held, State::Idle] {
+                assert!(claims.iter().any(|claim| claim.0 == state), "no claim of a row that is {state:?}");
+            }
+            let token_ttl = u32::try_from(options.token_ttl().as_secs()).unwrap();
+            for (state, row_ttl, ttl) in claims {
+                assert!(ttl >= row_ttl, "{state:?}: {ttl} s, and the row {row_ttl} s");
+                if matches!(state, State::Claimed | State::Held) {
+                    assert_eq!(ttl, token_ttl.max(row_ttl), "{state:?}");
+                }
+            }
+        }
+    })
+    .await;
+}
+
 /// The row that kept others out may have expired before the main row had its cell, and another client may have entered in between.
 #[tokio::test(start_paused = true)]
 async fn the_old_lock_does_not_enter_when_its_main_row_has_its_cell_only_after_its_claim_was_over() {
