@@ -71,7 +71,8 @@ ylock_core::define_options! {
     /// warns.
     ///
     /// With `expiry=ttl` more costs time after a crash, because rows live longer by it; at most an hour. With `expiry=observed` it costs a
-    /// client that waits nothing; at most half of `token_ttl`, less the lease.
+    /// client that waits nothing; at most half of `token_ttl`, less the lease. But `gc_grace` of a table that is created is three times that, 9 days
+    /// for 3 days, and a name that many clients use once piles up what they leave for as long.
     max_clock_skew / with_max_clock_skew: Duration or "`60s`; `2s` with `expiry=ttl`";
 
     /// How long the last tokens of an unused name are kept, in whole seconds.
@@ -87,9 +88,10 @@ ylock_core::define_options! {
     /// missed.
     ///
     /// A look has to step over everything that has ended and was written within this time: with 60 s one client after the other at one
-    /// name, 65 a second, made an acquisition three times as slow as with 10 s. Where many clients come to one name and go, and the clocks of the
-    /// servers are known to be right, a smaller `max_clock_skew` makes that short.
-    gc_grace / with_gc_grace: Duration or "as long as that, at least `20s`; `191s` with every default";
+    /// name, 65 a second, made an acquisition three times as slow as with 10 s. With 191 s Cassandra refuses the looks at a name to which as many
+    /// come and are not closed, after less than two minutes; 35 a second are the most. Where many clients come to one name and go, and the clocks
+    /// of the servers are known to be right, a smaller `max_clock_skew` makes that short.
+    gc_grace / with_gc_grace: Duration or "the lease, `1s` and three times `max_clock_skew`, at least `20s`; `191s` with every default";
 
     /// The algorithm, the same for all clients of a table: `queue`, or `shadow-rows`, the one that it replaces: not fair, to measure
     /// against.
@@ -170,17 +172,19 @@ impl CassandraOptions {
 
     /// Returns `gc_grace_seconds` of a table that is created; see [`with_gc_grace`](Self::with_gc_grace).
     pub fn gc_grace(&self) -> Duration {
-        self.gc_grace.unwrap_or(self.longest_shown().clamp(SHORTEST_GRACE, check::MAX_TTL))
+        self.gc_grace.unwrap_or(self.longest_shown().max(SHORTEST_GRACE))
     }
 
     /// Returns for how long any node may show a row of this client's lease, whose successor another node may have thrown away meanwhile.
     ///
     /// The row ends by the clock of the node that took it. Another node shows it, whose clock is behind that. What came after the row was written,
     /// perhaps at once, by way of a node whose clock is behind, too, and a node whose clock is ahead of that one throws it away.
+    ///
+    /// Never more than the longest grace: of a table that has this one no client warns, as there is none to recommend.
     pub(crate) fn longest_shown(&self) -> Duration {
         let skew = self.max_clock_skew().as_secs_f64().ceil();
         Duration::try_from_secs_f64(self.reach.lease.as_secs_f64().ceil() + 1.0 + 3.0 * skew)
-            .unwrap_or(Duration::MAX)
+            .map_or(check::MAX_TTL, |shown| shown.min(check::MAX_TTL))
     }
 
     /// Sets at which IP address and port to receive datagrams with [`Notify::Udp`]; with port 0, which is the default, at any that is free.

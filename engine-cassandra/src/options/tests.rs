@@ -108,11 +108,14 @@ fn a_table_that_is_created_keeps_what_supersedes_a_row_for_as_long_as_that_is_sh
         ("expiry=ttl", 20),
         ("expiry=ttl&lease=30s", 30 + 1 + 3 * 2),
         ("expiry=observed&max_clock_skew=2h", 10 + 1 + 3 * 7_200),
+        ("expiry=observed&max_clock_skew=3days", 10 + 1 + 9 * 24 * 3_600),
         ("gc_grace=3s", 3),
         ("token_ttl=1825days&max_clock_skew=900days", 1_825 * 24 * 3_600),
     ] {
         let options = parse(&format!("cassandra://a/ks?{query}")).unwrap();
         assert_eq!(options.gc_grace(), Duration::from_secs(seconds), "{query}");
+        // A client does not warn of the table that it has just created, unless it was told to make it so.
+        assert!(query.starts_with("gc_grace") || options.longest_shown() <= options.gc_grace(), "{query}");
     }
 }
 
