@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use tokio::sync::Notify;
 use ylock_core::environment::{BackgroundTask, BoxFuture, Environment};
 use ylock_core::{Error, ErrorKind, Result};
 
@@ -24,6 +25,8 @@ pub(crate) struct Socket {
     address: SocketAddr,
     environment: Weak<dyn Environment>,
     background_task: BackgroundTask,
+    /// Notified when this is dropped: ends the task that reads.
+    gone: Arc<Notify>,
 }
 
 impl Socket {
@@ -65,6 +68,7 @@ impl Socket {
             address,
             environment,
             background_task: BackgroundTask::default(),
+            gone: Arc::default(),
         })
     }
 }
@@ -107,20 +111,30 @@ impl Carrier for Socket {
     fn deliver_to(&self, receiver: Weak<dyn Receiver>) {
         let Some(environment) = self.environment.upgrade() else { return };
         let (socket, clock) = (Arc::downgrade(&self.socket), Weak::clone(&self.environment));
+        let gone = Arc::clone(&self.gone);
         let work = move || -> BoxFuture {
-            Box::pin(receive(Weak::clone(&socket), Weak::clone(&receiver), Weak::clone(&clock)))
+            let receiving = receive(Weak::clone(&socket), Weak::clone(&receiver), Weak::clone(&clock));
+            let gone = Arc::clone(&gone);
+            Box::pin(async move {
+                tokio::select! {
+                    // When both have come there is no client any more that could be told anything.
+                    biased;
+                    () = gone.notified() => {}
+                    () = receiving => {}
+                }
+            })
         };
         self.background_task.start(&environment, work);
     }
 }
 
-/// Reads the socket until its client is gone.
+/// Reads the socket. Ends by itself where there is no client any more that is to be told.
 async fn receive(socket: Weak<UdpSocket>, receiver: Weak<dyn Receiver>, environment: Weak<dyn Environment>) {
     loop {
         // A second descriptor, which belongs to this runtime: the first one may be in use in another one.
         let Some(reader) = socket.upgrade().map(|socket| socket.try_clone()) else { return };
         let failed = match reader.and_then(tokio::net::UdpSocket::from_std) {
-            Ok(reader) => deliver(&reader, &socket, &receiver).await,
+            Ok(reader) => deliver(&reader, &receiver).await,
             Err(error) => Some(error),
         };
         let (Some(error), Some(environment)) = (failed, environment.upgrade()) else { return };
@@ -132,11 +146,7 @@ async fn receive(socket: Weak<UdpSocket>, receiver: Weak<dyn Receiver>, environm
 }
 
 /// Hands on what comes. Returns the error that ended it, or nothing if the client is gone.
-async fn deliver(
-    reader: &tokio::net::UdpSocket,
-    socket: &Weak<UdpSocket>,
-    receiver: &Weak<dyn Receiver>,
-) -> Option<io::Error> {
+async fn deliver(reader: &tokio::net::UdpSocket, receiver: &Weak<dyn Receiver>) -> Option<io::Error> {
     let mut bytes = [0; BUFFER];
     loop {
         let (length, from) = match reader.recv_from(&mut bytes).await {
@@ -145,8 +155,7 @@ async fn deliver(
             Err(error) if is_of_a_receiver(&error) => continue,
             Err(error) => return Some(error),
         };
-        let receiver = receiver.upgrade().filter(|_| socket.strong_count() > 0)?;
-        receiver.receive(from, &bytes[..length]);
+        receiver.upgrade()?.receive(from, &bytes[..length]);
     }
 }
 
@@ -156,16 +165,9 @@ fn is_of_a_receiver(error: &io::Error) -> bool {
 }
 
 impl Drop for Socket {
-    /// Wakes the task that reads, which ends then: nothing else would until a stranger sends something.
+    /// A task that is not waiting yet finds the notice when it does.
     fn drop(&mut self) {
-        if let Ok(bound) = self.socket.local_addr() {
-            let ip: IpAddr = match bound.ip() {
-                IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-                IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-                ip => ip,
-            };
-            drop(self.socket.send_to(&[], SocketAddr::new(ip, bound.port())));
-        }
+        self.gone.notify_one();
     }
 }
 
