@@ -83,6 +83,11 @@ impl Exchange {
         self.carrier.send(to.address, &hint.to(to.key));
     }
 
+    /// Asks for a renewal of what the client of this inbox holds.
+    pub(crate) fn renew(&self, inbox: &Inbox) {
+        self.renewals.ask(&inbox.lock);
+    }
+
     /// Counts a turn that no hint told of.
     pub(crate) fn count_missed(&self) {
         self.missed.fetch_add(1, Ordering::Relaxed);
@@ -119,7 +124,7 @@ impl Receiver for Exchange {
                 let to = Endpoint { address: waiter.address, key: waiter.key };
                 self.send(Hint::Free { second: false }, to);
             }
-            Outcome::Renew => self.renewals.ask(&inbox.lock),
+            Outcome::Renew => self.renew(&inbox),
             Outcome::Dropped => self.count_dropped(),
         }
     }

@@ -160,6 +160,15 @@ impl Inbox {
         self.state.lock().seems_alone = seems_alone;
     }
 
+    /// Notes that the client is inside for reading, and that its look has shown no writer. Returns whether one has said that it waits.
+    pub(crate) fn expect_writers(&self, now: Moment) -> bool {
+        let mut state = self.state.lock();
+        state.forget_waiters(now);
+        let has_come = state.waiters.iter().any(|(waiter, _)| !waiter.reads);
+        state.seems_alone = !has_come;
+        has_come
+    }
+
     /// Returns the waiters that have said that they wait, in the order in which they did.
     pub(crate) fn waiters(&self, now: Moment) -> Vec<Waiter> {
         let mut state = self.state.lock();
@@ -207,7 +216,9 @@ impl State {
         } else {
             return Outcome::Dropped;
         }
-        if std::mem::take(&mut self.seems_alone) { self.ask_for_a_renewal(now) } else { Outcome::Taken }
+        // Only readers expect any, and they conflict with writers only.
+        let is_news = !waiter.reads && std::mem::take(&mut self.seems_alone);
+        if is_news { self.ask_for_a_renewal(now) } else { Outcome::Taken }
     }
 
     fn forget_waiters(&mut self, now: Moment) {

@@ -300,7 +300,10 @@ async fn a_holder_for_reading_hears_at_once_of_a_writer_that_waits() {
         tokio::time::sleep(MOMENT).await;
         assert_eq!(fixture.states(), [State::Claimed]);
         let writer = tokio::spawn(async move { there.locks("users").write("alice").await.map(drop) });
+        let came = fixture.world.now();
         fixture.until(State::Held, 1).await;
+        let heard = fixture.world.now().since(came);
+        assert!(heard < MOMENT, "{heard:?}");
         assert!(fixture.rows().len() == 2 && !writer.is_finished(), "renewed long before it was due");
         let writes = fixture.fake.writes.load(Ordering::Relaxed);
         tokio::time::sleep(MOMENT * 3).await;

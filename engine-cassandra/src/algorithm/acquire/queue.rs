@@ -205,8 +205,8 @@ fn is_taken(look: &Partition, own_row: &OwnRow, mode: Mode) -> bool {
 
 fn enter(own_row: &Arc<OwnRow>, request: &Request, me: &Contender, look: &Partition) -> Result<Grant> {
     let sent = own_row.sent();
-    own_row.enter(request)?;
     let contended = is_contended(look, own_row.client.slot, request.mode);
+    own_row.enter(request, contended)?;
     Ok(Grant::of(request, me.claimed, sent, contended))
 }
 

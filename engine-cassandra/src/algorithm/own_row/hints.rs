@@ -20,6 +20,8 @@ const LONGEST_IN_FRONT: (Duration, u32) = (Duration::from_secs(2), 6);
 const LONGEST_BEHIND: (Duration, u32) = (Duration::from_secs(5), 3);
 /// The looks in which the first in line looks, enters and says so: as long does the second one wait.
 const LOOKS_OF_THE_FIRST: u32 = 4;
+/// The time in which a caller has been granted what its client has entered with.
+const UNTIL_GRANTED: Duration = Duration::from_millis(2);
 
 impl OwnRow {
     /// Returns the ways to and from other clients, if there are any.
@@ -47,6 +49,23 @@ impl OwnRow {
             row.mode == Mode::Read && !judge::is_contended(look, self.client.slot, row.mode)
         });
         inbox.seems_alone(is_news);
+    }
+
+    /// Notes that the client is inside for reading, by a look that showed no writer: the first one that says that it waits is news. One that has said
+    /// so already is, too; it may have come after that look.
+    pub(super) fn expect_writers(self: &Arc<Self>) {
+        let Some((_, inbox)) = self.hints() else { return };
+        if !inbox.expect_writers(self.client.now()) {
+            return;
+        }
+        let own_row = Arc::clone(self);
+        self.client.environment.spawn(Box::pin(async move {
+            // Only what the caller has been granted can be renewed.
+            own_row.client.environment.sleep(UNTIL_GRANTED).await;
+            if let Some((exchange, inbox)) = own_row.hints() {
+                exchange.renew(inbox);
+            }
+        }));
     }
 
     /// Pauses, but only until a hint asks for a look. Returns whether one has.

@@ -153,12 +153,15 @@ impl OwnRow {
     }
 
     /// Enters with the claim, which has won: from here on its token counts as used. If another client may be watching, the row says so
-    /// at once, without keeping the new holder waiting.
-    pub(super) fn enter(self: &Arc<Self>, request: &Request) -> Result<()> {
+    /// at once, without keeping the new holder waiting. `is_contended`: the look by which it enters shows a waiter that conflicts.
+    pub(super) fn enter(self: &Arc<Self>, request: &Request, is_contended: bool) -> Result<()> {
         let mut inner = self.inner.lock();
         let row = inner.last_write.own_row(request)?;
         inner.last_write.enter();
         inner.notebook.enters();
+        if row.mode == Mode::Read && !is_contended {
+            self.expect_writers();
+        }
         if !inner.seen.others_within(request.lease, self.client.now()) {
             return Ok(());
         }

@@ -137,3 +137,16 @@ fn only_the_first_waiter_is_news_to_a_client_inside() {
     assert_eq!(take(&inbox, wait(2), address(2000), at(1_000)), Outcome::Renew);
     assert_eq!(take(&inbox, wait(3), address(2000), at(2_000)), Outcome::Taken);
 }
+
+/// It came after the look by which the reader has entered.
+#[test]
+fn a_reader_that_enters_knows_of_a_writer_that_has_said_that_it_waits() {
+    let inbox = inbox();
+    let reads = Hint::Wait { from: Key::from_u128(1), reads: true };
+    take(&inbox, reads, address(2000), at(0));
+    assert!(!inbox.expect_writers(at(0)), "readers are in no reader's way");
+    assert_eq!(take(&inbox, reads, address(2000), at(1_000)), Outcome::Taken);
+    assert_eq!(take(&inbox, wait(2), address(2001), at(2_000)), Outcome::Renew);
+    assert!(inbox.expect_writers(at(3_000)));
+    assert_eq!(take(&inbox, wait(3), address(2002), at(4_000)), Outcome::Taken, "that is known");
+}
