@@ -53,7 +53,7 @@ impl Line {
     pub(super) fn front(&self, said: &[Waiter]) -> Vec<(Endpoint, bool)> {
         let is_shown = |waiter: &Waiter| self.0.iter().any(|shown| shown.endpoint.key == waiter.key);
         let said = said.iter().filter(|waiter| !is_shown(waiter)).map(|waiter| InLine {
-            endpoint: Endpoint { address: waiter.address, key: waiter.key },
+            endpoint: waiter.endpoint(),
             reads: waiter.reads,
         });
         let line: Vec<_> = self.0.iter().copied().chain(said).take(MOST).collect();

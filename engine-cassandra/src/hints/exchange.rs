@@ -120,10 +120,8 @@ impl Receiver for Exchange {
         self.received.fetch_add(1, Ordering::Relaxed);
         match inbox.take(key, hint, from, self.environment.now()) {
             Outcome::Taken => {}
-            Outcome::Answer(waiter) => {
-                let to = Endpoint { address: waiter.address, key: waiter.key };
-                self.send(Hint::Free { second: false }, to);
-            }
+            Outcome::HasEntered(waiter) => self.send(Hint::Next, waiter.endpoint()),
+            Outcome::Answer(waiter) => self.send(Hint::Free { second: false }, waiter.endpoint()),
             Outcome::Renew => self.renew(&inbox),
             Outcome::Dropped => self.count_dropped(),
         }

@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use ylock_core::environment::Moment;
 
+use super::Endpoint;
 use super::budget::Budget;
 use super::datagram::{Hint, Key};
 
@@ -43,6 +44,8 @@ struct State {
     waiters: Vec<(Waiter, Moment)>,
     /// True while the client is inside, and its last look has shown no waiter that conflicts.
     seems_alone: bool,
+    /// The moment at which those that waited were told that the client is inside.
+    inside_told: Option<Moment>,
     /// The time that the first in line has before the second one looks.
     second_later: Duration,
     /// For how long a waiter is remembered.
@@ -64,10 +67,19 @@ pub(super) enum Outcome {
     Taken,
     /// The client shall renew what it holds.
     Renew,
+    /// The client has just entered: the waiter, which may not have seen that, shall look now.
+    HasEntered(Waiter),
     /// The client has left: the waiter shall look now.
     Answer(Waiter),
     /// It is more than the budget allows, or about what is over.
     Dropped,
+}
+
+impl Waiter {
+    /// Returns where it can be told something.
+    pub(crate) fn endpoint(self) -> Endpoint {
+        Endpoint { address: self.address, key: self.key }
+    }
 }
 
 impl Inbox {
@@ -83,6 +95,7 @@ impl Inbox {
             return None;
         }
         (state.asked, state.seems_alone, state.remembered_for) = (None, false, lease * 2);
+        state.inside_told = None;
         state.waiters.clear();
         let before = std::mem::replace(&mut state.key, key)?;
         state.is_gone = false;
@@ -155,6 +168,11 @@ impl Inbox {
         std::mem::take(&mut self.state.lock().was_told)
     }
 
+    /// Notes that those that are known to wait are being told now that the client is inside.
+    pub(crate) fn is_shown_inside(&self, now: Moment) {
+        self.state.lock().inside_told = Some(now);
+    }
+
     /// Notes whether the client is inside and knows of no waiter: then one that says that it waits is news.
     pub(crate) fn seems_alone(&self, seems_alone: bool) {
         self.state.lock().seems_alone = seems_alone;
@@ -209,16 +227,32 @@ impl State {
 
     fn remember(&mut self, waiter: Waiter, now: Moment) -> Outcome {
         self.forget_waiters(now);
+        let mut is_new = false;
         if let Some((known, when)) = self.waiters.iter_mut().find(|(known, _)| known.key == waiter.key) {
             (*known, *when) = (waiter, now);
         } else if self.waiters.len() < MOST_WAITERS {
             self.waiters.push((waiter, now));
+            is_new = true;
         } else {
             return Outcome::Dropped;
         }
         // Only readers expect any, and they conflict with writers only.
         let is_news = !waiter.reads && std::mem::take(&mut self.seems_alone);
-        if is_news { self.ask_for_a_renewal(now) } else { Outcome::Taken }
+        if is_news {
+            return self.ask_for_a_renewal(now);
+        }
+        // Once for each waiter: one that is told looks, and may say again that it waits.
+        if is_new && self.has_just_entered(now) && self.budget.next() <= now {
+            self.budget.spend(now);
+            return Outcome::HasEntered(waiter);
+        }
+        Outcome::Taken
+    }
+
+    /// Returns whether a look that ended a moment ago may not have shown yet that the client is inside, or in which mode.
+    fn has_just_entered(&self, now: Moment) -> bool {
+        let news = self.second_later.max(SECOND_LATER) * 2;
+        self.inside_told.is_some_and(|told| now.since(told) <= news)
     }
 
     fn forget_waiters(&mut self, now: Moment) {

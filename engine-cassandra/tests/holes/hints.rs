@@ -263,10 +263,11 @@ async fn a_client_that_enters_tells_the_next_one_when_its_row_says_so() {
         told.renew().await;
         told.leaves().await;
         let entered = entering.await.unwrap();
-        let next = || told.post.sent().into_iter().find(|(hint, ..)| *hint == Hint::Next);
+        let next =
+            || told.post.sent().into_iter().find(|(hint, to, _)| *hint == Hint::Next && *to == address);
         until("the second one is told", || next().is_some()).await;
         let next = next().unwrap();
-        assert!(next.1 == address && next.2 >= entered.plus(MOMENT), "{next:?}, in at {entered:?}");
+        assert!(next.2 >= entered.plus(MOMENT), "{next:?}, in at {entered:?}");
         waiting.abort();
     })
     .await;
@@ -327,6 +328,50 @@ async fn a_client_that_cannot_be_told_waits_among_those_that_can() {
         told.leaves().await;
         waiter.await.unwrap();
         second.abort();
+    })
+    .await;
+}
+
+/// Alone, it does not say at once that it is inside. One that waits can claim only when it does.
+#[tokio::test(start_paused = true)]
+async fn a_holder_that_had_entered_alone_tells_when_its_row_says_that_it_is_inside() {
+    bounded(async {
+        let told = Told::alone().await;
+        let (_, _, waiter) = told.waiter().await;
+        let entries = || told.post.sent().iter().filter(|(hint, ..)| *hint == Hint::Next).count();
+        assert_eq!((told.row(&told.held).unwrap().state, entries()), (State::Claimed, 0));
+        told.renew().await;
+        assert_eq!(entries(), 1);
+        told.renew().await;
+        assert_eq!(entries(), 1, "that is no news");
+        waiter.abort();
+    })
+    .await;
+}
+
+/// Readers that wait for a writer enter when that goes on as a reader.
+#[tokio::test(start_paused = true)]
+async fn a_writer_that_goes_on_as_a_reader_tells_the_readers() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let post = Post::new(&fixture);
+        let (here, there) = (locks(&fixture, &post), locks(&fixture, &post));
+        let writer = here.locks("users").write("alice").await.unwrap();
+        let (locks, world) = (there.locks("users"), Arc::clone(&fixture.world));
+        let reader = tokio::spawn(async move {
+            let guard = locks.read("alice").await.unwrap();
+            (guard, world.now())
+        });
+        fixture.until(State::Held, 1).await;
+        tokio::time::sleep(LEASE / 2).await;
+        assert!(!reader.is_finished());
+        let sent = post.sent().len();
+        let _guard = writer.downgrade().await.unwrap();
+        let changed = fixture.world.now();
+        let (_reader, entered) = reader.await.unwrap();
+        let sent = post.sent().split_off(sent);
+        assert!(sent.iter().any(|(hint, ..)| *hint == Hint::Next), "{sent:?}");
+        assert!(entered.since(changed) < MOMENT, "{:?}", entered.since(changed));
     })
     .await;
 }

@@ -25,14 +25,19 @@ pub(crate) struct Told {
 impl Told {
     /// Its holder says that it is inside, since another client came.
     pub(crate) async fn new() -> Self {
+        let told = Self::alone().await;
+        told.renew().await;
+        told
+    }
+
+    /// Its holder has entered alone, and its row does not say so yet.
+    pub(crate) async fn alone() -> Self {
         let fixture = Fixture::new();
         let post = Post::new(&fixture);
         let holder = Arc::new(post.engine(&fixture));
         let (_, held) = fixture.contestant();
         holder.acquire(&held).await.unwrap().unwrap();
-        let told = Self { fixture, post, holder, held };
-        told.renew().await;
-        told
+        Self { fixture, post, holder, held }
     }
 
     pub(crate) async fn renew(&self) {

@@ -148,15 +148,20 @@ impl OwnRow {
         ends.into_iter().for_each(|to| exchange.send(hint, to));
     }
 
-    /// Tells the first in line that this client has entered, if its row says so by now.
+    /// Tells the first in line that this client has entered, or goes on in another mode, if its row says so by now and that is news.
     pub(super) fn tell_of_entry(&self) {
         let Some((exchange, inbox)) = self.hints() else { return };
-        let said = inbox.waiters(self.client.now());
         let front = {
-            let inner = self.inner.lock();
+            let mut inner = self.inner.lock();
             let is_held = inner.last_write.row().is_some_and(|row| row.state == State::Held);
             // A row that does not say so yet would be taken for one that is about to enter.
-            if is_held && inner.last_write.is_acknowledged() { inner.line.front(&said) } else { Vec::new() }
+            if !(is_held && inner.last_write.is_acknowledged() && inner.is_entry_untold) {
+                return;
+            }
+            inner.is_entry_untold = false;
+            let now = self.client.now();
+            inbox.is_shown_inside(now);
+            inner.line.front(&inbox.waiters(now))
         };
         let first = front.into_iter().filter(|(_, second)| !second);
         first.for_each(|(to, _)| exchange.send(Hint::Next, to));
@@ -174,8 +179,7 @@ impl OwnRow {
             std::mem::take(&mut inner.behind)
         };
         let late = inbox.has_gone();
-        let late = late.into_iter().map(|waiter| Endpoint { address: waiter.address, key: waiter.key });
-        late.take(2).for_each(|to| exchange.send(Hint::Free { second: false }, to));
+        late.into_iter().take(2).for_each(|waiter| exchange.send(Hint::Free { second: false }, waiter.endpoint()));
         behind.into_iter().for_each(|(to, second)| exchange.send(Hint::Free { second }, to));
     }
 

@@ -50,6 +50,8 @@ struct Inner {
     notebook: Notebook,
     /// The front of the queue, as the last look has shown it. Empty without hints, as the next one.
     line: Line,
+    /// True if the row shall say that the client is inside, or in which mode, and those that wait do not know so yet.
+    is_entry_untold: bool,
     /// Those to be told when a quorum has the write that leaves.
     behind: Vec<(Endpoint, bool)>,
 }
@@ -167,6 +169,7 @@ impl OwnRow {
         }
         let row = Row { state: State::Held, since: self.client.environment.wall_micros(), ..row };
         inner.last_write.overwrite(&self.client, row, None)?;
+        inner.is_entry_untold = true;
         drop(inner);
         let own_row = Arc::clone(self);
         self.client.environment.spawn(Box::pin(async move {
@@ -203,11 +206,18 @@ impl OwnRow {
     ) -> Result<Option<Moment>> {
         let holds = self.decide(|client, inner| {
             let Some(row) = inner.last_write.row_of(id).cloned() else { return Ok(false) };
+            // The next one can claim once the row says that this client is inside, and readers enter where it goes on as a reader.
+            inner.is_entry_untold |= row.state != State::Held || row.mode != mode;
             let since = if row.state == State::Held { row.since } else { client.environment.wall_micros() };
             let row = Row { state: State::Held, mode, next, since, ..row };
             inner.last_write.overwrite(client, row, None).map(|()| true)
         })?;
-        if holds { self.arrive().await.map(Some) } else { Ok(None) }
+        if !holds {
+            return Ok(None);
+        }
+        let sent = self.arrive().await?;
+        self.tell_of_entry();
+        Ok(Some(sent))
     }
 
     /// Returns the name under which the row shows an acquisition.

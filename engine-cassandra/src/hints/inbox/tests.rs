@@ -150,3 +150,16 @@ fn a_reader_that_enters_knows_of_a_writer_that_has_said_that_it_waits() {
     assert!(inbox.expect_writers(at(3_000)));
     assert_eq!(take(&inbox, wait(3), address(2002), at(4_000)), Outcome::Taken, "that is known");
 }
+
+/// Its look may have shown the row as it was before.
+#[test]
+fn a_waiter_that_comes_when_the_client_has_just_entered_is_told_so_once() {
+    let inbox = inbox();
+    let waiter = |number| Waiter { key: Key::from_u128(number), address: address(2000), reads: false };
+    assert_eq!(take(&inbox, wait(1), address(2000), at(0)), Outcome::Taken);
+    inbox.is_shown_inside(at(0));
+    assert_eq!(take(&inbox, wait(1), address(2000), at(5)), Outcome::Taken, "it was told with the others");
+    assert_eq!(take(&inbox, wait(2), address(2000), at(5)), Outcome::HasEntered(waiter(2)));
+    assert_eq!(take(&inbox, wait(2), address(2000), at(8)), Outcome::Taken);
+    assert_eq!(take(&inbox, wait(3), address(2000), at(11)), Outcome::Taken, "it has seen it");
+}
