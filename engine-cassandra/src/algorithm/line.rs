@@ -52,10 +52,10 @@ impl Line {
     /// next writer. Those that have said that they wait come behind those that the look has shown: they came later, mostly.
     pub(super) fn front(&self, said: &[Waiter]) -> Vec<(Endpoint, bool)> {
         let is_shown = |waiter: &Waiter| self.0.iter().any(|shown| shown.endpoint.key == waiter.key);
-        let said = said.iter().filter(|waiter| !is_shown(waiter)).map(|waiter| InLine {
-            endpoint: waiter.endpoint(),
-            reads: waiter.reads,
-        });
+        let said = said
+            .iter()
+            .filter(|waiter| !is_shown(waiter))
+            .map(|waiter| InLine { endpoint: waiter.endpoint(), reads: waiter.reads });
         let line: Vec<_> = self.0.iter().copied().chain(said).take(MOST).collect();
         let readers = line.iter().take_while(|waiter| waiter.reads).take(MOST_READERS).count();
         let first = readers.max(1);

@@ -174,7 +174,7 @@ mod tests {
         let claim = Claim { token: StoreToken::new(7).unwrap(), mode: Mode::Write };
         let timed = TimedClaim { claim, ttl: 8 };
         let all = Write { stamp: 9, row, row_ttl: 10, claim: Some(timed), used: Some(timed) };
-        binds(&write("t", columns::ROW), &RowValues::new(&key, slot, &all));
+        binds(&write("t", columns::ROW), &RowValues::new(&key, slot, &all, true));
         binds(&write("t", &[Part::Claim]), &ClaimValues::new(&key, slot, 9, timed));
         binds(&write("t", &[Part::Revocation]), &values::revoke(&key, slot, id, 9, 10));
         for part in [Part::LastRead, Part::LastWrite] {

@@ -18,7 +18,7 @@ use super::values::{self, ClaimValues, RowValues};
 use super::{errors, rows};
 use crate::algorithm::clock::TimeCell;
 use crate::algorithm::store::{Partition, Slot, Store, Write};
-use crate::options::CassandraOptions;
+use crate::options::{CassandraOptions, Notify};
 
 /// The lock table of a cluster, over one driver session.
 ///
@@ -106,7 +106,7 @@ impl fmt::Debug for Table {
 #[async_trait]
 impl Store for Table {
     async fn write(&self, key: &Key, slot: Slot, write: &Write) -> Result<()> {
-        let row = RowValues::new(key, slot, write);
+        let row = RowValues::new(key, slot, write, self.options().notify() == Notify::Udp);
         let claim = write.claim.map(|claim| ClaimValues::new(key, slot, write.stamp, claim));
         let used = write.used.map(|used| (used.claim.mode, values::used(key, used)));
         let request = async {

@@ -39,7 +39,8 @@ pub(super) struct RowValues<'a> {
 }
 
 impl<'a> RowValues<'a> {
-    pub(super) fn new(key: &'a Key, slot: Slot, write: &'a Write) -> Self {
+    /// Returns the values of a write. `is_told`: the client can be told to look, whatever this row says.
+    pub(super) fn new(key: &'a Key, slot: Slot, write: &'a Write, is_told: bool) -> Self {
         let row = &write.row;
         Self {
             stamp: write.stamp,
@@ -59,14 +60,23 @@ impl<'a> RowValues<'a> {
             next_owner: row.next.map_or(Uuid::nil(), |next| owner(next.owner)),
             next_mode: row.next.map_or("", |next| next.mode.as_str()),
             next_ticket: row.next.map_or(0, |next| next.ticket.get()),
-            // What is not set is not written, and no tombstone either. An idle row has none, but its client may have had: that one is
-            // unknown to its client since it left, and goes with its TTL.
-            hint_address: row.hints.map_or(Unset, |hints| Set(hints.address.to_string())),
-            hint_key: row.hints.map_or(Unset, |hints| Set(Uuid::from_u128(hints.key.as_u128()))),
+            hint_address: hint(is_told, row.hints.map(|hints| hints.address.to_string())),
+            hint_key: hint(is_told, row.hints.map(|hints| Uuid::from_u128(hints.key.as_u128()))),
             lock_group: key.group(),
             lock_name: key.name(),
             slot: uuid(slot),
         }
+    }
+}
+
+/// Returns what a cell of hints shall say. What is not set is not written, and no tombstone either. Of a client that can be told, an idle row
+/// overwrites what the row before said: those cells have the longer TTL of that row, and would be read until its end.
+fn hint<T: Default>(is_told: bool, value: Option<T>) -> MaybeUnset<T> {
+    match value {
+        Some(value) => Set(value),
+        // No address, and the nil UUID: a reader takes them for none.
+        None if is_told => Set(T::default()),
+        None => Unset,
     }
 }
 
@@ -163,4 +173,17 @@ fn acquisition(id: AcquisitionId) -> Uuid {
 
 fn owner(owner: Owner) -> Uuid {
     Uuid::from_bytes(owner.to_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_idle_row_leaves_no_live_hint_behind() {
+        assert!(matches!(hint(true, Some(7)), Set(7)));
+        assert!(matches!(hint(true, None::<String>), Set(empty) if empty.is_empty()));
+        assert!(matches!(hint(true, None::<Uuid>), Set(nil) if nil.is_nil()));
+        assert!(matches!(hint(false, None::<Uuid>), Unset), "of a client that cannot be told");
+    }
 }

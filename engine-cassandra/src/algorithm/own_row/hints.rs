@@ -179,7 +179,9 @@ impl OwnRow {
             std::mem::take(&mut inner.behind)
         };
         let late = inbox.has_gone();
-        late.into_iter().take(2).for_each(|waiter| exchange.send(Hint::Free { second: false }, waiter.endpoint()));
+        late.into_iter()
+            .take(2)
+            .for_each(|waiter| exchange.send(Hint::Free { second: false }, waiter.endpoint()));
         behind.into_iter().for_each(|(to, second)| exchange.send(Hint::Free { second }, to));
     }
 

@@ -19,7 +19,7 @@ pub(super) fn of_write(slot: Slot, write: &Write, second: i64) -> Cells {
     for (column, value) in row_values(&write.row, write.stamp) {
         cells.put(Name::Of(slot, column), Cell { stamp: write.stamp, life: of_row, value });
     }
-    // Left out by clients that cannot be told to look, and of idle rows.
+    // Left out by clients that cannot be told to look. An idle row of one that can is written with empty cells instead, which say as little.
     if let Some(Endpoint { address, key }) = write.row.hints {
         let cell = |number| Cell { stamp: write.stamp, life: of_row, value: Value::Identity(number) };
         cells.put(Name::Of(slot, Column::HintAddress), cell(number_of(address)));
