@@ -171,14 +171,14 @@ impl OwnRow {
     /// that may not show it.
     pub(super) fn tell_of_leaving(&self) {
         let Some((exchange, inbox)) = self.hints() else { return };
-        let behind = {
+        let (behind, late) = {
             let mut inner = self.inner.lock();
             if !inner.last_write.is_acknowledged() {
                 return;
             }
-            std::mem::take(&mut inner.behind)
+            // Under the lock: another acquisition that begins meanwhile has not gone.
+            (std::mem::take(&mut inner.behind), inbox.has_gone())
         };
-        let late = inbox.has_gone();
         late.into_iter()
             .take(2)
             .for_each(|waiter| exchange.send(Hint::Free { second: false }, waiter.endpoint()));
