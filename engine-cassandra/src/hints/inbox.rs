@@ -124,13 +124,12 @@ impl Inbox {
             Hint::Wait { from: key, reads } if state.key != Some(to) => {
                 state.come_late(Waiter { key, address: from, reads }, now)
             }
+            // What makes room for the acquisition before makes room for the present one, too, whose key is not known everywhere yet.
+            Hint::Free { .. } | Hint::Next if state.key.is_some() => state.told_to_look(hint, now),
             _ if state.key != Some(to) => Outcome::Dropped,
             Hint::Wait { from: key, reads } => state.remember(Waiter { key, address: from, reads }, now),
-            Hint::Free { second: true } => {
-                let later = state.second_later.max(SECOND_LATER);
-                state.ask_for_a_look(now.plus(later), now)
-            }
-            Hint::Free { second: false } | Hint::Next => state.ask_for_a_look(now, now),
+            // The row has left.
+            Hint::Free { .. } | Hint::Next => Outcome::Dropped,
             Hint::End => state.ask_for_a_renewal(now),
         };
         drop(state);
@@ -196,6 +195,12 @@ impl Inbox {
 }
 
 impl State {
+    fn told_to_look(&mut self, hint: Hint, now: Moment) -> Outcome {
+        let is_second = hint == Hint::Free { second: true };
+        let later = if is_second { self.second_later.max(SECOND_LATER) } else { Duration::ZERO };
+        self.ask_for_a_look(now.plus(later), now)
+    }
+
     fn ask_for_a_look(&mut self, at: Moment, now: Moment) -> Outcome {
         self.was_told = true;
         let is_too_much = self.asked.is_some() && self.budget.next() > now;
@@ -228,6 +233,8 @@ impl State {
     fn remember(&mut self, waiter: Waiter, now: Moment) -> Outcome {
         self.forget_waiters(now);
         let mut is_new = false;
+        // A client waits once for each lock: what it has given up before must not use up a hint.
+        self.waiters.retain(|(known, _)| known.address != waiter.address || known.key == waiter.key);
         if let Some((known, when)) = self.waiters.iter_mut().find(|(known, _)| known.key == waiter.key) {
             (*known, *when) = (waiter, now);
         } else if self.waiters.len() < MOST_WAITERS {

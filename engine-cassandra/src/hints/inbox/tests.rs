@@ -119,7 +119,7 @@ fn a_storm_asks_for_few_renewals() {
 fn waiters_are_remembered_for_two_leases_and_up_to_thirty_two_of_them() {
     let inbox = inbox();
     for number in 0..40 {
-        let outcome = take(&inbox, wait(number), address(2000), at(0));
+        let outcome = take(&inbox, wait(number), address(2000 + number as u16), at(0));
         assert_eq!(outcome, if number < 32 { Outcome::Taken } else { Outcome::Dropped });
     }
     take(&inbox, wait(5), address(3000), at(10_000));
@@ -162,4 +162,29 @@ fn a_waiter_that_comes_when_the_client_has_just_entered_is_told_so_once() {
     assert_eq!(take(&inbox, wait(2), address(2000), at(5)), Outcome::HasEntered(waiter(2)));
     assert_eq!(take(&inbox, wait(2), address(2000), at(8)), Outcome::Taken);
     assert_eq!(take(&inbox, wait(3), address(2000), at(11)), Outcome::Taken, "it has seen it");
+}
+
+#[test]
+fn a_waiter_that_has_come_again_is_remembered_once() {
+    let inbox = inbox();
+    for (number, port) in [(1, 2000), (2, 2001), (3, 2000)] {
+        take(&inbox, wait(number), address(port), at(0));
+    }
+    let keys: Vec<_> = inbox.waiters(at(0)).iter().map(|waiter| waiter.key.as_u128()).collect();
+    assert_eq!(keys, [2, 3], "what it had given up is forgotten");
+}
+
+/// A client that gave up and waits again is told by the key of before, where the new one is not known yet.
+#[test]
+fn a_hint_for_the_acquisition_before_asks_for_a_look_of_the_present_one() {
+    for hint in [FREE, Hint::Next] {
+        let inbox = inbox();
+        let before = Key::from_u128(1);
+        inbox.change_key(None, LEASE);
+        assert_eq!(inbox.take(before, hint, address(2000), at(0)), Outcome::Dropped);
+        inbox.change_key(Some(Key::from_u128(2)), LEASE);
+        assert_eq!(inbox.take(before, hint, address(2000), at(0)), Outcome::Taken);
+        assert!(inbox.look_at().unwrap() <= at(0));
+        assert_eq!(inbox.take(before, Hint::End, address(2000), at(0)), Outcome::Dropped);
+    }
 }
