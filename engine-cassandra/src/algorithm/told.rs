@@ -1,8 +1,9 @@
 //! Knows whether hints work at one key: only then may a waiter look rarely. Pure.
 //!
 //! It is judged by the client that should have been told, since a network may let datagrams through one way only. Hints work from the first
-//! one on that tells of a turn. They do not work any more when two turns, one after the other, were found by a look that no hint had asked for;
-//! then waiters look as often as without hints, for a while.
+//! one on that tells of a turn. They do not work any more when two turns of one kind, to claim or to enter, one after the other, were found by a
+//! look that no hint had asked for; then waiters look as often as without hints, for a while. The kinds are told of on different occasions, so each
+//! is counted by itself.
 
 use std::time::Duration;
 
@@ -21,17 +22,28 @@ pub(super) enum Told {
     /// No hint has come yet.
     #[default]
     Unknown,
-    /// Hints tell of turns, but for so many of the last ones.
-    Works { missed: u8 },
+    /// Hints tell of turns, but for so many of the last ones to claim, and so many of the last ones to enter.
+    Works { missed: [u8; 2] },
     /// Turns were missed: hints count for nothing until this moment, or for so many turns.
     Doubted { until: Moment, turns: u8 },
+}
+
+/// A kind of turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// To claim.
+    Claim,
+    /// To enter.
+    Enter,
 }
 
 /// What had asked for the look that found a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum AskedBy {
-    /// A hint.
+    /// A hint that told of a turn.
     Hint,
+    /// A hint for the second in line only: by itself it does not say that the first one was told.
+    SecondHint,
     /// The end of a pause that relied on hints.
     LongPause,
     /// Anything else: nothing follows from it.
@@ -39,12 +51,19 @@ pub(crate) enum AskedBy {
     Other,
 }
 
+impl AskedBy {
+    /// Returns whether a hint has asked.
+    pub(crate) fn is_hint(self) -> bool {
+        matches!(self, Self::Hint | Self::SecondHint)
+    }
+}
+
 impl Told {
     /// Notes that a hint has told of a turn.
     pub(super) fn heard(&mut self, now: Moment) {
         self.forgive(now);
         if matches!(self, Self::Unknown) {
-            *self = Self::Works { missed: 0 };
+            *self = Self::Works { missed: [0; 2] };
         }
     }
 
@@ -53,12 +72,13 @@ impl Told {
         matches!(self, Self::Works { .. })
     }
 
-    /// Notes that the client's turn has come, found by such a look. Returns whether a hint should have told of it.
-    pub(super) fn turn(&mut self, asked_by: AskedBy, now: Moment) -> bool {
+    /// Notes that a turn of this client has come, found by such a look. Returns whether a hint should have told of it.
+    pub(super) fn turn(&mut self, turn: Turn, asked_by: AskedBy, now: Moment) -> bool {
         self.forgive(now);
         match (&mut *self, asked_by) {
-            (Self::Works { missed }, AskedBy::Hint) => *missed = 0,
+            (Self::Works { missed }, AskedBy::Hint) => missed[turn as usize] = 0,
             (Self::Works { missed }, AskedBy::LongPause) => {
+                let missed = &mut missed[turn as usize];
                 *missed += 1;
                 if *missed >= MISSES {
                     *self = Self::Doubted { until: now.plus(DOUBTED_FOR), turns: DOUBTED_TURNS };
@@ -99,7 +119,7 @@ mod tests {
 
     fn doubted() -> Told {
         let mut told = heard();
-        assert!((0..2).all(|_| told.turn(AskedBy::LongPause, at(0))));
+        assert!((0..2).all(|_| told.turn(Turn::Enter, AskedBy::LongPause, at(0))));
         told
     }
 
@@ -113,8 +133,8 @@ mod tests {
     fn two_misses_one_after_the_other_end_that() {
         let mut told = heard();
         for _ in 0..10 {
-            assert!(told.turn(AskedBy::LongPause, at(0)));
-            assert!(!told.turn(AskedBy::Hint, at(0)));
+            assert!(told.turn(Turn::Enter, AskedBy::LongPause, at(0)));
+            assert!(!told.turn(Turn::Enter, AskedBy::Hint, at(0)));
             assert!(told.works());
         }
         assert!(!doubted().works());
@@ -123,13 +143,13 @@ mod tests {
     #[test]
     fn what_was_found_by_a_look_of_another_kind_is_no_miss() {
         let mut told = heard();
-        assert!((0..10).all(|_| !told.turn(AskedBy::Other, at(0))));
+        assert!((0..10).all(|_| !told.turn(Turn::Enter, AskedBy::Other, at(0))));
         assert!(told.works());
     }
 
     #[test]
     fn a_turn_that_no_hint_could_tell_of_is_no_miss() {
-        assert!(!Told::default().turn(AskedBy::LongPause, at(0)));
+        assert!(!Told::default().turn(Turn::Enter, AskedBy::LongPause, at(0)));
     }
 
     #[test]
@@ -138,7 +158,7 @@ mod tests {
         for _ in 0..16 {
             told.heard(at(1));
             assert!(!told.works());
-            assert!(!told.turn(AskedBy::Hint, at(1)));
+            assert!(!told.turn(Turn::Enter, AskedBy::Hint, at(1)));
         }
         assert!(!told.works(), "not before another one comes");
         told.heard(at(1));
@@ -152,5 +172,28 @@ mod tests {
         assert!(!told.works());
         told.heard(at(60));
         assert!(told.works());
+    }
+
+    /// A client that sends nothing when it leaves may stand behind one that does when it enters.
+    #[test]
+    fn a_turn_of_the_other_kind_makes_up_for_no_miss() {
+        for (missed, other) in [(Turn::Enter, Turn::Claim), (Turn::Claim, Turn::Enter)] {
+            let mut told = heard();
+            assert!(told.turn(missed, AskedBy::LongPause, at(0)));
+            assert!(!told.turn(other, AskedBy::Hint, at(0)));
+            assert!(told.works());
+            assert!(told.turn(missed, AskedBy::LongPause, at(0)));
+            assert!(!told.works(), "{missed:?}");
+        }
+    }
+
+    #[test]
+    fn a_hint_for_the_second_in_line_makes_up_for_no_miss_and_is_none() {
+        let mut told = heard();
+        assert!(told.turn(Turn::Enter, AskedBy::LongPause, at(0)));
+        assert!((0..3).all(|_| !told.turn(Turn::Enter, AskedBy::SecondHint, at(0))));
+        assert!(told.works());
+        assert!(told.turn(Turn::Enter, AskedBy::LongPause, at(0)));
+        assert!(!told.works());
     }
 }

@@ -38,6 +38,8 @@ struct State {
     late: Vec<Waiter>,
     /// The moment from which on a look is asked for.
     asked: Option<Moment>,
+    /// True if a hint that asked for a look was not only for the second in line.
+    is_told_directly: bool,
     /// True if a hint has told of a turn since this was last asked.
     was_told: bool,
     budget: Budget,
@@ -95,7 +97,7 @@ impl Inbox {
             return None;
         }
         (state.asked, state.seems_alone, state.remembered_for) = (None, false, lease * 2);
-        state.inside_told = None;
+        (state.inside_told, state.is_told_directly) = (None, false);
         state.waiters.clear();
         let before = std::mem::replace(&mut state.key, key)?;
         state.is_gone = false;
@@ -143,6 +145,11 @@ impl Inbox {
         state.asked.map(|asked| asked.max(state.budget.next()))
     }
 
+    /// Returns whether one of the hints that ask for a look was not only for the second in line.
+    pub(crate) fn is_told_directly(&self) -> bool {
+        self.state.lock().is_told_directly
+    }
+
     /// Waits until what is asked for may have changed.
     pub(crate) async fn changed(&self) {
         self.bell.notified().await;
@@ -151,7 +158,7 @@ impl Inbox {
     /// Notes that a look begins now: hints that come from here on may tell of what it does not show. `by_hint`: hints have asked for it.
     pub(crate) fn look_begins(&self, by_hint: bool, second_later: Duration, now: Moment) {
         let mut state = self.state.lock();
-        (state.asked, state.second_later) = (None, second_later);
+        (state.asked, state.second_later, state.is_told_directly) = (None, second_later, false);
         if by_hint {
             state.budget.spend(now);
         }
@@ -197,6 +204,7 @@ impl Inbox {
 impl State {
     fn told_to_look(&mut self, hint: Hint, now: Moment) -> Outcome {
         let is_second = hint == Hint::Free { second: true };
+        self.is_told_directly |= !is_second;
         let later = if is_second { self.second_later.max(SECOND_LATER) } else { Duration::ZERO };
         self.ask_for_a_look(now.plus(later), now)
     }

@@ -28,7 +28,7 @@ use crate::algorithm::line::Before;
 use crate::algorithm::own_row::OwnRow;
 use crate::algorithm::pace::{self, Pace};
 use crate::algorithm::store::Partition;
-use crate::algorithm::told::AskedBy;
+use crate::algorithm::told::{AskedBy, Turn};
 use crate::hints;
 
 /// The number of waiters further behind that bury what is dead within one lease, one after the other, if those before them do not.
@@ -76,9 +76,7 @@ async fn join_behind_others(own_row: &Arc<OwnRow>, request: &Request, wait: &mut
         own_row.join(request, false).await?;
         let pause = pace::about(pause, &*own_row.client.environment).min(request.lease / 6);
         own_row.tell_line_of_waiting(request.mode);
-        if own_row.pause(pause).await {
-            wait.asked_by = AskedBy::Hint;
-        }
+        wait.asked_by = own_row.pause(pause).await.unwrap_or_default();
     }
     Ok(())
 }
@@ -91,7 +89,7 @@ async fn one_round(own_row: &Arc<OwnRow>, request: &Request, wait: &mut Wait) ->
     own_row.look_begins(asked_by);
     let began = own_row.client.now();
     let look = own_row.look().await?;
-    if asked_by == AskedBy::Hint {
+    if asked_by.is_hint() {
         wait.pace.told_of_a_turn(began);
     }
     wait.pace.looked_for(own_row.client.now().since(began));
@@ -104,13 +102,13 @@ async fn one_round(own_row: &Arc<OwnRow>, request: &Request, wait: &mut Wait) ->
     }
     match me.judge(&look) {
         Verdict::Enter if is_in_time(own_row, request) => {
-            own_row.turn_has_come(asked_by);
+            own_row.turn_has_come(Turn::Enter, asked_by);
             wait.pace.enters();
             own_row.remember(wait.pace.estimates);
             return enter(own_row, request, &me, &look).map(Some);
         }
         Verdict::Claim => {
-            own_row.turn_has_come(asked_by);
+            own_row.turn_has_come(Turn::Claim, asked_by);
             wait.waited |= is_taken(&look, own_row, request.mode);
             own_row.claim(request, None).await?;
             // A look at once would only show that the holder is still inside. Had it left meanwhile, it would have told.
@@ -250,9 +248,9 @@ async fn pause(
         pause = pause.min(death.since(environment.now()));
     }
     wait.asked_by = match own_row.pause(pause).await {
-        true => AskedBy::Hint,
-        false if until_told.is_some() => AskedBy::LongPause,
-        false => AskedBy::Other,
+        Some(asked_by) => asked_by,
+        None if until_told.is_some() => AskedBy::LongPause,
+        None => AskedBy::Other,
     };
     // However often hints ask for looks: the row is shown again when it is due, and not later.
     if is_due(own_row, request) { own_row.stay(request).await } else { Ok(()) }

@@ -11,7 +11,7 @@ use super::{Inner, OwnRow};
 use crate::algorithm::judge;
 use crate::algorithm::line::{Before, Line};
 use crate::algorithm::store::{Partition, State};
-use crate::algorithm::told::AskedBy;
+use crate::algorithm::told::{AskedBy, Turn};
 use crate::hints::{Endpoint, Exchange, Hint, Inbox, Key};
 
 /// The longest pause of the first two waiters where hints work, and the part of the lease that it is at most.
@@ -68,23 +68,23 @@ impl OwnRow {
         }));
     }
 
-    /// Pauses, but only until a hint asks for a look. Returns whether one has.
-    pub(crate) async fn pause(&self, pause: Duration) -> bool {
+    /// Pauses, but only until a hint asks for a look. Returns the kind of that hint, if one has.
+    pub(crate) async fn pause(&self, pause: Duration) -> Option<AskedBy> {
         let environment = &self.client.environment;
         let Some((_, inbox)) = self.hints() else {
             if !pause.is_zero() {
                 environment.sleep(pause).await;
             }
-            return false;
+            return None;
         };
         let end = environment.now().plus(pause);
         loop {
             let (now, asked) = (environment.now(), inbox.look_at());
             if asked.is_some_and(|asked| asked <= now) {
-                return true;
+                return Some(if inbox.is_told_directly() { AskedBy::Hint } else { AskedBy::SecondHint });
             }
             if end <= now {
-                return false;
+                return None;
             }
             let next = asked.map_or(end, |asked| asked.min(end));
             drop(select(pin!(inbox.changed()), environment.sleep(next.since(now))).await);
@@ -96,21 +96,21 @@ impl OwnRow {
         let Some((_, inbox)) = self.hints() else { return };
         let now = self.client.now();
         let mut inner = self.inner.lock();
-        inbox.look_begins(asked_by == AskedBy::Hint, inner.seen.estimates.look() * LOOKS_OF_THE_FIRST, now);
+        inbox.look_begins(asked_by.is_hint(), inner.seen.estimates.look() * LOOKS_OF_THE_FIRST, now);
         if inbox.was_told() {
             inner.seen.told.heard(now);
         }
     }
 
     /// Notes that this client's turn has come, to claim or to enter, as a look has found.
-    pub(crate) fn turn_has_come(&self, asked_by: AskedBy) {
+    pub(crate) fn turn_has_come(&self, turn: Turn, asked_by: AskedBy) {
         let Some((exchange, inbox)) = self.hints() else { return };
-        if asked_by == AskedBy::Hint {
+        if asked_by.is_hint() {
             inbox.was_right();
         }
         let told = &mut self.inner.lock().seen.told;
         let worked = told.works();
-        if told.turn(asked_by, self.client.now()) {
+        if told.turn(turn, asked_by, self.client.now()) {
             exchange.count_missed();
         }
         if worked && !told.works() {
