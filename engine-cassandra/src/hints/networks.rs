@@ -53,8 +53,17 @@ impl Network {
         let (address, prefix) = text.split_once('/').map_or((text, None), |(ip, len)| (ip, Some(len)));
         let address: IpAddr = address.parse().ok()?;
         let longest = if address.is_ipv4() { 32 } else { 128 };
-        let prefix = prefix.map_or(Some(longest), |prefix| prefix.parse().ok())?;
-        (prefix <= longest).then_some(Self { address, prefix })
+        let prefix: u32 = prefix.map_or(Some(longest), |prefix| prefix.parse().ok())?;
+        if prefix > longest {
+            return None;
+        }
+        match address.to_canonical() {
+            // What is compared with it is of version 4.
+            IpAddr::V4(mapped) if address.is_ipv6() => {
+                Some(Self { address: mapped.into(), prefix: prefix.checked_sub(96)? })
+            }
+            _ => Some(Self { address, prefix }),
+        }
     }
 }
 
@@ -122,8 +131,23 @@ mod tests {
     }
 
     #[test]
+    fn a_mapped_network_is_one_of_version_4() {
+        let networks = Networks::from_text("::ffff:10.0.0.0/104,::ffff:192.168.1.7").unwrap();
+        assert_eq!(networks, Networks::from_text("10.0.0.0/8,192.168.1.7").unwrap());
+    }
+
+    #[test]
     fn what_is_no_network_is_refused() {
-        for text in ["", "10.0.0.0/33", "fd00::/129", "host", "10.0.0.0/8,", "10.0.0.0/-1", "10.0.0.0/x"] {
+        for text in [
+            "",
+            "10.0.0.0/33",
+            "fd00::/129",
+            "host",
+            "10.0.0.0/8,",
+            "10.0.0.0/-1",
+            "10.0.0.0/x",
+            "::ffff:10.0.0.0/95",
+        ] {
             assert!(Networks::from_text(text).is_err(), "{text}");
         }
     }

@@ -1,6 +1,6 @@
 //! Checks what the options must fulfil, whether they come from a URL or from code.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use ylock_core::{Error, ErrorKind, Result};
@@ -61,10 +61,25 @@ impl CassandraOptions {
         if self.protocol != Protocol::Queue {
             return Err(invalid("option notify=udp: only with protocol=queue, the other one has no queue"));
         }
+        self.check_notify_addresses()
+    }
+
+    /// Checks where others are to reach this client, as far as it is known: they send nothing to any other address.
+    fn check_notify_addresses(&self) -> Result<()> {
+        let bound = self.notify_bind.0;
+        let is_port_advertised = self.notify_advertise.is_some_and(|Address(address)| address.port() != 0);
+        // Of a socket that is bound to no address in particular, the way to Cassandra says it.
+        let is_ip_bound = self.notify_advertise.is_none() && !bound.ip().is_unspecified();
+        let ip = if is_ip_bound { bound.ip() } else { Ipv4Addr::LOCALHOST.into() };
+        let port = if is_port_advertised { 0 } else { bound.port() };
+        if !is_reachable(SocketAddr::new(ip, port)) {
+            return Err(invalid(format!(
+                "option notify_bind={bound}: the address of one machine, or 0.0.0.0 for all of its own, and a port of at least {FIRST_PORT}, \
+                 or 0 for any that is free: datagrams go nowhere else. Unless notify_advertise names another one"
+            )));
+        }
         let Some(Address(advertised)) = self.notify_advertise else { return Ok(()) };
-        let reached = SocketAddr::new(advertised.ip(), advertised.port().max(FIRST_PORT));
-        let is_reserved = advertised.port() != 0 && advertised.port() < FIRST_PORT;
-        if is_reserved || !is_unicast(reached) {
+        if !is_reachable(advertised) {
             return Err(invalid(format!(
                 "option notify_advertise={advertised}: the address of one machine, and a port of at least {FIRST_PORT}, or 0 for that of \
                  notify_bind: datagrams go nowhere else"
@@ -104,6 +119,12 @@ impl CassandraOptions {
             _ => Ok(()),
         }
     }
+}
+
+/// Returns whether datagrams go to this address. Port 0 stands for one that is free.
+fn is_reachable(to: SocketAddr) -> bool {
+    let port = if to.port() == 0 { FIRST_PORT } else { to.port() };
+    is_unicast(SocketAddr::new(to.ip(), port))
 }
 
 /// Checks that a token outlives the row that it was given with, on whichever server's clock.

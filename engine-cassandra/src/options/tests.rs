@@ -65,6 +65,19 @@ fn how_waiters_are_told_is_read() {
     assert_eq!(parse("cassandra://a/ks").unwrap().notify(), Notify::Off);
 }
 
+/// What others do not see need not be an address that they could reach.
+#[test]
+fn where_another_address_is_named_the_bound_one_may_be_any() {
+    for query in [
+        "notify_bind=0.0.0.0:7000",
+        "notify_bind=[::]:0",
+        "notify_bind=127.0.0.1:7000",
+        "notify_bind=0.0.0.0:700&notify_advertise=10.0.0.2:7000",
+    ] {
+        assert!(parse(&format!("cassandra://a/ks?notify=udp&{query}")).is_ok(), "{query}");
+    }
+}
+
 #[test]
 fn the_request_timeout_follows_the_lease() {
     for (lease, timeout) in [("10s", 2000), ("1m", 2000), ("1s", 200)] {
@@ -166,6 +179,12 @@ fn what_is_wrong_is_named() {
         ("cassandra://a/ks?notify_allow=10.0.0.0/8", &["notify_allow", "notify=udp"]),
         ("cassandra://a/ks?notify=udp&notify_bind=localhost:0", &["notify_bind", "10.1.2.3:7000"]),
         ("cassandra://a/ks?notify=udp&notify_allow=10.0.0.0/33", &["notify_allow", "10.0.0.0/8"]),
+        ("cassandra://a/ks?notify=udp&notify_bind=0.0.0.0:700", &["notify_bind=0.0.0.0:700", "1024"]),
+        ("cassandra://a/ks?notify=udp&notify_bind=224.0.0.1:7000", &["notify_bind", "one machine"]),
+        (
+            "cassandra://a/ks?notify=udp&notify_bind=10.0.0.1:53&notify_advertise=10.0.0.2:0",
+            &["notify_bind", "1024"],
+        ),
         ("cassandra://a/ks?notify=udp&notify_advertise=10.0.0.1:53", &["notify_advertise", "1024"]),
         ("cassandra://a/ks?notify=udp&notify_advertise=224.0.0.1:0", &["notify_advertise", "one machine"]),
         ("cassandra://a/ks?notify=udp&notify_advertise=0.0.0.0:7000", &["notify_advertise", "one machine"]),
