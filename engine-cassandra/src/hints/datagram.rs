@@ -48,7 +48,7 @@ impl Key {
     }
 }
 
-/// Not the key itself: a log must not say how to ring a client.
+/// Not the key itself: a log must not say how to tell a client something.
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(…)")
