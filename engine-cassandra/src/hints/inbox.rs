@@ -46,8 +46,8 @@ struct State {
     waiters: Vec<(Waiter, Moment)>,
     /// True while the client is inside, and its last look has shown no waiter that conflicts.
     seems_alone: bool,
-    /// The moment at which those that waited were told that the client is inside.
-    inside_told: Option<Moment>,
+    /// Those that were told that the client is inside, and when.
+    inside_told: Option<(Vec<Key>, Moment)>,
     /// The time that the first in line has before the second one looks.
     second_later: Duration,
     /// For how long a waiter is remembered.
@@ -174,9 +174,9 @@ impl Inbox {
         std::mem::take(&mut self.state.lock().was_told)
     }
 
-    /// Notes that those that are known to wait are being told now that the client is inside.
-    pub(crate) fn is_shown_inside(&self, now: Moment) {
-        self.state.lock().inside_told = Some(now);
+    /// Notes that these are told now that the client is inside.
+    pub(crate) fn is_shown_inside(&self, told: Vec<Key>, now: Moment) {
+        self.state.lock().inside_told = Some((told, now));
     }
 
     /// Notes whether the client is inside and knows of no waiter: then one that says that it waits is news.
@@ -257,17 +257,20 @@ impl State {
             return self.ask_for_a_renewal(now);
         }
         // Once for each waiter: one that is told looks, and may say again that it waits.
-        if is_new && self.has_just_entered(now) && self.budget.next() <= now {
+        if is_new && self.has_just_entered(waiter.key, now) && self.budget.next() <= now {
             self.budget.spend(now);
             return Outcome::HasEntered(waiter);
         }
         Outcome::Taken
     }
 
-    /// Returns whether a look that ended a moment ago may not have shown yet that the client is inside, or in which mode.
-    fn has_just_entered(&self, now: Moment) -> bool {
+    /// Returns whether a look of this waiter that ended a moment ago may not have shown yet that the client is inside, or in which mode, and it was not
+    /// told so either.
+    fn has_just_entered(&self, waiter: Key, now: Moment) -> bool {
         let news = self.second_later.max(SECOND_LATER) * 2;
-        self.inside_told.is_some_and(|told| now.since(told) <= news)
+        self.inside_told
+            .as_ref()
+            .is_some_and(|(told, when)| now.since(*when) <= news && !told.contains(&waiter))
     }
 
     fn forget_waiters(&mut self, now: Moment) {

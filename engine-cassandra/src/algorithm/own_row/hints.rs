@@ -160,11 +160,12 @@ impl OwnRow {
             }
             inner.is_entry_untold = false;
             let now = self.client.now();
-            inbox.is_shown_inside(now);
-            inner.line.front(&inbox.waiters(now))
+            let mut front = inner.line.front(&inbox.waiters(now));
+            front.retain(|(_, second)| !second);
+            inbox.is_shown_inside(front.iter().map(|(to, _)| to.key).collect(), now);
+            front
         };
-        let first = front.into_iter().filter(|(_, second)| !second);
-        first.for_each(|(to, _)| exchange.send(Hint::Next, to));
+        front.into_iter().for_each(|(to, _)| exchange.send(Hint::Next, to));
     }
 
     /// Tells the first in line, and the second, that this client has left, if a quorum has the write which says so: a look that begins before

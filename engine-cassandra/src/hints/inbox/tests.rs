@@ -157,8 +157,9 @@ fn a_waiter_that_comes_when_the_client_has_just_entered_is_told_so_once() {
     let inbox = inbox();
     let waiter = |number| Waiter { key: Key::from_u128(number), address: address(2000), reads: false };
     assert_eq!(take(&inbox, wait(1), address(2000), at(0)), Outcome::Taken);
-    inbox.is_shown_inside(at(0));
-    assert_eq!(take(&inbox, wait(1), address(2000), at(5)), Outcome::Taken, "it was told with the others");
+    inbox.is_shown_inside(vec![Key::from_u128(4)], at(0));
+    assert_eq!(take(&inbox, wait(4), address(2004), at(3)), Outcome::Taken, "it was told, and has looked");
+    assert_eq!(take(&inbox, wait(1), address(2000), at(5)), Outcome::Taken, "it was known");
     assert_eq!(take(&inbox, wait(2), address(2000), at(5)), Outcome::HasEntered(waiter(2)));
     assert_eq!(take(&inbox, wait(2), address(2000), at(8)), Outcome::Taken);
     assert_eq!(take(&inbox, wait(3), address(2000), at(11)), Outcome::Taken, "it has seen it");
