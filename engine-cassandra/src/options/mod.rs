@@ -104,7 +104,7 @@ ylock_core::define_options! {
     ///
     /// That makes hand-overs between clients faster, and costs Cassandra fewer requests. A datagram decides nothing: where none arrive,
     /// waiters look as with `off`. Each client may have this or not. Off by default, because a client then receives on a port that a firewall
-    /// may have to let through, and sends to the addresses that other clients have written into the table.
+    /// may have to let through, and sends to the addresses that other clients have written into the table; and because it is new.
     notify / with_notify: Notify = "off";
 
     /// With `notify=udp`: the IP address and the port at which to receive. With port 0 any that is free.
