@@ -5,12 +5,11 @@ use std::fmt;
 use crate::{
     ENGINES,
     cargo::Package,
-    cassandra,
     engine::{self, Engine},
 };
 
 /// The file of an engine that runs the suite.
-const CONFORMANCE: &str = "conformance";
+pub(super) const CONFORMANCE: &str = "conformance";
 
 /// The owner of the servers that the tests use.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -20,12 +19,12 @@ pub(crate) enum ServersOf {
     Xtask,
 }
 
-/// Tests that run one pass after the other.
+/// One call of `cargo test`.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) struct Pass {
     pub(crate) what: What,
-    /// The arguments of the calls of `cargo test`, which run side by side.
-    pub(crate) calls: Vec<Vec<String>>,
+    /// The arguments of `cargo test`.
+    pub(crate) cargo: Vec<String>,
     pub(crate) libtest: Vec<&'static str>,
 }
 
@@ -94,19 +93,19 @@ impl Plan {
         let mut passes = vec![
             Pass {
                 what: What::Tests,
-                calls: vec![self.files(&["--lib", "--bins"], &tests)],
+                cargo: self.files(&["--lib", "--bins"], &tests),
                 libtest: self.side_by_side("--test-threads=4"),
             },
             // Without `--include-ignored`, which would run examples that are marked as not to be run.
-            Pass { what: What::Docs, calls: vec![self.selection(&["--doc"])], libtest: vec![] },
+            Pass { what: What::Docs, cargo: self.selection(&["--doc"]), libtest: vec![] },
         ];
         if !conformance.is_empty() {
             let libtest = self.side_by_side("--test-threads=8");
-            passes.push(Pass { what: What::Conformance, calls: self.conformance(), libtest });
+            passes.push(Pass { what: What::Conformance, cargo: self.files(&[], &conformance), libtest });
         }
         if !own_servers.is_empty() {
             let libtest = self.side_by_side("--test-threads=2");
-            passes.push(Pass { what: What::OwnServers, calls: vec![self.files(&[], &own_servers)], libtest });
+            passes.push(Pass { what: What::OwnServers, cargo: self.files(&[], &own_servers), libtest });
         }
         if !trouble.is_empty() {
             let mut libtest = vec!["--test-threads=1"];
@@ -114,23 +113,9 @@ impl Plan {
             if self.servers == ServersOf::Xtask {
                 libtest.extend(self.ignored());
             }
-            passes.push(Pass { what: What::Trouble, calls: vec![self.files(&[], &trouble)], libtest });
+            passes.push(Pass { what: What::Trouble, cargo: self.files(&[], &trouble), libtest });
         }
         passes
-    }
-
-    /// Returns the calls of the suite. What takes longest has one of its own beside the others: they wait nearly all of the time, but all at
-    /// once they would be too much for a small machine.
-    fn conformance(&self) -> Vec<Vec<String>> {
-        let engines =
-            self.packages.iter().filter(|package| package.tests.iter().any(|test| test == CONFORMANCE));
-        let (slow, others): (Vec<_>, Vec<_>) = engines.partition(|package| package.is_of(&cassandra::ENGINE));
-        let call = |packages: Vec<&Package>| {
-            let names = packages.into_iter().flat_map(|package| ["-p".to_owned(), package.name.clone()]);
-            let all = ["--all-features".to_owned()].into_iter().chain(names);
-            all.chain(["--test".to_owned(), CONFORMANCE.to_owned()]).collect()
-        };
-        [slow, others].into_iter().filter(|packages| !packages.is_empty()).map(call).collect()
     }
 
     /// Returns the arguments of tests that run side by side. Cases with servers mostly wait for leases, so more of them than there are
@@ -219,21 +204,15 @@ mod tests {
             [What::Tests, What::Docs, What::Conformance, What::OwnServers, What::Trouble]
         );
         assert_eq!(
-            passes[0].calls[0].join(" "),
+            passes[0].cargo.join(" "),
             "--all-features --workspace --lib --bins --test connect \
              --test memory_conformance --test prometheus --test send_sync"
         );
-        assert_eq!(
-            passes[2].calls.iter().map(|call| call.join(" ")).collect::<Vec<_>>(),
-            [
-                "--all-features -p ylock-engine-cassandra --test conformance",
-                "--all-features -p ylock-engine-redis -p ylock-engine-zookeeper --test conformance",
-            ]
-        );
+        assert_eq!(passes[2].cargo.join(" "), "--all-features --workspace --test conformance");
         assert_eq!(passes[2].libtest, ["--include-ignored", "--test-threads=8"]);
-        assert_eq!(passes[3].calls[0].join(" "), "--all-features --workspace --test own_servers");
+        assert_eq!(passes[3].cargo.join(" "), "--all-features --workspace --test own_servers");
         assert_eq!(passes[3].libtest, ["--include-ignored", "--test-threads=2"]);
-        assert_eq!(passes[4].calls[0].join(" "), "--all-features --workspace --test trouble");
+        assert_eq!(passes[4].cargo.join(" "), "--all-features --workspace --test trouble");
         assert_eq!(passes[4].libtest, ["--test-threads=1", "--include-ignored"]);
     }
 
@@ -248,7 +227,7 @@ mod tests {
     fn memory_alone_wants_no_driver_tests() {
         let passes = plan(&[&memory::ENGINE], ServersOf::Nobody).passes();
         assert_eq!(
-            passes[0].calls[0].join(" "),
+            passes[0].cargo.join(" "),
             "--all-features -p ylock -p ylock-core -p ylock-testkit --lib --bins --test connect \
              --test memory_conformance --test send_sync"
         );
@@ -264,10 +243,7 @@ mod tests {
     #[test]
     fn an_engine_brings_its_own_crate_alone() {
         let passes = plan(&[&zookeeper::ENGINE], ServersOf::Xtask).passes();
-        assert_eq!(passes[0].calls[0].join(" "), "--all-features -p ylock-engine-zookeeper --lib --bins");
-        assert_eq!(
-            passes[2].calls[0].join(" "),
-            "--all-features -p ylock-engine-zookeeper --test conformance"
-        );
+        assert_eq!(passes[0].cargo.join(" "), "--all-features -p ylock-engine-zookeeper --lib --bins");
+        assert_eq!(passes[2].cargo.join(" "), "--all-features -p ylock-engine-zookeeper --test conformance");
     }
 }

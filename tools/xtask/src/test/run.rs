@@ -2,10 +2,7 @@
 
 use std::{
     io::{Write, stdout},
-    panic::resume_unwind,
-    path::Path,
-    process::ExitStatus,
-    thread::{self, ScopedJoinHandle},
+    path::{Path, PathBuf},
     time::Instant,
 };
 
@@ -13,10 +10,11 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 
 use super::{
-    output::{Executables, Reader, Target},
-    plan::{Pass, Plan},
+    lanes,
+    output::{Executable, Executables, Reader, Target},
+    plan::{Pass, Plan, What},
 };
-use crate::{cargo, child, interrupt};
+use crate::{cargo, child};
 
 /// Builds everything, and learns which executable belongs to which crate: `cargo test` itself prints only file names.
 pub(crate) fn build(plan: &Plan, limit: Instant) -> Result<Executables> {
@@ -31,12 +29,15 @@ pub(crate) fn build(plan: &Plan, limit: Instant) -> Result<Executables> {
     Ok(messages.filter_map(|message: Value| executable(plan, &message)).collect())
 }
 
-fn executable(plan: &Plan, message: &Value) -> Option<(String, Target)> {
-    let file = Path::new(message["executable"].as_str()?).file_name()?.to_string_lossy().into_owned();
+fn executable(plan: &Plan, message: &Value) -> Option<(String, Executable)> {
+    let path = PathBuf::from(message["executable"].as_str()?);
+    let file = path.file_name()?.to_string_lossy().into_owned();
+    let folder = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
     let package = plan.package_named(message["package_id"].as_str()?)?;
     let is_test_file = message["target"]["kind"].as_array()?.iter().any(|kind| kind == "test");
     let name = if is_test_file { message["target"]["name"].as_str()? } else { "unit tests" };
-    Some((file, Target { package: package.to_owned(), name: name.to_owned() }))
+    let target = Target { package: package.to_owned(), name: name.to_owned() };
+    Some((file, Executable { target, path, folder }))
 }
 
 /// Runs a pass, shows its output as it comes and reads along. Returns what went wrong, if anything did.
@@ -46,68 +47,20 @@ pub(crate) fn run(
     limit: Instant,
     reader: &mut Reader,
 ) -> Result<Vec<String>> {
-    let called = thread::scope(|threads| {
-        let begin = |call| {
-            let mut reader = reader.another();
-            threads.spawn(move || (run_call(pass, call, variables, limit, &mut reader), reader))
-        };
-        let calls: Vec<_> = pass.calls.iter().map(|call| begin(call)).collect();
-        calls.into_iter().map(ScopedJoinHandle::join).collect::<Vec<_>>()
-    });
-    let mut problems = Vec::new();
-    for call in called {
-        let (outcome, read) = call.unwrap_or_else(|panic| resume_unwind(panic));
-        // Also of a call that was killed: it shows which test did not end.
-        reader.add(read);
-        match outcome {
-            Ok(status) if status.success() => {}
-            Ok(status) => problems.push(format!("`cargo test` of the {} ended with {status}", pass.what)),
-            Err(error) => problems.push(format!("{error:#}")),
-        }
+    if pass.what == What::Conformance {
+        return lanes::run(pass, variables, limit, reader);
     }
-    interrupt::check()?;
-    Ok(problems)
-}
-
-fn run_call(
-    pass: &Pass,
-    call: &[String],
-    variables: &[(&str, String)],
-    limit: Instant,
-    reader: &mut Reader,
-) -> Result<ExitStatus> {
     let mut command = cargo::cargo();
-    command.args(["test", "--no-fail-fast"]).args(call).arg("--").args(&pass.libtest);
+    command.args(["test", "--no-fail-fast"]).args(&pass.cargo).arg("--").args(&pass.libtest);
     command.envs(variables.iter().map(|(name, value)| (name, value)));
     // Colours would hide the words from the reader.
     command.env("CARGO_TERM_COLOR", "never");
     eprintln!("\n{}", cargo::shown(&command));
-    let mut shown = Shown { whole_lines: pass.calls.len() > 1, kept: Vec::new() };
-    child::run_into(&mut command, Some(limit), |bytes| {
+    let status = child::run_into(&mut command, Some(limit), |bytes| {
         reader.feed(bytes);
-        shown.show(bytes);
-    })
-}
-
-/// The output of one call, as the user sees it.
-struct Shown {
-    /// Whether it is shown line by line, so that calls side by side do not write into each other's lines. A call alone shows the name of a
-    /// test before the test runs.
-    whole_lines: bool,
-    /// The beginning of a line that has not ended yet.
-    kept: Vec<u8>,
-}
-
-impl Shown {
-    fn show(&mut self, bytes: &[u8]) {
-        self.kept.extend_from_slice(bytes);
-        let end = if self.whole_lines {
-            self.kept.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1)
-        } else {
-            self.kept.len()
-        };
         // The reader of our output may be gone, which is no reason to stop.
-        let _ = stdout().write_all(&self.kept[..end]).and_then(|()| stdout().flush());
-        self.kept.drain(..end);
-    }
+        let _ = stdout().write_all(bytes).and_then(|()| stdout().flush());
+    })?;
+    let failed = || format!("`cargo test` of the {} ended with {status}", pass.what);
+    Ok(if status.success() { vec![] } else { vec![failed()] })
 }
