@@ -82,12 +82,21 @@ impl Harness for Zookeeper {
         server::left_behind(&self.servers.hosts(), group).await.len()
     }
 
+    /// Each change of a name is on the disks of a majority first: ten thousand names take more than a minute there.
+    fn many(&self) -> usize {
+        match self.servers {
+            Servers::One => 10_000,
+            Servers::Ensemble => ylock_testkit::short_or_long(2_000, 10_000),
+        }
+    }
+
     fn long_hold(&self) -> Duration {
         if self.servers == Servers::One { LONGER_THAN_A_MINUTE } else { self.lease() * 4 }
     }
 
+    /// Several times what the longest case takes beside another suite.
     fn bound(&self) -> Duration {
-        Duration::from_secs(120)
+        Duration::from_secs(300)
     }
 }
 

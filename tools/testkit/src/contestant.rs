@@ -6,7 +6,9 @@ use ylock_core::engine::{AcquisitionId, Engine, Grant, Holding, Patience, Releas
 use ylock_core::{ClientName, Key, Mode, Owner};
 
 use super::fixture::Fixture;
+use super::patient::Patient;
 use super::waiting::within;
+use super::wrapper::Wrapped;
 
 /// One contender, straight at the engine.
 pub(crate) struct Contestant {
@@ -17,7 +19,7 @@ pub(crate) struct Contestant {
 
 impl Contestant {
     pub(crate) async fn new(fixture: &Fixture, mode: Mode, patience: Patience) -> Self {
-        let engine = fixture.harness().engine().await;
+        let engine: Arc<dyn Engine> = Arc::new(Wrapped(Patient(fixture.harness().engine().await)));
         let request = Request::new(
             Key::new(fixture.group(), "the lock").unwrap(),
             AcquisitionId::new(&*engine.environment()),

@@ -66,6 +66,8 @@ mod long;
 mod memory;
 mod oracle;
 mod outage;
+#[cfg(feature = "suite")]
+mod patient;
 mod polls;
 #[cfg(feature = "suite")]
 mod registry;

@@ -1,0 +1,63 @@
+//! An engine whose store may be slow: what it has not answered is asked again.
+
+use std::future::Future;
+use std::slice;
+use std::sync::Arc;
+
+use ylock_core::engine::{AcquisitionId, Engine, Grant, Holding, Inspection, Release, Renewal, Request};
+use ylock_core::{Key, Result};
+
+use super::wrapper::Wrapper;
+
+/// How often something is asked in all.
+const TIMES: usize = 5;
+
+/// Asks an engine again what its store has not answered, as the keeper does: a case that asks once would fail where the machine is busy for
+/// longer than a request may take, and the contract says of each of these calls that it may be repeated.
+#[derive(Debug)]
+pub(crate) struct Patient(pub(crate) Arc<dyn Engine>);
+
+async fn answered<T, F: Future<Output = Result<T>>>(ask: impl Fn() -> F) -> Result<T> {
+    for _ in 1..TIMES {
+        match ask().await {
+            Err(error) if error.is_retryable() => {}
+            answer => return answer,
+        }
+    }
+    ask().await
+}
+
+impl Wrapper for Patient {
+    fn inner(&self) -> &dyn Engine {
+        &*self.0
+    }
+
+    async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
+        answered(|| self.0.acquire(request)).await
+    }
+
+    async fn renew(&self, holdings: &[Holding]) -> Vec<Result<Renewal>> {
+        let mut answers = self.0.renew(holdings).await;
+        for (holding, answer) in holdings.iter().zip(&mut answers) {
+            for _ in 1..TIMES {
+                if !answer.as_ref().is_err_and(ylock_core::Error::is_retryable) {
+                    break;
+                }
+                *answer = self.0.renew(slice::from_ref(holding)).await.remove(0);
+            }
+        }
+        answers
+    }
+
+    async fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
+        answered(|| self.0.release(key, id, next)).await
+    }
+
+    async fn inspect(&self, key: &Key) -> Result<Inspection> {
+        answered(|| self.0.inspect(key)).await
+    }
+
+    async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
+        answered(|| self.0.revoke(key, id)).await
+    }
+}
