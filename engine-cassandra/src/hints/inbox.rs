@@ -231,6 +231,8 @@ impl State {
             self.budget.spend(now);
             return Outcome::Answer(waiter);
         }
+        // A client waits once for each lock: a datagram that came twice must not use up the hints of two.
+        self.late.retain(|known| known.address != waiter.address);
         if self.is_gone || self.late.len() >= MOST_WAITERS {
             return Outcome::Dropped;
         }

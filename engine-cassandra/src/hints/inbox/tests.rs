@@ -44,6 +44,19 @@ fn a_waiter_that_comes_too_late_is_told_all_the_same() {
     assert_eq!(inbox.change_key(Some(Key::from_u128(4)), LEASE), Some(Key::from_u128(2)));
 }
 
+/// Two are told when a row is left: twice the same waiter would leave the other one without word.
+#[test]
+fn a_waiter_that_comes_too_late_twice_is_told_once() {
+    let inbox = inbox();
+    let left = Key::from_u128(1);
+    inbox.change_key(None, LEASE);
+    for (number, port) in [(7, 2000), (7, 2000), (8, 2001), (9, 2001)] {
+        assert_eq!(inbox.take(left, wait(number), address(port), at(0)), Outcome::Taken);
+    }
+    let told: Vec<_> = inbox.has_gone().iter().map(|waiter| waiter.key.as_u128()).collect();
+    assert_eq!(told, [7, 9], "and what a client has given up is forgotten");
+}
+
 const FREE: Hint = Hint::Free { second: false };
 
 #[test]
