@@ -23,7 +23,7 @@ pub(crate) enum ServersOf {
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) struct Pass {
     pub(crate) what: What,
-    /// The arguments of `cargo test`.
+    /// The arguments of `cargo test`. The conformance suites are run without it, from what was built: see the lanes.
     pub(crate) cargo: Vec<String>,
     pub(crate) libtest: Vec<&'static str>,
 }
@@ -57,6 +57,8 @@ pub(crate) struct Plan {
     packages: Vec<Package>,
     whole: bool,
     servers: ServersOf,
+    /// The engines whose servers are not there.
+    absent: Vec<&'static str>,
 }
 
 impl Plan {
@@ -65,7 +67,9 @@ impl Plan {
         // Only the whole has the packages that are of no engine.
         let whole = chosen.len() == ENGINES.len();
         let is_wanted = |package: &Package| whole || chosen.iter().any(|engine| package.is_of(engine));
-        Self { packages: all.into_iter().filter(is_wanted).collect(), whole, servers }
+        let is_chosen = |name: &str| chosen.iter().any(|engine| engine.name == name);
+        let absent = ENGINES.iter().map(|engine| engine.name).filter(|name| !is_chosen(name)).collect();
+        Self { packages: all.into_iter().filter(is_wanted).collect(), whole, servers, absent }
     }
 
     /// Returns the name of the chosen package that cargo knows by this id.
@@ -131,7 +135,9 @@ impl Plan {
     }
 
     fn test_files(&self) -> Vec<String> {
-        let mut names: Vec<_> = self.packages.iter().flat_map(|package| package.tests.clone()).collect();
+        let is_possible = |name: &String| !self.absent.iter().any(|engine| is_beside(name, engine));
+        let names = self.packages.iter().flat_map(|package| package.tests.clone());
+        let mut names: Vec<_> = names.filter(is_possible).collect();
         names.sort();
         names.dedup();
         names
@@ -166,6 +172,11 @@ fn is_trouble(name: &str) -> bool {
     name.starts_with("trouble")
 }
 
+/// Returns whether tests of this file hold something to the servers of this engine.
+fn is_beside(name: &str, engine: &str) -> bool {
+    name.strip_prefix("real_").is_some_and(|beside| beside == engine)
+}
+
 fn has_own_servers(name: &str) -> bool {
     name.starts_with("own_servers")
 }
@@ -173,7 +184,7 @@ fn has_own_servers(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{memory, redis, zookeeper};
+    use crate::{cassandra, memory, redis, zookeeper};
 
     fn plan(engines: &[&'static Engine], servers: ServersOf) -> Plan {
         let package = |name: &str, tests: &[&str]| Package {
@@ -191,6 +202,7 @@ mod tests {
             package("ylock-engine-redis", &["conformance", "own_servers"]),
             package("ylock-engine-zookeeper", &["conformance"]),
             package("ylock-observability", &["prometheus"]),
+            package("ylock-simulation", &["real_cassandra", "real_redis", "seeds"]),
             package("ylock-testkit", &["memory_conformance"]),
         ];
         Plan::new(all, engines, servers)
@@ -206,7 +218,8 @@ mod tests {
         assert_eq!(
             passes[0].cargo.join(" "),
             "--all-features --workspace --lib --bins --test connect \
-             --test memory_conformance --test prometheus --test send_sync"
+             --test memory_conformance --test prometheus --test real_cassandra --test real_redis --test seeds \
+             --test send_sync"
         );
         assert_eq!(passes[2].cargo.join(" "), "--all-features --workspace --test conformance");
         assert_eq!(passes[2].libtest, ["--include-ignored", "--test-threads=8"]);
@@ -232,6 +245,14 @@ mod tests {
              --test memory_conformance --test send_sync"
         );
         assert!(passes.iter().all(|pass| !pass.libtest.contains(&"--include-ignored")));
+    }
+
+    /// The crate of the simulation is Cassandra's, but holds its servers to those of the others as well.
+    #[test]
+    fn nothing_is_held_to_servers_that_are_not_there() {
+        let passes = plan(&[&cassandra::ENGINE], ServersOf::Xtask).passes();
+        let tests = passes[0].cargo.join(" ");
+        assert!(tests.ends_with("--test connect --test real_cassandra --test seeds"), "{tests}");
     }
 
     #[test]
