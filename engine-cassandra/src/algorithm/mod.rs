@@ -20,5 +20,7 @@ pub(crate) mod own_row;
 mod pace;
 pub(crate) mod release;
 pub(crate) mod renew;
+#[cfg(test)]
+pub(crate) mod rows_for_tests;
 pub mod store;
 mod told;

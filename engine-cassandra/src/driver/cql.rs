@@ -51,17 +51,16 @@ fn place_of_time() -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use scylla::deserialize::row::DeserializeRow;
     use scylla::frame::response::result::{ColumnSpec, ColumnType, NativeType, TableSpec};
     use scylla::serialize::row::{RowSerializationContext, SerializeRow};
     use scylla::serialize::writers::RowWriter;
-    use ylock_core::engine::{AcquisitionId, Ticket};
-    use ylock_core::{ClientName, Key, Mode, Owner, StoreToken};
+    use ylock_core::engine::AcquisitionId;
+    use ylock_core::{Key, Mode, StoreToken};
 
     use super::*;
-    use crate::algorithm::store::{Claim, Row, Slot, State, TimedClaim, Write};
+    use crate::algorithm::rows_for_tests::row;
+    use crate::algorithm::store::{Claim, Slot, State, TimedClaim, Write};
     use crate::driver::columns::COLUMNS;
     use crate::driver::rows::Cells;
     use crate::driver::values::{self, ClaimValues, RowValues};
@@ -159,18 +158,7 @@ mod tests {
     fn what_is_written_fits_the_columns() {
         let key = Key::new("group", "name").unwrap();
         let (slot, id) = (Slot::from_u128(1), AcquisitionId::from_u128(2));
-        let row = Row {
-            acquisition: id,
-            mode: Mode::Write,
-            state: State::Held,
-            ticket: Ticket::from_number(3),
-            owner: Owner::from_bytes([4; 16]),
-            client: ClientName::default(),
-            since: 5,
-            lease: Duration::from_secs(6),
-            next: None,
-            hints: None,
-        };
+        let row = row(2, Mode::Write, State::Held, 3);
         let claim = Claim { token: StoreToken::new(7).unwrap(), mode: Mode::Write };
         let timed = TimedClaim { claim, ttl: 8 };
         let all = Write { stamp: 9, row, row_ttl: 10, claim: Some(timed), used: Some(timed) };

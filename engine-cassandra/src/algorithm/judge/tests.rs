@@ -1,8 +1,7 @@
 use std::time::Duration;
 
-use ylock_core::ClientName;
-
 use super::*;
+use crate::algorithm::rows_for_tests::{self as rows, row};
 use crate::algorithm::store::{Claim, Next};
 
 const ME: u128 = 5;
@@ -31,21 +30,6 @@ fn claiming(mode: Mode, number: u64) -> Contender {
     Contender { claimed: Some(token(number)), ..me(mode) }
 }
 
-fn row(number: u128, mode: Mode, state: State, ticket: i64) -> Row {
-    Row {
-        acquisition: AcquisitionId::from_u128(number),
-        mode,
-        state,
-        ticket: Ticket::from_number(ticket),
-        owner: Owner::from_bytes([1; 16]),
-        client: ClientName::default(),
-        since: 0,
-        lease: Duration::from_secs(10),
-        next: None,
-        hints: None,
-    }
-}
-
 fn seen(number: u128, row: Option<Row>, claim: Option<Claim>) -> SeenRow {
     let heartbeat = row.as_ref().map(|_| 1);
     let claim_stamp = claim.map(|_| 1);
@@ -53,7 +37,7 @@ fn seen(number: u128, row: Option<Row>, claim: Option<Claim>) -> SeenRow {
 }
 
 fn other(number: u128, mode: Mode, state: State, ticket: i64) -> SeenRow {
-    seen(number, Some(row(number, mode, state, ticket)), None)
+    rows::seen(number, row(number, mode, state, ticket))
 }
 
 /// What is left of a client whose row is gone.

@@ -1,8 +1,9 @@
+use ylock_core::Fairness;
 use ylock_core::engine::{AcquisitionId, Ticket};
-use ylock_core::{ClientName, Fairness, Owner};
 
 use super::*;
-use crate::algorithm::store::{Row, SeenRow};
+use crate::algorithm::rows_for_tests::{row, seen};
+use crate::algorithm::store::Row;
 use crate::hints::Key;
 
 const OWN: Slot = Slot::from_u128(1_000);
@@ -13,27 +14,11 @@ fn endpoint(number: u128) -> Endpoint {
 
 /// A look that shows these: slot, ticket, state, and mode. Those with an even slot can be told something.
 fn look<const N: usize>(rows: [(u128, i64, State, Mode); N]) -> Partition {
-    let row = |(number, ticket, state, mode)| Row {
-        acquisition: AcquisitionId::from_u128(number),
-        mode,
-        state,
-        ticket: Ticket::from_number(ticket),
-        owner: Owner::from_bytes([1; 16]),
-        client: ClientName::default(),
-        since: 0,
-        lease: std::time::Duration::from_secs(10),
-        next: None,
-        hints: number.is_multiple_of(2).then(|| endpoint(number)),
-    };
-    let seen = |one: (u128, i64, State, Mode)| SeenRow {
-        slot: Slot::from_u128(one.0),
-        row: Some(row(one)),
-        heartbeat: Some(1),
-        claim: None,
-        claim_stamp: None,
-        revoked: None,
-    };
-    Partition { rows: rows.map(seen).into(), ..Partition::default() }
+    let rows = rows.map(|(number, ticket, state, mode)| {
+        let hints = number.is_multiple_of(2).then(|| endpoint(number));
+        seen(number, Row { hints, ..row(number, mode, state, ticket) })
+    });
+    Partition { rows: rows.into(), ..Partition::default() }
 }
 
 fn numbers(front: &[(Endpoint, bool)]) -> Vec<(u128, bool)> {

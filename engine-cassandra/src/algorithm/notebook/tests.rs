@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use ylock_core::engine::{AcquisitionId, Ticket};
-use ylock_core::{ClientName, Mode, Owner};
+use ylock_core::Mode;
 
 use super::*;
+use crate::algorithm::rows_for_tests as rows;
 use crate::algorithm::store::Row;
 
 const OWN: Slot = Slot::from_u128(0);
@@ -16,27 +16,8 @@ fn at(seconds: u64) -> Moment {
 }
 
 fn seen(slot: u128, heartbeat: i64, lease: u64, state: State) -> SeenRow {
-    let row = Row {
-        acquisition: AcquisitionId::from_u128(1),
-        mode: Mode::Write,
-        state,
-        ticket: Ticket::from_number(1),
-        owner: Owner::from_bytes([1; 16]),
-        client: ClientName::default(),
-        since: 0,
-        lease: Duration::from_secs(lease),
-        next: None,
-        hints: None,
-    };
-    let slot = Slot::from_u128(slot);
-    SeenRow {
-        slot,
-        row: Some(row),
-        heartbeat: Some(heartbeat),
-        claim: None,
-        claim_stamp: None,
-        revoked: None,
-    }
+    let row = Row { lease: Duration::from_secs(lease), ..rows::row(1, Mode::Write, state, 1) };
+    SeenRow { heartbeat: Some(heartbeat), ..rows::seen(slot, row) }
 }
 
 fn held(heartbeat: i64) -> SeenRow {

@@ -1,9 +1,8 @@
-use ylock_core::engine::Ticket;
+use ylock_core::Mode;
 use ylock_core::environment::SystemEnvironment;
-use ylock_core::{ClientName, Mode, Owner};
 
 use super::*;
-use crate::algorithm::store::{Row, SeenRow, Slot};
+use crate::algorithm::rows_for_tests::{row, seen};
 
 fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -15,27 +14,8 @@ fn at(millis: u64) -> Moment {
 
 /// A look that shows these acquisitions, each with its ticket.
 fn look<const N: usize>(inside: [(u128, State, i64); N]) -> Partition {
-    let row = |(number, state, ticket)| Row {
-        acquisition: AcquisitionId::from_u128(number),
-        mode: Mode::Write,
-        state,
-        ticket: Ticket::from_number(ticket),
-        owner: Owner::from_bytes([1; 16]),
-        client: ClientName::default(),
-        since: 0,
-        lease: ms(10_000),
-        next: None,
-        hints: None,
-    };
-    let seen = |one: (u128, State, i64)| SeenRow {
-        slot: Slot::from_u128(one.0),
-        row: Some(row(one)),
-        heartbeat: Some(1),
-        claim: None,
-        claim_stamp: None,
-        revoked: None,
-    };
-    Partition { rows: inside.map(seen).into(), ..Partition::default() }
+    let rows = inside.map(|(number, state, ticket)| seen(number, row(number, Mode::Write, state, ticket)));
+    Partition { rows: rows.into(), ..Partition::default() }
 }
 
 fn held(number: u128) -> Partition {
