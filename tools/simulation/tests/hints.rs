@@ -125,14 +125,7 @@ struct Fixture {
 impl Fixture {
     fn new(seed: u64, notify: Notify) -> Self {
         let world = World::new(false);
-        let weather = Weather {
-            latency: MESSAGE,
-            slow: (0.0, Duration::ZERO),
-            loss: 0.0,
-            duplicates: 0.0,
-            hints: true,
-            read_repair: true,
-        };
+        let weather = Weather::calm(MESSAGE);
         let mut chance = Chance::new(seed);
         let cluster = Cluster::new(&world, weather, &[0, 0, 0], chance.fork());
         cluster.network.begin(HintWeather::calm(), chance.fork());

@@ -42,14 +42,7 @@ type Moments = Arc<Mutex<Vec<Duration>>>;
 impl Fixture {
     fn new(seed: u64, lease: Duration) -> Self {
         let world = World::new(false);
-        let weather = Weather {
-            latency: (Duration::from_millis(1), LONGEST_MESSAGE),
-            slow: (0.0, Duration::ZERO),
-            loss: 0.0,
-            duplicates: 0.0,
-            hints: true,
-            read_repair: true,
-        };
+        let weather = Weather::calm((Duration::from_millis(1), LONGEST_MESSAGE));
         let mut chance = Chance::new(seed);
         let cluster = Cluster::new(&world, weather, &CLOCKS, chance.fork());
         Self { world, cluster, chance, lease }

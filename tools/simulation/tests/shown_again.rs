@@ -31,14 +31,8 @@ impl Scene {
     /// Three nodes whose clocks are as wrong as they may be, and which keep nothing for each other.
     fn new(seed: u64, options: &CassandraOptions) -> Self {
         let world = World::new(false);
-        let weather = Weather {
-            latency: (Duration::from_millis(1), Duration::from_millis(3)),
-            slow: (0.0, Duration::ZERO),
-            loss: 0.0,
-            duplicates: 0.0,
-            hints: false,
-            read_repair: true,
-        };
+        let weather =
+            Weather { hints: false, ..Weather::calm((Duration::from_millis(1), Duration::from_millis(3))) };
         let mut chance = Chance::new(seed);
         let most = i64::try_from(options.max_clock_skew().as_micros()).unwrap() / 2;
         let clocks: Vec<_> = (0..NODES).map(|_| if chance.happens(0.5) { most } else { -most }).collect();

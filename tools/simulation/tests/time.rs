@@ -33,14 +33,7 @@ struct Process {
 impl Fixture {
     fn new() -> Self {
         let world = World::new(false);
-        let weather = Weather {
-            latency: (Duration::from_millis(1), Duration::from_millis(3)),
-            slow: (0.0, Duration::ZERO),
-            loss: 0.0,
-            duplicates: 0.0,
-            hints: true,
-            read_repair: true,
-        };
+        let weather = Weather::calm((Duration::from_millis(1), Duration::from_millis(3)));
         let cluster = Cluster::new(&world, weather, &[0; 3], Chance::new(1));
         Self { world, cluster }
     }

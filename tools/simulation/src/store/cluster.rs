@@ -35,6 +35,12 @@ pub struct Weather {
 }
 
 impl Weather {
+    /// Returns a weather in which messages take at least and at most so long, and nothing happens to them; what a node missed is brought to it.
+    pub fn calm(latency: (Duration, Duration)) -> Self {
+        let slow = (0.0, Duration::ZERO);
+        Self { latency, slow, loss: 0.0, duplicates: 0.0, hints: true, read_repair: true }
+    }
+
     /// Ends all trouble of messages.
     pub fn calm_down(&mut self) {
         (self.slow.0, self.loss, self.duplicates) = (0.0, 0.0, 0.0);

@@ -102,14 +102,8 @@ pub(crate) struct Simulated {
 impl Simulated {
     pub(crate) fn new(began: i64) -> Self {
         let (world, mut chance) = (World::new(false), Chance::new(1));
-        let weather = Weather {
-            latency: (Duration::ZERO, Duration::ZERO),
-            slow: (0.0, Duration::ZERO),
-            loss: 0.0,
-            duplicates: 0.0,
-            hints: false,
-            read_repair: false,
-        };
+        let weather =
+            Weather { hints: false, read_repair: false, ..Weather::calm((Duration::ZERO, Duration::ZERO)) };
         let cluster = Cluster::new(&world, weather, &[0], chance.fork());
         let actor = world.new_actor();
         let clocks = Clocks::new(&world, actor, 1.0, 0, chance);

@@ -143,15 +143,8 @@ where
     F: Future<Output = T> + Send + 'static,
 {
     let (world, ms) = (World::new(false), Duration::from_millis);
-    let weather = Weather {
-        // Short, so that no lock is found empty in the moment in which it is.
-        latency: (Duration::from_micros(1), Duration::from_micros(2)),
-        slow: (0.0, Duration::ZERO),
-        loss: 0.0,
-        duplicates: 0.0,
-        hints: true,
-        read_repair: true,
-    };
+    // Short, so that no lock is found empty in the moment in which it is.
+    let weather = Weather::calm((Duration::from_micros(1), Duration::from_micros(2)));
     let rules = Rules { session, ticks: 4, patience: 3, lag: ms(0), rates: vec![1.0; servers] };
     let ensemble = zookeeper::Ensemble::new(&world, rules, weather, Chance::new(1));
     let (tester, doomed) = (world.new_actor(), world.new_actor());

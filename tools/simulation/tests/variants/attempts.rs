@@ -36,12 +36,9 @@ impl Fixture {
     fn new(seed: u64) -> Self {
         let world = World::new(false);
         let weather = Weather {
-            latency: (Duration::from_millis(1), Duration::from_millis(3)),
-            slow: (0.0, Duration::ZERO),
-            loss: 0.0,
-            duplicates: 0.0,
             hints: false,
             read_repair: false,
+            ..Weather::calm((Duration::from_millis(1), Duration::from_millis(3)))
         };
         let mut chance = Chance::new(seed);
         let cluster = Cluster::new(&world, weather, &[0; 3], chance.fork());
