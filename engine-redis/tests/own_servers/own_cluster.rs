@@ -95,16 +95,28 @@ impl OwnCluster {
         let slot = self.slot(place).await;
         target.command(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &self.id(from).await]).await;
         source.command(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &self.id(to).await]).await;
-        let port = target.port().to_string();
-        let moved: Value = source.ask(&["MIGRATE", "127.0.0.1", &port, place, "0", "5000"]).await.unwrap();
-        assert!(matches!(moved, Value::Okay | Value::SimpleString(_)), "{moved:?}");
+        self.migrate(place, from, to).await;
     }
 
+    /// Ends that move, with all that is left in the slot: a master that has keys of it refuses to give it away, if it has not heard from the new
+    /// one before, in which case it deletes them.
     pub(crate) async fn end_move(&self, place: &str, from: usize, to: usize) {
         let (slot, id) = (self.slot(place).await, self.id(to).await);
+        let left = self.servers[from].ask::<Vec<String>>(&["CLUSTER", "GETKEYSINSLOT", &slot, "100"]).await;
+        for key in left.unwrap() {
+            self.migrate(&key, from, to).await;
+        }
         for server in [to, from] {
             self.servers[server].command(&["CLUSTER", "SETSLOT", &slot, "NODE", &id]).await;
         }
+    }
+
+    async fn migrate(&self, key: &str, from: usize, to: usize) {
+        let port = self.servers[to].port().to_string();
+        let asked = ["MIGRATE", "127.0.0.1", &port, key, "0", "5000"];
+        let moved: Value = self.servers[from].ask(&asked).await.unwrap();
+        // The key may have ended since it was listed: "NOKEY".
+        assert!(matches!(moved, Value::Okay | Value::SimpleString(_)), "{moved:?}");
     }
 
     async fn slot(&self, place: &str) -> String {
