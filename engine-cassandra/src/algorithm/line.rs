@@ -1,5 +1,7 @@
 //! The front of the queue, as a look shows it: those that are told when a client enters or leaves. Pure.
 
+use std::net::SocketAddr;
+
 use ylock_core::Mode;
 
 use super::judge::Contender;
@@ -71,6 +73,9 @@ pub(crate) struct Before {
     pub(super) endpoints: Vec<Endpoint>,
     /// True if there is one, and each can tell.
     pub(super) tells: bool,
+    /// Where those send from who tell of the next turn: the one directly before, which tells when it enters and when it leaves; or, where none
+    /// waits before, those inside, of which the last one that leaves tells.
+    pub(super) tellers: Vec<SocketAddr>,
 }
 
 impl Before {
@@ -87,10 +92,10 @@ impl Before {
         });
         let directly = earlier.max_by_key(|(slot, row)| (row.ticket, *slot));
         let all: Vec<_> = held.take(MOST_READERS).chain(directly).map(|(_, row)| row.hints).collect();
-        Self {
-            tells: !all.is_empty() && all.iter().all(Option::is_some),
-            endpoints: all.into_iter().flatten().collect(),
-        }
+        let tells = !all.is_empty() && all.iter().all(Option::is_some);
+        let tellers = if directly.is_some() { &all[all.len() - 1..] } else { &all };
+        let tellers = tellers.iter().flatten().map(|teller| teller.address).collect();
+        Self { tells, tellers, endpoints: all.into_iter().flatten().collect() }
     }
 }
 

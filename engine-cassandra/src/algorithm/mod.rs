@@ -6,7 +6,8 @@
 //! - `renew`: renewal of a lease, section 5.3. `release`: the way out. `inspect`: who holds and who waits; and revocation.
 //! - `notebook`: which heartbeats of other clients were seen, and since when, so that what is dead can be buried (`own_row/burying.rs`).
 //! - `judge`: what one look means; safety and order in one place.
-//! - `line`, `told`: whom a client tells that it has entered or left; and whether waiters are told here (`notify=udp`).
+//! - `line`, `told`, `mute`: whom a client tells that it has entered or left; whether waiters are told here, and which client does not tell
+//!   (`notify=udp`).
 //! - `own_row`: the client's own row, and the only place that writes it.
 //! - `clock`: tickets, tokens and write timestamps.
 
@@ -15,6 +16,7 @@ pub mod clock;
 pub(crate) mod inspect;
 pub(crate) mod judge;
 mod line;
+mod mute;
 pub(crate) mod notebook;
 pub(crate) mod own_row;
 mod pace;

@@ -120,6 +120,7 @@ struct Fixture {
     gaps: Arc<Mutex<Vec<Duration>>>,
     left: Arc<AtomicU64>,
     engines: Vec<Arc<CassandraEngine>>,
+    addresses: Vec<SocketAddr>,
 }
 
 impl Fixture {
@@ -130,7 +131,17 @@ impl Fixture {
         let cluster = Cluster::new(&world, weather, &[0, 0, 0], chance.fork());
         cluster.network.begin(HintWeather::calm(), chance.fork());
         let (gaps, left) = (Arc::default(), Arc::new(AtomicU64::new(u64::MAX)));
-        Self { world, cluster, chance, notify, forgets: false, gaps, left, engines: Vec::new() }
+        Self {
+            world,
+            cluster,
+            chance,
+            notify,
+            forgets: false,
+            gaps,
+            left,
+            engines: Vec::new(),
+            addresses: Vec::new(),
+        }
     }
 
     fn client(&mut self, hold: Duration) {
@@ -143,6 +154,7 @@ impl Fixture {
         let store: Arc<dyn Store> =
             if self.forgets { Arc::clone(&forgetful) as _ } else { Arc::clone(&connection) as _ };
         let carrier: Arc<dyn Carrier> = if self.forgets { forgetful } else { connection.carrier() };
+        self.addresses.push(carrier.address());
         let engine = CassandraEngine::over(store, Arc::clone(&clocks) as _, &options);
         let engine = match self.notify {
             Notify::Udp => engine.with_hints(carrier, &options),
@@ -252,6 +264,23 @@ fn when_hints_stop_coming_waiters_fall_back() {
         let long = gaps.iter().filter(|gap| **gap > Duration::from_millis(100)).count();
         assert!(long <= 24, "seed {seed}: {long} of {} are long", gaps.len());
         assert!(gaps.len() > 1_000, "seed {seed}: {} hand-overs in half a minute", gaps.len());
+    }
+}
+
+/// Of one client nothing comes. Between two of its releases the others tell of turns, so hints are not doubted as a whole; the one behind it
+/// learns in two turns not to rely on it, and tries again once in a minute.
+#[test]
+fn one_client_among_others_of_which_nothing_comes_costs_few_long_pauses() {
+    for seed in 0..2 {
+        let fixture = contend(seed, 6, Notify::Udp);
+        let mute = Some(fixture.addresses[0]);
+        fixture.cluster.network.begin(HintWeather { mute, ..HintWeather::calm() }, Chance::new(seed));
+        let (requests, gaps) = fixture.measure(Duration::from_secs(70));
+        let long = gaps.iter().filter(|gap| **gap > Duration::from_millis(100)).count();
+        println!("seed {seed}: {} hand-overs, {long} long, {requests:.2} requests", gaps.len());
+        assert!((2..=6).contains(&long), "seed {seed}: {long} of {} are long", gaps.len());
+        assert!(requests <= 8.0, "seed {seed}: {requests} requests");
+        assert!(gaps.len() > 9_000, "seed {seed}: {} hand-overs", gaps.len());
     }
 }
 

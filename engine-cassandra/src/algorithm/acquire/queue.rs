@@ -15,6 +15,7 @@
 //! waiter claims while the holder is still inside, so that the next look after the release lets it in; readers conflict with
 //! writers only; and a claim carries a token that must exceed all that conflict.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -62,11 +63,19 @@ struct Wait {
     asked_by: AskedBy,
     /// Those that were told of this waiter last.
     told: Option<Vec<hints::Key>>,
+    /// Those that should tell of the next turn, as the look before the last pause has shown them.
+    tellers: Vec<SocketAddr>,
 }
 
 impl Wait {
     fn new(own_row: &OwnRow) -> Self {
-        Self { pace: Pace::new(own_row.estimates()), waited: false, asked_by: AskedBy::Other, told: None }
+        Self {
+            pace: Pace::new(own_row.estimates()),
+            waited: false,
+            asked_by: AskedBy::Other,
+            told: None,
+            tellers: Vec::new(),
+        }
     }
 }
 
@@ -102,18 +111,18 @@ async fn one_round(own_row: &Arc<OwnRow>, request: &Request, wait: &mut Wait) ->
     }
     match me.judge(&look) {
         Verdict::Enter if is_in_time(own_row, request) => {
-            own_row.turn_has_come(Turn::Enter, asked_by);
+            own_row.turn_has_come(Turn::Enter, asked_by, &wait.tellers);
             wait.pace.enters();
             own_row.remember(wait.pace.estimates);
             return enter(own_row, request, &me, &look).map(Some);
         }
         Verdict::Claim => {
-            own_row.turn_has_come(Turn::Claim, asked_by);
+            own_row.turn_has_come(Turn::Claim, asked_by, &wait.tellers);
             wait.waited |= is_taken(&look, own_row, request.mode);
             own_row.claim(request, None).await?;
             // A look at once would only show that the holder is still inside. Had it left meanwhile, it would have told.
             let before = Before::of(&look, &me);
-            if own_row.pause_until_told(request.lease, 0, before.tells).is_some() {
+            if own_row.pause_until_told(request.lease, 0, &before).is_some() {
                 pause(own_row, request, wait, &me, &look).await?;
             }
         }
@@ -227,16 +236,17 @@ async fn pause(
     me: &Contender,
     look: &Partition,
 ) -> Result<()> {
-    let (before, tellers) = (me.before(look), Before::of(look, me));
+    let (place, before) = (me.before(look), Before::of(look, me));
     let environment = &own_row.client.environment;
-    let often = wait.pace.pause(before, look, environment.now());
+    let often = wait.pace.pause(place, look, environment.now());
     own_row.remember(wait.pace.estimates);
-    let until_told = own_row.pause_until_told(request.lease, before, tellers.tells);
+    let until_told = own_row.pause_until_told(request.lease, place, &before);
     if until_told.is_some() {
         // It may have got lost.
         wait.told = None;
     }
-    own_row.tell_of_waiting(me.mode, &tellers, &mut wait.told);
+    own_row.tell_of_waiting(me.mode, &before, &mut wait.told);
+    wait.tellers = before.tellers;
     let pause = until_told.map_or(often, |until_told| until_told.max(often));
     // Never past the moment at which the row must be shown again.
     let longest = (request.lease / 3).saturating_sub(environment.now().since(own_row.sent()));

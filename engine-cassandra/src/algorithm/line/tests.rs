@@ -9,7 +9,7 @@ use crate::hints::Key;
 const OWN: Slot = Slot::from_u128(1_000);
 
 fn endpoint(number: u128) -> Endpoint {
-    Endpoint { address: ([10, 0, 0, 1], 7000).into(), key: Key::from_u128(number) }
+    Endpoint { address: ([10, 0, 0, 1], 7000 + number as u16).into(), key: Key::from_u128(number) }
 }
 
 /// A look that shows these: slot, ticket, state, and mode. Those with an even slot can be told something.
@@ -113,4 +113,16 @@ fn a_waiter_tells_those_inside_and_the_one_directly_before_it() {
     };
     assert_eq!(told(Write), [2, 4, 8]);
     assert_eq!(told(Read), [8], "readers inside are in no reader's way");
+}
+
+/// It tells when it enters and when it leaves. Where there is none, the last one that leaves tells.
+#[test]
+fn the_next_turn_is_told_of_by_the_one_directly_before() {
+    let inside = [(2, 1, Held, Read), (4, 2, Held, Read)];
+    let tellers = |look: &Partition| Before::of(look, &me(Write)).tellers;
+    assert_eq!(tellers(&look(inside)), [2, 4].map(|number| endpoint(number).address));
+    let [one, two] = inside;
+    let behind = look([one, two, (6, 10, Waiting, Write), (8, 25, Waiting, Write)]);
+    assert_eq!(tellers(&behind), [endpoint(6).address]);
+    assert_eq!(tellers(&look([one, (3, 10, Waiting, Write)])), [], "it cannot tell");
 }

@@ -1,5 +1,6 @@
 //! Hints: what is sent for one own row, and how a waiter pauses where it may be told of its turn.
 
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,6 +8,7 @@ use std::time::Duration;
 use futures_util::future::select;
 use ylock_core::Mode;
 
+use super::seen::Seen;
 use super::{Inner, OwnRow};
 use crate::algorithm::judge;
 use crate::algorithm::line::{Before, Line};
@@ -102,16 +104,20 @@ impl OwnRow {
         }
     }
 
-    /// Notes that this client's turn has come, to claim or to enter, as a look has found.
-    pub(crate) fn turn_has_come(&self, turn: Turn, asked_by: AskedBy) {
+    /// Notes that this client's turn has come, to claim or to enter, as a look has found of which these should have told.
+    pub(crate) fn turn_has_come(&self, turn: Turn, asked_by: AskedBy, tellers: &[SocketAddr]) {
         let Some((exchange, inbox)) = self.hints() else { return };
         if asked_by.is_hint() {
             inbox.was_right();
         }
-        let told = &mut self.inner.lock().seen.told;
+        let now = self.client.now();
+        let Seen { told, mute, .. } = &mut self.inner.lock().seen;
         let worked = told.works();
-        if told.turn(turn, asked_by, self.client.now()) {
+        if told.turn(turn, asked_by, now) {
             exchange.count_missed();
+            mute.missed(tellers, now);
+        } else if asked_by == AskedBy::Hint {
+            mute.heard(tellers);
         }
         if worked && !told.works() {
             tracing::debug!(lock = %self.key, "hints do not come any more: waiters look by themselves for a while");
@@ -119,10 +125,17 @@ impl OwnRow {
     }
 
     /// Returns how long a waiter may pause because those before it will tell; nothing if they do not, or hints do not work here.
-    pub(crate) fn pause_until_told(&self, lease: Duration, before: usize, tells: bool) -> Option<Duration> {
+    pub(crate) fn pause_until_told(
+        &self,
+        lease: Duration,
+        place: usize,
+        before: &Before,
+    ) -> Option<Duration> {
         self.hints()?;
-        let (longest, part) = if before <= 1 { LONGEST_IN_FRONT } else { LONGEST_BEHIND };
-        let works = tells && self.inner.lock().seen.told.works();
+        let (longest, part) = if place <= 1 { LONGEST_IN_FRONT } else { LONGEST_BEHIND };
+        let seen = &self.inner.lock().seen;
+        let works =
+            before.tells && seen.told.works() && !seen.mute.includes(&before.tellers, self.client.now());
         works.then_some(longest.min(lease / part))
     }
 

@@ -7,6 +7,7 @@ use ylock_core::environment::Moment;
 
 use super::client::Client;
 use crate::algorithm::judge;
+use crate::algorithm::mute::Mute;
 use crate::algorithm::pace::Estimates;
 use crate::algorithm::store::Partition;
 use crate::algorithm::told::Told;
@@ -25,6 +26,8 @@ pub(super) struct Seen {
     pub(super) estimates: Estimates,
     /// Whether hints tell of turns here.
     pub(super) told: Told,
+    /// Which clients do not, where others do.
+    pub(super) mute: Mute,
     /// The moment at which a look last showed another client.
     others_seen: Option<Moment>,
 }
