@@ -78,6 +78,8 @@ fn run(tool: &Path, plan: &Plan, files: &[String], output: &Path, stage: Stage) 
     // For the build as well, which would otherwise be one of all tests of the crate alone.
     command.args(plan.arguments(stage).iter().map(|argument| format!("--cargo-arg={argument}")));
     command.env("YLOCK_MUTANTS_OF", plan.subjects);
+    // One after the other: two jobs have one folder of builds, in which each would find, and test, what the other has built.
+    command.arg("--jobs=1").env_remove("CARGO_MUTANTS_JOBS");
     // Not that of the workspace: there everything would be built again afterwards.
     command.env("CARGO_TARGET_DIR", cargo::workspace().join("target/mutants/build"));
     // A mutant changes one function: a build of two seconds instead of twenty. Optimized as far as that costs no time: twice as far, a build
