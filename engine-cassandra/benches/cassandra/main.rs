@@ -8,6 +8,7 @@
 #![allow(missing_docs, reason = "a benchmark has no users")]
 
 mod crash;
+mod crowd;
 mod hand_over;
 mod held;
 mod local;
@@ -21,13 +22,15 @@ use ylock_engine_cassandra::options::{Notify, SchemaMode};
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
 use ylock_testkit::measure::{self, Arm, Measured};
 
-pub(crate) const ARMS: [Arm; 9] = [
+pub(crate) const ARMS: [Arm; 11] = [
     Arm::both_ways("uncontended"),
     Arm::both_ways("hand-over"),
     Arm::both_ways("told"),
     Arm::both_ways("local"),
     Arm::once("crash"),
     Arm::once("told-crash"),
+    Arm::once("crowd"),
+    Arm::once("told-crowd"),
     Arm::once("held"),
     Arm::once("starts"),
     Arm::once("names"),
@@ -41,6 +44,8 @@ fn main() {
         ["local"] => local::run().await,
         ["crash"] => crash::run(Notify::Off).await,
         ["told-crash"] => crash::run(Notify::Udp).await,
+        ["crowd"] => crowd::run(Notify::Off).await,
+        ["told-crowd"] => crowd::run(Notify::Udp).await,
         ["held"] => held::run().await,
         ["starts"] => starts::run().await,
         ["names"] => names::run().await,
@@ -64,7 +69,7 @@ pub(crate) async fn client_by(lease: Duration, notify: Notify) -> Measured {
     Measured::new(engine, lease, CassandraEngine::requests)
 }
 
-const KEYSPACE: &str = "ylock_engine_bench";
+pub(crate) const KEYSPACE: &str = "ylock_engine_bench";
 
 pub(crate) fn options(lease: Duration) -> CassandraOptions {
     let options = CassandraOptions::new(KEYSPACE).with_schema(SchemaMode::Create).with_lease(lease);
