@@ -49,8 +49,7 @@ fn main() {
         ["held"] => held::run().await,
         ["starts"] => starts::run().await,
         ["names"] => names::run().await,
-        [crash::ROLE, group] => crash::hold_until_killed(group, Notify::Off).await,
-        [crash::TOLD_ROLE, group] => crash::hold_until_killed(group, Notify::Udp).await,
+        [role, group] => crash::hold_until_killed(role, group).await,
         _ => panic!("{words:?}: the arms are {:?}", ARMS.map(Arm::name)),
     });
 }

@@ -113,7 +113,7 @@ impl Contender {
     }
 
     /// Returns whether `other` conflicts, has not entered, and goes first.
-    fn is_before(&self, other: &Place) -> bool {
+    pub(super) fn is_before(&self, other: &Place) -> bool {
         // An unfair contender does not care for those that only wait; but of two claims one must still give way.
         let counts = self.fairness != Fairness::Unfair || other.is_in_main();
         counts

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use ylock_core::Mode;
 
-use super::judge::Contender;
-use super::store::{Partition, Slot, State};
+use super::judge::{Contender, Place};
+use super::store::{Partition, Row, Slot, State};
 use crate::hints::{Endpoint, Waiter};
 
 /// The most readers that are told at once. The others are told by these, when they have entered.
@@ -40,10 +40,6 @@ impl Line {
         Self(waiting.into_iter().take(MOST).map(|(_, waiter)| waiter).collect())
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// Returns those that a newcomer tells that it waits: the one that enters next, and the last that is known.
     pub(super) fn ends(&self) -> impl Iterator<Item = Endpoint> {
         let last = self.0.last().filter(|_| self.0.len() > 1);
@@ -71,10 +67,10 @@ impl Line {
 pub(crate) struct Before {
     /// Those of them that can be told something themselves, and so tell others.
     pub(super) endpoints: Vec<Endpoint>,
-    /// True if there is one, and each can tell.
+    /// True if one must tell of the next turn, and each can: where none stands in the way a look is due at once.
     pub(super) tells: bool,
-    /// Where those send from who tell of the next turn: the one directly before, which tells when it enters and when it leaves; or, where none
-    /// waits before, those inside, of which the last one that leaves tells.
+    /// The addresses, as their rows show them, of those that tell of the next turn: the last one that goes first, which tells when it enters and
+    /// when it leaves; or, where none does, those inside that conflict, of which the last one that leaves tells.
     pub(super) tellers: Vec<SocketAddr>,
 }
 
@@ -91,12 +87,23 @@ impl Before {
                 && (row.ticket, *slot) < (own.ticket, own.slot)
         });
         let directly = earlier.max_by_key(|(slot, row)| (row.ticket, *slot));
-        let all: Vec<_> = held.take(MOST_READERS).chain(directly).map(|(_, row)| row.hints).collect();
-        let tells = !all.is_empty() && all.iter().all(Option::is_some);
-        let tellers = if directly.is_some() { &all[all.len() - 1..] } else { &all };
-        let tellers = tellers.iter().flatten().map(|teller| teller.address).collect();
+        let inside: Vec<_> = held.take(MOST_READERS).map(|(_, row)| row.hints).collect();
+        let all: Vec<_> = inside.iter().copied().chain(directly.map(|(_, row)| row.hints)).collect();
+        let tellers = last_before(&rows, own).map_or(inside, |teller| vec![teller]);
+        let tells = !tellers.is_empty() && tellers.iter().chain(&all).all(Option::is_some);
+        let mut tellers: Vec<_> = tellers.into_iter().flatten().map(|teller| teller.address).collect();
+        tellers.sort_unstable();
+        tellers.dedup();
         Self { tells, tellers, endpoints: all.into_iter().flatten().collect() }
     }
+}
+
+/// Returns where the last of those can be told something that go first, if any does.
+fn last_before(rows: &[(Slot, &Row)], own: &Contender) -> Option<Option<Endpoint>> {
+    let places =
+        rows.iter().flat_map(|(slot, row)| Place::all_of(*slot, row).map(|place| (place, row.hints)));
+    let before = places.filter(|(place, _)| own.is_before(place));
+    before.max_by_key(|(place, _)| (place.ticket, place.slot)).map(|(_, hints)| hints)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! look that no hint had asked for; then waiters look as often as without hints, for a while. The kinds are told of on different occasions, so each
 //! is counted by itself.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use ylock_core::environment::Moment;
@@ -40,21 +41,29 @@ pub(crate) enum Turn {
 /// What had asked for the look that found a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum AskedBy {
-    /// A hint that told of a turn.
-    Hint,
+    /// A hint that told of a turn, from this address.
+    Hint(SocketAddr),
     /// A hint for the second in line only: by itself it does not say that the first one was told.
     SecondHint,
     /// The end of a pause that relied on hints.
     LongPause,
+    /// The end of a newcomer's first pause, which relied on them: what it knew of the queue is from an earlier look, so it says something of those
+    /// that were before it then, but not whether hints work.
+    FirstPause,
     /// Anything else: nothing follows from it.
     #[default]
     Other,
 }
 
 impl AskedBy {
+    /// Returns the same where a hint has come after all, so that nothing is said to be missed.
+    pub(super) fn unless_missed(self) -> Self {
+        if matches!(self, Self::LongPause | Self::FirstPause) { Self::Other } else { self }
+    }
+
     /// Returns whether a hint has asked.
     pub(crate) fn is_hint(self) -> bool {
-        matches!(self, Self::Hint | Self::SecondHint)
+        matches!(self, Self::Hint(_) | Self::SecondHint)
     }
 }
 
@@ -76,7 +85,7 @@ impl Told {
     pub(super) fn turn(&mut self, turn: Turn, asked_by: AskedBy, now: Moment) -> bool {
         self.forgive(now);
         match (&mut *self, asked_by) {
-            (Self::Works { missed }, AskedBy::Hint) => missed[turn as usize] = 0,
+            (Self::Works { missed }, AskedBy::Hint(_)) => missed[turn as usize] = 0,
             (Self::Works { missed }, AskedBy::LongPause) => {
                 let missed = &mut missed[turn as usize];
                 *missed += 1;
@@ -105,7 +114,11 @@ impl Told {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
     use super::*;
+
+    const HINT: AskedBy = AskedBy::Hint(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7000));
 
     fn at(seconds: u64) -> Moment {
         Moment::from_nanos(seconds * 1_000_000_000)
@@ -134,7 +147,7 @@ mod tests {
         let mut told = heard();
         for _ in 0..10 {
             assert!(told.turn(Turn::Enter, AskedBy::LongPause, at(0)));
-            assert!(!told.turn(Turn::Enter, AskedBy::Hint, at(0)));
+            assert!(!told.turn(Turn::Enter, HINT, at(0)));
             assert!(told.works());
         }
         assert!(!doubted().works());
@@ -144,6 +157,14 @@ mod tests {
     fn what_was_found_by_a_look_of_another_kind_is_no_miss() {
         let mut told = heard();
         assert!((0..10).all(|_| !told.turn(Turn::Enter, AskedBy::Other, at(0))));
+        assert!(told.works());
+    }
+
+    /// What it knew of the queue is from an earlier look.
+    #[test]
+    fn the_first_pause_of_a_newcomer_says_nothing_of_hints() {
+        let mut told = heard();
+        assert!((0..10).all(|_| !told.turn(Turn::Claim, AskedBy::FirstPause, at(0))));
         assert!(told.works());
     }
 
@@ -158,7 +179,7 @@ mod tests {
         for _ in 0..16 {
             told.heard(at(1));
             assert!(!told.works());
-            assert!(!told.turn(Turn::Enter, AskedBy::Hint, at(1)));
+            assert!(!told.turn(Turn::Enter, HINT, at(1)));
         }
         assert!(!told.works(), "not before another one comes");
         told.heard(at(1));
@@ -180,7 +201,7 @@ mod tests {
         for (missed, other) in [(Turn::Enter, Turn::Claim), (Turn::Claim, Turn::Enter)] {
             let mut told = heard();
             assert!(told.turn(missed, AskedBy::LongPause, at(0)));
-            assert!(!told.turn(other, AskedBy::Hint, at(0)));
+            assert!(!told.turn(other, HINT, at(0)));
             assert!(told.works());
             assert!(told.turn(missed, AskedBy::LongPause, at(0)));
             assert!(!told.works(), "{missed:?}");

@@ -38,8 +38,8 @@ struct State {
     late: Vec<Waiter>,
     /// The moment from which on a look is asked for.
     asked: Option<Moment>,
-    /// True if a hint that asked for a look was not only for the second in line.
-    is_told_directly: bool,
+    /// The sender of the last hint that asked for a look and was not only for the second in line.
+    told_by: Option<SocketAddr>,
     /// True if a hint has told of a turn since this was last asked.
     was_told: bool,
     budget: Budget,
@@ -97,7 +97,7 @@ impl Inbox {
             return None;
         }
         (state.asked, state.seems_alone, state.remembered_for) = (None, false, lease * 2);
-        (state.inside_told, state.is_told_directly) = (None, false);
+        (state.inside_told, state.told_by) = (None, None);
         state.waiters.clear();
         let before = std::mem::replace(&mut state.key, key)?;
         state.is_gone = false;
@@ -127,7 +127,7 @@ impl Inbox {
                 state.come_late(Waiter { key, address: from, reads }, now)
             }
             // What makes room for the acquisition before makes room for the present one, too, whose key is not known everywhere yet.
-            Hint::Free { .. } | Hint::Next if state.key.is_some() => state.told_to_look(hint, now),
+            Hint::Free { .. } | Hint::Next if state.key.is_some() => state.told_to_look(hint, from, now),
             _ if state.key != Some(to) => Outcome::Dropped,
             Hint::Wait { from: key, reads } => state.remember(Waiter { key, address: from, reads }, now),
             // The row has left.
@@ -145,9 +145,9 @@ impl Inbox {
         state.asked.map(|asked| asked.max(state.budget.next()))
     }
 
-    /// Returns whether one of the hints that ask for a look was not only for the second in line.
-    pub(crate) fn is_told_directly(&self) -> bool {
-        self.state.lock().is_told_directly
+    /// Returns the sender of the last hint that asks for a look and was not only for the second in line, if there is one.
+    pub(crate) fn told_by(&self) -> Option<SocketAddr> {
+        self.state.lock().told_by
     }
 
     /// Waits until what is asked for may have changed.
@@ -158,7 +158,7 @@ impl Inbox {
     /// Notes that a look begins now: hints that come from here on may tell of what it does not show. `by_hint`: hints have asked for it.
     pub(crate) fn look_begins(&self, by_hint: bool, second_later: Duration, now: Moment) {
         let mut state = self.state.lock();
-        (state.asked, state.second_later, state.is_told_directly) = (None, second_later, false);
+        (state.asked, state.second_later, state.told_by) = (None, second_later, None);
         if by_hint {
             state.budget.spend(now);
         }
@@ -202,9 +202,9 @@ impl Inbox {
 }
 
 impl State {
-    fn told_to_look(&mut self, hint: Hint, now: Moment) -> Outcome {
+    fn told_to_look(&mut self, hint: Hint, from: SocketAddr, now: Moment) -> Outcome {
         let is_second = hint == Hint::Free { second: true };
-        self.is_told_directly |= !is_second;
+        self.told_by = if is_second { self.told_by } else { Some(from) };
         let later = if is_second { self.second_later.max(SECOND_LATER) } else { Duration::ZERO };
         self.ask_for_a_look(now.plus(later), now)
     }
@@ -231,12 +231,18 @@ impl State {
             self.budget.spend(now);
             return Outcome::Answer(waiter);
         }
-        // A client waits once for each lock: a datagram that came twice must not use up the hints of two.
-        self.late.retain(|known| known.address != waiter.address);
-        if self.is_gone || self.late.len() >= MOST_WAITERS {
+        if self.is_gone {
             return Outcome::Dropped;
         }
-        self.late.push(waiter);
+        // A client waits once for each lock, and keeps its place among those that come late however often it says so: two of them are told.
+        self.late.retain(|known| known.address != waiter.address || known.key == waiter.key);
+        if let Some(known) = self.late.iter_mut().find(|known| known.key == waiter.key) {
+            *known = waiter;
+        } else if self.late.len() < MOST_WAITERS {
+            self.late.push(waiter);
+        } else {
+            return Outcome::Dropped;
+        }
         Outcome::Taken
     }
 

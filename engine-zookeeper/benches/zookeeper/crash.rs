@@ -14,7 +14,7 @@ pub(crate) async fn run() {
     for round in 1..=ROUNDS {
         let waiter = super::client_with(SESSION, LEASE).await.ylock;
         // Somewhere between two heartbeats.
-        let time = crash::time_to_next(ROLE, waiter, Duration::from_millis(700) * round).await;
+        let time = crash::time_to_next(ROLE, waiter, Duration::from_millis(700) * round, async |_| {}).await;
         println!(
             "kill -9 of the holder, session 4 s: next one in after {:.2} s  (target 4 s and a tick)",
             time.as_secs_f64()

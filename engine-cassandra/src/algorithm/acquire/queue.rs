@@ -81,11 +81,13 @@ impl Wait {
 
 /// Joins (step 1) and pauses, where a queue was seen a moment ago: a look at once would only show that it is still there.
 async fn join_behind_others(own_row: &Arc<OwnRow>, request: &Request, wait: &mut Wait) -> Result<()> {
-    if let Some(pause) = own_row.first_pause() {
+    if let Some((pause, tellers)) = own_row.first_pause() {
         own_row.join(request, false).await?;
         let pause = pace::about(pause, &*own_row.client.environment).min(request.lease / 6);
         own_row.tell_line_of_waiting(request.mode);
-        wait.asked_by = own_row.pause(pause).await.unwrap_or_default();
+        let end = if tellers.is_empty() { AskedBy::Other } else { AskedBy::FirstPause };
+        wait.tellers = tellers;
+        wait.asked_by = own_row.pause(pause).await.unwrap_or(end);
     }
     Ok(())
 }
@@ -94,8 +96,7 @@ async fn join_behind_others(own_row: &Arc<OwnRow>, request: &Request, wait: &mut
 async fn one_round(own_row: &Arc<OwnRow>, request: &Request, wait: &mut Wait) -> Result<Option<Grant>> {
     // Whatever I decided last, a quorum has it before I look: the argument for safety begins here.
     let me = own_row.join(request, own_row.is_alone()).await?;
-    let asked_by = std::mem::take(&mut wait.asked_by);
-    own_row.look_begins(asked_by);
+    let asked_by = own_row.look_begins(std::mem::take(&mut wait.asked_by));
     let began = own_row.client.now();
     let look = own_row.look().await?;
     if asked_by.is_hint() {
@@ -236,11 +237,11 @@ async fn pause(
     me: &Contender,
     look: &Partition,
 ) -> Result<()> {
-    let (place, before) = (me.before(look), Before::of(look, me));
+    let (ahead, before) = (me.before(look), Before::of(look, me));
     let environment = &own_row.client.environment;
-    let often = wait.pace.pause(place, look, environment.now());
+    let often = wait.pace.pause(ahead, look, environment.now());
     own_row.remember(wait.pace.estimates);
-    let until_told = own_row.pause_until_told(request.lease, place, &before);
+    let until_told = own_row.pause_until_told(request.lease, ahead, &before);
     if until_told.is_some() {
         // It may have got lost.
         wait.told = None;

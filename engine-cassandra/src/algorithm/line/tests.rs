@@ -117,12 +117,27 @@ fn a_waiter_tells_those_inside_and_the_one_directly_before_it() {
 
 /// It tells when it enters and when it leaves. Where there is none, the last one that leaves tells.
 #[test]
-fn the_next_turn_is_told_of_by_the_one_directly_before() {
+fn the_next_turn_is_told_of_by_the_last_one_that_goes_first() {
     let inside = [(2, 1, Held, Read), (4, 2, Held, Read)];
-    let tellers = |look: &Partition| Before::of(look, &me(Write)).tellers;
-    assert_eq!(tellers(&look(inside)), [2, 4].map(|number| endpoint(number).address));
+    let tellers = |look: &Partition, mode| Before::of(look, &me(mode)).tellers;
+    let these = |numbers: &[u128]| numbers.iter().map(|number| endpoint(*number).address).collect::<Vec<_>>();
+    assert_eq!(tellers(&look(inside), Write), these(&[2, 4]));
     let [one, two] = inside;
     let behind = look([one, two, (6, 10, Waiting, Write), (8, 25, Waiting, Write)]);
-    assert_eq!(tellers(&behind), [endpoint(6).address]);
-    assert_eq!(tellers(&look([one, (3, 10, Waiting, Write)])), [], "it cannot tell");
+    assert_eq!(tellers(&behind, Write), these(&[6]));
+    assert_eq!(tellers(&look([one, (3, 10, Waiting, Write)]), Write), [], "it cannot tell");
+    // The writer makes room for all readers at once.
+    let readers = look([(2, 1, Held, Write), (4, 10, Claimed, Read), (6, 15, Claimed, Read)]);
+    assert_eq!(tellers(&readers, Read), these(&[2]));
+    let unfair = Contender { fairness: Fairness::Unfair, ..me(Write) };
+    let look = look([(2, 1, Held, Write), (4, 10, Waiting, Write)]);
+    assert_eq!(Before::of(&look, &unfair).tellers, these(&[2]), "it waits for no waiter");
+}
+
+/// It is to look at once: no other client has anything to tell.
+#[test]
+fn a_reader_behind_readers_relies_on_none() {
+    let before = Before::of(&look([(2, 1, Held, Read), (4, 10, Claimed, Read)]), &me(Read));
+    assert!(!before.tells && before.tellers.is_empty());
+    assert_eq!(before.endpoints.len(), 1, "it says that it waits all the same");
 }

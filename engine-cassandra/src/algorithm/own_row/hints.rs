@@ -83,7 +83,7 @@ impl OwnRow {
         loop {
             let (now, asked) = (environment.now(), inbox.look_at());
             if asked.is_some_and(|asked| asked <= now) {
-                return Some(if inbox.is_told_directly() { AskedBy::Hint } else { AskedBy::SecondHint });
+                return Some(asked_by_hint(inbox));
             }
             if end <= now {
                 return None;
@@ -94,14 +94,20 @@ impl OwnRow {
     }
 
     /// Notes that a look is about to begin. What hints asked for until now, it shows; for what they ask for from now on there is another one.
-    pub(crate) fn look_begins(&self, asked_by: AskedBy) {
-        let Some((_, inbox)) = self.hints() else { return };
+    /// Returns what has asked for it: also a hint that has come since the pause ended, while the row was shown again.
+    pub(crate) fn look_begins(&self, asked_by: AskedBy) -> AskedBy {
+        let Some((_, inbox)) = self.hints() else { return asked_by };
         let now = self.client.now();
+        let asked_by = match inbox.look_at() {
+            Some(_) if asked_by != asked_by.unless_missed() => asked_by_hint(inbox),
+            _ => asked_by,
+        };
         let mut inner = self.inner.lock();
         inbox.look_begins(asked_by.is_hint(), inner.seen.estimates.look() * LOOKS_OF_THE_FIRST, now);
         if inbox.was_told() {
             inner.seen.told.heard(now);
         }
+        asked_by
     }
 
     /// Notes that this client's turn has come, to claim or to enter, as a look has found of which these should have told.
@@ -111,13 +117,19 @@ impl OwnRow {
             inbox.was_right();
         }
         let now = self.client.now();
+        // A hint has come during the look, which found the turn before: nothing was missed.
+        let asked_by = if inbox.look_at().is_some() { asked_by.unless_missed() } else { asked_by };
         let Seen { told, mute, .. } = &mut self.inner.lock().seen;
         let worked = told.works();
-        if told.turn(turn, asked_by, now) {
+        if told.turn(turn, asked_by, now) | (asked_by == AskedBy::FirstPause) {
             exchange.count_missed();
+            let was_mute = mute.includes(tellers, now);
             mute.missed(tellers, now);
-        } else if asked_by == AskedBy::Hint {
-            mute.heard(tellers);
+            if !was_mute && mute.includes(tellers, now) {
+                tracing::debug!(lock = %self.key, clients = ?tellers, "no hints come of these clients");
+            }
+        } else if let AskedBy::Hint(from) = asked_by {
+            mute.heard(from);
         }
         if worked && !told.works() {
             tracing::debug!(lock = %self.key, "hints do not come any more: waiters look by themselves for a while");
@@ -128,11 +140,11 @@ impl OwnRow {
     pub(crate) fn pause_until_told(
         &self,
         lease: Duration,
-        place: usize,
+        ahead: usize,
         before: &Before,
     ) -> Option<Duration> {
         self.hints()?;
-        let (longest, part) = if place <= 1 { LONGEST_IN_FRONT } else { LONGEST_BEHIND };
+        let (longest, part) = if ahead <= 1 { LONGEST_IN_FRONT } else { LONGEST_BEHIND };
         let seen = &self.inner.lock().seen;
         let works =
             before.tells && seen.told.works() && !seen.mute.includes(&before.tellers, self.client.now());
@@ -211,6 +223,11 @@ impl OwnRow {
     fn own_endpoint(&self) -> Option<Endpoint> {
         self.inner.lock().last_write.row().and_then(|row| row.hints)
     }
+}
+
+/// Returns the hint that asks for a look.
+fn asked_by_hint(inbox: &Inbox) -> AskedBy {
+    inbox.told_by().map_or(AskedBy::SecondHint, AskedBy::Hint)
 }
 
 impl Drop for OwnRow {

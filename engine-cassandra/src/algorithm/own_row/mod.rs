@@ -12,6 +12,7 @@ mod last_write;
 mod release;
 mod seen;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -244,15 +245,19 @@ impl OwnRow {
         self.inner.lock().seen.estimates = estimates;
     }
 
-    /// Returns the pause of a newcomer before its first look, if the last look for this row has shown a queue just now.
-    pub(super) fn first_pause(&self) -> Option<Duration> {
-        let inner = self.inner.lock();
+    /// Returns the pause of a newcomer before its first look, if the last look for this row has shown a queue just now; and those of which it is
+    /// expected that they tell of the turn, if it relies on that.
+    pub(super) fn first_pause(&self) -> Option<(Duration, Vec<SocketAddr>)> {
+        let (inner, now) = (self.inner.lock(), self.client.now());
         let seen = &inner.seen;
-        let pause = match seen.told.works() && !inner.line.is_empty() {
+        let ends: Vec<_> = inner.line.ends().map(|end| end.address).collect();
+        let relies = seen.told.works() && !ends.is_empty() && !seen.mute.includes(&ends, now);
+        let pause = match relies {
             true => seen.estimates.first_pause_until_told(seen.others),
             false => seen.estimates.first_pause(seen.others),
         };
-        seen.others_within(pause, self.client.now()).then_some(pause)
+        let last = ends.last().copied().filter(|_| relies);
+        seen.others_within(pause, now).then(|| (pause, last.into_iter().collect()))
     }
 
     /// Returns a place in the queue: behind every ticket that the last look showed and the clock follows, unless there is a global time.

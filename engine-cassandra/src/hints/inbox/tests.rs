@@ -50,11 +50,11 @@ fn a_waiter_that_comes_too_late_twice_is_told_once() {
     let inbox = inbox();
     let left = Key::from_u128(1);
     inbox.change_key(None, LEASE);
-    for (number, port) in [(7, 2000), (7, 2000), (8, 2001), (9, 2001)] {
+    for (number, port) in [(7, 2000), (8, 2001), (9, 2001), (7, 2000)] {
         assert_eq!(inbox.take(left, wait(number), address(port), at(0)), Outcome::Taken);
     }
     let told: Vec<_> = inbox.has_gone().iter().map(|waiter| waiter.key.as_u128()).collect();
-    assert_eq!(told, [7, 9], "and what a client has given up is forgotten");
+    assert_eq!(told, [7, 9], "the first one first, and what a client has given up is forgotten");
 }
 
 const FREE: Hint = Hint::Free { second: false };
@@ -69,6 +69,18 @@ fn a_hint_asks_for_one_look_however_often_it_comes() {
     }
     inbox.look_begins(true, Duration::ZERO, at(0));
     assert_eq!(inbox.look_at(), None);
+}
+
+#[test]
+fn the_sender_is_known_of_a_hint_that_was_not_only_for_the_second() {
+    let inbox = inbox();
+    take(&inbox, Hint::Free { second: true }, address(2000), at(0));
+    assert_eq!(inbox.told_by(), None);
+    take(&inbox, FREE, address(2001), at(0));
+    take(&inbox, Hint::Free { second: true }, address(2002), at(0));
+    assert_eq!(inbox.told_by(), Some(address(2001)));
+    inbox.look_begins(true, Duration::ZERO, at(0));
+    assert_eq!(inbox.told_by(), None);
 }
 
 /// What the look shows may be older than what the hint tells of.

@@ -4,19 +4,26 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ylock_core::Ylock;
+use ylock_core::{Locks, Ylock};
 
 const HELD: &str = "held";
 
 /// Runs this program again with `role` and the name of a group as arguments, kills it while it holds a lock, some time after it got
-/// it, and returns how long it took until `waiter` had the lock. Closes the waiter.
+/// it, and returns how long it took until `waiter` had the lock. Closes the waiter. `prepare` is done before, with locks of the waiter of which
+/// one is called `name`: that is the lock.
 ///
 /// # Panics
 /// If the other process does not come to hold the lock.
-pub async fn time_to_next(role: &str, waiter: Ylock, after: Duration) -> Duration {
+pub async fn time_to_next(
+    role: &str,
+    waiter: Ylock,
+    after: Duration,
+    prepare: impl AsyncFnOnce(&Locks),
+) -> Duration {
     let group = super::group();
-    let mut child = start(role, &group);
     let locks = waiter.locks(group.clone());
+    prepare(&locks).await;
+    let mut child = start(role, &group);
     let waiting = tokio::spawn(async move { locks.write("name").await.map(|guard| (guard, Instant::now())) });
     while waiter.inspect(group.clone(), "name").await.expect("answers").queue.is_empty() {
         tokio::time::sleep(Duration::from_millis(10)).await;

@@ -61,6 +61,16 @@ async fn a_reader_does_not_join_the_readers_under_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_error_says_that_it_lapsed() {
+    let (warped, ylock) = client();
+    let guard = granted(lock(&ylock).write()).await;
+    warped.jump(LAPSED);
+    let error = guard.lease().check().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Lost);
+    assert!(error.to_string().contains("the lock was lost: lapsed"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn it_is_not_handed_over() {
     let (warped, ylock) = client();
     let first = granted(lock(&ylock).write()).await;
