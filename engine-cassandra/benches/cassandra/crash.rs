@@ -61,6 +61,6 @@ pub(crate) async fn hold_until_killed(role: &str, group: &str) {
     let words: Vec<_> = role.split(':').collect();
     let [ROLE, lease, notify] = *words else { panic!("{role} is no role") };
     let lease = Duration::from_millis(lease.parse().expect("milliseconds"));
-    let notify = notify.parse().expect("off or udp");
+    let notify = if notify == Notify::Udp.to_string() { Notify::Udp } else { Notify::Off };
     crash::hold_until_killed(client_by(lease, notify).await.ylock, group).await;
 }
