@@ -39,6 +39,14 @@ pub(crate) enum Command {
         number: u8,
         action: NodeAction,
     },
+    /// Set the clock of one Cassandra node (used by tests of faults); it is right when the node starts
+    Clock {
+        /// 1 to 3: the cluster; 4: the node with login
+        number: u8,
+        /// Seconds by which it shall be ahead of the machine's clock; 0: it is right
+        #[arg(allow_negative_numbers = true)]
+        ahead: i64,
+    },
     /// Run the tests, with real servers that are stopped afterwards
     Test(Test),
     /// Run the benchmarks

@@ -75,6 +75,7 @@ fn run(command: Command) -> Result<ExitCode> {
             stopped.into_iter().collect::<Result<()>>()?;
         }
         Command::Node { number, action } => cassandra::change_node(&places, number, action)?,
+        Command::Clock { number, ahead } => cassandra::set_clock(&places, number, ahead)?,
         Command::Test(options) => return test::test(&places, &options),
         Command::Bench { of, against, arguments } => {
             return bench::bench(&places, of, against.as_deref(), &arguments);

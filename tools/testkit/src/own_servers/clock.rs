@@ -1,10 +1,9 @@
 //! A clock that can be set, for one server.
 
-use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::{Duration, Instant};
+
+use super::clock_files::ClockFiles;
 
 /// The microseconds that a look at the clock may seem to take longer than it does, because the machine's own clock is kept right
 /// meanwhile.
@@ -15,8 +14,8 @@ const TOLERANCE: i64 = 10_000;
 pub struct SetClock {
     /// The microseconds that it is ahead of the machine's clock.
     ahead: i64,
-    file: File,
     folder: PathBuf,
+    files: ClockFiles,
 }
 
 impl SetClock {
@@ -26,22 +25,14 @@ impl SetClock {
     /// Without a C compiler: a test must not pass because nothing was tried.
     pub fn make() -> Self {
         let folder = std::env::temp_dir().join(format!("ylock-clock-{}", ylock_core::Owner::new()));
-        fs::create_dir_all(&folder).expect("a folder");
-        let source = folder.join("clock.c");
-        fs::write(&source, include_str!("clock.c")).expect("written");
-        // Rust links with it too, so it is there.
-        let mut compiler = Command::new("cc");
-        compiler.args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o"]);
-        let output = compiler.arg(folder.join("clock.so")).arg(&source).output().expect("a C compiler, `cc`");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let clock = Self { ahead: 0, file: File::create_new(folder.join("ahead")).expect("a file"), folder };
-        clock.set();
-        clock
+        let files = ClockFiles::in_folder(folder.clone());
+        files.make().unwrap_or_else(|error| panic!("a clock, by the C compiler `cc`: {error}"));
+        Self { ahead: 0, folder, files }
     }
 
     /// Returns the variables with which a process goes by this clock; a process that loads the clock does not start without both.
     pub fn variables(&self) -> [(&'static str, PathBuf); 2] {
-        [("LD_PRELOAD", self.folder.join("clock.so")), ("YLOCK_TEST_CLOCK", self.folder.join("ahead"))]
+        self.files.variables()
     }
 
     /// Sets the clock forwards.
@@ -62,14 +53,10 @@ impl SetClock {
     pub async fn step(&mut self, by: i64, time: impl AsyncFn() -> i64) {
         let (asked, before) = (Instant::now(), time().await);
         self.ahead += by;
-        self.set();
+        self.files.set(self.ahead).expect("written");
         let (after, took) = (time().await, micros(asked.elapsed()));
         let rest = after - before - by;
         assert!((-TOLERANCE..=took + TOLERANCE).contains(&rest), "a step by {by} took {rest} of {took}");
-    }
-
-    fn set(&self) {
-        self.file.write_all_at(&self.ahead.to_ne_bytes(), 0).expect("written");
     }
 }
 
@@ -79,6 +66,6 @@ fn micros(duration: Duration) -> i64 {
 
 impl Drop for SetClock {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.folder);
+        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }

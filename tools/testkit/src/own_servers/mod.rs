@@ -4,6 +4,8 @@
 mod certificates;
 #[cfg(target_os = "linux")]
 mod clock;
+#[cfg(target_os = "linux")]
+mod clock_files;
 mod standing;
 
 use std::net::{IpAddr, TcpListener};

@@ -1,4 +1,4 @@
-//! Breaks and mends one node: `cargo xtask node`, for tests of faults.
+//! Breaks and mends one node: `cargo xtask node` and `cargo xtask clock`, for tests of faults.
 
 use anyhow::{Result, bail, ensure};
 use clap::ValueEnum;
@@ -36,8 +36,7 @@ pub(crate) enum NodeAction {
 
 pub(crate) fn change_node(places: &Places, number: u8, action: NodeAction) -> Result<()> {
     let _alone = FileLock::exclusive(&places.change_lock())?;
-    ensure!(RING.contains(&number) || number == LOGIN, "nodes are 1 to 4");
-    let node = Node::new(places, number);
+    let node = node(places, number)?;
     let daemon = node.daemon();
     let software = || JARS.software(places);
     match action {
@@ -55,6 +54,17 @@ pub(crate) fn change_node(places: &Places, number: u8, action: NodeAction) -> Re
         NodeAction::Stop => daemon.signal(Signal::STOP),
         NodeAction::Wait => wait(places, &node),
     }
+}
+
+/// Sets by how many seconds a node's clock is ahead of the machine's.
+pub(crate) fn set_clock(places: &Places, number: u8, ahead: i64) -> Result<()> {
+    let _alone = FileLock::exclusive(&places.change_lock())?;
+    node(places, number)?.set_clock(ahead.saturating_mul(1_000_000))
+}
+
+fn node(places: &Places, number: u8) -> Result<Node> {
+    ensure!(RING.contains(&number) || number == LOGIN, "nodes are 1 to 4");
+    Ok(Node::new(places, number))
 }
 
 fn start_again(node: &Node, software: &Software) -> Result<()> {

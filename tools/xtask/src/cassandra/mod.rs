@@ -12,7 +12,7 @@ mod thesis;
 mod tls;
 
 use self::cluster::Cluster;
-pub(crate) use self::faults::{NodeAction, change_node};
+pub(crate) use self::faults::{NodeAction, change_node, set_clock};
 use crate::{
     engine::{Bench, Engine},
     jars::Jars,

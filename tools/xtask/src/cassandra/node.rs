@@ -9,6 +9,11 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
+/// The clock that servers of tests go by. The tests use this module too.
+#[path = "../../../testkit/src/own_servers/clock_files.rs"]
+mod clock_files;
+
+use self::clock_files::ClockFiles;
 use super::tls;
 use crate::{
     daemon::{Daemon, ProcessState},
@@ -110,10 +115,21 @@ impl Node {
             .replace("{dir}", &self.process.folder().display().to_string())
     }
 
-    /// Starts the node on the data that it has.
+    /// Sets by how many microseconds the node's clock is ahead of the machine's.
+    pub(crate) fn set_clock(&self, ahead: i64) -> Result<()> {
+        self.clock().set(ahead).with_context(|| format!("node {} has no clock that can be set", self.number))
+    }
+
+    fn clock(&self) -> ClockFiles {
+        ClockFiles::in_folder(self.process.folder().join("clock"))
+    }
+
+    /// Starts the node on the data that it has, with a clock that is right.
     pub(crate) fn start(&self, software: &Software) -> Result<()> {
-        let (conf, folder) = (self.conf(), self.process.folder().display());
+        let (conf, folder, clock) = (self.conf(), self.process.folder().display(), self.clock());
+        clock.make().context("cannot make the clock of a node, by the C compiler `cc`")?;
         let mut command = Command::new(&software.java.program);
+        command.envs(clock.variables());
         command.arg(format!("@{}", conf.join("jvm.options").display()));
         if software.java.version > 17 {
             command.arg("-Djava.security.manager=allow");
