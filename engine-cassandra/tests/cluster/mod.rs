@@ -50,8 +50,12 @@ pub(crate) async fn client() -> Ylock {
 
 /// A new client with this lease.
 pub(crate) async fn client_with(lease: Duration) -> Ylock {
-    let engine =
-        CassandraEngine::connect(&options_with(lease)).await.expect("the cluster under test answers");
+    client_by(lease, &options_with(lease)).await
+}
+
+/// A new client with this lease and these options.
+pub(crate) async fn client_by(lease: Duration, options: &CassandraOptions) -> Ylock {
+    let engine = CassandraEngine::connect(options).await.expect("the cluster under test answers");
     Ylock::new(engine).with_options(Options::default().with_lease(lease))
 }
 

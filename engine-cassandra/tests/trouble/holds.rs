@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ylock_core::{Guard, Unlocked, Ylock};
-use ylock_engine_cassandra::CassandraEngine;
+use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
 
 use super::cluster;
 
@@ -18,13 +18,17 @@ pub(crate) struct Holds {
 
 impl Holds {
     pub(crate) async fn take(count: usize, request_timeout: Option<Duration>) -> Self {
-        let lease = super::LEASE;
-        let options = cluster::options_with(lease);
+        let options = cluster::options_with(super::LEASE);
         let options =
             request_timeout.into_iter().fold(options, |options, it| options.with_request_timeout(it));
+        Self::take_by(count, &options).await
+    }
+
+    pub(crate) async fn take_by(count: usize, options: &CassandraOptions) -> Self {
+        let lease = super::LEASE;
         let (mut clients, mut guards) = (Vec::new(), Vec::new());
         for _ in 0..CLIENTS {
-            let engine = CassandraEngine::connect(&options).await.expect("the cluster under test answers");
+            let engine = CassandraEngine::connect(options).await.expect("the cluster under test answers");
             let ylock = Ylock::new(engine).with_options(ylock_core::Options::default().with_lease(lease));
             let locks = ylock.locks(cluster::group());
             for name in 0..count / CLIENTS {

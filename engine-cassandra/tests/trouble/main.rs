@@ -3,8 +3,11 @@
 //! Run alone by `cargo xtask test`, which started the nodes and so may break them.
 #![allow(clippy::disallowed_methods, reason = "tests start tasks of their own")]
 
+#[cfg(feature = "scylla-1")]
+mod clocks;
 #[path = "../cluster/mod.rs"]
 mod cluster;
+mod coordinators;
 mod holds;
 mod nodes;
 mod requests;

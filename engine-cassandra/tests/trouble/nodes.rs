@@ -72,15 +72,25 @@ pub(crate) async fn flush(node: u8) {
     tokio::task::spawn_blocking(move || xtask(node, "flush")).await.unwrap();
 }
 
+/// Sets by how many seconds the clock of a node is ahead of this machine's.
+pub(crate) fn set_clock(node: u8, ahead: i64) {
+    run(&["clock", &node.to_string(), &ahead.to_string()]);
+}
+
 fn xtask(node: u8, action: &str) {
+    run(&["node", &node.to_string(), action]);
+}
+
+fn run(arguments: &[&str]) {
     let program = std::env::var_os("YLOCK_XTASK")
         .expect("YLOCK_XTASK is the program that started the nodes: run `cargo xtask test cassandra`");
-    let output = Command::new(program).args(["node", &node.to_string(), action]).output();
-    let output = output.unwrap_or_else(|error| panic!("xtask node {node} {action}: {error}"));
+    let called = arguments.join(" ");
+    let output = Command::new(program).args(arguments).output();
+    let output = output.unwrap_or_else(|error| panic!("xtask {called}: {error}"));
     let said = String::from_utf8_lossy(&output.stderr);
     // While a test unwinds a second panic would end the whole process without a word.
     if !output.status.success() {
-        assert!(std::thread::panicking(), "xtask node {node} {action}: {said}");
-        eprintln!("xtask node {node} {action}: {said}");
+        assert!(std::thread::panicking(), "xtask {called}: {said}");
+        eprintln!("xtask {called}: {said}");
     }
 }

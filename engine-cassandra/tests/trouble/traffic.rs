@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use ylock_core::{Locks, Mode, Token};
+use ylock_engine_cassandra::CassandraOptions;
 use ylock_testkit::{ExclusionOracle, eventually};
 
 use super::cluster;
@@ -31,11 +32,15 @@ pub(crate) struct Traffic {
 
 impl Traffic {
     pub(crate) async fn start(lease: Duration) -> Self {
+        Self::start_by(lease, &cluster::options_with(lease)).await
+    }
+
+    pub(crate) async fn start_by(lease: Duration, options: &CassandraOptions) -> Self {
         let (group, stop) = (cluster::group(), Arc::new(AtomicBool::new(false)));
         let places: Arc<[Place; NAMES]> = Arc::default();
         let mut workers = Vec::new();
         for client in 0..CLIENTS {
-            let ylock = cluster::client_with(lease).await;
+            let ylock = cluster::client_by(lease, options).await;
             let locks = ylock.locks(group.clone());
             for name in 0..NAMES {
                 let (locks, places, stop) = (locks.clone(), Arc::clone(&places), Arc::clone(&stop));
