@@ -17,7 +17,8 @@ use crate::options::CassandraOptions;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// What clocks that are set right never differ by: as long as the shortest timeout by which Cassandra's nodes drop what is too old.
 const ODD: Duration = Duration::from_secs(2);
-const TIME: &str = "SELECT toUnixTimestamp(now()) FROM system.local";
+/// Not `now()`: its identifiers are in order, so they stand still while the clock of a node that was set back catches up.
+const TIME: &str = "SELECT toUnixTimestamp(currentTimestamp()) FROM system.local";
 
 /// The lead of a node's clock over this machine's, at least and at most, in milliseconds.
 #[derive(Clone, Copy, Debug)]

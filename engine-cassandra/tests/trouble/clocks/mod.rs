@@ -10,16 +10,17 @@ mod suite;
 
 use std::time::{Duration, Instant};
 
+use tracing::Level;
 use ylock_engine_cassandra::options::Expiry;
-use ylock_testkit::{eventually, short_or_long};
+use ylock_testkit::{Log, eventually, short_or_long};
 
 use clients::{AtEach, NODES, Rule};
 use deaths::Deaths;
 use set::{Ahead, Clocks, RIGHT};
 
-use crate::LEASE;
 use crate::holds::Holds;
 use crate::traffic::Traffic;
+use crate::{LEASE, cluster};
 
 const HOUR: i64 = 60 * 60;
 
@@ -64,6 +65,27 @@ async fn clocks_an_hour_apart_that_step_by_hours_harm_nobody_within_the_skew() {
     println!("{visits} visits, {} locks held for {:?}", held.len() + any.count(), began.elapsed());
     at_each.give_back(held).await;
     any.give_back().await;
+}
+
+#[tokio::test]
+#[ignore = "needs a cassandra that may be broken: run `cargo xtask test`"]
+async fn connecting_warns_of_clocks_that_are_apart_also_of_one_that_was_set_back() {
+    let clocks = Clocks::connect().await;
+    OBSERVED.make_table().await;
+    let warnings = async || {
+        let (log, _guard) = Log::of(Level::WARN);
+        cluster::client_by(LEASE, &OBSERVED.options()).await.close().await;
+        log.lines(&["the clocks of two nodes differ"])
+    };
+    assert_eq!(warnings().await, [""; 0]);
+    for ahead in [[0, 0, -HOUR], [0, HOUR, 0]] {
+        clocks.set(ahead).await;
+        // Not at once: a node that is slow to answer is not waited for.
+        let warned = || async { warnings().await.iter().any(|line| line.contains("milliseconds=359")) };
+        eventually(LEASE * 3, "it warns of an hour, less the time that it took to ask", warned).await;
+    }
+    clocks.set(RIGHT).await;
+    assert_eq!(warnings().await, [""; 0]);
 }
 
 /// Two of the cases about dead holders, and with `--long` all cases.
