@@ -33,12 +33,12 @@ pub(crate) async fn run(notify: Notify) {
         if contenders == 2 {
             at_two = p50;
         }
+        let beside_two = if contenders < 2 { 1.0 } else { ratio(p50, at_two) };
         println!(
-            "{contenders:2} clients: gap p50 {:>10}  p99 {:>10}  {:5.2} x read  {:5.2} x at two  {:5.1} requests  {:6} hand-overs  most/fewest {:.2}",
+            "{contenders:2} clients: gap p50 {:>10}  p99 {:>10}  {:5.2} x read  {beside_two:5.2} x at two  {:5.1} requests  {:6} hand-overs  most/fewest {:.2}",
             ms(p50),
             ms(p99),
             ratio(p50, read),
-            ratio(p50, at_two.max(Duration::from_nanos(1))),
             result.requests_each(),
             result.gaps.len(),
             result.unevenness,

@@ -10,6 +10,8 @@ pub(super) struct Plan {
     packages: &'static [&'static str],
     /// The tests beside unit tests and seeds.
     tests: &'static [&'static str],
+    /// What Cargo is told beside the seeds: tests that take too long for every mutant.
+    slow: &'static [&'static str],
     /// The subjects of the simulation.
     pub(super) subjects: &'static str,
 }
@@ -20,7 +22,7 @@ pub(super) struct Plan {
 pub(super) enum Stage {
     /// The tests of the crate itself, and the plan's.
     Own,
-    /// The seeds of the simulation.
+    /// The seeds of the simulation, and tests that take as long.
     Seeds,
 }
 
@@ -44,8 +46,11 @@ impl Plan {
         };
         let packages = packages.iter().map(|package| format!("--package={package}"));
         let tests = tests.iter().map(|test| format!("--test={test}"));
-        let lib = matches!(stage, Stage::Own).then(|| "--lib".to_owned());
-        packages.chain(lib).chain(tests).collect()
+        let more = match stage {
+            Stage::Own => ["--lib"].as_slice(),
+            Stage::Seeds => self.slow,
+        };
+        packages.chain(more.iter().map(|&argument| argument.to_owned())).chain(tests).collect()
     }
 
     pub(super) fn files(&self) -> impl Iterator<Item = String> {
@@ -75,6 +80,7 @@ pub(super) const PLANS: [Plan; 4] = [
         ],
         packages: &["ylock-testkit"],
         tests: &["keeper"],
+        slow: &["--package=ylock-testkit", "--features=ylock-testkit/suite", "--test=memory_conformance"],
         subjects: "keeper-over-memory,keeper-at-once",
     },
     Plan {
@@ -95,6 +101,7 @@ pub(super) const PLANS: [Plan; 4] = [
         ],
         packages: &[],
         tests: &["holes"],
+        slow: &[],
         subjects: "engine,keeper-over-cassandra",
     },
     Plan {
@@ -103,6 +110,7 @@ pub(super) const PLANS: [Plan; 4] = [
         files: &["src/acquire.rs", "src/records.rs", "src/release.rs", "src/renew.rs"],
         packages: &[],
         tests: &["requests"],
+        slow: &[],
         subjects: "redis,keeper-over-redis",
     },
     Plan {
@@ -124,6 +132,7 @@ pub(super) const PLANS: [Plan; 4] = [
         ],
         packages: &[],
         tests: &["algorithm"],
+        slow: &[],
         subjects: "zookeeper,keeper-over-zookeeper",
     },
 ];
