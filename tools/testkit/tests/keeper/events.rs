@@ -89,6 +89,27 @@ async fn a_hand_over_is_told_and_whoever_got_it_had_to_wait() {
     drop(second);
 }
 
+/// And not for as long as the process has had the lock.
+#[tokio::test(start_paused = true)]
+async fn a_hold_that_was_handed_on_is_told_for_as_long_as_it_was_held() {
+    let ylock = Ylock::in_memory();
+    let mut events = ylock.events();
+    let lock = ylock.lock("group", "a");
+    let first = lock.write().await.unwrap();
+    let mut next = Box::pin(lock.write());
+    assert!(poll_once(next.as_mut()).await.is_none());
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    drop(first);
+    let next = next.await.unwrap();
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    drop(next);
+    let lengths = std::iter::from_fn(|| events.try_next()).filter_map(|event| match event {
+        Event::ClientEvent(ClientEvent::HoldEnded { held, .. }) => Some(held.as_millis()),
+        _ => None,
+    });
+    assert_eq!(lengths.collect::<Vec<_>>(), [20, 10]);
+}
+
 #[tokio::test]
 async fn a_hold_ends_once_with_the_last_of_its_acquisitions() {
     let ylock = Ylock::in_memory();
