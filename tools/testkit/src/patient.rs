@@ -5,7 +5,7 @@ use std::slice;
 use std::sync::Arc;
 
 use ylock_core::engine::{AcquisitionId, Engine, Grant, Holding, Inspection, Release, Renewal, Request};
-use ylock_core::{Key, Result};
+use ylock_core::{Error, ErrorKind, Key, Result};
 
 use super::wrapper::Wrapper;
 
@@ -13,14 +13,20 @@ use super::wrapper::Wrapper;
 const TIMES: usize = 5;
 
 /// Asks an engine again what its store has not answered, as the keeper does: a case that asks once would fail where the machine is busy for
-/// longer than a request may take, and the contract says of each of these calls that it may be repeated.
+/// longer than a request may take. An acquisition that is asked for again goes on where it stood, a release may be repeated, and the other calls
+/// come to the same.
 #[derive(Debug)]
 pub(crate) struct Patient(pub(crate) Arc<dyn Engine>);
+
+/// Returns whether the store has not answered. What it has said is for the case to judge.
+fn is_silence(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Indeterminate)
+}
 
 async fn answered<T, F: Future<Output = Result<T>>>(ask: impl Fn() -> F) -> Result<T> {
     for _ in 1..TIMES {
         match ask().await {
-            Err(error) if error.is_retryable() => {}
+            Err(error) if is_silence(&error) => {}
             answer => return answer,
         }
     }
@@ -40,7 +46,7 @@ impl Wrapper for Patient {
         let mut answers = self.0.renew(holdings).await;
         for (holding, answer) in holdings.iter().zip(&mut answers) {
             for _ in 1..TIMES {
-                if !answer.as_ref().is_err_and(ylock_core::Error::is_retryable) {
+                if !answer.as_ref().is_err_and(is_silence) {
                     break;
                 }
                 *answer = self.0.renew(slice::from_ref(holding)).await.remove(0);

@@ -108,7 +108,7 @@ impl AtEach {
     }
 
     /// Checks that these are held, and that no client gets in at any node, be it known or new.
-    pub(super) async fn nobody_else_gets_in(&self, all: &[Held], rule: Rule, clocks: &Clocks) {
+    pub(super) async fn no_other_gets_in(&self, all: &[Held], rule: Rule, clocks: &Clocks) {
         let newcomers = rule.clients(clocks).await;
         let tries = NODES.zip(&newcomers).flat_map(|at| all.iter().map(move |held| (at, held)));
         let tries = tries.map(async |((node, newcomer), held)| {

@@ -36,7 +36,7 @@ const OBSERVED: Rule = Rule {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a cassandra that may be broken: run `cargo xtask test`"]
-async fn clocks_an_hour_apart_that_step_by_hours_harm_nobody_within_the_skew() {
+async fn clocks_an_hour_apart_that_step_by_hours_harm_no_holder_within_the_skew() {
     let rule = OBSERVED;
     let clocks = Clocks::connect().await;
     let at_each = AtEach::connect(rule, &clocks).await;
@@ -51,16 +51,16 @@ async fn clocks_an_hour_apart_that_step_by_hours_harm_nobody_within_the_skew() {
             let deaths = Deaths::begin(rule, &clocks, &at_each.clients).await;
             // The waiters have seen what the dead have left by other clocks.
             clocks.set(ahead).await;
-            at_each.nobody_else_gets_in(&held, rule, &clocks).await;
+            at_each.no_other_gets_in(&held, rule, &clocks).await;
             let longest = deaths.passed().await;
             println!("clocks {ahead:?} s ahead: the dead were passed over within {longest:?}");
-            at_each.nobody_else_gets_in(&held, rule, &clocks).await;
+            at_each.no_other_gets_in(&held, rule, &clocks).await;
             assert_eq!(any.lost(), 0, "of {} that ask any node", any.count());
         }
     }
     clocks.set(RIGHT).await;
     traffic.until_more().await;
-    at_each.nobody_else_gets_in(&held, rule, &clocks).await;
+    at_each.no_other_gets_in(&held, rule, &clocks).await;
     let visits = traffic.stop().await;
     println!("{visits} visits, {} locks held for {:?}", held.len() + any.count(), began.elapsed());
     at_each.give_back(held).await;
