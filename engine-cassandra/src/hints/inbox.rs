@@ -26,6 +26,9 @@ pub(crate) struct Inbox {
     bell: Notify,
 }
 
+/// Waiters that have said that they wait, and when each of them said so last, in the order in which they came.
+type Waiters = Vec<(Waiter, Moment)>;
+
 #[derive(Debug, Default)]
 struct State {
     /// The key under which hints come at present.
@@ -35,7 +38,7 @@ struct State {
     /// True when a quorum has the write that left.
     is_gone: bool,
     /// Those that have said to the acquisition that leaves that they wait, before a quorum had that write.
-    late: Vec<Waiter>,
+    late: Waiters,
     /// The moment from which on a look is asked for.
     asked: Option<Moment>,
     /// The sender of the last hint that asked for a look and was not only for the second in line.
@@ -43,7 +46,7 @@ struct State {
     /// True if a hint has told of a turn since this was last asked.
     was_told: bool,
     budget: Budget,
-    waiters: Vec<(Waiter, Moment)>,
+    waiters: Waiters,
     /// True while the client is inside, and its last look has shown no waiter that conflicts.
     seems_alone: bool,
     /// Those that were told that the client is inside, and when.
@@ -110,7 +113,7 @@ impl Inbox {
     pub(crate) fn has_gone(&self) -> Vec<Waiter> {
         let mut state = self.state.lock();
         state.is_gone = true;
-        std::mem::take(&mut state.late)
+        std::mem::take(&mut state.late).into_iter().map(|(waiter, _)| waiter).collect()
     }
 
     /// Returns the keys under which hints come.
@@ -234,31 +237,13 @@ impl State {
         if self.is_gone {
             return Outcome::Dropped;
         }
-        // A client waits once for each lock, and keeps its place among those that come late however often it says so: two of them are told.
-        self.late.retain(|known| known.address != waiter.address || known.key == waiter.key);
-        if let Some(known) = self.late.iter_mut().find(|known| known.key == waiter.key) {
-            *known = waiter;
-        } else if self.late.len() < MOST_WAITERS {
-            self.late.push(waiter);
-        } else {
-            return Outcome::Dropped;
-        }
-        Outcome::Taken
+        // Two of those that come late are told: one that says so twice is one of them, in its place.
+        if note(&mut self.late, waiter, now).is_some() { Outcome::Taken } else { Outcome::Dropped }
     }
 
     fn remember(&mut self, waiter: Waiter, now: Moment) -> Outcome {
         self.forget_waiters(now);
-        let mut is_new = false;
-        // A client waits once for each lock: what it has given up before must not use up a hint.
-        self.waiters.retain(|(known, _)| known.address != waiter.address || known.key == waiter.key);
-        if let Some((known, when)) = self.waiters.iter_mut().find(|(known, _)| known.key == waiter.key) {
-            (*known, *when) = (waiter, now);
-        } else if self.waiters.len() < MOST_WAITERS {
-            self.waiters.push((waiter, now));
-            is_new = true;
-        } else {
-            return Outcome::Dropped;
-        }
+        let Some(is_new) = note(&mut self.waiters, waiter, now) else { return Outcome::Dropped };
         // Only readers expect any, and they conflict with writers only.
         let is_news = !waiter.reads && std::mem::take(&mut self.seems_alone);
         if is_news {
@@ -285,6 +270,19 @@ impl State {
         let kept = self.remembered_for;
         self.waiters.retain(|(_, when)| now.since(*when) < kept);
     }
+}
+
+/// Notes that a waiter has said now that it waits. Returns whether it is new; nothing, and forgets it, if there is no room.
+fn note(waiters: &mut Waiters, waiter: Waiter, now: Moment) -> Option<bool> {
+    // A client waits once for each lock: what it has given up before must not use up a hint.
+    waiters.retain(|(known, _)| known.address != waiter.address || known.key == waiter.key);
+    if let Some(known) = waiters.iter_mut().find(|(known, _)| known.key == waiter.key) {
+        *known = (waiter, now);
+        return Some(false);
+    }
+    let has_room = waiters.len() < MOST_WAITERS;
+    has_room.then(|| waiters.push((waiter, now)))?;
+    Some(true)
 }
 
 #[cfg(test)]
