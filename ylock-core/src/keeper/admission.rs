@@ -60,11 +60,10 @@ impl Entry {
     }
 
     /// Returns whether the first waiter, which may not enter, only tries and has nothing to wait for: there are holders, and no
-    /// look at the waiters elsewhere is on its way.
+    /// look at the waiters elsewhere can let it in. It reads, and so do the holders: otherwise [`Entry::may_try`] has kept it out.
     fn refuses_first(&self) -> bool {
         let (Phase::Granted(granted), Some(first)) = (&self.phase, self.queue.front()) else { return false };
-        let shares = first.mode == Mode::Read && granted.grant.mode == Mode::Read && self.is_shared();
-        let waits_for_a_look = shares && !granted.has_looked_for(first);
+        let waits_for_a_look = granted.lasts_for(first) && !granted.has_looked_for(first);
         first.tries && !self.holders.is_empty() && !waits_for_a_look
     }
 
@@ -114,12 +113,11 @@ impl Entry {
     fn show(&mut self, context: &Context<'_>, effects: &mut Effects) {
         let reads_only = self.is_shared();
         let Phase::Granted(granted) = &mut self.phase else { return };
-        let writer_waits = self.queue.iter().any(|waiter| waiter.mode == Mode::Write);
-        // With a local writer waiting the exclusive grant is kept for it, as long as it may still be handed over.
-        let keep = writer_waits
-            && self.queue.front().is_some_and(|first| {
-                granted.lasts_for(first) && granted.may_hand_over(&first.options, context.now())
-            });
+        // With a local writer waiting the exclusive grant is kept for it, as long as it may still be handed over. It is a writer: a reader
+        // of which this can be said has entered.
+        let keep = self.queue.front().is_some_and(|first| {
+            granted.lasts_for(first) && granted.may_hand_over(&first.options, context.now())
+        });
         let mut changed = false;
         if granted.grant.mode == Mode::Write && reads_only && !keep {
             granted.grant.mode = Mode::Read;

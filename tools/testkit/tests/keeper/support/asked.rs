@@ -78,6 +78,14 @@ impl Notes {
         releases.collect()
     }
 
+    /// The request that followed the last release, if any.
+    pub(crate) fn followed(&self) -> Option<Request> {
+        self.all.lock().iter().rev().find_map(|asked| match asked {
+            Asked::Release(_, next) => Some(next.clone()),
+            _ => None,
+        })?
+    }
+
     /// The renewals that were asked for.
     pub(crate) fn renewals(&self) -> Vec<Holding> {
         let all = self.all.lock();
