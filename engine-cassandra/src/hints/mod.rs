@@ -25,7 +25,7 @@ pub(crate) use exchange::Exchange;
 pub(crate) use inbox::{Inbox, Waiter};
 pub use networks::{Address, Networks};
 pub(crate) use networks::{FIRST_PORT, is_unicast};
-pub(crate) use socket::Socket;
+pub use socket::Socket;
 
 /// Where one acquisition's client can be told something: the address of the client, and the key of the acquisition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

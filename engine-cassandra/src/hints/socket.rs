@@ -20,7 +20,7 @@ const BUFFER: usize = 64;
 
 /// One socket, for all locks of a client. It belongs to no runtime: only the task that reads it does, and begins anew in another one.
 #[derive(Debug)]
-pub(crate) struct Socket {
+pub struct Socket {
     socket: Arc<UdpSocket>,
     address: SocketAddr,
     environment: Weak<dyn Environment>,
@@ -31,7 +31,7 @@ pub(crate) struct Socket {
 
 impl Socket {
     /// Binds the socket of a client with these options.
-    pub(crate) async fn open(options: &CassandraOptions, environment: &Arc<dyn Environment>) -> Result<Self> {
+    pub async fn open(options: &CassandraOptions, environment: &Arc<dyn Environment>) -> Result<Self> {
         let (bind, advertised) = (options.notify_bind(), options.notify_advertise());
         let mut nodes = Vec::new();
         for node in options.addresses() {

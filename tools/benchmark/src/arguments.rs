@@ -16,6 +16,9 @@ pub(crate) struct Arguments {
     /// On the simulated store
     #[arg(long)]
     simulated: bool,
+    /// Only the queue without and with contenders that tell each other, on the real cluster
+    #[arg(long, conflicts_with = "simulated")]
+    told: bool,
     /// A small part of the matrix, for a short time each
     #[arg(long)]
     pub(crate) quick: bool,
@@ -31,7 +34,7 @@ pub(crate) struct Arguments {
     /// Measure again what the folder has already
     #[arg(long)]
     pub(crate) again: bool,
-    /// Measure nothing, only write the documents from what is known. Measuring writes them when the whole matrix is known
+    /// Measure nothing, only write those parts of the document whose points are all known. Measuring writes them as well
     #[arg(long)]
     pub(crate) render_only: bool,
 }
@@ -42,7 +45,7 @@ impl Arguments {
     }
 
     pub(crate) fn is_simulated(&self) -> bool {
-        self.simulated || !self.real
+        self.simulated || !(self.real || self.told)
     }
 
     /// Returns the points that are wanted in these places.
@@ -59,7 +62,9 @@ impl Arguments {
             given if given.is_empty() => HOLDS.to_vec(),
             given => given.clone(),
         };
-        points(places, &contenders, &holds)
+        let mut points = points(places, &contenders, &holds);
+        points.retain(|point| !self.told || point.compares_told());
+        points
     }
 
     pub(crate) fn simulated_places() -> Vec<Place> {

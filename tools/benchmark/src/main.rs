@@ -30,7 +30,6 @@ use anyhow::Result;
 use clap::Parser;
 
 use crate::arguments::Arguments;
-use crate::matrix::{CONTENDERS, HOLDS, Place, points};
 use crate::results::Results;
 
 fn main() -> Result<()> {
@@ -41,21 +40,13 @@ fn main() -> Result<()> {
         run::all(&arguments, &folder)?;
     }
     let results = Results::read(&folder)?;
-    // Half a matrix would take the other half out of the documents; a user who wants that says so.
-    if arguments.render_only || (!arguments.quick && is_whole(&results)) {
-        render::into_documents(&results, &workspace.join("engine-cassandra/docs"))?;
-        println!("engine-cassandra/docs/benchmark.md shows {} points", results.points.len());
-    } else {
-        render::beside(&results, &folder)?;
-        println!("tables and plots are in {}; --render-only puts them into the documents", folder.display());
+    render::beside(&results, &folder)?;
+    println!("tables and plots are in {}", folder.display());
+    if !arguments.quick {
+        let parts = render::into_documents(&results, &workspace.join("engine-cassandra/docs"))?;
+        println!(
+            "{parts} of 2 parts of engine-cassandra/docs/benchmark.md are written anew: all of their points are known"
+        );
     }
     Ok(())
-}
-
-/// Returns whether every point of the matrix is known.
-fn is_whole(results: &Results) -> bool {
-    let mut places = Arguments::simulated_places();
-    places.push(Place::Real);
-    let all = points(&places, &CONTENDERS, &HOLDS);
-    all.iter().all(|point| results.points.contains_key(point))
 }

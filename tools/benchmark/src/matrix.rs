@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use ylock_core::closed_set;
 use ylock_core::engine::Patience;
-use ylock_engine_cassandra::options::Protocol;
+use ylock_engine_cassandra::options::{Notify, Protocol};
 
 /// The contenders of the whole matrix.
 pub(crate) const CONTENDERS: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
@@ -60,11 +60,13 @@ pub(crate) enum Lock {
     Old,
     /// Listings 6 and 7.
     Queue,
+    /// Listings 6 and 7, and contenders tell each other when one may go in: `notify=udp`.
+    Told,
 }
 
 closed_set! {
     /// Returns the words of tables and titles.
-    pub(crate) Lock: Old = "old", Queue = "queue"
+    pub(crate) Lock: Old = "old", Queue = "queue", Told = "queue, told"
 }
 
 /// One measurement.
@@ -81,6 +83,18 @@ pub(crate) struct Point {
 impl Point {
     pub(crate) fn hold(&self) -> Duration {
         Duration::from_millis(self.hold_millis)
+    }
+
+    /// Returns whether it is measured. Only contenders that wait for their turn are told of it, and the simulated network has too few
+    /// addresses for them.
+    fn says_something(&self) -> bool {
+        self.lock != Lock::Told || self.compares_told()
+    }
+
+    /// Returns whether it is part of the comparison of contenders that are told with those that look.
+    pub(crate) fn compares_told(&self) -> bool {
+        self.lock != Lock::Old
+            && (self.place, self.names, self.call) == (Place::Real, Names::Hot, Call::GetLock)
     }
 
     /// Returns the seed of its randomness in the simulation: from the point itself, so that the order of points does not matter.
@@ -100,14 +114,8 @@ pub(crate) fn points(places: &[Place], contenders: &[u32], holds: &[u64]) -> Vec
             for &call in Call::ALL {
                 for &hold_millis in holds {
                     for &contenders in contenders {
-                        points.extend(Lock::ALL.iter().map(|&lock| Point {
-                            place,
-                            names,
-                            call,
-                            contenders,
-                            hold_millis,
-                            lock,
-                        }));
+                        let of = |&lock| Point { place, names, call, contenders, hold_millis, lock };
+                        points.extend(Lock::ALL.iter().map(of).filter(Point::says_something));
                     }
                 }
             }
@@ -129,7 +137,14 @@ impl Lock {
     pub(crate) fn protocol(self) -> Protocol {
         match self {
             Self::Old => Protocol::ShadowRows,
-            Self::Queue => Protocol::Queue,
+            Self::Queue | Self::Told => Protocol::Queue,
+        }
+    }
+
+    pub(crate) fn notify(self) -> Notify {
+        match self {
+            Self::Old | Self::Queue => Notify::Off,
+            Self::Told => Notify::Udp,
         }
     }
 }
@@ -182,6 +197,6 @@ mod tests {
         seeds.sort_unstable();
         seeds.dedup();
         assert_eq!(seeds.len(), points.len());
-        assert_eq!(points.len(), 2 * 2 * 2 * 4 * 8 * 2);
+        assert_eq!(points.len(), 2 * 2 * 2 * 4 * 8 * 2 + 4 * 8);
     }
 }

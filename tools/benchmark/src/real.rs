@@ -9,7 +9,8 @@ use ylock_core::Owner;
 use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_engine_cassandra::algorithm::store::Store;
 use ylock_engine_cassandra::driver::Table;
-use ylock_engine_cassandra::options::SchemaMode;
+use ylock_engine_cassandra::hints::Socket;
+use ylock_engine_cassandra::options::{Notify, SchemaMode};
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
 
 use crate::budget::Budget;
@@ -30,6 +31,7 @@ pub(crate) struct Cluster {
     environment: Arc<dyn Environment>,
     old: Arc<Table>,
     queue: Arc<Table>,
+    told: Arc<Table>,
 }
 
 impl Cluster {
@@ -42,16 +44,19 @@ impl Cluster {
                 Table::connect(&options(lock)?, &environment).await.map_err(anyhow::Error::from)
             })
         };
-        let (old, queue) = (Arc::new(connect(Lock::Old)?), Arc::new(connect(Lock::Queue)?));
-        Ok(Self { runtime, environment, old, queue })
+        let [old, queue, told] =
+            [connect(Lock::Old)?, connect(Lock::Queue)?, connect(Lock::Told)?].map(Arc::new);
+        Ok(Self { runtime, environment, old, queue, told })
     }
 
     /// Runs one point.
     pub(crate) fn run(&self, point: Point, budget: Budget) -> Result<Record> {
         let requests = Arc::new(AtomicU64::new(0));
-        let contenders = (0..point.contenders).map(|number| self.contender(number, point.lock, &requests));
+        let contenders: Result<_> = (0..point.contenders)
+            .map(|number| self.runtime.block_on(self.contender(number, point.lock, &requests)))
+            .collect();
         let party = Party {
-            contenders: contenders.collect(),
+            contenders: contenders?,
             environment: Arc::clone(&self.environment),
             requests: Arc::clone(&requests),
             group: format!("thesis-{}", Owner::new()),
@@ -66,15 +71,23 @@ impl Cluster {
 
     /// Creates a contender: a client of its own in all but the driver's session, because 128 sessions would be measured instead of the
     /// locks.
-    fn contender(&self, number: u32, lock: Lock, requests: &Arc<AtomicU64>) -> Contender {
+    async fn contender(&self, number: u32, lock: Lock, requests: &Arc<AtomicU64>) -> Result<Contender> {
         let table = match lock {
             Lock::Old => &self.old,
             Lock::Queue => &self.queue,
+            Lock::Told => &self.told,
         };
         let store = Counting { store: Arc::clone(table) as Arc<dyn Store>, requests: Arc::clone(requests) };
         let environment = Arc::clone(&self.environment);
         let engine = CassandraEngine::over(Arc::new(store), Arc::clone(&environment), table.options());
-        Contender { number, engine: Arc::new(engine), environment }
+        let engine = match lock.notify() {
+            Notify::Udp => {
+                let socket = Socket::open(table.options(), &environment).await?;
+                engine.with_hints(Arc::new(socket), table.options())
+            }
+            _ => engine,
+        };
+        Ok(Contender { number, engine: Arc::new(engine), environment })
     }
 }
 
@@ -85,12 +98,18 @@ fn options(lock: Lock) -> Result<CassandraOptions> {
     let table = match lock {
         Lock::Old => "old_lock",
         Lock::Queue => "queue_lock",
+        Lock::Told => "told_lock",
     };
     let options = CassandraOptions::new(KEYSPACE)
         .with_schema(SchemaMode::Create)
         .with_table(table)
         .with_lease(LEASE)
-        .with_protocol(lock.protocol());
+        .with_protocol(lock.protocol())
+        .with_notify(lock.notify());
+    let options = match lock.notify() {
+        Notify::Udp => options.with_notify_bind(([127, 0, 0, 1], 0)),
+        _ => options,
+    };
     hosts.split(',').try_fold(options, |options, host| {
         let (name, port) = match host.rsplit_once(':') {
             Some((name, port)) => {

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
+use crate::arguments::Arguments;
+use crate::matrix::{CONTENDERS, HOLDS, Lock, Place, Point, points};
 use crate::results::Results;
 use crate::{markers, plots, tables};
 
@@ -14,18 +16,43 @@ const DOCUMENT: &str = "benchmark.md";
 const FOLDER: &str = "benchmark";
 const EVERYTHING: &str = "tables.md";
 
-/// Writes the tables and plots of the documents.
-pub(crate) fn into_documents(results: &Results, documents: &Path) -> Result<()> {
+/// Writes the parts of the document whose points are all known, and returns how many they are: half of a part would take the other half out
+/// of the document.
+pub(crate) fn into_documents(results: &Results, documents: &Path) -> Result<usize> {
     let path = documents.join(DOCUMENT);
-    let mut text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    for (name, block) in tables::blocks(results) {
-        text = markers::replace(&text, name, &block).with_context(|| path.display().to_string())?;
+    let mut parts = 0;
+    let all = whole_matrix();
+    let known = |part: fn(&Point) -> bool| {
+        all.iter().filter(|point| part(point)).all(|point| results.points.contains_key(point))
+    };
+    if known(|point| point.lock != Lock::Told) {
+        replace(&path, tables::blocks(results))?;
+        beside(results, &documents.join(FOLDER))?;
+        parts += 1;
     }
-    write(&path, &text)?;
-    beside(results, &documents.join(FOLDER))
+    if known(Point::compares_told) {
+        replace(&path, vec![("told", tables::told(results))])?;
+        parts += 1;
+    }
+    Ok(parts)
 }
 
-/// Writes tables and plots only, for trying out.
+fn whole_matrix() -> Vec<Point> {
+    let mut places = Arguments::simulated_places();
+    places.push(Place::Real);
+    points(&places, &CONTENDERS, &HOLDS)
+}
+
+/// Puts new contents between the markers of these names.
+fn replace(path: &Path, blocks: Vec<(&str, String)>) -> Result<()> {
+    let mut text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    for (name, block) in blocks {
+        text = markers::replace(&text, name, &block).with_context(|| path.display().to_string())?;
+    }
+    write(path, &text)
+}
+
+/// Writes tables and plots only.
 pub(crate) fn beside(results: &Results, folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     write(&folder.join(EVERYTHING), &tables::everything(results))?;

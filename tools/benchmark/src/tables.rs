@@ -10,6 +10,7 @@ use crate::results::Results;
 /// The hold of the tables that show one.
 pub(crate) const HOLD: u64 = 20;
 const NOTHING: &str = "–";
+const OLD_AND_QUEUE: [Lock; 2] = [Lock::Old, Lock::Queue];
 
 /// Returns the tables inside the hand-written text, by name.
 pub(crate) fn blocks(results: &Results) -> Vec<(&'static str, String)> {
@@ -39,7 +40,7 @@ pub(crate) fn everything(results: &Results) -> String {
     for place in places(results) {
         for &names in Names::ALL {
             for &call in Call::ALL {
-                let rows = rows(results, place, names, call, &HOLDS, true);
+                let rows = rows(results, place, names, call, &HOLDS, true, OLD_AND_QUEUE);
                 if !rows.is_empty() {
                     let columns = columns(names, call);
                     let _ = write!(text, "\n## {call}, {names}: {place}\n\n{}", table(&columns, true, &rows));
@@ -51,13 +52,37 @@ pub(crate) fn everything(results: &Results) -> String {
 }
 
 fn of_one_hold(results: &Results, place: Place, names: Names, call: Call) -> String {
-    let rows = rows(results, place, names, call, &[HOLD], false);
+    let rows = rows(results, place, names, call, &[HOLD], false, OLD_AND_QUEUE);
     if rows.is_empty() {
         return not_measured();
     }
     format!(
         "{place}, hold {HOLD} ms; in every cell *old / queue*:\n\n{}",
         table(&columns(names, call), false, &rows)
+    )
+}
+
+/// Returns the comparison of contenders that are told with those that look, and where it was measured: it may be another machine than that
+/// of the other tables.
+pub(crate) fn told(results: &Results) -> String {
+    let (place, names, call) = (Place::Real, Names::Hot, Call::GetLock);
+    let rows = rows(results, place, names, call, &HOLDS, true, [Lock::Queue, Lock::Told]);
+    if rows.is_empty() {
+        return not_measured();
+    }
+    let sum = |of: fn(&Record) -> u64| -> u64 {
+        let compared = results.points.values().filter(|record| record.point.compares_told());
+        compared.map(of).sum()
+    };
+    format!(
+        "{}\n{}\n{} grants, {} overlaps, {} lost increments, {} calls that failed. In every cell *queue / queue, told*:\n\n{}",
+        machine(results),
+        round_trip_of(results, |known| known == place),
+        sum(|record| record.grants),
+        sum(|record| record.overlaps),
+        sum(|record| record.lost_increments),
+        sum(|record| record.errors),
+        table(&columns(names, call), true, &rows)
     )
 }
 
@@ -69,27 +94,29 @@ fn rows(
     call: Call,
     holds: &[u64],
     with_hold: bool,
+    locks: [Lock; 2],
 ) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for &hold_millis in holds {
         for contenders in CONTENDERS {
             let of = |lock| results.points.get(&Point { place, names, call, contenders, hold_millis, lock });
-            let (old, queue) = (of(Lock::Old), of(Lock::Queue));
-            if old.is_none() && queue.is_none() {
+            let [first, second] = locks.map(of);
+            if first.is_none() && second.is_none() {
                 continue;
             }
             let mut row = if with_hold { vec![hold_millis.to_string()] } else { vec![] };
             row.push(contenders.to_string());
-            row.extend(columns(names, call).iter().map(|(_, show)| pair(old, queue, *show)));
+            row.extend(columns(names, call).iter().map(|(_, show)| pair(first, second, *show)));
             rows.push(row);
         }
     }
     rows
 }
 
-fn pair(old: Option<&Record>, queue: Option<&Record>, show: Show) -> String {
-    let [old, queue] = [old, queue].map(|record| record.and_then(show).unwrap_or_else(|| NOTHING.to_owned()));
-    format!("{old} / {queue}")
+fn pair(first: Option<&Record>, second: Option<&Record>, show: Show) -> String {
+    let [first, second] =
+        [first, second].map(|record| record.and_then(show).unwrap_or_else(|| NOTHING.to_owned()));
+    format!("{first} / {second}")
 }
 
 fn table(columns: &[Column], with_hold: bool, rows: &[Vec<String>]) -> String {
@@ -166,8 +193,8 @@ fn checks(results: &Results) -> String {
     let rows: Vec<_> = places(results)
         .into_iter()
         .map(|place| {
-            let records: Vec<_> =
-                results.points.values().filter(|record| record.point.place == place).collect();
+            let is_here = |record: &&Record| record.point.place == place && record.point.lock != Lock::Told;
+            let records: Vec<_> = results.points.values().filter(is_here).collect();
             let sum =
                 |of: fn(&Record) -> u64| records.iter().map(|record| of(record)).sum::<u64>().to_string();
             vec![
@@ -184,9 +211,14 @@ fn checks(results: &Results) -> String {
 }
 
 fn round_trips(results: &Results) -> String {
+    round_trip_of(results, |_| true)
+}
+
+fn round_trip_of(results: &Results, is_wanted: impl Fn(Place) -> bool) -> String {
     let rows: Vec<_> = results
         .round_trips
         .iter()
+        .filter(|(place, _)| is_wanted(**place))
         .map(|(place, times)| vec![place.to_string(), number(times.p50), number(times.p99)])
         .collect();
     markdown(&["where", "one request p50, ms", "one request p99, ms"], &rows)
