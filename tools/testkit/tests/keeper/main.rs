@@ -11,6 +11,7 @@ mod lapse;
 mod layers;
 mod lease;
 mod many;
+mod order;
 mod outages;
 mod paused_time;
 mod races;
