@@ -1,11 +1,17 @@
-//! Callers that only try, beside holders of their own process.
+//! Callers that only try, beside holders and waiters of their own process.
 
 #![allow(clippy::disallowed_methods, reason = "a test stands outside: it looks at time")]
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
 use ylock_core::{Fairness, MemoryStore, Options, Ylock};
+use ylock_testkit::{Call, Faulty, eventually, poll_once};
+
+use crate::support::{Gate, Notes, over};
+
+const SOON: Duration = Duration::from_secs(1);
 
 /// Strict callers wait for a look at the waiters elsewhere, however long ago the last one was.
 fn strict() -> (Ylock, Options) {
@@ -53,4 +59,47 @@ async fn a_reader_that_may_join_waits_for_a_look_and_no_longer() {
     sleep(Duration::from_secs(1)).await;
     let joined = timeout(Duration::from_millis(100), lock.try_read()).await;
     assert_eq!(joined.expect("soon").unwrap().map(|guard| guard.token()), Some(held.token()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_is_on_its_way_goes_on_when_another_caller_comes() {
+    let (store, gate) = (MemoryStore::new(), Arc::new(Gate::before(Call::Acquire)));
+    let notes = Notes::over(store.engine(), |_| Ok(()));
+    let ylock = Ylock::over(Faulty::over(notes.clone(), &gate));
+    gate.close();
+    let lock = ylock.lock("group", "name");
+    let (mut tries, mut waits) = (Box::pin(lock.try_write()), Box::pin(lock.write()));
+    assert!(poll_once(tries.as_mut()).await.is_none());
+    assert!(poll_once(waits.as_mut()).await.is_none());
+    gate.open();
+    let guard = timeout(SOON, tries).await.expect("soon").unwrap().expect("it was free");
+    assert_eq!((notes.0.acquired().len(), notes.0.releases().len()), (1, 0));
+    drop(guard);
+    drop(timeout(SOON, waits).await.expect("granted soon").unwrap());
+}
+
+/// A waiter was to follow in the trip of the release, and has gone.
+#[tokio::test(start_paused = true)]
+async fn one_that_tries_does_not_wait_at_the_place_of_one_that_has_gone() {
+    let (store, gate) = (MemoryStore::new(), Arc::new(Gate::before(Call::Release)));
+    let (here, there) = (over(&store, &gate), Ylock::new(store.engine()));
+    let lock = here.lock("group", "name").with_options(Options::default().with_fairness(Fairness::Strict));
+    let guard = lock.write().await.unwrap();
+    let elsewhere = there.lock("group", "name");
+    let mut elsewhere = Box::pin(elsewhere.write());
+    assert!(poll_once(elsewhere.as_mut()).await.is_none());
+    let mut gone = Box::pin(lock.write());
+    assert!(poll_once(gone.as_mut()).await.is_none());
+    gate.close();
+    drop(guard);
+    eventually(SOON, "the release is on its way", || async { gate.waiting() == 1 }).await;
+    drop(gone);
+    // One that has a place of its own does not take another one's in any case.
+    let lock = here.lock("group", "name");
+    let mut tries = Box::pin(lock.try_write());
+    assert!(poll_once(tries.as_mut()).await.is_none());
+    gate.open();
+    let held = timeout(SOON, elsewhere).await.expect("granted soon").unwrap();
+    assert!(timeout(SOON, tries).await.expect("refused soon").unwrap().is_none());
+    assert!(held.is_valid());
 }
