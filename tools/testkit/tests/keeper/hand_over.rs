@@ -98,6 +98,18 @@ async fn a_client_hands_over_no_longer_than_allowed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_client_with_no_time_for_it_hands_nothing_over() {
+    let counts = Arc::new(CountsCalls::default());
+    let options = Options::default().with_hand_over(HandOver::up_to(1000, Duration::ZERO));
+    let ylock = over(&MemoryStore::new(), &counts).with_options(options);
+    let (guard, served) = (write(&ylock).await, Served::default());
+    let tasks = queue_up(&ylock, 'a', 3, Duration::ZERO, &served).await;
+    drop(guard);
+    all([tasks]).await;
+    assert_eq!(counts.of(Call::Acquire), 4, "one trip for each");
+}
+
+#[tokio::test(start_paused = true)]
 async fn strict_hands_nothing_over() {
     let store = MemoryStore::new();
     let counts = Arc::new(CountsCalls::default());

@@ -4,9 +4,11 @@
 
 mod at_once;
 mod caller_drives;
+mod counting;
 mod events;
 mod failures;
 mod hand_over;
+mod joining;
 mod lapse;
 mod layers;
 mod lease;
@@ -16,6 +18,7 @@ mod outages;
 mod paused_time;
 mod races;
 mod release;
+mod renewals;
 mod runtimes;
 mod self_wait;
 mod shown;

@@ -298,3 +298,21 @@ fn a_runtime_that_is_not_driven_keeps_no_other_from_giving_back() {
     drop(stands);
     runs.block_on(eventually(SOON, "all are given back", || async { ylock.keys_in_use() == 0 }));
 }
+
+/// It was given back in time, and waited less than its lease: it was gone before.
+#[tokio::test(start_paused = true)]
+async fn a_loss_is_told_also_of_what_waited_for_a_place() {
+    let gate = Arc::new(Gate::before(Call::Release));
+    let engine = Arc::new(Wrapped(Knows(MemoryStore::new().engine())));
+    let ylock = Ylock::over(Faulty::over(engine, &gate));
+    gate.close();
+    let gone = ylock.lock("users", "alice-0").write().await.unwrap();
+    drop(hold(&ylock, AT_ONCE).await);
+    eventually(SOON, "all places are taken", || async { gate.waiting() == AT_ONCE }).await;
+    let mut unlocks = Box::pin(gone.unlock());
+    assert!(poll_once(unlocks.as_mut()).await.is_none());
+    yields().await;
+    assert_eq!(gate.waiting(), AT_ONCE, "it waits for a place");
+    gate.open();
+    assert_eq!(tokio::time::timeout(LEASE / 2, unlocks).await.expect("soon").unwrap(), Unlocked::WasLost);
+}
