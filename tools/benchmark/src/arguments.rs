@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(crate) again: bool,
     /// Measure nothing, only write those parts of the document whose points are all known. Measuring writes them as well
-    #[arg(long)]
+    #[arg(long, conflicts_with = "quick")]
     pub(crate) render_only: bool,
 }
 
@@ -72,7 +72,12 @@ impl Arguments {
     }
 
     pub(crate) fn folder(&self, workspace: &Path) -> PathBuf {
-        let name = if self.quick { "thesis-quick" } else { "thesis" };
+        // A comparison is measured in one go: what one of the others has measured before is not known to it.
+        let name = match (self.quick, self.told) {
+            (true, _) => "thesis-quick",
+            (false, true) => "thesis-told",
+            (false, false) => "thesis",
+        };
         self.out.clone().unwrap_or_else(|| workspace.join("target").join(name))
     }
 }

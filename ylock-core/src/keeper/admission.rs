@@ -60,10 +60,12 @@ impl Entry {
     }
 
     /// Returns whether the first waiter, which may not enter, only tries and has nothing to wait for: there are holders, and no
-    /// look at the waiters elsewhere can let it in. It reads, and so do the holders: otherwise [`Entry::may_try`] has kept it out.
+    /// look at the waiters elsewhere can let it in. One that stays in the queue reads, and so do the holders: [`Entry::may_try`] keeps out
+    /// the others.
     fn refuses_first(&self) -> bool {
         let (Phase::Granted(granted), Some(first)) = (&self.phase, self.queue.front()) else { return false };
-        let waits_for_a_look = granted.lasts_for(first) && !granted.has_looked_for(first);
+        let joins = granted.grant.mode == Mode::Read && granted.lasts_for(first);
+        let waits_for_a_look = joins && !granted.has_looked_for(first);
         first.tries && !self.holders.is_empty() && !waits_for_a_look
     }
 
@@ -115,13 +117,19 @@ impl Entry {
         let Phase::Granted(granted) = &mut self.phase else { return };
         // With a local writer waiting the exclusive grant is kept for it, as long as it may still be handed over. It is a writer: a reader
         // of which this can be said has entered.
-        let keep = self.queue.front().is_some_and(|first| {
-            granted.lasts_for(first) && granted.may_hand_over(&first.options, context.now())
-        });
+        let kept_for = self
+            .queue
+            .front()
+            .filter(|first| granted.lasts_for(first) && granted.may_hand_over(&first.options, context.now()));
         let mut changed = false;
-        if granted.grant.mode == Mode::Write && reads_only && !keep {
-            granted.grant.mode = Mode::Read;
-            changed = true;
+        if granted.grant.mode == Mode::Write && reads_only {
+            match kept_for {
+                Some(first) => granted.look_again_after(first.options.hand_over().time(), effects),
+                None => {
+                    granted.grant.mode = Mode::Read;
+                    changed = true;
+                }
+            }
         }
         let first_writer = self.queue.front().filter(|first| first.mode == Mode::Write && !first.tries);
         let announce = first_writer.filter(|_| granted.grant.mode == Mode::Read);

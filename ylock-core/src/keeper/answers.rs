@@ -40,7 +40,8 @@ impl Entry {
         };
         let environment = context.engine.environment();
         let validity = Arc::new(Validity::new(&grant, environment));
-        effects.renew = Some(Turn { at: next_renewal(&grant), id: grant.id, number: 0 });
+        let due = next_renewal(&grant);
+        effects.renew = Some(Turn { at: due, id: grant.id, number: 0 });
         self.phase = Phase::Granted(Box::new(Granted {
             validity,
             since: context.now(),
@@ -56,6 +57,7 @@ impl Entry {
             renewing: false,
             failure: None,
             renew_again: false,
+            due,
             turn: 0,
             shown: Vec::new(),
             last_hold: None,

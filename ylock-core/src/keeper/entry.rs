@@ -190,13 +190,19 @@ impl Entry {
             // Most keys have one waiter, for a moment.
             self.queue.reserve_exact(1);
         }
-        let unfair = waiter.options.fairness() == Fairness::Unfair;
-        if unfair && waiter.mode == Mode::Read && self.is_shared() {
-            // A newcomer may overtake: readers are inside, and the writers that wait do not keep it out.
+        if self.is_overtaken_by(&waiter) {
             self.queue.push_front(waiter);
         } else {
             self.queue.push_back(waiter);
         }
+    }
+
+    /// Returns whether this newcomer goes first: readers are inside, and the writers that wait do not keep it out. Not one that wants a longer
+    /// lease than they have: it could not enter either, and would be in the way of those that can.
+    fn is_overtaken_by(&self, newcomer: &Waiter) -> bool {
+        let Phase::Granted(granted) = &self.phase else { return false };
+        let unfair = newcomer.options.fairness() == Fairness::Unfair;
+        unfair && newcomer.mode == Mode::Read && self.is_shared() && granted.lasts_for(newcomer)
     }
 
     /// Returns whether readers hold it, and no writer.

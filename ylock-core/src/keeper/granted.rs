@@ -48,6 +48,8 @@ pub(super) struct Granted {
     pub(super) failure: Option<Error>,
     /// Something changed during a renewal that the store must be told.
     pub(super) renew_again: bool,
+    /// The moment at which the renewal looks at this grant next.
+    pub(super) due: Moment,
     /// The number of the current entry in the schedule; the others are stale.
     pub(super) turn: u64,
     /// The callers that wait for the store to show a downgrade.
@@ -133,9 +135,20 @@ impl Granted {
         }
     }
 
+    /// Has the grant looked at when the process has kept it to itself for this long: nothing else may happen then, and readers elsewhere
+    /// would wait for the next renewal.
+    pub(super) fn look_again_after(&mut self, kept: Duration, effects: &mut Effects) {
+        let end = self.since.plus(kept);
+        // Never later than it is due already.
+        if end < self.due {
+            self.schedule(end, effects);
+        }
+    }
+
     /// Makes `at` the one moment at which the renewal looks at this grant next.
     pub(super) fn schedule(&mut self, at: Moment, effects: &mut Effects) {
         self.turn += 1;
+        self.due = at;
         effects.renew = Some(Turn { at, id: self.grant.id, number: self.turn });
     }
 }

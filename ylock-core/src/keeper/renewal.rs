@@ -284,10 +284,12 @@ impl Entry {
             Ok(Renewal::Lost(reason)) => self.lose(context, reason, effects),
             Err(error) => {
                 effects.told.logged.push(Logged::RenewalFailed(error.clone()));
+                let unavailable = error.clone().with_engine(context.engine.name()).with_key(context.key);
                 granted.announces = false;
                 granted.failure = Some(error);
                 let retry = asked.plus(retry_pause(granted.grant.lease)).max(context.now());
                 granted.schedule(retry.min(granted.validity.until()), effects);
+                self.fail_those_who_try(&unavailable, effects);
             }
         }
     }

@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
 use ylock_core::engine::{Holding, Request};
-use ylock_core::{Fairness, Guard, Lock, LossReason, MemoryStore, Mode, Options, Result, Ylock};
+use ylock_core::{Fairness, Guard, HandOver, Lock, LossReason, MemoryStore, Mode, Options, Result, Ylock};
 use ylock_testkit::{Wrapped, eventually, poll_once};
 
 use crate::support::{Notes, Warped};
 
-const SOON: Duration = Duration::from_secs(5);
+/// Less than the time until a renewal that is not asked for.
+const SOON: Duration = Duration::from_secs(1);
 const LEASE: Duration = Duration::from_secs(10);
 /// The lease may not be relied on any more, but the store has it still.
 const LAPSED: Duration = Duration::from_millis(9_500);
@@ -98,7 +99,7 @@ async fn a_reader_between_two_writers_of_a_client_costs_no_request() {
 /// The lock is not kept for a writer that must ask the store anyhow: readers elsewhere would wait for nothing.
 #[tokio::test(start_paused = true)]
 async fn a_reader_shows_that_it_only_reads_before_a_writer_that_cannot_have_its_grant() {
-    for options in [strict(), lasting(HOUR)] {
+    for options in [strict(), lasting(HOUR).with_hand_over(HandOver::up_to(1000, HOUR))] {
         let here = Here::new();
         let (reader, writer) = reader_between_writers(&here, options).await;
         let told = here.tells("it reads", |told| told.grant.mode == Mode::Read).await;
@@ -106,6 +107,63 @@ async fn a_reader_shows_that_it_only_reads_before_a_writer_that_cannot_have_its_
         drop(reader);
         drop(soon(writer).await);
     }
+}
+
+/// Nothing happens here when the time is over for which a client may keep a lock to itself.
+#[tokio::test(start_paused = true)]
+async fn readers_elsewhere_enter_when_the_lock_was_kept_for_a_writer_for_long_enough() {
+    let here = Here::new();
+    let (reader, writer) = reader_between_writers(&here, Options::default()).await;
+    let there = Ylock::new(here.store.engine());
+    let elsewhere = there.lock("group", "name");
+    assert!(elsewhere.try_read().await.unwrap().is_none(), "it is kept for the writer");
+    here.tells("it reads", |told| told.grant.mode == Mode::Read).await;
+    let unfair = elsewhere.with_options(Options::default().with_fairness(Fairness::Unfair));
+    drop(timeout(SOON, unfair.read()).await.expect("soon").unwrap());
+    assert!(reader.is_valid());
+    drop(reader);
+    drop(soon(writer).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_for_which_a_lock_is_kept_may_end_between_two_renewals() {
+    let (here, four) = (Here::new(), Duration::from_secs(4));
+    let patient = Options::default().with_hand_over(HandOver::up_to(1000, four));
+    let (reader, writer) = reader_between_writers(&here, patient).await;
+    sleep(four - Duration::from_millis(10)).await;
+    let modes = || here.notes.0.renewals().into_iter().map(|told| told.grant.mode).collect::<Vec<_>>();
+    assert_eq!(modes(), [Mode::Write]);
+    here.tells("it reads", |told| told.grant.mode == Mode::Read).await;
+    drop(reader);
+    drop(soon(writer).await);
+}
+
+/// It is renewed as if it were not kept.
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_is_kept_for_a_writer_for_long_is_renewed_when_it_is_due() {
+    let here = Here::new();
+    let patient = Options::default().with_hand_over(HandOver::up_to(1000, HOUR));
+    let (reader, writer) = reader_between_writers(&here, patient).await;
+    sleep(LEASE * 2).await;
+    assert!(reader.is_valid());
+    assert!((5..=7).contains(&here.notes.0.renewals().len()), "{:?}", here.notes.0.renewals());
+    assert!(here.notes.0.renewals().iter().all(|told| told.grant.mode == Mode::Write));
+    drop(reader);
+    drop(soon(writer).await);
+}
+
+/// It could not enter, and has not waited.
+#[tokio::test(start_paused = true)]
+async fn a_reader_that_only_tries_does_not_cost_a_writer_its_hand_over() {
+    let here = Here::new();
+    let (reader, writer) = reader_between_writers(&here, Options::default()).await;
+    sleep(Duration::from_millis(1)).await;
+    let unfair = Options::default().with_fairness(Fairness::Unfair).with_hand_over(HandOver::up_to(0, HOUR));
+    assert!(here.lock(unfair).try_read().await.unwrap().is_none());
+    drop(reader);
+    drop(soon(writer).await);
+    assert!(here.notes.0.renewals().is_empty());
+    assert_eq!(here.notes.0.acquired().len(), 1);
 }
 
 /// Two readers that follow a writer have no writer between them.

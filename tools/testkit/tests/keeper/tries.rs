@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
-use ylock_core::{Fairness, MemoryStore, Options, Ylock};
-use ylock_testkit::{Call, Faulty, eventually, poll_once};
+use ylock_core::{ErrorKind, Fairness, MemoryStore, Options, Ylock};
+use ylock_testkit::{Call, CountsCalls, Faulty, Outage, eventually, poll_once};
 
 use crate::support::{Gate, Notes, over};
 
@@ -53,12 +53,55 @@ async fn a_reader_is_refused_at_once_beside_readers_whose_lease_is_too_short_for
 
 #[tokio::test(start_paused = true)]
 async fn a_reader_that_may_join_waits_for_a_look_and_no_longer() {
-    let (ylock, _) = strict();
-    let lock = ylock.lock("group", "name");
+    let counts = Arc::new(CountsCalls::default());
+    let ylock = over(&MemoryStore::new(), &counts);
+    let lock = ylock.lock("group", "name").with_options(Options::default().with_fairness(Fairness::Strict));
     let held = lock.read().await.unwrap();
     sleep(Duration::from_secs(1)).await;
     let joined = timeout(Duration::from_millis(100), lock.try_read()).await;
     assert_eq!(joined.expect("soon").unwrap().map(|guard| guard.token()), Some(held.token()));
+    assert_eq!(counts.of(Call::Renew), 1);
+}
+
+/// The look of the first one is on its way when the second one comes, which can not join at all.
+#[tokio::test(start_paused = true)]
+async fn an_unfair_reader_that_wants_a_longer_lease_is_not_in_the_way_of_one_that_tries() {
+    let (store, gate) = (MemoryStore::new(), Arc::new(Gate::before(Call::Renew)));
+    let ylock = over(&store, &gate);
+    let strict = Options::default().with_fairness(Fairness::Strict);
+    let unfair = Options::default().with_fairness(Fairness::Unfair).with_lease(Duration::from_secs(3600));
+    let (lock, longer) =
+        (ylock.lock("group", "name").with_options(strict), ylock.lock("group", "name").with_options(unfair));
+    let held = lock.read().await.unwrap();
+    sleep(Duration::from_secs(1)).await;
+    gate.close();
+    let mut tries = Box::pin(lock.try_read());
+    assert!(poll_once(tries.as_mut()).await.is_none());
+    eventually(SOON, "the look is on its way", || async { gate.waiting() == 1 }).await;
+    let mut waits = Box::pin(longer.read());
+    assert!(poll_once(waits.as_mut()).await.is_none());
+    gate.open();
+    let joined = timeout(SOON, tries).await.expect("soon").unwrap().expect("it joins");
+    drop((joined, held));
+    drop(timeout(SOON, waits).await.expect("granted soon").unwrap());
+}
+
+/// It has asked for an answer, and waits for no outage to end.
+#[tokio::test(start_paused = true)]
+async fn a_reader_that_tries_is_told_that_the_store_does_not_answer_its_look() {
+    let away = Arc::new(Outage::of(&[Call::Renew]));
+    away.end();
+    let ylock = over(&MemoryStore::new(), &away);
+    let lock = ylock.lock("group", "name").with_options(Options::default().with_fairness(Fairness::Strict));
+    let held = lock.read().await.unwrap();
+    sleep(Duration::from_secs(1)).await;
+    away.begin();
+    let error = timeout(SOON, lock.try_read()).await.expect("soon").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    away.end();
+    assert!(held.is_valid());
+    let joined = timeout(SOON, lock.read()).await.expect("soon").unwrap();
+    assert_eq!(joined.token(), held.token());
 }
 
 #[tokio::test(start_paused = true)]
