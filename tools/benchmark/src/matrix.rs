@@ -134,6 +134,9 @@ impl Call {
 }
 
 impl Lock {
+    /// The locks that the thesis compares.
+    pub(crate) const OF_THE_THESIS: [Self; 2] = [Self::Old, Self::Queue];
+
     pub(crate) fn protocol(self) -> Protocol {
         match self {
             Self::Old => Protocol::ShadowRows,

@@ -134,7 +134,7 @@ impl Plot {
 
     fn lines(&self, results: &Results, figure: &Figure, place: Place) -> Vec<Line> {
         let mut lines = Vec::new();
-        for lock in [Lock::Old, Lock::Queue] {
+        for lock in Lock::OF_THE_THESIS {
             for (number, (label, show)) in figure.lines.iter().enumerate() {
                 let at = |&contenders: &u32| {
                     let (names, call, hold_millis) = (self.names, Call::GetLock, HOLD);

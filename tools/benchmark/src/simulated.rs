@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn the_same_point_is_the_same_twice() {
-        for lock in [Lock::Old, Lock::Queue] {
+        for lock in Lock::OF_THE_THESIS {
             let record = tiny(Names::Hot, Call::GetLock, lock);
             assert_eq!(record, tiny(Names::Hot, Call::GetLock, lock));
             assert!(record.grants > 10, "{record:?}");
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn everybody_gets_in_once_with_a_fresh_name() {
-        for lock in [Lock::Old, Lock::Queue] {
+        for lock in Lock::OF_THE_THESIS {
             let record = tiny(Names::Fresh, Call::GetLock, lock);
             assert_eq!((record.got_in, record.grants), (3, u64::from(record.rounds) * 3), "{record:?}");
             assert_eq!((record.overlaps, record.lost_increments, record.errors), (0, 0, 0));

@@ -10,7 +10,6 @@ use crate::results::Results;
 /// The hold of the tables that show one.
 pub(crate) const HOLD: u64 = 20;
 const NOTHING: &str = "–";
-const OLD_AND_QUEUE: [Lock; 2] = [Lock::Old, Lock::Queue];
 
 /// Returns the tables inside the hand-written text, by name.
 pub(crate) fn blocks(results: &Results) -> Vec<(&'static str, String)> {
@@ -40,7 +39,7 @@ pub(crate) fn everything(results: &Results) -> String {
     for place in places(results) {
         for &names in Names::ALL {
             for &call in Call::ALL {
-                let rows = rows(results, place, names, call, &HOLDS, true, OLD_AND_QUEUE);
+                let rows = rows(results, place, names, call, &HOLDS, true, Lock::OF_THE_THESIS);
                 if !rows.is_empty() {
                     let columns = columns(names, call);
                     let _ = write!(text, "\n## {call}, {names}: {place}\n\n{}", table(&columns, true, &rows));
@@ -52,7 +51,7 @@ pub(crate) fn everything(results: &Results) -> String {
 }
 
 fn of_one_hold(results: &Results, place: Place, names: Names, call: Call) -> String {
-    let rows = rows(results, place, names, call, &[HOLD], false, OLD_AND_QUEUE);
+    let rows = rows(results, place, names, call, &[HOLD], false, Lock::OF_THE_THESIS);
     if rows.is_empty() {
         return not_measured();
     }

@@ -6,7 +6,7 @@ use super::effects::Effects;
 use super::entry::{Context, Entry, Phase};
 use super::hold::{Admission, Hold};
 use super::holder::Holder;
-use super::waiter::{first_ticket, request_for};
+use super::waiter::{Waiter, first_ticket, request_for};
 use crate::engine::Request;
 use crate::events::ClientEvent;
 use crate::mode::Mode;
@@ -115,15 +115,14 @@ impl Entry {
     fn show(&mut self, context: &Context<'_>, effects: &mut Effects) {
         let reads_only = self.is_shared();
         let Phase::Granted(granted) = &mut self.phase else { return };
-        // With a local writer waiting the exclusive grant is kept for it, as long as it may still be handed over. It is a writer: a reader
-        // of which this can be said has entered.
-        let kept_for = self
-            .queue
-            .front()
-            .filter(|first| granted.lasts_for(first) && granted.may_hand_over(&first.options, context.now()));
         let mut changed = false;
         if granted.grant.mode == Mode::Write && reads_only {
-            match kept_for {
+            // With a local writer waiting the exclusive grant is kept for it, as long as it may still be handed over. It is a writer: a
+            // reader of which this can be said has entered.
+            let may_have_it = |first: &&Waiter| {
+                granted.lasts_for(first) && granted.may_hand_over(&first.options, context.now())
+            };
+            match self.queue.front().filter(may_have_it) {
                 Some(first) => granted.look_again_after(first.options.hand_over().time(), effects),
                 None => {
                     granted.grant.mode = Mode::Read;

@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 use super::effects::Effects;
 use super::entry::{Contender, Context, Entry, Phase, Releasing};
 use super::hold::Hold;
+use crate::contact::away;
 use crate::engine::{AcquisitionId, LossReason, Release};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{ClientEvent, End};
@@ -158,9 +159,7 @@ impl Entry {
         let Some(releasing) = self.take_releasing(id) else { return };
         releasing.tell(context, false, effects);
         effects.done(releasing.done, &Err(error.clone()));
-        let unavailable =
-            Error::new(ErrorKind::Unavailable, "the store does not answer").with_source(error.clone());
-        let unavailable = unavailable.with_key(context.key);
+        let unavailable = away(error.clone()).with_key(context.key);
         self.fail_those_who_waited(context, releasing.lease, &unavailable, effects);
         match releasing.next {
             Some(next) => {

@@ -13,6 +13,7 @@ use super::entry::{Context, Entry, Phase};
 use super::granted::Granted;
 use super::logged::Logged;
 use super::{Keeper, caught};
+use crate::contact::away;
 use crate::early_renewals::Renews;
 use crate::engine::{AcquisitionId, Grant, Holding, LossReason, Renewal};
 use crate::environment::Moment;
@@ -284,7 +285,9 @@ impl Entry {
             Ok(Renewal::Lost(reason)) => self.lose(context, reason, effects),
             Err(error) => {
                 effects.told.logged.push(Logged::RenewalFailed(error.clone()));
-                let unavailable = error.clone().with_engine(context.engine.name()).with_key(context.key);
+                // Of what the callers that try have asked for, the outcome is known: they do not get the lock.
+                let unavailable =
+                    away(error.clone()).with_engine(context.engine.name()).with_key(context.key);
                 granted.announces = false;
                 granted.failure = Some(error);
                 let retry = asked.plus(retry_pause(granted.grant.lease)).max(context.now());

@@ -11,10 +11,10 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
-use ylock_core::{Fairness, Guard, HandOver, MemoryStore, Options, Owner, Ylock};
+use ylock_core::{Fairness, Guard, HandOver, MemoryStore, Mode, Options, Owner, Ylock};
 use ylock_testkit::{Call, CountsCalls, eventually, poll_once};
 
-use crate::support::over;
+use crate::support::{Waits, comes, over};
 
 const SOON: Duration = Duration::from_secs(5);
 
@@ -235,15 +235,11 @@ async fn a_reader_does_not_share_a_lease_that_is_shorter_than_its_own() {
 
 /// A waiter of this client that is in the store's queue as the last of `place` waiters.
 async fn joins(lock: &ylock_core::Lock, place: usize, seen: &Ylock) -> Waits {
-    let lock = lock.clone();
-    let mut waits: Waits = Box::pin(async move { lock.write().await });
-    assert!(poll_once(waits.as_mut()).await.is_none());
+    let waits = comes(lock, Mode::Write).await;
     let queued = || async { seen.inspect("group", "name").await.unwrap().queue.len() == place };
     eventually(SOON, "it is in the queue", queued).await;
     waits
 }
-
-type Waits = std::pin::Pin<Box<dyn Future<Output = ylock_core::Result<Guard>> + Send>>;
 
 #[tokio::test(start_paused = true)]
 async fn strict_a_place_in_the_queue_of_all_processes_is_not_inherited() {

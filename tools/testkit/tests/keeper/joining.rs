@@ -2,27 +2,16 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test stands outside: it looks at time")]
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
-use ylock_core::{Guard, HandOver, MemoryStore, Options, Result, Ylock};
-use ylock_testkit::{Call, CountsCalls, eventually, poll_once};
+use ylock_core::{HandOver, MemoryStore, Mode, Options, Ylock};
+use ylock_testkit::{Call, CountsCalls, eventually};
 
-use crate::support::over;
+use crate::support::{comes, over};
 
 const SOON: Duration = Duration::from_secs(5);
-
-type Waits = Pin<Box<dyn Future<Output = Result<Guard>> + Send>>;
-
-async fn comes(ylock: &Ylock, writes: bool) -> Waits {
-    let lock = ylock.lock("group", "name");
-    let mut waits: Waits =
-        Box::pin(async move { if writes { lock.write().await } else { lock.read().await } });
-    assert!(poll_once(waits.as_mut()).await.is_none());
-    waits
-}
 
 /// The writer elsewhere came later than both; one of them would otherwise wait for it.
 #[tokio::test(start_paused = true)]
@@ -30,7 +19,8 @@ async fn readers_that_waited_together_enter_together() {
     let store = MemoryStore::new();
     let [here, there, elsewhere] = [(); 3].map(|()| Ylock::new(store.engine()));
     let inside = there.lock("group", "name").write().await.unwrap();
-    let readers = (comes(&here, false).await, comes(&here, false).await);
+    let lock = here.lock("group", "name");
+    let readers = (comes(&lock, Mode::Read).await, comes(&lock, Mode::Read).await);
     let queued = |count| {
         let there = there.clone();
         move || {
@@ -39,7 +29,7 @@ async fn readers_that_waited_together_enter_together() {
         }
     };
     eventually(SOON, "the readers are in the queue", queued(1)).await;
-    let writer = comes(&elsewhere, true).await;
+    let writer = comes(&elsewhere.lock("group", "name"), Mode::Write).await;
     eventually(SOON, "the writer is behind them", queued(2)).await;
     drop(inside);
     let both = async { (readers.0.await.unwrap(), readers.1.await.unwrap()) };

@@ -2,16 +2,15 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test stands outside: it looks at time")]
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
 use ylock_core::engine::{Holding, Request};
-use ylock_core::{Fairness, Guard, HandOver, Lock, LossReason, MemoryStore, Mode, Options, Result, Ylock};
-use ylock_testkit::{Wrapped, eventually, poll_once};
+use ylock_core::{Fairness, Guard, HandOver, Lock, LossReason, MemoryStore, Mode, Options, Ylock};
+use ylock_testkit::{Wrapped, eventually};
 
-use crate::support::{Notes, Warped};
+use crate::support::{Notes, Waits, Warped, comes};
 
 /// Less than the time until a renewal that is not asked for.
 const SOON: Duration = Duration::from_secs(1);
@@ -19,8 +18,6 @@ const LEASE: Duration = Duration::from_secs(10);
 /// The lease may not be relied on any more, but the store has it still.
 const LAPSED: Duration = Duration::from_millis(9_500);
 const HOUR: Duration = Duration::from_secs(3600);
-
-type Waits = Pin<Box<dyn Future<Output = Result<Guard>> + Send>>;
 
 /// A client, what it has told the store, and the store.
 struct Here {
@@ -59,18 +56,6 @@ fn strict() -> Options {
     Options::default().with_fairness(Fairness::Strict)
 }
 
-fn write(lock: Lock) -> Waits {
-    Box::pin(async move { lock.write().await })
-}
-
-fn read(lock: Lock) -> Waits {
-    Box::pin(async move { lock.read().await })
-}
-
-async fn begin(waits: &mut Waits) {
-    assert!(poll_once(waits.as_mut()).await.is_none());
-}
-
 async fn soon(waits: Waits) -> Guard {
     timeout(SOON, waits).await.expect("granted soon").unwrap()
 }
@@ -78,10 +63,8 @@ async fn soon(waits: Waits) -> Guard {
 /// A reader that a writer has handed its lock to, and a writer that waits for the reader.
 async fn reader_between_writers(here: &Here, last: Options) -> (Guard, Waits) {
     let first = here.lock(Options::default()).write().await.unwrap();
-    let mut reader = read(here.lock(Options::default()));
-    begin(&mut reader).await;
-    let mut writer = write(here.lock(last));
-    begin(&mut writer).await;
+    let reader = comes(&here.lock(Options::default()), Mode::Read).await;
+    let writer = comes(&here.lock(last), Mode::Write).await;
     drop(first);
     (soon(reader).await, writer)
 }
@@ -171,15 +154,11 @@ async fn a_reader_that_only_tries_does_not_cost_a_writer_its_hand_over() {
 async fn readers_that_are_handed_a_lock_together_have_one_token() {
     let here = Here::new();
     let first = here.lock(Options::default()).write().await.unwrap();
-    let mut readers = [(); 2].map(|()| read(here.lock(Options::default())));
-    for reader in &mut readers {
-        begin(reader).await;
-    }
-    let mut writer = write(here.lock(Options::default()));
-    begin(&mut writer).await;
+    let lock = here.lock(Options::default());
+    let readers = (comes(&lock, Mode::Read).await, comes(&lock, Mode::Read).await);
+    let writer = comes(&here.lock(Options::default()), Mode::Write).await;
     drop(first);
-    let [one, other] = readers;
-    let (one, other) = (soon(one).await, soon(other).await);
+    let (one, other) = (soon(readers.0).await, soon(readers.1).await);
     assert_eq!(one.token(), other.token());
     drop((one, other));
     drop(soon(writer).await);
@@ -191,15 +170,13 @@ async fn only_a_writer_is_announced() {
     let here = Here::new();
     let held = here.lock(Options::default()).read().await.unwrap();
     let there = Ylock::new(here.store.engine());
-    let mut elsewhere = write(there.lock("group", "name"));
-    begin(&mut elsewhere).await;
+    let elsewhere = comes(&there.lock("group", "name"), Mode::Write).await;
     eventually(SOON, "it waits", || async {
         here.ylock.inspect("group", "name").await.unwrap().queue.len() == 1
     })
     .await;
     sleep(Duration::from_secs(1)).await;
-    let mut waits = read(here.lock(Options::default()));
-    begin(&mut waits).await;
+    let waits = comes(&here.lock(Options::default()), Mode::Read).await;
     here.tells("it looked", |_| true).await;
     sleep(LEASE).await;
     assert!(held.is_valid());
@@ -212,8 +189,7 @@ async fn only_a_writer_is_announced() {
 /// A reader and, behind it, a writer that the store was told of.
 async fn announced(here: &Here, writer: Options) -> (Guard, Waits, Request) {
     let reader = here.lock(Options::default()).read().await.unwrap();
-    let mut writer = write(here.lock(writer));
-    begin(&mut writer).await;
+    let writer = comes(&here.lock(writer), Mode::Write).await;
     let told = here.tells("it is announced", |told| told.next.is_some()).await;
     (reader, writer, told.next.expect("it is there"))
 }
@@ -232,8 +208,7 @@ async fn a_writer_that_was_announced_goes_on_at_its_place() {
 async fn a_writer_that_needs_a_longer_lease_does_not_take_the_place_of_one_that_gave_up() {
     let here = Here::new();
     let (reader, gave_up, announced) = announced(&here, Options::default()).await;
-    let mut longer = write(here.lock(lasting(HOUR)));
-    begin(&mut longer).await;
+    let longer = comes(&here.lock(lasting(HOUR)), Mode::Write).await;
     drop(gave_up);
     drop(reader);
     let guard = soon(longer).await;
@@ -247,8 +222,7 @@ async fn what_a_lost_grant_has_announced_is_asked_for_no_other_waiter() {
     let warped = Warped::new();
     let here = Here::with(MemoryStore::in_environment(warped.clone()));
     let (reader, gave_up, announced) = announced(&here, Options::default()).await;
-    let mut next = read(here.lock(Options::default()));
-    begin(&mut next).await;
+    let next = comes(&here.lock(Options::default()), Mode::Read).await;
     warped.jump(LAPSED);
     drop(gave_up);
     let next = soon(next).await;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
-use ylock_core::{ErrorKind, Fairness, MemoryStore, Options, Ylock};
+use ylock_core::{Error, ErrorKind, Fairness, Guard, MemoryStore, Options, Result, Ylock};
 use ylock_testkit::{Call, CountsCalls, Faulty, Outage, eventually, poll_once};
 
-use crate::support::{Gate, Notes, over};
+use crate::support::{Asked, Gate, Notes, over};
 
 const SOON: Duration = Duration::from_secs(1);
 
@@ -19,6 +19,11 @@ fn strict() -> (Ylock, Options) {
     (Ylock::new(MemoryStore::new().engine()).with_options(options.clone()), options)
 }
 
+async fn refused_at_once(tries: impl Future<Output = Result<Option<Guard>>>) {
+    let refused = timeout(Duration::from_millis(1), tries).await;
+    assert!(refused.expect("at once").unwrap().is_none());
+}
+
 /// No look at the waiters elsewhere can let it in, and none is on its way.
 #[tokio::test(start_paused = true)]
 async fn a_reader_is_refused_at_once_beside_a_writer_of_its_process() {
@@ -26,8 +31,7 @@ async fn a_reader_is_refused_at_once_beside_a_writer_of_its_process() {
     let lock = ylock.lock("group", "name");
     let _held = lock.write().await.unwrap();
     sleep(Duration::from_secs(1)).await;
-    let refused = timeout(Duration::from_millis(1), lock.try_read()).await;
-    assert!(refused.expect("at once").unwrap().is_none());
+    refused_at_once(lock.try_read()).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -36,8 +40,7 @@ async fn a_writer_is_refused_at_once_beside_readers_of_its_process() {
     let lock = ylock.lock("group", "name");
     let _held = lock.read().await.unwrap();
     sleep(Duration::from_secs(1)).await;
-    let refused = timeout(Duration::from_millis(1), lock.try_write()).await;
-    assert!(refused.expect("at once").unwrap().is_none());
+    refused_at_once(lock.try_write()).await;
 }
 
 /// No look at the waiters elsewhere makes the lease longer.
@@ -47,8 +50,7 @@ async fn a_reader_is_refused_at_once_beside_readers_whose_lease_is_too_short_for
     let _held = ylock.lock("group", "name").read().await.unwrap();
     sleep(Duration::from_secs(1)).await;
     let longer = ylock.lock("group", "name").with_options(options.with_lease(Duration::from_secs(3600)));
-    let refused = timeout(Duration::from_millis(1), longer.try_read()).await;
-    assert!(refused.expect("at once").unwrap().is_none());
+    refused_at_once(longer.try_read()).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -63,7 +65,7 @@ async fn a_reader_that_may_join_waits_for_a_look_and_no_longer() {
     assert_eq!(counts.of(Call::Renew), 1);
 }
 
-/// The look of the first one is on its way when the second one comes, which can not join at all.
+/// The look of the first one is on its way when the second one comes, which cannot join at all.
 #[tokio::test(start_paused = true)]
 async fn an_unfair_reader_that_wants_a_longer_lease_is_not_in_the_way_of_one_that_tries() {
     let (store, gate) = (MemoryStore::new(), Arc::new(Gate::before(Call::Renew)));
@@ -102,6 +104,21 @@ async fn a_reader_that_tries_is_told_that_the_store_does_not_answer_its_look() {
     assert!(held.is_valid());
     let joined = timeout(SOON, lock.read()).await.expect("soon").unwrap();
     assert_eq!(joined.token(), held.token());
+}
+
+/// Of the look it is not known whether it has happened, and of the try it is.
+#[tokio::test(start_paused = true)]
+async fn the_unknown_outcome_of_a_look_is_not_that_of_the_one_that_tries() {
+    let notes = Notes::over(MemoryStore::new().engine(), |asked| match asked {
+        Asked::Renew(_) => Err(Error::new(ErrorKind::Indeterminate, "no answer")),
+        _ => Ok(()),
+    });
+    let strict = Options::default().with_fairness(Fairness::Strict);
+    let lock = Ylock::over(notes).lock("group", "name").with_options(strict);
+    let _held = lock.read().await.unwrap();
+    sleep(Duration::from_secs(1)).await;
+    let error = timeout(SOON, lock.try_read()).await.expect("soon").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
 }
 
 #[tokio::test(start_paused = true)]

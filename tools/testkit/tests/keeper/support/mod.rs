@@ -1,14 +1,16 @@
-//! What several tests of the keeper need: runtimes, a clock that can be put forward, and an engine that notes what
-//! it is asked.
+//! What several tests of the keeper need: runtimes, a clock that can be put forward, callers that wait, and an engine
+//! that notes what it is asked.
 
 mod asked;
 mod between;
 mod drops;
 mod runtimes;
+mod waits;
 mod warped;
 
 pub(crate) use asked::{Asked, Notes};
 pub(crate) use between::{Gate, Meanwhile};
 pub(crate) use drops::{Drops, given_back, within_bounds};
 pub(crate) use runtimes::{current_thread, over, paused, runtime};
+pub(crate) use waits::{Waits, comes};
 pub(crate) use warped::Warped;
