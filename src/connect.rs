@@ -52,7 +52,7 @@ macro_rules! compiled {
 }
 
 /// All engines: no other place in this crate lists them, apart from what each of them exports.
-pub(crate) static ENGINES: [Engine; 4] = [
+pub(crate) static ENGINES: [Engine; 5] = [
     Engine {
         schemes: &[("memory", "")],
         has_kinds: false,
@@ -62,6 +62,11 @@ pub(crate) static ENGINES: [Engine; 4] = [
         schemes: &[("cassandra", "cassandra")],
         has_kinds: false,
         compiled: compiled!("cassandra", ylock_engine_cassandra, CassandraEngine, CassandraOptions),
+    },
+    Engine {
+        schemes: &[("file", "file")],
+        has_kinds: false,
+        compiled: compiled!("file", ylock_engine_file, FileEngine, FileOptions),
     },
     Engine {
         schemes: &[("redis", "redis"), ("rediss", "redis-tls")],
@@ -79,6 +84,7 @@ pub(crate) static ENGINES: [Engine; 4] = [
 ///
 /// - `memory://`: a new, empty store inside this process, like [`Ylock::in_memory`].
 /// - `cassandra://user:password@host1,host2:port/keyspace`, with the Cargo feature `cassandra`.
+/// - `file:///folder`, with the Cargo feature `file`: for the processes of one host.
 /// - `redis://user:password@host:port/database`, with the Cargo feature `redis`; `rediss://` for TLS, with `redis-tls`.
 /// - `redis+sentinel://user:password@host1,host2:port/service/database`: the master that the Sentinels know by the name of the
 ///   service; and `redis+cluster://user:password@host1,host2:port`. They need the same features; `rediss+…` is for TLS.

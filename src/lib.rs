@@ -47,6 +47,13 @@ pub mod cassandra {
     pub use ylock_engine_cassandra::{CassandraEngine, CassandraOptions, HintCounts};
 }
 
+/// Locks in files, for the processes of one host.
+#[cfg(feature = "file")]
+pub mod file {
+    pub use ylock_engine_file::options::Access;
+    pub use ylock_engine_file::{FileEngine, FileOptions};
+}
+
 /// Locks on Redis.
 #[cfg(feature = "redis")]
 pub mod redis {

@@ -77,6 +77,43 @@ impl ChildProcess {
         said.strip_prefix(word).unwrap_or_else(|| panic!("{word}: {said}")).trim().to_owned()
     }
 
+    /// Returns all that the process still says until it ends.
+    ///
+    /// # Panics
+    /// If it does not end within a minute.
+    pub async fn says_until_it_ends(&mut self) -> Vec<String> {
+        let mut said = Vec::new();
+        while let Some(line) = within(BOUND, "it ends", self.lines.recv()).await {
+            said.push(line);
+        }
+        said
+    }
+
+    /// Waits until the process has stopped itself, or has ended. Returns whether it has stopped.
+    ///
+    /// # Panics
+    /// If neither happens within a minute.
+    pub async fn has_stopped(&mut self) -> bool {
+        let begun = Instant::now();
+        while begun.elapsed() < BOUND {
+            let status =
+                std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+            if status.contains("\nState:\tT") {
+                return true;
+            }
+            if self.child.try_wait().expect("its own child").is_some() {
+                return false;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        panic!("it neither stops nor ends");
+    }
+
+    /// Returns what the process has said and was not asked for yet.
+    pub fn has_said(&mut self) -> Vec<String> {
+        std::iter::from_fn(|| self.lines.try_recv().ok()).collect()
+    }
+
     /// Returns the token that the process says next, after the word that is expected.
     ///
     /// # Panics

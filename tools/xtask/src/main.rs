@@ -15,6 +15,7 @@ mod child;
 mod cli;
 mod daemon;
 mod engine;
+mod file;
 mod file_lock;
 mod interrupt;
 mod jars;
@@ -51,7 +52,8 @@ use crate::{
 };
 
 /// All engines: a new one is a folder, its `mod` and its line here. No other place in this crate lists them.
-static ENGINES: &[&Engine] = &[&cassandra::ENGINE, &memory::ENGINE, &redis::ENGINE, &zookeeper::ENGINE];
+static ENGINES: &[&Engine] =
+    &[&cassandra::ENGINE, &file::ENGINE, &memory::ENGINE, &redis::ENGINE, &zookeeper::ENGINE];
 
 fn main() -> ExitCode {
     match interrupt::install().and_then(|()| run(Cli::parse().command)) {

@@ -15,8 +15,8 @@ use crate::token::StoreToken;
 pub struct Contender<T> {
     pub(super) id: AcquisitionId,
     pub(super) mode: Mode,
-    owner: Owner,
-    client: ClientName,
+    pub(super) owner: Owner,
+    pub(super) client: ClientName,
     pub(super) ticket: Ticket,
     pub(super) fairness: Fairness,
     /// The time for which its grant lives without renewal.

@@ -9,6 +9,7 @@
 mod contender;
 mod joining;
 pub mod places;
+mod stored;
 
 #[cfg(test)]
 mod tests;
@@ -53,6 +54,23 @@ pub struct Queue<T = ()> {
     undone: Vec<(AcquisitionId, Moment)>,
     /// True if a contender has left or conflicts with fewer others since this was last asked.
     freed: bool,
+}
+
+/// The modes of some contenders.
+#[derive(Clone, Copy, Debug, Default)]
+struct Met {
+    readers: bool,
+    writers: bool,
+}
+
+impl Met {
+    fn meet(&mut self, mode: Mode) {
+        *(if mode == Mode::Read { &mut self.readers } else { &mut self.writers }) = true;
+    }
+
+    fn conflict_with(self, mode: Mode) -> bool {
+        self.writers && mode.conflicts_with(Mode::Write) || self.readers && mode.conflicts_with(Mode::Read)
+    }
 }
 
 impl<T> Queue<T> {
@@ -109,16 +127,46 @@ impl<T> Queue<T> {
     /// inside may: perhaps its client has not heard of it.
     pub fn may_enter(&self, id: AcquisitionId) -> bool {
         let Some(place) = self.place(id) else { return false };
+        self.contenders[place].holds() || self.in_the_way_of(place).next().is_none()
+    }
+
+    /// Returns those that a waiter waits for: the holders that conflict with it and, unless it is unfair, the waiters before it that do. None
+    /// for one that is inside, or not there.
+    pub fn in_the_way(&self, id: AcquisitionId) -> impl Iterator<Item = &Contender<T>> {
+        let place = self.place(id).filter(|place| !self.contenders[*place].holds());
+        place.into_iter().flat_map(|place| self.in_the_way_of(place))
+    }
+
+    fn in_the_way_of(&self, place: usize) -> impl Iterator<Item = &Contender<T>> {
         let own = &self.contenders[place];
-        if own.holds() {
-            return true;
-        }
         let waits_for = |other: &Contender<T>, is_before: bool| {
             other.mode.conflicts_with(own.mode)
                 && (other.holds() || is_before && own.fairness != Fairness::Unfair)
         };
-        let mut others = self.contenders.iter().enumerate().filter(|(other, _)| *other != place);
-        !others.any(|(other_place, other)| waits_for(other, other_place < place))
+        let others = self.contenders.iter().enumerate().filter(move |(other, _)| *other != place);
+        others.filter(move |(other, one)| waits_for(one, *other < place)).map(|(_, other)| other)
+    }
+
+    /// Returns the waiters whose turn it is: each that [may enter](Self::may_enter). Looks at each contender once.
+    pub fn whose_turn_it_is(&self) -> impl Iterator<Item = &Contender<T>> {
+        let (mut holders, mut before) = (Met::default(), Met::default());
+        self.holders().for_each(|holder| holders.meet(holder.mode));
+        self.waiters().filter(move |waiter| {
+            let is_overtaken = waiter.fairness != Fairness::Unfair && before.conflict_with(waiter.mode);
+            before.meet(waiter.mode);
+            !is_overtaken && !holders.conflict_with(waiter.mode)
+        })
+    }
+
+    /// Removes all contenders for which `is_over` says that they will never ask again nor give anything back, such as those of a process that
+    /// has ended. Returns whether there were any.
+    pub fn remove_those(&mut self, is_over: impl Fn(&Contender<T>) -> bool) -> bool {
+        let over: SmallVec<[_; 4]> =
+            self.contenders.iter().filter(|one| is_over(one)).map(Contender::id).collect();
+        for id in &over {
+            self.leave(*id);
+        }
+        !over.is_empty()
     }
 
     /// Lets a contender in, for a whole lease from now on. Returns false, and changes nothing, if it is not there or conflicts with a holder.

@@ -2,6 +2,7 @@
 
 mod announced;
 mod properties;
+mod stored;
 
 use std::time::Duration;
 

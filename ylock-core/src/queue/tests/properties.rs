@@ -7,11 +7,14 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
+use super::stored::{self, Word};
 use super::{at, holding, request, token};
 use crate::engine::{AcquisitionId, LossReason, Release, Renewal, Request, Ticket};
 use crate::mode::Mode;
 use crate::options::Fairness;
-use crate::queue::{Contender, Now, Queue};
+use crate::queue::{Contender, Now};
+
+type Queue = crate::queue::Queue<Word>;
 
 const SEEDS: std::ops::Range<u64> = 0..400;
 const OPERATIONS: usize = 300;
@@ -22,7 +25,11 @@ fn no_two_inside_conflict_none_is_overtaken_and_nothing_is_left() {
         let mut play = Play::new(seed);
         for step in 0..OPERATIONS {
             let what = play.step();
-            play.check(&format!("seed {seed} step {step}: {what}"));
+            let what = format!("seed {seed} step {step}: {what}");
+            play.check(&what);
+            if step % 16 == 0 {
+                stored::comes_back(&play.queue, &what);
+            }
         }
         play.all_come_in(&format!("seed {seed} at the end"));
     }
@@ -168,6 +175,10 @@ impl Play {
         let mut grants = all.iter().filter_map(|one| one.behind);
         assert!(grants.all(|id| holders.iter().any(|holder| holder.id == id)), "{what}: {all:?}");
         self.revoked.retain(|id| holders.iter().any(|holder| holder.id == *id));
+        let whose_turn: Vec<_> = self.queue.whose_turn_it_is().map(Contender::id).collect();
+        let may_enter: Vec<_> =
+            self.queue.waiters().map(Contender::id).filter(|id| self.queue.may_enter(*id)).collect();
+        assert_eq!(whose_turn, may_enter, "{what}: {all:?}");
     }
 
     /// From here on those inside leave and those who wait ask. Each of them must come in; then nothing may be left.

@@ -1,0 +1,136 @@
+//! Acquire: join the queue, and enter when no other is in the way.
+
+use std::time::Duration;
+
+use smallvec::SmallVec;
+use ylock_core::engine::{Grant, Patience, Request};
+use ylock_core::queue::Now;
+use ylock_core::retry_deadline::RetryDeadline;
+use ylock_core::{Error, ErrorKind, Result};
+
+use crate::REQUEST_TIMEOUT;
+use crate::client::Client;
+use crate::client_id::ClientId;
+use crate::driver::IfMissing;
+use crate::place::place;
+use crate::release;
+use crate::state::State;
+use crate::waiters::InTheWay;
+
+/// A waiter looks so many times in a lease by itself: it keeps its place by that, and notices what it was not told.
+const LOOKS_PER_LEASE: u32 = 6;
+/// The shortest pause between two looks that a waiter makes by itself.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
+
+/// The outcome of a look.
+#[derive(Debug)]
+pub(crate) enum Look {
+    Entered(Grant),
+    Waits {
+        /// The clients that it waits for; not the one that it belongs to.
+        in_the_way: InTheWay,
+        /// Until when it need not look by itself.
+        pause: Duration,
+    },
+}
+
+/// Contends until granted; with [`Patience::Try`] answers at once.
+pub(crate) async fn acquire(client: &Client, request: &Request) -> Result<Option<Grant>> {
+    let mut retry = RetryDeadline::of(&*client.environment, request, REQUEST_TIMEOUT);
+    // From before the first look: a release that comes after it finds this waiter, and tells it.
+    let waiting = client.waiters.begin(request.id);
+    let mut waited = false;
+    loop {
+        let looked = client.meter.measure(&*client.environment, "acquire", look_soon(client, request)).await;
+        let look = match looked {
+            Ok(look) => look,
+            Err(error) => {
+                retry.retry_or_fail(error).await?;
+                continue;
+            }
+        };
+        retry.answered();
+        match look {
+            Look::Entered(grant) => return Ok(Some(grant.after_waiting(waited))),
+            Look::Waits { .. } if request.patience == Patience::Try => {
+                release::release(client, &request.key, request.id, None).await?;
+                return Ok(None);
+            }
+            Look::Waits { in_the_way, pause } => {
+                waited = true;
+                waiting.waits_for(in_the_way);
+                tokio::select! {
+                    // Either order is right: both lead to the same look. Woken first, so that a notice and the end of a pause make one look.
+                    biased;
+                    () = waiting.wake.notified() => {}
+                    () = client.environment.sleep(pause) => {}
+                }
+            }
+        }
+    }
+}
+
+/// Looks at once. Returns nothing if another process is changing the lock.
+pub(crate) fn look(client: &Client, request: &Request) -> Result<Option<Look>> {
+    let mut dead = SmallVec::<[ClientId; 2]>::new();
+    loop {
+        let looked = client.change(&request.key, IfMissing::Create, |state, now| {
+            enter(client, request, &dead, state, now)
+        })?;
+        let Some(look) = looked else { return Ok(None) };
+        if !find_dead(client, &look, &mut dead) {
+            return Ok(Some(look));
+        }
+    }
+}
+
+async fn look_soon(client: &Client, request: &Request) -> Result<Look> {
+    let mut dead = SmallVec::<[ClientId; 2]>::new();
+    loop {
+        let change = |state: &mut State, now| enter(client, request, &dead, state, now);
+        let look = client.change_soon(&request.key, IfMissing::Create, change).await?;
+        if !find_dead(client, &look, &mut dead) {
+            return Ok(look);
+        }
+    }
+}
+
+/// Adds the clients in the way that have ended. Returns whether there are any, so that another look is worth while.
+fn find_dead(client: &Client, look: &Look, dead: &mut SmallVec<[ClientId; 2]>) -> bool {
+    let Look::Waits { in_the_way, .. } = look else { return false };
+    let is_new = |peer: &ClientId| !dead.contains(peer) && client.folder.is_dead(*peer);
+    let found: InTheWay = in_the_way.iter().copied().filter(is_new).collect();
+    dead.extend_from_slice(&found);
+    !found.is_empty()
+}
+
+/// Joins the queue, and enters if nothing is in the way. `dead` are clients that have ended: what is left of them is removed.
+fn enter(client: &Client, request: &Request, dead: &[ClientId], state: &mut State, now: Now) -> Result<Look> {
+    state.queue.remove_those(|contender| dead.contains(&contender.kept));
+    let ticket = || request.ticket.unwrap_or_else(|| place(now));
+    if let Some(kept) = state.queue.join(request, ticket, now) {
+        *kept = client.id;
+    }
+    if !state.queue.may_enter(request.id) {
+        return Ok(waits(client, request, state, now));
+    }
+    // Only now, under the lock of the file: a contender that enters later has a larger token.
+    let token = state.next_token(client.token_clock(now));
+    let Some(token) = token.filter(|token| state.queue.enter(request.id, *token, now)) else {
+        return Err(Error::new(ErrorKind::Unexpected, "this lock has run out of tokens"));
+    };
+    Ok(Look::Entered(Grant::of(request, Some(token), now.moment, state.queue.is_contended(request.id, None))))
+}
+
+fn waits(client: &Client, request: &Request, state: &State, now: Now) -> Look {
+    let mut in_the_way = InTheWay::new();
+    for other in state.queue.in_the_way(request.id).map(|other| other.kept) {
+        if other != client.id && !in_the_way.contains(&other) {
+            in_the_way.push(other);
+        }
+    }
+    let longest = request.lease / LOOKS_PER_LEASE;
+    let expiry = state.queue.next_expiry(request.id).map(|expiry| expiry.since(now.moment));
+    let pause = expiry.map_or(longest, |expiry| expiry.clamp(SHORTEST_PAUSE, longest));
+    Look::Waits { in_the_way, pause }
+}

@@ -1,0 +1,140 @@
+//! What a client does by itself: it reads its pipe, watches the clients that its waiters wait for, and clears away what dead clients have left.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, FutureExt};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use ylock_core::environment;
+
+use crate::client::Client;
+use crate::client_id::ClientId;
+use crate::driver::Messages;
+use crate::sweep;
+
+/// The time after which a pipe that cannot be read is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
+/// How often a client looks for what dead clients have left.
+const SWEEP_EVERY: Duration = Duration::from_secs(60);
+
+/// Starts it, if it does not run.
+pub(crate) fn start(client: &Arc<Client>) {
+    let weak = Arc::downgrade(client);
+    let work = move || -> environment::BoxFuture { Box::pin(attend(Weak::clone(&weak))) };
+    client.background_task.start(&client.environment, work);
+}
+
+/// Goes on until the client is gone.
+async fn attend(client: Weak<Client>) {
+    let closed = client.upgrade().map(|client| Arc::clone(&client.closed));
+    let Some(closed) = closed else { return };
+    let attending = async {
+        while let Some(living) = client.upgrade() {
+            // All, whatever was told while nothing read the pipe: this begins anew when a runtime has ended.
+            living.waiters.wake_all();
+            drop(living);
+            let Err(error) = attend_in_this_runtime(&client).await else { return };
+            tracing::debug!(%error, "the pipe of this client cannot be read; waiters look by themselves meanwhile");
+            let Some(pause) = client.upgrade().map(|client| client.environment.sleep(AGAIN)) else { return };
+            pause.await;
+        }
+    };
+    tokio::select! {
+        // When both have come there is no client any more that could be told anything.
+        biased;
+        () = closed.notified() => {}
+        () = attending => {}
+    }
+}
+
+/// Returns when the client is gone.
+async fn attend_in_this_runtime(client: &Weak<Client>) -> io::Result<()> {
+    let Some(living) = client.upgrade() else { return Ok(()) };
+    let (mut reader, peers_changed) = (living.pipe.reader()?, Arc::clone(&living.waiters.peers_changed));
+    let mut sweep = living.environment.sleep(SWEEP_EVERY);
+    let mut watched = Watched::default();
+    watched.follow(&living);
+    drop(living);
+    loop {
+        let event = tokio::select! {
+            messages = reader.read() => Event::Told(messages?),
+            peer = watched.next() => Event::Ended(peer),
+            () = peers_changed.notified() => Event::PeersChanged,
+            () = &mut sweep => Event::Sweep,
+        };
+        let Some(living) = client.upgrade() else { return Ok(()) };
+        match event {
+            Event::Told(Messages::For(waiters)) => {
+                waiters.into_iter().for_each(|waiter| living.waiters.wake(waiter))
+            }
+            Event::Told(Messages::ForAll) => living.waiters.wake_all(),
+            Event::Ended(peer) => living.waiters.wake_those_behind(peer),
+            Event::PeersChanged => watched.follow(&living),
+            Event::Sweep => {
+                sweep::sweep(&living).await;
+                sweep = living.environment.sleep(SWEEP_EVERY);
+            }
+        }
+    }
+}
+
+enum Event {
+    Told(Messages),
+    /// A client that was watched has ended.
+    Ended(ClientId),
+    PeersChanged,
+    Sweep,
+}
+
+/// The clients that are watched: each one that a waiter waits for, once, however many wait for it.
+#[derive(Default)]
+struct Watched {
+    watches: FuturesUnordered<BoxFuture<'static, ClientId>>,
+    stop: HashMap<ClientId, tokio::sync::oneshot::Sender<()>>,
+}
+
+impl Watched {
+    /// Watches those that waiters wait for now, and no others.
+    fn follow(&mut self, client: &Client) {
+        let peers = client.waiters.peers();
+        self.stop.retain(|peer, _| peers.contains(peer));
+        for peer in peers {
+            if self.stop.contains_key(&peer) {
+                continue;
+            }
+            let (stop, stopped) = tokio::sync::oneshot::channel();
+            self.stop.insert(peer, stop);
+            match client.folder.watch(peer) {
+                Some(watch) => self.watches.push(until(watch, stopped, peer).boxed()),
+                // It has ended, or cannot be watched: then the look finds out, once.
+                None => client.waiters.wake_those_behind(peer),
+            }
+        }
+    }
+
+    /// Waits until one of them has ended.
+    async fn next(&mut self) -> ClientId {
+        loop {
+            match self.watches.next().await {
+                // One that is not watched any more was let go of.
+                Some(peer) if self.stop.contains_key(&peer) => return peer,
+                Some(_) => {}
+                None => std::future::pending().await,
+            }
+        }
+    }
+}
+
+async fn until(
+    watch: crate::driver::Watch,
+    stopped: tokio::sync::oneshot::Receiver<()>,
+    peer: ClientId,
+) -> ClientId {
+    tokio::select! {
+        _ = stopped => {}
+        () = watch.ended() => {}
+    }
+    peer
+}

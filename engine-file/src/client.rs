@@ -1,0 +1,141 @@
+//! One client of a folder: what its operations have in common.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use smallvec::SmallVec;
+use tokio::sync::Notify;
+use ylock_core::engine::{AcquisitionId, Meter};
+use ylock_core::environment::{BackgroundTask, Environment};
+use ylock_core::queue::Now;
+use ylock_core::{Error, ErrorKind, Key, Result};
+
+use crate::REQUEST_TIMEOUT;
+use crate::client_id::ClientId;
+use crate::driver::{Folder, IfMissing, Locked, Pipe};
+use crate::options::FileOptions;
+use crate::state::State;
+use crate::waiters::Waiters;
+
+/// The pause between two tries to lock a key.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// One client.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) id: ClientId,
+    pub(crate) folder: Folder,
+    pub(crate) environment: Arc<dyn Environment>,
+    pub(crate) meter: Meter,
+    pub(crate) waiters: Waiters,
+    /// Open for as long as this client lives: others take that as its sign of life, so it belongs to no task.
+    pub(crate) pipe: Pipe,
+    pub(crate) background_task: BackgroundTask,
+    /// Notified when the client is closed or dropped: ends the background task.
+    pub(crate) closed: Arc<Notify>,
+}
+
+impl Client {
+    pub(crate) fn open(options: &FileOptions, environment: Arc<dyn Environment>) -> Result<Arc<Self>> {
+        let now = Now::of(&*environment);
+        let folder = Folder::open(options, now.wall_micros, micros(now))?;
+        let id = ClientId::draw(&*environment);
+        let pipe = folder.make_pipe(id)?;
+        let meter = Meter::of(crate::NAME, folder.path().display().to_string());
+        let (waiters, background_task, closed) =
+            (Waiters::default(), BackgroundTask::default(), Arc::default());
+        Ok(Arc::new(Self { id, folder, environment, meter, waiters, pipe, background_task, closed }))
+    }
+
+    /// Changes a key. Returns nothing if another process is changing it.
+    pub(crate) fn change<T>(
+        &self,
+        key: &Key,
+        if_missing: IfMissing,
+        work: impl FnOnce(&mut State, Now) -> Result<T>,
+    ) -> Result<Option<T>> {
+        self.folder.lock(key, if_missing)?.map(|locked| self.change_locked(locked, work)).transpose()
+    }
+
+    /// Changes a key, as soon as no other process is changing it.
+    ///
+    /// # Errors
+    /// `Unavailable` if another process has it locked for so long that it must be standing still.
+    pub(crate) async fn change_soon<T>(
+        &self,
+        key: &Key,
+        if_missing: IfMissing,
+        work: impl FnOnce(&mut State, Now) -> Result<T>,
+    ) -> Result<T> {
+        let begun = self.environment.now();
+        loop {
+            if let Some(locked) = self.folder.lock(key, if_missing)? {
+                return self.change_locked(locked, work);
+            }
+            if self.environment.now().since(begun) >= REQUEST_TIMEOUT {
+                return Err(Error::new(
+                    ErrorKind::Unavailable,
+                    "another process is in the middle of changing this lock, and does not go on: is it stopped?",
+                ));
+            }
+            self.environment.sleep(PAUSE).await;
+        }
+    }
+
+    /// Does `work` on the contenders that are not over, stores what has become of them, and tells those whose turn has come.
+    pub(crate) fn change_locked<T>(
+        &self,
+        locked: Locked<'_>,
+        work: impl FnOnce(&mut State, Now) -> Result<T>,
+    ) -> Result<T> {
+        let mut state =
+            State::read(locked.text(), locked.title()).ok_or_else(|| locked.damaged("it is not a lock's"))?;
+        // After the file is locked: whatever this process waited for before, leases are counted from here.
+        let now = Now::of(&*self.environment);
+        state.queue.expire(now.moment);
+        let result = work(&mut state, now)?;
+        let freed = state.queue.take_freed();
+        let told: SmallVec<[_; 2]> = match freed {
+            true => state.queue.whose_turn_it_is().map(|waiter| (waiter.kept, waiter.id())).collect(),
+            false => SmallVec::new(),
+        };
+        self.store(&locked, &state, now)?;
+        // When it is unlocked: they look at it at once. And a waker of this process is its owner's code.
+        drop(locked);
+        told.into_iter().for_each(|(client, waiter)| self.tell(client, waiter));
+        Ok(result)
+    }
+
+    fn store(&self, locked: &Locked<'_>, state: &State, now: Now) -> Result<()> {
+        if state.is_forgettable(self.folder.token_clock(micros(now))) {
+            return locked.remove();
+        }
+        let title = if locked.title().is_empty() {
+            State::title_in(locked.text()).unwrap_or_default()
+        } else {
+            locked.title()
+        };
+        let text = state.to_text(title);
+        if text == locked.text() { Ok(()) } else { locked.write(&text) }
+    }
+
+    fn tell(&self, client: ClientId, waiter: AcquisitionId) {
+        if client == self.id { self.waiters.wake(waiter) } else { self.folder.tell(client, waiter) }
+    }
+
+    /// Returns the time from which tokens are counted.
+    pub(crate) fn token_clock(&self, now: Now) -> u64 {
+        self.folder.token_clock(micros(now))
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.closed.notify_one();
+    }
+}
+
+/// Returns the microseconds since the machine was started.
+fn micros(now: Now) -> u64 {
+    now.moment.as_nanos() / 1000
+}

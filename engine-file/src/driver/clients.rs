@@ -1,0 +1,58 @@
+//! The clients of a folder that have ended, and what they have left.
+
+use rustix::fs::{Dir, FileType};
+use ylock_core::Result;
+
+use super::errors::failed;
+use super::file_name::FileName;
+use super::folder::Folder;
+use super::folder::open_folder;
+use super::key_file::{IfMissing, Locked};
+use crate::client_id::ClientId;
+
+impl Folder {
+    /// Returns the clients that have ended and whose pipes are still there.
+    pub(crate) fn dead_clients(&self) -> Result<Vec<ClientId>> {
+        let names = self.list(&self.clients, "clients")?;
+        let clients = names.iter().filter_map(|(name, _)| name.parse::<ClientId>().ok());
+        Ok(clients.filter(|client| self.is_dead(*client)).collect())
+    }
+
+    /// Returns the names of all files of keys.
+    pub(crate) fn key_files(&self) -> Result<Vec<FileName>> {
+        let (mut files, mut folders) = (Vec::new(), vec![String::new()]);
+        while let Some(folder) = folders.pop() {
+            let opened = match folder.as_str() {
+                "" => self.list(&self.locks, "locks")?,
+                // A folder that is gone has nothing in it.
+                inner => match open_folder(&self.locks, inner.as_ref()) {
+                    Ok(inner_folder) => self.list(&inner_folder, "locks")?,
+                    Err(_) => continue,
+                },
+            };
+            for (name, is_folder) in opened {
+                let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
+                if is_folder { folders.push(path) } else { files.push(FileName::stored(path)) }
+            }
+        }
+        Ok(files)
+    }
+
+    /// Locks a file that was found. Returns nothing if another process has it locked.
+    pub(crate) fn lock_found(&self, name: FileName) -> Result<Option<Locked<'_>>> {
+        self.lock_file(name, String::new(), IfMissing::Leave)
+    }
+
+    fn list(&self, folder: &std::os::fd::OwnedFd, shown: &str) -> Result<Vec<(String, bool)>> {
+        let listed = |errno| failed(&format!("list {}/{shown}", self.path().display()), errno);
+        let mut names = Vec::new();
+        for entry in Dir::read_from(folder).map_err(listed)? {
+            let entry = entry.map_err(listed)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name != "." && name != ".." {
+                names.push((name, entry.file_type() == FileType::Directory));
+            }
+        }
+        Ok(names)
+    }
+}

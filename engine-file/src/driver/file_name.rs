@@ -1,0 +1,114 @@
+//! The name of a key's file. No two keys have one, whatever their texts are: group and name are escaped and joined by a character that both
+//! lack then.
+
+use ylock_core::Key;
+
+/// The most bytes of one part of a path, below what file systems allow (255).
+const MAX_PART_BYTES: usize = 240;
+/// Between group and name.
+const JOINED: u8 = b'=';
+/// At the end of a part that another one follows, and at the beginning of that one: so no part is `.` or `..`, and no folder has the name of a
+/// file.
+const GOES_ON: u8 = b'+';
+
+/// The path of a key's file below the folder of the locks. It has folders only where group and name are long.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct FileName {
+    path: String,
+}
+
+impl FileName {
+    pub(crate) fn of(key: &Key) -> Self {
+        let mut whole = Vec::with_capacity(key.group().len() + key.name().len() + 1);
+        escape(key.group(), &mut whole);
+        whole.push(JOINED);
+        escape(key.name(), &mut whole);
+        let path = if whole.len() <= MAX_PART_BYTES { whole } else { in_parts(&whole) };
+        // Escaped: ASCII only.
+        Self { path: String::from_utf8(path).unwrap_or_default() }
+    }
+
+    /// Returns the name of a file that was found.
+    pub(super) fn stored(path: String) -> Self {
+        Self { path }
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.path
+    }
+
+    /// Returns the folders that it is in, from the outermost to the innermost.
+    pub(crate) fn folders(&self) -> impl DoubleEndedIterator<Item = &str> {
+        self.path.match_indices('/').map(|(end, _)| &self.path[..end])
+    }
+
+    /// Returns the group and the name as the file has them: in one line, and told apart.
+    pub(crate) fn title(key: &Key) -> String {
+        let mut title = Vec::with_capacity(key.group().len() + key.name().len() + 1);
+        escape(key.group(), &mut title);
+        title.push(b' ');
+        escape(key.name(), &mut title);
+        String::from_utf8(title).unwrap_or_default()
+    }
+}
+
+fn escape(text: &str, into: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => into.push(byte),
+            _ => into.extend([b'%', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]),
+        }
+    }
+}
+
+fn in_parts(whole: &[u8]) -> Vec<u8> {
+    let parts: Vec<_> = whole.chunks(MAX_PART_BYTES).collect();
+    parts.join(&[GOES_ON, b'/', GOES_ON][..])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    fn name(group: &str, name: &str) -> FileName {
+        FileName::of(&Key::new(group, name).unwrap())
+    }
+
+    #[test]
+    fn a_usual_key_can_be_read() {
+        assert_eq!(name("users", "alice").as_str(), "users=alice");
+        assert_eq!(name("files", "/srv/a b.txt").as_str(), "files=%2Fsrv%2Fa%20b.txt");
+        assert_eq!(name("..", ".").as_str(), "..=.");
+        assert_eq!(name("users", "alice").folders().count(), 0);
+    }
+
+    #[test]
+    fn no_two_keys_have_one_file() {
+        let texts = ["a", "=", "a=", "=a", "%3D", "a b", "a%20b", "+", "/", "ä", "A", "."];
+        let all: HashSet<_> = texts
+            .iter()
+            .flat_map(|group| texts.iter().map(|of| name(group, of).as_str().to_owned()))
+            .collect();
+        assert_eq!(all.len(), texts.len() * texts.len());
+    }
+
+    #[test]
+    fn a_long_key_is_in_folders_whose_names_no_file_has() {
+        let (group, long) = ("g".repeat(256), "/".repeat(1024));
+        let longest = name(&group, &long);
+        let parts: Vec<_> = longest.as_str().split('/').collect();
+        assert!(parts.iter().all(|part| part.len() <= 255 && *part != "." && *part != ".."), "{parts:?}");
+        let (file, folders) = parts.split_last().unwrap();
+        assert!(folders.iter().all(|folder| folder.ends_with('+')) && !file.ends_with('+'));
+        assert_eq!(longest.folders().count(), folders.len());
+        assert_eq!(longest.folders().last().unwrap(), folders.join("/"));
+        assert!(longest.as_str().len() < 4096);
+        // One that ends where the other goes on.
+        let whole = name("g", &"x".repeat(MAX_PART_BYTES - 2));
+        assert_eq!((whole.as_str().len(), whole.folders().count()), (MAX_PART_BYTES, 0));
+        assert_eq!(name("g", &"x".repeat(MAX_PART_BYTES - 1)).folders().count(), 1);
+    }
+}

@@ -1,0 +1,157 @@
+//! The folder that the processes share, opened once and for all: it is this one also if another one gets its name.
+
+use std::fmt;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, Stat, chmodat, fstat, fstatfs, mkdirat, openat};
+use rustix::io::Errno;
+use ylock_core::Result;
+
+use super::errors::{config, failed};
+use super::layout::Layout;
+use crate::options::FileOptions;
+
+/// The file systems on which `flock` and pipes are known to be those of one kernel, by the numbers that `statfs` gives them.
+const KNOWN: [(u64, &str); 9] = [
+    (0x0102_1994, "tmpfs"),
+    (0x8584_58f6, "ramfs"),
+    (0xef53, "ext4"),
+    (0x5846_5342, "xfs"),
+    (0x9123_683e, "btrfs"),
+    (0xf2f5_2010, "f2fs"),
+    (0x2fc1_2fc1, "zfs"),
+    (0xca45_1a4e, "bcachefs"),
+    (0x794c_7630, "overlayfs"),
+];
+/// The permission of all users to write.
+const WRITABLE_FOR_ALL: u32 = 0o002;
+/// That of the group.
+const WRITABLE_FOR_GROUP: u32 = 0o020;
+
+/// A folder with the files of locks and clients.
+pub(crate) struct Folder {
+    path: PathBuf,
+    folder: OwnedFd,
+    /// Where the files of the keys are.
+    pub(super) locks: OwnedFd,
+    /// Where the pipes of the clients are.
+    pub(super) clients: OwnedFd,
+    layout: Layout,
+    is_shared: bool,
+}
+
+impl Folder {
+    /// Opens the folder, and makes it if it is missing. Clears it of what clients have left, if none of them lives.
+    pub(crate) fn open(options: &FileOptions, wall_micros: i64, boot_micros: u64) -> Result<Self> {
+        let path = options.folder();
+        let shown = path.display();
+        let is_shared = options.is_shared();
+        let mode = Mode::from_raw_mode(mode_of(is_shared));
+        let made = mkdirat(CWD, path, mode);
+        if made.is_ok() && is_shared {
+            // The mask of the process may have kept the group out.
+            chmodat(CWD, path, mode, rustix::fs::AtFlags::empty())
+                .map_err(|errno| failed(&format!("let the group into {shown}"), errno))?;
+        }
+        if let Err(errno) = made
+            && errno != Errno::EXIST
+        {
+            return Err(failed(&format!("make the folder {shown}"), errno));
+        }
+        let folder =
+            open_folder(CWD, path).map_err(|errno| failed(&format!("open the folder {shown}"), errno))?;
+        check(&folder, path, is_shared)?;
+        let layout = Layout::take(&folder, path, wall_micros, boot_micros, is_shared)?;
+        let below = |name| {
+            let what = format!("open the folder {shown}/{name}");
+            open_folder(&folder, Path::new(name)).map_err(|errno| failed(&what, errno))
+        };
+        let (locks, clients) = (below(super::layout::LOCKS)?, below(super::layout::CLIENTS)?);
+        Ok(Self { path: path.to_owned(), locks, clients, layout, is_shared, folder })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the time from which tokens are counted, in microseconds: that of the clock which counts since the machine was started, moved up
+    /// to about the wall clock.
+    pub(crate) fn token_clock(&self, boot_micros: u64) -> u64 {
+        self.layout.token_clock(boot_micros)
+    }
+
+    pub(super) fn is_shared(&self) -> bool {
+        self.is_shared
+    }
+
+    pub(super) fn mode(&self) -> u32 {
+        mode_of(self.is_shared)
+    }
+
+    /// Returns whether the folder has not been removed.
+    pub(super) fn is_there(&self) -> bool {
+        fstat(&self.folder).is_ok_and(|found| found.st_nlink > 0)
+            && fstat(&self.locks).is_ok_and(|found| found.st_nlink > 0)
+    }
+}
+
+impl fmt::Debug for Folder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Folder").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// The permissions of folders. In a shared one, files belong to the group of the folder.
+pub(super) fn mode_of(is_shared: bool) -> u32 {
+    if is_shared { 0o2770 } else { 0o700 }
+}
+
+pub(super) fn open_folder(below: impl AsFd, path: &Path) -> Result<OwnedFd, Errno> {
+    openat(below, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// Fails if processes of other users, or of other machines, could change the folder.
+fn check(folder: &OwnedFd, path: &Path, is_shared: bool) -> Result<()> {
+    let shown = path.display();
+    let found: Stat =
+        fstat(folder).map_err(|errno| failed(&format!("read the permissions of {shown}"), errno))?;
+    let own = rustix::process::geteuid().as_raw();
+    if found.st_mode & WRITABLE_FOR_ALL != 0 {
+        return Err(config(format!(
+            "the folder {shown} is writable for all users: anyone could take locks away. Name a folder of its own below it, such as {shown}/ylock"
+        )));
+    }
+    if is_shared && found.st_mode & WRITABLE_FOR_GROUP == 0 {
+        return Err(config(format!(
+            "mode=0770, but the folder {shown} is not writable for its group: chmod 2770 {shown}"
+        )));
+    }
+    if !is_shared && found.st_mode & WRITABLE_FOR_GROUP != 0 {
+        return Err(config(format!(
+            "the folder {shown} is writable for its group: say mode=0770 if the group shares these locks, or chmod 700 {shown}"
+        )));
+    }
+    if !is_shared && found.st_uid != own {
+        return Err(config(format!(
+            "the folder {shown} belongs to user {}, and this process runs as user {own}. Name a folder of this user's, or share one with a group: mode=0770",
+            found.st_uid
+        )));
+    }
+    check_file_system(folder, path)
+}
+
+fn check_file_system(folder: &OwnedFd, path: &Path) -> Result<()> {
+    let shown = path.display();
+    let found =
+        fstatfs(folder).map_err(|errno| failed(&format!("find out the file system of {shown}"), errno))?;
+    let number = found.f_type as u64 & 0xffff_ffff;
+    if KNOWN.iter().any(|(known, _)| *known == number) {
+        return Ok(());
+    }
+    let known = KNOWN.map(|(_, name)| name).join(", ");
+    Err(config(format!(
+        "file:// is for the processes of one host, and the file system of {shown} (type 0x{number:x}) may be shared with others or have no locks. \
+         Name a folder on one of {known}, such as below /run"
+    )))
+}

@@ -1,0 +1,213 @@
+//! The file of one key, locked: the kernel lets one process at a time change it.
+
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, fchmod, flock, fstat, mkdirat, openat, unlinkat};
+use rustix::io::Errno;
+use ylock_core::{Error, ErrorKind, Key, Result};
+
+use super::errors::{failed, unexpected};
+use super::file_name::FileName;
+use super::folder::Folder;
+use super::slots::{Failed, Slots};
+use crate::stop_point;
+
+/// How often a lock is tried that another process has: it has it for some microseconds.
+const TRIES: u32 = 64;
+/// The first tries, between which this process stays on its core. Between the others it lets another one run, which may have the lock.
+const SPINNING: u32 = 24;
+/// How often a file may be removed just before it is locked.
+const REMOVED: u32 = 1000;
+
+/// What to do about a key that has no file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IfMissing {
+    /// Make one.
+    Create,
+    /// Take it for a key without contenders.
+    Leave,
+}
+
+/// A key whose file this process has locked. Unlocked when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Locked<'a> {
+    folder: &'a Folder,
+    name: FileName,
+    title: String,
+    /// `None` if the key has no file, and is to have none.
+    file: Option<OwnedFd>,
+    slots: Slots,
+    text: String,
+}
+
+impl Folder {
+    /// Locks the file of a key. Returns nothing if another process has it locked.
+    pub(crate) fn lock(&self, key: &Key, if_missing: IfMissing) -> Result<Option<Locked<'_>>> {
+        self.lock_file(FileName::of(key), FileName::title(key), if_missing)
+    }
+
+    pub(super) fn lock_file(
+        &self,
+        name: FileName,
+        title: String,
+        if_missing: IfMissing,
+    ) -> Result<Option<Locked<'_>>> {
+        for _ in 0..REMOVED {
+            let Some(file) = self.open_file(&name, if_missing)? else {
+                return Ok(Some(Locked {
+                    folder: self,
+                    name,
+                    title,
+                    file: None,
+                    slots: Slots::default(),
+                    text: String::new(),
+                }));
+            };
+            if !try_lock(&file).map_err(|errno| failed(&format!("lock {}", self.shown(&name)), errno))? {
+                return Ok(None);
+            }
+            stop_point::pass();
+            // Removed between the opening and the locking: another one may be there by now, and that is the key's.
+            if fstat(&file).is_ok_and(|found| found.st_nlink == 0) {
+                continue;
+            }
+            let (slots, text) = Slots::read(&file).map_err(|why| self.failure(&name, "read", &why))?;
+            if slots.is_empty() {
+                self.let_the_group_in(&file);
+            }
+            return Ok(Some(Locked { folder: self, name, title, file: Some(file), slots, text }));
+        }
+        Err(Error::new(ErrorKind::Unavailable, format!("{} is removed again and again", self.shown(&name))))
+    }
+
+    /// Opens the file of a key. Returns nothing if it has none, and is to have none.
+    fn open_file(&self, name: &FileName, if_missing: IfMissing) -> Result<Option<OwnedFd>> {
+        let usual = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let flags = if if_missing == IfMissing::Create { usual | OFlags::CREATE } else { usual };
+        let mode = Mode::from_raw_mode(0o660);
+        for _ in 0..REMOVED {
+            stop_point::pass();
+            match openat(&self.locks, name.as_str(), flags, mode) {
+                Ok(file) => return Ok(Some(file)),
+                Err(Errno::NOENT) if if_missing == IfMissing::Leave => return Ok(None),
+                Err(Errno::NOENT) => self.make_folders_of(name)?,
+                Err(errno) => return Err(failed(&format!("open {}", self.shown(name)), errno)),
+            }
+        }
+        Err(Error::new(
+            ErrorKind::Unavailable,
+            format!("the folders of {} are removed again and again", self.shown(name)),
+        ))
+    }
+
+    /// Makes the folders that a long name is in. A short one is in none, so its folder is gone if there was no place for its file.
+    fn make_folders_of(&self, name: &FileName) -> Result<()> {
+        let is_gone =
+            || unexpected(format!("the folder {} was removed while it was in use", self.path().display()));
+        let mut last = Err(Errno::NOENT);
+        for folder in name.folders() {
+            stop_point::pass();
+            last = mkdirat(&self.locks, folder, Mode::from_raw_mode(self.mode()));
+        }
+        match last {
+            Ok(()) | Err(Errno::EXIST) => Ok(()),
+            // A folder further out has been removed by the client that left it last: again.
+            Err(Errno::NOENT) if name.folders().nth(1).is_some() && self.is_there() => Ok(()),
+            Err(Errno::NOENT) => Err(is_gone()),
+            Err(errno) => Err(failed(&format!("make the folders of {}", self.shown(name)), errno)),
+        }
+    }
+
+    /// The mask of the process may have kept the group out of a file that this process has just made.
+    fn let_the_group_in(&self, file: &OwnedFd) {
+        if self.is_shared() {
+            // Only its owner may, and only its owner needs to.
+            let _ = fchmod(file, Mode::from_raw_mode(0o660));
+        }
+    }
+
+    fn shown(&self, name: &FileName) -> String {
+        format!("{}/locks/{}", self.path().display(), name.as_str())
+    }
+
+    fn failure(&self, name: &FileName, what: &str, why: &Failed) -> Error {
+        let file = self.shown(name);
+        match why {
+            Failed::System(errno) => failed(&format!("{what} {file}"), *errno),
+            Failed::TooLong => {
+                Error::new(ErrorKind::Unavailable, format!("{file} has no room for another contender"))
+            }
+            Failed::Damaged(why) => unexpected(format!(
+                "{file} is damaged: {why}. Who holds this lock is not known any more. Remove the file when no process uses what the lock protects"
+            )),
+        }
+    }
+}
+
+impl Locked<'_> {
+    /// Returns what is stored for the key; empty if nothing is.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the group and the name, as the text is to begin with them.
+    pub(crate) fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// Returns the error that what is stored is not what this engine has written.
+    pub(crate) fn damaged(&self, why: &'static str) -> Error {
+        self.folder.failure(&self.name, "read", &Failed::Damaged(why))
+    }
+
+    /// Stores another text.
+    pub(crate) fn write(&self, text: &str) -> Result<()> {
+        let Some(file) = &self.file else {
+            return Err(unexpected("a key without a file was to be changed"));
+        };
+        let written =
+            self.slots.write(file, text).map_err(|why| self.folder.failure(&self.name, "write", &why));
+        if written.is_err() && self.slots.is_empty() {
+            // Made just now, in vain: it would be left.
+            let _ = self.remove();
+        }
+        written
+    }
+
+    /// Removes what is stored, and the file.
+    pub(crate) fn remove(&self) -> Result<()> {
+        if self.file.is_none() {
+            return Ok(());
+        }
+        stop_point::pass();
+        match unlinkat(&self.folder.locks, self.name.as_str(), AtFlags::empty()) {
+            // Whoever has removed it: it is not there.
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(errno) => {
+                return Err(failed(&format!("remove {}", self.folder.shown(&self.name)), errno));
+            }
+        }
+        for folder in self.name.folders().rev() {
+            stop_point::pass();
+            // Of a long name: other files may be there.
+            if unlinkat(&self.folder.locks, folder, AtFlags::REMOVEDIR).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn try_lock(file: &OwnedFd) -> Result<bool, Errno> {
+    for tried in 0..TRIES {
+        stop_point::pass();
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(true),
+            Err(Errno::WOULDBLOCK) if tried < SPINNING => (0..32).for_each(|_| std::hint::spin_loop()),
+            Err(Errno::WOULDBLOCK) => std::thread::yield_now(),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,154 @@
+//! The pipe of a client, a file with a name. The client reads it, so it is also what shows that the client lives: the kernel refuses to open a pipe
+//! for writing that no process reads any more, and tells those who have it open when its last reader goes.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, fchmod, mknodat, openat, unlinkat};
+use rustix::io::{Errno, write};
+use rustix::pipe::fcntl_getpipe_size;
+use tokio::io::Interest;
+use tokio::net::unix::pipe::{Receiver, Sender};
+use ylock_core::Result;
+use ylock_core::engine::AcquisitionId;
+
+use super::errors::failed;
+use super::folder::Folder;
+use crate::client_id::ClientId;
+use crate::stop_point;
+
+/// The bytes of one message: the number of an acquisition. So short a message is written as a whole or not at all.
+const MESSAGE: usize = 16;
+
+/// The own pipe, open for as long as the client lives.
+#[derive(Debug)]
+pub(crate) struct Pipe {
+    /// For reading, so that the client lives; and for writing, so that a pipe whose last writer goes does not look like one that has ended.
+    file: OwnedFd,
+}
+
+/// What a reading of the own pipe has brought.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Messages {
+    /// These acquisitions are to look.
+    For(Vec<AcquisitionId>),
+    /// So much that something may have been lost: all are to look.
+    ForAll,
+}
+
+impl Folder {
+    /// Makes the pipe of a client. Fails if there is one of this name.
+    pub(crate) fn make_pipe(&self, client: ClientId) -> Result<Pipe> {
+        let name = client.to_string();
+        let what = || format!("make the pipe {}/clients/{name}", self.path().display());
+        mknodat(&self.clients, &name, FileType::Fifo, Mode::from_raw_mode(0o660), 0)
+            .map_err(|errno| failed(&what(), errno))?;
+        let file = openat(&self.clients, &name, usual() | OFlags::RDWR, Mode::empty())
+            .map_err(|errno| failed(&what(), errno))?;
+        if self.is_shared() {
+            // The mask of the process may have kept the group out.
+            fchmod(&file, Mode::from_raw_mode(0o660)).map_err(|errno| failed(&what(), errno))?;
+        }
+        Ok(Pipe { file })
+    }
+
+    /// Removes the name of a client's pipe.
+    pub(crate) fn remove_pipe(&self, client: ClientId) {
+        // It may be gone with the folder.
+        let _ = unlinkat(&self.clients, client.to_string(), AtFlags::empty());
+    }
+
+    /// Tells a client that one of its waiters is to look. Never waits: a client whose pipe is full looks for all of them when it reads it.
+    pub(crate) fn tell(&self, client: ClientId, waiter: AcquisitionId) {
+        stop_point::pass();
+        let told = self.open_pipe(client).and_then(|pipe| {
+            stop_point::pass();
+            write(pipe, &waiter.as_u128().to_be_bytes())
+        });
+        if let Err(errno) = told {
+            tracing::trace!(%client, %errno, "a waiter was not told that its turn has come; it looks by itself");
+        }
+    }
+
+    /// Returns whether a client has ended for good. False if that is not known.
+    pub(crate) fn is_dead(&self, client: ClientId) -> bool {
+        // Not if the pipe is missing: another program may have removed a file of a client that lives.
+        matches!(self.open_pipe(client), Err(Errno::NXIO))
+    }
+
+    /// Begins to watch a client. Returns nothing if it has ended, or cannot be watched.
+    pub(crate) fn watch(&self, client: ClientId) -> Option<Watch> {
+        let pipe = self.open_pipe(client).ok()?;
+        Sender::from_owned_fd(pipe).ok().map(|pipe| Watch { pipe })
+    }
+
+    fn open_pipe(&self, client: ClientId) -> Result<OwnedFd, Errno> {
+        openat(&self.clients, client.to_string(), usual() | OFlags::WRONLY, Mode::empty())
+    }
+}
+
+fn usual() -> OFlags {
+    OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW
+}
+
+impl Pipe {
+    /// Returns what reads the pipe in this runtime.
+    pub(crate) fn reader(&self) -> io::Result<Reader> {
+        // A descriptor of its own, which belongs to this runtime: the first one lives as long as the client.
+        // As much as the pipe holds: when it fills all of this, something may have been lost.
+        let room = fcntl_getpipe_size(&self.file)?;
+        Receiver::from_owned_fd(self.file.try_clone()?).map(|pipe| Reader { pipe, buffer: vec![0; room] })
+    }
+}
+
+/// Reads the own pipe, in one runtime.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    pipe: Receiver,
+    buffer: Vec<u8>,
+}
+
+impl Reader {
+    /// Waits for messages.
+    ///
+    /// # Cancel safety
+    /// No message is lost if the future is dropped: it takes them when it is ready.
+    pub(crate) async fn read(&mut self) -> io::Result<Messages> {
+        loop {
+            self.pipe.readable().await?;
+            match self.pipe.try_read(&mut self.buffer) {
+                Ok(filled) => return Ok(Messages::read(&self.buffer[..filled], self.buffer.len())),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl Messages {
+    fn read(bytes: &[u8], room: usize) -> Self {
+        let (messages, rest) = bytes.as_chunks::<MESSAGE>();
+        // What is left of a message has lost its beginning or its end, and all that follow are then read wrongly.
+        if !rest.is_empty() || bytes.len() == room {
+            return Self::ForAll;
+        }
+        Self::For(
+            messages.iter().map(|bytes| AcquisitionId::from_u128(u128::from_be_bytes(*bytes))).collect(),
+        )
+    }
+}
+
+/// Another client's pipe, open until that client has ended.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    pipe: Sender,
+}
+
+impl Watch {
+    /// Waits until the client has ended; or until that is not known any more.
+    pub(crate) async fn ended(&self) {
+        if let Err(error) = self.pipe.ready(Interest::ERROR).await {
+            tracing::debug!(%error, "a client cannot be watched any more");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The engine: one operation is a change of one file, made by the caller.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use ylock_core::engine::{
+    AcquisitionId, AtOnce, Engine, Grant, Holding, Inspection, Meter, Patience, Release, Renewal, Request,
+    Ticket,
+};
+use ylock_core::environment::{Environment, SystemEnvironment};
+use ylock_core::queue::Now;
+use ylock_core::{Error, ErrorKind, Guarantees, Key, Options, Result};
+
+use crate::acquire::{self, Look};
+use crate::client::Client;
+use crate::options::FileOptions;
+use crate::place::place;
+use crate::{NAME, attend, inspect, release, renew, sweep};
+
+/// The engine for locks among the processes of one host: each lock is one file.
+#[derive(Debug)]
+pub struct FileEngine {
+    client: Arc<Client>,
+}
+
+impl FileEngine {
+    /// Opens the folder and makes a client.
+    ///
+    /// # Errors
+    /// [`Config`](ErrorKind::Config) for a folder that processes of other users, or of other hosts, could change, or that
+    /// cannot be made; [`Unavailable`](ErrorKind::Unavailable) if there is no room.
+    pub async fn connect(options: &FileOptions) -> Result<Self> {
+        let client =
+            Client::open(options, SystemEnvironment::shared()).map_err(|error| error.with_engine(NAME))?;
+        attend::start(&client);
+        sweep::sweep(&client).await;
+        Ok(Self { client })
+    }
+}
+
+impl AtOnce for FileEngine {
+    fn acquire(&self, request: &Request) -> Option<Result<Option<Grant>>> {
+        // What has failed, or has to wait, is for the call that may wait.
+        match acquire::look(&self.client, request).ok()?? {
+            Look::Entered(grant) => Some(Ok(Some(grant))),
+            Look::Waits { .. } if request.patience == Patience::Try => {
+                let left = release::release_at_once(&self.client, &request.key, request.id, None).ok()?;
+                left.map(|_| Ok(None))
+            }
+            Look::Waits { .. } => None,
+        }
+    }
+
+    fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
+        let released = release::release_at_once(&self.client, key, id, next)?;
+        released.ok_or_else(|| Error::new(ErrorKind::Unavailable, "another process is changing this lock"))
+    }
+}
+
+#[async_trait]
+impl Engine for FileEngine {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn guarantees(&self) -> Guarantees {
+        Guarantees::ALL
+    }
+
+    fn environment(&self) -> Arc<dyn Environment> {
+        Arc::clone(&self.client.environment)
+    }
+
+    fn meter(&self) -> &Meter {
+        &self.client.meter
+    }
+
+    fn in_memory(&self) -> Vec<(&'static str, usize)> {
+        vec![("waiters", self.client.waiters.len())]
+    }
+
+    fn at_once(&self) -> Option<&dyn AtOnce> {
+        Some(self)
+    }
+
+    fn check(&self, options: &Options) -> Result<()> {
+        crate::check(options).map_err(|error| error.with_engine(NAME))
+    }
+
+    fn ticket(&self) -> Ticket {
+        place(Now::of(&*self.client.environment))
+    }
+
+    async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
+        attend::start(&self.client);
+        acquire::acquire(&self.client, request).await
+    }
+
+    async fn renew(&self, holdings: &[Holding]) -> Vec<Result<Renewal>> {
+        renew::renew(&self.client, holdings).await
+    }
+
+    async fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
+        release::release(&self.client, key, id, next).await
+    }
+
+    async fn inspect(&self, key: &Key) -> Result<Inspection> {
+        inspect::inspect(&self.client, key).await
+    }
+
+    async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
+        inspect::revoke(&self.client, key, id).await
+    }
+
+    async fn close(&self) -> Result<()> {
+        self.client.closed.notify_one();
+        self.client.folder.remove_pipe(self.client.id);
+        Ok(())
+    }
+}

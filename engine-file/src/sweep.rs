@@ -1,0 +1,48 @@
+//! Clearing away what dead clients have left: contenders of locks for which none asks any more, and their own pipes.
+
+use ylock_core::Result;
+
+use crate::client::Client;
+use crate::client_id::ClientId;
+use crate::driver::FileName;
+
+/// After so many files other tasks have their turn.
+const AT_ONCE: usize = 32;
+
+/// Clears once.
+pub(crate) async fn sweep(client: &Client) {
+    if let Err(error) = try_to(client).await {
+        tracing::debug!(%error, "what dead clients have left stays for now");
+    }
+}
+
+async fn try_to(client: &Client) -> Result<()> {
+    let dead = client.folder.dead_clients()?;
+    if dead.is_empty() {
+        return Ok(());
+    }
+    let mut is_whole = true;
+    for (count, file) in client.folder.key_files()?.into_iter().enumerate() {
+        if count % AT_ONCE == 0 {
+            tokio::task::yield_now().await;
+        }
+        is_whole &= clear(client, file, &dead);
+    }
+    if is_whole {
+        // The last of all: as long as the pipe is there, each client can tell that its owner has ended.
+        dead.into_iter().for_each(|client_id| client.folder.remove_pipe(client_id));
+    }
+    Ok(())
+}
+
+/// Removes what these clients have left at one key. Returns whether nothing of them is there any more.
+fn clear(client: &Client, file: FileName, dead: &[ClientId]) -> bool {
+    let cleared = client.folder.lock_found(file).and_then(|locked| {
+        let Some(locked) = locked else { return Ok(false) };
+        client.change_locked(locked, |state, _| {
+            state.queue.remove_those(|contender| dead.contains(&contender.kept));
+            Ok(true)
+        })
+    });
+    cleared.unwrap_or(false)
+}

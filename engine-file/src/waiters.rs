@@ -1,0 +1,130 @@
+//! The waiters of this client: whom each waits for, and how it is woken.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+use tokio::sync::Notify;
+use ylock_core::engine::AcquisitionId;
+
+use crate::client_id::ClientId;
+
+/// The clients that a waiter waits for.
+pub(crate) type InTheWay = SmallVec<[ClientId; 2]>;
+
+/// Every call of `acquire` that waits.
+#[derive(Debug, Default)]
+pub(crate) struct Waiters {
+    state: Mutex<State>,
+    /// Notified when a client is to be watched that was not.
+    pub(crate) peers_changed: Arc<Notify>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    waiters: HashMap<AcquisitionId, Waiter>,
+    /// How many waiters wait for each of these clients.
+    peers: HashMap<ClientId, usize>,
+}
+
+#[derive(Debug, Default)]
+struct Waiter {
+    wake: Arc<Notify>,
+    in_the_way: InTheWay,
+}
+
+/// One call that waits; no longer when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Waiting<'a> {
+    waiters: &'a Waiters,
+    id: AcquisitionId,
+    /// Notified when the waiter is to look. It keeps one notice that came before the waiter listens.
+    pub(crate) wake: Arc<Notify>,
+}
+
+impl Waiters {
+    /// Begins to wait: from now on notices are kept.
+    pub(crate) fn begin(&self, id: AcquisitionId) -> Waiting<'_> {
+        let wake = Arc::clone(&self.state.lock().waiters.entry(id).or_default().wake);
+        Waiting { waiters: self, id, wake }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.state.lock().waiters.len()
+    }
+
+    /// Wakes one waiter, if it waits here.
+    pub(crate) fn wake(&self, id: AcquisitionId) {
+        let wake = self.state.lock().waiters.get(&id).map(|waiter| Arc::clone(&waiter.wake));
+        // Not under the mutex: a waker is its owner's code.
+        if let Some(wake) = wake {
+            wake.notify_one();
+        }
+    }
+
+    pub(crate) fn wake_all(&self) {
+        self.wake_those(|_| true);
+    }
+
+    /// Wakes those that wait for a client.
+    pub(crate) fn wake_those_behind(&self, peer: ClientId) {
+        self.wake_those(|waiter| waiter.in_the_way.contains(&peer));
+    }
+
+    fn wake_those(&self, which: impl Fn(&Waiter) -> bool) {
+        let state = self.state.lock();
+        let woken: Vec<_> = state
+            .waiters
+            .values()
+            .filter(|waiter| which(waiter))
+            .map(|waiter| Arc::clone(&waiter.wake))
+            .collect();
+        drop(state);
+        woken.iter().for_each(|wake| wake.notify_one());
+    }
+
+    /// Returns the clients that waiters of this client wait for.
+    pub(crate) fn peers(&self) -> Vec<ClientId> {
+        self.state.lock().peers.keys().copied().collect()
+    }
+}
+
+impl Waiting<'_> {
+    /// Says whom this one waits for, from now on.
+    pub(crate) fn waits_for(&self, in_the_way: InTheWay) {
+        let mut state = self.waiters.state.lock();
+        let State { waiters, peers } = &mut *state;
+        let Some(waiter) = waiters.get_mut(&self.id) else { return };
+        if waiter.in_the_way == in_the_way {
+            return;
+        }
+        let is_new = in_the_way.iter().any(|peer| !peers.contains_key(peer));
+        in_the_way.iter().for_each(|peer| *peers.entry(*peer).or_default() += 1);
+        leave(peers, &std::mem::replace(&mut waiter.in_the_way, in_the_way));
+        drop(state);
+        if is_new {
+            self.waiters.peers_changed.notify_one();
+        }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut state = self.waiters.state.lock();
+        if let Some(waiter) = state.waiters.remove(&self.id) {
+            leave(&mut state.peers, &waiter.in_the_way);
+        }
+    }
+}
+
+fn leave(peers: &mut HashMap<ClientId, usize>, in_the_way: &[ClientId]) {
+    for peer in in_the_way {
+        if let Some(count) = peers.get_mut(peer) {
+            *count -= 1;
+            if *count == 0 {
+                peers.remove(peer);
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! A process that is killed, or stopped, between any two calls of the system by which it changes a lock.
+
+use ylock_core::{ErrorKind, Guard, Ylock};
+use ylock_engine_file::stop_point;
+use ylock_testkit::ChildProcess;
+
+use super::{Folder, LEASE, client, start, told, waiters, within};
+
+/// More than there are.
+const POINTS: u64 = 100;
+
+/// The other process: joins the queue behind this test's guard or enters at once, and leaves; it stops on its way.
+async fn enter_and_leave(ylock: &Ylock, number: u64, ends: bool) {
+    let users = ylock.locks("users");
+    stop_point::stop_at(number, ends);
+    let guard = users.write("alice").await.unwrap();
+    ChildProcess::say(&format!("holds {}", guard.token().unwrap()));
+    drop(guard);
+    ChildProcess::say("left");
+}
+
+/// The largest token that the process has told, and whether it has come to its end.
+fn told_by(said: &[String]) -> (i64, bool) {
+    let tokens =
+        said.iter().filter_map(|said| said.strip_prefix("holds ")).map(|token| token.parse().unwrap());
+    (tokens.max().unwrap_or(0), said.iter().any(|said| said == "left"))
+}
+
+fn token(guard: &Guard) -> i64 {
+    guard.token().unwrap().get()
+}
+
+#[tokio::test]
+async fn what_a_killed_process_has_begun_is_done_or_not_and_blocks_none() {
+    const TEST: &str = "between_calls::what_a_killed_process_has_begun_is_done_or_not_and_blocks_none";
+    if let Some((number, ylock)) = told(LEASE).await {
+        return enter_and_leave(&ylock, number.parse().unwrap(), true).await;
+    }
+    let folder = Folder::new();
+    let ylock = client(folder.path(), LEASE).await;
+    let mut highest = 0;
+    for number in 1..POINTS {
+        let said = start(TEST, &folder, &number.to_string()).says_until_it_ends().await;
+        let (told, has_left) = told_by(&said);
+        highest = highest.max(told);
+        let guard = within("the next one gets in", ylock.locks("users").write("alice")).await.unwrap();
+        assert!(token(&guard) > highest, "point {number}: {} is not above {highest}", token(&guard));
+        highest = token(&guard);
+        drop(guard);
+        if has_left {
+            assert!(number > 8, "only {number} points");
+            return;
+        }
+    }
+    panic!("more than {POINTS} points");
+}
+
+#[tokio::test]
+async fn a_process_that_stops_in_the_middle_stops_one_lock_and_enters_no_second_time() {
+    const TEST: &str =
+        "between_calls::a_process_that_stops_in_the_middle_stops_one_lock_and_enters_no_second_time";
+    if let Some((number, ylock)) = told(LEASE).await {
+        return enter_and_leave(&ylock, number.parse().unwrap(), false).await;
+    }
+    let folder = Folder::new();
+    let ylock = client(folder.path(), LEASE).await;
+    let users = ylock.locks("users");
+    let mut has_blocked = 0;
+    for number in 1..POINTS {
+        let mut other = start(TEST, &folder, &number.to_string());
+        let has_stopped = other.has_stopped().await;
+        // Other locks go on.
+        assert!(users.try_write("bob").await.unwrap().is_some(), "point {number}");
+        let guard = match within("an answer", users.try_write("alice")).await {
+            Ok(guard) => guard,
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Unavailable, "point {number}");
+                has_blocked += 1;
+                None
+            }
+        };
+        let said_before = other.has_said();
+        if has_stopped {
+            other.go_on();
+        }
+        if let Some(guard) = guard {
+            // The other one has left, or has to wait for this one.
+            let has_waited = !said_before.iter().any(|said| said.starts_with("holds"));
+            if has_stopped && has_waited {
+                within("it waits", async {
+                    while waiters(&ylock).await == 0 {
+                        assert_eq!(other.has_said(), [""; 0], "point {number}: it holds beside this one");
+                        tokio::task::yield_now().await;
+                    }
+                })
+                .await;
+            }
+            drop(guard);
+        }
+        let said = [said_before, other.says_until_it_ends().await].concat();
+        assert!(told_by(&said).1, "point {number}: {said:?}");
+        if !has_stopped {
+            assert!(number > 8 && has_blocked > 4, "{has_blocked} of {number} points");
+            return;
+        }
+    }
+    panic!("more than {POINTS} points");
+}
