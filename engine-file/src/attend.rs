@@ -12,6 +12,7 @@ use ylock_core::environment;
 use crate::client::Client;
 use crate::client_id::ClientId;
 use crate::driver::Messages;
+use crate::idle::LEFT_FOR;
 use crate::sweep;
 
 /// The time after which a pipe that cannot be read is tried again.
@@ -53,7 +54,10 @@ async fn attend(client: Weak<Client>) {
 async fn attend_in_this_runtime(client: &Weak<Client>) -> io::Result<()> {
     let Some(living) = client.upgrade() else { return Ok(()) };
     let (mut reader, peers_changed) = (living.pipe.reader()?, Arc::clone(&living.waiters.peers_changed));
-    let mut sweep = living.environment.sleep(SWEEP_EVERY);
+    let idle_begun = Arc::clone(&living.idle.begun);
+    // Also for what was left before: in a runtime that has ended.
+    let (mut sweep, mut tidy) =
+        (living.environment.sleep(SWEEP_EVERY), Some(living.environment.sleep(LEFT_FOR)));
     let mut watched = Watched::default();
     watched.follow(&living);
     drop(living);
@@ -63,6 +67,8 @@ async fn attend_in_this_runtime(client: &Weak<Client>) -> io::Result<()> {
             peer = watched.next() => Event::Ended(peer),
             () = peers_changed.notified() => Event::PeersChanged,
             () = &mut sweep => Event::Sweep,
+            () = idle_begun.notified(), if tidy.is_none() => Event::IdleBegun,
+            () = async { tidy.as_mut().expect("guarded").await }, if tidy.is_some() => Event::Tidy,
         };
         let Some(living) = client.upgrade() else { return Ok(()) };
         match event {
@@ -76,6 +82,11 @@ async fn attend_in_this_runtime(client: &Weak<Client>) -> io::Result<()> {
                 sweep::sweep(&living).await;
                 sweep = living.environment.sleep(SWEEP_EVERY);
             }
+            Event::IdleBegun => tidy = Some(living.environment.sleep(LEFT_FOR)),
+            Event::Tidy => {
+                sweep::remove_idle(&living, false).await;
+                tidy = (living.idle.len() > 0).then(|| living.environment.sleep(LEFT_FOR));
+            }
         }
     }
 }
@@ -86,6 +97,8 @@ enum Event {
     Ended(ClientId),
     PeersChanged,
     Sweep,
+    IdleBegun,
+    Tidy,
 }
 
 /// The clients that are watched: each one that a waiter waits for, once, however many wait for it.

@@ -13,6 +13,7 @@ use ylock_core::{Error, ErrorKind, Key, Result};
 use crate::REQUEST_TIMEOUT;
 use crate::client_id::ClientId;
 use crate::driver::{Folder, IfMissing, Locked, Pipe};
+use crate::idle::Idle;
 use crate::options::FileOptions;
 use crate::state::State;
 use crate::waiters::Waiters;
@@ -31,6 +32,7 @@ pub(crate) struct Client {
     /// Open for as long as this client lives: others take that as its sign of life, so it belongs to no task.
     pub(crate) pipe: Pipe,
     pub(crate) background_task: BackgroundTask,
+    pub(crate) idle: Idle,
     /// Notified when the client is closed or dropped: ends the background task.
     pub(crate) closed: Arc<Notify>,
 }
@@ -42,9 +44,8 @@ impl Client {
         let id = ClientId::draw(&*environment);
         let pipe = folder.make_pipe(id)?;
         let meter = Meter::of(crate::NAME, folder.path().display().to_string());
-        let (waiters, background_task, closed) =
-            (Waiters::default(), BackgroundTask::default(), Arc::default());
-        Ok(Arc::new(Self { id, folder, environment, meter, waiters, pipe, background_task, closed }))
+        let (waiters, background_task, idle, closed) = Default::default();
+        Ok(Arc::new(Self { id, folder, environment, meter, waiters, pipe, background_task, idle, closed }))
     }
 
     /// Changes a key. Returns nothing if another process is changing it.
@@ -54,7 +55,10 @@ impl Client {
         if_missing: IfMissing,
         work: impl FnOnce(&mut State, Now) -> Result<T>,
     ) -> Result<Option<T>> {
-        self.folder.lock(key, if_missing)?.map(|locked| self.change_locked(locked, work)).transpose()
+        self.folder
+            .lock(key, if_missing)?
+            .map(|locked| self.change_locked(locked, Some(key), work))
+            .transpose()
     }
 
     /// Changes a key, as soon as no other process is changing it.
@@ -70,7 +74,7 @@ impl Client {
         let begun = self.environment.now();
         loop {
             if let Some(locked) = self.folder.lock(key, if_missing)? {
-                return self.change_locked(locked, work);
+                return self.change_locked(locked, Some(key), work);
             }
             if self.environment.now().since(begun) >= REQUEST_TIMEOUT {
                 return Err(Error::new(
@@ -82,10 +86,12 @@ impl Client {
         }
     }
 
-    /// Does `work` on the contenders that are not over, stores what has become of them, and tells those whose turn has come.
+    /// Does `work` on the contenders that are not over, stores what has become of them, and tells those whose turn has come. If nothing is left to
+    /// be remembered, the file of `idle`, its key, is left for a moment; without a key it is removed.
     pub(crate) fn change_locked<T>(
         &self,
         locked: Locked<'_>,
+        idle: Option<&Key>,
         work: impl FnOnce(&mut State, Now) -> Result<T>,
     ) -> Result<T> {
         let mut state =
@@ -99,23 +105,19 @@ impl Client {
             true => state.queue.whose_turn_it_is().map(|waiter| (waiter.kept, waiter.id())).collect(),
             false => SmallVec::new(),
         };
-        self.store(&locked, &state, now)?;
+        self.store(&locked, &state, idle, now)?;
         // When it is unlocked: they look at it at once. And a waker of this process is its owner's code.
         drop(locked);
         told.into_iter().for_each(|(client, waiter)| self.tell(client, waiter));
         Ok(result)
     }
 
-    fn store(&self, locked: &Locked<'_>, state: &State, now: Now) -> Result<()> {
-        if state.is_forgettable(self.folder.token_clock(micros(now))) {
+    fn store(&self, locked: &Locked<'_>, state: &State, idle: Option<&Key>, now: Now) -> Result<()> {
+        let stays = || idle.is_some_and(|key| locked.has_file() && self.idle.keep(key, now.moment));
+        if state.queue.is_empty() && !stays() && state.is_forgettable(self.folder.token_clock(micros(now))) {
             return locked.remove();
         }
-        let title = if locked.title().is_empty() {
-            State::title_in(locked.text()).unwrap_or_default()
-        } else {
-            locked.title()
-        };
-        let text = state.to_text(title);
+        let text = state.to_text(locked.title());
         if text == locked.text() { Ok(()) } else { locked.write(&text) }
     }
 

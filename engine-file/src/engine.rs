@@ -76,7 +76,7 @@ impl Engine for FileEngine {
     }
 
     fn in_memory(&self) -> Vec<(&'static str, usize)> {
-        vec![("waiters", self.client.waiters.len())]
+        vec![("waiters", self.client.waiters.len()), ("idle files", self.client.idle.len())]
     }
 
     fn at_once(&self) -> Option<&dyn AtOnce> {
@@ -114,6 +114,7 @@ impl Engine for FileEngine {
 
     async fn close(&self) -> Result<()> {
         self.client.closed.notify_one();
+        sweep::remove_idle(&self.client, true).await;
         self.client.folder.remove_pipe(self.client.id);
         Ok(())
     }

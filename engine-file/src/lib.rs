@@ -26,6 +26,8 @@ mod elsewhere;
 #[cfg(target_os = "linux")]
 mod engine;
 #[cfg(target_os = "linux")]
+mod idle;
+#[cfg(target_os = "linux")]
 mod inspect;
 #[cfg(target_os = "linux")]
 mod place;

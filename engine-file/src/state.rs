@@ -1,5 +1,7 @@
 //! What a lock's file says: the last token, and the contenders.
 
+use std::fmt::Write;
+
 use ylock_core::StoreToken;
 use ylock_core::queue::Queue;
 
@@ -18,15 +20,13 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Reads the state of the key with this title, or of whichever key it is, if the title is empty. `None` if this is not such a text, or is
-    /// that of another key.
+    /// Reads the state of the key with this title. `None` if this is not such a text, or is that of another key.
     pub(crate) fn read(text: &str, title: &str) -> Option<Self> {
         if text.is_empty() {
             return Some(Self::default());
         }
         let (first, rest) = text.split_once('\n')?;
-        let shown = first.strip_prefix(BEGIN)?;
-        if !title.is_empty() && shown != title {
+        if first.strip_prefix(BEGIN)? != title {
             return None;
         }
         let (token, queue) = rest.split_once('\n')?;
@@ -34,14 +34,11 @@ impl State {
     }
 
     pub(crate) fn to_text(&self, title: &str) -> String {
-        let mut text = format!("{BEGIN}{title}\n{TOKEN}{}\n", self.last_token);
+        let mut text = String::with_capacity(512);
+        let written = writeln!(text, "{BEGIN}{title}\n{TOKEN}{}", self.last_token);
+        debug_assert!(written.is_ok(), "a text has room");
         self.queue.write_to(&mut text);
         text
-    }
-
-    /// Returns the title in this text.
-    pub(crate) fn title_in(text: &str) -> Option<&str> {
-        text.lines().next()?.strip_prefix(BEGIN)
     }
 
     /// Returns the last token in this text.
@@ -72,20 +69,19 @@ mod tests {
     #[test]
     fn a_state_comes_back() {
         let state = State { last_token: 7, queue: Queue::default() };
-        let text = state.to_text("users alice");
-        assert_eq!(State::read(&text, "users alice").map(|read| read.last_token), Some(7));
-        assert_eq!(State::read(&text, "").map(|read| read.last_token), Some(7));
-        assert_eq!((State::title_in(&text), State::token_in(&text)), (Some("users alice"), Some(7)));
-        assert!(State::read("", "users alice").is_some());
+        let text = state.to_text("users=alice");
+        assert_eq!(State::read(&text, "users=alice").map(|read| read.last_token), Some(7));
+        assert_eq!(State::token_in(&text), Some(7));
+        assert!(State::read("", "users=alice").is_some());
     }
 
     #[test]
     fn the_state_of_another_key_and_what_is_none_are_refused() {
-        let text = State { last_token: 7, queue: Queue::default() }.to_text("users alice");
+        let text = State { last_token: 7, queue: Queue::default() }.to_text("users=alice");
         for (wrong, title) in [
-            (&*text, "users bob"),
-            ("ylock 2 users alice\ntoken 1\n", ""),
-            ("ylock 1 x y\ntoken x\n", ""),
+            (&*text, "users=bob"),
+            ("ylock 2 users=alice\ntoken 1\n", "users=alice"),
+            ("ylock 1 x=y\ntoken x\n", "x=y"),
             ("x", ""),
         ] {
             assert!(State::read(wrong, title).is_none(), "{wrong}");

@@ -4,7 +4,7 @@ use ylock_core::Result;
 
 use crate::client::Client;
 use crate::client_id::ClientId;
-use crate::driver::FileName;
+use crate::driver::{FileName, IfMissing};
 
 /// After so many files other tasks have their turn.
 const AT_ONCE: usize = 32;
@@ -35,11 +35,27 @@ async fn try_to(client: &Client) -> Result<()> {
     Ok(())
 }
 
+/// Removes the files of keys that this client has left, and that none has used since; all of them, if `all` is true.
+pub(crate) async fn remove_idle(client: &Client, all: bool) {
+    for (count, key) in client.idle.over(client.environment.now(), all).into_iter().enumerate() {
+        if count % AT_ONCE == AT_ONCE - 1 {
+            tokio::task::yield_now().await;
+        }
+        let removed = client.folder.lock(&key, IfMissing::Leave).and_then(|locked| {
+            let Some(locked) = locked else { return Ok(()) };
+            client.change_locked(locked, None, |_, _| Ok(()))
+        });
+        if let Err(error) = removed {
+            tracing::debug!(%error, %key, "the file of a lock that is not in use stays");
+        }
+    }
+}
+
 /// Removes what these clients have left at one key. Returns whether nothing of them is there any more.
 fn clear(client: &Client, file: FileName, dead: &[ClientId]) -> bool {
     let cleared = client.folder.lock_found(file).and_then(|locked| {
         let Some(locked) = locked else { return Ok(false) };
-        client.change_locked(locked, |state, _| {
+        client.change_locked(locked, None, |state, _| {
             state.queue.remove_those(|contender| dead.contains(&contender.kept));
             Ok(true)
         })

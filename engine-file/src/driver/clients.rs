@@ -40,7 +40,7 @@ impl Folder {
 
     /// Locks a file that was found. Returns nothing if another process has it locked.
     pub(crate) fn lock_found(&self, name: FileName) -> Result<Option<Locked<'_>>> {
-        self.lock_file(name, String::new(), IfMissing::Leave)
+        self.lock_file(name, IfMissing::Leave)
     }
 
     fn list(&self, folder: &std::os::fd::OwnedFd, shown: &str) -> Result<Vec<(String, bool)>> {

@@ -41,15 +41,6 @@ impl FileName {
     pub(crate) fn folders(&self) -> impl DoubleEndedIterator<Item = &str> {
         self.path.match_indices('/').map(|(end, _)| &self.path[..end])
     }
-
-    /// Returns the group and the name as the file has them: in one line, and told apart.
-    pub(crate) fn title(key: &Key) -> String {
-        let mut title = Vec::with_capacity(key.group().len() + key.name().len() + 1);
-        escape(key.group(), &mut title);
-        title.push(b' ');
-        escape(key.name(), &mut title);
-        String::from_utf8(title).unwrap_or_default()
-    }
 }
 
 fn escape(text: &str, into: &mut Vec<u8>) {

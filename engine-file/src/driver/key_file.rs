@@ -33,7 +33,6 @@ pub(crate) enum IfMissing {
 pub(crate) struct Locked<'a> {
     folder: &'a Folder,
     name: FileName,
-    title: String,
     /// `None` if the key has no file, and is to have none.
     file: Option<OwnedFd>,
     slots: Slots,
@@ -43,21 +42,15 @@ pub(crate) struct Locked<'a> {
 impl Folder {
     /// Locks the file of a key. Returns nothing if another process has it locked.
     pub(crate) fn lock(&self, key: &Key, if_missing: IfMissing) -> Result<Option<Locked<'_>>> {
-        self.lock_file(FileName::of(key), FileName::title(key), if_missing)
+        self.lock_file(FileName::of(key), if_missing)
     }
 
-    pub(super) fn lock_file(
-        &self,
-        name: FileName,
-        title: String,
-        if_missing: IfMissing,
-    ) -> Result<Option<Locked<'_>>> {
+    pub(super) fn lock_file(&self, name: FileName, if_missing: IfMissing) -> Result<Option<Locked<'_>>> {
         for _ in 0..REMOVED {
             let Some(file) = self.open_file(&name, if_missing)? else {
                 return Ok(Some(Locked {
                     folder: self,
                     name,
-                    title,
                     file: None,
                     slots: Slots::default(),
                     text: String::new(),
@@ -75,7 +68,7 @@ impl Folder {
             if slots.is_empty() {
                 self.let_the_group_in(&file);
             }
-            return Ok(Some(Locked { folder: self, name, title, file: Some(file), slots, text }));
+            return Ok(Some(Locked { folder: self, name, file: Some(file), slots, text }));
         }
         Err(Error::new(ErrorKind::Unavailable, format!("{} is removed again and again", self.shown(&name))))
     }
@@ -145,14 +138,19 @@ impl Folder {
 }
 
 impl Locked<'_> {
+    /// Returns whether the key has a file.
+    pub(crate) fn has_file(&self) -> bool {
+        self.file.is_some()
+    }
+
     /// Returns what is stored for the key; empty if nothing is.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Returns the group and the name, as the text is to begin with them.
+    /// Returns which key this is, as the text is to begin with it.
     pub(crate) fn title(&self) -> &str {
-        &self.title
+        self.name.as_str()
     }
 
     /// Returns the error that what is stored is not what this engine has written.

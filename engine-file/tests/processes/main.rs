@@ -1,5 +1,6 @@
 //! Clients in processes of their own, which are killed and stopped: each test starts itself once more.
 #![cfg(target_os = "linux")]
+#![allow(clippy::disallowed_methods, reason = "a test runs on tokio alone")]
 
 mod between_calls;
 #[path = "../folder/mod.rs"]

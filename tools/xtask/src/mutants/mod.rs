@@ -8,6 +8,7 @@ mod plan;
 
 use std::{
     collections::BTreeMap,
+    io::Write,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
 };
@@ -40,10 +41,21 @@ pub(crate) fn mutants(files: &[String], shard: Option<&str>, again: bool) -> Res
             // Leaves out what was noticed before, by the lists that each run writes.
             command.args((again || matches!(stage, Stage::Seeds)).then_some("--iterate"));
             child::run(&mut command, None)?;
-            all.add(Outcomes::read(&output.join("mutants.out/outcomes.json"))?);
+            let lists = output.join("mutants.out");
+            all.add(Outcomes::read(&lists.join("outcomes.json"))?);
+            if matches!(stage, Stage::Own) {
+                leave_out_what_hung(&lists)?;
+            }
         }
     }
     report(&all)
+}
+
+/// Makes the next stage leave out the mutants under which a test did not end: it is noticed, and would not end there either.
+fn leave_out_what_hung(lists: &Path) -> Result<()> {
+    let hung = std::fs::read(lists.join("timeout.txt"))?;
+    let mut noticed = std::fs::OpenOptions::new().append(true).open(lists.join("caught.txt"))?;
+    Ok(noticed.write_all(&hung)?)
 }
 
 /// Returns the files of each plan.
