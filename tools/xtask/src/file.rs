@@ -1,6 +1,9 @@
 //! The file engine, which needs no servers.
 
-use crate::{engine::Engine, rooms::Plan};
+use crate::{
+    engine::{Bench, Engine},
+    rooms::Plan,
+};
 
 pub(crate) static ENGINE: Engine = Engine {
     name: "file",
