@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use smallvec::SmallVec;
 use ylock_core::engine::{Grant, Patience, Request};
 use ylock_core::queue::Now;
 use ylock_core::retry_deadline::RetryDeadline;
@@ -39,10 +38,11 @@ pub(crate) async fn acquire(client: &Client, request: &Request) -> Result<Option
     let mut retry = RetryDeadline::of(&*client.environment, request, REQUEST_TIMEOUT);
     // From before the first look: a release that comes after it finds this waiter, and tells it.
     let waiting = client.waiters.begin(request.id);
+    let mut dead = Dead { asks: request.patience == Patience::Try, found: InTheWay::new() };
     let mut waited = false;
     loop {
-        let looked = client.meter.measure(&*client.environment, "acquire", look_soon(client, request)).await;
-        let look = match looked {
+        let look = look_soon(client, request, &mut dead);
+        let look = match client.meter.measure(&*client.environment, "acquire", look).await {
             Ok(look) => look,
             Err(error) => {
                 retry.retry_or_fail(error).await?;
@@ -59,49 +59,60 @@ pub(crate) async fn acquire(client: &Client, request: &Request) -> Result<Option
             Look::Waits { in_the_way, pause } => {
                 waited = true;
                 waiting.waits_for(in_the_way);
-                tokio::select! {
+                let asks = tokio::select! {
                     // Either order is right: both lead to the same look. Woken first, so that a notice and the end of a pause make one look.
                     biased;
-                    () = waiting.wake.notified() => {}
-                    () = client.environment.sleep(pause) => {}
-                }
+                    () = waiting.wake.notified() => false,
+                    () = client.environment.sleep(pause) => true,
+                };
+                dead = Dead { asks, found: waiting.take_dead() };
             }
         }
     }
 }
 
+/// The clients that have ended, as far as a look is to know: what is left of them is removed.
+#[derive(Debug)]
+struct Dead {
+    found: InTheWay,
+    /// True if the look asks of all that are in the way whether they live. Where it need not: the background task watches them.
+    asks: bool,
+}
+
+impl Dead {
+    /// Asks of those in the way. Returns whether some have ended, so that another look is worth while.
+    fn find(&mut self, client: &Client, look: &Look) -> bool {
+        let Look::Waits { in_the_way, .. } = look else { return false };
+        if !self.asks {
+            return false;
+        }
+        let is_new = |peer: &ClientId| !self.found.contains(peer) && client.folder.is_dead(*peer);
+        let found: InTheWay = in_the_way.iter().copied().filter(is_new).collect();
+        self.found.extend_from_slice(&found);
+        !found.is_empty()
+    }
+}
+
 /// Looks at once. Returns nothing if another process is changing the lock.
 pub(crate) fn look(client: &Client, request: &Request) -> Result<Option<Look>> {
-    let mut dead = SmallVec::<[ClientId; 2]>::new();
+    let mut dead = Dead { asks: request.patience == Patience::Try, found: InTheWay::new() };
     loop {
-        let looked = client.change(&request.key, IfMissing::Create, |state, now| {
-            enter(client, request, &dead, state, now)
-        })?;
-        let Some(look) = looked else { return Ok(None) };
-        if !find_dead(client, &look, &mut dead) {
+        let change = |state: &mut State, now| enter(client, request, &dead.found, state, now);
+        let Some(look) = client.change(&request.key, IfMissing::Create, change)? else { return Ok(None) };
+        if !dead.find(client, &look) {
             return Ok(Some(look));
         }
     }
 }
 
-async fn look_soon(client: &Client, request: &Request) -> Result<Look> {
-    let mut dead = SmallVec::<[ClientId; 2]>::new();
+async fn look_soon(client: &Client, request: &Request, dead: &mut Dead) -> Result<Look> {
     loop {
-        let change = |state: &mut State, now| enter(client, request, &dead, state, now);
+        let change = |state: &mut State, now| enter(client, request, &dead.found, state, now);
         let look = client.change_soon(&request.key, IfMissing::Create, change).await?;
-        if !find_dead(client, &look, &mut dead) {
+        if !dead.find(client, &look) {
             return Ok(look);
         }
     }
-}
-
-/// Adds the clients in the way that have ended. Returns whether there are any, so that another look is worth while.
-fn find_dead(client: &Client, look: &Look, dead: &mut SmallVec<[ClientId; 2]>) -> bool {
-    let Look::Waits { in_the_way, .. } = look else { return false };
-    let is_new = |peer: &ClientId| !dead.contains(peer) && client.folder.is_dead(*peer);
-    let found: InTheWay = in_the_way.iter().copied().filter(is_new).collect();
-    dead.extend_from_slice(&found);
-    !found.is_empty()
 }
 
 /// Joins the queue, and enters if nothing is in the way. `dead` are clients that have ended: what is left of them is removed.

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio::sync::oneshot;
 use ylock_core::environment;
 
 use crate::client::Client;
 use crate::client_id::ClientId;
-use crate::driver::Messages;
+use crate::driver::{Messages, Watch};
 use crate::idle::LEFT_FOR;
 use crate::sweep;
 
@@ -76,9 +77,11 @@ async fn attend_in_this_runtime(client: &Weak<Client>) -> io::Result<()> {
                 waiters.into_iter().for_each(|waiter| living.waiters.wake(waiter))
             }
             Event::Told(Messages::ForAll) => living.waiters.wake_all(),
-            Event::Ended(peer) => living.waiters.wake_those_behind(peer),
+            Event::Ended(peer) => tell(&living, peer),
             Event::PeersChanged => watched.follow(&living),
             Event::Sweep => {
+                watched.let_go(&living);
+                living.waiters.forget_ended();
                 sweep::sweep(&living).await;
                 sweep = living.environment.sleep(SWEEP_EVERY);
             }
@@ -101,53 +104,68 @@ enum Event {
     Tidy,
 }
 
-/// The clients that are watched: each one that a waiter waits for, once, however many wait for it.
+/// The clients that are watched: each one that a waiter waits for, once, however many wait for it. They stay so for a while when none does: the
+/// next waiter often waits for the same.
 #[derive(Default)]
 struct Watched {
-    watches: FuturesUnordered<BoxFuture<'static, ClientId>>,
-    stop: HashMap<ClientId, tokio::sync::oneshot::Sender<()>>,
+    watches: FuturesUnordered<BoxFuture<'static, Option<ClientId>>>,
+    stop: HashMap<ClientId, oneshot::Sender<()>>,
 }
 
 impl Watched {
-    /// Watches those that waiters wait for now, and no others.
+    /// Watches those that waiters wait for now.
     fn follow(&mut self, client: &Client) {
-        let peers = client.waiters.peers();
-        self.stop.retain(|peer, _| peers.contains(peer));
-        for peer in peers {
+        for peer in client.waiters.peers() {
             if self.stop.contains_key(&peer) {
                 continue;
             }
-            let (stop, stopped) = tokio::sync::oneshot::channel();
-            self.stop.insert(peer, stop);
             match client.folder.watch(peer) {
-                Some(watch) => self.watches.push(until(watch, stopped, peer).boxed()),
-                // It has ended, or cannot be watched: then the look finds out, once.
-                None => client.waiters.wake_those_behind(peer),
+                Some(watch) => {
+                    let (stop, stopped) = oneshot::channel();
+                    self.stop.insert(peer, stop);
+                    self.watches.push(until(watch, stopped, peer).boxed());
+                }
+                None => tell(client, peer),
             }
         }
+    }
+
+    /// Watches those no more for which no waiter waits.
+    fn let_go(&mut self, client: &Client) {
+        let peers = client.waiters.peers();
+        self.stop.retain(|peer, _| peers.contains(peer));
     }
 
     /// Waits until one of them has ended.
     async fn next(&mut self) -> ClientId {
         loop {
             match self.watches.next().await {
-                // One that is not watched any more was let go of.
-                Some(peer) if self.stop.contains_key(&peer) => return peer,
-                Some(_) => {}
+                Some(Some(peer)) => {
+                    self.stop.remove(&peer);
+                    return peer;
+                }
+                // One that was let go of.
+                Some(None) => {}
                 None => std::future::pending().await,
             }
         }
     }
 }
 
-async fn until(
-    watch: crate::driver::Watch,
-    stopped: tokio::sync::oneshot::Receiver<()>,
-    peer: ClientId,
-) -> ClientId {
-    tokio::select! {
-        _ = stopped => {}
-        () = watch.ended() => {}
+/// Tells those that wait for this client, if it has ended.
+fn tell(client: &Client, peer: ClientId) {
+    // Otherwise it could only not be watched: waiters ask by themselves, now and then.
+    if client.folder.is_dead(peer) {
+        client.waiters.ended(peer);
     }
-    peer
+}
+
+/// Returns the client when it has ended, or nothing when it is not watched any more.
+async fn until(watch: Watch, stopped: oneshot::Receiver<()>, peer: ClientId) -> Option<ClientId> {
+    tokio::select! {
+        // Nothing is told of one that is not watched.
+        biased;
+        _ = stopped => None,
+        () = watch.ended() => Some(peer),
+    }
 }

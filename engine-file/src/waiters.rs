@@ -1,6 +1,6 @@
 //! The waiters of this client: whom each waits for, and how it is woken.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -26,12 +26,16 @@ struct State {
     waiters: HashMap<AcquisitionId, Waiter>,
     /// How many waiters wait for each of these clients.
     peers: HashMap<ClientId, usize>,
+    /// Clients that have ended, as the background task has found out lately: for waiters that come to wait for one of them after it was told.
+    ended: HashSet<ClientId>,
 }
 
 #[derive(Debug, Default)]
 struct Waiter {
     wake: Arc<Notify>,
     in_the_way: InTheWay,
+    /// Those of them that have ended since it last asked.
+    dead: InTheWay,
 }
 
 /// One call that waits; no longer when this is dropped.
@@ -67,21 +71,33 @@ impl Waiters {
         self.wake_those(|_| true);
     }
 
-    /// Wakes those that wait for a client.
-    pub(crate) fn wake_those_behind(&self, peer: ClientId) {
-        self.wake_those(|waiter| waiter.in_the_way.contains(&peer));
+    /// Wakes those that wait for a client, which has ended.
+    pub(crate) fn ended(&self, peer: ClientId) {
+        self.state.lock().ended.insert(peer);
+        self.wake_those(|waiter| {
+            let waits = waiter.in_the_way.contains(&peer);
+            if waits {
+                waiter.dead.push(peer);
+            }
+            waits
+        });
     }
 
-    fn wake_those(&self, which: impl Fn(&Waiter) -> bool) {
-        let state = self.state.lock();
-        let woken: Vec<_> = state
-            .waiters
-            .values()
-            .filter(|waiter| which(waiter))
-            .map(|waiter| Arc::clone(&waiter.wake))
-            .collect();
+    fn wake_those(&self, mut which: impl FnMut(&mut Waiter) -> bool) {
+        let mut state = self.state.lock();
+        let mut woken = Vec::new();
+        for waiter in state.waiters.values_mut() {
+            if which(waiter) {
+                woken.push(Arc::clone(&waiter.wake));
+            }
+        }
         drop(state);
         woken.iter().for_each(|wake| wake.notify_one());
+    }
+
+    /// Forgets which clients have ended: their pipes will be gone soon, and what they have left, too.
+    pub(crate) fn forget_ended(&self) {
+        self.state.lock().ended.clear();
     }
 
     /// Returns the clients that waiters of this client wait for.
@@ -91,18 +107,29 @@ impl Waiters {
 }
 
 impl Waiting<'_> {
+    /// Returns those in the way that have ended since this was last asked.
+    pub(crate) fn take_dead(&self) -> InTheWay {
+        let mut state = self.waiters.state.lock();
+        state.waiters.get_mut(&self.id).map(|waiter| std::mem::take(&mut waiter.dead)).unwrap_or_default()
+    }
+
     /// Says whom this one waits for, from now on.
     pub(crate) fn waits_for(&self, in_the_way: InTheWay) {
         let mut state = self.waiters.state.lock();
-        let State { waiters, peers } = &mut *state;
+        let State { waiters, peers, ended } = &mut *state;
         let Some(waiter) = waiters.get_mut(&self.id) else { return };
         if waiter.in_the_way == in_the_way {
             return;
         }
         let is_new = in_the_way.iter().any(|peer| !peers.contains_key(peer));
         in_the_way.iter().for_each(|peer| *peers.entry(*peer).or_default() += 1);
+        waiter.dead.extend(in_the_way.iter().copied().filter(|peer| ended.contains(peer)));
+        let wake = (!waiter.dead.is_empty()).then(|| Arc::clone(&waiter.wake));
         leave(peers, &std::mem::replace(&mut waiter.in_the_way, in_the_way));
         drop(state);
+        if let Some(wake) = wake {
+            wake.notify_one();
+        }
         if is_new {
             self.waiters.peers_changed.notify_one();
         }

@@ -16,7 +16,7 @@ pub(crate) const MAX_HAND_OVERS: u32 = (1 << HAND_OVER_BITS) - 1;
 ///
 /// It is positive and fits into an `i64`, as most databases need it.
 ///
-/// Tokens are compared with those of the same store only. Those of Cassandra, Redis and memory follow the clock. Those of ZooKeeper count its
+/// Tokens are compared with those of the same store only. Those of Cassandra, Redis, files and memory follow the clock. Those of ZooKeeper count its
 /// transactions and are far smaller, unless its option `token_floor` puts them above the tokens that resources remember of another engine.
 /// An operator who changes to an engine without such an option, or who has two engines at a time, stores the engine's name beside the token
 /// and compares only tokens of the same engine, or sets the tokens back that resources remember, while no holder is active.
