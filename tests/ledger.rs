@@ -1,6 +1,6 @@
-//! Runs `examples/ledger` in its three arms: many real processes, a real Cassandra, and every acknowledged move counted.
+//! Runs `examples/ledger` in its three arms: many real processes, and every acknowledged move counted.
 
-#![cfg(feature = "cassandra")]
+#![cfg(any(feature = "cassandra", all(feature = "file", target_os = "linux")))]
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -13,28 +13,73 @@ use tokio::time::timeout;
 /// The lock of the arm that runs: the arms share the machine's few cores, so they run one after the other.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
-#[tokio::test]
-#[ignore = "needs cassandra: run `cargo xtask test`"]
-async fn with_locks_no_update_is_lost() {
-    let report = ledger(&["--seconds=10"]).await;
+/// With locks nothing is lost.
+fn is_right(report: &str) {
     assert!(report.contains("OK: the locks kept the books right"), "{report}");
 }
 
-#[tokio::test]
-#[ignore = "needs cassandra: run `cargo xtask test`"]
-async fn without_locks_updates_are_lost() {
-    // Few accounts, so that the workers meet often however slow the machine is.
-    let report = ledger(&["--seconds=10", "--no-lock", "--accounts=4"]).await;
+/// Without locks much is lost.
+fn is_wrong(report: &str) {
     assert!(report.contains("OK: this is what happens without locks"), "{report}");
 }
 
-#[tokio::test]
-#[ignore = "needs cassandra: run `cargo xtask test`"]
-async fn a_worker_killed_in_the_middle_of_a_transfer_breaks_nothing() {
-    let seconds = ylock_testkit::short_or_long("--seconds=15", "--seconds=300");
-    let report = ledger(&[seconds, "--kill", "--lease=2s"]).await;
-    assert!(report.contains("OK: the locks kept the books right"), "{report}");
+fn has_killed(report: &str) {
     assert!(!report.contains("workers killed       0"), "no worker was killed, the arm is void:\n{report}");
+}
+
+#[cfg(feature = "cassandra")]
+mod on_cassandra {
+    use super::{has_killed, is_right, is_wrong, ledger};
+
+    fn store() -> String {
+        let hosts = std::env::var("YLOCK_TEST_CASSANDRA").expect("the variable names the nodes");
+        format!("--store=cassandra://{hosts}/ylock_ledger?schema=create")
+    }
+
+    #[tokio::test]
+    #[ignore = "needs cassandra: run `cargo xtask test`"]
+    async fn with_locks_no_update_is_lost() {
+        is_right(&ledger(&[&store(), "--seconds=10"]).await);
+    }
+
+    #[tokio::test]
+    #[ignore = "needs cassandra: run `cargo xtask test`"]
+    async fn without_locks_updates_are_lost() {
+        // Few accounts, so that the workers meet often however slow the machine is.
+        is_wrong(&ledger(&[&store(), "--seconds=10", "--no-lock", "--accounts=4"]).await);
+    }
+
+    #[tokio::test]
+    #[ignore = "needs cassandra: run `cargo xtask test`"]
+    async fn a_worker_killed_in_the_middle_of_a_transfer_breaks_nothing() {
+        let seconds = ylock_testkit::short_or_long("--seconds=15", "--seconds=300");
+        let report = ledger(&[&store(), seconds, "--kill", "--lease=2s"]).await;
+        is_right(&report);
+        has_killed(&report);
+    }
+}
+
+#[cfg(all(feature = "file", target_os = "linux"))]
+mod in_files {
+    use super::{has_killed, is_right, is_wrong, ledger};
+
+    #[tokio::test]
+    async fn with_locks_no_update_is_lost() {
+        is_right(&ledger(&["--seconds=3"]).await);
+    }
+
+    #[tokio::test]
+    async fn without_locks_updates_are_lost() {
+        is_wrong(&ledger(&["--seconds=3", "--no-lock", "--accounts=4"]).await);
+    }
+
+    #[tokio::test]
+    async fn a_worker_killed_in_the_middle_of_a_transfer_breaks_nothing() {
+        let seconds = ylock_testkit::short_or_long("--seconds=6", "--seconds=300");
+        let report = ledger(&[seconds, "--kill", "--accounts=16"]).await;
+        is_right(&report);
+        has_killed(&report);
+    }
 }
 
 /// Runs the example, and returns its output.
@@ -57,7 +102,13 @@ async fn ledger(arguments: &[&str]) -> String {
 async fn built() -> PathBuf {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
-    cargo.args(["build", "--quiet", "--workspace", "--all-features", "--example=ledger"]);
+    // What the test has compiled already.
+    let what: &[_] = if cfg!(feature = "cassandra") {
+        &["--workspace", "--all-features"]
+    } else {
+        &["--package=ylock-ledger"]
+    };
+    cargo.args(["build", "--quiet", "--example=ledger"]).args(what);
     let output = cargo.output().await.expect("cargo starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     // Test programs are in `deps`, examples in a folder beside it.

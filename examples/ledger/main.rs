@@ -1,17 +1,19 @@
 //! An example in which many processes move money between accounts, and only the locks keep the books right.
 //!
 //! ```text
+//! cargo run -p ylock-ledger --example ledger                            # with locks: nothing is lost
+//! cargo run -p ylock-ledger --example ledger -- --no-lock               # without: much is lost
+//! cargo run -p ylock-ledger --example ledger -- --kill                  # with locks, and a kill -9 every second
+//!
 //! cargo xtask up                                                        # a three-node Cassandra
-//! cargo run --example ledger --features cassandra                       # with locks: nothing is lost
-//! cargo run --example ledger --features cassandra -- --no-lock          # without: much is lost
-//! cargo run --example ledger --features cassandra -- --kill             # with locks, and a kill -9 every second
+//! cargo run -p ylock-ledger --example ledger --features cassandra -- --store cassandra://127.0.0.1/ylock_ledger?schema=create
 //! ```
 //!
-//! An account is one row of Cassandra: its balance, and how many moves of which worker it has seen. A worker reads the two
-//! rows, computes, and writes them back, with no condition and no transaction: two workers at once would overwrite each
+//! An account is one file, or one row of Cassandra: its balance, and how many moves of which worker it has seen. A worker reads two accounts,
+//! computes, and writes them back, with no condition and no transaction: two workers at once would overwrite each
 //! other's result. So the worker holds the locks of both accounts meanwhile ([`teller`]).
 //!
-//! **Fencing.** The token of an account's lock is the write timestamp of its row. Cassandra keeps the write with the largest
+//! **Fencing.** The token of an account's lock is the timestamp of its write. The store keeps the write with the largest
 //! timestamp, so a write of a former holder, however late it arrives, loses against the write of a later holder.
 //!
 //! **A worker killed between its writes.** The first write debits an account *and* notes in the same row what the account owes
@@ -71,6 +73,7 @@ async fn run(settings: Settings) -> Result<ExitCode> {
             office.killed
         );
     }
+    teller.close_accounts();
     teller.close().await;
     Ok(judge(&audit.verdict(), settings.no_lock))
 }

@@ -1,12 +1,13 @@
 //! The command line.
 
 use std::env;
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Parser;
 use clap::builder::ArgPredicate;
 
-/// Many processes move money between accounts kept in Cassandra; in the end the sum must be right.
+/// Many processes move money between accounts; in the end the sum must be right.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "ledger")]
 pub(crate) struct Settings {
@@ -24,9 +25,10 @@ pub(crate) struct Settings {
     /// The lease: how long the locks of a killed worker stay
     #[arg(long, default_value = "5s")]
     pub(crate) lease: String,
-    /// The cluster and a keyspace; with schema=create a missing keyspace is created
-    #[arg(long, default_value_t = default_url())]
-    pub(crate) url: String,
+    /// The store of the locks and of the accounts: a folder (file:///folder), or with the Cargo feature "cassandra" a cluster and a
+    /// keyspace (cassandra://host1,host2,host3/keyspace; with schema=create a missing keyspace is created)
+    #[arg(long, default_value_t = default_store())]
+    pub(crate) store: String,
     /// The control arm: no locks
     #[arg(long)]
     pub(crate) no_lock: bool,
@@ -49,7 +51,7 @@ impl Settings {
             format!("--run={}", self.run),
             format!("--accounts={}", self.accounts),
             format!("--lease={}", self.lease),
-            format!("--url={}", self.url),
+            format!("--store={}", self.store),
         ];
         if self.no_lock {
             arguments.push("--no-lock".to_owned());
@@ -59,8 +61,8 @@ impl Settings {
 
     /// Returns the URL for the locks. It contains the lease, because how long the engine waits for an answer depends on the lease.
     pub(crate) fn ylock_url(&self) -> String {
-        let mark = if self.url.contains('?') { '&' } else { '?' };
-        format!("{}{mark}lease={}", self.url, self.lease)
+        let mark = if self.store.contains('?') { '&' } else { '?' };
+        format!("{}{mark}lease={}", self.store, self.lease)
     }
 
     /// Returns the names of the accounts.
@@ -69,10 +71,22 @@ impl Settings {
     }
 }
 
-fn default_url() -> String {
-    let hosts =
-        env::var("YLOCK_TEST_CASSANDRA").unwrap_or_else(|_| "127.0.0.1,127.0.0.2,127.0.0.3".to_owned());
-    format!("cassandra://{hosts}/ylock_ledger?schema=create")
+/// Returns a folder of this user, in memory where the system has one: nothing need be installed or started.
+fn default_store() -> String {
+    let all = env::var("XDG_RUNTIME_DIR").ok().filter(|folder| Path::new(folder).is_dir());
+    let all = all.unwrap_or_else(|| {
+        let memory = Path::new("/dev/shm");
+        if memory.is_dir() { memory.to_owned() } else { env::temp_dir() }.display().to_string()
+    });
+    format!("file://{all}/ylock-ledger-{}", user())
+}
+
+/// Returns what tells this user from others.
+fn user() -> String {
+    env::var("USER")
+        .ok()
+        .filter(|user| user.chars().all(char::is_alphanumeric))
+        .unwrap_or_else(|| "me".to_owned())
 }
 
 fn new_run() -> String {

@@ -69,7 +69,7 @@ impl Teller {
     pub(crate) async fn connect(settings: &Settings, number: i32) -> Result<Self> {
         let ylock = ylock::connect(&settings.ylock_url()).await.map_err(explain)?;
         let locks = ylock.locks(format!("ledger {}", settings.run));
-        let bank = Bank::connect(&settings.url, &settings.run).await?;
+        let bank = Bank::connect(&settings.store, &settings.run).await?;
         let locks = (!settings.no_lock).then_some(locks);
         Ok(Self { number, bank, ylock, locks, names: settings.names().collect() })
     }
@@ -199,6 +199,11 @@ impl Teller {
         Ok(accounts)
     }
 
+    /// Removes the accounts. For the parent, when all workers have ended.
+    pub(crate) fn close_accounts(&self) {
+        self.bank.clear();
+    }
+
     pub(crate) async fn close(&self) {
         self.ylock.close().await;
     }
@@ -220,7 +225,7 @@ fn explain(error: ylock::Error) -> anyhow::Error {
     match error.kind() {
         ErrorKind::Unavailable => {
             anyhow!(
-                "{error}\nno Cassandra answers: start one with `cargo xtask up`, or name another one with --url"
+                "{error}\nthe store does not answer: start a Cassandra with `cargo xtask up`, or name another store with --store"
             )
         }
         _ => error.into(),

@@ -27,7 +27,7 @@ type Row = (i64, Option<BTreeMap<i32, i64>>, Option<(i32, String, i64, i64)>, i6
 
 /// The accounts of one run.
 #[derive(Debug)]
-pub(crate) struct Bank {
+pub(crate) struct Rows {
     session: Session,
     run: String,
     read: PreparedStatement,
@@ -35,11 +35,10 @@ pub(crate) struct Bank {
     settle: PreparedStatement,
 }
 
-impl Bank {
+impl Rows {
     /// Connects to the keyspace of the URL, and creates the table if it is not there.
-    pub(crate) async fn connect(url: &str, run: &str) -> Result<Self> {
-        let url = EngineUrl::parse(url)?;
-        let session = connect(&url).await.context("the accounts cannot be reached")?;
+    pub(crate) async fn connect(url: &EngineUrl, run: &str) -> Result<Self> {
+        let session = connect(url).await.context("the accounts cannot be reached")?;
         session.use_keyspace(&url.path, true).await?;
         session.query_unpaged(TABLE, ()).await?;
         let [read, write, settle] = [READ, WRITE, SETTLE].map(|text| prepare(&session, text));
