@@ -18,7 +18,9 @@ use crate::options::FileOptions;
 use crate::state::State;
 use crate::waiters::Waiters;
 
-/// The pause between two tries to lock a key.
+/// How long connecting may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The pause between two tries to lock a key, or to find the folder cleared.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// One client.
@@ -38,9 +40,8 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn open(options: &FileOptions, environment: Arc<dyn Environment>) -> Result<Arc<Self>> {
-        let now = Now::of(&*environment);
-        let folder = Folder::open(options, now.wall_micros, micros(now))?;
+    pub(crate) async fn open(options: &FileOptions, environment: Arc<dyn Environment>) -> Result<Arc<Self>> {
+        let folder = open_folder(options, &*environment).await?;
         let id = ClientId::draw(&*environment);
         let pipe = folder.make_pipe(id)?;
         let meter = Meter::of(crate::NAME, folder.path().display().to_string());
@@ -128,6 +129,23 @@ impl Client {
     /// Returns the time from which tokens are counted.
     pub(crate) fn token_clock(&self, now: Now) -> u64 {
         self.folder.token_clock(micros(now))
+    }
+}
+
+async fn open_folder(options: &FileOptions, environment: &dyn Environment) -> Result<Folder> {
+    let begun = environment.now();
+    loop {
+        let now = Now::of(environment);
+        if let Some(folder) = Folder::open(options, now.wall_micros, micros(now))? {
+            return Ok(folder);
+        }
+        if now.moment.since(begun) >= CONNECT_TIMEOUT {
+            let folder = options.folder().display();
+            let message =
+                format!("another client is clearing the folder {folder}, and does not go on: is it stopped?");
+            return Err(Error::new(ErrorKind::Unavailable, message));
+        }
+        environment.sleep(PAUSE).await;
     }
 }
 

@@ -30,8 +30,8 @@ impl FileEngine {
     /// [`Config`](ErrorKind::Config) for a folder that processes of other users, or of other hosts, could change, or that
     /// cannot be made; [`Unavailable`](ErrorKind::Unavailable) if there is no room.
     pub async fn connect(options: &FileOptions) -> Result<Self> {
-        let client =
-            Client::open(options, SystemEnvironment::shared()).map_err(|error| error.with_engine(NAME))?;
+        let client = Client::open(options, SystemEnvironment::shared()).await;
+        let client = client.map_err(|error| error.with_engine(NAME))?;
         attend::start(&client);
         sweep::sweep(&client).await;
         Ok(Self { client })

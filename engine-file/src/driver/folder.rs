@@ -42,8 +42,9 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// Opens the folder, and makes it if it is missing. Clears it of what clients have left, if none of them lives.
-    pub(crate) fn open(options: &FileOptions, wall_micros: i64, boot_micros: u64) -> Result<Self> {
+    /// Opens the folder, and makes it if it is missing. Clears it of what clients have left, if none of them lives. Returns nothing while another
+    /// client is clearing it.
+    pub(crate) fn open(options: &FileOptions, wall_micros: i64, boot_micros: u64) -> Result<Option<Self>> {
         let path = options.folder();
         let shown = path.display();
         let is_shared = options.is_shared();
@@ -63,12 +64,13 @@ impl Folder {
             open_folder(CWD, path).map_err(|errno| failed(&format!("open the folder {shown}"), errno))?;
         check(&folder, path, is_shared)?;
         let layout = Layout::take(&folder, path, wall_micros, boot_micros, is_shared)?;
+        let Some(layout) = layout else { return Ok(None) };
         let below = |name| {
             let what = format!("open the folder {shown}/{name}");
             open_folder(&folder, Path::new(name)).map_err(|errno| failed(&what, errno))
         };
         let (locks, clients) = (below(super::layout::LOCKS)?, below(super::layout::CLIENTS)?);
-        Ok(Self { path: path.to_owned(), locks, clients, layout, is_shared, folder })
+        Ok(Some(Self { path: path.to_owned(), locks, clients, layout, is_shared, folder }))
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -6,7 +6,6 @@
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::time::Duration;
 
 use rustix::fs::{
     AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, fchmod, flock, ftruncate, mkdirat, openat, unlinkat,
@@ -24,9 +23,6 @@ pub(super) const LOCKS: &str = "locks";
 pub(super) const CLIENTS: &str = "clients";
 const LAYOUT: &str = "layout";
 const VERSION: &str = "ylock 1";
-/// How often a client that comes looks whether another one has finished clearing, and how long it waits in between.
-const LOOKS: u32 = 1000;
-const PAUSE: Duration = Duration::from_millis(10);
 
 /// The file, locked for as long as the client lives.
 #[derive(Debug)]
@@ -45,14 +41,14 @@ struct Written {
 }
 
 impl Layout {
-    /// Joins the clients of the folder. The first one clears it.
+    /// Joins the clients of the folder. The first one clears it. Returns nothing while another one is clearing it.
     pub(super) fn take(
         folder: &OwnedFd,
         path: &Path,
         wall_micros: i64,
         boot_micros: u64,
         is_shared: bool,
-    ) -> Result<Self> {
+    ) -> Result<Option<Self>> {
         let here = Machine::here()?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let file = openat(folder, LAYOUT, flags, Mode::from_raw_mode(0o660))
@@ -62,25 +58,18 @@ impl Layout {
             let _ = fchmod(&file, Mode::from_raw_mode(0o660));
         }
         let clearing = Clearing { folder, path, here: &here, wall_micros, boot_micros, is_shared };
-        for _ in 0..LOOKS {
-            if lock(&file, FlockOperation::NonBlockingLockExclusive, path)? {
-                clearing.clear(&file)?;
-            }
-            // Alone before or not: from here on with the others. Between the two another client may be alone for a moment, and clear what is
-            // clear.
-            if lock(&file, FlockOperation::NonBlockingLockShared, path)? {
-                let written = Written::read(&file, path)?;
-                // Nothing is written yet if the client that was to clear the folder has ended instead: then again.
-                if let Some(written) = written {
-                    return written
-                        .checked(&here, path)
-                        .map(|tokens_begin| Self { _locked: file, tokens_begin });
-                }
-                lock(&file, FlockOperation::Unlock, path)?;
-            }
-            std::thread::sleep(PAUSE);
+        if lock(&file, FlockOperation::NonBlockingLockExclusive, path)? {
+            clearing.clear(&file)?;
         }
-        Err(config(format!("another client has been clearing the folder {} for too long", path.display())))
+        // Alone before or not: from here on with the others. Between the two another client may be alone for a moment, and clear what is
+        // clear.
+        if !lock(&file, FlockOperation::NonBlockingLockShared, path)? {
+            return Ok(None);
+        }
+        // Nothing is written yet if the client that was to clear the folder has ended instead: then again.
+        let Some(written) = Written::read(&file, path)? else { return Ok(None) };
+        let tokens_begin = written.checked(&here, path)?;
+        Ok(Some(Self { _locked: file, tokens_begin }))
     }
 
     pub(super) fn token_clock(&self, boot_micros: u64) -> u64 {
