@@ -11,7 +11,7 @@ pub(crate) struct ClientId(u64);
 
 impl ClientId {
     pub(crate) fn draw(environment: &dyn Environment) -> Self {
-        // Zero is what a contender has that is nobody's yet.
+        // Zero is what a contender has before it has a client.
         Self(environment.random().max(1))
     }
 }

@@ -38,13 +38,13 @@ mod renew;
 #[cfg(target_os = "linux")]
 mod state;
 #[cfg(target_os = "linux")]
-#[doc(hidden)]
-pub mod stop_point;
-#[cfg(target_os = "linux")]
 mod sweep;
 #[cfg(target_os = "linux")]
 mod waiters;
 
+#[cfg(target_os = "linux")]
+#[doc(hidden)]
+pub use driver::stop_at;
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::FileEngine;
 #[cfg(target_os = "linux")]

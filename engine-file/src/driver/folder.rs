@@ -121,7 +121,7 @@ fn check(folder: &OwnedFd, path: &Path, is_shared: bool) -> Result<()> {
     let own = rustix::process::geteuid().as_raw();
     if found.st_mode & WRITABLE_FOR_ALL != 0 {
         return Err(config(format!(
-            "the folder {shown} is writable for all users: anyone could take locks away. Name a folder of its own below it, such as {shown}/ylock"
+            "the folder {shown} is writable for all users: each of them could take locks away. Name a folder of its own below it, such as {shown}/ylock"
         )));
     }
     if is_shared && found.st_mode & WRITABLE_FOR_GROUP == 0 {

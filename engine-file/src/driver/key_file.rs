@@ -10,7 +10,7 @@ use super::errors::{failed, unexpected};
 use super::file_name::FileName;
 use super::folder::Folder;
 use super::slots::{Failed, Slots};
-use crate::stop_point;
+use super::stop_point;
 
 /// How often a lock is tried that another process has: it has it for some microseconds.
 const TRIES: u32 = 64;
@@ -179,7 +179,7 @@ impl Locked<'_> {
         }
         stop_point::pass();
         match unlinkat(&self.folder.locks, self.name.as_str(), AtFlags::empty()) {
-            // Whoever has removed it: it is not there.
+            // Another program may have removed it: it is not there.
             Ok(()) | Err(Errno::NOENT) => {}
             Err(errno) => {
                 return Err(failed(&format!("remove {}", self.folder.shown(&self.name)), errno));

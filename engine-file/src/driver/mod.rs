@@ -9,17 +9,10 @@ mod layout;
 mod machine;
 mod pipe;
 mod slots;
+mod stop_point;
 
 pub(crate) use file_name::FileName;
 pub(crate) use folder::Folder;
 pub(crate) use key_file::{IfMissing, Locked};
 pub(crate) use pipe::{Messages, Pipe, Watch};
-
-/// Sends this process a signal that it cannot refuse. Returns when it goes on.
-pub(crate) fn stop_this_process(ends: bool) {
-    use rustix::process::{Signal, getpid, kill_process};
-    let sent = kill_process(getpid(), if ends { Signal::KILL } else { Signal::STOP });
-    debug_assert!(sent.is_ok(), "a process may send itself signals");
-    // Another thread takes the signal, and until that thread runs this one would go on.
-    std::thread::sleep(std::time::Duration::from_millis(200));
-}
+pub use stop_point::stop_at;

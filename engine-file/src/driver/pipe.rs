@@ -14,8 +14,8 @@ use ylock_core::engine::AcquisitionId;
 
 use super::errors::failed;
 use super::folder::Folder;
+use super::stop_point;
 use crate::client_id::ClientId;
-use crate::stop_point;
 
 /// The bytes of one message: the number of an acquisition. So short a message is written as a whole or not at all.
 const MESSAGE: usize = 16;

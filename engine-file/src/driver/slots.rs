@@ -10,7 +10,7 @@ use std::os::fd::AsFd;
 
 use rustix::io::{Errno, pread, pwrite, retry_on_intr};
 
-use crate::stop_point;
+use super::stop_point;
 
 /// Both slots are in one page: a lock that is held takes no more memory, and can be given back also where there is no memory for a second page.
 const SLOT: usize = 2048;

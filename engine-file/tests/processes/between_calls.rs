@@ -1,7 +1,7 @@
 //! A process that is killed, or stopped, between any two calls of the system by which it changes a lock.
 
 use ylock_core::{ErrorKind, Guard, Ylock};
-use ylock_engine_file::stop_point;
+use ylock_engine_file::stop_at;
 use ylock_testkit::ChildProcess;
 
 use super::{Folder, LEASE, client, start, told, waiters, within};
@@ -12,7 +12,7 @@ const POINTS: u64 = 100;
 /// The other process: joins the queue behind this test's guard or enters at once, and leaves; it stops on its way.
 async fn enter_and_leave(ylock: &Ylock, number: u64, ends: bool) {
     let users = ylock.locks("users");
-    stop_point::stop_at(number, ends);
+    stop_at(number, ends);
     let guard = users.write("alice").await.unwrap();
     ChildProcess::say(&format!("holds {}", guard.token().unwrap()));
     drop(guard);

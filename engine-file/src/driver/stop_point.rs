@@ -3,6 +3,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rustix::process::{Signal, getpid, kill_process};
+
 /// How many points are still passed; zero means all.
 static LEFT: AtomicU64 = AtomicU64::new(0);
 
@@ -13,7 +15,7 @@ pub fn stop_at(number: u64, ends: bool) {
 }
 
 /// Called before each call of the system by which a lock is changed.
-pub(crate) fn pass() {
+pub(super) fn pass() {
     let left = LEFT.load(Ordering::Relaxed);
     if left != 0 {
         count(left);
@@ -27,5 +29,13 @@ fn count(left: u64) {
         return;
     }
     LEFT.store(0, Ordering::SeqCst);
-    crate::driver::stop_this_process(left & 1 == 1);
+    stop_this_process(left & 1 == 1);
+}
+
+/// Sends this process a signal that it cannot refuse. Returns when it goes on.
+fn stop_this_process(ends: bool) {
+    let sent = kill_process(getpid(), if ends { Signal::KILL } else { Signal::STOP });
+    debug_assert!(sent.is_ok(), "a process may send itself signals");
+    // Another thread takes the signal, and until that thread runs this one would go on.
+    std::thread::sleep(std::time::Duration::from_millis(200));
 }
