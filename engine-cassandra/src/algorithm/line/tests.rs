@@ -71,6 +71,17 @@ fn those_that_have_said_that_they_wait_come_behind_those_that_were_seen() {
     assert_eq!(Line::default().front(&[]), []);
 }
 
+#[test]
+fn a_newcomer_tells_the_first_and_the_last_each_once() {
+    let waiting = [(2, 1, Waiting, Write), (4, 2, Waiting, Write), (6, 3, Waiting, Read)];
+    let ends = |shown: usize| {
+        let mut rows = waiting;
+        rows[shown..].iter_mut().for_each(|(_, _, state, _)| *state = Idle);
+        Line::of(&look(rows), OWN).ends().map(|end| end.key.as_u128()).collect::<Vec<_>>()
+    };
+    assert_eq!([ends(0), ends(1), ends(2), ends(3)], [vec![], vec![2], vec![2, 4], vec![2, 6]]);
+}
+
 fn me(mode: Mode) -> Contender {
     Contender {
         slot: OWN,

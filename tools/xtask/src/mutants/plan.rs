@@ -89,6 +89,8 @@ pub(super) const PLANS: [Plan; 4] = [
         files: &[
             "src/algorithm/acquire/queue.rs",
             "src/algorithm/judge.rs",
+            "src/algorithm/line.rs",
+            "src/algorithm/mute.rs",
             "src/algorithm/notebook.rs",
             "src/algorithm/pace.rs",
             "src/algorithm/release.rs",
@@ -97,6 +99,7 @@ pub(super) const PLANS: [Plan; 4] = [
             "src/algorithm/own_row/last_write.rs",
             "src/algorithm/own_row/mod.rs",
             "src/algorithm/own_row/release.rs",
+            "src/algorithm/told.rs",
             "src/own_rows.rs",
         ],
         packages: &[],
