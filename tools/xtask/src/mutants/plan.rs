@@ -12,7 +12,7 @@ pub(super) struct Plan {
     tests: &'static [&'static str],
     /// What Cargo is told beside the seeds: tests that take too long for every mutant.
     slow: &'static [&'static str],
-    /// The subjects of the simulation.
+    /// The subjects of the simulation. None: the engine is not in it.
     pub(super) subjects: &'static str,
 }
 
@@ -42,6 +42,7 @@ impl Plan {
     pub(super) fn arguments(&self, stage: Stage) -> Vec<String> {
         let (packages, tests): (&[_], &[_]) = match stage {
             Stage::Own => (self.packages, self.tests),
+            Stage::Seeds if self.subjects.is_empty() => (&[], &["conformance"]),
             Stage::Seeds => (&["ylock-simulation"], &["mutants"]),
         };
         let packages = packages.iter().map(|package| format!("--package={package}"));
@@ -58,7 +59,7 @@ impl Plan {
     }
 }
 
-pub(super) const PLANS: [Plan; 4] = [
+pub(super) const PLANS: [Plan; 5] = [
     Plan {
         name: "core",
         folder: "ylock-core/",
@@ -106,6 +107,31 @@ pub(super) const PLANS: [Plan; 4] = [
         tests: &["holes"],
         slow: &[],
         subjects: "engine,keeper-over-cassandra",
+    },
+    Plan {
+        name: "file",
+        folder: "engine-file/",
+        files: &[
+            "src/acquire.rs",
+            "src/client.rs",
+            "src/driver/clients.rs",
+            "src/driver/folder.rs",
+            "src/driver/key_file.rs",
+            "src/driver/layout.rs",
+            "src/driver/pipe.rs",
+            "src/driver/slots.rs",
+            "src/idle.rs",
+            "src/release.rs",
+            "src/renew.rs",
+            "src/state.rs",
+            "src/sweep.rs",
+            "src/waiters.rs",
+        ],
+        packages: &[],
+        tests: &["model", "processes", "refused"],
+        slow: &[],
+        // It is not in the simulation: its conformance suite is the second stage.
+        subjects: "",
     },
     Plan {
         name: "redis",
