@@ -17,6 +17,7 @@ use super::errors::{config, failed};
 use super::folder::{mode_of, open_folder};
 use super::machine::Machine;
 use super::slots::Slots;
+use super::stop_point;
 use crate::state::State;
 
 pub(super) const LOCKS: &str = "locks";
@@ -87,7 +88,9 @@ impl Written {
     }
 
     fn parse(text: &str) -> Option<Self> {
-        let mut lines = text.strip_suffix("end\n")?.lines();
+        // What follows is left of a longer text, if its writer was killed before it cut that off.
+        let (text, _) = text.split_once("\nend\n")?;
+        let mut lines = text.lines();
         let mut next = |name| lines.next()?.strip_prefix(name)?.strip_prefix(' ');
         let (boot, time) = (next("ylock 1: boot")?.to_owned(), next("time")?.to_owned());
         Some(Self { machine: Machine { boot, time }, tokens_begin: next("tokens")?.parse().ok()? })
@@ -137,12 +140,16 @@ impl Clearing<'_> {
         let above_all = highest.saturating_add(1).saturating_sub(self.boot_micros);
         let tokens_begin = of_this_run.unwrap_or(of_the_wall_clock).max(above_all);
         let text = Written { machine: self.here.clone(), tokens_begin }.to_text();
-        let done = ftruncate(file, 0).and_then(|()| pwrite(file, text.as_bytes(), 0));
-        match done {
-            Ok(written) if written == text.len() => Ok(()),
-            Ok(_) => Err(self.failed("write", LAYOUT, Errno::NOSPC)),
-            Err(errno) => Err(self.failed("write", LAYOUT, errno)),
+        stop_point::pass();
+        // Over the old text, and cut off afterwards: a client that is killed in between must not leave a file that has forgotten where the tokens
+        // of this run begin.
+        let written =
+            pwrite(file, text.as_bytes(), 0).map_err(|errno| self.failed("write", LAYOUT, errno))?;
+        if written < text.len() {
+            return Err(self.failed("write", LAYOUT, Errno::NOSPC));
         }
+        stop_point::pass();
+        ftruncate(file, text.len() as u64).map_err(|errno| self.failed("write", LAYOUT, errno))
     }
 
     /// Removes the files of all keys. Returns the largest token in them.
@@ -160,6 +167,7 @@ impl Clearing<'_> {
     /// Removes everything in a folder, and makes the folder if it is missing. `see` is shown each file of a key before.
     fn remove_all(&self, below: &str, mut see: impl FnMut(&OwnedFd) -> Result<()>) -> Result<()> {
         let mode = Mode::from_raw_mode(mode_of(self.is_shared));
+        stop_point::pass();
         match mkdirat(self.folder, below, mode) {
             Ok(()) if self.is_shared => {
                 let made = rustix::fs::chmodat(self.folder, below, mode, AtFlags::empty());
@@ -186,6 +194,7 @@ impl Clearing<'_> {
             if name == c"." || name == c".." {
                 continue;
             }
+            stop_point::pass();
             let removed = match entry.file_type() {
                 FileType::Directory => {
                     let inner = openat(
@@ -223,6 +232,7 @@ impl Clearing<'_> {
 /// Returns whether the file is locked now.
 fn lock(file: &OwnedFd, how: FlockOperation, path: &Path) -> Result<bool> {
     loop {
+        stop_point::pass();
         match flock(file, how) {
             Ok(()) => return Ok(true),
             Err(Errno::WOULDBLOCK) => return Ok(false),

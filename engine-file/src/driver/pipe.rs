@@ -4,7 +4,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, fchmod, mknodat, openat, unlinkat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, fchmod, mknodat, openat, renameat, unlinkat};
 use rustix::io::{Errno, write};
 use rustix::pipe::fcntl_getpipe_size;
 use tokio::io::Interest;
@@ -41,15 +41,24 @@ impl Folder {
     pub(crate) fn make_pipe(&self, client: ClientId) -> Result<Pipe> {
         let name = client.to_string();
         let what = || format!("make the pipe {}/clients/{name}", self.path().display());
-        mknodat(&self.clients, &name, FileType::Fifo, Mode::from_raw_mode(0o660), 0)
-            .map_err(|errno| failed(&what(), errno))?;
-        let file = openat(&self.clients, &name, usual() | OFlags::RDWR, Mode::empty())
-            .map_err(|errno| failed(&what(), errno))?;
+        let file = self.make_pipe_as(&name).map_err(|errno| failed(&what(), errno))?;
+        Ok(Pipe { file })
+    }
+
+    fn make_pipe_as(&self, name: &str) -> Result<OwnedFd, Errno> {
+        // Under another name until it is open: another client that met it before would take its owner for dead.
+        let new = format!("{name}.new");
+        stop_point::pass();
+        mknodat(&self.clients, &new, FileType::Fifo, Mode::from_raw_mode(0o660), 0)?;
+        stop_point::pass();
+        let file = openat(&self.clients, &new, usual() | OFlags::RDWR, Mode::empty())?;
         if self.is_shared() {
             // The mask of the process may have kept the group out.
-            fchmod(&file, Mode::from_raw_mode(0o660)).map_err(|errno| failed(&what(), errno))?;
+            fchmod(&file, Mode::from_raw_mode(0o660))?;
         }
-        Ok(Pipe { file })
+        stop_point::pass();
+        renameat(&self.clients, &new, &self.clients, name)?;
+        Ok(file)
     }
 
     /// Removes the name of a client's pipe.
@@ -61,7 +70,8 @@ impl Folder {
     /// Tells a client that one of its waiters is to look. Never waits: a client whose pipe is full looks for all of them when it reads it.
     pub(crate) fn tell(&self, client: ClientId, waiter: AcquisitionId) {
         stop_point::pass();
-        let told = self.open_pipe(client).and_then(|pipe| {
+        // For reading, too: a message into a pipe whose last reader has just gone would end a program that does not ignore SIGPIPE.
+        let told = self.open_pipe_for(client, OFlags::RDWR).and_then(|pipe| {
             stop_point::pass();
             write(pipe, &waiter.as_u128().to_be_bytes())
         });
@@ -83,7 +93,11 @@ impl Folder {
     }
 
     fn open_pipe(&self, client: ClientId) -> Result<OwnedFd, Errno> {
-        openat(&self.clients, client.to_string(), usual() | OFlags::WRONLY, Mode::empty())
+        self.open_pipe_for(client, OFlags::WRONLY)
+    }
+
+    fn open_pipe_for(&self, client: ClientId, what: OFlags) -> Result<OwnedFd, Errno> {
+        openat(&self.clients, client.to_string(), usual() | what, Mode::empty())
     }
 }
 

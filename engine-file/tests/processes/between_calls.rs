@@ -4,7 +4,7 @@ use ylock_core::{ErrorKind, Guard, Ylock};
 use ylock_engine_file::stop_at;
 use ylock_testkit::ChildProcess;
 
-use super::{Folder, LEASE, client, start, told, waiters, within};
+use super::{Folder, LEASE, client, start, told, until, waiters, within};
 
 /// More than there are.
 const POINTS: u64 = 100;
@@ -103,6 +103,46 @@ async fn a_process_that_stops_in_the_middle_stops_one_lock_and_enters_no_second_
             assert!(number > 8 && has_blocked > 4, "{has_blocked} of {number} points");
             return;
         }
+    }
+    panic!("more than {POINTS} points");
+}
+
+/// The other process has opened the lock's file when that is removed, and another one made.
+#[tokio::test]
+async fn a_file_that_is_removed_before_it_is_locked_is_not_the_locks_file_any_more() {
+    const TEST: &str =
+        "between_calls::a_file_that_is_removed_before_it_is_locked_is_not_the_locks_file_any_more";
+    if let Some((number, ylock)) = told(LEASE).await {
+        return enter_and_leave(&ylock, number.parse().unwrap(), false).await;
+    }
+    let folder = Folder::new();
+    let ylock = client(folder.path(), LEASE).await;
+    let file = folder.path().join("locks/users=alice");
+    let mut has_waited = 0;
+    for number in 1..POINTS {
+        // Leaves the file for a moment.
+        let last = client(folder.path(), LEASE).await;
+        drop(last.locks("users").write("alice").await.unwrap());
+        let mut other = start(TEST, &folder, &number.to_string());
+        if !other.has_stopped().await {
+            assert!(number > 8 && has_waited > 0, "{has_waited} of {number} points");
+            return;
+        }
+        // Removes it, unless the other process has it locked.
+        last.close().await;
+        if let (false, Ok(Some(guard))) = (file.exists(), ylock.locks("users").try_write("alice").await) {
+            let before = other.has_said();
+            other.go_on();
+            if before.is_empty() {
+                until("it waits", async || waiters(&ylock).await == 1).await;
+                assert_eq!(other.has_said(), [""; 0], "point {number}: it holds beside this one");
+                has_waited += 1;
+            }
+            drop(guard);
+        } else {
+            other.go_on();
+        }
+        other.says_until_it_ends().await;
     }
     panic!("more than {POINTS} points");
 }

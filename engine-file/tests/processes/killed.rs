@@ -153,3 +153,17 @@ async fn a_holder_is_told_when_the_folder_is_removed() {
     let another = client(folder.path(), lease).await;
     assert!(another.locks("users").try_write("alice").await.unwrap().is_some());
 }
+
+/// Another program has removed the pipe of a client that lives.
+#[tokio::test]
+async fn a_client_whose_pipe_is_missing_is_not_taken_for_dead() {
+    let folder = Folder::new();
+    let (ylock, another) = (client(folder.path(), LEASE).await, client(folder.path(), LEASE).await);
+    let guard = ylock.locks("users").write("alice").await.unwrap();
+    for pipe in folder.clients() {
+        std::fs::remove_file(folder.path().join("clients").join(pipe)).unwrap();
+    }
+    assert!(another.locks("users").try_write("alice").await.unwrap().is_none());
+    let third = client(folder.path(), LEASE).await;
+    assert!(third.locks("users").try_write("alice").await.unwrap().is_none() && guard.is_valid());
+}

@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "a test runs on tokio alone")]
 
 mod between_calls;
+mod connecting;
 #[path = "../folder/mod.rs"]
 mod folder;
 mod killed;

@@ -149,7 +149,9 @@ impl Places {
         let mut inner = self.inner.lock();
         let place = Place { ticket: write.row.ticket.get(), until: self.later(sent) };
         let row = inner.row(key, actor);
-        let stays = write.row.state != State::Idle || self.idle_rows_stay;
+        // The answer to a write may come when the write that leaves is on its way already: with that one the row may be gone.
+        let is_there = row.takes_part && row.acquisition == Some(write.row.acquisition);
+        let stays = self.idle_rows_stay || is_there && write.row.state != State::Idle;
         if stays && row.acknowledged.is_none_or(|before| before.ticket <= place.ticket) {
             row.acknowledged = Some(place);
         }

@@ -1,0 +1,121 @@
+//! A client that is killed, or stopped, between any two calls of the system by which it connects: as the first one, which clears the folder, and
+//! as another one.
+
+use std::path::Path;
+use std::time::Duration;
+
+use ylock_core::Ylock;
+use ylock_engine_file::stop_at;
+use ylock_testkit::ChildProcess;
+
+use super::{Folder, LEASE, client, start, until, waiters, within};
+
+/// More than there are.
+const POINTS: u64 = 100;
+
+/// What the other process was told: at which point it stops, whether it ends there, and the folder.
+fn told() -> Option<(u64, bool, String)> {
+    let told = ChildProcess::told()?;
+    let (how, folder) = told.split_once('\n').unwrap();
+    let (number, ends) = how.split_once(' ').unwrap();
+    Some((number.parse().unwrap(), ends == "ends", folder.to_owned()))
+}
+
+/// The other process: connects, waits for its turn, and leaves.
+async fn connect_and_wait((number, ends, folder): (u64, bool, String)) {
+    if number == 0 {
+        return hold(&folder).await;
+    }
+    stop_at(number, ends);
+    let ylock = client(Path::new(&folder), LEASE).await;
+    // Those points are for connecting alone.
+    stop_at(0, false);
+    ChildProcess::say("connected");
+    drop(ylock.locks("users").write("alice").await.unwrap());
+    ylock.close().await;
+    ChildProcess::say("left");
+}
+
+/// Another process: holds two locks until it is killed.
+async fn hold(folder: &str) {
+    let ylock = client(Path::new(folder), LEASE).await;
+    let users = ylock.locks("users");
+    let held = (users.write("alice").await.unwrap(), users.write("bob".repeat(300)).await.unwrap());
+    ChildProcess::say(&format!("holds {}", held.0.token().unwrap()));
+    std::future::pending().await
+}
+
+/// The other client waits, and is told of its turn long before it would look by itself.
+async fn is_told(ylock: &Ylock, guard: ylock_core::Guard, mut other: ChildProcess) {
+    until("it waits", async || waiters(ylock).await == 1).await;
+    drop(guard);
+    let said = tokio::time::timeout(LEASE / 12, other.says_until_it_ends()).await.expect("it is told");
+    assert_eq!(said.last().map(String::as_str), Some("left"));
+}
+
+#[tokio::test]
+async fn a_client_that_stops_while_it_connects_is_told_of_its_turn_all_the_same() {
+    const TEST: &str = "connecting::a_client_that_stops_while_it_connects_is_told_of_its_turn_all_the_same";
+    if let Some(told) = told() {
+        return connect_and_wait(told).await;
+    }
+    let folder = Folder::new();
+    let ylock = client(folder.path(), LEASE).await;
+    for number in 1..POINTS {
+        let guard = within("it gets in", ylock.locks("users").write("alice")).await.unwrap();
+        let mut other = start(TEST, &folder, &format!("{number} stops"));
+        let has_stopped = tokio::time::timeout(Duration::from_secs(10), async {
+            tokio::select! {
+                stopped = other.has_stopped() => stopped,
+                () = until("it waits", async || waiters(&ylock).await == 1) => false,
+            }
+        });
+        if !has_stopped.await.unwrap() {
+            assert!(number > 3, "only {number} points");
+            return is_told(&ylock, guard, other).await;
+        }
+        // Clears away what it takes for dead.
+        let another = client(folder.path(), LEASE).await;
+        other.go_on();
+        other.says("connected").await;
+        is_told(&ylock, guard, other).await;
+        another.close().await;
+    }
+    panic!("more than {POINTS} points");
+}
+
+#[tokio::test]
+async fn the_first_client_may_be_killed_at_any_point_of_clearing() {
+    const TEST: &str = "connecting::the_first_client_may_be_killed_at_any_point_of_clearing";
+    if let Some(told) = told() {
+        return connect_and_wait(told).await;
+    }
+    let folder = Folder::new();
+    let mut highest = 0;
+    for number in 1..POINTS {
+        // Leaves locks of two names, and a pipe.
+        let mut left = start(TEST, &folder, "0 stops");
+        highest = highest.max(left.says_token("holds").await);
+        drop(left);
+        let said = start(TEST, &folder, &format!("{number} ends")).says_until_it_ends().await;
+        let ylock = client(folder.path(), LEASE).await;
+        let guard =
+            ylock.locks("users").try_write("alice").await.unwrap().expect("nothing of the others counts");
+        assert!(guard.token().unwrap().get() > highest, "point {number}");
+        highest = guard.token().unwrap().get();
+        drop(guard);
+        ylock.close().await;
+        drop(ylock);
+        assert!(
+            folder.locks().is_empty() && folder.clients().is_empty(),
+            "{:?} {:?}",
+            folder.locks(),
+            folder.clients()
+        );
+        if said.last().is_some_and(|said| said == "left") {
+            assert!(number > 10, "only {number} points");
+            return;
+        }
+    }
+    panic!("more than {POINTS} points");
+}
