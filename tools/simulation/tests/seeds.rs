@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::time::Duration;
+
 use ylock_engine_cassandra::options::{Clock, Protocol};
 use ylock_simulation::{Setting, Subject, run};
 
@@ -45,6 +47,15 @@ fn two_hundred_seeds_above_the_keeper_break_nothing_where_rows_are_observed() {
 #[test]
 fn the_seed_in_which_a_row_was_watched_without_end_breaks_nothing() {
     assert_eq!(failure_of(7_300_002_727, Setting::default().observed()), None);
+}
+
+/// A client left, and after that came the answer to its write that had said that it was inside. The observer of the queue took the place for one that
+/// was there, and complained of a newcomer that could not see it any more.
+#[test]
+fn the_seed_in_which_an_answer_came_after_its_row_was_left_breaks_nothing() {
+    let leases = [5000, 1200, 20_000].map(Duration::from_millis).to_vec();
+    let setting = Setting { replicas: 5, leases, ..Setting::default().observed() };
+    assert_eq!(failure_of(50_021_384, setting), None);
 }
 
 /// Nothing is proved of burials where nothing is buried.
