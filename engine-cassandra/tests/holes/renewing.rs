@@ -1,4 +1,4 @@
-//! Many grants that are renewed together.
+//! Renewals of many grants together, and of readers beside others.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use parking_lot::Mutex;
+use ylock_core::Mode;
+use ylock_core::engine::{Engine, Grant, Holding, Release, Renewal};
 use ylock_core::environment::Environment;
+use ylock_engine_cassandra::CassandraEngine;
 use ylock_engine_cassandra::algorithm::store::State;
 
 use crate::fake::{Fate, LEASE, client};
@@ -39,6 +42,31 @@ async fn a_few_slow_renewals_cost_the_others_nothing() {
         tokio::time::sleep(LEASE * 2).await;
         let lost = guards.iter().filter(|guard| !guard.is_valid()).count();
         assert_eq!(lost, 0, "of {LOCKS}, after {:?}", fixture.world.now().since(began));
+    })
+    .await;
+}
+
+async fn is_renewed(engine: &CassandraEngine, grant: &Grant) -> bool {
+    let renewed = engine.renew(&[Holding::new(grant.clone(), None)]).await.remove(0).unwrap();
+    matches!(renewed, Renewal::Renewed { .. })
+}
+
+/// The other one's token is later than this reader's. Only a writer's would say that the lock was lost.
+#[tokio::test(start_paused = true)]
+async fn a_reader_is_renewed_beside_later_readers_and_when_they_have_left() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let ((one, first), (other, second)) = (fixture.contestant(), fixture.contestant());
+        let (first, second) = (first.with_mode(Mode::Read), second.with_mode(Mode::Read));
+        let grant = one.acquire(&first).await.unwrap().unwrap();
+        let later = other.acquire(&second).await.unwrap().unwrap();
+        assert!(later.token > grant.token);
+        // From here on the other one's row says that it is inside.
+        assert!(is_renewed(&other, &later).await && is_renewed(&one, &grant).await);
+        assert_eq!(other.release(&fixture.key, second.id, None).await.unwrap(), Release::Released);
+        assert!(fixture.fake.seen(&fixture.key).last_read > grant.token);
+        assert!(is_renewed(&one, &grant).await);
+        assert_eq!(one.release(&fixture.key, first.id, None).await.unwrap(), Release::Released);
     })
     .await;
 }
