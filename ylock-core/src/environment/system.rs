@@ -25,6 +25,9 @@ use super::{BoxFuture, Environment, Moment, RuntimeId};
 #[derive(Debug)]
 pub struct SystemEnvironment {
     clock: ClockSource,
+    /// What all numbers of chance are mixed with. Processes that were forked go on with one sequence of them where the generator of the thread had
+    /// been used before; environments that they make after that must not draw the same identities.
+    salt: u64,
     runtimes: Arc<Runtimes>,
 }
 
@@ -41,13 +44,13 @@ impl SystemEnvironment {
     /// Creates an environment for stores outside this process, whose leases run on while this machine is suspended; see
     /// [Suspend](Self#suspend).
     pub fn shared() -> Arc<dyn Environment> {
-        Arc::new(Self { clock: ClockSource::Boot, runtimes: Arc::new(Runtimes::new(false)) })
+        Arc::new(Self { clock: ClockSource::Boot, salt: salt(), runtimes: Arc::new(Runtimes::new(false)) })
     }
 
     /// Creates an environment for the in-memory engine and for tests with paused time: all moments are those of tokio's clock.
     pub fn on_tokio_clock() -> Arc<dyn Environment> {
         let clock = ClockSource::Tokio(tokio::time::Instant::now());
-        Arc::new(Self { clock, runtimes: Arc::new(Runtimes::new(true)) })
+        Arc::new(Self { clock, salt: salt(), runtimes: Arc::new(Runtimes::new(true)) })
     }
 }
 
@@ -68,7 +71,7 @@ impl Environment for SystemEnvironment {
     }
 
     fn random(&self) -> u64 {
-        rand::random()
+        rand::random::<u64>() ^ self.salt
     }
 
     fn sleep(&self, duration: Duration) -> BoxFuture {
@@ -94,6 +97,13 @@ impl Environment for SystemEnvironment {
     fn runs_here(&self) -> bool {
         self.runtimes.runs_here()
     }
+}
+
+/// Returns a number that no other process has: from the operating system, or else from what tells processes apart.
+fn salt() -> u64 {
+    use rand::rand_core::TryRng;
+    let process = u64::from(std::process::id()).rotate_right(16) ^ boot_time().as_nanos();
+    rand::rngs::SysRng.try_next_u64().unwrap_or(process)
 }
 
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "fuchsia"))]
