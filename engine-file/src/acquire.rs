@@ -12,7 +12,6 @@ use crate::client::Client;
 use crate::client_id::ClientId;
 use crate::driver::IfMissing;
 use crate::place::place;
-use crate::release;
 use crate::state::State;
 use crate::waiters::InTheWay;
 
@@ -52,10 +51,7 @@ pub(crate) async fn acquire(client: &Client, request: &Request) -> Result<Option
         retry.answered();
         match look {
             Look::Entered(grant) => return Ok(Some(grant.after_waiting(waited))),
-            Look::Waits { .. } if request.patience == Patience::Try => {
-                release::release(client, &request.key, request.id, None).await?;
-                return Ok(None);
-            }
+            Look::Waits { .. } if request.patience == Patience::Try => return Ok(None),
             Look::Waits { in_the_way, pause } => {
                 waited = true;
                 waiting.waits_for(in_the_way);
@@ -123,7 +119,12 @@ fn enter(client: &Client, request: &Request, dead: &[ClientId], state: &mut Stat
         *kept = client.id;
     }
     if !state.queue.may_enter(request.id) {
-        return Ok(waits(client, request, state, now));
+        let waits = waits(client, request, state, now);
+        if request.patience == Patience::Try {
+            // Within the same change: in the queue it would keep others out meanwhile, that only try as well.
+            state.queue.release(request.id, None, || place(now), now);
+        }
+        return Ok(waits);
     }
     // Only now, under the lock of the file: a contender that enters later has a larger token.
     let token = state.next_token(client.token_clock(now));

@@ -7,10 +7,11 @@ use smallvec::SmallVec;
 use tokio::sync::Notify;
 use ylock_core::engine::{AcquisitionId, Meter};
 use ylock_core::environment::{BackgroundTask, Environment};
-use ylock_core::queue::Now;
+use ylock_core::queue::{Now, Queue};
 use ylock_core::{Error, ErrorKind, Key, Result};
 
 use crate::REQUEST_TIMEOUT;
+use crate::announcing::Announcing;
 use crate::client_id::ClientId;
 use crate::driver::{Folder, IfMissing, Locked, Pipe};
 use crate::idle::Idle;
@@ -18,6 +19,8 @@ use crate::options::FileOptions;
 use crate::state::State;
 use crate::waiters::Waiters;
 
+/// How often a key is tried to lock at least before an operation counts as unanswered.
+const LEAST_TRIES: u32 = 10;
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The pause between two tries to lock a key, or to find the folder cleared.
@@ -35,6 +38,7 @@ pub(crate) struct Client {
     pub(crate) pipe: Pipe,
     pub(crate) background_task: BackgroundTask,
     pub(crate) idle: Idle,
+    pub(crate) announcing: Announcing,
     /// Notified when the client is closed or dropped: ends the background task.
     pub(crate) closed: Arc<Notify>,
 }
@@ -45,8 +49,19 @@ impl Client {
         let id = ClientId::draw(&*environment);
         let pipe = folder.make_pipe(id)?;
         let meter = Meter::of(crate::NAME, folder.path().display().to_string());
-        let (waiters, background_task, idle, closed) = Default::default();
-        Ok(Arc::new(Self { id, folder, environment, meter, waiters, pipe, background_task, idle, closed }))
+        let (waiters, background_task, idle, announcing, closed) = Default::default();
+        Ok(Arc::new(Self {
+            id,
+            folder,
+            environment,
+            meter,
+            waiters,
+            pipe,
+            background_task,
+            idle,
+            announcing,
+            closed,
+        }))
     }
 
     /// Changes a key. Returns nothing if another process is changing it.
@@ -72,12 +87,14 @@ impl Client {
         if_missing: IfMissing,
         work: impl FnOnce(&mut State, Now) -> Result<T>,
     ) -> Result<T> {
-        let begun = self.environment.now();
+        let (begun, mut tries) = (self.environment.now(), 0);
         loop {
+            tries += 1;
             if let Some(locked) = self.folder.lock(key, if_missing)? {
                 return self.change_locked(locked, Some(key), work);
             }
-            if self.environment.now().since(begun) >= REQUEST_TIMEOUT {
+            // A time alone would say nothing: on a busy machine one try may take all of it.
+            if tries >= LEAST_TRIES && self.environment.now().since(begun) >= REQUEST_TIMEOUT {
                 return Err(Error::new(
                     ErrorKind::Unavailable,
                     "another process is in the middle of changing this lock, and does not go on: is it stopped?",
@@ -101,11 +118,7 @@ impl Client {
         let now = Now::of(&*self.environment);
         state.queue.expire(now.moment);
         let result = work(&mut state, now)?;
-        let freed = state.queue.take_freed();
-        let told: SmallVec<[_; 2]> = match freed {
-            true => state.queue.whose_turn_it_is().map(|waiter| (waiter.kept, waiter.id())).collect(),
-            false => SmallVec::new(),
-        };
+        let told = if state.queue.take_freed() { to_tell(&state.queue) } else { Told::new() };
         self.store(&locked, &state, idle, now)?;
         // When it is unlocked: they look at it at once. And a waker of this process is its owner's code.
         drop(locked);
@@ -153,6 +166,20 @@ impl Drop for Client {
     fn drop(&mut self) {
         self.closed.notify_one();
     }
+}
+
+/// The waiters that are told to look, each with its client.
+type Told = SmallVec<[(ClientId, AcquisitionId); 2]>;
+
+/// Returns those whose turn it is. If it is none's, the first one: others may be in its way now than those that it watches, such as a reader that was
+/// let in before it.
+fn to_tell(queue: &Queue<ClientId>) -> Told {
+    let mut told: Told = queue.whose_turn_it_is().map(|waiter| (waiter.kept, waiter.id())).collect();
+    if told.is_empty() {
+        let first = queue.waiters().find(|waiter| waiter.behind().is_none());
+        told.extend(first.map(|waiter| (waiter.kept, waiter.id())));
+    }
+    told
 }
 
 /// Returns the microseconds since the machine was started.

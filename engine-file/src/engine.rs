@@ -43,10 +43,7 @@ impl AtOnce for FileEngine {
         // What has failed, or has to wait, is for the call that may wait.
         match acquire::look(&self.client, request).ok()?? {
             Look::Entered(grant) => Some(Ok(Some(grant))),
-            Look::Waits { .. } if request.patience == Patience::Try => {
-                let left = release::release_at_once(&self.client, &request.key, request.id, None).ok()?;
-                left.map(|_| Ok(None))
-            }
+            Look::Waits { .. } if request.patience == Patience::Try => Some(Ok(None)),
             Look::Waits { .. } => None,
         }
     }

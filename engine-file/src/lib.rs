@@ -14,6 +14,8 @@ pub mod options;
 #[cfg(target_os = "linux")]
 mod acquire;
 #[cfg(target_os = "linux")]
+mod announcing;
+#[cfg(target_os = "linux")]
 mod attend;
 #[cfg(target_os = "linux")]
 mod client;

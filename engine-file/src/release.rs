@@ -33,6 +33,7 @@ pub(crate) fn release_at_once(
 }
 
 fn leave(client: &Client, id: AcquisitionId, next: Option<&Request>, state: &mut State, now: Now) -> Release {
+    client.announcing.released(id);
     let released = state.queue.release(id, next, || place(now), now);
     if let Some(kept) = next.and_then(|next| state.queue.kept(next.id)) {
         *kept = client.id;

@@ -16,7 +16,13 @@ pub(crate) async fn renew(client: &Client, holdings: &[Holding]) -> Vec<Result<R
 }
 
 async fn renew_one(client: &Client, holding: &Holding) -> Result<Renewal> {
-    let change = |state: &mut State, now| Ok(show(client, holding, state, now));
+    let announcement = holding.next.as_ref().map(|next| client.announcing.begin(next.id));
+    let change = |state: &mut State, now| match &announcement {
+        Some(announcement) if announcement.is_void() => {
+            Ok(show(client, &Holding::new(holding.grant.clone(), None), state, now))
+        }
+        _ => Ok(show(client, holding, state, now)),
+    };
     // A grant whose file is gone is lost.
     let renewed = client.change_soon(&holding.grant.key, IfMissing::Leave, change);
     client.meter.measure(&*client.environment, "renew", renewed).await

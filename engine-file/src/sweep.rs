@@ -1,6 +1,6 @@
 //! Clearing away what dead clients have left: contenders of locks for which none asks any more, and their own pipes.
 
-use ylock_core::Result;
+use ylock_core::{ErrorKind, Result};
 
 use crate::client::Client;
 use crate::client_id::ClientId;
@@ -60,5 +60,6 @@ fn clear(client: &Client, file: FileName, dead: &[ClientId]) -> bool {
             Ok(true)
         })
     });
-    cleared.unwrap_or(false)
+    // In a file that is damaged nothing is known of any client, and it stays as it is.
+    cleared.unwrap_or_else(|error| error.kind() == ErrorKind::Unexpected)
 }

@@ -45,6 +45,7 @@ async fn a_folder_that_others_may_write_to_is_refused() {
         (0o1777, &group, "writable for all users"),
         (0o770, &owner, "say mode=0770"),
         (0o700, &group, "is not writable for its group"),
+        (0o770, &group, "does not belong to its group"),
     ] {
         allow(folder.path(), mode);
         let error = refusal(options).await;
@@ -59,9 +60,15 @@ async fn a_folder_of_a_group_is_made_for_the_group_whatever_the_mask_is() {
     let folder = Folder::new();
     let options = FileOptions::new(folder.path()).with_access(Access::Group);
     let ylock = Ylock::new(FileEngine::connect(&options).await.unwrap());
-    let _guard = ylock.locks("users").write("alice").await.unwrap();
+    let long = "long".repeat(100);
+    let _guards = (
+        ylock.locks("users").write("alice").await.unwrap(),
+        ylock.locks("users").write(&*long).await.unwrap(),
+    );
     let mode = |path: &str| fs::metadata(folder.path().join(path)).unwrap().permissions().mode() & 0o7777;
     assert_eq!(["", "locks", "clients"].map(mode), [0o2770; 3]);
+    let folders: Vec<_> = folder.locks().into_iter().filter(|name| name.ends_with('+')).collect();
+    assert_eq!(folders.iter().map(|name| mode(&format!("locks/{name}"))).collect::<Vec<_>>(), [0o2770]);
     assert_eq!(["layout", "locks/users=alice"].map(mode), [0o660; 2]);
     assert_eq!(mode(&format!("clients/{}", folder.clients()[0])), 0o660);
 }
@@ -152,6 +159,20 @@ async fn a_damaged_file_is_an_error_that_names_it_and_no_lock() {
     fs::remove_file(&file).unwrap();
     assert!(another.locks("users").try_write("alice").await.unwrap().is_some());
     drop(guard);
+}
+
+/// One file that cannot be read must not keep all else that dead clients have left.
+#[tokio::test]
+async fn what_dead_clients_have_left_goes_beside_a_damaged_file() {
+    let folder = Folder::new();
+    let ylock = connect(&folder).await;
+    let guard = ylock.locks("users").write("alice").await.unwrap();
+    fs::write(folder.path().join("locks/users=bob"), [b'x'; 4096]).unwrap();
+    drop(folder.client().await);
+    assert_eq!(folder.clients().len(), 2);
+    let another = connect(&folder).await;
+    assert_eq!(folder.clients().len(), 2, "of the two that live");
+    drop((guard, another));
 }
 
 #[tokio::test]

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, Stat, chmodat, fstat, fstatfs, mkdirat, openat};
 use rustix::io::Errno;
+use rustix::process::{Pid, getpid};
 use ylock_core::Result;
 
-use super::errors::{config, failed};
+use super::errors::{config, failed, unexpected};
 use super::layout::Layout;
 use crate::options::FileOptions;
 
@@ -28,6 +29,8 @@ const KNOWN: [(u64, &str); 9] = [
 const WRITABLE_FOR_ALL: u32 = 0o002;
 /// That of the group.
 const WRITABLE_FOR_GROUP: u32 = 0o020;
+/// What makes files belong to the group of their folder.
+const OF_THE_GROUP: u32 = 0o2000;
 
 /// A folder with the files of locks and clients.
 pub(crate) struct Folder {
@@ -39,6 +42,8 @@ pub(crate) struct Folder {
     pub(super) clients: OwnedFd,
     layout: Layout,
     is_shared: bool,
+    /// The process that has opened it. One that was forked since has the same descriptors, and locks of files do not tell the two apart.
+    process: Pid,
 }
 
 impl Folder {
@@ -70,7 +75,7 @@ impl Folder {
             open_folder(&folder, Path::new(name)).map_err(|errno| failed(&what, errno))
         };
         let (locks, clients) = (below(super::layout::LOCKS)?, below(super::layout::CLIENTS)?);
-        Ok(Some(Self { path: path.to_owned(), locks, clients, layout, is_shared, folder }))
+        Ok(Some(Self { path: path.to_owned(), locks, clients, layout, is_shared, process: getpid(), folder }))
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -81,6 +86,16 @@ impl Folder {
     /// to about the wall clock.
     pub(crate) fn token_clock(&self, boot_micros: u64) -> u64 {
         self.layout.token_clock(boot_micros)
+    }
+
+    /// Fails in a process that was forked from the one that has connected.
+    pub(super) fn check_process(&self) -> Result<()> {
+        if getpid() == self.process {
+            return Ok(());
+        }
+        Err(unexpected(
+            "this client was connected by the process that this one was forked from: connect again, after the fork",
+        ))
     }
 
     pub(super) fn is_shared(&self) -> bool {
@@ -122,6 +137,11 @@ fn check(folder: &OwnedFd, path: &Path, is_shared: bool) -> Result<()> {
     if found.st_mode & WRITABLE_FOR_ALL != 0 {
         return Err(config(format!(
             "the folder {shown} is writable for all users: each of them could take locks away. Name a folder of its own below it, such as {shown}/ylock"
+        )));
+    }
+    if is_shared && found.st_mode & OF_THE_GROUP == 0 && found.st_mode & WRITABLE_FOR_GROUP != 0 {
+        return Err(config(format!(
+            "mode=0770, but what is made in the folder {shown} does not belong to its group: chmod 2770 {shown}"
         )));
     }
     if is_shared && found.st_mode & WRITABLE_FOR_GROUP == 0 {

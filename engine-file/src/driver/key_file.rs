@@ -2,7 +2,9 @@
 
 use std::os::fd::OwnedFd;
 
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, fchmod, flock, fstat, mkdirat, openat, unlinkat};
+use rustix::fs::{
+    AtFlags, FlockOperation, Mode, OFlags, chmodat, fchmod, flock, fstat, mkdirat, openat, unlinkat,
+};
 use rustix::io::Errno;
 use ylock_core::{Error, ErrorKind, Key, Result};
 
@@ -13,8 +15,9 @@ use super::slots::{Failed, Slots};
 use super::stop_point;
 
 /// How often a lock is tried that another process has: it has it for some microseconds.
-const TRIES: u32 = 64;
-/// The first tries, between which this process stays on its core. Between the others it lets another one run, which may have the lock.
+const TRIES: u32 = 26;
+/// The first tries, between which this process stays on its core. Between the last ones it lets another one run, which may have the lock: on a busy
+/// machine each of these can take as long as that one's slice of time.
 const SPINNING: u32 = 24;
 /// How often a file may be removed just before it is locked.
 const REMOVED: u32 = 1000;
@@ -46,6 +49,7 @@ impl Folder {
     }
 
     pub(super) fn lock_file(&self, name: FileName, if_missing: IfMissing) -> Result<Option<Locked<'_>>> {
+        self.check_process()?;
         for _ in 0..REMOVED {
             let Some(file) = self.open_file(&name, if_missing)? else {
                 return Ok(Some(Locked {
@@ -101,6 +105,10 @@ impl Folder {
         for folder in name.folders() {
             stop_point::pass();
             last = mkdirat(&self.locks, folder, Mode::from_raw_mode(self.mode()));
+            if last.is_ok() && self.is_shared() {
+                // The mask of the process may have kept the group out.
+                let _ = chmodat(&self.locks, folder, Mode::from_raw_mode(self.mode()), AtFlags::empty());
+            }
         }
         match last {
             Ok(()) | Err(Errno::EXIST) => Ok(()),
@@ -193,6 +201,16 @@ impl Locked<'_> {
             }
         }
         Ok(())
+    }
+}
+
+impl Drop for Locked<'_> {
+    /// Unlocks. Closing alone would not, where another thread has forked a process meanwhile that has the file open as well.
+    fn drop(&mut self) {
+        if let Some(file) = &self.file {
+            let unlocked = flock(file, FlockOperation::Unlock);
+            debug_assert!(unlocked.is_ok(), "a file that is open can be unlocked");
+        }
     }
 }
 

@@ -174,6 +174,10 @@ impl Clearing<'_> {
                 return made.map_err(|errno| self.failed("let the group into", below, errno));
             }
             Ok(()) => return Ok(()),
+            Err(Errno::EXIST) if self.is_shared => {
+                // Its maker may have been killed before it let the group in. Only its owner may do so.
+                let _ = rustix::fs::chmodat(self.folder, below, mode, AtFlags::empty());
+            }
             Err(Errno::EXIST) => {}
             Err(errno) => return Err(self.failed("make", below, errno)),
         }

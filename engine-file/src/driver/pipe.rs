@@ -4,7 +4,9 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, fchmod, mknodat, openat, renameat, unlinkat};
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, RenameFlags, fchmod, mknodat, openat, renameat_with, unlinkat,
+};
 use rustix::io::{Errno, write};
 use rustix::pipe::fcntl_getpipe_size;
 use tokio::io::Interest;
@@ -57,7 +59,8 @@ impl Folder {
             fchmod(&file, Mode::from_raw_mode(0o660))?;
         }
         stop_point::pass();
-        renameat(&self.clients, &new, &self.clients, name)?;
+        // Never over another one: that client would look as if it were this one.
+        renameat_with(&self.clients, &new, &self.clients, name, RenameFlags::NOREPLACE)?;
         Ok(file)
     }
 

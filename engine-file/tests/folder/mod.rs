@@ -36,6 +36,7 @@ impl Folder {
     }
 
     /// Returns the names of the files of keys.
+    #[allow(dead_code, reason = "not every test needs it")]
     pub(crate) fn locks(&self) -> Vec<String> {
         self.list("locks")
     }

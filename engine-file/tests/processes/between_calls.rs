@@ -146,3 +146,33 @@ async fn a_file_that_is_removed_before_it_is_locked_is_not_the_locks_file_any_mo
     }
     panic!("more than {POINTS} points");
 }
+
+/// The other process tries to write where readers are inside: it is never in the way of another one that reads.
+#[tokio::test]
+async fn a_try_that_fails_keeps_no_other_client_out() {
+    const TEST: &str = "between_calls::a_try_that_fails_keeps_no_other_client_out";
+    if let Some((number, ylock)) = told(LEASE).await {
+        stop_at(number.parse().unwrap(), false);
+        let refused = ylock.locks("users").try_write("alice").await.unwrap().is_none();
+        return ChildProcess::say(if refused { "left" } else { "holds 0" });
+    }
+    let folder = Folder::new();
+    let (ylock, another) = (client(folder.path(), LEASE).await, client(folder.path(), LEASE).await);
+    let _reads = ylock.locks("users").read("alice").await.unwrap();
+    for number in 1..POINTS {
+        let mut other = start(TEST, &folder, &number.to_string());
+        let has_stopped = other.has_stopped().await;
+        match another.locks("users").try_read("alice").await {
+            Ok(reads) => assert!(reads.is_some(), "point {number}: refused though only readers are inside"),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Unavailable, "point {number}"),
+        }
+        if !has_stopped {
+            assert!(number > 4, "only {number} points");
+            return;
+        }
+        other.go_on();
+        let said = other.says_until_it_ends().await;
+        assert_eq!(said, ["left"], "point {number}");
+    }
+    panic!("more than {POINTS} points");
+}

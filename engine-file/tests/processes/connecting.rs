@@ -8,7 +8,7 @@ use ylock_core::Ylock;
 use ylock_engine_file::stop_at;
 use ylock_testkit::ChildProcess;
 
-use super::{Folder, LEASE, client, start, until, waiters, within};
+use super::{Folder, LEASE, SOON, client, start, until, waiters, within};
 
 /// More than there are.
 const POINTS: u64 = 100;
@@ -49,7 +49,7 @@ async fn hold(folder: &str) {
 async fn is_told(ylock: &Ylock, guard: ylock_core::Guard, mut other: ChildProcess) {
     until("it waits", async || waiters(ylock).await == 1).await;
     drop(guard);
-    let said = tokio::time::timeout(LEASE / 12, other.says_until_it_ends()).await.expect("it is told");
+    let said = tokio::time::timeout(SOON, other.says_until_it_ends()).await.expect("it is told");
     assert_eq!(said.last().map(String::as_str), Some("left"));
 }
 

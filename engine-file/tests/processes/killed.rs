@@ -1,6 +1,6 @@
 //! A process that is killed: the kernel tells those that wait for it, long before its lease is over.
 
-use ylock_core::{ErrorKind, LossReason, Ylock};
+use ylock_core::{ErrorKind, Fairness, LossReason, Options, Ylock};
 use ylock_testkit::ChildProcess;
 
 use super::{Folder, LEASE, SOON, client, start, told, until, waiters, within};
@@ -166,4 +166,28 @@ async fn a_client_whose_pipe_is_missing_is_not_taken_for_dead() {
     assert!(another.locks("users").try_write("alice").await.unwrap().is_none());
     let third = client(folder.path(), LEASE).await;
     assert!(third.locks("users").try_write("alice").await.unwrap().is_none() && guard.is_valid());
+}
+
+/// The reader came after the writer had begun to wait, and got in before it: the writer does not know of that reader until another one leaves.
+#[tokio::test]
+async fn a_writer_gets_in_when_a_reader_that_overtook_it_is_killed() {
+    const TEST: &str = "killed::a_writer_gets_in_when_a_reader_that_overtook_it_is_killed";
+    if let Some((_, ylock)) = told(LEASE).await {
+        let users = ylock.locks("users").with_options(Options::default().with_fairness(Fairness::Unfair));
+        let _guard = within("it gets in", users.read("alice")).await.unwrap();
+        ChildProcess::say("holds 0");
+        std::future::pending::<()>().await;
+    }
+    let folder = Folder::new();
+    let (ylock, writer) = (client(folder.path(), LEASE).await, client(folder.path(), LEASE).await);
+    let reads = ylock.locks("users").read("alice").await.unwrap();
+    let waits = tokio::spawn(async move { writer.locks("users").write("alice").await.unwrap() });
+    until("it waits", async || waiters(&ylock).await == 1).await;
+    let mut other = start(TEST, &folder, "");
+    other.says("holds").await;
+    assert!(reads.unlock().await.unwrap().is_released());
+    // It looks at who is in its way now; nothing shows that, and were it killed before that, the writer would find out at that look.
+    drop(other);
+    let guard = tokio::time::timeout(SOON, waits).await.expect("before it looks by itself").unwrap();
+    drop(guard);
 }

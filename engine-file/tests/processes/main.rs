@@ -16,8 +16,8 @@ use ylock_core::{Options, Ylock};
 use ylock_engine_file::{FileEngine, FileOptions};
 use ylock_testkit::ChildProcess;
 
-/// So long that no test sees it end.
-const LEASE: Duration = Duration::from_secs(60);
+/// So long that no test sees it end, nor a waiter that looks by itself, which it does six times in a lease.
+const LEASE: Duration = Duration::from_secs(3600);
 /// What must happen at once, on a machine that has ten times as much to do as it can.
 const SOON: Duration = Duration::from_secs(10);
 
