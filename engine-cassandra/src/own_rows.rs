@@ -213,8 +213,8 @@ async fn settle(own_rows: Weak<OwnRows>, bell: Arc<Notify>, environment: Weak<dy
         // Neither is kept alive by the task that settles them.
         drop((all, clock));
         match pause {
-            Some(pause) if is_answered => drop(select(pin!(bell.notified()), pause).await),
-            Some(pause) => pause.await,
+            // While the store does not answer the bell is not rung for a row that is left: what was sent in vain is due earlier.
+            Some(pause) => drop(select(pin!(bell.notified()), pause).await),
             None => bell.notified().await,
         }
     }

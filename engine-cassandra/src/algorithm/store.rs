@@ -67,7 +67,8 @@ pub struct Row {
     pub owner: Owner,
     /// The name of the slot's client, also that of the waiter behind it.
     pub client: ClientName,
-    /// When the attempt began (waiting) or was granted (held): microseconds of the client's wall clock.
+    /// When the attempt began; of one that has waited and says that it is inside, when it was granted. In microseconds of the client's wall
+    /// clock.
     pub since: i64,
     /// The lease the client asked for.
     pub lease: Duration,

@@ -52,6 +52,7 @@ pub(crate) struct Fake {
     buries_nothing: AtomicBool,
     pub(crate) writes: AtomicU64,
     pub(crate) reads: AtomicU64,
+    pub(crate) erasures: AtomicU64,
 }
 
 #[derive(Default)]
@@ -103,6 +104,7 @@ impl Fake {
             buries_nothing: AtomicBool::new(false),
             writes: AtomicU64::new(0),
             reads: AtomicU64::new(0),
+            erasures: AtomicU64::new(0),
         })
     }
 
@@ -280,6 +282,7 @@ impl Store for Fake {
     }
 
     async fn erase(&self, key: &Key, slot: Slot, _: i64) -> Result<()> {
+        self.erasures.fetch_add(1, Ordering::Relaxed);
         if let Some(cells) = self.keys.lock().get_mut(key) {
             cells.slots.remove(&slot);
         }

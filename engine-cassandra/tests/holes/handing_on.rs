@@ -98,3 +98,50 @@ async fn a_waiter_that_was_announced_goes_with_its_grant() {
     })
     .await;
 }
+
+/// Its place is that at which other clients have seen it, and they have come behind it.
+#[tokio::test(start_paused = true)]
+async fn a_waiter_that_was_announced_keeps_its_place_when_it_follows() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
+        let grant = engine.acquire(&request).await.unwrap().unwrap();
+        let next = fixture.again(&request);
+        engine.renew(&[Holding::new(grant, next.clone())]).await.remove(0).unwrap();
+        let announced = fixture.rows()[0].next.unwrap().ticket;
+        let (other, theirs) = fixture.contestant();
+        let waiting = tokio::spawn(async move { other.acquire(&theirs).await.unwrap().unwrap() });
+        fixture.until(State::Waiting, 1).await;
+        engine.release(&fixture.key, request.id, Some(&next)).await.unwrap();
+        let followed = fixture.rows().into_iter().find(|row| row.acquisition == next.id).unwrap();
+        assert_eq!(followed.ticket, announced);
+        engine.acquire(&next).await.unwrap().unwrap();
+        assert!(!waiting.is_finished(), "it has come later");
+        waiting.abort();
+    })
+    .await;
+}
+
+/// A claim would only disturb them: perhaps one of them comes first.
+#[tokio::test(start_paused = true)]
+async fn a_request_that_follows_claims_at_once_only_where_no_other_client_waits() {
+    bounded(async {
+        for (others, state) in [(0, State::Claimed), (1, State::Waiting)] {
+            let fixture = Fixture::new();
+            let (engine, request) = fixture.contestant();
+            let grant = engine.acquire(&request).await.unwrap().unwrap();
+            for _ in 0..others {
+                let (other, theirs) = fixture.contestant();
+                tokio::spawn(async move { drop(other.acquire(&theirs).await) });
+                fixture.until(State::Waiting, 1).await;
+            }
+            // Its look shows who is there.
+            engine.renew(&[Holding::new(grant, None)]).await.remove(0).unwrap();
+            let next = fixture.again(&request);
+            engine.release(&fixture.key, request.id, Some(&next)).await.unwrap();
+            let followed = fixture.rows().into_iter().find(|row| row.acquisition == next.id).unwrap();
+            assert_eq!(followed.state, state, "{others} others");
+        }
+    })
+    .await;
+}

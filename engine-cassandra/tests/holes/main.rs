@@ -2,16 +2,22 @@
 //! On a store of one replica and paused time; the three replicas are the simulation's.
 #![allow(clippy::disallowed_methods, reason = "tests start tasks of their own")]
 
+mod closing;
 mod fake;
 mod fixture;
 mod handing_on;
 mod hints;
 mod losses;
+mod news;
 mod observing;
 mod own_rows;
+mod pausing;
 mod post;
+mod queueing;
 mod renewing;
 mod revoking;
+mod settling;
+mod shown;
 mod shown_again;
 mod tokens;
 mod told;

@@ -14,7 +14,7 @@ use crate::fixture::{Fixture, bounded, until};
 /// In microseconds.
 const HOUR: i64 = 60 * 60 * 1_000_000;
 
-fn is_empty(engine: &CassandraEngine) -> bool {
+pub(crate) fn is_empty(engine: &CassandraEngine) -> bool {
     engine.in_memory().iter().all(|(_, count)| *count == 0)
 }
 
@@ -166,7 +166,7 @@ async fn closing_does_not_erase_the_only_place_of_a_token() {
 }
 
 /// A client whose clock is half an hour ahead comes and goes: tokens do not follow the other clocks from then on.
-async fn after_a_fast_clock(fixture: &Fixture) {
+pub(crate) async fn after_a_fast_clock(fixture: &Fixture) {
     let fast = World::new();
     fast.step(HOUR / 2);
     let (_, request) = fixture.contestant();
@@ -213,7 +213,7 @@ async fn closing_removes_a_row_of_which_nobody_has_heard() {
 const LONG: Duration = Duration::from_secs(600);
 
 /// Acquires names for long, and tries them by way of another client, which so remembers what it has seen of each.
-async fn seen_by_another(
+pub(crate) async fn seen_by_another(
     fixture: &Fixture,
     names: usize,
 ) -> (CassandraEngine, CassandraEngine, Vec<Request>) {
@@ -230,7 +230,7 @@ async fn seen_by_another(
     (holder, other, holds)
 }
 
-fn rows(engine: &CassandraEngine) -> usize {
+pub(crate) fn rows(engine: &CassandraEngine) -> usize {
     engine.in_memory()[0].1
 }
 

@@ -1,4 +1,4 @@
-//! Renewals of many grants together, and of readers beside others.
+//! Renewals: of many grants together, of readers side by side, and in the last moment.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use ylock_core::Mode;
-use ylock_core::engine::{Engine, Grant, Holding, Release, Renewal};
+use ylock_core::engine::{Engine, Grant, Holding, LossReason, Release, Renewal, valid_until};
 use ylock_core::environment::Environment;
 use ylock_engine_cassandra::CassandraEngine;
 use ylock_engine_cassandra::algorithm::store::State;
@@ -46,27 +46,47 @@ async fn a_few_slow_renewals_cost_the_others_nothing() {
     .await;
 }
 
-async fn is_renewed(engine: &CassandraEngine, grant: &Grant) -> bool {
-    let renewed = engine.renew(&[Holding::new(grant.clone(), None)]).await.remove(0).unwrap();
-    matches!(renewed, Renewal::Renewed { .. })
+async fn renew(engine: &CassandraEngine, grant: &Grant) -> Renewal {
+    engine.renew(&[Holding::new(grant.clone(), None)]).await.remove(0).unwrap()
 }
 
-/// The other one's token is later than this reader's. Only a writer's would say that the lock was lost.
+/// A reader that came later has a larger token, while it is inside and when it has left: that says nothing of those that read beside it.
 #[tokio::test(start_paused = true)]
-async fn a_reader_is_renewed_beside_later_readers_and_when_they_have_left() {
+async fn readers_that_come_later_and_leave_cost_a_reader_nothing() {
     bounded(async {
         let fixture = Fixture::new();
-        let ((one, first), (other, second)) = (fixture.contestant(), fixture.contestant());
-        let (first, second) = (first.with_mode(Mode::Read), second.with_mode(Mode::Read));
-        let grant = one.acquire(&first).await.unwrap().unwrap();
-        let later = other.acquire(&second).await.unwrap().unwrap();
-        assert!(later.token > grant.token);
-        // From here on the other one's row says that it is inside.
-        assert!(is_renewed(&other, &later).await && is_renewed(&one, &grant).await);
-        assert_eq!(other.release(&fixture.key, second.id, None).await.unwrap(), Release::Released);
-        assert!(fixture.fake.seen(&fixture.key).last_read > grant.token);
-        assert!(is_renewed(&one, &grant).await);
-        assert_eq!(one.release(&fixture.key, first.id, None).await.unwrap(), Release::Released);
+        let (engine, request) = fixture.contestant();
+        let grant = engine.acquire(&request.with_mode(Mode::Read)).await.unwrap().unwrap();
+        let (other, theirs) = fixture.contestant();
+        let later = other.acquire(&theirs.clone().with_mode(Mode::Read)).await.unwrap().unwrap();
+        assert!(matches!(renew(&other, &later).await, Renewal::Renewed { .. }));
+        assert!(later.token > grant.token && fixture.states().contains(&State::Held));
+        let renewed = renew(&engine, &grant).await;
+        assert!(matches!(renewed, Renewal::Renewed { .. }), "beside another reader: {renewed:?}");
+        assert_eq!(other.release(&fixture.key, theirs.id, None).await.unwrap(), Release::Released);
+        assert_eq!(fixture.fake.seen(&fixture.key).last_read, later.token);
+        let renewed = renew(&engine, &grant).await;
+        assert!(matches!(renewed, Renewal::Renewed { .. }), "after another reader: {renewed:?}");
+    })
+    .await;
+}
+
+/// The moment at which the validity ends is over for the holder: what it has lost it does not write again, whatever is given up behind it.
+#[tokio::test(start_paused = true)]
+async fn a_renewal_that_is_heard_in_the_moment_its_validity_ends_counts_for_nothing() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
+        let grant = engine.acquire(&request).await.unwrap().unwrap();
+        let (next, until) = (fixture.again(&request), valid_until(grant.sent, LEASE));
+        let heard_after = LEASE / 10;
+        fixture.fake.plan(move |_, _| Fate::IsHeardAfter(heard_after));
+        // A look and a write take a millisecond each.
+        let takes = heard_after + Duration::from_millis(2);
+        tokio::time::sleep(until.since(fixture.world.now()) - takes).await;
+        let renewed = engine.renew(&[Holding::new(grant, next.clone())]).await.remove(0).unwrap();
+        assert_eq!((fixture.world.now(), renewed), (until, Renewal::Lost(LossReason::Lapsed)));
+        assert_eq!(engine.release(&fixture.key, next.id, None).await.unwrap(), Release::WasGone);
     })
     .await;
 }

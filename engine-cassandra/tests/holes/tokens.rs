@@ -1,12 +1,15 @@
 //! Tokens that are never out of sight.
 
-use ylock_core::engine::{Engine, Holding, Release, Renewal};
+use std::sync::atomic::Ordering;
+
+use ylock_core::engine::{Engine, Holding, Patience, Release, Renewal};
 use ylock_core::{ErrorKind, Fairness, Mode, Options, Ylock};
 use ylock_engine_cassandra::algorithm::store::State;
-use ylock_engine_cassandra::options::Expiry;
+use ylock_engine_cassandra::options::{Expiry, Protocol};
 
 use crate::fake::{self, Fate, LEASE, World};
 use crate::fixture::{Fixture, bounded};
+use crate::own_rows::after_a_fast_clock;
 
 /// In microseconds.
 const DAY: i64 = 24 * 60 * 60 * 1_000_000;
@@ -166,6 +169,42 @@ async fn a_lease_that_does_not_fit_is_refused_before_it_is_used() {
         );
         // What was not changed is not asked about.
         assert!(locks.try_with_options(Options::default().with_fairness(Fairness::Strict)).is_ok());
+    })
+    .await;
+}
+
+/// Also the old lock's, whose grant has the token of the cell in the main row.
+#[tokio::test(start_paused = true)]
+async fn tokens_of_the_old_lock_grow_and_are_saved() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let mut last = None;
+        for _ in 0..3 {
+            let engine = fake::engine_of(&fixture.fake, &fixture.world, Protocol::ShadowRows);
+            let (_, request) = fixture.contestant();
+            let grant = engine.acquire(&request).await.unwrap().unwrap();
+            assert!(grant.token > last, "{:?} after {last:?}", grant.token);
+            last = grant.token;
+            engine.release(&fixture.key, request.id, None).await.unwrap();
+            assert_eq!(fixture.fake.seen(&fixture.key).last_write, last);
+            fixture.world.step(-DAY / 24);
+        }
+    })
+    .await;
+}
+
+/// The look before the claim has shown which token the claim must exceed.
+#[tokio::test(start_paused = true)]
+async fn a_try_by_a_slow_clock_claims_once() {
+    bounded(async {
+        let fixture = Fixture::new();
+        after_a_fast_clock(&fixture).await;
+        let (engine, request) = fixture.contestant();
+        let last = fixture.fake.seen(&fixture.key).last_write;
+        let writes = fixture.fake.writes.load(Ordering::Relaxed);
+        let grant = engine.acquire(&request.with_patience(Patience::Try)).await.unwrap().unwrap();
+        assert!(grant.token > last);
+        assert_eq!(fixture.fake.writes.load(Ordering::Relaxed) - writes, 1);
     })
     .await;
 }

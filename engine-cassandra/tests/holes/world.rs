@@ -1,7 +1,7 @@
 //! Paused time, and a wall clock that can be set.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use ylock_core::environment::{BoxFuture, Environment, Moment, RuntimeId, SystemEnvironment};
@@ -12,17 +12,28 @@ pub(crate) struct World {
     inner: Arc<dyn Environment>,
     wall: AtomicI64,
     start: Moment,
+    sleeps: AtomicU64,
 }
 
 impl World {
     pub(crate) fn new() -> Arc<Self> {
         let inner = SystemEnvironment::on_tokio_clock();
-        Arc::new(Self { start: inner.now(), inner, wall: AtomicI64::new(1_000_000_000_000_000) })
+        Arc::new(Self {
+            start: inner.now(),
+            inner,
+            wall: AtomicI64::new(1_000_000_000_000_000),
+            sleeps: AtomicU64::new(0),
+        })
     }
 
     /// Steps the wall clock, forwards or back.
     pub(crate) fn step(&self, micros: i64) {
         self.wall.fetch_add(micros, Ordering::Relaxed);
+    }
+
+    /// How often a task of the clients, or the store, has begun to sleep: a client that does nothing sleeps rarely.
+    pub(crate) fn sleeps(&self) -> u64 {
+        self.sleeps.load(Ordering::Relaxed)
     }
 }
 
@@ -41,6 +52,7 @@ impl Environment for World {
     }
 
     fn sleep(&self, duration: Duration) -> BoxFuture {
+        self.sleeps.fetch_add(1, Ordering::Relaxed);
         self.inner.sleep(duration)
     }
 

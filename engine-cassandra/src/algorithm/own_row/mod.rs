@@ -209,8 +209,8 @@ impl OwnRow {
             let Some(row) = inner.last_write.row_of(id).cloned() else { return Ok(false) };
             // The next one can claim once the row says that this client is inside, and readers enter where it goes on as a reader.
             inner.is_entry_untold |= row.state != State::Held || row.mode != mode;
-            let since = if row.state == State::Held { row.since } else { client.environment.wall_micros() };
-            let row = Row { state: State::Held, mode, next, since, ..row };
+            // The time since which it is shown stays: a client whose row did not say that it is inside had entered as soon as it came.
+            let row = Row { state: State::Held, mode, next, ..row };
             inner.last_write.overwrite(client, row, None).map(|()| true)
         })?;
         if !holds {
