@@ -122,7 +122,7 @@ fn enter(client: &Client, request: &Request, dead: &[ClientId], state: &mut Stat
         let waits = waits(client, request, state, now);
         if request.patience == Patience::Try {
             // Within the same change: in the queue it would keep others out meanwhile, that only try as well.
-            state.queue.release(request.id, None, || place(now), now);
+            state.queue.withdraw(request.id);
         }
         return Ok(waits);
     }

@@ -112,7 +112,6 @@ impl Engine for FileEngine {
     async fn close(&self) -> Result<()> {
         self.client.closed.notify_one();
         sweep::remove_idle(&self.client, true).await;
-        self.client.folder.remove_pipe(self.client.id);
-        Ok(())
+        self.client.folder.remove_pipe(self.client.id)
     }
 }

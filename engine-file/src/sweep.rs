@@ -30,7 +30,7 @@ async fn try_to(client: &Client) -> Result<()> {
     }
     if is_whole {
         // The last of all: as long as the pipe is there, each client can tell that its owner has ended.
-        dead.into_iter().for_each(|client_id| client.folder.remove_pipe(client_id));
+        dead.into_iter().try_for_each(|client_id| client.folder.remove_pipe(client_id))?;
     }
     Ok(())
 }

@@ -177,3 +177,28 @@ fn check_file_system(folder: &OwnedFd, path: &Path) -> Result<()> {
          Name a folder on one of {known}, such as below /run"
     )))
 }
+
+#[cfg(test)]
+mod tests {
+    use ylock_core::Key;
+
+    use super::*;
+    use crate::driver::IfMissing;
+
+    /// As in a process that was forked from the one that has connected.
+    #[test]
+    fn another_process_changes_nothing_with_what_it_has_inherited() {
+        let path = std::env::temp_dir().join(format!("ylock-forked-{}", std::process::id()));
+        let mut folder = Folder::open(&FileOptions::new(&path), 0, 0).unwrap().expect("the only client");
+        let client = "1".parse().unwrap();
+        let _pipe = folder.make_pipe(client).unwrap();
+        let key = Key::new("users", "alice").unwrap();
+        assert!(folder.lock(&key, IfMissing::Create).is_ok());
+        folder.process = Pid::INIT;
+        let error = folder.lock(&key, IfMissing::Create).unwrap_err();
+        assert!(error.to_string().contains("forked"), "{error}");
+        folder.remove_pipe(client).unwrap_err();
+        assert!(path.join("clients").join(client.to_string()).exists());
+        std::fs::remove_dir_all(path).unwrap();
+    }
+}

@@ -64,10 +64,12 @@ impl Folder {
         Ok(file)
     }
 
-    /// Removes the name of a client's pipe.
-    pub(crate) fn remove_pipe(&self, client: ClientId) {
+    /// Removes the name of a client's pipe. Fails in a forked process: the client of the one that has connected goes on.
+    pub(crate) fn remove_pipe(&self, client: ClientId) -> Result<()> {
+        self.check_process()?;
         // It may be gone with the folder.
         let _ = unlinkat(&self.clients, client.to_string(), AtFlags::empty());
+        Ok(())
     }
 
     /// Tells a client that one of its waiters is to look. Never waits: a client whose pipe is full looks for all of them when it reads it.

@@ -195,6 +195,11 @@ impl<T> Queue<T> {
         holder.map(|holder| holder.revoked = true).is_some()
     }
 
+    /// Removes a waiter that has joined in this very operation: since no other has seen it, its leaving is no waiter's turn.
+    pub fn withdraw(&mut self, id: AcquisitionId) {
+        self.contenders.retain(|contender| contender.id != id || contender.holds());
+    }
+
     /// Remembers that an acquisition was undone, for requests of it that are still on their way: until then it cannot [join](Self::join).
     pub fn undo(&mut self, id: AcquisitionId, until: Moment) {
         self.leave(id);

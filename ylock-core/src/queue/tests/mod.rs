@@ -244,3 +244,16 @@ fn a_lock_is_free_for_those_that_conflict_with_no_holder() {
     assert!(queue.enter(id(2), token(2), at(0)));
     assert_eq!(free(&queue), [false, false]);
 }
+
+#[test]
+fn a_waiter_that_is_withdrawn_is_gone_and_frees_nothing() {
+    let mut queue: Queue = Queue::default();
+    queue.join(&request(1, Write), last, at(0));
+    assert!(queue.enter(id(1), token(1), at(0)));
+    queue.join(&request(2, Write), last, at(0));
+    queue.take_freed();
+    queue.withdraw(id(2));
+    assert!(queue.find(id(2)).is_none() && !queue.take_freed());
+    queue.withdraw(id(1));
+    assert!(queue.find(id(1)).is_some(), "a holder gives back");
+}
