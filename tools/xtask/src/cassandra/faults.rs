@@ -1,5 +1,7 @@
 //! Breaks and mends one node: `cargo xtask node` and `cargo xtask clock`, for tests of faults.
 
+use std::time::Duration;
+
 use anyhow::{Result, bail, ensure};
 use clap::ValueEnum;
 use rustix::process::Signal;
@@ -52,7 +54,7 @@ pub(crate) fn change_node(places: &Places, number: u8, action: NodeAction) -> Re
             wait(places, &node)
         }
         NodeAction::Stop => daemon.signal(Signal::STOP),
-        NodeAction::Wait => wait(places, &node),
+        NodeAction::Wait => wait_or_gossip_anew(places, &node),
     }
 }
 
@@ -77,7 +79,33 @@ fn start_again(node: &Node, software: &Software) -> Result<()> {
 
 /// Waits until the node answers and those of its peers that run see it up.
 fn wait(places: &Places, node: &Node) -> Result<()> {
+    wait_within(places, node, ready::PATIENCE)
+}
+
+/// Waits as `wait` does for a node that went on: its process lives, so that it is soon seen up, or never without help.
+fn wait_or_gossip_anew(places: &Places, node: &Node) -> Result<()> {
+    if wait_within(places, node, GOSSIP).is_ok() {
+        return Ok(());
+    }
+    let software = JARS.software(places)?;
+    running(places, node).iter().try_for_each(|node| nodetool::gossip_anew(node, &software))?;
+    wait(places, node)
+}
+
+fn wait_within(places: &Places, node: &Node, patience: Duration) -> Result<()> {
     let step = Step::begin(format!("waiting for Cassandra node {}", node.number()));
+    let nodes = running(places, node);
+    let processes: Vec<_> = nodes.iter().map(|node| node.process().clone()).collect();
+    until_within(patience, &processes, || {
+        let checked = if node.wants_login() { ready::check_login(node) } else { ready::check_agreed(&nodes) };
+        checked.inspect_err(|error| step.detail(format!("{error:#}")))
+    })?;
+    step.done(&format!("Cassandra node {} is ready", node.number()));
+    Ok(())
+}
+
+/// Returns the node, then those of its peers that run.
+fn running(places: &Places, node: &Node) -> Vec<Node> {
     let mut nodes = vec![node.clone()];
     if !node.wants_login() {
         let peers = RING.map(|number| Node::new(places, number)).into_iter();
@@ -85,11 +113,8 @@ fn wait(places: &Places, node: &Node) -> Result<()> {
             peers.filter(|peer| peer.number() != node.number() && peer.state() == ProcessState::Running),
         );
     }
-    let processes: Vec<_> = nodes.iter().map(|node| node.process().clone()).collect();
-    until_within(ready::PATIENCE, &processes, || {
-        let checked = if node.wants_login() { ready::check_login(node) } else { ready::check_agreed(&nodes) };
-        checked.inspect_err(|error| step.detail(format!("{error:#}")))
-    })?;
-    step.done(&format!("Cassandra node {} is ready", node.number()));
-    Ok(())
+    nodes
 }
+
+/// The time in which a node that went on is seen up by its peers, also on a busy machine.
+const GOSSIP: Duration = Duration::from_secs(45);

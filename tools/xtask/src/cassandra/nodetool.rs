@@ -32,7 +32,19 @@ fn all_of(output: &Output) -> String {
 /// Writes what a node has in memory to its disk. A node that is killed within a tenth of a second after a write loses the write:
 /// the commit log is read only up to its last mark.
 pub(super) fn flush(node: &Node, software: &Software) -> Result<()> {
-    let output = call(node, software, &["flush"])?;
-    ensure!(output.status.success(), "nodetool flush failed: {}", all_of(&output));
+    succeed(node, software, "flush")
+}
+
+/// Lets a node gossip as if it had just started. A peer that started while the node was stopped, and whose first request (the
+/// echo) came in the moment at which the node went on, never asks again and sees the node down for ever: the node, whose clock is
+/// not right yet, has taken the request for one that is long over.
+pub(super) fn gossip_anew(node: &Node, software: &Software) -> Result<()> {
+    succeed(node, software, "disablegossip")?;
+    succeed(node, software, "enablegossip")
+}
+
+fn succeed(node: &Node, software: &Software, command: &str) -> Result<()> {
+    let output = call(node, software, &[command])?;
+    ensure!(output.status.success(), "nodetool {command} failed: {}", all_of(&output));
     Ok(())
 }
