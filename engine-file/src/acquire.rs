@@ -10,13 +10,15 @@ use ylock_core::{Error, ErrorKind, Result};
 use crate::REQUEST_TIMEOUT;
 use crate::client::Client;
 use crate::client_id::ClientId;
-use crate::driver::IfMissing;
+use crate::driver::{IfMissing, LetIn};
 use crate::place::place;
 use crate::state::State;
 use crate::waiters::InTheWay;
 
 /// A waiter looks so many times in a lease by itself: it keeps its place by that, and notices what it was not told.
 const LOOKS_PER_LEASE: u32 = 6;
+/// A holder renews so many times in a lease.
+const RENEWALS_PER_LEASE: u32 = 3;
 /// The shortest pause between two looks that a waiter makes by itself.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 
@@ -61,10 +63,24 @@ pub(crate) async fn acquire(client: &Client, request: &Request) -> Result<Option
                     () = waiting.wake.notified() => false,
                     () = client.environment.sleep(pause) => true,
                 };
+                if let Some(grant) = let_in(client, request, waiting.take_let_in()) {
+                    return Ok(Some(grant));
+                }
                 dead = Dead { asks, found: waiting.take_dead() };
             }
         }
     }
+}
+
+/// Returns the grant of a waiter that another client has let in. Nothing if that is so long ago that a holder would have renewed since: then a look
+/// decides whether it is inside still, and gives it a whole lease if it is.
+///
+/// A grant that is told was stored before. While its waiter waits only three things end it: its lease, which the moment in the message tells; a
+/// revocation, which the next renewal tells; and its client's end.
+fn let_in(client: &Client, request: &Request, let_in: Option<LetIn>) -> Option<Grant> {
+    let LetIn { token, sent, contended } = let_in?;
+    let is_fresh = client.environment.now().since(sent) < request.lease / RENEWALS_PER_LEASE;
+    is_fresh.then(|| Grant::of(request, Some(token), sent, contended).after_waiting(true))
 }
 
 /// The clients that have ended, as far as a look is to know: what is left of them is removed.

@@ -64,6 +64,8 @@ async fn attend_in_this_runtime(client: &Weak<Client>) -> io::Result<()> {
     drop(living);
     loop {
         let event = tokio::select! {
+            // What is told comes first: waiters wait for it. A reading takes all that there is, so the others have their turn too.
+            biased;
             messages = reader.read() => Event::Told(messages?),
             peer = watched.next() => Event::Ended(peer),
             () = peers_changed.notified() => Event::PeersChanged,
@@ -73,8 +75,8 @@ async fn attend_in_this_runtime(client: &Weak<Client>) -> io::Result<()> {
         };
         let Some(living) = client.upgrade() else { return Ok(()) };
         match event {
-            Event::Told(Messages::For(waiters)) => {
-                waiters.into_iter().for_each(|waiter| living.waiters.wake(waiter))
+            Event::Told(Messages::For(messages)) => {
+                messages.into_iter().for_each(|message| living.waiters.hear(message))
             }
             Event::Told(Messages::ForAll) => living.waiters.wake_all(),
             Event::Ended(peer) => tell(&living, peer),

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use smallvec::SmallVec;
 use tokio::sync::Notify;
-use ylock_core::engine::{AcquisitionId, Meter};
+use ylock_core::engine::Meter;
 use ylock_core::environment::{BackgroundTask, Environment};
-use ylock_core::queue::{Now, Queue};
+use ylock_core::queue::Now;
 use ylock_core::{Error, ErrorKind, Key, Result};
 
 use crate::REQUEST_TIMEOUT;
 use crate::announcing::Announcing;
 use crate::client_id::ClientId;
-use crate::driver::{Folder, IfMissing, Locked, Pipe};
+use crate::driver::{Folder, IfMissing, Locked, Message, Pipe};
 use crate::idle::Idle;
+use crate::let_in::{Told, let_in};
 use crate::options::FileOptions;
 use crate::state::State;
 use crate::waiters::Waiters;
@@ -118,11 +118,12 @@ impl Client {
         let now = Now::of(&*self.environment);
         state.queue.expire(now.moment);
         let result = work(&mut state, now)?;
-        let told = if state.queue.take_freed() { to_tell(&state.queue) } else { Told::new() };
+        let told = if state.queue.take_freed() { let_in(self, &mut state, now) } else { Told::new() };
         self.store(&locked, &state, idle, now)?;
-        // When it is unlocked: they look at it at once. And a waker of this process is its owner's code.
+        // Not before it is stored that they are inside. And when it is unlocked: some of them look at it at once, and a waker of this process
+        // is its owner's code.
         drop(locked);
-        told.into_iter().for_each(|(client, waiter)| self.tell(client, waiter));
+        told.into_iter().for_each(|(client, message)| self.tell(client, message));
         Ok(result)
     }
 
@@ -135,8 +136,8 @@ impl Client {
         if text == locked.text() { Ok(()) } else { locked.write(&text) }
     }
 
-    fn tell(&self, client: ClientId, waiter: AcquisitionId) {
-        if client == self.id { self.waiters.wake(waiter) } else { self.folder.tell(client, waiter) }
+    fn tell(&self, client: ClientId, message: Message) {
+        if client == self.id { self.waiters.hear(message) } else { self.folder.tell(client, message) }
     }
 
     /// Returns the time from which tokens are counted.
@@ -166,20 +167,6 @@ impl Drop for Client {
     fn drop(&mut self) {
         self.closed.notify_one();
     }
-}
-
-/// The waiters that are told to look, each with its client.
-type Told = SmallVec<[(ClientId, AcquisitionId); 2]>;
-
-/// Returns those whose turn it is. If it is none's, the first one: others may be in its way now than those that it watches, such as a reader that was
-/// let in before it.
-fn to_tell(queue: &Queue<ClientId>) -> Told {
-    let mut told: Told = queue.whose_turn_it_is().map(|waiter| (waiter.kept, waiter.id())).collect();
-    if told.is_empty() {
-        let first = queue.waiters().find(|waiter| waiter.behind().is_none());
-        told.extend(first.map(|waiter| (waiter.kept, waiter.id())));
-    }
-    told
 }
 
 /// Returns the microseconds since the machine was started.

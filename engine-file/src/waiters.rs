@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 use ylock_core::engine::AcquisitionId;
 
 use crate::client_id::ClientId;
+use crate::driver::{LetIn, Message};
 
 /// The clients that a waiter waits for.
 pub(crate) type InTheWay = SmallVec<[ClientId; 2]>;
@@ -36,6 +37,8 @@ struct Waiter {
     in_the_way: InTheWay,
     /// Those of them that have ended since it last asked.
     dead: InTheWay,
+    /// How it was let in, as another client has told.
+    let_in: Option<LetIn>,
 }
 
 /// One call that waits; no longer when this is dropped.
@@ -58,9 +61,14 @@ impl Waiters {
         self.state.lock().waiters.len()
     }
 
-    /// Wakes one waiter, if it waits here.
-    pub(crate) fn wake(&self, id: AcquisitionId) {
-        let wake = self.state.lock().waiters.get(&id).map(|waiter| Arc::clone(&waiter.wake));
+    /// Wakes the waiter that a message is for, if it waits here.
+    pub(crate) fn hear(&self, message: Message) {
+        let mut state = self.state.lock();
+        let wake = state.waiters.get_mut(&message.waiter).map(|waiter| {
+            waiter.let_in = message.let_in.or(waiter.let_in);
+            Arc::clone(&waiter.wake)
+        });
+        drop(state);
         // Not under the mutex: a waker is its owner's code.
         if let Some(wake) = wake {
             wake.notify_one();
@@ -107,6 +115,11 @@ impl Waiters {
 }
 
 impl Waiting<'_> {
+    /// Returns how this one was let in, if it was told so.
+    pub(crate) fn take_let_in(&self) -> Option<LetIn> {
+        self.waiters.state.lock().waiters.get_mut(&self.id).and_then(|waiter| waiter.let_in.take())
+    }
+
     /// Returns those in the way that have ended since this was last asked.
     pub(crate) fn take_dead(&self) -> InTheWay {
         let mut state = self.waiters.state.lock();

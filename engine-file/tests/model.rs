@@ -15,7 +15,7 @@ use ylock_core::engine::{
     AcquisitionId, Engine, Grant, Holding, Inspection, Patience, Renewal, Request, Ticket,
 };
 use ylock_core::environment::{Environment, SystemEnvironment};
-use ylock_core::queue::{Now, Queue};
+use ylock_core::queue::{Contender, Now, Queue};
 use ylock_core::{ClientName, Fairness, Key, Mode, Owner, StoreToken};
 use ylock_engine_file::FileEngine;
 
@@ -92,7 +92,19 @@ impl<'a> Play<'a> {
                 "revoke".to_owned()
             }
         };
+        self.let_in();
         format!("{what} {id:?}")
+    }
+
+    /// Lets in those whose turn the operation has made it, as it does itself.
+    fn let_in(&mut self) {
+        if !self.model.take_freed() {
+            return;
+        }
+        let (turns, now) = (self.model.whose_turn_it_is().map(Contender::id).collect::<Vec<_>>(), self.now());
+        for id in turns {
+            self.model.enter(id, StoreToken::LOWEST, now);
+        }
     }
 
     /// Asks once, as a call that has to wait does before it waits.
@@ -114,7 +126,7 @@ impl<'a> Play<'a> {
             Some(grant) => panic!("seed {}: no token: {grant:?}", self.seed),
             None if request.patience == Patience::Try => {
                 assert!(!may_enter, "seed {}: not let in: {request:?}", self.seed);
-                self.model.release(request.id, None, || unreachable!(), now);
+                self.model.withdraw(request.id);
             }
             None => assert!(!may_enter, "seed {}: not let in: {request:?}", self.seed),
         }

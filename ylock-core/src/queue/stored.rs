@@ -54,17 +54,22 @@ impl<T: FromStr> Queue<T> {
 
 impl<T: Display> Contender<T> {
     fn write_line(&self, text: &mut String) -> fmt::Result {
-        let owner = u128::from_be_bytes(self.owner.to_bytes());
-        write!(text, "{} {:?} {owner:032x} {} ", self.mode, self.id, self.ticket.get())?;
-        let (lease, expires) = (self.lease.as_nanos(), self.expires.as_nanos());
-        write!(text, "{} {lease} {} {expires} ", self.fairness, self.since)?;
-        write_if_any(text, self.token.map(StoreToken::get))?;
-        text.push_str(if self.revoked { "revoked " } else { "- " });
-        match self.behind {
-            Some(grant) => write!(text, "{grant:?} ")?,
-            None => text.push_str("- "),
+        text.push_str(self.mode.as_str());
+        push_hex(text, self.id.as_u128());
+        push_hex(text, u128::from_be_bytes(self.owner.to_bytes()));
+        let lease = u64::try_from(self.lease.as_nanos()).unwrap_or(u64::MAX);
+        let expires = self.expires.as_nanos();
+        write!(text, " {} {} {lease} {} {expires} ", self.ticket.get(), self.fairness, self.since)?;
+        match self.token {
+            Some(token) => write!(text, "{}", token.get())?,
+            None => text.push('-'),
         }
-        writeln!(text, "{} {}", self.kept, self.client.as_str())
+        text.push_str(if self.revoked { " revoked" } else { " -" });
+        match self.behind {
+            Some(grant) => push_hex(text, grant.as_u128()),
+            None => text.push_str(" -"),
+        }
+        writeln!(text, " {} {}", self.kept, self.client.as_str())
     }
 }
 
@@ -101,11 +106,14 @@ impl<T: FromStr> Contender<T> {
     }
 }
 
-fn write_if_any(text: &mut String, value: Option<impl Display>) -> fmt::Result {
-    match value {
-        Some(value) => write!(text, "{value} "),
-        None => text.write_str("- "),
+/// Appends a blank and 32 digits. By hand, and below too: identities are most of a line, and the standard library takes most of the time for them.
+fn push_hex(text: &mut String, number: u128) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut digits = [b' '; 33];
+    for (byte, pair) in number.to_be_bytes().iter().zip(digits[1..].as_chunks_mut::<2>().0) {
+        *pair = [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
     }
+    text.push_str(std::str::from_utf8(&digits).unwrap_or_default());
 }
 
 fn read_mode(text: &str) -> Option<Mode> {
@@ -117,7 +125,16 @@ fn read_id(text: &str) -> Option<AcquisitionId> {
 }
 
 fn read_hex(text: &str) -> Option<u128> {
-    u128::from_str_radix(text, 16).ok()
+    if text.is_empty() || text.len() > 32 {
+        return None;
+    }
+    let (high, low) = text.as_bytes().split_at(text.len().saturating_sub(16));
+    Some(u128::from(read_half(high)?) << 64 | u128::from(read_half(low)?))
+}
+
+fn read_half(digits: &[u8]) -> Option<u64> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).map(u64::from);
+    digits.iter().try_fold(0, |number, byte| Some(number << 4 | digit(*byte)?))
 }
 
 fn read_moment(text: &str) -> Option<Moment> {
