@@ -12,9 +12,10 @@ use ylock_core::{Error, ErrorKind, Key, Result};
 use crate::REQUEST_TIMEOUT;
 use crate::announcing::Announcing;
 use crate::client_id::ClientId;
-use crate::driver::{Folder, IfMissing, Locked, Message, Pipe};
+use crate::driver::{Folder, IfMissing, Locked, Pipe};
 use crate::idle::Idle;
 use crate::let_in::{Told, let_in};
+use crate::message::Message;
 use crate::options::FileOptions;
 use crate::state::State;
 use crate::waiters::Waiters;
@@ -118,7 +119,11 @@ impl Client {
         let now = Now::of(&*self.environment);
         state.queue.expire(now.moment);
         let result = work(&mut state, now)?;
-        let told = if state.queue.take_freed() { let_in(self, &mut state, now) } else { Told::new() };
+        let told = if state.queue.take_freed() {
+            let_in(&mut state, self.token_clock(now), now)
+        } else {
+            Told::new()
+        };
         self.store(&locked, &state, idle, now)?;
         // Not before it is stored that they are inside. And when it is unlocked: some of them look at it at once, and a waker of this process
         // is its owner's code.

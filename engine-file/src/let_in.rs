@@ -7,9 +7,8 @@ use smallvec::SmallVec;
 use ylock_core::engine::AcquisitionId;
 use ylock_core::queue::{Contender, Now, Queue};
 
-use crate::client::Client;
 use crate::client_id::ClientId;
-use crate::driver::{LetIn, Message};
+use crate::message::{LetIn, Message};
 use crate::state::State;
 
 /// What waiters are told, each with its client.
@@ -17,11 +16,11 @@ pub(crate) type Told = SmallVec<[(ClientId, Message); 2]>;
 type Ids = SmallVec<[AcquisitionId; 2]>;
 
 /// Lets in those whose turn it is. Returns what is to be told, once that is stored.
-pub(crate) fn let_in(client: &Client, state: &mut State, now: Now) -> Told {
+pub(crate) fn let_in(state: &mut State, token_clock: u64, now: Now) -> Told {
     let turns: Ids = state.queue.whose_turn_it_is().map(Contender::id).collect();
     let mut told = Told::new();
     for id in &turns {
-        let Some(let_in) = enter(client, state, *id, now) else { continue };
+        let Some(let_in) = enter(state, *id, token_clock, now) else { continue };
         told.extend(message(&state.queue, *id, Some(let_in)));
     }
     for id in to_look(&state.queue, &turns) {
@@ -32,8 +31,8 @@ pub(crate) fn let_in(client: &Client, state: &mut State, now: Now) -> Told {
 
 /// Lets one in. Nothing if it may not enter any more, because an unfair one has just entered; or has run out of tokens, which it finds out by a
 /// look.
-fn enter(client: &Client, state: &mut State, id: AcquisitionId, now: Now) -> Option<LetIn> {
-    let token = state.next_token(client.token_clock(now))?;
+fn enter(state: &mut State, id: AcquisitionId, token_clock: u64, now: Now) -> Option<LetIn> {
+    let token = state.next_token(token_clock)?;
     let contended = state.queue.is_contended(id, None);
     state.queue.enter(id, token, now).then_some(LetIn { token, sent: now.moment, contended })
 }

@@ -34,6 +34,8 @@ mod inspect;
 #[cfg(target_os = "linux")]
 mod let_in;
 #[cfg(target_os = "linux")]
+mod message;
+#[cfg(target_os = "linux")]
 mod place;
 #[cfg(target_os = "linux")]
 mod release;

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use ylock_core::engine::AcquisitionId;
 
 use crate::client_id::ClientId;
-use crate::driver::{LetIn, Message};
+use crate::message::{LetIn, Message};
 
 /// The clients that a waiter waits for.
 pub(crate) type InTheWay = SmallVec<[ClientId; 2]>;

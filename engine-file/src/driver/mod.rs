@@ -14,5 +14,5 @@ mod stop_point;
 pub(crate) use file_name::FileName;
 pub(crate) use folder::Folder;
 pub(crate) use key_file::{IfMissing, Locked};
-pub(crate) use pipe::{LetIn, Message, Messages, Pipe, Watch};
+pub(crate) use pipe::{Messages, Pipe, Watch};
 pub use stop_point::stop_at;

@@ -12,42 +12,18 @@ use rustix::pipe::fcntl_getpipe_size;
 use tokio::io::Interest;
 use tokio::net::unix::pipe::{Receiver, Sender};
 use ylock_core::Result;
-use ylock_core::StoreToken;
-use ylock_core::engine::AcquisitionId;
-use ylock_core::environment::Moment;
 
 use super::errors::failed;
 use super::folder::Folder;
 use super::stop_point;
 use crate::client_id::ClientId;
-
-/// The bytes of one message. So short a message is written as a whole or not at all, and a pipe has room for a whole number of them.
-const MESSAGE: usize = 32;
-/// The bit of a message's second number that says whether the lock is contended. Tokens are smaller.
-const CONTENDED: u64 = 1 << 63;
+use crate::message::{MESSAGE, Message};
 
 /// The own pipe, open for as long as the client lives.
 #[derive(Debug)]
 pub(crate) struct Pipe {
     /// For reading, so that the client lives; and for writing, so that a pipe whose last writer goes does not look like one that has ended.
     file: OwnedFd,
-}
-
-/// What a waiter is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Message {
-    pub(crate) waiter: AcquisitionId,
-    /// How it was let in; nothing if it is to look.
-    pub(crate) let_in: Option<LetIn>,
-}
-
-/// How a waiter was let in by the client that made room for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LetIn {
-    pub(crate) token: StoreToken,
-    /// From when the lease counts. All clients of a folder go by one clock.
-    pub(crate) sent: Moment,
-    pub(crate) contended: bool,
 }
 
 /// What a reading of the own pipe has brought.
@@ -172,34 +148,6 @@ impl Messages {
             return Self::ForAll;
         }
         Self::For(messages.iter().map(Message::from_bytes).collect())
-    }
-}
-
-impl Message {
-    fn to_bytes(self) -> [u8; MESSAGE] {
-        let (token, sent) = self.let_in.map_or((0, 0), |let_in| {
-            let contended = if let_in.contended { CONTENDED } else { 0 };
-            (let_in.token.get() | contended, let_in.sent.as_nanos())
-        });
-        let mut bytes = [0; MESSAGE];
-        bytes[..16].copy_from_slice(&self.waiter.as_u128().to_be_bytes());
-        bytes[16..24].copy_from_slice(&token.to_be_bytes());
-        bytes[24..].copy_from_slice(&sent.to_be_bytes());
-        bytes
-    }
-
-    fn from_bytes(bytes: &[u8; MESSAGE]) -> Self {
-        let (waiter, rest) = bytes.split_at(16);
-        let (token, sent) = rest.split_at(8);
-        let waiter = waiter.iter().fold(0, |number, byte| number << 8 | u128::from(*byte));
-        let number = |bytes: &[u8]| bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
-        let (token, sent) = (number(token), Moment::from_nanos(number(sent)));
-        let let_in = StoreToken::new(token & !CONTENDED).map(|store_token| LetIn {
-            token: store_token,
-            sent,
-            contended: token & CONTENDED != 0,
-        });
-        Self { waiter: AcquisitionId::from_u128(waiter), let_in }
     }
 }
 

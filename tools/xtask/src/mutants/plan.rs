@@ -121,6 +121,8 @@ pub(super) const PLANS: [Plan; 5] = [
             "src/driver/pipe.rs",
             "src/driver/slots.rs",
             "src/idle.rs",
+            "src/let_in.rs",
+            "src/message.rs",
             "src/release.rs",
             "src/renew.rs",
             "src/state.rs",
@@ -128,7 +130,7 @@ pub(super) const PLANS: [Plan; 5] = [
             "src/waiters.rs",
         ],
         packages: &[],
-        tests: &["model", "processes", "refused"],
+        tests: &["announced", "let_in", "model", "processes", "refused"],
         slow: &[],
         // It is not in the simulation: its conformance suite is the second stage.
         subjects: "",
