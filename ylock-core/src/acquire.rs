@@ -31,7 +31,12 @@ pub(crate) fn acquire_or_time_out(
     acquire_or_time_out_at(terms, key, mode, Location::caller())
 }
 
-async fn acquire_or_time_out_at(terms: &Terms, key: Result<Key>, mode: Mode, at: Site) -> Result<Guard> {
+pub(crate) async fn acquire_or_time_out_at(
+    terms: &Terms,
+    key: Result<Key>,
+    mode: Mode,
+    at: Site,
+) -> Result<Guard> {
     let key = key?;
     let (wait, before) = (terms.handle.options.wait(), OnceLock::new());
     let acquired = acquire_behind(terms, key.clone(), mode, wait, Some(&before), at).await?;
@@ -57,7 +62,7 @@ pub(crate) fn acquire(
 }
 
 /// Acquires as [`acquire`] does, and notes which holders and waiters are before the caller, shortly before the wait is over.
-async fn acquire_behind(
+pub(crate) async fn acquire_behind(
     terms: &Terms,
     key: Key,
     mode: Mode,
@@ -66,13 +71,41 @@ async fn acquire_behind(
     at: Site,
 ) -> Result<Option<Guard>> {
     let owner = terms.owner.or_else(Owner::current);
-    let args = AcquireArgs { key, mode, owner, wait, options: &terms.handle.options, before, at };
-    let event_bus = terms.handle.keeper.event_bus().map(|bus| bus as Arc<dyn Layer>);
-    let layers = terms.handle.layers.under(event_bus);
+    let args = AcquireArgs {
+        key,
+        mode,
+        owner,
+        wait,
+        answer_within: None,
+        options: &terms.handle.options,
+        before,
+        at,
+    };
+    let layers = layers_over(terms);
     if layers.is_empty() {
         Ok(terms.handle.keeper.acquire(args).await?.map(Guard::new))
     } else {
         acquire_watched(terms, layers, args).await
+    }
+}
+
+/// Returns the layers that are told of what is acquired on these terms.
+pub(crate) fn layers_over(terms: &Terms) -> Layers {
+    let event_bus = terms.handle.keeper.event_bus().map(|bus| bus as Arc<dyn Layer>);
+    terms.handle.layers.under(event_bus)
+}
+
+/// Returns what layers are told of an acquisition, with the next number.
+pub(crate) fn acquisition(terms: &Terms, key: &Key, mode: Mode, owner: Owner, wait: Wait) -> Acquisition {
+    let keeper = &terms.handle.keeper;
+    Acquisition {
+        number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
+        engine: keeper.engine().name(),
+        client: keeper.name().get(),
+        key: key.clone(),
+        mode,
+        owner,
+        wait,
     }
 }
 
@@ -85,15 +118,7 @@ fn new_owner(terms: &Terms) -> Owner {
 async fn acquire_watched(terms: &Terms, layers: Layers, mut args: AcquireArgs<'_>) -> Result<Option<Guard>> {
     let keeper = &terms.handle.keeper;
     let owner = *args.owner.get_or_insert_with(|| new_owner(terms));
-    let acquisition = Acquisition {
-        number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
-        engine: keeper.engine().name(),
-        client: keeper.name().get(),
-        key: args.key.clone(),
-        mode: args.mode,
-        owner,
-        wait: args.wait,
-    };
+    let acquisition = acquisition(terms, &args.key, args.mode, owner, args.wait);
     layers.acquiring(&acquisition)?;
     let since = keeper.environment().now();
     let mut waiting = Waiting { terms, layers: &layers, since, acquisition: Some(acquisition) };
@@ -109,7 +134,8 @@ async fn acquire_watched(terms: &Terms, layers: Layers, mut args: AcquireArgs<'_
 }
 
 impl Acquired {
-    fn outcome(&self) -> Outcome {
+    /// Returns what the layers are told of it.
+    pub(crate) fn outcome(&self) -> Outcome {
         match self.admission {
             Admission::Reentered => Outcome::Reentered,
             Admission::New { waited } => Outcome::Granted { waited },
@@ -182,8 +208,13 @@ where
 }
 
 /// Returns the terms with an owner: the work may acquire the same lock again, so it needs one before the lock is acquired.
-fn with_owner(terms: &Terms) -> Terms {
-    terms.owned_by(&terms.owner.or_else(Owner::current).unwrap_or_else(|| new_owner(terms)))
+pub(crate) fn with_owner(terms: &Terms) -> Terms {
+    terms.owned_by(&owner_of(terms))
+}
+
+/// Returns the owner for which something is acquired on these terms: the one that is named or current, or a new one.
+pub(crate) fn owner_of(terms: &Terms) -> Owner {
+    terms.owner.or_else(Owner::current).unwrap_or_else(|| new_owner(terms))
 }
 
 async fn work_under<W, F>(terms: &Terms, guard: Guard, work: W) -> Result<F::Output>

@@ -1,20 +1,24 @@
 //! The client: one connection to a store, and the way to all locks in it.
 
 use std::fmt;
+use std::future::Future;
+use std::panic::Location;
 use std::sync::Arc;
 
 use crate::client_name::ClientName;
 use crate::engine::{Engine, Inspection};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::guarantees::Guarantees;
 use crate::handle::Handle;
 use crate::key::Key;
 use crate::layer::{Events, GroupUsage, Layer};
 use crate::lock::Lock;
 use crate::locks::Locks;
+use crate::many::{Growing, Many, grow};
 use crate::memory::MemoryEngine;
 use crate::name::Name;
 use crate::options::Options;
+use crate::terms::Terms;
 
 /// Distributed locks on one store. Cheap to clone; all clones are the same client.
 ///
@@ -139,6 +143,77 @@ impl Ylock {
     /// Returns one lock.
     pub fn lock(&self, group: impl Name, name: impl Name) -> Lock {
         self.locks(group).lock(name)
+    }
+
+    /// Returns a set of no locks, to which [`Many::write`] and [`Many::read`] add some: they are acquired at once, all or none.
+    ///
+    /// # Examples
+    /// ```
+    /// # use ylock::Ylock;
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
+    /// let ylock = Ylock::in_memory();
+    /// let both = ylock.many().write("users", "alice").write("users", "bob").acquire().await?;
+    /// assert_eq!(both.len(), 2);
+    /// # Ok(()) }
+    /// ```
+    pub fn many(&self) -> Many {
+        Many::new(self.handle.clone())
+    }
+
+    /// Runs `work`, which finds out on the way which locks it needs; **it may run several times, from its beginning.**
+    ///
+    /// `work` takes its locks with the value that it is given, one after the other, and holds all of them until it has ended. A lock that is not
+    /// free at a moment at which waiting for it might never end makes it begin anew: the call fails with
+    /// [`GivesWay`](crate::ErrorKind::GivesWay), which `work` passes on by `?`. All locks are given back then, and before `work` runs again, all
+    /// locks that it has asked for so far are acquired in order, as by [`many`](Self::many). So what `work` does before it has its last lock, it
+    /// may do twice: look first, and change nothing before all locks are there.
+    ///
+    /// What `work` returns counts only if it was given all locks that it asked for. Otherwise it runs again, whatever it has made of the error.
+    ///
+    /// # Fairness
+    /// As with [`Many::acquire`]. Each run adds a lock, or a mode, to those that are acquired before the next one, so nearly every closure
+    /// runs once or twice. Not promised: that it ends if each run asks for other locks. From the ninth run on the log warns.
+    ///
+    /// # Reentrancy
+    /// Inside `work` the owner is current. Locks that it acquires in another way than with the value that it is given are not looked at.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops `work` and gives all locks back.
+    ///
+    /// # If the lock is lost
+    /// `work` is dropped, at whatever point it is, and the result is an error of kind [`Lost`](crate::ErrorKind::Lost) that names the lock. It does
+    /// not run again: what it has done stays done.
+    ///
+    /// # Errors
+    /// Those of `work`, after which all locks are given back; those of [`Many::acquire`], when locks are acquired for the next run; and `Lost`.
+    ///
+    /// # Examples
+    /// Who gets alice's money stands in her account:
+    /// ```
+    /// # use ylock::Ylock;
+    /// # async fn heir_of(_: &str) -> &'static str { "bob" }
+    /// # async fn move_all(_: &str, _: &str) -> Result<i64, std::io::Error> { Ok(7) }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let ylock = Ylock::in_memory();
+    /// let moved = ylock.growing(|taking| async move {
+    ///     taking.write("accounts", "alice").await?;
+    ///     let heir = heir_of("alice").await;
+    ///     taking.write("accounts", heir).await?;
+    ///     // All locks are there: from here on nothing is done twice.
+    ///     Ok::<_, Box<dyn std::error::Error>>(move_all("alice", heir).await?)
+    /// });
+    /// assert_eq!(moved.await?, 7);
+    /// # Ok(()) }
+    /// ```
+    #[track_caller]
+    pub fn growing<W, F, T, E>(&self, work: W) -> impl Future<Output = Result<T, E>>
+    where
+        W: FnMut(Growing) -> F,
+        F: Future<Output = Result<T, E>>,
+        E: From<Error>,
+    {
+        let (terms, at) = (Terms::of(self.handle.clone()), Location::caller());
+        async move { grow(&terms, work, at).await }
     }
 
     /// Returns the holders of a lock and the waiters for it, in order: of this client all waiters, of each other client only its first.

@@ -18,6 +18,9 @@ pub enum ErrorKind {
     Closed,
     /// A URL, an option or the set-up of the store is wrong; nothing will work until it is changed.
     Config,
+    /// A set that grows gives way: a lock was not free at a moment at which waiting for it might never have ended, so the closure of
+    /// [`growing`](crate::Ylock::growing) is to return, and runs again.
+    GivesWay,
     /// It is in doubt whether the store has done what it was asked. The keeper resolves it in the background; the caller
     /// does not hold the lock.
     Indeterminate,
@@ -52,6 +55,7 @@ crate::closed_set! {
     pub ErrorKind:
         Closed = "closed",
         Config = "config",
+        GivesWay = "gives_way",
         Indeterminate = "indeterminate",
         Invalid = "invalid",
         Lost = "lost",

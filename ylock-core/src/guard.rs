@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::engine::LossReason;
 use crate::environment::Moment;
 use crate::error::Result;
-use crate::keeper::Acquired;
+use crate::keeper::{Acquired, HeldSet};
 use crate::layer::{Acquisition, End, Layers};
 use crate::lease::Lease;
 use crate::mode::Mode;
@@ -25,6 +25,8 @@ pub struct Guard {
     lease: Lease,
     acquired: Acquired,
     watch: Option<Box<Watch>>,
+    /// The set that it belongs to: as long as one of its guards lives, the owner must not wait for a key before the set's last.
+    of_set: Option<Arc<HeldSet>>,
 }
 
 /// The facts that the layers are told at the end.
@@ -36,11 +38,22 @@ struct Watch {
 
 impl Guard {
     pub(crate) fn new(acquired: Acquired) -> Self {
-        Self { lease: Lease::new(Arc::clone(&acquired.hold), acquired.mode), acquired, watch: None }
+        Self {
+            lease: Lease::new(Arc::clone(&acquired.hold), acquired.mode),
+            acquired,
+            watch: None,
+            of_set: None,
+        }
     }
 
     pub(crate) fn watched(mut self, layers: Layers, acquisition: Acquisition, since: Moment) -> Self {
         self.watch = Some(Box::new(Watch { layers, acquisition, since }));
+        self
+    }
+
+    /// Returns the same guard, as one of a set.
+    pub(crate) fn of_set(mut self, set: &Arc<HeldSet>) -> Self {
+        self.of_set = Some(Arc::clone(set));
         self
     }
 

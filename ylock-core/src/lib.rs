@@ -3,6 +3,7 @@
 //!
 //! The way down, and where to read:
 //! - [`Locks`], [`Lock`], [`Guard`], [`Lease`]: the values that a user holds.
+//! - [`Many`], [`Growing`]: several locks at once.
 //! - [`layer`]: middleware, seen from the user's side.
 //! - `keeper` (private): reentrancy, the local queue, renewal, loss and release, once for all engines.
 //! - [`engine`]: the trait that an engine implements.
@@ -37,6 +38,7 @@ mod key;
 mod lease;
 mod lock;
 mod locks;
+mod many;
 mod memory;
 mod meter;
 mod mode;
@@ -59,6 +61,7 @@ pub use layer::Layer;
 pub use lease::Lease;
 pub use lock::Lock;
 pub use locks::Locks;
+pub use many::{Growing, Guards, Leases, MAX_MEMBERS, Many};
 pub use memory::{MemoryEngine, MemoryStore};
 pub use mode::{Mode, Wait};
 pub use name::Name;

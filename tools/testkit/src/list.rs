@@ -86,6 +86,17 @@ macro_rules! __for_all_cases {
                 a_fenced_resource_accepts_every_holder [Fencing]
                 a_fenced_resource_rejects_one_who_overslept [Fencing]
             }
+            growing {
+                a_set_that_grows_in_order_runs_once []
+                a_lock_out_of_order_that_is_free_is_granted []
+                a_lock_out_of_order_that_is_held_makes_it_begin_anew []
+                readers_that_want_to_write_come_to_an_end []
+                an_error_of_the_closure_gives_all_back []
+                a_lock_that_is_lost_stops_the_closure []
+                sets_that_grow_in_opposite_orders_end []
+                a_set_that_grows_is_dropped_after_any_poll []
+                a_handle_that_is_kept_takes_nothing []
+            }
             keys {
                 the_same_name_in_another_group_is_another_lock []
                 separators_do_not_make_two_locks_one []
@@ -123,6 +134,25 @@ macro_rules! __for_all_cases {
                 a_lock_that_was_given_back_is_not_lost []
                 run_stops_the_work_when_the_lock_is_lost []
                 a_revocation_hits_no_waiter []
+            }
+            many {
+                a_set_is_granted_whole_and_given_back []
+                a_try_for_a_set_gets_all_or_none []
+                a_set_that_waits_holds_nothing_after_what_it_waits_for []
+                sets_in_opposite_orders_end []
+                single_locks_in_opposite_orders_wait_for_each_other []
+                a_set_that_loses_a_lock_while_it_waits_begins_anew []
+                a_lost_lock_is_told_and_the_others_stay []
+                a_run_under_a_set_stops_when_one_lock_is_lost []
+                a_set_that_comes_too_late_leaves_nothing []
+                a_set_is_dropped_after_any_poll []
+                a_limited_set_is_dropped_after_any_poll []
+                a_run_under_a_set_is_dropped_after_any_poll []
+                closing_ends_sets_and_waits_for_them []
+                an_owner_enters_its_set_again []
+                sets_of_readers_share [SharedReads]
+                a_set_of_a_hundred []
+                guards_leave_a_set_and_form_one []
             }
             names {
                 those_who_look_see_the_names_of_clients [Fair]
@@ -210,6 +240,12 @@ macro_rules! __for_all_cases {
                 a_wait_that_is_over_leaves_no_place_in_the_queue []
                 a_grant_in_the_last_moment_is_not_lost []
                 an_outer_timeout_is_as_good_as_our_own []
+            }
+            workloads {
+                equal_increments_of_10_accounts []
+                equal_increments_of_30_accounts []
+                a_sum_stays_zero_with_4_clients []
+                a_sum_stays_zero_with_32_clients []
             }
         }
     };

@@ -19,10 +19,17 @@ pub async fn an_outage_is_told_as_one(ylock: &Ylock, group: &str, request_timeou
     assert_unavailable("try_write", tried.map(|guard| guard.is_some()));
     let tried = in_time(request_timeout, lock.try_run(|_| no_work())).await;
     assert_unavailable("try_run", tried.map(|done| done.is_some()));
+    let set = ylock.many().write(group, "away").write(group, "gone");
+    let tried = in_time(request_timeout, set.try_acquire()).await;
+    assert_unavailable("try_acquire", tried.map(|guards| guards.is_some()));
+    let waited = within(SHORT * 4, "the limit ends the wait for a set", set.acquire_within(SHORT)).await;
+    assert_unavailable("acquire_within", waited.map(|guards| guards.is_some()));
 }
 
+const SHORT: Duration = Duration::from_millis(500);
+
 async fn waits_are_unavailable(lock: &Lock) {
-    let (short, bound) = (Duration::from_millis(500), Duration::from_secs(2));
+    let (short, bound) = (SHORT, SHORT * 4);
     let waited = within(bound, "the limit ends the wait", lock.write_within(short)).await;
     assert_unavailable("write_within", waited.map(|guard| guard.is_some()));
     let waited = within(bound, "the limit ends the wait to read", lock.read_within(short)).await;

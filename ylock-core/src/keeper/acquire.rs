@@ -27,6 +27,8 @@ pub(crate) struct AcquireArgs<'a> {
     /// `None` for a caller that is its own owner.
     pub(crate) owner: Option<Owner>,
     pub(crate) wait: Wait,
+    /// The longest that a try waits for the answer of the store; `None` for as long as the engine lets a request take.
+    pub(crate) answer_within: Option<Duration>,
     pub(crate) options: &'a Arc<Options>,
     /// The place to note which holders and waiters are before the caller, shortly before its wait is over.
     pub(crate) before: Option<&'a OnceLock<Before>>,
@@ -53,7 +55,8 @@ enum Entered {
 impl Keeper {
     /// Acquires, or returns `None` when the wait is over.
     pub(crate) async fn acquire(self: &Arc<Self>, args: AcquireArgs<'_>) -> Result<Option<Acquired>> {
-        let (limit, before) = (args.limit().filter(|limit| !limit.is_zero()), args.before);
+        let (limit, before) =
+            (args.limit().filter(|limit| !limit.is_zero()).or(args.answer_within), args.before);
         match self.enter(args)? {
             Entered::Now(acquired) => Ok(Some(acquired)),
             Entered::NotFree => Ok(None),

@@ -9,6 +9,7 @@
 //! - [`acquire`]: a call, from its arrival in the local queue to its end.
 //! - [`at_once`]: what carries out an entry's requests to an engine that answers without waiting: the thread that has made them necessary.
 //! - [`driver`]: what carries out an entry's requests: a task, or the caller itself ([`caller_drives`]).
+//! - [`held_sets`]: which owners hold sets of locks, and up to which key.
 //! - [`throttle`]: how many releases are on their way at once.
 //! - [`renewal`]: when which grant is renewed.
 //! - [`effects`]: what is done after a decision, outside the lock of the shard.
@@ -23,6 +24,7 @@ mod driver;
 mod effects;
 mod entry;
 mod granted;
+mod held_sets;
 mod hold;
 mod holder;
 mod logged;
@@ -63,6 +65,8 @@ use caller_drives::{CallerDrives, Watch};
 use driver::Driver;
 use effects::Effects;
 use entry::{Context, Entry, Phase, Running};
+pub(crate) use held_sets::HeldSet;
+use held_sets::HeldSets;
 pub(crate) use hold::{Acquired, Admission, Hold};
 use release::Done;
 use renewal::Schedule;
@@ -101,6 +105,7 @@ pub(crate) struct Keeper {
     view: ClientView,
     /// `None` if the engine needs no throttle.
     throttles: Option<Throttles>,
+    held_sets: HeldSets,
     /// Bounds how many waiters may look at once which holders and waiters are before them.
     looks: Semaphore,
     /// Where the events go to, from the first call on that asks for a stream of them.
@@ -118,6 +123,7 @@ impl Keeper {
             observers: Observers::default(),
             throttles: engine.concurrent_releases().map(Throttles::new),
             at_once: engine.at_once().is_some() && engine.concurrent_releases().is_none(),
+            held_sets: HeldSets::default(),
             looks: Semaphore::new(before::LOOKS),
             hub: OnceLock::new(),
             environment: engine.environment(),

@@ -79,7 +79,14 @@ noticed! {
         basics::a_writer_excludes_other_clients,
         basics::many_tasks_of_many_clients_never_overlap,
         tries::of_many_tries_at_once_exactly_one_wins,
-        read_write::readers_and_writers_never_overlap;
+        read_write::readers_and_writers_never_overlap,
+        many::a_try_for_a_set_gets_all_or_none,
+        many::sets_in_opposite_orders_end,
+        growing::sets_that_grow_in_opposite_orders_end,
+        workloads::equal_increments_of_10_accounts,
+        workloads::equal_increments_of_30_accounts,
+        workloads::a_sum_stays_zero_with_4_clients,
+        workloads::a_sum_stays_zero_with_32_clients;
     an_engine_that_locks_only_its_own_client: LocksOnlyItsOwnClient by
         basics::a_writer_excludes_other_clients,
         basics::an_owner_is_a_stranger_in_another_client;
@@ -97,6 +104,8 @@ noticed! {
     an_engine_that_hides_the_loss: HidesTheLoss by
         loss::a_revoked_holder_is_told,
         loss::who_lost_a_lock_competes_afresh,
+        many::a_lost_lock_is_told_and_the_others_stay,
+        growing::a_lock_that_is_lost_stops_the_closure,
         contract::a_renewal_after_the_lease_is_lost;
     an_engine_that_releases_all_readers: ReleasesAllReaders by
         read_write::a_reader_that_leaves_does_not_end_the_others,
@@ -110,7 +119,9 @@ noticed! {
     an_engine_that_stays_in_the_queue: StaysInTheQueue by
         tries::a_wait_that_is_over_leaves_no_place_in_the_queue,
         queue::one_who_gives_up_in_the_middle_changes_no_order,
-        cancel::a_write_is_dropped_after_any_poll;
+        cancel::a_write_is_dropped_after_any_poll,
+        many::a_set_is_dropped_after_any_poll,
+        growing::a_set_that_grows_is_dropped_after_any_poll;
     an_engine_whose_tries_stay_in_the_queue: TriesStayInTheQueue by
         tries::a_try_on_a_held_lock_answers_none_and_leaves_nothing;
     an_engine_whose_leases_end_early: LeaseEndsEarly by

@@ -21,6 +21,7 @@ mod release;
 mod renewals;
 mod runtimes;
 mod self_wait;
+mod sets;
 mod shown;
 mod spans;
 mod support;

@@ -1,0 +1,382 @@
+//! Sets of locks: what they ask the store, what they bear, and what they tell.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a test stands outside: it looks at time and starts tasks of its own"
+)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::time::{Instant, sleep, timeout};
+use ylock_core::engine::{Engine, Grant, Meter, Request};
+use ylock_core::layer::{Acquisition, End, Outcome};
+use ylock_core::{
+    Error, ErrorKind, Growing, Guards, Layer, Many, MemoryEngine, MemoryStore, Options, Owner, Result,
+    Unlocked, Wait, Ylock,
+};
+use ylock_testkit::{
+    Call, CountsCalls, Faulty, Log, LosesReplies, Outage, Slow, Wrapped, Wrapper, eventually, poll_once,
+    within,
+};
+
+use crate::support::{Gate, Meanwhile, Warped, over, runtime};
+
+const SOON: Duration = Duration::from_secs(5);
+const LEASE: Duration = Duration::from_secs(10);
+const TRIP: Duration = Duration::from_millis(100);
+
+fn set(ylock: &Ylock, names: &[&str]) -> Many {
+    names.iter().fold(ylock.many(), |many, name| many.write("group", *name))
+}
+
+async fn acquired(ylock: &Ylock, names: &[&str]) -> Guards {
+    timeout(SOON, set(ylock, names).acquire()).await.expect("granted soon").unwrap()
+}
+
+/// Two clients of one store: the first goes through a fault.
+fn pair(fault: &Arc<impl ylock_testkit::Fault>) -> (Ylock, Ylock) {
+    let store = MemoryStore::new();
+    (over(&store, fault), Ylock::new(store.engine()))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_free_set_takes_as_long_as_one_lock() {
+    let (ylock, _) = pair(&Arc::new(Slow::new(TRIP / 2, TRIP / 2)));
+    for count in [1, 2, 20, 500] {
+        let (start, many) = (Instant::now(), (0..count).fold(ylock.many(), |many, n| many.write("group", n)));
+        let guards = many.acquire().await.unwrap();
+        assert!(start.elapsed() < TRIP * 3 / 2, "{count} locks took {:?}", start.elapsed());
+        assert_eq!(guards.unlock().await.unwrap(), Unlocked::Released);
+        assert!(start.elapsed() < TRIP * 3, "{count} locks and their release took {:?}", start.elapsed());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_time_is_for_all_locks_together() {
+    let store = MemoryStore::new();
+    let (here, there) = (Ylock::new(store.engine()), Ylock::new(store.engine()));
+    let (first, second) = (acquired(&there, &["a"]).await, acquired(&there, &["b"]).await);
+    let leaves = async {
+        sleep(SOON * 3 / 5).await;
+        drop(first);
+    };
+    let start = Instant::now();
+    let (late, ()) = tokio::join!(set(&here, &["a", "b"]).acquire_within(SOON), leaves);
+    assert!(late.unwrap().is_none());
+    let took = start.elapsed();
+    assert!(took >= SOON && took < SOON + Duration::from_millis(20), "{took:?}");
+    drop(second);
+    eventually(SOON, "nothing is left", || async { store.is_empty() }).await;
+}
+
+/// A store that answers nothing.
+#[derive(Debug)]
+struct Silent(MemoryEngine, Meter);
+
+impl Wrapper for Silent {
+    fn inner(&self) -> &dyn Engine {
+        &self.0
+    }
+
+    fn meter(&self) -> &Meter {
+        &self.1
+    }
+
+    async fn acquire(&self, _: &Request) -> Result<Option<Grant>> {
+        self.1.measure(&*self.0.environment(), "acquire", std::future::pending()).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_time_that_ends_while_the_store_is_silent_is_no_contention() {
+    let engine = Silent(MemoryEngine::new(), Meter::of("silent", "store:7"));
+    let (here, start) = (Ylock::over(Arc::new(Wrapped(engine))), Instant::now());
+    let error = set(&here, &["a", "b"]).acquire_within(SOON).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(start.elapsed() < SOON + Duration::from_millis(20), "{:?}", start.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_set_bears_a_short_outage_as_a_single_lock_does_and_a_try_is_told() {
+    let (single, tried) = (Arc::new(Outage::of(&[Call::Acquire])), Arc::new(Outage::of(&[Call::Acquire])));
+    let (lock, there) = (pair(&single).0.lock("group", "a"), pair(&tried).0);
+    let error = set(&there, &["a", "b"]).try_acquire().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    // The error of an engine that does not answer; one that has waited for a lease itself is told to the caller.
+    let (by_lock, by_set) = (lock.write().await.is_err(), set(&there, &["a", "b"]).acquire().await.is_err());
+    assert_eq!(by_lock, by_set);
+    let once = Arc::new(LosesReplies::of(Call::Acquire, 1));
+    let (here, _) = pair(&once);
+    let guards = acquired(&here, &["a", "b", "c"]).await;
+    assert!(guards.is_valid() && guards.len() == 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_is_lost_beside_the_last_answer_is_taken_anew() {
+    let (meanwhile, warped) = (Arc::new(Meanwhile::at(Call::Acquire)), Warped::new());
+    let store = MemoryStore::in_environment(Arc::clone(&warped) as _);
+    let here = Ylock::over(Faulty::over(Arc::new(store.engine()), &meanwhile));
+    // The process stands still between the first answer and the last one, for longer than a lease.
+    meanwhile.set(move || warped.jump(LEASE * 2));
+    let guards = acquired(&here, &["a", "b"]).await;
+    assert!(
+        meanwhile.is_done() && guards.is_valid(),
+        "a set was granted that had been lost: {:?}",
+        guards.loss()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_set_that_is_lost_while_it_waits_leaves_the_queue() {
+    let store = MemoryStore::new();
+    let (outage, there) = (Arc::new(Outage::of(&[Call::Renew])), Ylock::new(store.engine()));
+    let here = over(&store, &outage);
+    let held = acquired(&there, &["b"]).await;
+    let (many, mut seen) = (set(&here, &["a", "b", "c"]), Vec::new());
+    let mut wants = Box::pin(many.acquire());
+    assert!(poll_once(wants.as_mut()).await.is_none());
+    let watch = async {
+        for _ in 0..40 {
+            sleep(LEASE / 10).await;
+            seen.push(
+                there.inspect("group", "a").await.unwrap().holders.first().and_then(|first| first.token),
+            );
+        }
+        outage.end();
+        drop(held);
+    };
+    let (guards, ()) = tokio::join!(&mut wants, watch);
+    assert!(guards.unwrap().is_valid());
+    seen.dedup();
+    assert!(seen.iter().flatten().count() > 2, "it was taken anew each time that it was lost: {seen:?}");
+}
+
+/// Remembers everything.
+#[derive(Clone, Debug, Default)]
+struct Witness {
+    seen: Arc<Mutex<Vec<String>>>,
+    refuses: Option<&'static str>,
+}
+
+impl Witness {
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.seen.lock())
+    }
+
+    fn note(&self, what: &str, who: &Acquisition, more: impl std::fmt::Debug) {
+        self.seen.lock().push(format!("{what} {} {more:?}", who.key.name()));
+    }
+}
+
+impl Layer for Witness {
+    fn acquiring(&self, who: &Acquisition) -> Result<()> {
+        self.note("acquiring", who, who.wait);
+        if self.refuses == Some(who.key.name()) {
+            return Err(Error::new(ErrorKind::Refused, "not this one"));
+        }
+        Ok(())
+    }
+
+    fn acquired(&self, who: &Acquisition, outcome: &Outcome, waited: Duration) {
+        let outcome = match outcome {
+            Outcome::Failed(error) => error.kind().as_str().to_owned(),
+            outcome => format!("{outcome:?}"),
+        };
+        self.note("acquired", who, (outcome, waited.as_secs()));
+    }
+
+    fn ended(&self, who: &Acquisition, end: End, held: Duration) {
+        self.note("ended", who, (end, held.as_secs()));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn layers_are_told_of_each_lock_once_from_the_beginning_of_the_set_to_its_end() {
+    let (store, witness) = (MemoryStore::new(), Witness::default());
+    let (here, there) = (Ylock::new(store.engine()).with(witness.clone()), Ylock::new(store.engine()));
+    let held = acquired(&there, &["b"]).await;
+    let leaves = async {
+        sleep(Duration::from_secs(2)).await;
+        drop(held);
+    };
+    let (guards, ()) = tokio::join!(set(&here, &["c", "b", "a"]).acquire(), leaves);
+    sleep(Duration::from_secs(3)).await;
+    drop(guards.unwrap());
+    let expected = [
+        "acquiring a Forever",
+        "acquiring b Forever",
+        "acquiring c Forever",
+        r#"acquired a ("Granted { waited: false }", 2)"#,
+        r#"acquired b ("Granted { waited: true }", 2)"#,
+        r#"acquired c ("Granted { waited: false }", 2)"#,
+        "ended c (Released, 3)",
+        "ended b (Released, 3)",
+        "ended a (Released, 3)",
+    ];
+    assert_eq!(witness.take(), expected, "refused tries in between are not told");
+
+    let held = acquired(&there, &["a"]).await;
+    assert!(set(&here, &["a", "b"]).try_acquire().await.unwrap().is_none());
+    let expected =
+        ["acquiring a No", "acquiring b No", r#"acquired a ("NotFree", 0)"#, r#"acquired b ("NotFree", 0)"#];
+    assert_eq!(witness.take(), expected);
+    drop(poll_once(std::pin::pin!(set(&here, &["a"]).acquire())).await);
+    assert_eq!(witness.take(), ["acquiring a Forever", r#"acquired a ("Cancelled", 0)"#]);
+    drop(held);
+}
+
+#[tokio::test]
+async fn a_layer_that_refuses_one_lock_refuses_the_set() {
+    let (outer, inner) = (Witness::default(), Witness { refuses: Some("b"), ..Witness::default() });
+    let ylock = Ylock::in_memory().with(outer.clone()).with(inner.clone());
+    let error = set(&ylock, &["a", "b", "c"]).acquire().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused);
+    let ends = [r#"acquired b ("refused", 0)"#, r#"acquired a ("refused", 0)"#];
+    assert_eq!(outer.take()[2..], ends, "each beginning has an end");
+    assert_eq!(inner.take()[2..], ends[1..], "not to the one that refused it");
+    assert_eq!(ylock.keys_in_use(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_set_that_times_out_says_what_it_waited_for_and_who_was_before() {
+    let store = MemoryStore::new();
+    let here = Ylock::new(store.engine()).with_options(Options::default().with_wait(Wait::For(SOON)));
+    let there = Ylock::new(store.engine()).with_name("there").unwrap();
+    let held = acquired(&there, &["b"]).await;
+    let error = set(&here, &["a", "b", "c"]).acquire().await.unwrap_err();
+    assert_eq!((error.kind(), error.key().unwrap().name()), (ErrorKind::TimedOut, "b"));
+    let text = error.to_string();
+    assert!(text.contains("a set of 3 locks") && text.contains("had 1 of them"), "{text}");
+    assert!(text.contains("client \"there\" held it to write"), "{text}");
+    drop(held);
+}
+
+/// One time, in the middle of the acquisition of a set, the runtime of its caller ends.
+#[test]
+fn a_set_whose_runtime_ends_leaves_nothing() {
+    let store = MemoryStore::new();
+    let gate = Arc::new(Gate::before(Call::Acquire));
+    let ylock = over(&store, &gate);
+    let (ends, stays) = (runtime(), runtime());
+    stays.block_on(async { drop(acquired(&ylock, &["z"]).await) });
+    gate.close();
+    let many = set(&ylock, &["a", "b", "c"]);
+    ends.spawn(async move { many.acquire().await });
+    stays.block_on(eventually(SOON, "all are tried", || async { gate.waiting() == 3 }));
+    ends.shutdown_timeout(SOON);
+    gate.open();
+    stays.block_on(async {
+        eventually(SOON, "nothing is in use", || async { ylock.keys_in_use() == 0 && store.is_empty() })
+            .await;
+        let other = Ylock::new(store.engine());
+        drop(acquired(&other, &["a", "b", "c"]).await);
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_owner_holds_in_sets_is_forgotten_with_the_last_guard() {
+    let (ylock, owner) = (Ylock::in_memory(), Owner::new());
+    let own = |names: &[&str]| set(&ylock, names).owned_by(&owner);
+    let mut guards = own(&["a", "d"]).acquire().await.unwrap().into_guards();
+    let waits = || async { own(&["b"]).acquire().await.map(drop).map_err(|error| error.kind()) };
+    assert_eq!(waits().await, Err(ErrorKind::WouldDeadlock));
+    drop(guards.pop());
+    assert_eq!(waits().await, Err(ErrorKind::WouldDeadlock), "one guard of the set lives");
+    let last = guards.pop().unwrap().downgrade().await.unwrap();
+    assert_eq!(waits().await, Err(ErrorKind::WouldDeadlock), "one guard of the set lives");
+    drop(last);
+    assert_eq!(waits().await, Ok(()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_release_of_a_set_that_fails_gives_back_the_others() {
+    let (outage, store) = (Arc::new(LosesReplies::hanging(Call::Release, 1)), MemoryStore::new());
+    let (here, there) = (over(&store, &outage), Ylock::new(store.engine()));
+    let guards = acquired(&here, &["a", "b", "c"]).await;
+    let unlocking = tokio::spawn(guards.unlock());
+    drop(acquired(&there, &["a", "b"]).await);
+    drop(within(LEASE * 3, "it ends", unlocking).await.unwrap());
+    eventually(LEASE, "nothing is left", || async { store.is_empty() }).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_set_that_grows_asks_for_what_it_learnt_in_order() {
+    let (counts, store) = (Arc::new(CountsCalls::default()), MemoryStore::new());
+    let (here, there) = (over(&store, &counts), Ylock::new(store.engine()));
+    let (held, runs) = (acquired(&there, &["a"]).await, AtomicUsize::new(0));
+    let grown = here.growing(|taking| {
+        let run = runs.fetch_add(1, Ordering::SeqCst);
+        async move {
+            taking.read("group", "c").await?;
+            taking.write("group", "a").await?;
+            taking.write("group", "b").await?;
+            Ok::<_, Error>(run)
+        }
+    });
+    let leaves = async {
+        sleep(LEASE).await;
+        assert!(
+            there.lock("group", "c").try_write().await.unwrap().is_some(),
+            "it waits and holds what comes after"
+        );
+        drop(held);
+    };
+    let (run, ()) = tokio::join!(grown, leaves);
+    assert_eq!(run.unwrap(), 1);
+    // c and a; then, as a set, a and c; a anew, because it was not free, and c again with it; b at last.
+    assert!(counts.of(Call::Acquire) <= 7, "{} requests", counts.of(Call::Acquire));
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_of_one_closure_wait_for_each_other() {
+    let store = MemoryStore::new();
+    let (here, there) = (Ylock::new(store.engine()), Ylock::new(store.engine()));
+    let held = acquired(&there, &["a"]).await;
+    // Were both waited for at once, b would be there while a, which comes before it, is still waited for.
+    let grown = here.growing(|taking| async move {
+        let (first, second) = tokio::join!(taking.write("group", "a"), taking.write("group", "b"));
+        Ok::<_, Error>(first?.is_valid() && second?.is_valid())
+    });
+    let leaves = async {
+        sleep(LEASE).await;
+        assert!(there.lock("group", "b").try_write().await.unwrap().is_some(), "it holds b and waits for a");
+        drop(held);
+    };
+    let (both, ()) = tokio::join!(grown, leaves);
+    assert!(both.unwrap());
+}
+
+/// Each run asks for one more lock that others hold.
+#[tokio::test(start_paused = true)]
+async fn a_set_that_begins_anew_again_and_again_is_warned_of() {
+    const RUNS: usize = 9;
+    let (log, _listens) = Log::of(tracing::Level::WARN);
+    let store = MemoryStore::new();
+    let (here, there) = (Ylock::new(store.engine()), Ylock::new(store.engine()));
+    let names: Vec<_> = (0..RUNS).map(|number| format!("a{number}")).collect();
+    let held = acquired(&there, &names.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    let (runs, names) = (AtomicUsize::new(0), &names);
+    let grown = here.growing(|taking: Growing| {
+        let run = runs.fetch_add(1, Ordering::SeqCst);
+        async move {
+            taking.write("group", "z").await?;
+            if let Some(name) = names.get(run) {
+                taking.write("group", name).await?;
+            }
+            Ok::<_, Error>(run)
+        }
+    });
+    let leave = async {
+        for guard in held {
+            sleep(LEASE).await;
+            drop(guard);
+        }
+    };
+    let (run, ()) = tokio::join!(grown, leave);
+    assert_eq!(run.unwrap(), RUNS);
+    let warned = log.lines(&["begins anew once more"]);
+    assert_eq!(warned.len(), 2, "from the ninth run on: {warned:?}");
+}

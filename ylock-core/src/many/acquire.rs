@@ -1,0 +1,106 @@
+//! One call that acquires a set: who may, which layers are told, and what a caller is told that came too late.
+
+use std::time::Duration;
+
+use super::guards::{Guards, as_set, give_back};
+use super::leases::{Leases, lost_one};
+use super::taking::{Missed, Patience, Taking};
+use super::told::Told;
+use super::wanted::Member;
+use crate::acquire::{owner_of, with_owner};
+use crate::error::{Error, ErrorKind, Result};
+use crate::keeper::Site;
+use crate::layer::Outcome;
+use crate::mode::Wait;
+use crate::owner::Owner;
+use crate::terms::Terms;
+
+/// Acquires all members, and waits at most as long as the options say.
+pub(super) async fn acquire_or_time_out(terms: &Terms, members: &[Member], at: Site) -> Result<Guards> {
+    let wait = terms.options().wait();
+    let missed = match acquire(terms, members, wait, true, at).await? {
+        Ok(guards) => return Ok(guards),
+        Err(missed) => missed,
+    };
+    let (Member { key, mode }, had, all) = (&members[missed.place], missed.place, members.len());
+    let mut message = format!(
+        "a set of {all} locks was not granted within the wait of the options, {wait:?}: it had {had} of them and waited for the {mode} lock"
+    );
+    if let Some(before) = missed.before {
+        message.push_str(&format!(": {before}"));
+    }
+    Err(Error::new(ErrorKind::TimedOut, message).with_key(key))
+}
+
+/// Acquires all members, or returns `None` when the wait is over.
+pub(super) async fn acquire_within(
+    terms: &Terms,
+    members: &[Member],
+    wait: Wait,
+    at: Site,
+) -> Result<Option<Guards>> {
+    Ok(acquire(terms, members, wait, false, at).await?.ok())
+}
+
+async fn acquire(
+    terms: &Terms,
+    members: &[Member],
+    wait: Wait,
+    explains: bool,
+    at: Site,
+) -> Result<Result<Guards, Missed>> {
+    if members.is_empty() {
+        return Ok(Ok(Guards::default()));
+    }
+    let (owner, patience) = (owner_of(terms), Patience::of(terms, wait));
+    let mut told = Told::begin(terms, members, owner, wait)?;
+    let taking = Taking { terms, owner, members, patience, explains, at };
+    let taken = match in_order(terms, owner, members, wait) {
+        Ok(()) => taking.take().await,
+        Err(error) => Err(error),
+    };
+    match taken {
+        Ok(Ok(taken)) => Ok(Ok(as_set(terms, told.granted(taken)))),
+        Ok(Err(missed)) => {
+            told.end(&Outcome::NotFree);
+            Ok(Err(missed))
+        }
+        Err(error) => {
+            told.end(&Outcome::Failed(error.clone()));
+            Err(error)
+        }
+    }
+}
+
+/// Refuses to wait for a key before the last one of a set that the owner holds: its holder may be waiting for that set.
+fn in_order(terms: &Terms, owner: Owner, members: &[Member], wait: Wait) -> Result<()> {
+    let keeper = &terms.handle.keeper;
+    let tries = matches!(wait, Wait::No | Wait::For(Duration::ZERO));
+    let Some(last) = keeper.last_of_sets(owner).filter(|_| !tries) else { return Ok(()) };
+    let before = |member: &&Member| member.key < last && !keeper.is_held_by(&member.key, owner);
+    let Some(member) = members.iter().find(before) else { return Ok(()) };
+    let message = format!(
+        "the owner holds a set of locks up to {last:?}, and wants to wait for one before that: take all of them at once, or by `growing`"
+    );
+    Err(Error::new(ErrorKind::WouldDeadlock, message).with_key(&member.key))
+}
+
+/// Runs `work` under all members, and stops it if one is lost.
+pub(super) async fn run<W, F>(terms: &Terms, members: &[Member], work: W, at: Site) -> Result<F::Output>
+where
+    W: FnOnce(Leases) -> F,
+    F: Future,
+{
+    let terms = with_owner(terms);
+    let guards = acquire_or_time_out(&terms, members, at).await?;
+    let output = tokio::select! {
+        // The loss is looked at first: work that is ready in the same moment must not run on.
+        biased;
+        (key, _) = guards.lost() => return Err(lost_one(&guards, &key)),
+        // The call is inside the scope, too: what the work does before its first await belongs to the owner.
+        output = owner_of(&terms).scope(async { work(guards.leases()).await }) => output,
+    };
+    guards.check()?;
+    give_back(&terms, guards).await;
+    Ok(output)
+}

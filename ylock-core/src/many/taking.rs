@@ -1,0 +1,186 @@
+//! The way to all locks of a set: tries for all that are left, and a wait for the first that is not free.
+//!
+//! Who waits for a key holds only keys before it, and a try waits for nobody: so no ring of waiters can close, whatever others take together.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+
+use super::leases::first_lost;
+use super::wanted::Member;
+use crate::environment::Moment;
+use crate::error::{Error, Result};
+use crate::keeper::{AcquireArgs, Acquired, Before, Site};
+use crate::lease::Lease;
+use crate::mode::Wait;
+use crate::owner::Owner;
+use crate::terms::Terms;
+
+/// One acquisition of a set.
+pub(super) struct Taking<'a> {
+    pub(super) terms: &'a Terms,
+    pub(super) owner: Owner,
+    /// In the order of their keys, each once.
+    pub(super) members: &'a [Member],
+    pub(super) patience: Patience,
+    /// True if a wait that is over is to say which holders and waiters were before it.
+    pub(super) explains: bool,
+    pub(super) at: Site,
+}
+
+/// How long to wait for all members together.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Patience {
+    /// Only tries.
+    Tries,
+    Forever,
+    Until(Moment),
+}
+
+/// A set that was not free, or not in time.
+#[derive(Debug)]
+pub(super) struct Missed {
+    /// The member that the caller waited for, by its place.
+    pub(super) place: usize,
+    pub(super) before: Option<Before>,
+}
+
+/// The end of one attempt.
+enum Attempt {
+    Took(Vec<Acquired>),
+    /// A member was lost while others were waited for.
+    Lost,
+    Missed(Missed),
+}
+
+enum Waited {
+    Granted(Acquired),
+    /// A member that is held was lost.
+    Lost,
+    Late(Option<Before>),
+}
+
+impl Patience {
+    pub(super) fn of(terms: &Terms, wait: Wait) -> Self {
+        match wait {
+            Wait::Forever => Self::Forever,
+            Wait::For(time) if !time.is_zero() => {
+                Self::Until(terms.handle.keeper.environment().now().plus(time))
+            }
+            Wait::For(_) | Wait::No => Self::Tries,
+        }
+    }
+
+    fn waits(self) -> bool {
+        !matches!(self, Self::Tries)
+    }
+}
+
+impl Taking<'_> {
+    /// Takes all members, or returns which of them was missed. Nothing is held in between but what an earlier attempt gives back.
+    pub(super) async fn take(&self) -> Result<Result<Vec<Acquired>, Missed>> {
+        loop {
+            match self.attempt().await? {
+                // Once more a look: a member may have been lost beside the last answer.
+                Attempt::Took(held) if held.iter().all(is_valid) => return Ok(Ok(held)),
+                // Nobody has seen the set yet, so nothing is lost but time.
+                Attempt::Took(_) | Attempt::Lost => {}
+                Attempt::Missed(missed) => return Ok(Err(missed)),
+            }
+        }
+    }
+
+    async fn attempt(&self) -> Result<Attempt> {
+        let mut held = Vec::with_capacity(self.members.len());
+        loop {
+            self.try_rest(&mut held).await?;
+            let place = held.len();
+            let Some(next) = self.members.get(place) else { return Ok(Attempt::Took(held)) };
+            match self.wait_for(next, &held).await? {
+                Waited::Granted(acquired) => held.push(acquired),
+                Waited::Lost => return Ok(Attempt::Lost),
+                Waited::Late(before) => return Ok(Attempt::Missed(Missed { place, before })),
+            }
+        }
+    }
+
+    /// Tries all members that are left, at once, and keeps those before the first that is not free. Those after it are given back: who
+    /// waits must hold no key after the one that it waits for.
+    async fn try_rest(&self, held: &mut Vec<Acquired>) -> Result<()> {
+        let rest = &self.members[held.len()..];
+        let waits = self.patience.waits();
+        // A wait for the only one that is left is a try, too, and often a cheaper one.
+        if self.is_late() || waits && rest.len() < 2 {
+            return Ok(());
+        }
+        let answers = join_all(rest.iter().map(|member| self.ask(member, Wait::No, None))).await;
+        let refused = answers.iter().any(|answer| matches!(answer, Ok(None)));
+        // A wait bears that the store is silent for a while. Without time to wait the caller is told of it, unless a holder was in the way, too.
+        let silence_is_told = (!waits || self.is_late()) && !refused;
+        let is_told = |error: &&Error| !error.kind().is_silence() || silence_is_told;
+        if let Some(error) = answers.iter().filter_map(|answer| answer.as_ref().err()).find(is_told) {
+            return Err(error.clone());
+        }
+        held.extend(answers.into_iter().map_while(|answer| answer.ok().flatten()));
+        Ok(())
+    }
+
+    /// Waits for one member as every caller does, in its queue, as long as no member that is held is lost.
+    async fn wait_for(&self, next: &Member, held: &[Acquired]) -> Result<Waited> {
+        let wait = match self.patience {
+            Patience::Forever => Wait::Forever,
+            Patience::Until(_) if !self.is_late() => Wait::For(self.left()),
+            Patience::Until(_) | Patience::Tries => return Ok(Waited::Late(None)),
+        };
+        let before = OnceLock::new();
+        let granted = self.ask(next, wait, self.explains.then_some(&before));
+        let leases: Vec<_> = held.iter().map(lease).collect();
+        let answer = tokio::select! {
+            // A set with a member that is lost is not worth one more grant.
+            biased;
+            _ = first_lost(&leases) => return Ok(Waited::Lost),
+            answer = granted => answer?,
+        };
+        Ok(answer.map_or_else(|| Waited::Late(before.into_inner()), Waited::Granted))
+    }
+
+    async fn ask(
+        &self,
+        member: &Member,
+        wait: Wait,
+        before: Option<&OnceLock<Before>>,
+    ) -> Result<Option<Acquired>> {
+        let args = AcquireArgs {
+            key: member.key.clone(),
+            mode: member.mode,
+            owner: Some(self.owner),
+            wait,
+            answer_within: matches!(self.patience, Patience::Until(_)).then(|| self.left()),
+            options: &self.terms.handle.options,
+            before,
+            at: self.at,
+        };
+        self.terms.handle.keeper.acquire(args).await
+    }
+
+    fn is_late(&self) -> bool {
+        matches!(self.patience, Patience::Until(_)) && self.left().is_zero()
+    }
+
+    /// Returns what is left of the time for all members.
+    fn left(&self) -> Duration {
+        match self.patience {
+            Patience::Until(end) => end.since(self.terms.handle.keeper.environment().now()),
+            Patience::Forever | Patience::Tries => Duration::MAX,
+        }
+    }
+}
+
+fn lease(acquired: &Acquired) -> Lease {
+    Lease::new(Arc::clone(&acquired.hold), acquired.mode)
+}
+
+fn is_valid(acquired: &Acquired) -> bool {
+    lease(acquired).is_valid()
+}
