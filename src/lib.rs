@@ -9,11 +9,13 @@ pub use config::Config;
 pub use connect::{connect, connect_to, connect_with};
 
 // The values that a program holds.
-pub use ylock_core::{Growing, Guard, Guards, Lease, Leases, Lock, Locks, Many, Unlocked, Ylock};
+pub use ylock_core::{
+    Growing, Guard, Guards, Lease, Leases, Lock, Locks, Many, Permit, PermitLease, Semaphore, Unlocked, Ylock,
+};
 // The values that it passes.
 pub use ylock_core::{
-    ClientName, Fairness, HandOver, Key, MAX_GROUP_BYTES, MAX_MEMBERS, MAX_NAME_BYTES, Mode, Name, Options,
-    Owner, Token, Wait,
+    ClientName, Fairness, HandOver, Key, MAX_GROUP_BYTES, MAX_MEMBERS, MAX_NAME_BYTES, MAX_PERMITS, Mode,
+    Name, Options, Owner, Token, Wait,
 };
 // The results and errors that it is told.
 pub use ylock_core::{Error, ErrorKind, Guarantees, LossReason, Result};

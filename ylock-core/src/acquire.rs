@@ -116,21 +116,47 @@ fn new_owner(terms: &Terms) -> Owner {
 
 /// Acquires, and tells the layers.
 async fn acquire_watched(terms: &Terms, layers: Layers, mut args: AcquireArgs<'_>) -> Result<Option<Guard>> {
-    let keeper = &terms.handle.keeper;
     let owner = *args.owner.get_or_insert_with(|| new_owner(terms));
     let acquisition = acquisition(terms, &args.key, args.mode, owner, args.wait);
+    let acquiring = terms.handle.keeper.acquire(args);
+    let told = tell(terms, layers, acquisition, acquiring, Acquired::outcome).await?;
+    Ok(told.map(|(acquired, told)| told.watch(Guard::new(acquired))))
+}
+
+/// What the layers have been told of an acquisition that was granted, and are to be told of its end.
+pub(crate) struct Granted {
+    layers: Layers,
+    acquisition: Acquisition,
+    since: Moment,
+}
+
+impl Granted {
+    /// Returns the guard whose end the layers are told.
+    pub(crate) fn watch(self, guard: Guard) -> Guard {
+        guard.watched(self.layers, self.acquisition, self.since)
+    }
+}
+
+/// Acquires by `acquiring`, and tells the layers of its beginning and its outcome.
+pub(crate) async fn tell<T>(
+    terms: &Terms,
+    layers: Layers,
+    acquisition: Acquisition,
+    acquiring: impl Future<Output = Result<Option<T>>>,
+    outcome_of: impl FnOnce(&T) -> Outcome,
+) -> Result<Option<(T, Granted)>> {
     layers.acquiring(&acquisition)?;
-    let since = keeper.environment().now();
+    let since = terms.handle.keeper.environment().now();
     let mut waiting = Waiting { terms, layers: &layers, since, acquisition: Some(acquisition) };
-    let result = keeper.acquire(args).await;
+    let result = acquiring.await;
     let outcome = match &result {
-        Ok(Some(acquired)) => acquired.outcome(),
+        Ok(Some(acquired)) => outcome_of(acquired),
         Ok(None) => Outcome::NotFree,
         Err(error) => Outcome::Failed(error.clone()),
     };
-    let Some((acquisition, now)) = waiting.end(&outcome) else { return Ok(None) };
+    let Some((acquisition, since)) = waiting.end(&outcome) else { return Ok(None) };
     drop(waiting);
-    Ok(result?.map(|acquired| Guard::new(acquired).watched(layers, acquisition, now)))
+    Ok(result?.map(|acquired| (acquired, Granted { layers, acquisition, since })))
 }
 
 impl Acquired {

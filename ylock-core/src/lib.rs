@@ -4,6 +4,7 @@
 //! The way down, and where to read:
 //! - [`Locks`], [`Lock`], [`Guard`], [`Lease`]: the values that a user holds.
 //! - [`Many`], [`Growing`]: several locks at once.
+//! - [`Semaphore`]: at most so many holders at a time.
 //! - [`layer`]: middleware, seen from the user's side.
 //! - `keeper` (private): reentrancy, the local queue, renewal, loss and release, once for all engines.
 //! - [`engine`]: the trait that an engine implements.
@@ -44,6 +45,7 @@ mod meter;
 mod mode;
 mod name;
 mod owner;
+mod semaphore;
 #[cfg(feature = "serde")]
 mod serialization;
 mod terms;
@@ -67,5 +69,6 @@ pub use mode::{Mode, Wait};
 pub use name::Name;
 pub use options::{Fairness, HandOver, Options};
 pub use owner::Owner;
+pub use semaphore::{MAX_PERMITS, Permit, PermitLease, Semaphore};
 pub use token::{StoreToken, Token};
 pub use unlocked::Unlocked;

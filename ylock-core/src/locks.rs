@@ -15,6 +15,7 @@ use crate::mode::{Mode, Wait};
 use crate::name::Name;
 use crate::options::Options;
 use crate::owner::Owner;
+use crate::semaphore::Semaphore;
 use crate::terms::Terms;
 
 /// The locks of one group, each with a name: users, orders, files.
@@ -52,6 +53,20 @@ impl Locks {
     /// Returns the group: what these locks are for.
     pub fn group(&self) -> &str {
         &self.group
+    }
+
+    /// Returns a semaphore of this group: at most `permits` holders at a time, over all processes. All clients must name the same number.
+    ///
+    /// # Examples
+    /// ```
+    /// # use ylock::Ylock;
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
+    /// let rendering = Ylock::in_memory().locks("reports").semaphore("render", 2);
+    /// let permit = rendering.acquire().await?;
+    /// # drop(permit); Ok(()) }
+    /// ```
+    pub fn semaphore(&self, name: impl Name, permits: u32) -> Semaphore {
+        Semaphore::new(self.terms.clone(), Key::new(Arc::clone(&self.group), name), permits)
     }
 
     /// Returns the same locks, always acquired for this owner, whatever scope the caller is in.

@@ -228,6 +228,19 @@ macro_rules! __for_all_cases {
                 waiters_of_a_runtime_that_ended_leave_the_queue [Fair]
                 a_runtime_ends_in_the_middle_of_everything []
             }
+            semaphores {
+                there_are_as_many_holders_as_permits [SharedReads]
+                never_more_are_inside_than_permits [SharedReads]
+                permits_go_to_those_who_came_first [Fair SharedReads]
+                another_number_of_permits_is_an_error [SharedReads]
+                a_name_is_a_lock_or_a_semaphore [SharedReads]
+                the_permit_of_a_dead_client_is_free_after_its_lease [SharedReads]
+                a_revocation_takes_all_permits [SharedReads]
+                a_run_with_a_permit_stops_when_it_is_lost [SharedReads]
+                a_wait_for_a_permit_that_is_over_leaves_nothing [SharedReads]
+                bad_numbers_of_permits_are_refused [SharedReads]
+                a_wait_for_a_permit_is_dropped_after_any_poll [SharedReads]
+            }
             tries {
                 a_try_on_a_free_lock_gets_it []
                 a_try_on_a_held_lock_answers_none_and_leaves_nothing []

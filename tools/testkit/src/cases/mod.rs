@@ -22,5 +22,6 @@ pub mod read_write;
 pub mod reentry;
 pub mod reentry_modes;
 pub mod runtimes;
+pub mod semaphores;
 pub mod tries;
 pub mod workloads;

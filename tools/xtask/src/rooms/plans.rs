@@ -27,7 +27,7 @@ pub(super) static CORE: Plan = Plan {
     floors: &[
         &["client"],
         &["locks"],
-        &["lock", "many"],
+        &["lock", "many", "semaphore"],
         &["acquire"],
         &["guard"],
         &["terms"],

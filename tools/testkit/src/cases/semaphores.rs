@@ -1,0 +1,289 @@
+//! Semaphores: never more holders than permits, in the order in which they came.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::task::JoinHandle;
+use ylock_core::{ErrorKind, LossReason, Options, Permit, Result, Semaphore, Unlocked, Wait};
+
+use crate::{Client, Fixture, eventually, poll_times, within};
+
+/// More polls than any call needs.
+const ENOUGH: usize = 200;
+const NAME: &str = "render";
+
+fn semaphore(client: &Client, permits: u32) -> Semaphore {
+    client.locks(client.fixture().group()).semaphore(NAME, permits)
+}
+
+/// Acquires a permit that must be free.
+async fn acquire(client: &Client, permits: u32) -> Permit {
+    let acquired = semaphore(client, permits).acquire();
+    within(client.fixture().soon(), "a permit that is free is granted", acquired).await.expect("a permit")
+}
+
+async fn is_free(client: &Client, permits: u32) -> bool {
+    let tried = semaphore(client, permits).try_acquire();
+    within(client.fixture().soon(), "a try is answered", tried).await.unwrap().is_some()
+}
+
+/// Returns how many clients hold or wait for the lock of this name.
+async fn contenders(client: &Client, name: &str) -> usize {
+    let seen = client.inspect(client.fixture().group(), name).await.unwrap();
+    seen.holders.len() + seen.queue.len()
+}
+
+/// Waits until nothing of the semaphore is left in the store.
+async fn becomes_free(client: &Client, permits: u32) {
+    let each = (1..=permits).map(|number| format!("{NAME} \u{203a} permit {number}"));
+    for name in each.chain([NAME.to_owned(), turnstile()]) {
+        let free = || async { contenders(client, &name).await == 0 };
+        eventually(client.fixture().lapse(), "it has no holders and no waiters", free).await;
+    }
+}
+
+fn turnstile() -> String {
+    format!("{NAME} \u{203a} turnstile")
+}
+
+/// As many hold a permit as there are, whichever clients they belong to, each another one; and no more.
+pub async fn there_are_as_many_holders_as_permits(fixture: Fixture) {
+    let (here, there) = (fixture.client().await, fixture.client().await);
+    let mut held = vec![acquire(&here, 3).await, acquire(&there, 3).await, acquire(&here, 3).await];
+    let mut numbers: Vec<_> = held.iter().map(|permit| permit.number()).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, [1, 2, 3]);
+    for permit in &held {
+        assert!(permit.is_valid() && permit.check().is_ok() && permit.loss().is_none());
+        assert!(!permit.remaining().is_zero() && permit.remaining() <= fixture.long_lease());
+        assert_eq!((permit.key().group(), permit.key().name()), (&*fixture.group(), NAME));
+        assert_eq!(permit.token().is_some(), fixture.harness().guarantees().fencing);
+    }
+    assert!(!is_free(&here, 3).await && !is_free(&there, 3).await, "all are held");
+    assert_eq!(held.remove(1).unlock().await.unwrap(), Unlocked::Released);
+    assert!(is_free(&here, 3).await, "one was given back");
+    drop(held);
+    becomes_free(&there, 3).await;
+}
+
+/// Many tasks of many clients: never more inside than permits, and now and then as many.
+pub async fn never_more_are_inside_than_permits(fixture: Fixture) {
+    const PERMITS: usize = 3;
+    let clients = fixture.clients(4).await;
+    let (inside, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let rounds = (fixture.harness().rounds() / 50).max(2);
+    let tasks = clients.iter().flat_map(|client| [client, client]).map(|client| {
+        let semaphore = semaphore(client, PERMITS as u32);
+        let (inside, most, fixture) = (Arc::clone(&inside), Arc::clone(&most), fixture.clone());
+        tokio::spawn(async move {
+            for _ in 0..rounds {
+                let permit = semaphore.acquire().await.unwrap();
+                let now = inside.fetch_add(1, Ordering::SeqCst) + 1;
+                most.fetch_max(now, Ordering::SeqCst);
+                assert!(now <= PERMITS, "{now} are inside");
+                fixture.work().await;
+                assert!(permit.is_valid());
+                inside.fetch_sub(1, Ordering::SeqCst);
+                assert!(permit.unlock().await.unwrap().is_released());
+            }
+        })
+    });
+    for task in tasks.collect::<Vec<_>>() {
+        within(fixture.harness().bound(), "everyone gets a permit", task).await.expect("no panic");
+    }
+    assert_eq!(most.load(Ordering::SeqCst), PERMITS, "all permits were used");
+    becomes_free(&clients[0], PERMITS as u32).await;
+}
+
+/// A task that waits for a permit. Dropping it cancels the task.
+struct Waits(JoinHandle<Result<Permit>>);
+
+impl Waits {
+    /// Starts it, and returns when `place` contenders are at the turnstile, this one the last.
+    async fn at(place: usize, client: &Client, permits: u32, other: &Client) -> Self {
+        // One that has a permit already gives the turnstile back in the background.
+        let before = || async { contenders(other, &turnstile()).await == place - 1 };
+        eventually(other.fixture().soon(), "those before it wait", before).await;
+        let waits = Self(tokio::spawn(semaphore(client, permits).acquire()));
+        let waiting = || async {
+            assert!(!waits.0.is_finished(), "all permits are held");
+            contenders(other, &turnstile()).await >= place
+        };
+        eventually(other.fixture().soon(), "it waits", waiting).await;
+        waits
+    }
+
+    async fn outcome(&mut self, fixture: &Fixture) -> Result<Permit> {
+        within(fixture.lapse(), "one that waited gets a permit", &mut self.0).await.expect("no panic")
+    }
+}
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Whichever permit becomes free, the one that came first gets it, over clients.
+pub async fn permits_go_to_those_who_came_first(fixture: Fixture) {
+    let clients = fixture.clients(4).await;
+    let mut held = vec![acquire(&clients[0], 2).await, acquire(&clients[0], 2).await];
+    let mut waiting = Vec::new();
+    for (place, client) in clients[1..].iter().enumerate() {
+        waiting.push(Waits::at(place + 1, client, 2, &clients[0]).await);
+    }
+    for turn in 0..waiting.len() {
+        assert!(!is_free(&clients[0], 2).await, "a try does not overtake one that waits at the permits");
+        assert!(held.remove(0).unlock().await.unwrap().is_released());
+        held.push(waiting[turn].outcome(&fixture).await.unwrap());
+        assert!(waiting[turn + 1..].iter().all(|other| !other.0.is_finished()), "turn {turn}");
+    }
+}
+
+/// A client that counts on another number of permits is told so, and gets none, as long as the semaphore is in use.
+pub async fn another_number_of_permits_is_an_error(fixture: Fixture) {
+    let (here, there) = (fixture.client().await, fixture.client().await);
+    for (client, other) in [(&here, &there), (&here, &here)] {
+        let held = acquire(client, 1).await;
+        for error in [
+            semaphore(other, 2).acquire().await.unwrap_err(),
+            semaphore(other, 2).try_acquire().await.unwrap_err(),
+            semaphore(other, 2).acquire_within(fixture.soon()).await.unwrap_err(),
+        ] {
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+            assert!(error.to_string().contains("semaphore of 1 permits, and not of 2"), "{error}");
+        }
+        assert!(held.is_valid());
+        drop(held);
+        becomes_free(&here, 2).await;
+        drop(acquire(other, 2).await);
+        becomes_free(&here, 2).await;
+    }
+}
+
+/// A name that is in use as a lock is no semaphore meanwhile, and the lock waits for a semaphore that is in use.
+pub async fn a_name_is_a_lock_or_a_semaphore(fixture: Fixture) {
+    let (here, there) = (fixture.client().await, fixture.client().await);
+    let lock = there.lock(fixture.group(), NAME);
+    for writes in [true, false] {
+        let guard = if writes { lock.write().await } else { lock.read().await }.unwrap();
+        let error = semaphore(&here, 1).acquire().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+        assert!(error.to_string().contains("as a lock"), "{error}");
+        assert!(guard.unlock().await.unwrap().is_released());
+        becomes_free(&here, 1).await;
+    }
+    let held = acquire(&here, 1).await;
+    assert!(lock.try_write().await.unwrap().is_none());
+    drop(held);
+    becomes_free(&here, 1).await;
+    assert!(lock.try_write().await.unwrap().is_some());
+}
+
+/// The permit of a client that is gone is free after its lease.
+pub async fn the_permit_of_a_dead_client_is_free_after_its_lease(fixture: Fixture) {
+    let (dies, waits) = (fixture.short_lived().await, fixture.client().await);
+    let held = acquire(&dies, 1).await;
+    let mut waiting = Waits::at(1, &waits, 1, &waits).await;
+    dies.crash().await;
+    let permit = within(fixture.lapse() * 2, "after the lease", &mut waiting.0).await.unwrap().unwrap();
+    assert!(permit.is_valid());
+    drop(held);
+}
+
+/// Revoking the name takes all permits away, and their holders are told.
+pub async fn a_revocation_takes_all_permits(fixture: Fixture) {
+    let (here, there) = (fixture.short_lived().await, fixture.short_lived().await);
+    let (one, other) = (acquire(&here, 2).await, acquire(&there, 2).await);
+    assert!(there.revoke(fixture.group(), NAME).await.unwrap() > 0);
+    for permit in [&one, &other] {
+        let reason = within(fixture.lapse(), "it is told", permit.lost()).await;
+        assert_eq!((reason, permit.loss()), (LossReason::Revoked, Some(LossReason::Revoked)));
+        assert!(!permit.is_valid() && permit.check().unwrap_err().kind() == ErrorKind::Lost);
+        assert!(permit.remaining().is_zero());
+    }
+    assert_eq!(one.unlock().await.unwrap(), Unlocked::WasLost);
+    drop(other);
+}
+
+/// Work under a permit that is lost is stopped.
+pub async fn a_run_with_a_permit_stops_when_it_is_lost(fixture: Fixture) {
+    let (here, there) = (fixture.short_lived().await, fixture.client().await);
+    let runs = semaphore(&here, 1).run(async |permit| {
+        assert!(there.revoke(fixture.group(), NAME).await.unwrap() > 0);
+        permit.lost().await;
+        std::future::pending::<()>().await;
+    });
+    let error = within(fixture.lapse(), "the work is stopped", runs).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Lost);
+    becomes_free(&there, 1).await;
+    let done = semaphore(&here, 1).run(async |permit| permit.number());
+    assert_eq!(within(fixture.soon(), "the work is done", done).await.unwrap(), 1);
+}
+
+/// A wait that is over leaves nothing, and says so.
+pub async fn a_wait_for_a_permit_that_is_over_leaves_nothing(fixture: Fixture) {
+    let (here, there) = (fixture.client().await, fixture.client().await);
+    let (held, time) = (acquire(&there, 1).await, fixture.soon() / 4);
+    assert!(semaphore(&here, 1).acquire_within(time).await.unwrap().is_none());
+    let limited = semaphore(&here, 1).with_options(Options::default().with_wait(Wait::For(time)));
+    let error = limited.acquire().await.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.key().map(|key| key.name().to_owned())),
+        (ErrorKind::TimedOut, Some(NAME.to_owned()))
+    );
+    let first_waits = Waits::at(1, &there, 1, &there).await;
+    assert!(semaphore(&here, 1).acquire_within(time).await.unwrap().is_none(), "nor the second in the queue");
+    drop(first_waits);
+    drop(held);
+    becomes_free(&there, 1).await;
+}
+
+/// Numbers of permits that make no sense are refused.
+pub async fn bad_numbers_of_permits_are_refused(fixture: Fixture) {
+    let client = fixture.client().await;
+    for permits in [0, ylock_core::MAX_PERMITS + 1] {
+        let error = semaphore(&client, permits).try_acquire().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    }
+    let nameless = client.locks(fixture.group()).semaphore("", 1);
+    assert_eq!(nameless.acquire().await.unwrap_err().kind(), ErrorKind::Invalid);
+}
+
+/// Lets `call` be polled once, twice, and so on until it ends by itself, beside a holder that leaves; afterwards the permits must be free.
+async fn cancelled_everywhere<C, F>(fixture: &Fixture, call: C)
+where
+    C: Fn(Semaphore) -> F,
+    F: Future,
+{
+    let (here, there) = (fixture.client().await, fixture.client().await);
+    for holder in [None, Some(&here), Some(&there)] {
+        for polls in 1..=ENOUGH {
+            let held = match holder {
+                Some(client) => vec![acquire(client, 2).await, acquire(client, 2).await],
+                None => Vec::new(),
+            };
+            let leaves = async {
+                tokio::task::yield_now().await;
+                drop(held);
+            };
+            let call = poll_times(polls, call(semaphore(&here, 2)));
+            let (ended, ()) = tokio::join!(call, leaves);
+            let ended = ended.map(drop).is_some();
+            becomes_free(&there, 2).await;
+            if ended {
+                break;
+            }
+            assert!(polls < ENOUGH, "it never ends");
+        }
+    }
+}
+
+/// `acquire`, `try_acquire` and `run` can be dropped after any poll.
+pub async fn a_wait_for_a_permit_is_dropped_after_any_poll(fixture: Fixture) {
+    cancelled_everywhere(&fixture, |semaphore| async move { semaphore.acquire().await.unwrap() }).await;
+    cancelled_everywhere(&fixture, |semaphore| async move { semaphore.try_acquire().await.unwrap() }).await;
+    let work = async |_| tokio::task::yield_now().await;
+    cancelled_everywhere(&fixture, |semaphore| async move { semaphore.run(work).await.unwrap() }).await;
+}

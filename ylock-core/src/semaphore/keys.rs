@@ -1,0 +1,58 @@
+//! The locks that a semaphore is made of.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::key::Key;
+use crate::owner::Owner;
+
+/// The most permits that a semaphore may have.
+pub const MAX_PERMITS: u32 = 1000;
+
+/// How the owner of a read of the [`name`](Keys::name) begins; the number of permits follows.
+const OWNER: [u8; 12] = *b"ylock permit";
+
+/// The keys of one semaphore.
+#[derive(Clone, Debug)]
+pub(super) struct Keys {
+    /// The name itself. Each client that has a permit, or waits for one, holds it as a reader, so it excludes writers of the lock of that name;
+    /// and its owner says how many permits there are, so that a client which says another number notices.
+    pub(super) name: Key,
+    /// The turnstile: who holds it is the first that waits for a permit. Its queue is that of the semaphore.
+    pub(super) turnstile: Key,
+    /// One lock for each permit. Who holds it has the permit.
+    pub(super) permits: Vec<Key>,
+}
+
+impl Keys {
+    /// # Errors
+    /// [`ErrorKind::Invalid`] if there are no permits, or too many; and those of [`Key::new`].
+    pub(super) fn of(name: Key, permits: u32) -> Result<Self> {
+        if !(1..=MAX_PERMITS).contains(&permits) {
+            let message = format!("a semaphore has 1 to {MAX_PERMITS} permits, not {permits}");
+            return Err(Error::new(ErrorKind::Invalid, message).with_key(&name));
+        }
+        let with = |what: &str| Key::new(name.group(), format!("{} \u{203a} {what}", name.name()));
+        let (turnstile, each) =
+            (with("turnstile")?, (1..=permits).map(|number| with(&format!("permit {number}"))));
+        Ok(Self { permits: each.collect::<Result<_>>()?, turnstile, name })
+    }
+
+    /// Returns the owner by which readers of the name are known.
+    pub(super) fn owner(&self) -> Owner {
+        let mut bytes = [0; 16];
+        bytes[..12].copy_from_slice(&OWNER);
+        bytes[12..].copy_from_slice(&self.count().to_be_bytes());
+        Owner::from_bytes(bytes)
+    }
+
+    /// Returns how many permits there are.
+    pub(super) fn count(&self) -> u32 {
+        u32::try_from(self.permits.len()).unwrap_or(MAX_PERMITS)
+    }
+}
+
+/// Returns how many permits a reader of the name counts on, if it is there for a permit.
+pub(super) fn permits_of(owner: Owner) -> Option<u32> {
+    let bytes = owner.to_bytes();
+    let number = bytes.strip_prefix(&OWNER)?;
+    Some(u32::from_be_bytes(number.try_into().ok()?))
+}

@@ -1,0 +1,169 @@
+//! The value that a caller keeps for one permit, and the view of it.
+
+use std::fmt;
+use std::future::Future;
+use std::ops::Deref;
+use std::time::Duration;
+
+use crate::engine::LossReason;
+use crate::error::{Error, Result};
+use crate::guard::Guard;
+use crate::key::Key;
+use crate::lease::{Lease, lost};
+use crate::token::Token;
+use crate::unlocked::Unlocked;
+
+/// A permit of a [`Semaphore`](crate::Semaphore) that is held. Dropping it gives it back, as with a [`Guard`].
+///
+/// Everything that can be asked about it is on [`PermitLease`], to which it dereferences.
+#[must_use = "the permit is given back as soon as it is dropped: keep it in a variable while you work, or use `run`"]
+pub struct Permit {
+    lease: PermitLease,
+    // Given back in this order: the name may be used otherwise only when no permit is held any more.
+    permit: Guard,
+    name: Guard,
+}
+
+/// A view of a permit that is held. It does not keep the permit.
+///
+/// As with every lease, check [`is_valid`](Self::is_valid) before something that must not be done by more holders than there are permits.
+#[derive(Clone, Debug)]
+pub struct PermitLease {
+    /// Of the lock of this one permit.
+    permit: Lease,
+    /// Of the read of the semaphore's name.
+    name: Lease,
+    number: u32,
+}
+
+impl Permit {
+    pub(super) fn new(permit: Guard, name: Guard, number: u32) -> Self {
+        let lease = PermitLease { permit: permit.lease(), name: name.lease(), number };
+        Self { lease, permit, name }
+    }
+
+    /// Returns a view of this permit, to pass around.
+    pub fn lease(&self) -> PermitLease {
+        self.lease.clone()
+    }
+
+    /// Runs `work`, and stops it if the permit is lost.
+    pub(super) async fn run<W, F>(self, work: W) -> Result<F::Output>
+    where
+        W: FnOnce(PermitLease) -> F,
+        F: Future,
+    {
+        let lease = self.lease();
+        let output = tokio::select! {
+            // The loss is looked at first: work that is ready in the same moment must not run on.
+            biased;
+            _ = lease.lost() => return Err(lease.error()),
+            output = work(self.lease()) => output,
+        };
+        lease.check()?;
+        if let Err(error) = self.unlock().await {
+            let key = lease.key();
+            tracing::warn!(
+                ?key,
+                error = format!("{error:#}"),
+                "the work is done, but the release of its permit was not confirmed"
+            );
+        }
+        Ok(output)
+    }
+
+    /// Gives the permit back and waits until the store has it.
+    ///
+    /// Returns [`Unlocked::WasLost`] if it was lost before.
+    ///
+    /// # Cancel safety
+    /// The permit is given back also if this future is dropped.
+    ///
+    /// # Errors
+    /// Those of [`Guard::unlock`].
+    pub async fn unlock(self) -> Result<Unlocked> {
+        let Self { permit, name, .. } = self;
+        let (permit, name) = (permit.unlock().await?, name.unlock().await?);
+        Ok(if permit.is_released() && name.is_released() { Unlocked::Released } else { Unlocked::WasLost })
+    }
+}
+
+impl PermitLease {
+    /// Returns the key of the semaphore.
+    pub fn key(&self) -> &Key {
+        self.name.key()
+    }
+
+    /// Returns which of the permits this is, from 1 on. No other holder has one of the same number at the same time.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Returns a token that grows from holder to holder of the permit with this [`number`](Self::number), or `None` if the engine cannot give a
+    /// safe one.
+    ///
+    /// It tells grants apart. It **cannot fence** what the semaphore protects: holders of different permits are there at the same time, and their
+    /// tokens say nothing about which of them came later.
+    pub fn token(&self) -> Option<Token> {
+        self.permit.token()
+    }
+
+    /// Returns whether the permit is held; see [`Lease::is_valid`].
+    pub fn is_valid(&self) -> bool {
+        self.permit.is_valid() && self.name.is_valid()
+    }
+
+    /// Returns `Ok` if the permit is [valid](Self::is_valid), otherwise the error that says why not.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Lost`](crate::ErrorKind::Lost).
+    pub fn check(&self) -> Result<()> {
+        self.permit.check().and_then(|()| self.name.check())
+    }
+
+    /// Returns the error of one that was lost.
+    fn error(&self) -> Error {
+        lost(if self.permit.loss().is_some() { &self.permit } else { &self.name })
+    }
+
+    /// Returns how long the permit stays valid without another renewal; zero when it is not.
+    pub fn remaining(&self) -> Duration {
+        self.permit.remaining().min(self.name.remaining())
+    }
+
+    /// Waits until the permit is lost, and returns why; before the store gives it to another holder, unless this process was not running. A
+    /// permit that was given back is not lost: then this never ends.
+    ///
+    /// # Cancel safety
+    /// Can be dropped and called again.
+    pub async fn lost(&self) -> LossReason {
+        tokio::select! {
+            reason = self.permit.lost() => reason,
+            reason = self.name.lost() => reason,
+        }
+    }
+
+    /// Returns why the permit was lost, if it was.
+    pub fn loss(&self) -> Option<LossReason> {
+        self.permit.loss().or_else(|| self.name.loss())
+    }
+}
+
+impl Deref for Permit {
+    type Target = PermitLease;
+
+    fn deref(&self) -> &PermitLease {
+        &self.lease
+    }
+}
+
+impl fmt::Debug for Permit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Permit")
+            .field("key", self.key())
+            .field("number", &self.number())
+            .field("token", &self.token())
+            .field("remaining", &self.remaining())
+            .finish_non_exhaustive()
+    }
+}
