@@ -15,7 +15,7 @@ use crate::unlocked::Unlocked;
 /// Several locks that are held together. Dropping it gives all of them back.
 ///
 /// Everything that can be asked about the locks is on [`Leases`], to which it dereferences. If one of the locks is lost, the others stay held,
-/// and are renewed, until this value is dropped: nobody comes in while what was done under them is being undone.
+/// and are renewed, until this value is dropped: no other owner comes in while what was done under them is being undone.
 ///
 /// Guards become a set by `collect()`, of whatever owners and clients they are, and [`into_guards`](Self::into_guards) takes a set apart.
 ///

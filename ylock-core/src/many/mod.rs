@@ -105,7 +105,7 @@ impl Many {
     /// Acquires all locks; waits, in the order of their keys, for each that is not free.
     ///
     /// # Fairness
-    /// As with [`Locks::write`](crate::Locks::write) and [`Locks::read`](crate::Locks::read), for each lock. Whoever waits for a lock holds
+    /// As with [`Locks::write`](crate::Locks::write) and [`Locks::read`](crate::Locks::read), for each lock. An owner that waits for a lock holds
     /// only locks before it in the order of the keys, so sets that name the same locks wait for each other in one direction only, and each gets
     /// its turn.
     ///

@@ -1,6 +1,7 @@
 //! The way to all locks of a set: tries for all that are left, and a wait for the first that is not free.
 //!
-//! Who waits for a key holds only keys before it, and a try waits for nobody: so no ring of waiters can close, whatever others take together.
+//! An owner that waits for a key holds only keys before it, and a try waits for no holder: so no ring of waiters can close, whatever others
+//! take together.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -84,7 +85,7 @@ impl Taking<'_> {
             match self.attempt().await? {
                 // Once more a look: a member may have been lost beside the last answer.
                 Attempt::Took(held) if held.iter().all(is_valid) => return Ok(Ok(held)),
-                // Nobody has seen the set yet, so nothing is lost but time.
+                // The caller has not seen the set yet, so nothing is lost but time.
                 Attempt::Took(_) | Attempt::Lost => {}
                 Attempt::Missed(missed) => return Ok(Err(missed)),
             }

@@ -36,7 +36,7 @@ async fn is_free(client: &Client, name: &str) -> bool {
     within(client.fixture().soon(), "a try is answered", lock.try_write()).await.unwrap().is_some()
 }
 
-/// Waits until all of these names are free for others, with nobody in their queues.
+/// Waits until all of these names are free for others, with empty queues.
 async fn become_free(client: &Client, names: &[&str]) {
     for name in names {
         let free = || async {
@@ -346,7 +346,7 @@ pub async fn an_owner_enters_its_set_again(fixture: Fixture) {
     let single = within(fixture.soon(), "a single lock", locks.write("b")).await.unwrap();
     let inner = acquire(&own(&["b"]).read(group.clone(), "d")).await;
     assert_eq!(inner.token(group.clone(), "b"), outer.token(group.clone(), "b"));
-    // Beyond the last key: nobody who waits for this set holds that.
+    // Beyond the last key: no owner that waits for this set holds that.
     let more = acquire(&own(&["b", "e"])).await;
     let error = own(&["b", "c"]).acquire().await.unwrap_err();
     assert_eq!((error.kind(), error.key()), (ErrorKind::WouldDeadlock, Some(&key(&fixture, "c"))));

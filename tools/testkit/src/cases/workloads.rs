@@ -9,7 +9,7 @@ use ylock_core::{Guards, Leases, Many};
 
 use crate::{Client, FencedRegister, Fixture, short_or_long, within};
 
-/// One account for each name, which refuses whoever comes with a token that is too old.
+/// One account for each name, which refuses a token that is too old.
 struct Books {
     accounts: Vec<FencedRegister>,
     readings: AtomicUsize,
