@@ -1,4 +1,5 @@
-//! Runs `examples/ledger` in its three arms: many real processes, and every acknowledged move counted.
+//! Runs `examples/ledger` in its three arms: many real processes, and every acknowledged move counted. And `examples/transfer` in its two: every
+//! reading of all accounts added up.
 
 #![cfg(any(feature = "cassandra", all(feature = "file", target_os = "linux")))]
 
@@ -82,10 +83,33 @@ mod in_files {
     }
 }
 
-/// Runs the example, and returns its output.
+#[cfg(all(feature = "file", target_os = "linux"))]
+mod transfer {
+    use super::example;
+
+    #[tokio::test]
+    async fn sets_of_locks_keep_the_books_right_at_every_moment() {
+        let report = example("transfer", &["--seconds=3"]).await;
+        assert!(report.contains("OK: the sets of locks kept the books right"), "{report}");
+        assert!(!report.contains("readings of all      0,"), "no worker has read all accounts:\n{report}");
+    }
+
+    #[tokio::test]
+    async fn without_locks_they_are_wrong() {
+        let report = example("transfer", &["--seconds=3", "--no-lock"]).await;
+        assert!(report.contains("OK: this is what happens without locks"), "{report}");
+    }
+}
+
+/// Runs the ledger, and returns its output.
 async fn ledger(arguments: &[&str]) -> String {
+    example("ledger", arguments).await
+}
+
+/// Runs an example, and returns its output.
+async fn example(name: &str, arguments: &[&str]) -> String {
     let _alone = ALONE.lock().await;
-    let mut command = Command::new(built().await);
+    let mut command = Command::new(built(name).await);
     command.args(arguments).kill_on_drop(true);
     let Output { status, stdout, stderr } =
         timeout(Duration::from_secs(ylock_testkit::short_or_long(120, 420)), command.output())
@@ -99,20 +123,18 @@ async fn ledger(arguments: &[&str]) -> String {
 
 /// Builds the example, because a test that is run alone would find no example or an old one. The flags are those of
 /// `cargo xtask test`, so that nothing is compiled twice. Returns the path of the program.
-async fn built() -> PathBuf {
+async fn built(name: &str) -> PathBuf {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
     // What the test has compiled already.
-    let what: &[_] = if cfg!(feature = "cassandra") {
-        &["--workspace", "--all-features"]
-    } else {
-        &["--package=ylock-ledger"]
-    };
-    cargo.args(["build", "--quiet", "--example=ledger"]).args(what);
+    let package = format!("--package=ylock-{name}");
+    let what: &[_] =
+        if cfg!(feature = "cassandra") { &["--workspace", "--all-features"] } else { &[&*package] };
+    cargo.args(["build", "--quiet"]).arg(format!("--example={name}")).args(what);
     let output = cargo.output().await.expect("cargo starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     // Test programs are in `deps`, examples in a folder beside it.
     let test = std::env::current_exe().expect("a test knows where it is");
     let profile = test.parent().and_then(Path::parent).expect("target/debug/deps/ledger-0123456789abcdef");
-    profile.join("examples/ledger")
+    profile.join("examples").join(name)
 }

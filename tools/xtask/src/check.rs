@@ -101,5 +101,12 @@ fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
-const UNPUBLISHED: [&str; 6] =
-    ["xtask", "ylock-benchmark", "ylock-ledger", "ylock-observability", "ylock-simulation", "ylock-testkit"];
+const UNPUBLISHED: [&str; 7] = [
+    "xtask",
+    "ylock-benchmark",
+    "ylock-ledger",
+    "ylock-observability",
+    "ylock-simulation",
+    "ylock-testkit",
+    "ylock-transfer",
+];
