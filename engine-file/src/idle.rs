@@ -57,3 +57,48 @@ impl Idle {
         self.keys.lock().len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    fn key(name: usize) -> Key {
+        Key::new("users", name).unwrap()
+    }
+
+    fn after(time: Duration) -> Moment {
+        Moment::ZERO.plus(time)
+    }
+
+    #[test]
+    fn a_file_is_left_for_a_time_that_begins_anew_when_it_is_used() {
+        let idle = Idle::default();
+        assert!(idle.keep(&key(1), Moment::ZERO) && idle.keep(&key(2), Moment::ZERO));
+        assert!(idle.keep(&key(2), after(LEFT_FOR / 2)));
+        assert_eq!((idle.over(after(LEFT_FOR / 2), false), idle.len()), (Vec::new(), 2));
+        assert_eq!((idle.over(after(LEFT_FOR), false), idle.len()), (vec![key(1)], 1));
+        assert_eq!((idle.over(after(LEFT_FOR), true), idle.len()), (vec![key(2)], 0));
+    }
+
+    #[test]
+    fn so_many_files_are_left_and_no_more() {
+        let idle = Idle::default();
+        assert!((0..MOST).all(|name| idle.keep(&key(name), Moment::ZERO)));
+        assert!(!idle.keep(&key(MOST), Moment::ZERO));
+        assert!(idle.keep(&key(0), Moment::ZERO), "it is left already");
+        assert_eq!(idle.len(), MOST);
+    }
+
+    #[test]
+    fn the_first_one_is_told_and_no_other() {
+        let idle = Idle::default();
+        let told = || idle.begun.notified().now_or_never().is_some();
+        assert!(!told());
+        idle.keep(&key(1), Moment::ZERO);
+        assert!(told());
+        idle.keep(&key(2), Moment::ZERO);
+        assert!(!told());
+    }
+}

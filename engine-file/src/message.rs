@@ -53,3 +53,19 @@ impl Message {
         Self { waiter: AcquisitionId::from_u128(waiter), let_in }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_comes_back() {
+        let waiter = AcquisitionId::from_u128(0x0123_4567_89ab_cdef_0011_2233_4455_6677);
+        let (token, sent) = (StoreToken::new(StoreToken::MAX).unwrap(), Moment::from_nanos(u64::MAX - 1));
+        let let_in = |contended| Some(LetIn { token, sent, contended });
+        for let_in in [None, let_in(true), let_in(false)] {
+            let message = Message { waiter, let_in };
+            assert_eq!(Message::from_bytes(&message.to_bytes()), message);
+        }
+    }
+}

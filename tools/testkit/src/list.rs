@@ -230,6 +230,7 @@ macro_rules! __for_all_cases {
             }
             semaphores {
                 there_are_as_many_holders_as_permits [SharedReads]
+                a_permit_is_not_reentered [SharedReads]
                 never_more_are_inside_than_permits [SharedReads]
                 permits_go_to_those_who_came_first [Fair SharedReads]
                 another_number_of_permits_is_an_error [SharedReads]

@@ -83,29 +83,35 @@ impl Taking<'_> {
     /// Reads the name, as every client does that has a permit or waits for one.
     async fn name(&self) -> Result<Option<Acquired>> {
         let (key, owner) = (&self.keys.name, self.keys.owner());
-        if let Some(read) = self.ask(key, Mode::Read, owner, Wait::No).await? {
+        if let Some(read) = self.or_wait(self.ask(key, Mode::Read, owner, Wait::No).await)? {
             return Ok(Some(read));
         }
-        self.check().await?;
-        // No other use is there any more.
+        self.is_used_alike().await?;
+        // No other use is there any more, or the store is silent.
         self.ask(key, Mode::Read, owner, self.wait()).await
     }
 
     /// Takes one of the permits, and looks meanwhile how others use the name. Only when this client reads it: each that reads it later sees this one,
     /// so of two that count differently at least one notices.
     async fn checked_permit(&self) -> Result<Option<(usize, Acquired, bool)>> {
-        let checked = async {
-            match self.check().await {
-                // A wait bears that the store is silent for a while.
-                Err(error) if error.kind().is_silence() && !self.tries() => Ok(false),
-                checked => checked.map(|()| true),
-            }
-        };
-        let (is_checked, permit) = tokio::try_join!(checked, self.permit())?;
+        let (is_checked, permit) = tokio::try_join!(self.is_used_alike(), self.permit())?;
         if !is_checked {
             self.check().await?;
         }
         Ok(permit)
+    }
+
+    /// Fails as [`check`](Self::check) does. Returns false if that is not known yet, because the store is silent, which a wait bears for a while.
+    async fn is_used_alike(&self) -> Result<bool> {
+        self.or_wait(self.check().await.map(|()| Some(()))).map(|known| known.is_some())
+    }
+
+    /// Returns nothing instead of the error that the store did not answer, where the caller waits.
+    fn or_wait<T>(&self, answer: Result<Option<T>>) -> Result<Option<T>> {
+        match answer {
+            Err(error) if error.kind().is_silence() && !self.tries() => Ok(None),
+            answer => answer,
+        }
     }
 
     /// Fails if another client uses the name as a lock, or counts on another number of permits.
@@ -137,7 +143,7 @@ impl Taking<'_> {
         // Held until the permit is there: the next one takes its place at the permits only then.
         let turnstile = Guard::new(turnstile);
         // If others were here first, probably no permit is free.
-        let tried = if has_waited { None } else { self.try_permits().await? };
+        let tried = if has_waited { None } else { self.or_wait(self.try_permits().await)? };
         let taken = match tried {
             Some((place, permit)) => Some((place, permit, has_waited)),
             None => self.wait_for_permits().await?.map(|(place, permit)| (place, permit, true)),

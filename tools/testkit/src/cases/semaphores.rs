@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::task::JoinHandle;
-use ylock_core::{ErrorKind, LossReason, Options, Permit, Result, Semaphore, Unlocked, Wait};
+use ylock_core::{ErrorKind, LossReason, Options, Owner, Permit, Result, Semaphore, Unlocked, Wait};
 
 use crate::{Client, Fixture, eventually, poll_times, within};
 
@@ -65,6 +65,14 @@ pub async fn there_are_as_many_holders_as_permits(fixture: Fixture) {
     assert!(is_free(&here, 3).await, "one was given back");
     drop(held);
     becomes_free(&there, 3).await;
+}
+
+/// Each call takes another permit, also in the scope of one owner.
+pub async fn a_permit_is_not_reentered(fixture: Fixture) {
+    let (here, there) = (fixture.client().await, fixture.client().await);
+    let held = Owner::new().scope(async { [acquire(&here, 2).await, acquire(&here, 2).await] }).await;
+    assert_ne!(held[0].number(), held[1].number());
+    assert!(!is_free(&there, 2).await && !is_free(&here, 2).await);
 }
 
 /// Many tasks of many clients: never more inside than permits, and now and then as many.
