@@ -113,7 +113,7 @@ pub async fn a_lock_out_of_order_that_is_held_makes_it_begin_anew(fixture: Fixtu
             };
             ylock.growing(take).await
         }));
-        seen_waiting(owner, "a", &there).await;
+        seen_waiting(owner, "a", &here).await;
         let free = || async { is_free(&there, "b").await };
         eventually(fixture.soon(), "it holds nothing while it waits", free).await;
         drop(held);
@@ -302,9 +302,9 @@ pub async fn a_handle_that_is_kept_takes_nothing(fixture: Fixture) {
     let grown = owner.scope(here.growing(|taking| {
         let group = group.clone();
         *waits.lock() = Some(tokio::spawn(async move { taking.write(group, "b").await.map(drop) }));
-        let there = &there;
+        let here = &here;
         async move {
-            seen_waiting(owner, "b", there).await;
+            seen_waiting(owner, "b", here).await;
             Ok::<_, Error>(())
         }
     }));

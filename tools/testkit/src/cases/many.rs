@@ -51,15 +51,15 @@ async fn become_free(client: &Client, names: &[&str]) {
 struct Wants(JoinHandle<Result<Guards>>);
 
 impl Wants {
-    /// Starts a task, and returns when `other` sees it wait for this name.
-    async fn until_it_waits_for(many: &Many, owner: Owner, name: &str, other: &Client) -> Self {
+    /// Starts a task, and returns when this client sees it wait for this name.
+    async fn until_it_waits_for(many: &Many, owner: Owner, name: &str, by: &Client) -> Self {
         let wants = Self(tokio::spawn(many.clone().owned_by(&owner).acquire()));
         let waits = || async {
             assert!(!wants.0.is_finished(), "a set that should wait was granted");
-            let seen = other.inspect(other.fixture().group(), name).await.unwrap();
+            let seen = by.inspect(by.fixture().group(), name).await.unwrap();
             seen.queue.iter().any(|waiter| waiter.owner == owner)
         };
-        eventually(other.fixture().soon(), "a set waits", waits).await;
+        eventually(by.fixture().soon(), "a set waits", waits).await;
         wants
     }
 
@@ -128,7 +128,7 @@ pub async fn a_set_that_waits_holds_nothing_after_what_it_waits_for(fixture: Fix
     let (here, there) = (fixture.client().await, fixture.client().await);
     let held = acquire(&set(&there, &["b"])).await;
     let many = set(&here, &["c", "b", "a"]);
-    let mut wants = Wants::until_it_waits_for(&many, Owner::new(), "b", &there).await;
+    let mut wants = Wants::until_it_waits_for(&many, Owner::new(), "b", &here).await;
     let free = || async { is_free(&there, "c").await };
     eventually(fixture.soon(), "it keeps nothing after what it waits for", free).await;
     assert!(!is_free(&there, "a").await, "it gave back what comes before");
@@ -325,7 +325,7 @@ pub async fn closing_ends_sets_and_waits_for_them(fixture: Fixture) {
     let held = acquire(&set(&there, &["b"])).await;
     let own = acquire(&set(&here, &["d", "e"])).await;
     let many = set(&here, &["a", "b", "c"]);
-    let mut wants = Wants::until_it_waits_for(&many, Owner::new(), "b", &there).await;
+    let mut wants = Wants::until_it_waits_for(&many, Owner::new(), "b", &here).await;
     within(fixture.soon(), "close", here.close()).await;
     assert_eq!(wants.outcome(&fixture).await.unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(own.lost().await, (key(&fixture, "d"), LossReason::Closed));
