@@ -29,6 +29,12 @@ impl Folder {
         &self.path
     }
 
+    /// Returns the path of a file that is not one of the locks, and goes with this folder.
+    #[allow(dead_code, reason = "not every test needs it")]
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+        self.outer.join(name)
+    }
+
     /// Connects another client.
     #[allow(dead_code, reason = "not every test needs it")]
     pub(crate) async fn client(&self) -> FileEngine {

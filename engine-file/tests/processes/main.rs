@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "a test runs on tokio alone")]
 
+mod at_once;
 mod between_calls;
 mod connecting;
 #[path = "../folder/mod.rs"]
