@@ -2,23 +2,17 @@
 
 use std::os::fd::OwnedFd;
 
-use rustix::fs::{
-    AtFlags, FlockOperation, Mode, OFlags, chmodat, fchmod, flock, fstat, mkdirat, openat, unlinkat,
-};
+use rustix::fs::{AtFlags, Mode, OFlags, chmodat, fchmod, fstat, mkdirat, openat, unlinkat};
 use rustix::io::Errno;
 use ylock_core::{Error, ErrorKind, Key, Result};
 
 use super::errors::{failed, unexpected};
 use super::file_name::FileName;
 use super::folder::Folder;
+use super::locked_file::LockedFile;
 use super::slots::{Failed, Slots};
 use super::stop_point;
 
-/// How often a lock is tried that another process has: it has it for some microseconds.
-const TRIES: u32 = 26;
-/// The first tries, between which this process stays on its core. Between the last ones it lets another one run, which may have the lock: on a busy
-/// machine each of these can take as long as that one's slice of time.
-const SPINNING: u32 = 24;
 /// How often a file may be removed just before it is locked.
 const REMOVED: u32 = 1000;
 
@@ -37,7 +31,7 @@ pub(crate) struct Locked<'a> {
     folder: &'a Folder,
     name: FileName,
     /// `None` if the key has no file, and is to have none.
-    file: Option<OwnedFd>,
+    file: Option<LockedFile>,
     slots: Slots,
     text: String,
 }
@@ -60,21 +54,25 @@ impl Folder {
                     text: String::new(),
                 }));
             };
-            if !try_lock(&file).map_err(|errno| failed(&format!("lock {}", self.shown(&name)), errno))? {
-                return Ok(None);
-            }
+            let locked = LockedFile::try_lock(file);
+            let locked = locked.map_err(|errno| failed(&format!("lock {}", self.shown(&name)), errno))?;
+            let Some(file) = locked else { return Ok(None) };
             stop_point::pass();
             // Removed between the opening and the locking: another one may be there by now, and that is the key's.
             if fstat(&file).is_ok_and(|found| found.st_nlink == 0) {
                 continue;
             }
-            let (slots, text) = Slots::read(&file).map_err(|why| self.failure(&name, "read", &why))?;
-            if slots.is_empty() {
-                self.let_the_group_in(&file);
-            }
-            return Ok(Some(Locked { folder: self, name, file: Some(file), slots, text }));
+            return self.read_locked(name, file).map(Some);
         }
         Err(Error::new(ErrorKind::Unavailable, format!("{} is removed again and again", self.shown(&name))))
+    }
+
+    fn read_locked(&self, name: FileName, file: LockedFile) -> Result<Locked<'_>> {
+        let (slots, text) = Slots::read(&file).map_err(|why| self.failure(&name, "read", &why))?;
+        if slots.is_empty() {
+            self.let_the_group_in(&file);
+        }
+        Ok(Locked { folder: self, name, file: Some(file), slots, text })
     }
 
     /// Opens the file of a key. Returns nothing if it has none, and is to have none.
@@ -120,7 +118,7 @@ impl Folder {
     }
 
     /// The mask of the process may have kept the group out of a file that this process has just made.
-    fn let_the_group_in(&self, file: &OwnedFd) {
+    fn let_the_group_in(&self, file: &LockedFile) {
         if self.is_shared() {
             // Only its owner may, and only its owner needs to.
             let _ = fchmod(file, Mode::from_raw_mode(0o660));
@@ -204,26 +202,25 @@ impl Locked<'_> {
     }
 }
 
-impl Drop for Locked<'_> {
-    /// Unlocks. Closing alone would not, where another thread has forked a process meanwhile that has the file open as well.
-    fn drop(&mut self) {
-        if let Some(file) = &self.file {
-            let unlocked = flock(file, FlockOperation::Unlock);
-            debug_assert!(unlocked.is_ok(), "a file that is open can be unlocked");
-        }
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::FileOptions;
 
-fn try_lock(file: &OwnedFd) -> Result<bool, Errno> {
-    for tried in 0..TRIES {
-        stop_point::pass();
-        match flock(file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(true),
-            Err(Errno::WOULDBLOCK) if tried < SPINNING => (0..32).for_each(|_| std::hint::spin_loop()),
-            Err(Errno::WOULDBLOCK) => std::thread::yield_now(),
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno),
-        }
+    /// As where another thread has forked a process that has the file open as well: closing alone would not unlock it.
+    #[test]
+    fn a_file_that_cannot_be_read_is_unlocked_outright() {
+        let path = std::env::temp_dir().join(format!("ylock-unlocked-{}", std::process::id()));
+        let folder = Folder::open(&FileOptions::new(&path), 0, 0).unwrap().expect("the only client");
+        std::fs::write(path.join("locks/users=alice"), [b'x'; 4096]).unwrap();
+        let name = || FileName::of(&Key::new("users", "alice").unwrap());
+        let open = || folder.open_file(&name(), IfMissing::Leave).unwrap().expect("there");
+        let file = open();
+        let _inherited = file.try_clone().unwrap();
+        let locked = LockedFile::try_lock(file).unwrap().expect("none has it locked");
+        let error = folder.read_locked(name(), locked).unwrap_err();
+        assert!(error.to_string().contains("damaged"), "{error}");
+        assert!(LockedFile::try_lock(open()).unwrap().is_some());
+        std::fs::remove_dir_all(path).unwrap();
     }
-    Ok(false)
 }

@@ -6,6 +6,7 @@ mod file_name;
 mod folder;
 mod key_file;
 mod layout;
+mod locked_file;
 mod machine;
 mod pipe;
 mod slots;
