@@ -11,9 +11,11 @@ use super::key_file::{IfMissing, Locked};
 use crate::client_id::ClientId;
 
 impl Folder {
-    /// Returns the clients that have ended and whose pipes are still there.
+    /// Returns the clients that have ended and whose pipes are still there. Removes the pipes of those that have ended while they made them: no
+    /// file of a key names such a client.
     pub(crate) fn dead_clients(&self) -> Result<Vec<ClientId>> {
         let names = self.list(&self.clients, "clients")?;
+        names.iter().for_each(|(name, _)| self.remove_unfinished_pipe(name));
         let clients = names.iter().filter_map(|(name, _)| name.parse::<ClientId>().ok());
         Ok(clients.filter(|client| self.is_dead(*client)).collect())
     }

@@ -19,6 +19,11 @@ use super::stop_point;
 use crate::client_id::ClientId;
 use crate::message::{MESSAGE, Message};
 
+/// What the name of a pipe ends with until its maker has opened it.
+const NEW: &str = ".new";
+/// How often a new pipe may be cleared away before it is open.
+const TRIES: u32 = 1000;
+
 /// The own pipe, open for as long as the client lives.
 #[derive(Debug)]
 pub(crate) struct Pipe {
@@ -45,19 +50,42 @@ impl Folder {
 
     fn make_pipe_as(&self, name: &str) -> Result<OwnedFd, Errno> {
         // Under another name until it is open: another client that met it before would take its owner for dead.
-        let new = format!("{name}.new");
+        let new = format!("{name}{NEW}");
+        for _ in 0..TRIES {
+            stop_point::pass();
+            mknodat(&self.clients, &new, FileType::Fifo, Mode::from_raw_mode(0o660), 0)?;
+            match self.open_and_name(&new, name) {
+                // Another client has cleared it away, before it was open: it could not know that its maker lives. Again.
+                Err(Errno::NOENT) => {}
+                Err(errno) => {
+                    let _ = unlinkat(&self.clients, &new, AtFlags::empty());
+                    return Err(errno);
+                }
+                Ok(file) => return Ok(file),
+            }
+        }
+        Err(Errno::NOENT)
+    }
+
+    fn open_and_name(&self, new: &str, name: &str) -> Result<OwnedFd, Errno> {
         stop_point::pass();
-        mknodat(&self.clients, &new, FileType::Fifo, Mode::from_raw_mode(0o660), 0)?;
-        stop_point::pass();
-        let file = openat(&self.clients, &new, usual() | OFlags::RDWR, Mode::empty())?;
+        let file = openat(&self.clients, new, usual() | OFlags::RDWR, Mode::empty())?;
         if self.is_shared() {
             // The mask of the process may have kept the group out.
             fchmod(&file, Mode::from_raw_mode(0o660))?;
         }
         stop_point::pass();
         // Never over another one: that client would look as if it were this one.
-        renameat_with(&self.clients, &new, &self.clients, name, RenameFlags::NOREPLACE)?;
+        renameat_with(&self.clients, new, &self.clients, name, RenameFlags::NOREPLACE)?;
         Ok(file)
+    }
+
+    /// Removes a pipe of this name if no process has it open: its maker has ended before it got its own name. One that lives, and has not opened it
+    /// yet, makes it again.
+    pub(super) fn remove_unfinished_pipe(&self, name: &str) {
+        if name.ends_with(NEW) && self.is_without_reader(name) {
+            let _ = unlinkat(&self.clients, name, AtFlags::empty());
+        }
     }
 
     /// Removes the name of a client's pipe. Fails in a forked process: the client of the one that has connected goes on.
@@ -72,7 +100,7 @@ impl Folder {
     pub(crate) fn tell(&self, client: ClientId, message: Message) {
         stop_point::pass();
         // For reading, too: a message into a pipe whose last reader has just gone would end a program that does not ignore SIGPIPE.
-        let told = self.open_pipe_for(client, OFlags::RDWR).and_then(|pipe| {
+        let told = self.open_pipe_for(&client.to_string(), OFlags::RDWR).and_then(|pipe| {
             stop_point::pass();
             write(pipe, &message.to_bytes())
         });
@@ -83,22 +111,22 @@ impl Folder {
 
     /// Returns whether a client has ended for good. False if that is not known.
     pub(crate) fn is_dead(&self, client: ClientId) -> bool {
+        self.is_without_reader(&client.to_string())
+    }
+
+    fn is_without_reader(&self, name: &str) -> bool {
         // Not if the pipe is missing: another program may have removed a file of a client that lives.
-        matches!(self.open_pipe(client), Err(Errno::NXIO))
+        matches!(self.open_pipe_for(name, OFlags::WRONLY), Err(Errno::NXIO))
     }
 
     /// Begins to watch a client. Returns nothing if it has ended, or cannot be watched.
     pub(crate) fn watch(&self, client: ClientId) -> Option<Watch> {
-        let pipe = self.open_pipe(client).ok()?;
+        let pipe = self.open_pipe_for(&client.to_string(), OFlags::WRONLY).ok()?;
         Sender::from_owned_fd(pipe).ok().map(|pipe| Watch { pipe })
     }
 
-    fn open_pipe(&self, client: ClientId) -> Result<OwnedFd, Errno> {
-        self.open_pipe_for(client, OFlags::WRONLY)
-    }
-
-    fn open_pipe_for(&self, client: ClientId, what: OFlags) -> Result<OwnedFd, Errno> {
-        openat(&self.clients, client.to_string(), usual() | what, Mode::empty())
+    fn open_pipe_for(&self, name: &str, what: OFlags) -> Result<OwnedFd, Errno> {
+        openat(&self.clients, name, usual() | what, Mode::empty())
     }
 }
 

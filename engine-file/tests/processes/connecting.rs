@@ -84,6 +84,32 @@ async fn a_client_that_stops_while_it_connects_is_told_of_its_turn_all_the_same(
     panic!("more than {POINTS} points");
 }
 
+/// Another client lives, so that no first one clears the folder.
+#[tokio::test]
+async fn the_next_client_clears_away_what_is_left_of_one_that_was_killed_while_it_connected() {
+    const TEST: &str =
+        "connecting::the_next_client_clears_away_what_is_left_of_one_that_was_killed_while_it_connected";
+    if let Some(told) = told() {
+        return connect_and_wait(told).await;
+    }
+    let folder = Folder::new();
+    let ylock = client(folder.path(), LEASE).await;
+    let mut has_left = 0;
+    for number in 1..POINTS {
+        let said = start(TEST, &folder, &format!("{number} ends")).says_until_it_ends().await;
+        has_left += usize::from(folder.clients().len() > 1);
+        let another = client(folder.path(), LEASE).await;
+        assert_eq!(folder.clients().len(), 2, "point {number}: {:?}", folder.clients());
+        another.close().await;
+        if said.last().is_some_and(|said| said == "left") {
+            assert!(has_left > 1, "{has_left} of {number} points");
+            ylock.close().await;
+            return;
+        }
+    }
+    panic!("more than {POINTS} points");
+}
+
 #[tokio::test]
 async fn the_first_client_may_be_killed_at_any_point_of_clearing() {
     const TEST: &str = "connecting::the_first_client_may_be_killed_at_any_point_of_clearing";
