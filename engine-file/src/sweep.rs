@@ -46,7 +46,9 @@ pub(crate) async fn remove_idle(client: &Client, all: bool) {
             client.change_locked(locked, None, |_, _| Ok(()))
         });
         if let Err(error) = removed {
-            tracing::debug!(%error, %key, "the file of a lock that is not in use stays");
+            tracing::debug!(%error, %key, "the file of a lock that is not in use stays for now");
+            // No other client knows that it is to be removed: again, when those have their turn that are left by then.
+            client.idle.keep(&key, client.environment.now());
         }
     }
 }
@@ -62,4 +64,32 @@ fn clear(client: &Client, file: FileName, dead: &[ClientId]) -> bool {
     });
     // In a file that is damaged nothing is known of any client, and it stays as it is.
     cleared.unwrap_or_else(|error| error.kind() == ErrorKind::Unexpected)
+}
+
+#[cfg(test)]
+mod tests {
+    use ylock_core::Key;
+    use ylock_core::environment::SystemEnvironment;
+
+    use super::*;
+    use crate::options::FileOptions;
+
+    #[tokio::test]
+    async fn the_file_of_an_idle_lock_that_cannot_be_removed_is_removed_later() {
+        let path = std::env::temp_dir().join(format!("ylock-idle-{}", std::process::id()));
+        let client = Client::open(&FileOptions::new(&path), SystemEnvironment::shared()).await.unwrap();
+        let key = Key::new("users", "alice").unwrap();
+        client.change(&key, IfMissing::Create, |_, _| Ok(())).unwrap().expect("none has it locked");
+        let (file, aside) = (path.join("locks/users=alice"), path.join("aside"));
+        // In its place is what cannot be opened.
+        std::fs::rename(&file, &aside).unwrap();
+        std::fs::create_dir(&file).unwrap();
+        remove_idle(&client, true).await;
+        std::fs::remove_dir(&file).unwrap();
+        std::fs::rename(&aside, &file).unwrap();
+        assert_eq!(client.idle.len(), 1);
+        remove_idle(&client, true).await;
+        assert!(!file.exists() && client.idle.len() == 0);
+        std::fs::remove_dir_all(path).unwrap();
+    }
 }
