@@ -4,7 +4,7 @@
 mod folder;
 
 use std::fs::{File, OpenOptions};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::pin::pin;
 use std::time::Duration;
@@ -15,6 +15,8 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use ylock_core::engine::{AcquisitionId, Engine, Holding, Patience, Renewal, Request};
 use ylock_core::{ClientName, Key, Mode, Owner};
 use ylock_engine_file::FileEngine;
+
+const BOUND: Duration = Duration::from_secs(30);
 
 fn key() -> Key {
     Key::new("users", "alice").unwrap()
@@ -80,4 +82,29 @@ fn a_waiter_is_told_of_a_release_and_not_of_a_try_that_fails() {
     running.block_on(holds.release(&key(), held.id, None)).unwrap();
     pipe.read_exact(&mut told).unwrap();
     assert_eq!(told[..16], waiter.id.as_u128().to_be_bytes());
+}
+
+/// The waiter's client is told so much that its pipe is full, so that what comes after that is lost: it looks for all of its waiters then.
+#[test]
+fn a_waiter_whose_message_found_no_room_looks_all_the_same() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (running, standing, folder) = (runtime(), runtime(), Folder::new());
+    let waits = standing.block_on(folder.client());
+    let pipe = folder.clients().remove(0);
+    let holds = running.block_on(folder.client());
+    // It would look by itself after ten minutes.
+    let (held, waiter) = (request(&holds), request(&waits).with_lease(Duration::from_secs(3600)));
+    running.block_on(holds.acquire(&held)).unwrap().unwrap();
+    let waits = standing.spawn(async move { waits.acquire(&waiter).await });
+    standing.block_on(ylock_testkit::eventually(BOUND, "it waits", async || {
+        holds.inspect(&key()).await.unwrap().queue.len() == 1
+    }));
+    let mut options = OpenOptions::new();
+    options.write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    let mut pipe = options.open(folder.path().join("clients").join(pipe)).unwrap();
+    let full = std::iter::repeat_with(|| pipe.write(&[1; 16])).find_map(Result::err).unwrap();
+    assert_eq!(full.kind(), std::io::ErrorKind::WouldBlock);
+    running.block_on(holds.release(&key(), held.id, None)).unwrap();
+    let granted = standing.block_on(ylock_testkit::within(BOUND, "it gets in", waits));
+    assert!(granted.unwrap().unwrap().is_some());
 }
