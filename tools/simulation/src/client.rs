@@ -12,6 +12,7 @@ use ylock_core::{ClientName, Error, ErrorKind, Fairness, Key, Mode, Owner, Store
 use crate::belief::Belief;
 use crate::chance::Chance;
 use crate::clocks::Clocks;
+use crate::facade::Sets;
 use crate::oracle::{Entry, Hold, Oracle};
 use crate::places::Places;
 
@@ -32,6 +33,8 @@ pub struct SharedState {
     pub trusting: bool,
     /// The part of the acquisitions that do not wait.
     pub tries: f64,
+    /// Whether tasks above the keeper take several locks at once.
+    pub sets: Sets,
     /// True when no client begins anything new.
     pub is_over: AtomicBool,
     /// True so long after the trouble that nothing can be blamed on it.
@@ -180,6 +183,7 @@ impl Client {
             token,
             clocks: Arc::clone(&self.clocks),
             belief: Belief::of(&grant, grant.sent),
+            resumes: false,
         };
         let Some(Entry { number, .. }) = self.shared.oracle.enter(hold) else { return };
         let read = self.shared.oracle.read(&grant.key, token);

@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use parking_lot::Mutex;
 use ylock_core::options::OptionValue;
 use ylock_engine_cassandra::options::{Clock, Expiry, Notify, Protocol};
-use ylock_simulation::{Fault, Setting, Subject, run};
+use ylock_simulation::{Fault, Sets, Setting, Subject, run};
 
 /// Tries to break the engines, and the keeper, on simulated stores, one seed after the other.
 #[derive(Debug, Parser)]
@@ -49,6 +49,9 @@ struct Arguments {
     /// How many of a hundred acquisitions of an engine do not wait
     #[arg(long, default_value_t = 20)]
     tries: u64,
+    /// Above the keeper: take several locks at once, too
+    #[arg(long)]
+    sets: bool,
     /// Show the whole trace, also of a seed that does not fail
     #[arg(long)]
     trace: bool,
@@ -79,6 +82,7 @@ fn main() -> ExitCode {
                     replicas: arguments.replicas,
                     notify: arguments.notify == Notify::Udp && !arguments.shadow_rows,
                     tries: arguments.tries,
+                    sets: if arguments.sets { Sets::Right } else { Sets::None },
                     leases: if leases.len() == 0 { preset.leases.clone() } else { leases.collect() },
                     clock: if arguments.global_time { Clock::GlobalTime } else { Clock::Hlc },
                     ..preset

@@ -1,6 +1,6 @@
 //! The observer that sees everything, and says what must not be.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -45,6 +45,9 @@ pub struct Hold {
     pub clocks: Arc<Clocks>,
     /// The belief that it still holds.
     pub belief: Belief,
+    /// True if the owner may have held it since an earlier entry, without being inside: one task has it for a set that is not whole yet, while
+    /// another task of the same owner comes and goes.
+    pub resumes: bool,
 }
 
 /// An entry of a holder.
@@ -59,6 +62,8 @@ pub struct Entry {
 /// The knowledge of one lock: the tokens of all holders that entered, and the resource that the lock protects.
 #[derive(Debug, Default)]
 struct Place {
+    /// The holds that entered, by owner and token, where they may be resumed.
+    entered: BTreeSet<(Owner, u64)>,
     highest_write: Option<u64>,
     highest: Option<u64>,
     register: Register,
@@ -86,7 +91,8 @@ impl Oracle {
         }
         self.world.note(|| format!("{hold} ENTERS {}", hold.key.name()));
         let mut inner = self.inner.lock();
-        let reentrant = inner.holds.values().any(|other| other.shares_with(&hold));
+        let resumed = hold.resumes && !inner.place(&hold.key).entered.insert((hold.owner, hold.token));
+        let reentrant = resumed || inner.holds.values().any(|other| other.shares_with(&hold));
         (inner.number, inner.entries) = (inner.number + 1, inner.entries + 1);
         let number = inner.number;
         inner.check_alone(&self.world, &hold);

@@ -13,7 +13,7 @@ use crate::backend::{Backend, Subject};
 use crate::chance::Chance;
 use crate::client::{Client, SharedState};
 use crate::clocks::Clocks;
-use crate::facade;
+use crate::facade::{self, Sets};
 use crate::faults::{Fault, Plan};
 use crate::memory::Server;
 use crate::newcomer;
@@ -147,9 +147,9 @@ impl<'a> Scene<'a> {
                 Backend::Redis(redis::Servers::cluster(&world, servers, fate))
             }
         };
-        let keys = (0..=chance.below(2))
-            .filter_map(|number| Key::new("group", format!("name-{number}")).ok())
-            .collect();
+        // Where several are taken at once there are enough for that.
+        let last = if setting.sets == Sets::None { chance.below(2) } else { 1 + chance.below(3) };
+        let keys = (0..=last).filter_map(|number| Key::new("group", format!("name-{number}")).ok()).collect();
         let oracle = Oracle::new(&world, setting.of.has_tokens());
         // A clock that steps is more than the largest lead away from others, and the old algorithm has no queue.
         let is_ordered = setting.protocol == Protocol::Queue && setting.clock == Clock::Hlc;
@@ -167,6 +167,7 @@ impl<'a> Scene<'a> {
             leases: setting.leases.clone(),
             trusting: setting.trusting,
             tries: setting.tries as f64 / 100.0,
+            sets: setting.sets,
             is_over: AtomicBool::new(false),
             is_calm: AtomicBool::new(false),
             busy: AtomicUsize::new(0),

@@ -17,6 +17,7 @@ use ylock_engine_zookeeper::algorithm::store::Ensemble;
 
 use crate::backend::Subject;
 use crate::clocks::Clocks;
+use crate::facade::Sets;
 use crate::faults::Fault;
 use crate::redis;
 use crate::store::Connection;
@@ -65,6 +66,8 @@ pub struct Setting<'a> {
     pub script_mistake: redis::Mistake,
     /// How many of a hundred acquisitions of an engine do not wait.
     pub tries: u64,
+    /// Whether tasks above the keeper take several locks at once, and with which mistake.
+    pub sets: Sets,
     /// The function that wraps a client's engine.
     pub wrap: &'a WrapEngine,
 }
@@ -110,6 +113,7 @@ impl Default for Setting<'_> {
             mistakes: Mistakes::default(),
             script_mistake: None,
             tries: 20,
+            sets: Sets::None,
             wrap: &|engine| engine,
         }
     }

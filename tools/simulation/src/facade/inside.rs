@@ -8,6 +8,7 @@ use ylock_core::environment::Environment;
 use ylock_core::{Lease, Mode};
 
 use super::Process;
+use super::sets::Sets;
 use crate::belief::Belief;
 use crate::oracle::{Entry, Hold};
 
@@ -41,6 +42,7 @@ impl Inside {
             token,
             clocks: Arc::clone(&process.clocks),
             belief: Belief::Says(lease.clone()),
+            resumes: process.shared.sets != Sets::None,
         };
         let entry = oracle.enter(hold)?;
         let read = if entry.reentrant { None } else { oracle.read(lease.key(), token) };

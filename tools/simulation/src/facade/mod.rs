@@ -3,6 +3,7 @@
 mod contract;
 mod errand;
 mod inside;
+mod sets;
 mod visitor;
 
 use std::fmt;
@@ -20,6 +21,7 @@ use crate::client::{Busy, SharedState};
 use crate::clocks::Clocks;
 
 use contract::Contract;
+pub use sets::Sets;
 use visitor::Visitor;
 
 /// One run of a client process.

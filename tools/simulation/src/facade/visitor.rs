@@ -11,6 +11,7 @@ use ylock_core::{ErrorKind, Guard, Lock, Mode, Owner, Unlocked, Ylock};
 use super::Process;
 use super::errand::{Errand, options};
 use super::inside::Inside;
+use super::sets::Sets;
 use crate::chance::Chance;
 use crate::client::Busy;
 
@@ -33,6 +34,10 @@ impl Visitor {
         while !self.process.shared.is_over.load(Ordering::Relaxed) {
             self.rest(Duration::from_secs(2)).await;
             let Some(client) = self.process.client() else { return };
+            if self.process.shared.sets != Sets::None && self.chance.happens(0.5) {
+                self.visit_set(&client).await;
+                continue;
+            }
             match self.chance.below(100) {
                 0..=3 => drop(client.revoke("group", self.name()).await),
                 4..=5 => drop(client.inspect("group", self.name()).await),
@@ -48,13 +53,13 @@ impl Visitor {
         self.process.clocks.sleep(time).await;
     }
 
-    fn name(&mut self) -> String {
+    pub(super) fn name(&mut self) -> String {
         let keys = &self.process.shared.keys;
         keys[self.chance.below(keys.len() as u64) as usize].name().to_owned()
     }
 
     /// Returns how long to stay: mostly shorter than a renewal takes to come, sometimes several leases.
-    fn stay(&mut self) -> Duration {
+    pub(super) fn stay(&mut self) -> Duration {
         let lease = self.process.shared.lease;
         let most = if self.chance.happens(0.15) { lease * 2 } else { lease / 4 };
         self.chance.between(Duration::ZERO, most)

@@ -20,7 +20,7 @@ use ylock_engine_cassandra::CassandraOptions;
 use ylock_simulation::clocks::Clocks;
 use ylock_simulation::store::Connection;
 use ylock_simulation::zookeeper::Mistakes;
-use ylock_simulation::{Fault, Setting, Subject, run};
+use ylock_simulation::{Fault, Sets, Setting, Subject, run};
 
 /// More seeds than any of them needs.
 const SEEDS: u64 = 3_000;
@@ -182,6 +182,20 @@ broken_scripts! {
     a_dead_waiter_keeps_its_place: RedisEngine "    if waits.alive <= now then\n      forget_waiter(id, waits)\n    else" => "    if false then\n    else", "still wait";
     the_quick_way_does_not_look_for_waiters: RedisEngine "if not (seen[1] or seen[2] or seen[3]) then" => "if not (seen[1] or seen[3]) then", "still wait";
     the_quick_way_does_not_look_for_what_was_undone: RedisEngine "if not (seen[1] or seen[2] or seen[3]) then" => "if not (seen[1] or seen[2]) then", "was undone";
+}
+
+/// Tasks wait for single locks in any order, and hold those that they have.
+#[test]
+fn sets_are_not_sorted() {
+    let setting = Setting { of: Subject::KeeperOverMemory, sets: Sets::Unsorted, ..Setting::default() };
+    must_find("sets_are_not_sorted", "still wait", 0, setting);
+}
+
+/// Tasks wait for one lock of a set, and do not look after those that they have.
+#[test]
+fn a_set_ignores_a_loss_while_it_waits() {
+    let setting = Setting { of: Subject::KeeperOverMemory, sets: Sets::Heedless, ..Setting::default() };
+    must_find("a_set_ignores_a_loss_while_it_waits", "that is not whole", 0, setting);
 }
 
 /// Requests ask for more than the session allows, and get it.

@@ -1,0 +1,63 @@
+//! Seeds of runs in which tasks take several locks at once, or one after the other as they find out which they need.
+//!
+//! That every one of them gets in is the check that no ring of waiters closes.
+
+mod support;
+
+use clap::ValueEnum;
+use ylock_simulation::Subject::{
+    KeeperAtOnce, KeeperOverCassandra, KeeperOverMemory, KeeperOverRedis, KeeperOverZookeeper,
+};
+use ylock_simulation::{Outcome, Sets, Setting, Subject, run};
+use ylock_testkit::short_or_long;
+
+fn play(of: Subject, seed: u64) -> Outcome {
+    run(seed, &Setting { of, sets: Sets::Right, lines: true, ..Setting::default() })
+}
+
+fn nothing_breaks(of: Subject, seeds: u64) {
+    support::none_fails(short_or_long(seeds, seeds * 10), |seed| {
+        let (wrong, name) = (play(of, seed).wrong, of.to_possible_value()?);
+        (!wrong.is_empty()).then(|| {
+            let (name, wrong) = (name.get_name(), wrong.join("; "));
+            format!("cargo xtask simulate --of {name} --sets --expiry ttl --from {seed} --seeds 1 --trace: {wrong}")
+        })
+    });
+}
+
+#[test]
+fn sets_over_memory_break_nothing() {
+    nothing_breaks(KeeperOverMemory, 1_000);
+}
+
+#[test]
+fn sets_that_are_answered_at_once_break_nothing() {
+    nothing_breaks(KeeperAtOnce, 1_000);
+}
+
+#[test]
+fn sets_over_cassandra_break_nothing() {
+    nothing_breaks(KeeperOverCassandra, 100);
+}
+
+#[test]
+fn sets_over_redis_break_nothing() {
+    nothing_breaks(KeeperOverRedis, 100);
+}
+
+#[test]
+fn sets_over_zookeeper_break_nothing() {
+    nothing_breaks(KeeperOverZookeeper, 100);
+}
+
+#[test]
+fn a_seed_decides_everything() {
+    for of in [KeeperOverMemory, KeeperAtOnce, KeeperOverCassandra] {
+        for seed in 0..10 {
+            let [once, again] = [seed, seed].map(|seed| play(of, seed));
+            let differs = once.lines.iter().zip(&again.lines).find(|(one, other)| one != other);
+            assert_eq!(differs, None, "{of:?}, seed {seed}");
+            assert_eq!(once.hash, again.hash, "{of:?}, seed {seed}");
+        }
+    }
+}
