@@ -2,9 +2,15 @@
 
 use crate::engine::{Bench, Engine};
 
+const MANY: Bench = Bench {
+    help: Some("Several locks one by one, and at once, on every engine (`-- ENGINE...` for some)"),
+    of_all: true,
+    ..Bench::new("many", "bench -p ylock --all-features --bench many")
+};
+
 pub(crate) static ENGINE: Engine = Engine {
     name: "memory",
     packages: &["ylock", "ylock-core", "ylock-metrics", "ylock-testkit"],
-    benches: &[Bench::new("core", "bench -p ylock-testkit --bench core")],
+    benches: &[Bench::new("core", "bench -p ylock-testkit --bench core"), MANY],
     ..Engine::BASE
 };

@@ -25,8 +25,8 @@ pub(crate) fn bench(
     let programs = against.map(|commit| Programs::build(bench, commit)).transpose()?;
     let mut command = cargo::cargo();
     command.args(bench.command.split(' ')).arg("--").args(arguments);
-    let wants_servers = engine.has_servers() && (bench.wants_servers)(arguments);
-    let servers = wants_servers.then(|| Servers::start(places, &[engine])).transpose()?;
+    let engines = bench.engines(engine, arguments);
+    let servers = (!engines.is_empty()).then(|| Servers::start(places, &engines)).transpose()?;
     let variables = servers.as_ref().map(Servers::environment).transpose()?.unwrap_or_default();
     if let Some(programs) = programs {
         programs.compare(arguments, &variables)?;

@@ -7,6 +7,7 @@ pub(super) const BENCH: Bench = Bench {
     help: Some("The old lock of the thesis against its queue lock (`-- --help` for its options)"),
     command: "run --release -p ylock-benchmark",
     wants_servers: wants_real_points,
+    of_all: false,
 };
 
 /// Returns whether the benchmark will ask real servers, by its own options.

@@ -66,13 +66,29 @@ pub(crate) struct Bench {
     pub(crate) help: Option<&'static str>,
     /// The words after `cargo`.
     pub(crate) command: &'static str,
-    /// Returns whether it needs the engine's servers, if it is given these arguments.
+    /// Returns whether it needs the servers of an engine, if it is given these arguments.
     pub(crate) wants_servers: fn(&[String]) -> bool,
+    /// True if it measures every engine, or those that its arguments name.
+    pub(crate) of_all: bool,
 }
 
 impl Bench {
     pub(crate) const fn new(name: &'static str, command: &'static str) -> Self {
-        Self { name, help: None, command, wants_servers: |_| true }
+        Self { name, help: None, command, wants_servers: |_| true, of_all: false }
+    }
+}
+
+impl Bench {
+    /// Returns the engines whose servers it needs.
+    pub(crate) fn engines(&self, own: &'static Engine, arguments: &[String]) -> Vec<&'static Engine> {
+        let is_named =
+            |engine: &Engine| arguments.is_empty() || arguments.iter().any(|one| one == engine.name);
+        let meant: Vec<_> = if self.of_all {
+            ENGINES.iter().copied().filter(|engine| is_named(engine)).collect()
+        } else {
+            vec![own]
+        };
+        meant.into_iter().filter(|engine| engine.has_servers() && (self.wants_servers)(arguments)).collect()
     }
 }
 
