@@ -30,7 +30,14 @@ impl ChildProcess {
     /// # Panics
     /// If that cannot be started.
     pub fn start(test: &str, told: &str) -> Self {
-        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        Self::start_by(Command::new(std::env::current_exe().expect("this program")), test, told)
+    }
+
+    /// Does what [`start`](Self::start) does, by a command that runs this program, such as one that runs it as another user.
+    ///
+    /// # Panics
+    /// If that cannot be started.
+    pub fn start_by(mut command: Command, test: &str, told: &str) -> Self {
         command.args(["--exact", test, "--include-ignored", "--nocapture"]);
         let mut child = command.env(TOLD, told).stdout(Stdio::piped()).spawn().expect("started");
         let out = BufReader::new(child.stdout.take().expect("piped"));

@@ -98,6 +98,6 @@ pub use polls::{poll_once, poll_times};
 #[cfg(feature = "suite")]
 pub use registry::{CASES, Case, Need};
 #[cfg(feature = "suite")]
-pub use runner::{run_case, run_test};
+pub use runner::{note_skip, run_case, run_test};
 pub use waiting::{eventually, within};
 pub use wrapper::{Call, Wrapped, Wrapper};

@@ -26,7 +26,7 @@ where
     F: Future<Output = ()> + Send + 'static,
 {
     if let Some(missing) = case.missing(harness.guarantees()) {
-        return note_skip(&format!("SKIPPED {} {case}: {missing} is not declared", harness.name()));
+        return note_skip(harness.name(), &case.to_string(), &format!("{missing} is not declared"));
     }
     let runtime =
         Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime can be built");
@@ -80,11 +80,15 @@ fn message(error: JoinError) -> String {
     }
 }
 
-/// Notes that a case is left out: the reader of the results of the run must see it.
-fn note_skip(line: &str) {
+/// Notes that a case or a test of an engine is left out, and why: the reader of the results of the run must see it.
+///
+/// # Panics
+/// If the list cannot be written.
+pub fn note_skip(engine: &str, case: &str, why: &str) {
+    let line = format!("SKIPPED {engine} {case}: {why}");
     println!("{line}");
     let Some(path) = std::env::var_os("YLOCK_SKIPS_FILE") else { return };
-    append(Path::new(&path), line).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    append(Path::new(&path), &line).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
 }
 
 fn append(path: &Path, line: &str) -> io::Result<()> {
