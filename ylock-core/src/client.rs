@@ -175,7 +175,8 @@ impl Ylock {
     /// runs once or twice. Not promised: that it ends if each run asks for other locks. From the ninth run on the log warns.
     ///
     /// # Reentrancy
-    /// Inside `work` the owner is current. Locks that it acquires in another way than with the value that it is given are not looked at.
+    /// Inside `work` the owner is current. Locks that it acquires in another way than with the value that it is given are not looked at. A task
+    /// that holds one of the locks itself under another owner waits for itself, for ever; after a second the log warns.
     ///
     /// # Cancel safety
     /// Dropping the future drops `work` and gives all locks back.

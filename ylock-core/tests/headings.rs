@@ -3,6 +3,15 @@
 const HEADINGS: [&str; 6] =
     ["Fairness", "Reentrancy", "Cancel safety", "If the lock is lost", "Errors", "Examples"];
 
+/// Each type with methods that acquire, and how many it has.
+const SOURCES: [(&str, &str, usize); 5] = [
+    ("Locks", include_str!("../src/locks.rs"), 10),
+    ("Lock", include_str!("../src/lock.rs"), 10),
+    ("Many", include_str!("../src/many/mod.rs"), 4),
+    ("Growing", include_str!("../src/many/growing.rs"), 2),
+    ("Ylock", include_str!("../src/client.rs"), 1),
+];
+
 /// Returns each method that acquires, with its documentation: only these are `#[track_caller]`.
 fn acquiring(source: &str) -> Vec<(&str, String)> {
     let (mut found, mut documentation, mut acquires) = (Vec::new(), String::new(), false);
@@ -25,10 +34,14 @@ fn acquiring(source: &str) -> Vec<(&str, String)> {
 
 #[test]
 fn each_method_that_acquires_has_all_headings_in_order_and_one_example() {
-    for (of, source) in [("Locks", include_str!("../src/locks.rs")), ("Lock", include_str!("../src/lock.rs"))]
-    {
+    for (of, source, count) in SOURCES {
         let methods = acquiring(source);
-        assert_eq!(methods.len(), 10, "{of}: {:?}", methods.iter().map(|(name, _)| name).collect::<Vec<_>>());
+        assert_eq!(
+            methods.len(),
+            count,
+            "{of}: {:?}",
+            methods.iter().map(|(name, _)| name).collect::<Vec<_>>()
+        );
         for (name, documentation) in methods {
             let headings = documentation.lines().filter_map(|line| line.strip_prefix("# "));
             let headings: Vec<_> = headings.filter(|line| HEADINGS.contains(line)).collect();
@@ -42,8 +55,7 @@ fn each_method_that_acquires_has_all_headings_in_order_and_one_example() {
 /// A task that acquires what it holds under another owner is the easiest mistake to make with these locks.
 #[test]
 fn each_method_that_acquires_says_what_becomes_of_a_task_that_waits_for_itself() {
-    for (of, source) in [("Locks", include_str!("../src/locks.rs")), ("Lock", include_str!("../src/lock.rs"))]
-    {
+    for (of, source, _) in SOURCES {
         for (name, documentation) in acquiring(source) {
             let (_, reentrancy) = documentation.split_once("# Reentrancy\n").expect("a heading");
             let reentrancy = reentrancy.split("\n# ").next().unwrap_or_default().replace('\n', " ");

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use ylock_core::engine::Inspection;
 use ylock_core::{
-    Error, ErrorKind, Guarantees, Guard, Key, Lease, Lock, Locks, MemoryEngine, MemoryStore, Options, Owner,
-    Token, Ylock,
+    Error, ErrorKind, Growing, Guarantees, Guard, Guards, Key, Lease, Leases, Lock, Locks, Many,
+    MemoryEngine, MemoryStore, Options, Owner, Token, Ylock,
 };
 
 fn is_send<T: Send>(_: &T) {}
@@ -31,6 +31,10 @@ fn everything_can_be_sent_and_shared() {
     is_shared::<MemoryStore>();
     is_shared::<MemoryEngine>();
     is_send_and_sync::<Guard>();
+    is_shared::<Many>();
+    is_shared::<Leases>();
+    is_shared::<Growing>();
+    is_send_and_sync::<Guards>();
 }
 
 #[tokio::test]
@@ -54,6 +58,13 @@ async fn every_future_can_be_sent() {
     is_send(&lock.read_within(time));
     is_send(&lock.run(|_| async {}));
     is_send(&lock.run_read(|_| async {}));
+    let many = ylock.many().write("group", "name");
+    is_send(&many.acquire());
+    is_send(&many.try_acquire());
+    is_send(&many.acquire_within(time));
+    is_send(&many.run(|leases| async move { leases.is_valid() }));
+    is_send(&Guards::default().unlock());
+    is_send(&ylock.growing(|taking| async move { taking.write("group", "name").await.map(drop) }));
     is_send(&ylock.inspect("group", "name"));
     is_send(&ylock.revoke("group", "name"));
     is_send(&ylock.close());

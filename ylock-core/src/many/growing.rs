@@ -273,6 +273,8 @@ impl Growing {
     /// # Reentrancy
     /// What is held already is granted at once. A lock that is held to read, and is wanted to write, makes the closure begin anew with the
     /// write. An owner that holds the lock as a reader outside of the closure gets [`WouldDeadlock`](crate::ErrorKind::WouldDeadlock).
+    /// A task that holds it itself under another owner waits for itself, for ever, at this call or when the closure begins anew; after a second the
+    /// log warns.
     ///
     /// # Cancel safety
     /// Dropping the future leaves the queue and leaves nothing behind in the store.
@@ -284,6 +286,23 @@ impl Growing {
     /// - [`GivesWay`](crate::ErrorKind::GivesWay): the lock is not free, and this call must not wait for it. Pass it on: the closure runs again.
     /// - [`Invalid`](crate::ErrorKind::Invalid): the closure has ended, or a set has more than [`MAX_MEMBERS`](crate::MAX_MEMBERS) locks.
     /// - Those of [`Locks::write`](crate::Locks::write). These do not make the closure run again.
+    ///
+    /// # Examples
+    /// A folder is deleted together with the one that it names:
+    /// ```
+    /// # use ylock::{Error, Ylock};
+    /// # async fn linked_to(_: &str) -> &'static str { "b" }
+    /// # async fn delete(_: &[&str]) {}
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
+    /// let deleted = Ylock::in_memory().growing(|taking| async move {
+    ///     taking.write("folders", "a").await?;
+    ///     let linked = linked_to("a").await;
+    ///     taking.write("folders", linked).await?;
+    ///     delete(&["a", linked]).await;
+    ///     Ok::<_, Error>(2)
+    /// });
+    /// # assert_eq!(deleted.await?, 2); Ok(()) }
+    /// ```
     #[track_caller]
     pub fn write(&self, group: impl Name, name: impl Name) -> impl Future<Output = Result<Lease>> {
         let (key, at) = (Key::new(group, name), Location::caller());
@@ -296,7 +315,8 @@ impl Growing {
     /// As with [`write`](Self::write).
     ///
     /// # Reentrancy
-    /// As with [`write`](Self::write). What is held to write may be read.
+    /// As with [`write`](Self::write). What is held to write may be read. A task that holds the lock as the writer under another owner waits for
+    /// itself, for ever.
     ///
     /// # Cancel safety
     /// As with [`write`](Self::write).
@@ -306,6 +326,22 @@ impl Growing {
     ///
     /// # Errors
     /// Those of [`write`](Self::write) but `WouldDeadlock`.
+    ///
+    /// # Examples
+    /// An invoice is written in the currency of its customer, whose rate no import changes meanwhile:
+    /// ```
+    /// # use ylock::{Error, Ylock};
+    /// # async fn currency_of(_: u32) -> &'static str { "eur" }
+    /// # async fn total(_: u32, _: &str) -> u64 { 7 }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
+    /// let total = Ylock::in_memory().growing(|taking| async move {
+    ///     taking.write("invoices", 4711).await?;
+    ///     let currency = currency_of(4711).await;
+    ///     taking.read("rates", currency).await?;
+    ///     Ok::<_, Error>(total(4711, currency).await)
+    /// });
+    /// # assert_eq!(total.await?, 7); Ok(()) }
+    /// ```
     #[track_caller]
     pub fn read(&self, group: impl Name, name: impl Name) -> impl Future<Output = Result<Lease>> {
         let (key, at) = (Key::new(group, name), Location::caller());

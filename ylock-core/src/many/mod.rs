@@ -115,6 +115,8 @@ impl Many {
     /// before the last of the first: take all at once, or by [`growing`](crate::Ylock::growing). Single locks that an owner acquires
     /// while it holds a set are not looked at: acquire them in the order of the keys. An owner acquires one set at a time.
     ///
+    /// A task that holds one of the locks itself under another owner waits for itself, for ever; after a second the log warns.
+    ///
     /// # Cancel safety
     /// Dropping the future leaves every queue, gives back what it had, and leaves nothing behind in the store.
     ///
@@ -158,7 +160,8 @@ impl Many {
     /// As with [`Locks::try_write`](crate::Locks::try_write), for each lock. Of many callers that try sets which overlap perhaps none gets its set.
     ///
     /// # Reentrancy
-    /// As with [`acquire`](Self::acquire); but an owner that holds a set may try locks before the last of it, because it does not wait.
+    /// As with [`acquire`](Self::acquire); but an owner that holds a set may try locks before the last of it, because it does not wait. A task
+    /// that holds one of the locks itself under another owner does not wait for itself: it gets `None`.
     ///
     /// # Cancel safety
     /// As with [`acquire`](Self::acquire).
@@ -171,7 +174,7 @@ impl Many {
     /// [`Unavailable`](crate::ErrorKind::Unavailable) after one request timeout of the engine.
     ///
     /// # Examples
-    /// A table is booked only if both rooms are free:
+    /// A party books two rooms only if both are free:
     /// ```
     /// # use ylock::Ylock;
     /// # async fn book() {}
@@ -196,7 +199,8 @@ impl Many {
     /// As with [`acquire`](Self::acquire). The place in the queue is lost when the time is over.
     ///
     /// # Reentrancy
-    /// As with [`acquire`](Self::acquire).
+    /// As with [`acquire`](Self::acquire). A task that holds one of the locks itself under another owner waits for itself until the time is
+    /// over, and gets `None`.
     ///
     /// # Cancel safety
     /// As with [`acquire`](Self::acquire).
@@ -209,6 +213,7 @@ impl Many {
     /// [`Unavailable`](crate::ErrorKind::Unavailable), as with [`Locks::write_within`](crate::Locks::write_within).
     ///
     /// # Examples
+    /// A letter is edited, unless another user edits it, or its template, for longer than a moment:
     /// ```
     /// # use std::time::Duration;
     /// # use ylock::Ylock;
@@ -237,7 +242,8 @@ impl Many {
     /// As with [`acquire`](Self::acquire).
     ///
     /// # Reentrancy
-    /// As with [`acquire`](Self::acquire). Inside `work` the owner is current: it may acquire the same locks again.
+    /// As with [`acquire`](Self::acquire). Inside `work` the owner is current: it may acquire the same locks again. A task that
+    /// holds one of them itself under another owner waits for itself, for ever; after a second the log warns.
     ///
     /// # Cancel safety
     /// Dropping the future drops `work` and gives all locks back.
@@ -250,6 +256,7 @@ impl Many {
     /// Those of [`acquire`](Self::acquire), and `Lost`.
     ///
     /// # Examples
+    /// Money moves between two accounts, and stops moving if one of the locks is lost:
     /// ```
     /// # use ylock::Ylock;
     /// # async fn move_money(_: Option<ylock::Token>) {}

@@ -254,6 +254,16 @@ async fn a_set_that_times_out_says_what_it_waited_for_and_who_was_before() {
     drop(held);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_task_that_waits_for_itself_in_a_set_is_warned_of() {
+    let (log, _listens) = Log::of(tracing::Level::WARN);
+    let ylock = Ylock::in_memory();
+    let _held = ylock.lock("group", "b").write().await.unwrap();
+    assert!(timeout(SOON, set(&ylock, &["a", "b"]).acquire()).await.is_err());
+    let warned = log.lines(&["a task waits for a lock that it has acquired itself", "sets.rs"]);
+    assert_eq!(warned.len(), 1, "{}", log.text());
+}
+
 /// One time, in the middle of the acquisition of a set, the runtime of its caller ends.
 #[test]
 fn a_set_whose_runtime_ends_leaves_nothing() {
