@@ -207,7 +207,7 @@ impl Ylock {
     /// # Ok(()) }
     /// ```
     #[track_caller]
-    pub fn growing<W, F, T, E>(&self, work: W) -> impl Future<Output = Result<T, E>>
+    pub fn growing<W, F, T, E>(&self, work: W) -> impl Future<Output = Result<T, E>> + use<W, F, T, E>
     where
         W: FnMut(Growing) -> F,
         F: Future<Output = Result<T, E>>,
