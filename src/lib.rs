@@ -12,6 +12,8 @@ pub use connect::{connect, connect_to, connect_with};
 pub use ylock_core::{
     Growing, Guard, Guards, Lease, Leases, Lock, Locks, Many, Permit, PermitLease, Semaphore, Unlocked, Ylock,
 };
+// The election of a leader.
+pub use ylock_core::{Election, Leader, Leaders, Leadership};
 // The values that it passes.
 pub use ylock_core::{
     ClientName, Fairness, HandOver, Key, MAX_GROUP_BYTES, MAX_MEMBERS, MAX_NAME_BYTES, MAX_PERMITS, Mode,

@@ -29,6 +29,7 @@ mod client;
 mod client_name;
 mod closed_set;
 mod early_renewals;
+mod election;
 mod error;
 mod events;
 mod guarantees;
@@ -54,6 +55,7 @@ mod unlocked;
 
 pub use client::Ylock;
 pub use client_name::ClientName;
+pub use election::{Election, Leader, Leaders, Leadership};
 pub use engine::LossReason;
 pub use error::{Error, ErrorKind, Result};
 pub use guarantees::Guarantees;

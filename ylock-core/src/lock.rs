@@ -4,6 +4,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use crate::acquire::{acquire, acquire_or_time_out, run, run_after};
+use crate::election::Election;
 use crate::error::Result;
 use crate::guard::Guard;
 use crate::key::Key;
@@ -77,6 +78,11 @@ impl Lock {
     /// See [`Locks::try_with_options`](crate::Locks::try_with_options).
     pub fn try_with_options(&self, options: Options) -> Result<Self> {
         Ok(Self { terms: self.terms.try_with_options(options)?, key: self.key.clone() })
+    }
+
+    /// Returns the election of a leader that stands on this lock; see [`Locks::election`](crate::Locks::election).
+    pub fn election(&self) -> Election {
+        Election::new(self.terms.clone(), self.key.clone())
     }
 
     /// Acquires the lock exclusively; waits for its turn.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::acquire::{acquire, acquire_or_time_out, run, run_after};
+use crate::election::Election;
 use crate::error::Result;
 use crate::guard::Guard;
 use crate::handle::Handle;
@@ -112,6 +113,20 @@ impl Locks {
     /// Returns one of these locks.
     pub fn lock(&self, name: impl Name) -> Lock {
         Lock::new(self.terms.clone(), self.key(name))
+    }
+
+    /// Returns the election of a leader that stands on the lock of this name.
+    ///
+    /// # Examples
+    /// ```
+    /// # use ylock::Ylock;
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
+    /// let leadership = Ylock::in_memory().locks("elections").election("reminders").campaign().await?;
+    /// assert!(leadership.is_leader());
+    /// # Ok(()) }
+    /// ```
+    pub fn election(&self, name: impl Name) -> Election {
+        Election::new(self.terms.clone(), self.key(name))
     }
 
     /// Acquires the lock exclusively; waits until every holder has given it back, and every earlier waiter has had

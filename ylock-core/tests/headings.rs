@@ -4,9 +4,11 @@ const HEADINGS: [&str; 6] =
     ["Fairness", "Reentrancy", "Cancel safety", "If the lock is lost", "Errors", "Examples"];
 
 /// Each type with methods that acquire, and how many it has.
-const SOURCES: [(&str, &str, usize); 5] = [
+const SOURCES: [(&str, &str, usize); 7] = [
     ("Locks", include_str!("../src/locks.rs"), 10),
     ("Lock", include_str!("../src/lock.rs"), 10),
+    ("Election", include_str!("../src/election/mod.rs"), 2),
+    ("Semaphore", include_str!("../src/semaphore/mod.rs"), 4),
     ("Many", include_str!("../src/many/mod.rs"), 4),
     ("Growing", include_str!("../src/many/growing.rs"), 2),
     ("Ylock", include_str!("../src/client.rs"), 1),

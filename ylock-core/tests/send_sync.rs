@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use ylock_core::engine::Inspection;
 use ylock_core::{
-    Error, ErrorKind, Growing, Guarantees, Guard, Guards, Key, Lease, Leases, Lock, Locks, Many,
-    MemoryEngine, MemoryStore, Options, Owner, Token, Ylock,
+    Election, Error, ErrorKind, Growing, Guarantees, Guard, Guards, Key, Leader, Leaders, Leadership, Lease,
+    Leases, Lock, Locks, Many, MemoryEngine, MemoryStore, Options, Owner, Permit, PermitLease, Semaphore,
+    Token, Ylock,
 };
 
 fn is_send<T: Send>(_: &T) {}
@@ -30,11 +31,18 @@ fn everything_can_be_sent_and_shared() {
     is_shared::<Inspection>();
     is_shared::<MemoryStore>();
     is_shared::<MemoryEngine>();
+    is_shared::<Election>();
+    is_shared::<Leader>();
     is_send_and_sync::<Guard>();
     is_shared::<Many>();
     is_shared::<Leases>();
     is_shared::<Growing>();
     is_send_and_sync::<Guards>();
+    is_send_and_sync::<Leadership>();
+    is_send_and_sync::<Leaders>();
+    is_shared::<Semaphore>();
+    is_shared::<PermitLease>();
+    is_send_and_sync::<Permit>();
 }
 
 #[tokio::test]
@@ -65,6 +73,16 @@ async fn every_future_can_be_sent() {
     is_send(&many.run(|leases| async move { leases.is_valid() }));
     is_send(&Guards::default().unlock());
     is_send(&ylock.growing(|taking| async move { taking.write("group", "name").await.map(drop) }));
+    let election = locks.election("name");
+    is_send(&election.campaign());
+    is_send(&election.run_while_leader(|_| async {}));
+    is_send(&election.leader());
+    is_send(&election.observe().next());
+    let semaphore = locks.semaphore("name", 2);
+    is_send(&semaphore.acquire());
+    is_send(&semaphore.try_acquire());
+    is_send(&semaphore.acquire_within(time));
+    is_send(&semaphore.run(|permit| async move { permit.is_valid() }));
     is_send(&ylock.inspect("group", "name"));
     is_send(&ylock.revoke("group", "name"));
     is_send(&ylock.close());

@@ -76,6 +76,17 @@ macro_rules! __for_all_cases {
                 the_lock_stays_exclusive_while_another_guard_writes [SharedReads]
                 writing_and_reading_can_alternate []
             }
+            election {
+                one_leads_and_the_next_follows_when_it_resigns []
+                candidates_lead_in_the_order_in_which_they_came [Fair]
+                terms_grow_from_leader_to_leader [Fencing]
+                a_leader_that_died_is_followed_after_its_lease []
+                a_leader_that_lost_the_lead_is_told_before_another_leads []
+                those_who_observe_are_told_of_each_leader []
+                an_observer_that_is_dropped_between_two_looks_misses_nothing []
+                the_work_of_a_leader_is_stopped_when_the_lead_is_lost []
+                a_candidate_that_gives_up_leaves_nothing []
+            }
             fencing {
                 a_token_is_given_only_where_it_is_promised []
                 tokens_grow_from_holder_to_holder [Fencing]

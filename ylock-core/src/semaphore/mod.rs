@@ -140,11 +140,18 @@ impl Semaphore {
     /// # Fairness
     /// See [`Semaphore`].
     ///
+    /// # Reentrancy
+    /// None: each call takes another permit.
+    ///
     /// # Cancel safety
     /// As with [`acquire`](Self::acquire).
     ///
+    /// # If the lock is lost
+    /// As with [`acquire`](Self::acquire).
+    ///
     /// # Errors
-    /// Those of [`acquire`](Self::acquire) but `TimedOut`.
+    /// Those of [`acquire`](Self::acquire) but `TimedOut`. While the store does not answer, the call fails with
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) after one request timeout of the engine.
     ///
     /// # Examples
     /// A request is answered by 503 when ten others are being worked on:
@@ -170,11 +177,33 @@ impl Semaphore {
     /// # Fairness
     /// As with [`acquire`](Self::acquire). The place in the queue is lost when the time is over.
     ///
+    /// # Reentrancy
+    /// None: each call takes another permit.
+    ///
     /// # Cancel safety
     /// As with [`acquire`](Self::acquire).
     ///
+    /// # If the lock is lost
+    /// As with [`acquire`](Self::acquire).
+    ///
     /// # Errors
-    /// Those of [`acquire`](Self::acquire) but `TimedOut`.
+    /// Those of [`acquire`](Self::acquire) but `TimedOut`. If the store has not answered when the time is over, the error is
+    /// [`Unavailable`](crate::ErrorKind::Unavailable).
+    ///
+    /// # Examples
+    /// A report is rendered if its turn comes soon; otherwise the old one is shown:
+    /// ```
+    /// # use std::time::Duration;
+    /// # use ylock::Ylock;
+    /// # async fn render() {}
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
+    /// let rendering = Ylock::in_memory().locks("reports").semaphore("render", 2);
+    /// match rendering.acquire_within(Duration::from_secs(2)).await? {
+    ///     Some(_permit) => render().await,
+    ///     None => println!("shown as it was"),
+    /// }
+    /// # Ok(()) }
+    /// ```
     #[track_caller]
     pub fn acquire_within(&self, time: Duration) -> impl Future<Output = Result<Option<Permit>>> + use<> {
         let (semaphore, at) = (self.clone(), Location::caller());
@@ -185,6 +214,9 @@ impl Semaphore {
     ///
     /// # Fairness
     /// As with [`acquire`](Self::acquire).
+    ///
+    /// # Reentrancy
+    /// None: `work` that takes a permit takes another one.
     ///
     /// # Cancel safety
     /// Dropping the future drops `work` and gives the permit back.

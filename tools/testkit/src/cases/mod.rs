@@ -7,6 +7,7 @@ pub mod connection;
 pub mod contract;
 pub mod crash;
 pub mod downgrade;
+pub mod election;
 pub mod fencing;
 pub mod growing;
 pub mod keys;

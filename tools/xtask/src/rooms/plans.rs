@@ -28,6 +28,7 @@ pub(super) static CORE: Plan = Plan {
         &["client"],
         &["locks"],
         &["lock", "many", "semaphore"],
+        &["election"],
         &["acquire"],
         &["guard"],
         &["terms"],
