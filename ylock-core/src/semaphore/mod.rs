@@ -97,7 +97,7 @@ impl Semaphore {
     /// First come, first served, over all processes, on engines that are [fair](crate::Fairness).
     ///
     /// # Reentrancy
-    /// None: each call takes another permit.
+    /// None: each call takes another permit. A task that holds a permit and waits for one more waits for itself, if no other holder leaves.
     ///
     /// # Cancel safety
     /// Dropping the future leaves the queue, gives back what it had, and leaves nothing behind in the store.
@@ -141,7 +141,7 @@ impl Semaphore {
     /// See [`Semaphore`].
     ///
     /// # Reentrancy
-    /// None: each call takes another permit.
+    /// None: each call takes another permit. A task never waits for itself here.
     ///
     /// # Cancel safety
     /// As with [`acquire`](Self::acquire).
@@ -178,7 +178,7 @@ impl Semaphore {
     /// As with [`acquire`](Self::acquire). The place in the queue is lost when the time is over.
     ///
     /// # Reentrancy
-    /// None: each call takes another permit.
+    /// None: each call takes another permit. A task that holds a permit may wait for itself, until the time is over.
     ///
     /// # Cancel safety
     /// As with [`acquire`](Self::acquire).
@@ -216,7 +216,7 @@ impl Semaphore {
     /// As with [`acquire`](Self::acquire).
     ///
     /// # Reentrancy
-    /// None: `work` that takes a permit takes another one.
+    /// None: `work` that takes a permit takes another one, and may wait for itself.
     ///
     /// # Cancel safety
     /// Dropping the future drops `work` and gives the permit back.
