@@ -20,6 +20,9 @@ use crate::mode::{Mode, Wait};
 use crate::owner::Owner;
 use crate::terms::Terms;
 
+/// How long the first waiter waits in the queues of two permits before it joins more.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+
 /// One acquisition of a permit.
 pub(super) struct Taking<'a> {
     pub(super) terms: &'a Terms,
@@ -168,16 +171,35 @@ impl Taking<'_> {
         Ok(None)
     }
 
-    /// Waits in the queues of all permits. Only the holder of the turnstile does, so each of these queues is as short as can be.
+    /// Waits in the queues of permits: of two at first, and of twice as many each time that a while has passed, until it is in all. A place in a queue
+    /// costs two requests, so there should be no more of them than the wait is worth. Only the holder of the turnstile does this, so each of
+    /// these queues is as short as can be.
     async fn wait_for_permits(&self) -> Result<Option<(usize, Acquired)>> {
-        let waits = (0..self.keys.permits.len()).map(|place| self.ask_for(place, self.wait()));
-        let mut waits: FuturesUnordered<_> = waits.collect();
-        while let Some(answer) = waits.next().await {
-            if let Some(taken) = answer? {
-                return Ok(Some(taken));
+        let (all, environment) = (self.keys.permits.len(), self.terms.handle.keeper.environment());
+        let first = environment.random() as usize % all;
+        let (mut waits, mut joined, mut pause) = (FuturesUnordered::new(), 0, FIRST_PAUSE);
+        loop {
+            let next = all.min((joined * 2).max(2));
+            waits.extend((joined..next).map(|place| self.ask_for((first + place) % all, self.wait())));
+            joined = next;
+            let answer = tokio::select! {
+                biased;
+                answer = waits.next() => answer,
+                () = environment.sleep(pause), if joined < all => {
+                    pause *= 2;
+                    continue;
+                }
+            };
+            match answer {
+                Some(answer) => {
+                    if let Some(taken) = answer? {
+                        return Ok(Some(taken));
+                    }
+                }
+                // Of all that it has joined none was granted in time.
+                None => return Ok(None),
             }
         }
-        Ok(None)
     }
 
     async fn ask_for(&self, place: usize, wait: Wait) -> Result<Option<(usize, Acquired)>> {
