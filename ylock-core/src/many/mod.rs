@@ -1,6 +1,7 @@
 //! Several locks at once: all of them, or none.
 
 mod acquire;
+mod attempt;
 mod growing;
 mod guards;
 mod leases;
