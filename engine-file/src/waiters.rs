@@ -168,3 +168,86 @@ fn leave(peers: &mut HashMap<ClientId, usize>, in_the_way: &[ClientId]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::str::FromStr;
+
+    use futures_util::FutureExt;
+    use ylock_core::StoreToken;
+    use ylock_core::environment::Moment;
+
+    use super::*;
+
+    fn id(number: u128) -> AcquisitionId {
+        AcquisitionId::from_u128(number)
+    }
+
+    fn peer(name: &str) -> ClientId {
+        ClientId::from_str(name).unwrap()
+    }
+
+    fn those(peers: &[&str]) -> InTheWay {
+        peers.iter().map(|name| peer(name)).collect()
+    }
+
+    fn is_woken(waiting: &Waiting<'_>) -> bool {
+        waiting.wake.notified().now_or_never().is_some()
+    }
+
+    #[test]
+    fn a_client_is_watched_for_as_long_as_a_waiter_waits_for_it() {
+        let waiters = Waiters::default();
+        let watched = || {
+            let mut peers: Vec<_> = waiters.peers().iter().map(ToString::to_string).collect();
+            peers.sort();
+            peers.iter().map(|name| name.trim_start_matches('0').to_owned()).collect::<String>()
+        };
+        let is_told = || waiters.peers_changed.notified().now_or_never().is_some();
+        let (one, other) = (waiters.begin(id(1)), waiters.begin(id(2)));
+        assert!(waiters.len() == 2 && !is_told());
+        one.waits_for(those(&["a"]));
+        assert!(watched() == "a" && is_told());
+        other.waits_for(those(&["a", "b"]));
+        assert!(watched() == "ab" && is_told());
+        one.waits_for(those(&["b"]));
+        assert!(watched() == "ab" && !is_told(), "both are watched already");
+        drop(other);
+        assert_eq!((watched().as_str(), waiters.len()), ("b", 1));
+        drop(one);
+        assert_eq!((watched().as_str(), waiters.len()), ("", 0));
+    }
+
+    #[test]
+    fn those_that_wait_for_a_client_that_ends_are_woken_also_those_that_come_later() {
+        let waiters = Waiters::default();
+        let (one, other) = (waiters.begin(id(1)), waiters.begin(id(2)));
+        one.waits_for(those(&["a"]));
+        other.waits_for(those(&["b"]));
+        assert!(!is_woken(&one) && !is_woken(&other));
+        waiters.ended(peer("a"));
+        assert!(is_woken(&one) && !is_woken(&other));
+        assert_eq!((one.take_dead(), one.take_dead()), (those(&["a"]), those(&[])));
+        other.waits_for(those(&["a"]));
+        assert!(is_woken(&other));
+        assert_eq!(other.take_dead(), those(&["a"]));
+        waiters.forget_ended();
+        other.waits_for(those(&["b"]));
+        other.waits_for(those(&["a"]));
+        assert!(!is_woken(&other) && other.take_dead().is_empty());
+    }
+
+    #[test]
+    fn a_message_wakes_its_waiter_and_says_once_that_it_is_inside() {
+        let waiters = Waiters::default();
+        let (one, other) = (waiters.begin(id(1)), waiters.begin(id(2)));
+        let let_in = Some(LetIn { token: StoreToken::LOWEST, sent: Moment::ZERO, contended: false });
+        waiters.hear(Message { waiter: id(1), let_in });
+        waiters.hear(Message { waiter: id(1), let_in: None });
+        waiters.hear(Message { waiter: id(3), let_in });
+        assert!(is_woken(&one) && !is_woken(&other));
+        assert_eq!((one.take_let_in(), one.take_let_in(), other.take_let_in()), (let_in, None, None));
+        waiters.wake_all();
+        assert!(is_woken(&one) && is_woken(&other));
+    }
+}
