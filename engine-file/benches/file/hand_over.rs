@@ -18,14 +18,28 @@ pub(crate) const FLOCK: &str = "flock-contender";
 const LEASE: Duration = Duration::from_secs(30);
 const HOLD: Duration = Duration::from_millis(1);
 const TIME: Duration = Duration::from_secs(5);
+/// The variable that names the program of `tools/peers`: other locks, in a program of its own.
+const PEERS: &str = "YLOCK_BENCH_PEERS";
 /// The first part of the time, which does not count.
 const WARM_UP: Duration = Duration::from_millis(1500);
 
 pub(crate) fn run() {
+    let own = std::env::current_exe().expect("this program");
+    let mut all = vec![
+        Lock { what: "ylock", program: own.clone(), role: OWN },
+        Lock { what: "flock alone, which waits in a thread", program: own, role: FLOCK },
+    ];
+    match std::env::var_os(PEERS).map(PathBuf::from) {
+        Some(program) => all.extend([
+            Lock { what: "fd-lock, which waits in a thread", program: program.clone(), role: "fd-lock" },
+            Lock { what: "SQLite, BEGIN IMMEDIATE, busy timeout", program, role: "sqlite" },
+        ]),
+        None => println!("without fd-lock and SQLite, which `cargo xtask bench file` compiles"),
+    }
     for processes in [2, 8, 32] {
-        for (what, role) in [("ylock", OWN), ("flock alone, which waits in a thread", FLOCK)] {
+        for lock in &all {
             let _folder = Folder::new();
-            report(&format!("{processes:2} processes, {what}"), contend(processes, role));
+            report(&format!("{processes:2} processes, {}", lock.what), lock.contend(processes));
         }
     }
 }
@@ -33,14 +47,23 @@ pub(crate) fn run() {
 /// One turn: when its holder came in, and when it began to leave.
 type Turn = (u64, u64);
 
-fn contend(processes: usize, role: &str) -> Vec<Vec<Turn>> {
-    let program = std::env::current_exe().expect("this program");
-    let start = |_| {
-        let mut command = Command::new(&program);
-        command.args([role, &TIME.as_millis().to_string()]).stdout(Stdio::piped()).spawn().expect("started")
-    };
-    let children: Vec<Child> = (0..processes).map(start).collect();
-    children.into_iter().map(turns_of).collect()
+/// A lock, and the program and its argument that make a process a contender for it.
+struct Lock {
+    what: &'static str,
+    program: PathBuf,
+    role: &'static str,
+}
+
+impl Lock {
+    fn contend(&self, processes: usize) -> Vec<Vec<Turn>> {
+        let start = |_| {
+            let mut command = Command::new(&self.program);
+            command.args([self.role, &TIME.as_millis().to_string()]).arg(Folder::path().join("peer"));
+            command.stdout(Stdio::piped()).spawn().expect("started")
+        };
+        let children: Vec<Child> = (0..processes).map(start).collect();
+        children.into_iter().map(turns_of).collect()
+    }
 }
 
 fn turns_of(mut child: Child) -> Vec<Turn> {
@@ -60,22 +83,35 @@ fn report(what: &str, each: Vec<Vec<Turn>>) {
     let last = each.iter().filter_map(|turns| turns.last()).map(|turn| turn.0).min().unwrap_or(0);
     let counted = |turn: &&Turn| (first..last).contains(&turn.0);
     let turns: Vec<_> = each.iter().map(|turns| turns.iter().filter(counted).count()).collect();
-    let mut all: Vec<_> = each.iter().flatten().filter(counted).copied().collect();
+    let of_one = |(process, turns): (usize, &Vec<Turn>)| -> Vec<(Turn, usize)> {
+        turns.iter().filter(counted).map(|turn| (*turn, process)).collect()
+    };
+    let mut all: Vec<_> = each.iter().enumerate().flat_map(of_one).collect();
     all.sort_unstable();
+    let overlaps = all.windows(2).filter(|pair| pair[1].0.0 < pair[0].0.1).count();
+    let (most, fewest) = (turns.iter().max().unwrap_or(&0), turns.iter().min().unwrap_or(&0));
+    let (between_all, _) = gaps(&all, |_, _| true);
+    println!(
+        "{what:52} gap {between_all}  {:6} turns  most/fewest {most}/{fewest}  {overlaps} overlaps",
+        all.len()
+    );
+    // Whoever takes a lock again at once, before those that wait, hands nothing over.
+    let (between, handed_over) = gaps(&all, |one, next| one != next);
+    println!("{:52} gap {between}  {handed_over:6} of them", "   of turns that follow another process's");
+}
+
+/// Returns the gaps between turns of these processes, as text, and how many there are.
+fn gaps(all: &[(Turn, usize)], which: impl Fn(usize, usize) -> bool) -> (String, usize) {
     let mut gaps = Times::default();
-    let mut overlaps = 0;
-    for pair in all.windows(2) {
-        overlaps += usize::from(pair[1].0 < pair[0].1);
-        gaps.push(Duration::from_nanos(pair[1].0.saturating_sub(pair[0].1)));
+    for pair in all.windows(2).filter(|pair| which(pair[0].1, pair[1].1)) {
+        gaps.push(Duration::from_nanos(pair[1].0.0.saturating_sub(pair[0].0.1)));
+    }
+    if gaps.is_empty() {
+        return ("none".to_owned(), 0);
     }
     let us = |time: Duration| time.as_secs_f64() * 1e6;
-    let (most, fewest) = (turns.iter().max().unwrap_or(&0), turns.iter().min().unwrap_or(&0));
-    println!(
-        "{what:52} gap p50 {:7.1} µs  p99 {:8.1} µs  {:6} turns  most/fewest {most}/{fewest}  {overlaps} overlaps",
-        us(gaps.quantile(0.5)),
-        us(gaps.quantile(0.99)),
-        all.len(),
-    );
+    let (middle, most) = (us(gaps.quantile(0.5)), us(gaps.quantile(0.99)));
+    (format!("p50 {middle:7.1} µs  p99 {most:8.1} µs"), gaps.len())
 }
 
 /// The clock that all processes read.

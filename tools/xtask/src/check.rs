@@ -55,7 +55,11 @@ fn commands(facade: &Package) -> Vec<Command> {
     feature_sets.iter_mut().for_each(|set| set.push("--no-default-features".to_owned()));
     feature_sets.push(vec!["--all-features".to_owned()]);
 
-    let mut commands = vec![cargo(&["fmt", "--all", "--check"])];
+    let mut commands = vec![
+        cargo(&["fmt", "--all", "--check"]),
+        // Not of the workspace.
+        cargo(&["fmt", "--check", "--manifest-path", "tools/peers/Cargo.toml"]),
+    ];
     for set in feature_sets {
         let mut command = cargo(&["clippy", "--workspace", "--all-targets"]);
         command.args(set).args(["--", "-D", "warnings"]);

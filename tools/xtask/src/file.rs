@@ -8,7 +8,7 @@ use crate::{
 pub(crate) static ENGINE: Engine = Engine {
     name: "file",
     packages: &["ylock-engine-file"],
-    benches: &[Bench::new("file", "bench -p ylock-engine-file --bench file")],
+    benches: &[Bench { wants_peers, ..Bench::new("file", "bench -p ylock-engine-file --bench file") }],
     // `rustix` is in every build: the core reads its clock by it.
     drivers: &["crc32fast"],
     rooms: &[Plan {
@@ -25,3 +25,23 @@ pub(crate) static ENGINE: Engine = Engine {
     }],
     ..Engine::BASE
 };
+
+/// Returns whether one of the arms is the hand-over; without a name all run.
+fn wants_peers(arguments: &[String]) -> bool {
+    let mut arms = arguments.iter().filter(|argument| !argument.starts_with("--")).peekable();
+    arms.peek().is_none() || arms.any(|arm| arm == "hand-over")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peers_are_compiled_for_the_hand_over() {
+        let wants = |arguments: &[&str]| {
+            wants_peers(&arguments.iter().map(|&word| word.to_owned()).collect::<Vec<_>>())
+        };
+        assert!(wants(&[]) && wants(&["--awake"]) && wants(&["stress", "hand-over"]));
+        assert!(!wants(&["stress"]));
+    }
+}

@@ -2,6 +2,7 @@
 
 mod against;
 mod figures;
+mod peers;
 
 use std::process::ExitCode;
 
@@ -33,6 +34,9 @@ pub(crate) fn bench(
         return Ok(ExitCode::SUCCESS);
     }
     command.envs(variables);
+    if (bench.wants_peers)(arguments) {
+        command.envs(peers::build()?);
+    }
     let status = child::run(&mut command, None)?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

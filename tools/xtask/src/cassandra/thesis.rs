@@ -8,6 +8,7 @@ pub(super) const BENCH: Bench = Bench {
     command: "run --release -p ylock-benchmark",
     wants_servers: wants_real_points,
     of_all: false,
+    wants_peers: |_| false,
 };
 
 /// Returns whether the benchmark will ask real servers, by its own options.

@@ -70,11 +70,13 @@ pub(crate) struct Bench {
     pub(crate) wants_servers: fn(&[String]) -> bool,
     /// True if it measures every engine, or those that its arguments name.
     pub(crate) of_all: bool,
+    /// Returns whether it runs `tools/peers`, if it is given these arguments.
+    pub(crate) wants_peers: fn(&[String]) -> bool,
 }
 
 impl Bench {
     pub(crate) const fn new(name: &'static str, command: &'static str) -> Self {
-        Self { name, help: None, command, wants_servers: |_| true, of_all: false }
+        Self { name, help: None, command, wants_servers: |_| true, of_all: false, wants_peers: |_| false }
     }
 }
 
