@@ -14,6 +14,8 @@ pub use ylock_core::{
 };
 // The election of a leader.
 pub use ylock_core::{Election, Leader, Leaders, Leadership};
+// Jobs that one of many replicas runs.
+pub use ylock_core::{Done, OncePer, Period, Run, Scheduled};
 // The values that it passes.
 pub use ylock_core::{
     ClientName, Fairness, HandOver, Key, MAX_GROUP_BYTES, MAX_MEMBERS, MAX_NAME_BYTES, MAX_PERMITS, Mode,

@@ -12,7 +12,7 @@ use ylock_core::engine::{
 };
 use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::options::check_lease;
-use ylock_core::{Guarantees, Key, Options, Result};
+use ylock_core::{Error, ErrorKind, Guarantees, Key, Options, Result, Run};
 
 use crate::NAME;
 use crate::algorithm::clock::{GlobalTime, HybridClock, Stamps, TimeCell};
@@ -227,6 +227,14 @@ impl Engine for CassandraEngine {
         // Whatever becomes of this attempt, also if it is dropped: what it has decided must arrive, and the row must go.
         let _left = Left { own_rows: &self.own_rows, key, environment: &self.client.environment };
         release::release(&own_row, id, next, self.protocol).await
+    }
+
+    async fn last_run(&self, _: &Key) -> Result<Option<Run>> {
+        Err(Error::new(ErrorKind::Unsupported, "this engine does not keep the last runs of jobs yet"))
+    }
+
+    async fn store_run(&self, _: &Key, _: &Run, _: Duration) -> Result<bool> {
+        Err(Error::new(ErrorKind::Unsupported, "this engine does not keep the last runs of jobs yet"))
     }
 
     async fn inspect(&self, key: &Key) -> Result<Inspection> {

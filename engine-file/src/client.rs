@@ -88,11 +88,20 @@ impl Client {
         if_missing: IfMissing,
         work: impl FnOnce(&mut State, Now) -> Result<T>,
     ) -> Result<T> {
+        let locked = self.soon(|| self.folder.lock(key, if_missing)).await?;
+        self.change_locked(locked, Some(key), work)
+    }
+
+    /// Returns what `lock` returns, as soon as no other process has that file locked.
+    ///
+    /// # Errors
+    /// As [`change_soon`](Self::change_soon).
+    pub(crate) async fn soon<T>(&self, mut lock: impl FnMut() -> Result<Option<T>>) -> Result<T> {
         let (begun, mut tries) = (self.environment.now(), 0);
         loop {
             tries += 1;
-            if let Some(locked) = self.folder.lock(key, if_missing)? {
-                return self.change_locked(locked, Some(key), work);
+            if let Some(locked) = lock()? {
+                return Ok(locked);
             }
             // A time alone would say nothing: on a busy machine one try may take all of it.
             if tries >= LEAST_TRIES && self.environment.now().since(begun) >= REQUEST_TIMEOUT {

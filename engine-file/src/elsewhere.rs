@@ -1,13 +1,14 @@
 //! The engine on systems that it is not made for yet.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use ylock_core::engine::{
     AcquisitionId, Engine, Grant, Holding, Inspection, Meter, Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::Environment;
-use ylock_core::{Error, ErrorKind, Guarantees, Key, Options, Result};
+use ylock_core::{Error, ErrorKind, Guarantees, Key, Options, Result, Run};
 
 use crate::options::FileOptions;
 
@@ -73,6 +74,14 @@ impl Engine for FileEngine {
     }
 
     async fn revoke(&self, _: &Key, _: AcquisitionId) -> Result<bool> {
+        match *self {}
+    }
+
+    async fn last_run(&self, _: &Key) -> Result<Option<Run>> {
+        match *self {}
+    }
+
+    async fn store_run(&self, _: &Key, _: &Run, _: Duration) -> Result<bool> {
         match *self {}
     }
 

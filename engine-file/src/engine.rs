@@ -1,6 +1,7 @@
 //! The engine: one operation is a change of one file, made by the caller.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use ylock_core::engine::{
@@ -9,13 +10,13 @@ use ylock_core::engine::{
 };
 use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::queue::Now;
-use ylock_core::{Error, ErrorKind, Guarantees, Key, Options, Result};
+use ylock_core::{Error, ErrorKind, Guarantees, Key, Options, Result, Run};
 
 use crate::acquire::{self, Look};
 use crate::client::Client;
 use crate::options::FileOptions;
 use crate::place::place;
-use crate::{NAME, attend, inspect, release, renew, sweep};
+use crate::{NAME, attend, inspect, release, renew, runs, sweep};
 
 /// The engine for locks among the processes of one host: each lock is one file.
 #[derive(Debug)]
@@ -107,6 +108,14 @@ impl Engine for FileEngine {
 
     async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
         inspect::revoke(&self.client, key, id).await
+    }
+
+    async fn last_run(&self, key: &Key) -> Result<Option<Run>> {
+        runs::last_run(&self.client, key).await
+    }
+
+    async fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
+        runs::store_run(&self.client, key, run, kept).await
     }
 
     async fn close(&self) -> Result<()> {

@@ -42,6 +42,8 @@ mod release;
 #[cfg(target_os = "linux")]
 mod renew;
 #[cfg(target_os = "linux")]
+mod runs;
+#[cfg(target_os = "linux")]
 mod state;
 #[cfg(target_os = "linux")]
 mod sweep;

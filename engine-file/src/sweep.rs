@@ -1,10 +1,11 @@
-//! Clearing away what dead clients have left: contenders of locks for which none asks any more, and their own pipes.
+//! Clearing away what dead clients have left: contenders of locks for which none asks any more, and their own pipes. And what is over: runs of jobs.
 
 use ylock_core::{ErrorKind, Result};
 
 use crate::client::Client;
 use crate::client_id::ClientId;
-use crate::driver::{FileName, IfMissing};
+use crate::driver::{FileName, IfMissing, Shelf};
+use crate::runs;
 
 /// After so many files other tasks have their turn.
 const AT_ONCE: usize = 32;
@@ -14,6 +15,9 @@ pub(crate) async fn sweep(client: &Client) {
     if let Err(error) = try_to(client).await {
         tracing::debug!(%error, "what dead clients have left stays for now");
     }
+    if let Err(error) = runs::sweep(client).await {
+        tracing::debug!(%error, "runs that are not kept any more stay for now");
+    }
 }
 
 async fn try_to(client: &Client) -> Result<()> {
@@ -22,7 +26,7 @@ async fn try_to(client: &Client) -> Result<()> {
         return Ok(());
     }
     let mut is_whole = true;
-    for (count, file) in client.folder.key_files()?.into_iter().enumerate() {
+    for (count, file) in client.folder.files(Shelf::Locks)?.into_iter().enumerate() {
         if count % AT_ONCE == 0 {
             tokio::task::yield_now().await;
         }

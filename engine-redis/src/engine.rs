@@ -10,7 +10,7 @@ use ylock_core::engine::{
 };
 use ylock_core::environment::Environment;
 use ylock_core::options::check_lease;
-use ylock_core::{Guarantees, Key, Options, Result};
+use ylock_core::{Error, ErrorKind, Guarantees, Key, Options, Result, Run};
 
 use crate::acquire::Acquire;
 use crate::client::Client;
@@ -108,6 +108,14 @@ impl Engine for RedisEngine {
 
     async fn release(&self, key: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
         release::release(&self.client, key, id, next).await
+    }
+
+    async fn last_run(&self, _: &Key) -> Result<Option<Run>> {
+        Err(Error::new(ErrorKind::Unsupported, "this engine does not keep the last runs of jobs yet"))
+    }
+
+    async fn store_run(&self, _: &Key, _: &Run, _: Duration) -> Result<bool> {
+        Err(Error::new(ErrorKind::Unsupported, "this engine does not keep the last runs of jobs yet"))
     }
 
     async fn inspect(&self, key: &Key) -> Result<Inspection> {

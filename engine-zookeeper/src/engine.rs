@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::join_all;
@@ -11,7 +12,7 @@ use ylock_core::engine::{
 };
 use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::options::check_lease;
-use ylock_core::{Error, ErrorKind, Guarantees, Key, Options, Result};
+use ylock_core::{Error, ErrorKind, Guarantees, Key, Options, Result, Run};
 
 use crate::NAME;
 use crate::algorithm::acquire::Acquire;
@@ -140,6 +141,14 @@ impl Engine for ZookeeperEngine {
             None => self.sessions.any().await?,
         };
         release::release(&session, key, id, next).await
+    }
+
+    async fn last_run(&self, _: &Key) -> Result<Option<Run>> {
+        Err(Error::new(ErrorKind::Unsupported, "this engine does not keep the last runs of jobs yet"))
+    }
+
+    async fn store_run(&self, _: &Key, _: &Run, _: Duration) -> Result<bool> {
+        Err(Error::new(ErrorKind::Unsupported, "this engine does not keep the last runs of jobs yet"))
     }
 
     async fn inspect(&self, key: &Key) -> Result<Inspection> {

@@ -31,6 +31,7 @@ pub(crate) fn acquire_or_time_out(
     acquire_or_time_out_at(terms, key, mode, Location::caller())
 }
 
+/// Acquires as [`acquire_or_time_out`] does, for a call at this place of the program.
 pub(crate) async fn acquire_or_time_out_at(
     terms: &Terms,
     key: Result<Key>,
@@ -243,7 +244,23 @@ pub(crate) fn owner_of(terms: &Terms) -> Owner {
     terms.owner.or_else(Owner::current).unwrap_or_else(|| new_owner(terms))
 }
 
+/// Returns the terms for an owner of its own, whichever one the caller is.
+pub(crate) fn with_new_owner(terms: &Terms) -> Terms {
+    terms.owned_by(&new_owner(terms))
+}
+
 async fn work_under<W, F>(terms: &Terms, guard: Guard, work: W) -> Result<F::Output>
+where
+    W: FnOnce(Lease) -> F,
+    F: Future,
+{
+    let output = stopped_if_lost(&guard, work).await?;
+    give_back(terms, guard).await;
+    Ok(output)
+}
+
+/// Runs `work` as the owner of a lock. Drops it if the lock is lost, and fails if it was lost by the end of the work.
+pub(crate) async fn stopped_if_lost<W, F>(guard: &Guard, work: W) -> Result<F::Output>
 where
     W: FnOnce(Lease) -> F,
     F: Future,
@@ -252,12 +269,18 @@ where
     let output = tokio::select! {
         // The loss is looked at first: work that is ready in the same moment must not run on.
         biased;
-        _ = guard.lost() => return Err(lost(&guard)),
+        _ = guard.lost() => return Err(lost(guard)),
         // The call is inside the scope, too: what the work does before its first await belongs to the owner.
         output = owner.scope(async { work(guard.lease()).await }) => output,
     };
     guard.check()?;
+    Ok(output)
+}
+
+/// Gives back a lock whose work is done: what goes wrong now is no error of the work.
+pub(crate) async fn give_back(terms: &Terms, guard: Guard) {
     let (engine, lease) = (terms.handle.keeper.engine().name(), guard.lease());
+    let owner = lease.owner();
     match guard.unlock().await {
         Ok(Unlocked::Released) => {}
         Ok(Unlocked::WasLost) => tracing::warn!(
@@ -269,5 +292,4 @@ where
             "the work is done, but the release of its lock was not confirmed"
         ),
     }
-    Ok(output)
 }

@@ -19,6 +19,7 @@ use crate::key::Key;
 use crate::mode::Mode;
 use crate::options::{Fairness, Options, margin};
 use crate::owner::Owner;
+use crate::run::Run;
 use crate::token::{StoreToken, Token};
 
 /// The identity of one acquisition, for ever. It exists before the first byte is sent, so that the outcome of a
@@ -474,6 +475,27 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     /// acquisition held the key.
     async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool>;
 
-    /// Ends the connection and removes what this client left in the store. The caller has released everything.
+    /// Returns the last run of the job of this key; `None` if there is none, or the store has forgotten it.
+    ///
+    /// # Behavior
+    /// - A call that begins when the key was granted to this client, for writing, shows every run that was
+    ///   [stored](Self::store_run) with the answer `true` under an earlier grant, or a later one. Without the grant it may show an older run.
+    async fn last_run(&self, key: &Key) -> Result<Option<Run>>;
+
+    /// Stores a run of the job of this key for at least as long as `kept`, unless the store has one that it does not
+    /// [replace](Run::replaces). Returns whether the store has it now.
+    ///
+    /// The store forgets the run by itself some time after that, or whichever client sweeps it.
+    ///
+    /// # Behavior
+    /// - A run never takes the place of a later one, however late it arrives, also that of a caller which does not hold the key any more.
+    /// - `true` says that the store has it, or a later one by now, as it would have a grant that it has confirmed. Every error says that it may have it, or get it
+    ///   later; the same call may then be made again.
+    /// - The caller held the key for writing when it made the call: of two runs that are stored at once, one is that of a former holder. A
+    ///   store that cannot compare and write in one step may rely on that, and of two runs of one period of which neither is done, and one
+    ///   of which is still on its way, keep either.
+    async fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> Result<bool>;
+
+    /// Ends the connection and removes what this client left in the store, but no [run](Self::store_run). The caller has released everything.
     async fn close(&self) -> Result<()>;
 }

@@ -10,8 +10,10 @@ use crate::guard::Guard;
 use crate::key::Key;
 use crate::lease::Lease;
 use crate::mode::{Mode, Wait};
+use crate::once_per::{Done, OncePer, Scheduled, once_per};
 use crate::options::Options;
 use crate::owner::Owner;
+use crate::period::Period;
 use crate::terms::Terms;
 
 /// One lock: a fixed name in a group. Every method is the one of [`Locks`](crate::Locks) with the name filled in, where more is said of each.
@@ -476,5 +478,52 @@ impl Lock {
         F: Future,
     {
         run(&self.terms, self.key.clone(), Mode::Read, work)
+    }
+
+    /// Runs `work` unless it was run in this period before, by whichever client.
+    ///
+    /// # Fairness
+    /// As with [`Locks::once_per`](crate::Locks::once_per).
+    ///
+    /// # Reentrancy
+    /// As with [`Locks::once_per`](crate::Locks::once_per). A task that holds the lock itself under another owner waits for itself, for ever; after
+    /// a second the log warns.
+    ///
+    /// # Cancel safety
+    /// As with [`Locks::once_per`](crate::Locks::once_per).
+    ///
+    /// # If the lock is lost
+    /// As with [`Locks::once_per`](crate::Locks::once_per).
+    ///
+    /// # Errors
+    /// Those of [`Locks::once_per`](crate::Locks::once_per).
+    ///
+    /// # Examples
+    /// Every replica starts this at midnight, and again whenever it starts itself; the accounts of each day are closed once:
+    /// ```
+    /// # use std::time::Duration;
+    /// # use ylock::Ylock;
+    /// # async fn close_accounts() {}
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
+    /// const DAY: Duration = Duration::from_secs(24 * 3600);
+    /// let closing = Ylock::in_memory().lock("jobs", "close the day's accounts");
+    ///
+    /// assert_eq!(closing.once_per(DAY, |_| close_accounts()).await?.ran(), Some(()));
+    /// let again = closing.once_per(DAY, |_| close_accounts()).await?;
+    /// assert!(again.other().is_some_and(|run| run.is_done));
+    /// # Ok(()) }
+    /// ```
+    #[track_caller]
+    pub fn once_per<W, F>(
+        &self,
+        period: impl Into<Period>,
+        work: W,
+    ) -> impl Future<Output = Result<OncePer<F::Output>>>
+    where
+        W: FnOnce(Scheduled) -> F,
+        F: Future,
+        F::Output: Done,
+    {
+        once_per(&self.terms, self.key.clone(), period.into(), work)
     }
 }

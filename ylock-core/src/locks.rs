@@ -14,8 +14,10 @@ use crate::lease::Lease;
 use crate::lock::Lock;
 use crate::mode::{Mode, Wait};
 use crate::name::Name;
+use crate::once_per::{Done, OncePer, Scheduled, once_per};
 use crate::options::Options;
 use crate::owner::Owner;
+use crate::period::Period;
 use crate::semaphore::Semaphore;
 use crate::terms::Terms;
 
@@ -545,6 +547,75 @@ impl Locks {
         F: Future,
     {
         run(&self.terms, self.key(name), Mode::Read, work)
+    }
+
+    /// Runs `work` unless it was run in this period before, by whichever client: at most once per period, also if it takes less time than the
+    /// clocks of the clients differ.
+    ///
+    /// The period is the one in which the call is made, by the wall clock of this client; `work` is told which one that is
+    /// ([`Scheduled::run`]). The store keeps which run was the last one; it is
+    /// written down before the work begins, under the write lock of the name. So the lock of a job belongs to the job: give jobs a group of their own.
+    ///
+    /// Not run is the work of a client whose clock is behind the one of the client that has run it. A clock that is ahead begins the period early, for
+    /// all. The call waits if another one runs an *earlier* period for longer than that; if this period is begun elsewhere meanwhile, the wait
+    /// ends. With [`until_done`](Period::until_done) it waits for the end of that run, too, and takes over if its process dies.
+    ///
+    /// # Fairness
+    /// As with [`run`](Self::run); which client runs the work is not promised.
+    ///
+    /// # Reentrancy
+    /// Each call is an owner of its own, whatever scope it is in and whichever owner these locks have: two calls of one owner must not run the work
+    /// together. That owner is current inside `work`; the same job from within the work is told that it is [running](OncePer::Running). A task that
+    /// holds the lock itself, and calls this, waits for itself, for ever; after a second the log warns.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops `work` and gives the lock back. If the work had begun, or was just about to, the period is used up; with
+    /// [`until_done`](Period::until_done) it is not.
+    ///
+    /// # If the lock is lost
+    /// The future of `work` is dropped, and the result is an error of kind [`Lost`](crate::ErrorKind::Lost). The period is used up; with
+    /// [`until_done`](Period::until_done) the work is begun again, by another client or by the next call. What it did until then stays done.
+    ///
+    /// # Errors
+    /// Those of [`run`](Self::run), and:
+    /// - [`Invalid`](crate::ErrorKind::Invalid): the period is outside its [limits](Period::SHORTEST).
+    /// - [`Config`](crate::ErrorKind::Config): the last run is of a period that begins in more than one period from now. One of the clocks is
+    ///   wrong, or the clients name different periods. Also if the wall clock of this client was never set.
+    /// - [`Unavailable`](crate::ErrorKind::Unavailable) or [`Indeterminate`](crate::ErrorKind::Indeterminate): the store has not confirmed, until the lock
+    ///   was lost, that the run begins. The work was not begun, and the period may be used up.
+    /// - [`Unexpected`](crate::ErrorKind::Unexpected): the store has a run of the same period under a larger token, as after it was set up anew.
+    ///
+    /// # Examples
+    /// Every replica calls this once a minute, and one of them sends the reminders of each hour; if that fails, the next call tries again:
+    /// ```
+    /// # use std::time::Duration;
+    /// # use ylock::{OncePer, Period, Ylock};
+    /// # async fn send_reminders() -> Result<usize, std::io::Error> { Ok(3) }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
+    /// let jobs = Ylock::in_memory().locks("jobs");
+    /// let hourly = Period::of(Duration::from_secs(3600)).until_done();
+    /// match jobs.once_per("reminders", hourly, |_| send_reminders()).await? {
+    ///     OncePer::Ran(Ok(count)) => println!("{count} reminders sent"),
+    ///     OncePer::Ran(Err(error)) => eprintln!("not sent: {error}"),
+    ///     OncePer::Running(run) | OncePer::AlreadyRun(run) => println!("{} does it", run.client),
+    /// }
+    /// # let again = jobs.once_per("reminders", hourly, |_| send_reminders()).await?;
+    /// # assert!(again.other().is_some_and(|run| run.is_done));
+    /// # Ok(()) }
+    /// ```
+    #[track_caller]
+    pub fn once_per<W, F>(
+        &self,
+        name: impl Name,
+        period: impl Into<Period>,
+        work: W,
+    ) -> impl Future<Output = Result<OncePer<F::Output>>>
+    where
+        W: FnOnce(Scheduled) -> F,
+        F: Future,
+        F::Output: Done,
+    {
+        once_per(&self.terms, self.key(name), period.into(), work)
     }
 
     fn key(&self, name: impl Name) -> Result<Key> {

@@ -18,12 +18,13 @@ use crate::engine::{
     AcquisitionId, AtOnce, Engine, Grant, Holding, Inspection, Meter, Patience, Release, Renewal, Request,
     Ticket,
 };
-use crate::environment::{Environment, SystemEnvironment};
+use crate::environment::{Environment, Moment, SystemEnvironment};
 use crate::error::{Error, ErrorKind, Result};
 use crate::guarantees::Guarantees;
 use crate::key::{BuildKeyHasher, Key};
 use crate::options::Options;
 use crate::queue::{self, Now};
+use crate::run::Run;
 use crate::token::StoreToken;
 
 /// The contenders for one key, each with what wakes it once it has waited: most get in at once.
@@ -55,6 +56,8 @@ struct Inner {
     /// One counter for all keys, so that a key that was forgotten goes on with larger tokens.
     last_token: AtomicU64,
     last_ticket: AtomicI64,
+    /// The last run of each job, and until when it is kept.
+    runs: Mutex<HashMap<Key, (Run, Moment), BuildKeyHasher>>,
 }
 
 impl MemoryStore {
@@ -71,6 +74,7 @@ impl MemoryStore {
             keys: Mutex::default(),
             last_token: AtomicU64::new(0),
             last_ticket: AtomicI64::new(0),
+            runs: Mutex::default(),
         }))
     }
 
@@ -110,6 +114,23 @@ impl MemoryStore {
         drop(keys);
         woken.iter().for_each(|wake| wake.notify_one());
         result
+    }
+
+    fn last_run(&self, key: &Key) -> Option<Run> {
+        let (run, until) = self.0.runs.lock().get(key).cloned()?;
+        (until > self.0.environment.now()).then_some(run)
+    }
+
+    fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> bool {
+        let now = self.0.environment.now();
+        let mut runs = self.0.runs.lock();
+        // Once for each run of a job, of which there are few.
+        runs.retain(|_, (_, until)| *until > now);
+        let replaces = runs.get(key).is_none_or(|(stored, _)| run.replaces(stored));
+        if replaces {
+            runs.insert(key.clone(), (run.clone(), now.plus(kept)));
+        }
+        replaces
     }
 
     fn next_token(&self, now: Now) -> Result<StoreToken> {
@@ -280,6 +301,14 @@ impl Engine for MemoryEngine {
 
     async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
         Ok(self.store.with(key, |queue, _| queue.revoke(id)))
+    }
+
+    async fn last_run(&self, key: &Key) -> Result<Option<Run>> {
+        Ok(self.store.last_run(key))
+    }
+
+    async fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
+        Ok(self.store.store_run(key, run, kept))
     }
 
     async fn close(&self) -> Result<()> {

@@ -35,6 +35,11 @@ impl Token {
         self.0
     }
 
+    /// Returns the number that the store gave, without the count of hand-overs inside one process.
+    pub(crate) fn of_store(self) -> i64 {
+        self.0 >> HAND_OVER_BITS
+    }
+
     /// Returns the token with this number, for instance a number that was read back from a database.
     pub fn from_number(number: i64) -> Self {
         Self(number)

@@ -4,7 +4,7 @@ use rustix::fs::{Dir, FileType};
 use ylock_core::Result;
 
 use super::errors::failed;
-use super::file_name::FileName;
+use super::file_name::{FileName, Shelf};
 use super::folder::Folder;
 use super::folder::open_folder;
 use super::key_file::{IfMissing, Locked};
@@ -20,21 +20,21 @@ impl Folder {
         Ok(clients.filter(|client| self.is_dead(*client)).collect())
     }
 
-    /// Returns the names of all files of keys.
-    pub(crate) fn key_files(&self) -> Result<Vec<FileName>> {
+    /// Returns the names of all files of a shelf.
+    pub(crate) fn files(&self, shelf: Shelf) -> Result<Vec<FileName>> {
         let (mut files, mut folders) = (Vec::new(), vec![String::new()]);
         while let Some(folder) = folders.pop() {
             let opened = match folder.as_str() {
-                "" => self.list(&self.locks, "locks")?,
+                "" => self.list(self.shelf(shelf), shelf.name())?,
                 // A folder that is gone has nothing in it.
-                inner => match open_folder(&self.locks, inner.as_ref()) {
-                    Ok(inner_folder) => self.list(&inner_folder, "locks")?,
+                inner => match open_folder(self.shelf(shelf), inner.as_ref()) {
+                    Ok(inner_folder) => self.list(&inner_folder, shelf.name())?,
                     Err(_) => continue,
                 },
             };
             for (name, is_folder) in opened {
                 let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
-                if is_folder { folders.push(path) } else { files.push(FileName::stored(path)) }
+                if is_folder { folders.push(path) } else { files.push(FileName::stored(path, shelf)) }
             }
         }
         Ok(files)

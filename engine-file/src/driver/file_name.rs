@@ -11,26 +11,46 @@ const JOINED: u8 = b'=';
 /// file.
 const GOES_ON: u8 = b'+';
 
-/// The path of a key's file below the folder of the locks. It has folders only where group and name are long.
+/// Which of the two files of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shelf {
+    /// That of its lock.
+    Locks,
+    /// That of the last run of its job.
+    Runs,
+}
+
+impl Shelf {
+    /// Returns the name of the folder in which files of this kind are.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Locks => super::layout::LOCKS,
+            Self::Runs => super::layout::RUNS,
+        }
+    }
+}
+
+/// The path of a file of a key below the folder of its shelf. It has folders only where group and name are long.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FileName {
     path: String,
+    pub(super) shelf: Shelf,
 }
 
 impl FileName {
-    pub(crate) fn of(key: &Key) -> Self {
+    pub(crate) fn of(key: &Key, shelf: Shelf) -> Self {
         let mut whole = Vec::with_capacity(key.group().len() + key.name().len() + 1);
         escape(key.group(), &mut whole);
         whole.push(JOINED);
         escape(key.name(), &mut whole);
         let path = if whole.len() <= MAX_PART_BYTES { whole } else { in_parts(&whole) };
         // Escaped: ASCII only.
-        Self { path: String::from_utf8(path).unwrap_or_default() }
+        Self { path: String::from_utf8(path).unwrap_or_default(), shelf }
     }
 
     /// Returns the name of a file that was found.
-    pub(super) fn stored(path: String) -> Self {
-        Self { path }
+    pub(super) fn stored(path: String, shelf: Shelf) -> Self {
+        Self { path, shelf }
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -65,7 +85,7 @@ mod tests {
     use super::*;
 
     fn name(group: &str, name: &str) -> FileName {
-        FileName::of(&Key::new(group, name).unwrap())
+        FileName::of(&Key::new(group, name).unwrap(), Shelf::Locks)
     }
 
     #[test]

@@ -10,6 +10,7 @@ use rustix::process::{Pid, getpid};
 use ylock_core::Result;
 
 use super::errors::{config, failed, unexpected};
+use super::file_name::Shelf;
 use super::layout::Layout;
 use crate::options::FileOptions;
 
@@ -36,8 +37,10 @@ const OF_THE_GROUP: u32 = 0o2000;
 pub(crate) struct Folder {
     path: PathBuf,
     folder: OwnedFd,
-    /// Where the files of the keys are.
-    pub(super) locks: OwnedFd,
+    /// Where the files of the locks are.
+    locks: OwnedFd,
+    /// Where the files of the last runs of jobs are.
+    runs: OwnedFd,
     /// Where the pipes of the clients are.
     pub(super) clients: OwnedFd,
     layout: Layout,
@@ -75,7 +78,9 @@ impl Folder {
             open_folder(&folder, Path::new(name)).map_err(|errno| failed(&what, errno))
         };
         let (locks, clients) = (below(super::layout::LOCKS)?, below(super::layout::CLIENTS)?);
-        Ok(Some(Self { path: path.to_owned(), locks, clients, layout, is_shared, process: getpid(), folder }))
+        let runs = below(super::layout::RUNS)?;
+        let process = getpid();
+        Ok(Some(Self { path: path.to_owned(), locks, runs, clients, layout, is_shared, process, folder }))
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -86,6 +91,13 @@ impl Folder {
     /// to about the wall clock.
     pub(crate) fn token_clock(&self, boot_micros: u64) -> u64 {
         self.layout.token_clock(boot_micros)
+    }
+
+    pub(super) fn shelf(&self, shelf: Shelf) -> &OwnedFd {
+        match shelf {
+            Shelf::Locks => &self.locks,
+            Shelf::Runs => &self.runs,
+        }
     }
 
     /// Fails in a process that was forked from the one that has connected.

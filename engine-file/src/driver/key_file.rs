@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use ylock_core::{Error, ErrorKind, Key, Result};
 
 use super::errors::{failed, unexpected};
-use super::file_name::FileName;
+use super::file_name::{FileName, Shelf};
 use super::folder::Folder;
 use super::locked_file::LockedFile;
 use super::slots::{Failed, Slots};
@@ -39,7 +39,12 @@ pub(crate) struct Locked<'a> {
 impl Folder {
     /// Locks the file of a key. Returns nothing if another process has it locked.
     pub(crate) fn lock(&self, key: &Key, if_missing: IfMissing) -> Result<Option<Locked<'_>>> {
-        self.lock_file(FileName::of(key), if_missing)
+        self.lock_file(FileName::of(key, Shelf::Locks), if_missing)
+    }
+
+    /// Locks the file of the last run of a key's job. Returns nothing if another process has it locked.
+    pub(crate) fn lock_run(&self, key: &Key, if_missing: IfMissing) -> Result<Option<Locked<'_>>> {
+        self.lock_file(FileName::of(key, Shelf::Runs), if_missing)
     }
 
     pub(super) fn lock_file(&self, name: FileName, if_missing: IfMissing) -> Result<Option<Locked<'_>>> {
@@ -82,7 +87,7 @@ impl Folder {
         let mode = Mode::from_raw_mode(0o660);
         for _ in 0..REMOVED {
             stop_point::pass();
-            match openat(&self.locks, name.as_str(), flags, mode) {
+            match openat(self.shelf(name.shelf), name.as_str(), flags, mode) {
                 Ok(file) => return Ok(Some(file)),
                 Err(Errno::NOENT) if if_missing == IfMissing::Leave => return Ok(None),
                 Err(Errno::NOENT) => self.make_folders_of(name)?,
@@ -102,10 +107,11 @@ impl Folder {
         let mut last = Err(Errno::NOENT);
         for folder in name.folders() {
             stop_point::pass();
-            last = mkdirat(&self.locks, folder, Mode::from_raw_mode(self.mode()));
+            last = mkdirat(self.shelf(name.shelf), folder, Mode::from_raw_mode(self.mode()));
             if last.is_ok() && self.is_shared() {
                 // The mask of the process may have kept the group out.
-                let _ = chmodat(&self.locks, folder, Mode::from_raw_mode(self.mode()), AtFlags::empty());
+                let mode = Mode::from_raw_mode(self.mode());
+                let _ = chmodat(self.shelf(name.shelf), folder, mode, AtFlags::empty());
             }
         }
         match last {
@@ -126,7 +132,7 @@ impl Folder {
     }
 
     fn shown(&self, name: &FileName) -> String {
-        format!("{}/locks/{}", self.path().display(), name.as_str())
+        format!("{}/{}/{}", self.path().display(), name.shelf.name(), name.as_str())
     }
 
     fn failure(&self, name: &FileName, what: &str, why: &Failed) -> Error {
@@ -136,6 +142,9 @@ impl Folder {
             Failed::TooLong => {
                 Error::new(ErrorKind::Unavailable, format!("{file} has no room for another contender"))
             }
+            Failed::Damaged(why) if name.shelf == Shelf::Runs => unexpected(format!(
+                "{file} is damaged: {why}. Which run of this job was the last one is not known any more. Remove the file when the job may be run"
+            )),
             Failed::Damaged(why) => unexpected(format!(
                 "{file} is damaged: {why}. Who holds this lock is not known any more. Remove the file when no process uses what the lock protects"
             )),
@@ -184,7 +193,8 @@ impl Locked<'_> {
             return Ok(());
         }
         stop_point::pass();
-        match unlinkat(&self.folder.locks, self.name.as_str(), AtFlags::empty()) {
+        let shelf = self.folder.shelf(self.name.shelf);
+        match unlinkat(shelf, self.name.as_str(), AtFlags::empty()) {
             // Another program may have removed it: it is not there.
             Ok(()) | Err(Errno::NOENT) => {}
             Err(errno) => {
@@ -194,7 +204,7 @@ impl Locked<'_> {
         for folder in self.name.folders().rev() {
             stop_point::pass();
             // Of a long name: other files may be there.
-            if unlinkat(&self.folder.locks, folder, AtFlags::REMOVEDIR).is_err() {
+            if unlinkat(shelf, folder, AtFlags::REMOVEDIR).is_err() {
                 break;
             }
         }

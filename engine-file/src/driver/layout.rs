@@ -2,7 +2,7 @@
 //!
 //! Each client has this file locked for as long as it lives, shared with the others. A client that gets it for itself alone is the only one: what
 //! is left of others is void then, and it clears the folder. So nothing is left of processes that were killed, and nothing of an earlier
-//! run of the machine is believed.
+//! run of the machine is believed. The last runs of jobs stay: they belong to no client.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -21,6 +21,7 @@ use super::stop_point;
 use crate::state::State;
 
 pub(super) const LOCKS: &str = "locks";
+pub(super) const RUNS: &str = "runs";
 pub(super) const CLIENTS: &str = "clients";
 const LAYOUT: &str = "layout";
 const VERSION: &str = "ylock 1";
@@ -59,6 +60,8 @@ impl Layout {
             let _ = fchmod(&file, Mode::from_raw_mode(0o660));
         }
         let clearing = Clearing { folder, path, here: &here, wall_micros, boot_micros, is_shared };
+        // By each client, not only by the first: those that live may be of a version that knew nothing of it.
+        clearing.make(RUNS)?;
         if lock(&file, FlockOperation::NonBlockingLockExclusive, path)? {
             clearing.clear(&file)?;
         }
@@ -164,22 +167,31 @@ impl Clearing<'_> {
         Ok(highest)
     }
 
-    /// Removes everything in a folder, and makes the folder if it is missing. `see` is shown each file of a key before.
-    fn remove_all(&self, below: &str, mut see: impl FnMut(&OwnedFd) -> Result<()>) -> Result<()> {
+    /// Makes a folder if it is missing. Returns whether it was there.
+    fn make(&self, below: &str) -> Result<bool> {
         let mode = Mode::from_raw_mode(mode_of(self.is_shared));
         stop_point::pass();
         match mkdirat(self.folder, below, mode) {
             Ok(()) if self.is_shared => {
                 let made = rustix::fs::chmodat(self.folder, below, mode, AtFlags::empty());
-                return made.map_err(|errno| self.failed("let the group into", below, errno));
+                made.map_err(|errno| self.failed("let the group into", below, errno))?;
+                Ok(false)
             }
-            Ok(()) => return Ok(()),
+            Ok(()) => Ok(false),
             Err(Errno::EXIST) if self.is_shared => {
                 // Its maker may have been killed before it let the group in. Only its owner may do so.
                 let _ = rustix::fs::chmodat(self.folder, below, mode, AtFlags::empty());
+                Ok(true)
             }
-            Err(Errno::EXIST) => {}
-            Err(errno) => return Err(self.failed("make", below, errno)),
+            Err(Errno::EXIST) => Ok(true),
+            Err(errno) => Err(self.failed("make", below, errno)),
+        }
+    }
+
+    /// Removes everything in a folder, and makes the folder if it is missing. `see` is shown each file of a key before.
+    fn remove_all(&self, below: &str, mut see: impl FnMut(&OwnedFd) -> Result<()>) -> Result<()> {
+        if !self.make(below)? {
+            return Ok(());
         }
         let folder =
             open_folder(self.folder, Path::new(below)).map_err(|errno| self.failed("open", below, errno))?;

@@ -12,7 +12,7 @@ mod pipe;
 mod slots;
 mod stop_point;
 
-pub(crate) use file_name::FileName;
+pub(crate) use file_name::{FileName, Shelf};
 pub(crate) use folder::Folder;
 pub(crate) use key_file::{IfMissing, Locked};
 pub(crate) use pipe::{Messages, Pipe, Watch};

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
@@ -11,7 +12,7 @@ use ylock_core::engine::{
     AcquisitionId, Engine, Grant, Holding, Inspection, LossReason, Meter, Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::Environment;
-use ylock_core::{Guarantees, Key, Options, Result};
+use ylock_core::{Guarantees, Key, Options, Result, Run};
 
 use crate::clocks::Clocks;
 
@@ -106,6 +107,14 @@ impl Engine for Connecting {
 
     async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
         self.engine().await?.revoke(key, id).await
+    }
+
+    async fn last_run(&self, key: &Key) -> Result<Option<Run>> {
+        self.engine().await?.last_run(key).await
+    }
+
+    async fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
+        self.engine().await?.store_run(key, run, kept).await
     }
 
     async fn close(&self) -> Result<()> {

@@ -82,7 +82,7 @@ pub use client::Client;
 #[cfg(feature = "suite")]
 pub use contender::Contender;
 pub use faults::{
-    CountsCalls, Fault, Faulty, KillableEngine, LosesEvery, LosesReplies, Outage, Process, Slow,
+    CountsCalls, Fault, Faulty, KillableEngine, LosesEvery, LosesReplies, Outage, Process, Slow, WallClock,
 };
 #[cfg(feature = "suite")]
 pub use fixture::Fixture;

@@ -180,6 +180,24 @@ macro_rules! __for_all_cases {
                 an_announced_waiter_goes_with_a_grant_that_lapses [SharedReads]
                 an_announced_waiter_is_let_in_for_its_own_lease [SharedReads]
             }
+            once_per {
+                a_period_is_run_once []
+                of_three_replicas_exactly_one_runs_each_period []
+                a_job_that_outlasts_its_period_delays_the_next []
+                who_comes_while_it_is_run_is_told_so []
+                tasks_of_one_owner_do_not_run_it_twice []
+                a_clock_that_is_behind_skips_and_one_far_behind_is_told []
+                one_who_dies_in_the_middle_has_used_up_the_period []
+                work_that_is_to_be_done_is_taken_over_from_one_who_dies []
+                work_that_fails_is_repeated_only_where_that_is_wanted []
+                work_whose_lock_is_lost_is_stopped []
+                a_lost_answer_leads_to_no_second_run []
+                who_has_lost_the_lock_by_the_answer_runs_nothing []
+                a_call_is_dropped_after_any_poll []
+                a_late_write_of_a_former_holder_does_not_count []
+                each_name_is_a_job_of_its_own []
+                a_run_outlives_its_client []
+            }
             order {
                 a_hundred_of_one_client_are_served_in_order []
                 the_first_poll_takes_the_place []

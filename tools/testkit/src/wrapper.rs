@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use ylock_core::engine::{
@@ -10,7 +11,7 @@ use ylock_core::engine::{
     Request, Ticket,
 };
 use ylock_core::environment::Environment;
-use ylock_core::{Guarantees, Key, Options, Result};
+use ylock_core::{Guarantees, Key, Options, Result, Run};
 
 /// A kind of call of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,13 +23,23 @@ pub enum Call {
     Release,
     Inspect,
     Revoke,
+    LastRun,
+    StoreRun,
     Close,
 }
 
 impl Call {
     /// All kinds, in the order of their definition.
-    pub const ALL: &'static [Self] =
-        &[Self::Acquire, Self::Renew, Self::Release, Self::Inspect, Self::Revoke, Self::Close];
+    pub const ALL: &'static [Self] = &[
+        Self::Acquire,
+        Self::Renew,
+        Self::Release,
+        Self::Inspect,
+        Self::Revoke,
+        Self::LastRun,
+        Self::StoreRun,
+        Self::Close,
+    ];
 }
 
 /// What is put around another engine; [`Wrapped`] makes an engine of it. Each method hands the call on to [`inner`](Self::inner); a wrapper
@@ -127,6 +138,16 @@ pub trait Wrapper: fmt::Debug + Send + Sync + 'static {
         async move { self.inner().revoke(key, id).await }
     }
 
+    /// See [`Engine::last_run`].
+    fn last_run(&self, key: &Key) -> impl Future<Output = Result<Option<Run>>> + Send {
+        async move { self.inner().last_run(key).await }
+    }
+
+    /// See [`Engine::store_run`].
+    fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> impl Future<Output = Result<bool>> + Send {
+        async move { self.inner().store_run(key, run, kept).await }
+    }
+
     /// See [`Engine::close`].
     fn close(&self) -> impl Future<Output = Result<()>> + Send {
         async move { self.inner().close().await }
@@ -200,6 +221,14 @@ impl<W: Wrapper> Engine for Wrapped<W> {
 
     async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
         self.0.around(Call::Revoke, self.0.revoke(key, id)).await
+    }
+
+    async fn last_run(&self, key: &Key) -> Result<Option<Run>> {
+        self.0.around(Call::LastRun, self.0.last_run(key)).await
+    }
+
+    async fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
+        self.0.around(Call::StoreRun, self.0.store_run(key, run, kept)).await
     }
 
     async fn close(&self) -> Result<()> {

@@ -17,7 +17,7 @@ pub(crate) static ENGINE: Engine = Engine {
             &["engine"],
             &["attend"],
             &["acquire", "inspect", "renew", "sweep"],
-            &["release"],
+            &["release", "runs"],
             &["client"],
             &["driver"],
         ],

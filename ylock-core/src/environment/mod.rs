@@ -67,7 +67,8 @@ pub trait Environment: fmt::Debug + Send + Sync + 'static {
     /// [`SystemEnvironment`].
     fn now(&self) -> Moment;
 
-    /// Returns the wall clock: microseconds since 1970. It may step in either direction; nothing that must be safe uses it.
+    /// Returns the wall clock: microseconds since 1970. It may step in either direction; nothing that must be safe uses it. Which period of a job is
+    /// the present one is what it says, and that a period is not run twice does not rest on it.
     fn wall_micros(&self) -> i64;
 
     /// Returns 64 random bits.

@@ -30,6 +30,7 @@ mod holder;
 mod logged;
 mod release;
 mod renewal;
+mod runs;
 mod self_wait;
 mod throttle;
 mod validity;

@@ -11,7 +11,7 @@ use ylock_core::engine::{
     AcquisitionId, Engine, Grant, Holding, Inspection, Meter, Patience, Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::Environment;
-use ylock_core::{ClientName, Guarantees, Key, Mode, Options, Result, StoreToken};
+use ylock_core::{ClientName, Guarantees, Key, Mode, Options, Result, Run, StoreToken};
 use ylock_engine_cassandra::CassandraOptions;
 use ylock_engine_cassandra::algorithm::store::{Partition, Row, Slot, State, Store, Write};
 use ylock_simulation::clocks::Clocks;
@@ -163,6 +163,14 @@ impl Engine for Listing6 {
     }
 
     async fn revoke(&self, _: &Key, _: AcquisitionId) -> Result<bool> {
+        Ok(false)
+    }
+
+    async fn last_run(&self, _: &Key) -> Result<Option<Run>> {
+        Ok(None)
+    }
+
+    async fn store_run(&self, _: &Key, _: &Run, _: Duration) -> Result<bool> {
         Ok(false)
     }
 

@@ -17,6 +17,7 @@ pub mod loss;
 pub mod many;
 pub mod names;
 pub mod next;
+pub mod once_per;
 pub mod order;
 pub mod queue;
 pub mod read_write;

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 use ylock_core::engine::{AcquisitionId, Engine, Grant, Holding, Patience, Release, Renewal, Request};
 use ylock_core::{
-    ClientName, Error, ErrorKind, Fairness, Key, MemoryEngine, Mode, Options, Result, StoreToken,
+    ClientName, Error, ErrorKind, Fairness, Key, MemoryEngine, Mode, Options, Result, Run, StoreToken,
 };
 use ylock_testkit::{MemoryHarness, Wrapped, Wrapper, poll_once};
 
@@ -22,6 +22,7 @@ use crate::defect::Defect;
 pub(crate) struct Shared {
     readers: Mutex<Vec<Grant>>,
     revocations: AtomicUsize,
+    runs: Mutex<HashMap<Key, Run>>,
 }
 
 #[derive(Debug)]
@@ -76,6 +77,13 @@ impl Broken {
             _ => {}
         }
         request
+    }
+
+    fn key_of_run(&self, key: &Key) -> Key {
+        match self.defect {
+            Defect::OneRunForAllNames => Key::new(key.group(), "all").expect("a good name"),
+            _ => key.clone(),
+        }
     }
 
     fn is_dead(&self) -> bool {
@@ -302,6 +310,33 @@ impl Wrapper for Broken {
             self.handed_on.lock().insert(next.id, grant);
         }
         Ok(released)
+    }
+
+    async fn last_run(&self, key: &Key) -> Result<Option<Run>> {
+        match self.defect {
+            Defect::ForgetsRuns => Ok(None),
+            Defect::LateRunsCount => Ok(self.shared.runs.lock().get(key).cloned()),
+            _ => self.inner.last_run(&self.key_of_run(key)).await,
+        }
+    }
+
+    async fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
+        match self.defect {
+            Defect::LateRunsCount => {
+                self.shared.runs.lock().insert(key.clone(), run.clone());
+                Ok(true)
+            }
+            Defect::StoresRunsLater => {
+                let (inner, key, run) = (self.inner.clone(), key.clone(), run.clone());
+                tokio::spawn(async move {
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    inner.store_run(&key, &run, kept).await
+                });
+                Ok(true)
+            }
+            Defect::NoRunIsDone if run.is_done => Ok(true),
+            _ => self.inner.store_run(&self.key_of_run(key), run, kept).await,
+        }
     }
 
     async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {

@@ -58,6 +58,16 @@ pub(crate) enum Defect {
     ForgetsNames,
     /// Refuses a lease only when a lock is acquired with it, not when it is attached.
     RefusesLate,
+    /// Knows of no run of a job.
+    ForgetsRuns,
+    /// Takes any run of a job for the last one that it is told of last.
+    LateRunsCount,
+    /// Keeps one last run for all jobs of a group.
+    OneRunForAllNames,
+    /// Says that it has stored the run of a job before it has.
+    StoresRunsLater,
+    /// Forgets that a run of a job is done.
+    NoRunIsDone,
     /// Remembers every try that it refused.
     RemembersRefusals,
 }

@@ -168,6 +168,18 @@ noticed! {
         names::the_error_of_a_wait_that_is_over_says_who_was_before;
     an_engine_that_refuses_a_lease_late: RefusesLate by
         keys::a_lease_that_may_be_attached_may_be_acquired;
+    an_engine_that_forgets_runs: ForgetsRuns by
+        once_per::a_period_is_run_once,
+        once_per::of_three_replicas_exactly_one_runs_each_period,
+        once_per::a_run_outlives_its_client;
+    an_engine_whose_late_runs_count: LateRunsCount by
+        once_per::a_late_write_of_a_former_holder_does_not_count;
+    an_engine_with_one_run_for_all_names: OneRunForAllNames by
+        once_per::each_name_is_a_job_of_its_own;
+    an_engine_that_stores_runs_later: StoresRunsLater by
+        once_per::a_period_is_run_once;
+    an_engine_for_which_no_run_is_done: NoRunIsDone by
+        once_per::work_that_is_to_be_done_is_taken_over_from_one_who_dies;
     an_engine_that_remembers_refusals: RemembersRefusals by
         cleanup::ten_thousand_acquisitions_that_went_wrong_leave_nothing;
 }

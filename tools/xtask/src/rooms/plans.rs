@@ -28,7 +28,7 @@ pub(super) static CORE: Plan = Plan {
         &["client"],
         &["locks"],
         &["lock", "many", "semaphore"],
-        &["election"],
+        &["election", "once_per"],
         &["acquire"],
         &["guard"],
         &["terms"],
