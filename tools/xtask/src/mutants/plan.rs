@@ -130,7 +130,7 @@ pub(super) const PLANS: [Plan; 5] = [
             "src/waiters.rs",
         ],
         packages: &[],
-        tests: &["announced", "let_in", "model", "processes", "refused"],
+        tests: &["announced", "left", "let_in", "model", "processes", "refused"],
         slow: &[],
         // It is not in the simulation: its conformance suite is the second stage.
         subjects: "",
