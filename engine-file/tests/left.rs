@@ -4,12 +4,12 @@
 mod folder;
 
 use std::fs::File;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use folder::Folder;
 use futures_util::poll;
 use rustix::fs::{FlockOperation, flock};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use ylock_core::engine::{AcquisitionId, Engine, Patience, Release, Request};
 use ylock_core::{ClientName, ErrorKind, Key, Mode, Owner};
 use ylock_engine_file::FileEngine;

@@ -214,6 +214,7 @@ impl Locked<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::file_name::Shelf;
     use super::*;
     use crate::options::FileOptions;
 
@@ -223,7 +224,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("ylock-unlocked-{}", std::process::id()));
         let folder = Folder::open(&FileOptions::new(&path), 0, 0).unwrap().expect("the only client");
         std::fs::write(path.join("locks/users=alice"), [b'x'; 4096]).unwrap();
-        let name = || FileName::of(&Key::new("users", "alice").unwrap());
+        let name = || FileName::of(&Key::new("users", "alice").unwrap(), Shelf::Locks);
         let open = || folder.open_file(&name(), IfMissing::Leave).unwrap().expect("there");
         let file = open();
         let _inherited = file.try_clone().unwrap();
