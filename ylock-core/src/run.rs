@@ -132,7 +132,7 @@ mod tests {
             text.replace("begun", "began"),
             text.replacen(" 0", " ", 1),
             text.replacen(" 0", " -", 1),
-            text.split_at(60).0.to_owned(),
+            text.split_at(47).0.to_owned(),
             String::new(),
         ] {
             assert_eq!(Run::read(&wrong), None, "{wrong:?}");
