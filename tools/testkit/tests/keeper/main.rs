@@ -13,6 +13,7 @@ mod lapse;
 mod layers;
 mod lease;
 mod many;
+mod once_per;
 mod order;
 mod outages;
 mod paused_time;
