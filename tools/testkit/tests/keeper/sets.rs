@@ -18,8 +18,7 @@ use ylock_core::{
     Unlocked, Wait, Ylock,
 };
 use ylock_testkit::{
-    Call, CountsCalls, Faulty, Log, LosesReplies, Outage, Slow, Wrapped, Wrapper, eventually, poll_once,
-    within,
+    Call, CountsCalls, Log, LosesReplies, Outage, Slow, Wrapped, Wrapper, eventually, poll_once, within,
 };
 
 use crate::support::{Gate, Warped, over, runtime};
