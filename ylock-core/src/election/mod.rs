@@ -21,10 +21,10 @@ pub use observe::Leaders;
 /// An election: of all candidates for one name, in whichever processes they are, at most one leads at a time.
 ///
 /// It stands on the lock of that name: a candidate waits for the write lock, and leads while it holds it. So all that holds for the lock holds for
-/// the lead: it is a lease, the leader is told when it is lost, and [`term`](Leadership::term) is the fencing token. Whoever else
-/// holds the write lock of the name is shown as the leader too; give elections a group of their own.
+/// the lead: it is a lease, the leader is told when it is lost, and [`term`](Leadership::term) is the fencing token. A caller that
+/// holds the write lock of the name otherwise is shown as the leader too; give elections a group of their own.
 ///
-/// Cheap to clone, and free to make: nothing is kept for an election in which nobody is a candidate.
+/// Cheap to clone, and free to make: nothing is kept for an election without candidates.
 ///
 /// # Examples
 /// Three replicas of a service, of which one sends the reminders:
@@ -165,7 +165,7 @@ impl Election {
         run(&self.terms, self.key.clone(), Mode::Write, work)
     }
 
-    /// Returns who leads now, as the store shows it; `None` if nobody does. By the time of the answer that may have changed.
+    /// Returns who leads now, as the store shows it; `None` if there is no leader. By the time of the answer that may have changed.
     ///
     /// # Errors
     /// [`Unavailable`](crate::ErrorKind::Unavailable) if the store does not answer, and [`Invalid`](crate::ErrorKind::Invalid) for a name outside its
@@ -185,10 +185,10 @@ impl Election {
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
     /// let election = Ylock::in_memory().with_name("billing-2")?.locks("elections").election("reminders");
     /// let mut leaders = election.observe();
-    /// assert!(leaders.next().await?.is_none()); // nobody leads
+    /// assert!(leaders.next().await?.is_none()); // there is no leader
     ///
     /// let leadership = election.campaign().await?;
-    /// let leader = leaders.next().await?.expect("somebody leads");
+    /// let leader = leaders.next().await?.expect("there is a leader");
     /// assert_eq!((leader.client().as_str(), leader.term()), ("billing-2", leadership.term()));
     /// # Ok(()) }
     /// ```

@@ -20,7 +20,7 @@ impl Leaders {
         Self { election, last: None, next_look: Moment::ZERO }
     }
 
-    /// Waits for the next change, and returns who leads then, or that nobody does. The first call returns who leads now.
+    /// Waits for the next change, and returns who leads then, or that there is no leader. The first call returns who leads now.
     ///
     /// # Cancel safety
     /// No change is lost when the future is dropped.

@@ -68,7 +68,7 @@ where
 {
     let at = Location::caller();
     async move {
-        // Two calls of one owner would be inside together, and both find that nobody has run the work.
+        // Two calls of one owner would be inside together, and both find that the work was not run.
         let terms = with_new_owner(terms);
         let job = Job::new(&terms, key?, period)?;
         let guard = match job.enter(at).await? {

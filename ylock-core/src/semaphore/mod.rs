@@ -37,7 +37,7 @@ use taking::{Patience, Taken, Taking};
 /// the moment in which one of them has been served and the next has not looked yet.
 ///
 /// # Reentrancy
-/// None: each call takes another permit, whoever makes it. A task that holds a permit and waits for one more may wait for itself.
+/// None: each call takes another permit, for whatever owner. A task that holds a permit and waits for one more may wait for itself.
 ///
 /// # Examples
 /// No more than two reports are rendered at a time, on whatever machines:

@@ -34,9 +34,9 @@ async fn leads(client: &Client, task: JoinHandle<Result<Leadership>>) -> Leaders
 /// One candidate leads and is shown; the next one leads as soon as it has resigned.
 pub async fn one_leads_and_the_next_follows_when_it_resigns(fixture: Fixture) {
     let (here, there) = (fixture.client().await, fixture.client().await);
-    assert!(election(&there).leader().await.unwrap().is_none(), "nobody leads");
+    assert!(election(&there).leader().await.unwrap().is_none(), "there is no leader");
     let first = within(fixture.soon(), "the only candidate leads", election(&here).campaign()).await.unwrap();
-    let shown = election(&there).leader().await.unwrap().expect("somebody leads");
+    let shown = election(&there).leader().await.unwrap().expect("there is a leader");
     assert_eq!((shown.owner(), shown.term()), (first.owner(), first.term()));
     assert_eq!(shown.client(), &here.name());
     let waiting = candidate(&there, 1).await;
@@ -44,11 +44,11 @@ pub async fn one_leads_and_the_next_follows_when_it_resigns(fixture: Fixture) {
     assert!(!waiting.is_finished() && first.is_leader(), "two lead");
     assert_eq!(first.resign().await.unwrap(), Unlocked::Released);
     let second = within(fixture.soon(), "the next one leads", waiting).await.unwrap().unwrap();
-    let shown = election(&here).leader().await.unwrap().expect("somebody leads");
+    let shown = election(&here).leader().await.unwrap().expect("there is a leader");
     assert_eq!(shown.owner(), second.owner());
     drop(second);
-    let nobody = || async { election(&here).leader().await.unwrap().is_none() };
-    eventually(fixture.soon(), "a lead that is dropped ends", nobody).await;
+    let no_leader = || async { election(&here).leader().await.unwrap().is_none() };
+    eventually(fixture.soon(), "a lead that is dropped ends", no_leader).await;
 }
 
 /// Candidates of several clients lead in the order in which they came.
@@ -111,7 +111,7 @@ pub async fn a_leader_that_lost_the_lead_is_told_before_another_leads(fixture: F
     assert!(next.is_leader(), "a leader that had lost the lead took it away from the next by resigning");
 }
 
-/// One who observes is told that nobody leads, who leads, and of each change, but of nothing twice.
+/// An observer is told that there is no leader, who leads, and of each change, but of nothing twice.
 pub async fn those_who_observe_are_told_of_each_leader(fixture: Fixture) {
     let (observer, here, there) =
         (fixture.client().await, fixture.short_lived().await, fixture.short_lived().await);
@@ -120,13 +120,14 @@ pub async fn those_who_observe_are_told_of_each_leader(fixture: Fixture) {
     assert!(within(soon, "at first", leaders.next()).await.unwrap().is_none());
     for client in [&here, &there, &here] {
         let leadership = within(soon, "the only candidate leads", election(client).campaign()).await.unwrap();
-        let told = within(soon, "a leader is shown", leaders.next()).await.unwrap().expect("somebody leads");
+        let told =
+            within(soon, "a leader is shown", leaders.next()).await.unwrap().expect("there is a leader");
         assert_eq!((told.owner(), told.term()), (leadership.owner(), leadership.term()));
         // Long enough for many looks and some renewals, which are no change.
         let again = tokio::time::timeout(fixture.lease().max(PACE * 5), leaders.next()).await;
         assert!(again.is_err(), "told again: {again:?}");
         assert_eq!(leadership.resign().await.unwrap(), Unlocked::Released);
-        assert!(within(soon, "nobody is shown", leaders.next()).await.unwrap().is_none());
+        assert!(within(soon, "no leader is shown", leaders.next()).await.unwrap().is_none());
     }
 }
 
@@ -143,7 +144,7 @@ pub async fn an_observer_that_is_dropped_between_two_looks_misses_nothing(fixtur
     };
     assert!(within(fixture.lapse(), "at first", next()).await.is_none());
     let leadership = election(&here).campaign().await.unwrap();
-    let told = within(fixture.lapse(), "it is told", next()).await.expect("somebody leads");
+    let told = within(fixture.lapse(), "it is told", next()).await.expect("there is a leader");
     assert_eq!(told.owner(), leadership.owner());
 }
 

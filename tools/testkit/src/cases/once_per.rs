@@ -37,7 +37,7 @@ struct Journal {
 }
 
 impl Journal {
-    /// Does the work of a job, which nobody else may be doing.
+    /// Does the work of a job, which no other caller may be doing.
     async fn work(self, hour: i64, lasts: impl Future<Output = ()>) {
         self.begun.lock().push(hour);
         assert_eq!(self.at_work.fetch_add(1, Ordering::SeqCst), 0, "two are at it");
@@ -326,7 +326,7 @@ pub async fn work_whose_lock_is_lost_is_stopped(fixture: Fixture) {
     assert_eq!(journal.begun(), [0]);
 }
 
-/// The store has the run before the work begins: whoever is dropped or hangs before that does no work, and answers that get lost lead to no
+/// The store has the run before the work begins: a call that is dropped or hangs before that does no work, and answers that get lost lead to no
 /// second run.
 pub async fn a_lost_answer_leads_to_no_second_run(fixture: Fixture) {
     let options = || Options::default().with_lease(fixture.long_lease());
@@ -348,7 +348,7 @@ pub async fn a_lost_answer_leads_to_no_second_run(fixture: Fixture) {
     eventually(fixture.soon(), "it waits for an answer", || async { hangs.left() == 0 }).await;
     task.abort();
     drop(task.await);
-    // The store has the run, and nobody else knows whether its work was begun.
+    // The store has the run, and no other client knows whether its work was begun.
     told_of_unfinished(&fixture, &there, &journal).await;
     assert_eq!(journal.begun(), [0]);
 }
@@ -387,7 +387,7 @@ pub async fn who_has_lost_the_lock_by_the_answer_runs_nothing(fixture: Fixture) 
     let is_reached = || async { holds_back.reached.load(Ordering::SeqCst) > 0 };
     eventually(fixture.soon(), "the run is on its way back", is_reached).await;
     assert_eq!(there.client.take_away().await, 1);
-    // Whoever repeats what was not done may be at it by now.
+    // A caller that repeats what was not done may be at it by now.
     let period = Period::of(HOUR).until_done();
     let repeated =
         within(fixture.lapse(), "another one does it", there.job_of(period, &again, at_once())).await;
@@ -421,7 +421,7 @@ pub async fn a_call_is_dropped_after_any_poll(fixture: Fixture) {
         match done {
             OncePer::Ran(()) => {}
             OncePer::AlreadyRun(run) => assert!(run.is_done),
-            OncePer::Running(run) => panic!("nobody is at it: {run:?}"),
+            OncePer::Running(run) => panic!("no caller is at it: {run:?}"),
         }
         for replica in [&here, &there] {
             replica.clock.advance(HOUR);
