@@ -87,6 +87,11 @@ impl Client {
         place::of(&self.prefix, key)
     }
 
+    /// Returns the key of the hash of a job's last run.
+    pub(crate) fn place_of_run(&self, key: &Key) -> String {
+        place::of_run(&self.prefix, key)
+    }
+
     /// Returns the channel on which the server shall tell this client: none if the client asks by itself, or as long as it would not
     /// hear a message. A waiter with a channel that cannot be told is passed over, and that may be again and again; for a waiter without a
     /// channel the server waits until its next question.

@@ -10,14 +10,14 @@ use ylock_core::engine::{
 };
 use ylock_core::environment::Environment;
 use ylock_core::options::check_lease;
-use ylock_core::{Error, ErrorKind, Guarantees, Key, Options, Result, Run};
+use ylock_core::{Guarantees, Key, Options, Result, Run};
 
 use crate::acquire::Acquire;
 use crate::client::Client;
 use crate::driver::Surroundings;
 use crate::options::{RedisOptions, Topology};
 use crate::transport::Transport;
-use crate::{NAME, inspect, release, renew};
+use crate::{NAME, inspect, release, renew, runs};
 
 /// The engine for locks on Redis: each lock is one hash.
 #[derive(Debug)]
@@ -110,20 +110,20 @@ impl Engine for RedisEngine {
         release::release(&self.client, key, id, next).await
     }
 
-    async fn last_run(&self, _: &Key) -> Result<Option<Run>> {
-        Err(Error::new(ErrorKind::Unsupported, "this engine does not keep the last runs of jobs yet"))
-    }
-
-    async fn store_run(&self, _: &Key, _: &Run, _: Duration) -> Result<bool> {
-        Err(Error::new(ErrorKind::Unsupported, "this engine does not keep the last runs of jobs yet"))
-    }
-
     async fn inspect(&self, key: &Key) -> Result<Inspection> {
         inspect::inspect(&self.client, key).await
     }
 
     async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
         inspect::revoke(&self.client, key, id).await
+    }
+
+    async fn last_run(&self, key: &Key) -> Result<Option<Run>> {
+        runs::last_run(&self.client, key).await
+    }
+
+    async fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
+        runs::store_run(&self.client, key, run, kept).await
     }
 
     async fn close(&self) -> Result<()> {

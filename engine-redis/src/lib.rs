@@ -24,6 +24,7 @@ mod place;
 mod records;
 mod release;
 mod renew;
+mod runs;
 mod stored;
 mod words;
 

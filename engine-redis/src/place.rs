@@ -18,6 +18,12 @@ pub(crate) fn of(prefix: &str, key: &Key) -> String {
     place
 }
 
+/// Returns the key of the hash of the last run of a job: in the part of the lock of that name, and the key of no lock, because a lock has the length
+/// of its group in this place.
+pub(crate) fn of_run(prefix: &str, key: &Key) -> String {
+    format!("{prefix}:{{{}}}:run:{}:{}:{}", part(key), key.group().len(), key.group(), key.name())
+}
+
 /// Returns the part that the key of a hash names.
 pub(crate) fn part_of(place: &str) -> Option<&str> {
     let (_, rest) = place.split_once('{')?;
@@ -48,5 +54,7 @@ mod tests {
     fn a_place_is_for_ever() {
         let place = of("ylock", &Key::new("users", "alice").unwrap());
         assert_eq!((place.as_str(), part_of(&place)), ("ylock:{116}:5:users:alice", Some("116")));
+        let of_run = of_run("ylock", &Key::new("users", "alice").unwrap());
+        assert_eq!(of_run, "ylock:{116}:run:5:users:alice");
     }
 }

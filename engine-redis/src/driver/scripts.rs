@@ -28,7 +28,10 @@ pub(crate) static RENEW: Script = Script::new("renew", scripts::RENEW);
 pub(crate) static INSPECT: Script = Script::new("inspect", scripts::INSPECT);
 pub(crate) static REVOKE: Script = Script::new("revoke", scripts::REVOKE);
 
-pub(super) static ALL: [&Script; 5] = [&ACQUIRE, &RELEASE, &RENEW, &INSPECT, &REVOKE];
+pub(crate) static LAST_RUN: Script = Script::new("last_run", scripts::LAST_RUN);
+pub(crate) static STORE_RUN: Script = Script::new("store_run", scripts::STORE_RUN);
+
+pub(super) static ALL: [&Script; 7] = [&ACQUIRE, &RELEASE, &RENEW, &INSPECT, &REVOKE, &LAST_RUN, &STORE_RUN];
 
 impl Script {
     fn hash(&self) -> &str {

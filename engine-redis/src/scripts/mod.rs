@@ -1,5 +1,5 @@
 //! The texts of the scripts, as the server gets them: the quick ways, for a lock without contention and for the usual waiter and hand-over;
-//! the part that all share; and the operation.
+//! the part that all share; and the operation. What is asked about runs of jobs shares nothing with them.
 //!
 //! Not covered by semver.
 
@@ -40,6 +40,17 @@ pub const RENEW: &str = text!("renew");
 pub const INSPECT: &str = text!("inspect");
 /// The script of `revoke.lua`.
 pub const REVOKE: &str = text!("revoke");
+
+macro_rules! text_for_runs {
+    ($name:literal) => {
+        concat!("#!lua flags=allow-oom\n", include_str!(concat!($name, ".lua")))
+    };
+}
+
+/// The script of `last_run.lua`.
+pub const LAST_RUN: &str = text_for_runs!("last_run");
+/// The script of `store_run.lua`.
+pub const STORE_RUN: &str = text_for_runs!("store_run");
 
 /// The scripts of `acquire.lua` and `release.lua` without the quick ways, which must do the same.
 pub const SLOW: [&str; 2] = [text!("acquire"), text!("release")];

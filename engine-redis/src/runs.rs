@@ -1,0 +1,45 @@
+//! The last run of a job: a hash of its own beside that of the lock, in the same part of a cluster.
+
+use std::time::Duration;
+
+use ylock_core::{Error, ErrorKind, Key, Result, Run};
+
+use crate::client::Client;
+use crate::driver::{Call, scripts};
+
+/// Returns the last run of the job of a key.
+pub(crate) async fn last_run(client: &Client, key: &Key) -> Result<Option<Run>> {
+    let text = client.store.call(client.call_for_run(&scripts::LAST_RUN, key)).await?.word()?;
+    if text.is_empty() {
+        return Ok(None);
+    }
+    Run::read(&text).map(Some).ok_or_else(|| odd(&text))
+}
+
+/// Stores a run, unless there is a later one. Returns whether it is stored.
+pub(crate) async fn store_run(client: &Client, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
+    let call = client.call_for_run(&scripts::STORE_RUN, key);
+    let call = call.arg(run.to_text()).arg(Run::ORDERED).arg(millis(kept));
+    let (mut answer, reached) = client.store.call_replicated(call, client.min_replicas).await?;
+    let is_stored = answer.flag()?;
+    if is_stored && !reached {
+        let message = format!("fewer than {} replicas have the run of this job", client.min_replicas);
+        return Err(Error::new(ErrorKind::Indeterminate, message));
+    }
+    Ok(is_stored)
+}
+
+/// Returns the milliseconds, of which a part counts as a whole one.
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX).saturating_add(1)
+}
+
+fn odd(text: &str) -> Error {
+    Error::new(ErrorKind::Unexpected, format!("what is stored for this job is no run: {text:?}"))
+}
+
+impl Client {
+    fn call_for_run(&self, script: &'static scripts::Script, key: &Key) -> Call {
+        Call::at(script, self.place_of_run(key))
+    }
+}
