@@ -20,7 +20,7 @@ use crate::algorithm::client::Client;
 use crate::algorithm::session::Session;
 use crate::algorithm::sessions::Sessions;
 use crate::algorithm::store::Ensemble;
-use crate::algorithm::{inspect, release, renew};
+use crate::algorithm::{inspect, release, renew, runs};
 use crate::driver::Servers;
 use crate::options::ZookeeperOptions;
 
@@ -143,14 +143,6 @@ impl Engine for ZookeeperEngine {
         release::release(&session, key, id, next).await
     }
 
-    async fn last_run(&self, _: &Key) -> Result<Option<Run>> {
-        Err(Error::new(ErrorKind::Unsupported, "this engine does not keep the last runs of jobs yet"))
-    }
-
-    async fn store_run(&self, _: &Key, _: &Run, _: Duration) -> Result<bool> {
-        Err(Error::new(ErrorKind::Unsupported, "this engine does not keep the last runs of jobs yet"))
-    }
-
     async fn inspect(&self, key: &Key) -> Result<Inspection> {
         let session = self.sessions.any().await?;
         inspect::inspect(&session, key).await
@@ -159,6 +151,16 @@ impl Engine for ZookeeperEngine {
     async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
         let session = self.sessions.any().await?;
         inspect::revoke(&session, key, id).await
+    }
+
+    async fn last_run(&self, key: &Key) -> Result<Option<Run>> {
+        let session = self.sessions.any().await?;
+        runs::last_run(&session, key).await
+    }
+
+    async fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
+        let session = self.sessions.any().await?;
+        runs::store_run(&session, key, run, kept).await
     }
 
     fn in_memory(&self) -> Vec<(&'static str, usize)> {

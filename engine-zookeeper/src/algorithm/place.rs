@@ -25,6 +25,11 @@ impl Place {
         Self { bucket, lock }
     }
 
+    /// Returns where the last run of a job is. No bucket of locks has the name of the node above.
+    pub(crate) fn of_run(base: &str, key: &Key) -> Self {
+        Self::of(&format!("{base}/runs"), key)
+    }
+
     /// Returns the path of a contender's node.
     pub(crate) fn child(&self, name: &str) -> String {
         format!("{}/{name}", self.lock)
@@ -76,6 +81,11 @@ mod tests {
     #[test]
     fn a_place_is_for_ever() {
         assert_eq!(lock("users", "alice"), "/ylock/24/users:alice");
+        let run = Place::of_run("/ylock", &Key::new("users", "alice").unwrap());
+        assert_eq!(
+            (run.bucket.as_str(), run.lock.as_str()),
+            ("/ylock/runs/24", "/ylock/runs/24/users:alice")
+        );
         assert_eq!(lock("users", &"x".repeat(100)), "/ylock/5c/#ad9eee201b14e046883a93329163035c");
     }
 

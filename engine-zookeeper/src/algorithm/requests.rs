@@ -107,6 +107,11 @@ impl Session {
         self.write(self.store.remove(path)).await
     }
 
+    /// Removes a node, if its content still has this version.
+    pub(crate) async fn remove_version(&self, path: &str, version: i64) -> Result<(), Fault> {
+        self.write(self.store.remove_version(path, version)).await
+    }
+
     pub(crate) async fn write_content(&self, path: &str, content: &[u8], version: i64) -> Result<(), Fault> {
         self.write(self.store.write_content(path, content, version)).await
     }
@@ -145,6 +150,16 @@ impl Session {
         let stored = self.ask(self.store.read(path)).await?;
         let token = stored.token.and_then(|number| self.floor.token(number));
         Ok(Contender { token, ..stored })
+    }
+
+    /// Returns content and version of a node, not older than this call.
+    pub(crate) async fn read_now(&self, path: &str) -> Result<Contender, Fault> {
+        self.attached()?;
+        // As in `list_now`.
+        let caught_up = InFlight::send(self.store.catch_up(path));
+        let read = InFlight::send(self.store.read(path));
+        self.answer(caught_up).await?;
+        self.answer(read).await
     }
 
     /// Returns the content of a contender, and a watch that fires when the node changes or is gone. Leaves no watch behind if the node is

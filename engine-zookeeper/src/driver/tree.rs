@@ -154,6 +154,11 @@ impl Store for Tree {
         self.client()?.delete(path, None).await.map_err(translated)
     }
 
+    async fn remove_version(&self, path: &str, version: i64) -> Result<(), Fault> {
+        let version = version_of_server(version)?;
+        self.client()?.delete(path, Some(version)).await.map_err(translated)
+    }
+
     async fn write_content(&self, path: &str, content: &[u8], version: i64) -> Result<(), Fault> {
         let version = version_of_server(version)?;
         self.client()?.set_data(path, content, Some(version)).await.map(drop).map_err(translated)

@@ -252,6 +252,11 @@ impl Store for Session {
         self.trip("remove", |nodes| nodes.remove(path)).await
     }
 
+    async fn remove_version(&self, path: &str, version: i64) -> Result<(), Fault> {
+        let remove = |nodes: &mut Nodes| nodes.write(path, b"", version).and_then(|()| nodes.remove(path));
+        self.trip("remove_version", remove).await
+    }
+
     async fn write_content(&self, path: &str, content: &[u8], version: i64) -> Result<(), Fault> {
         self.trip("write_content", |nodes| nodes.write(path, content, version)).await
     }

@@ -26,6 +26,7 @@
 //! | [`rename`](Store::rename) | a transaction: `setData` of this version, `create`, `delete` | if the key has this version: `put` with the mode in the value, so that key, place and lease stay |
 //! | [`remove_both`](Store::remove_both) | a transaction: two `delete` | as `remove`; never `NotEmpty` |
 //! | [`remove`](Store::remove) | `delete` | if the key has its place: `delete` |
+//! | [`remove_version`](Store::remove_version) | `delete` of this version | if the key has this version: `delete` |
 //! | [`write_content`](Store::write_content) | `setData` of this version | if the key has this version: `put`, the lease stays |
 //! | [`catch_up`](Store::catch_up) | `sync` | a linearizable read; a `list` sent after it is asked again if its revision is below the one of that read |
 //! | [`list`](Store::list) | `getChildren` | a serializable range: the mode in a name comes from the value |
@@ -158,6 +159,9 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// Removes a node.
     async fn remove(&self, path: &str) -> Result<(), Fault>;
+
+    /// Removes a node. Fails with [`BadVersion`](Fault::BadVersion) if the content has another version.
+    async fn remove_version(&self, path: &str, version: i64) -> Result<(), Fault>;
 
     /// Writes the content of a node. Fails with [`BadVersion`](Fault::BadVersion) if the content has another version.
     async fn write_content(&self, path: &str, content: &[u8], version: i64) -> Result<(), Fault>;

@@ -214,6 +214,13 @@ impl Store for Session {
         self.write([Step::Delete(path.to_owned())]).await.map(drop)
     }
 
+    async fn remove_version(&self, path: &str, version: i64) -> Result<(), Fault> {
+        check_version(version)?;
+        // A server has one request for it. Nobody watches these nodes, so it does not matter what would be told of the write.
+        let write = Step::Write(path.to_owned(), Vec::new(), version);
+        self.write([write, Step::Delete(path.to_owned())]).await.map(drop)
+    }
+
     async fn write_content(&self, path: &str, content: &[u8], version: i64) -> Result<(), Fault> {
         check_version(version)?;
         self.write([Step::Write(path.to_owned(), content.to_vec(), version)]).await.map(drop)

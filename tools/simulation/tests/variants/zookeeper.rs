@@ -191,6 +191,10 @@ impl Store for Broken {
         self.removed(self.inner.remove(path).await)
     }
 
+    async fn remove_version(&self, path: &str, version: i64) -> Result<(), Fault> {
+        self.inner.remove_version(path, version).await
+    }
+
     async fn write_content(&self, path: &str, content: &[u8], version: i64) -> Result<(), Fault> {
         self.inner.write_content(path, content, version).await
     }
