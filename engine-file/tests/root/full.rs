@@ -167,8 +167,8 @@ async fn the_first_client_of_a_full_disk_fails_and_comes_in_when_there_is_room()
 #[tokio::test]
 async fn a_disk_without_room_for_another_file_is_named() {
     const TEST: &str = "full::a_disk_without_room_for_another_file_is_named";
-    // The folder it is mounted on, that of the locks, its two folders, `layout`, a pipe, and one more.
-    let Some(disk) = Disk::mount(TEST, "nr_inodes=7,mode=0700") else { return };
+    // The folder it is mounted on, that of the locks, its three folders, `layout`, a pipe, and one more.
+    let Some(disk) = Disk::mount(TEST, "nr_inodes=8,mode=0700") else { return };
     let engine = connect(&disk).await.unwrap();
     let held = request(&engine, "alice").with_patience(Patience::Try);
     assert!(engine.acquire(&held).await.unwrap().is_some());
