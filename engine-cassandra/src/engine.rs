@@ -12,13 +12,14 @@ use ylock_core::engine::{
 };
 use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::options::check_lease;
-use ylock_core::{Error, ErrorKind, Guarantees, Key, Options, Result, Run};
+use ylock_core::{Guarantees, Key, Options, Result, Run};
 
 use crate::NAME;
 use crate::algorithm::clock::{GlobalTime, HybridClock, Stamps, TimeCell};
 use crate::algorithm::own_row::{Client, OwnRow};
+use crate::algorithm::runs::RunCell;
 use crate::algorithm::store::{Slot, Store};
-use crate::algorithm::{acquire, inspect, release, renew};
+use crate::algorithm::{acquire, inspect, release, renew, runs};
 use crate::driver::Table;
 use crate::hints::{Carrier, Exchange, HintCounts, Socket};
 use crate::options::{CassandraOptions, Clock, Notify, Protocol, check_tokens};
@@ -54,6 +55,7 @@ impl CassandraEngine {
         let environment = SystemEnvironment::shared();
         let table = Arc::new(Table::connect(options, &environment).await?);
         let engine = Self::over(Arc::clone(&table) as Arc<dyn Store>, environment, table.options());
+        let engine = engine.with_runs(Arc::clone(&table) as Arc<dyn RunCell>);
         let engine = match options.clock() {
             Clock::Hlc => engine,
             Clock::GlobalTime => engine.with_global_time(Arc::clone(&table) as Arc<dyn TimeCell>),
@@ -87,6 +89,7 @@ impl CassandraEngine {
             max_clock_skew: options.max_clock_skew(),
             token_ttl,
             hints: None,
+            runs: None,
         };
         Self {
             client: Arc::new(client),
@@ -107,6 +110,16 @@ impl CassandraEngine {
             let time = GlobalTime::new(cell, Arc::clone(&client.environment));
             time.keep_going();
             client.global_time = Some(time);
+        }
+        self
+    }
+
+    /// Returns the client with the last runs of jobs kept in these cells. To be called before anything is acquired.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_runs(mut self, runs: Arc<dyn RunCell>) -> Self {
+        if let Some(client) = Arc::get_mut(&mut self.client) {
+            client.runs = Some(runs);
         }
         self
     }
@@ -229,14 +242,6 @@ impl Engine for CassandraEngine {
         release::release(&own_row, id, next, self.protocol).await
     }
 
-    async fn last_run(&self, _: &Key) -> Result<Option<Run>> {
-        Err(Error::new(ErrorKind::Unsupported, "this engine does not keep the last runs of jobs yet"))
-    }
-
-    async fn store_run(&self, _: &Key, _: &Run, _: Duration) -> Result<bool> {
-        Err(Error::new(ErrorKind::Unsupported, "this engine does not keep the last runs of jobs yet"))
-    }
-
     async fn inspect(&self, key: &Key) -> Result<Inspection> {
         let own_row = self.own_row(key);
         // What this look shows of other clients is worth remembering, for as long as what an attempt has seen.
@@ -248,6 +253,14 @@ impl Engine for CassandraEngine {
         let own_row = self.own_row(key);
         let _left = Left { own_rows: &self.own_rows, key, environment: &self.client.environment };
         inspect::revoke(&own_row, id).await
+    }
+
+    async fn last_run(&self, key: &Key) -> Result<Option<Run>> {
+        runs::last_run(&self.client, key).await
+    }
+
+    async fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
+        runs::store_run(&self.client, key, run, kept).await
     }
 
     /// Removes the client's idle rows: at a name that many clients use once, they would slow down every look.

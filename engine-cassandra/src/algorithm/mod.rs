@@ -9,6 +9,7 @@
 //! - `line`, `told`, `mute`: whom a client tells that it has entered or left; whether waiters are told here, and which client does not tell
 //!   (`notify=udp`).
 //! - `own_row`: the client's own row, and the only place that writes it.
+//! - `runs`: the last runs of jobs, which are no locks.
 //! - `clock`: tickets, tokens and write timestamps.
 
 pub(crate) mod acquire;
@@ -24,5 +25,6 @@ pub(crate) mod release;
 pub(crate) mod renew;
 #[cfg(test)]
 pub(crate) mod rows_for_tests;
+pub mod runs;
 pub mod store;
 mod told;

@@ -28,6 +28,8 @@ pub(super) enum Part {
     LastWrite,
     /// The last reader's token, likewise.
     LastRead,
+    /// The last run of the job of this name; the latest stays, because its period is the write timestamp.
+    LastRun,
 }
 
 /// The parts of a row that its client writes in one statement.
@@ -51,7 +53,7 @@ const fn column(name: &'static str, part: Part, cql_type: &'static str) -> Colum
 }
 
 /// All columns, in the order of the `CREATE TABLE`.
-pub(super) static COLUMNS: [Column; 23] = [
+pub(super) static COLUMNS: [Column; 24] = [
     column("lock_group", Part::Lock, "text"),
     column("lock_name", Part::Lock, "text"),
     column("slot", Part::Slot, "uuid"),
@@ -75,6 +77,7 @@ pub(super) static COLUMNS: [Column; 23] = [
     column("revoked", Part::Revocation, "uuid"),
     column("last_write_token", Part::LastWrite, "bigint"),
     column("last_read_token", Part::LastRead, "bigint"),
+    column("last_run", Part::LastRun, "text"),
 ];
 
 impl Part {
@@ -84,7 +87,7 @@ impl Part {
             Self::Lock => "partition_key",
             Self::Slot => "clustering",
             Self::Row | Self::Heartbeat | Self::Hints | Self::Claim | Self::Revocation => "regular",
-            Self::LastWrite | Self::LastRead => "static",
+            Self::LastWrite | Self::LastRead | Self::LastRun => "static",
         }
     }
 }

@@ -33,6 +33,13 @@ pub(super) fn read(table: &str) -> String {
     format!("SELECT {read}, WRITETIME(claim_token) AS claim_stamp FROM {table} WHERE {lock}")
 }
 
+/// Returns the statement that reads the last run of a job.
+pub(super) fn read_run(table: &str) -> String {
+    let (run, lock) = (columns::names(&[Part::LastRun]), columns::are(&[Part::Lock]));
+    // Only what belongs to the whole partition: not the rows of clients, nor what is left of them.
+    format!("SELECT DISTINCT {run} FROM {table} WHERE {lock}")
+}
+
 /// Returns the statement that reads the global time.
 pub(super) fn read_time(table: &str) -> String {
     format!("SELECT {} FROM {table} WHERE {}", columns::names(&[Part::LastWrite]), place_of_time())
@@ -108,6 +115,14 @@ mod tests {
                     .to_owned(),
             ),
             (
+                write_static("t", Part::LastRun),
+                "UPDATE t USING TIMESTAMP ? AND TTL ? SET last_run = ? WHERE lock_group = ? AND lock_name = ?".to_owned(),
+            ),
+            (
+                read_run("t"),
+                "SELECT DISTINCT last_run FROM t WHERE lock_group = ? AND lock_name = ?".to_owned(),
+            ),
+            (
                 read_time("t"),
                 "SELECT last_write_token FROM t WHERE lock_group = '' AND lock_name = 'global time'".to_owned(),
             ),
@@ -168,6 +183,8 @@ mod tests {
         for part in [Part::LastRead, Part::LastWrite] {
             binds(&write_static("t", part), &values::used(&key, timed));
         }
+        binds(&write_static("t", Part::LastRun), &values::run(&key, "a run", 9, 10));
+        binds(&read_run("t"), &(key.group(), key.name()));
         binds(&erase("t"), &values::erase(&key, slot, 9));
         binds(&bury("t"), &values::bury(&key, slot, 9));
         binds(&read("t"), &(key.group(), key.name()));

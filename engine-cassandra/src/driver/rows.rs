@@ -52,6 +52,14 @@ pub(super) fn partition(key: &Key, answer: QueryResult) -> Result<Partition> {
     Ok(partition)
 }
 
+/// Decodes the cell of the last run of a job.
+pub(super) fn run(key: &Key, answer: QueryResult) -> Result<Option<String>> {
+    let odd = |error: Error| error.with_key(key);
+    let answer = answer.into_rows_result().map_err(|error| odd(errors::answer(error)))?;
+    let row = answer.maybe_first_row::<(Option<String>,)>().map_err(|error| odd(errors::answer(error)))?;
+    Ok(row.and_then(|(run,)| run))
+}
+
 /// Decodes the cell of the global time.
 pub(super) fn time(answer: QueryResult) -> Result<Option<i64>> {
     let answer = answer.into_rows_result().map_err(errors::answer)?;

@@ -32,6 +32,8 @@ pub(super) struct Statements {
     pub(super) erase: PreparedStatement,
     pub(super) read_time: PreparedStatement,
     pub(super) write_time: PreparedStatement,
+    pub(super) read_run: PreparedStatement,
+    pub(super) write_run: PreparedStatement,
     /// Row and claim.
     pub(super) claim: Batch,
     used: ByMode,
@@ -58,6 +60,8 @@ impl Statements {
             erase: how.write(&cql::erase(&table)).await?,
             read_time: how.read(&cql::read_time(&table)).await?,
             write_time: how.write(&cql::write_time(&table)).await?,
+            read_run: how.read(&cql::read_run(&table)).await?,
+            write_run: how.write(&cql::write_static(&table, Part::LastRun)).await?,
             claim: how.batch(&[&row, &claim]),
             used: ByMode { read: how.batch(&[&row, &last_read]), write: how.batch(&[&row, &last_write]) },
             claim_and_used: ByMode {

@@ -17,6 +17,7 @@ use super::statements::Statements;
 use super::values::{self, ClaimValues, RowValues};
 use super::{errors, rows};
 use crate::algorithm::clock::TimeCell;
+use crate::algorithm::runs::RunCell;
 use crate::algorithm::store::{Partition, Slot, Store, Write};
 use crate::options::{CassandraOptions, Notify};
 
@@ -142,6 +143,18 @@ impl Store for Table {
 
     async fn erase(&self, key: &Key, slot: Slot, stamp: i64) -> Result<()> {
         self.execute("erase", |all| &all.erase, values::erase(key, slot, stamp)).await.map(drop)
+    }
+}
+
+#[async_trait]
+impl RunCell for Table {
+    async fn read_run(&self, key: &Key) -> Result<Option<String>> {
+        let answer = self.execute("read_run", |all| &all.read_run, (key.group(), key.name())).await?;
+        rows::run(key, answer)
+    }
+
+    async fn write_run(&self, key: &Key, run: &str, stamp: i64, ttl: u32) -> Result<()> {
+        self.execute("write_run", |all| &all.write_run, values::run(key, run, stamp, ttl)).await.map(drop)
     }
 }
 

@@ -124,6 +124,13 @@ pub(super) fn revoke(key: &Key, slot: Slot, id: AcquisitionId, stamp: i64, secon
     (stamp, ttl(seconds), acquisition(id), key.group(), key.name(), uuid(slot))
 }
 
+/// The last run of a job: stamp, TTL, run, group, name.
+pub(super) type RunValues<'a> = (i64, i32, &'a str, &'a str, &'a str);
+
+pub(super) fn run<'a>(key: &'a Key, run: &'a str, stamp: i64, seconds: u32) -> RunValues<'a> {
+    (stamp, ttl(seconds), run, key.group(), key.name())
+}
+
 /// Stamp, group, name, slot.
 pub(super) type EraseValues<'a> = (i64, &'a str, &'a str, Uuid);
 

@@ -8,6 +8,7 @@ use ylock_core::environment::{Environment, Moment};
 use ylock_core::{Error, ErrorKind, Result, StoreToken};
 
 use crate::algorithm::clock::{GlobalTime, HybridClock, Stamps};
+use crate::algorithm::runs::RunCell;
 use crate::algorithm::store::{Slot, Store};
 use crate::hints::Exchange;
 use crate::options::Expiry;
@@ -38,6 +39,8 @@ pub(crate) struct Client {
     pub(crate) token_ttl: u32,
     /// The way of hints from and to other clients; nothing with `notify=off`.
     pub(crate) hints: Option<Arc<Exchange>>,
+    /// Where the last runs of jobs are kept; nothing over a store that keeps none.
+    pub(crate) runs: Option<Arc<dyn RunCell>>,
 }
 
 impl Client {

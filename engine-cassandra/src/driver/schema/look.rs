@@ -8,7 +8,7 @@ use ylock_core::{Error, ErrorKind, Result};
 
 use super::meet::Asker;
 use super::text;
-use crate::driver::columns::{COLUMNS, Column};
+use crate::driver::columns::{COLUMNS, Column, Part};
 use crate::driver::errors;
 use crate::options::{CassandraOptions, Expiry};
 
@@ -75,7 +75,9 @@ pub(super) async fn look(asker: Asker<'_>, options: &CassandraOptions) -> Result
     // First: what a table says that is not one of ours means nothing.
     let faults = faults(row, &columns);
     if !faults.is_empty() {
-        return Ok(Found::Wrong(wrong(options, &faults)));
+        let is_missing = |needed: &&Column| !columns.iter().any(|column| column.name == needed.name);
+        let missing: Vec<_> = COLUMNS.iter().filter(is_missing).collect();
+        return Ok(Found::Wrong(wrong(options, &faults, &missing)));
     }
     Ok(match text::expiry_in(&row.comment) {
         Err(word) => Found::Wrong(unknown_expiry(options, &word)),
@@ -175,11 +177,15 @@ fn forgetful(keyspace: &str) -> Error {
     Error::new(ErrorKind::Config, message).with_engine(crate::NAME)
 }
 
-fn wrong(options: &CassandraOptions, faults: &[String]) -> Error {
+fn wrong(options: &CassandraOptions, faults: &[String], missing: &[&Column]) -> Error {
     let (keyspace, table) = (options.keyspace(), options.table());
-    let message = format!(
+    let mut message = format!(
         "table {keyspace}.{table} cannot be used: {}. Alter it, or name another one with table=…",
         faults.join("; ")
     );
+    // A part of the key cannot be added.
+    for column in missing.iter().filter(|column| !matches!(column.part, Part::Lock | Part::Slot)) {
+        message.push_str(&format!("\n{};", text::add(options, column)));
+    }
     Error::new(ErrorKind::Config, message).with_engine(crate::NAME)
 }

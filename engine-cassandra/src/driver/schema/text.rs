@@ -77,6 +77,12 @@ pub(super) fn record(options: &CassandraOptions) -> String {
     format!("ALTER TABLE \"{keyspace}\".\"{table}\" WITH comment = '{}'", comment(options.expiry()))
 }
 
+/// Returns the statement that gives a table a column that it lacks.
+pub(super) fn add(options: &CassandraOptions, Column { name, part, cql_type }: &Column) -> String {
+    let fixed = if part.kind() == "static" { " static" } else { "" };
+    format!("ALTER TABLE \"{}\".\"{}\" ADD {name} {cql_type}{fixed}", options.keyspace(), options.table())
+}
+
 /// Returns the statement that gives a table the grace which fits these options.
 pub(super) fn grace(options: &CassandraOptions) -> String {
     let (keyspace, table) = (options.keyspace(), options.table());
@@ -124,6 +130,7 @@ mod tests {
     revoked uuid,
     last_write_token bigint static,
     last_read_token bigint static,
+    last_run text static,
     PRIMARY KEY ((lock_group, lock_name), slot)
 )";
         assert_eq!(columns, meant);
