@@ -84,6 +84,25 @@ async fn what_does_not_fit_is_named() {
     .await;
 }
 
+/// A table of an earlier version: what the client says of it is what helps.
+#[tokio::test]
+#[ignore = "needs cassandra: run `cargo xtask test`"]
+async fn a_column_that_is_missing_is_named_with_the_statement_that_adds_it() {
+    with_keyspace(async |keyspace: String, session: Arc<Session>| {
+        let options = options_for(&keyspace).with_schema(SchemaMode::Create);
+        connect(&options).await.unwrap();
+        run(&session, &format!("ALTER TABLE {keyspace}.locks DROP last_run")).await;
+        session.await_schema_agreement().await.unwrap();
+        let text = refused(&keyspace).await.to_string();
+        assert!(text.contains("column last_run (text, static) is missing"), "{text}");
+        let mend = text.lines().find(|line| line.starts_with("ALTER TABLE")).expect("a statement");
+        run(&session, mend.trim_end_matches(';')).await;
+        session.await_schema_agreement().await.unwrap();
+        connect(&options_for(&keyspace)).await.unwrap();
+    })
+    .await;
+}
+
 /// Cassandra takes it, and then no quorum ever answers.
 #[tokio::test]
 #[ignore = "needs cassandra: run `cargo xtask test`"]

@@ -185,7 +185,7 @@ fn wrong(options: &CassandraOptions, faults: &[String], missing: &[&Column]) -> 
     );
     // A part of the key cannot be added.
     for column in missing.iter().filter(|column| !matches!(column.part, Part::Lock | Part::Slot)) {
-        message.push_str(&format!("\n{};", text::add(options, column)));
+        message.push_str(&format!("\n{};\n", text::add(options, column)));
     }
     Error::new(ErrorKind::Config, message).with_engine(crate::NAME)
 }
