@@ -110,6 +110,21 @@ fn a_waiter_that_is_told_of_its_turn_enters_without_a_look() {
     assert_eq!(shown.holders[0].token, grant.token.map(Into::into));
 }
 
+/// Not from when it hears of it: others count from the moment that is stored.
+#[test]
+fn the_lease_counts_from_when_the_waiter_was_let_in() {
+    let case = Case::new();
+    let waiter = request(&case.waits, LONG);
+    let mut waiting = pin!(case.waits.acquire(&waiter));
+    case.begins_to_wait(waiting.as_mut());
+    case.release();
+    let let_in = case.holds.environment().now();
+    while case.holds.environment().now() <= let_in {
+        std::hint::spin_loop();
+    }
+    assert!(case.granted(waiting).sent <= let_in);
+}
+
 /// The waiter hears that it was let in when its lease is over and another one is inside.
 #[test]
 fn a_waiter_that_is_told_late_does_not_count_as_inside() {

@@ -18,6 +18,7 @@ use crate::many::{Growing, Many, grow};
 use crate::memory::MemoryEngine;
 use crate::name::Name;
 use crate::options::Options;
+use crate::semaphore;
 use crate::terms::Terms;
 
 /// Distributed locks on one store. Cheap to clone; all clones are the same client.
@@ -230,7 +231,7 @@ impl Ylock {
         self.handle.keeper.inspect(&Key::new(group, name)?).await
     }
 
-    /// Takes a lock away from all of its holders, and returns how many acquisitions that were.
+    /// Takes a lock away from all of its holders, and returns how many acquisitions that were; of a semaphore all permits.
     ///
     /// The holders are told: their `lost()` fires, at once where the store can reach them, otherwise
     /// at their next renewal, a third of the lease later at most. Only then, or when the lease ends, the next waiter gets in.
@@ -238,7 +239,7 @@ impl Ylock {
     /// # Errors
     /// As [`inspect`](Self::inspect).
     pub async fn revoke(&self, group: impl Name, name: impl Name) -> Result<usize> {
-        self.handle.keeper.revoke(&Key::new(group, name)?).await
+        semaphore::revoke(&self.handle, &Key::new(group, name)?).await
     }
 
     /// Gives back everything that this client holds, leaves every queue, and waits until the store knows it.

@@ -34,6 +34,8 @@ struct Watch {
     layers: Layers,
     acquisition: Acquisition,
     since: Moment,
+    /// Another lock without which this one is worth nothing: the loss of it counts as one of this.
+    with: Option<Lease>,
 }
 
 impl Guard {
@@ -47,7 +49,15 @@ impl Guard {
     }
 
     pub(crate) fn watched(mut self, layers: Layers, acquisition: Acquisition, since: Moment) -> Self {
-        self.watch = Some(Box::new(Watch { layers, acquisition, since }));
+        self.watch = Some(Box::new(Watch { layers, acquisition, since, with: None }));
+        self
+    }
+
+    /// Returns the same guard, which the layers are told to be lost also if this other lock is.
+    pub(crate) fn watched_with(mut self, other: &Lease) -> Self {
+        if let Some(watch) = &mut self.watch {
+            watch.with = Some(other.clone());
+        }
         self
     }
 
@@ -142,9 +152,10 @@ impl Guard {
     /// was valid until then.
     fn tell_layers(&mut self) {
         let Some(watch) = self.watch.take() else { return };
-        let end = match self.lease.loss() {
+        let with = watch.with.as_ref();
+        let end = match self.lease.loss().or_else(|| with.and_then(Lease::loss)) {
             Some(reason) => End::Lost(reason),
-            None if self.lease.is_valid() => End::Released,
+            None if self.lease.is_valid() && with.is_none_or(Lease::is_valid) => End::Released,
             None => End::Lost(LossReason::Lapsed),
         };
         let held = self.acquired.keeper.environment().now().since(watch.since);

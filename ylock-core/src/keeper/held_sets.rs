@@ -1,9 +1,10 @@
 //! Which owners hold sets of locks, and up to which key.
 //!
 //! Who takes several locks waits for them in the order of their keys, so that no ring of waiters can close. An owner that holds one set and
-//! waits for a key before the last of that set would break this order.
+//! waits for a key before the last of that set would break this order; and so would one that acquires two sets at the same time, of which one is
+//! granted while the other waits.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -16,6 +17,23 @@ use crate::owner::Owner;
 /// For each owner that holds sets the last key of each. Nothing is kept for other owners.
 #[derive(Debug, Default)]
 pub(super) struct HeldSets(Mutex<HashMap<Owner, Vec<Key>>>);
+
+/// The owners that are acquiring a set.
+#[derive(Debug, Default)]
+pub(super) struct AcquiringSets(Mutex<HashSet<Owner>>);
+
+/// One of them; no longer when this is dropped.
+#[derive(Debug)]
+pub(crate) struct AcquiringSet<'a> {
+    all: &'a AcquiringSets,
+    owner: Owner,
+}
+
+impl Drop for AcquiringSet<'_> {
+    fn drop(&mut self) {
+        self.all.0.lock().remove(&self.owner);
+    }
+}
 
 /// A set that an owner holds. All its guards share it; with the last of them it is forgotten.
 #[derive(Debug)]
@@ -30,6 +48,14 @@ impl Keeper {
     pub(crate) fn hold_set(self: &Arc<Self>, owner: Owner, last: Key) -> Arc<HeldSet> {
         self.held_sets.0.lock().entry(owner).or_default().push(last.clone());
         Arc::new(HeldSet { keeper: Arc::clone(self), owner, last })
+    }
+
+    /// Notes that the owner acquires a set. Returns nothing if it is acquiring another one.
+    pub(crate) fn acquire_set(&self, owner: Owner) -> Option<AcquiringSet<'_>> {
+        let all = &self.acquiring_sets;
+        let is_first = all.0.lock().insert(owner);
+        // Not made where it is not the first: its end would be that of the other one.
+        is_first.then(|| AcquiringSet { all, owner })
     }
 
     /// Returns the last of all keys of all sets that the owner holds.

@@ -67,7 +67,7 @@ use driver::Driver;
 use effects::Effects;
 use entry::{Context, Entry, Phase, Running};
 pub(crate) use held_sets::HeldSet;
-use held_sets::HeldSets;
+use held_sets::{AcquiringSets, HeldSets};
 pub(crate) use hold::{Acquired, Admission, Hold};
 use release::Done;
 use renewal::Schedule;
@@ -107,6 +107,7 @@ pub(crate) struct Keeper {
     /// `None` if the engine needs no throttle.
     throttles: Option<Throttles>,
     held_sets: HeldSets,
+    acquiring_sets: AcquiringSets,
     /// Bounds how many waiters may look at once which holders and waiters are before them.
     looks: Semaphore,
     /// Where the events go to, from the first call on that asks for a stream of them.
@@ -125,6 +126,7 @@ impl Keeper {
             throttles: engine.concurrent_releases().map(Throttles::new),
             at_once: engine.at_once().is_some() && engine.concurrent_releases().is_none(),
             held_sets: HeldSets::default(),
+            acquiring_sets: AcquiringSets::default(),
             looks: Semaphore::new(before::LOOKS),
             hub: OnceLock::new(),
             environment: engine.environment(),

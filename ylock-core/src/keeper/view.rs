@@ -26,30 +26,41 @@ struct Local {
 impl Keeper {
     /// Returns the holders of a key and the waiters for it; see [`Ylock::inspect`](crate::Ylock::inspect).
     pub(crate) async fn inspect(&self, key: &Key) -> Result<Inspection> {
-        let seen = self.engine.inspect(key).await.map_err(|error| self.about(key, error))?;
+        self.inspect_as_others(key).await.map(|seen| self.with_details(key, seen))
+    }
+
+    /// Returns what the store shows of a key, to every client alike: of the holders of one client that share a grant only the first one.
+    pub(crate) async fn inspect_as_others(&self, key: &Key) -> Result<Inspection> {
+        self.engine.inspect(key).await.map_err(|error| self.about(key, error))
+    }
+
+    /// Returns the same view, with the details that only this process knows.
+    pub(crate) fn with_details(&self, key: &Key, seen: Inspection) -> Inspection {
         let local = self.shard(key).lock().get(key).map(|entry| Local::of(entry, self.name.get()));
         let wall = u64::try_from(self.environment.wall_micros()).unwrap_or_default();
-        Ok(local.unwrap_or_default().merge(seen, UNIX_EPOCH + Duration::from_micros(wall)))
+        local.unwrap_or_default().merge(seen, UNIX_EPOCH + Duration::from_micros(wall))
     }
 
     /// Takes a key away from all of its holders; see [`Ylock::revoke`](crate::Ylock::revoke).
-    pub(crate) async fn revoke(self: &Arc<Self>, key: &Key) -> Result<usize> {
-        let count = self.revoke_all(key).await.map_err(|error| self.about(key, error))?;
+    ///
+    /// Returns how many that were, and who held it and waited for it before, as other clients see it.
+    pub(crate) async fn revoke(self: &Arc<Self>, key: &Key) -> Result<(usize, Inspection)> {
+        let revoked = self.revoke_all(key).await.map_err(|error| self.about(key, error))?;
         // If the grant is ours, there is no need to wait for the next renewal to find out.
         self.change(key, |entry, _, effects| {
             if let Phase::Granted(granted) = &mut entry.phase {
                 granted.renew_soon(effects);
             }
         });
-        Ok(count)
+        Ok(revoked)
     }
 
-    async fn revoke_all(&self, key: &Key) -> Result<usize> {
-        let mut count = 0;
-        for holder in self.engine.inspect(key).await?.holders {
+    async fn revoke_all(&self, key: &Key) -> Result<(usize, Inspection)> {
+        let (mut count, seen) = (0, self.engine.inspect(key).await?);
+        for holder in &seen.holders {
             count += usize::from(self.engine.revoke(key, holder.id).await?);
         }
-        Ok(count)
+        Ok((count, seen))
     }
 }
 

@@ -53,6 +53,10 @@ async fn acquire(
         return Ok(Ok(Guards::default()));
     }
     let (owner, patience) = (owner_of(terms), Patience::of(terms, wait));
+    let Some(_acquiring) = terms.handle.keeper.acquire_set(owner) else {
+        let message = "the owner is acquiring another set of locks, and one of them could wait while it holds the other: acquire one after the other, or all at once";
+        return Err(Error::new(ErrorKind::WouldDeadlock, message).with_key(&members[0].key));
+    };
     let mut told = Told::begin(terms, members, owner, wait)?;
     let taking = Taking { terms, owner, members, patience, explains, at };
     let taken = match in_order(terms, owner, members, wait) {

@@ -114,7 +114,8 @@ impl Many {
     /// Locks that the same owner holds already are granted at once. An owner that holds one of them as a reader and wants to write gets
     /// [`WouldDeadlock`](crate::ErrorKind::WouldDeadlock), and so does an owner that holds one set and wants to wait, in another one, for a lock
     /// before the last of the first: take all at once, or by [`growing`](crate::Ylock::growing). Single locks that an owner acquires
-    /// while it holds a set are not looked at: acquire them in the order of the keys. An owner acquires one set at a time.
+    /// while it holds a set are not looked at: acquire them in the order of the keys. An owner acquires one set at a time: in a call beside another one
+    /// it gets `WouldDeadlock`, too.
     ///
     /// A task that holds one of the locks itself under another owner waits for itself, for ever; after a second the log warns.
     ///

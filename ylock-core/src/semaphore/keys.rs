@@ -1,5 +1,6 @@
 //! The locks that a semaphore is made of.
 
+use crate::engine::Inspection;
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::Key;
 use crate::owner::Owner;
@@ -48,6 +49,13 @@ impl Keys {
     pub(super) fn count(&self) -> u32 {
         u32::try_from(self.permits.len()).unwrap_or(MAX_PERMITS)
     }
+}
+
+/// Returns the keys of the permits of the semaphore of this name that these holders of the name have, or wait for; none if it is used as a lock.
+pub(super) fn of_holders(name: &Key, seen: &Inspection) -> Vec<Key> {
+    let counts = seen.holders.iter().filter_map(|holder| permits_of(holder.owner));
+    let keys = counts.max().map(|count| Keys::of(name.clone(), count));
+    keys.and_then(Result::ok).map(|keys| keys.permits).unwrap_or_default()
 }
 
 /// Returns how many permits a reader of the name counts on, if it is there for a permit.

@@ -8,11 +8,14 @@ use std::future::Future;
 use std::panic::Location;
 use std::time::Duration;
 
+use futures_util::future::join_all;
+
 pub use keys::MAX_PERMITS;
 pub use permit::{Permit, PermitLease};
 
 use crate::acquire::{acquisition, layers_over, tell};
 use crate::error::{Error, ErrorKind, Result};
+use crate::handle::Handle;
 use crate::keeper::Site;
 use crate::key::Key;
 use crate::layer::Outcome;
@@ -284,6 +287,16 @@ impl Semaphore {
         let told = tell(terms, layers, acquisition, taking.take(), outcome).await?;
         Ok(told.map(|(taken, told)| taken.into_permit(|guard| told.watch(guard))))
     }
+}
+
+/// Takes a key away from all of its holders; and if it is the name of a semaphore, each permit too: a holder that does not hear of it holds up
+/// no other for longer than a lease.
+pub(crate) async fn revoke(handle: &Handle, key: &Key) -> Result<usize> {
+    let (revoked, seen) = handle.keeper.revoke(key).await?;
+    let permits = keys::of_holders(key, &seen);
+    let each = join_all(permits.iter().map(|permit| handle.keeper.revoke(permit))).await;
+    let permits: usize = each.into_iter().map(|one| one.map(|(count, _)| count)).sum::<Result<_>>()?;
+    Ok(if permits > 0 { permits } else { revoked })
 }
 
 fn outcome(taken: &Taken) -> Outcome {

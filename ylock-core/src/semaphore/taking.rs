@@ -6,22 +6,28 @@
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 
 use super::keys::{Keys, permits_of};
 use super::permit::Permit;
+use crate::client_name::ClientName;
+use crate::engine::Inspection;
 use crate::environment::Moment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::Guard;
 use crate::keeper::{AcquireArgs, Acquired, Admission, Site};
 use crate::key::Key;
 use crate::mode::{Mode, Wait};
+use crate::options::{Fairness, Options};
 use crate::owner::Owner;
 use crate::terms::Terms;
 
 /// How long the first waiter waits in the queues of two permits before it joins more.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
+/// The longest that a try waits for other calls of its client, which ask for the name as well.
+const ALIKE: Duration = Duration::from_secs(1);
+/// The pause between two looks at a store that is silent.
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// One acquisition of a permit.
 pub(super) struct Taking<'a> {
@@ -61,7 +67,8 @@ impl Patience {
 
 impl Taken {
     pub(super) fn into_permit(self, watch: impl FnOnce(Guard) -> Guard) -> Permit {
-        Permit::new(watch(Guard::new(self.permit)), self.name, self.number)
+        let permit = watch(Guard::new(self.permit)).watched_with(&self.name);
+        Permit::new(permit, self.name, self.number)
     }
 }
 
@@ -90,18 +97,33 @@ impl Taking<'_> {
             return Ok(Some(read));
         }
         self.is_used_alike().await?;
-        // No other use is there any more, or the store is silent.
-        self.ask(key, Mode::Read, owner, self.wait()).await
+        // No other use is there any more, or the store is silent; or the try met another call of this client, which asks for the same.
+        let wait = if self.tries() { Wait::For(ALIKE) } else { self.wait() };
+        self.ask(key, Mode::Read, owner, wait).await
     }
 
     /// Takes one of the permits, and looks meanwhile how others use the name. Only when this client reads it: each that reads it later sees this one,
     /// so of two that count differently at least one notices.
     async fn checked_permit(&self) -> Result<Option<(usize, Acquired, bool)>> {
         let (is_checked, permit) = tokio::try_join!(self.is_used_alike(), self.permit())?;
-        if !is_checked {
-            self.check().await?;
+        if !is_checked && permit.is_some() {
+            self.check_soon().await?;
         }
         Ok(permit)
+    }
+
+    /// Looks how others use the name until the store answers, for one lease, as every wait bears an outage.
+    async fn check_soon(&self) -> Result<()> {
+        let environment = self.terms.handle.keeper.environment();
+        let (begun, lease) = (environment.now(), self.terms.options().lease());
+        loop {
+            match self.check().await {
+                Err(error) if error.kind().is_silence() && environment.now().since(begun) < lease => {
+                    environment.sleep(AGAIN).await;
+                }
+                checked => return checked,
+            }
+        }
     }
 
     /// Fails as [`check`](Self::check) does. Returns false if that is not known yet, because the store is silent, which a wait bears for a while.
@@ -117,12 +139,15 @@ impl Taking<'_> {
         }
     }
 
-    /// Fails if another client uses the name as a lock, or counts on another number of permits.
+    /// Fails if another client, or another call of this one, uses the name as a lock, or counts on another number of permits.
+    ///
+    /// The store shows one reader of each client, the one whose grant the later ones share. So a call may pass only if the reader that the store
+    /// shows of its own client says the same number: that is the one by which other clients know it.
     async fn check(&self) -> Result<()> {
-        let seen = self.terms.handle.keeper.inspect(&self.keys.name).await?;
-        let owners = seen.holders.iter().map(|holder| (holder.owner, &holder.client));
-        let owners = owners.chain(seen.queue.iter().map(|waiter| (waiter.owner, &waiter.client)));
-        for (owner, client) in owners {
+        let keeper = &self.terms.handle.keeper;
+        let shown = keeper.inspect_as_others(&self.keys.name).await?;
+        let here = keeper.with_details(&self.keys.name, shown.clone());
+        for (owner, client) in users(&shown).chain(users(&here)) {
             let used = match permits_of(owner) {
                 Some(count) if count == self.keys.count() => continue,
                 Some(count) => format!("as a semaphore of {count} permits, and not of {}", self.keys.count()),
@@ -140,7 +165,12 @@ impl Taking<'_> {
             let tried = self.try_permits().await?;
             return Ok(tried.map(|(place, permit)| (place, permit, false)));
         }
-        let turnstile = self.ask(&self.keys.turnstile, Mode::Write, self.new_owner(), self.wait()).await?;
+        // In the order of all processes, and not handed to another task of this one.
+        let options = Options::default().with_fairness(Fairness::Strict);
+        let options = self.terms.with_options(options);
+        let turnstile =
+            self.ask_by(&options, &self.keys.turnstile, Mode::Write, self.new_owner(), self.wait());
+        let turnstile = turnstile.await?;
         let Some(turnstile) = turnstile else { return Ok(None) };
         let has_waited = waited(&turnstile);
         // Held until the permit is there: the next one takes its place at the permits only then.
@@ -155,29 +185,35 @@ impl Taking<'_> {
         Ok(taken)
     }
 
-    /// Tries permits, from one on that is drawn, and twice as many each time: most often one of the first is free.
+    /// Tries permits, from one on that is drawn, and twice as many each time: most often one of the first is free. An error counts only if none was.
     async fn try_permits(&self) -> Result<Option<(usize, Acquired)>> {
         let (all, environment) = (self.keys.permits.len(), self.terms.handle.keeper.environment());
         let first = environment.random() as usize % all;
-        let (mut tried, mut next) = (0, 1);
+        let (mut tried, mut next, mut none) = (0, 1, Ok(None));
         while tried < all {
             let places = (tried..all.min(tried + next)).map(|place| (first + place) % all);
-            let answers = places.map(|place| self.ask_for(place, Wait::No));
-            if let Some(taken) = first_granted(join_all(answers).await)? {
-                return Ok(Some(taken));
+            let mut asked: FuturesUnordered<_> = places.map(|place| self.ask_for(place, Wait::No)).collect();
+            // The first answer that is a grant: the others are given back, and one that does not come is not waited for.
+            while let Some(answer) = asked.next().await {
+                match answer {
+                    Ok(Some(taken)) => return Ok(Some(taken)),
+                    Ok(None) => {}
+                    Err(error) => none = Err(error),
+                }
             }
             (tried, next) = (tried + next, next * 2);
         }
-        Ok(None)
+        none
     }
 
     /// Waits in the queues of permits: of two at first, and of twice as many each time that a while has passed, until it is in all. A place in a queue
     /// costs two requests, so there should be no more of them than the wait is worth. Only the holder of the turnstile does this, so each of
-    /// these queues is as short as can be.
+    /// these queues is as short as can be. An error counts only when no permit is waited for any more.
     async fn wait_for_permits(&self) -> Result<Option<(usize, Acquired)>> {
         let (all, environment) = (self.keys.permits.len(), self.terms.handle.keeper.environment());
         let first = environment.random() as usize % all;
         let (mut waits, mut joined, mut pause) = (FuturesUnordered::new(), 0, FIRST_PAUSE);
+        let mut none = Ok(None);
         loop {
             let next = all.min((joined * 2).max(2));
             waits.extend((joined..next).map(|place| self.ask_for((first + place) % all, self.wait())));
@@ -191,13 +227,12 @@ impl Taking<'_> {
                 }
             };
             match answer {
-                Some(answer) => {
-                    if let Some(taken) = answer? {
-                        return Ok(Some(taken));
-                    }
-                }
-                // Of all that it has joined none was granted in time.
-                None => return Ok(None),
+                Some(Ok(Some(taken))) => return Ok(Some(taken)),
+                Some(Ok(None)) => {}
+                Some(Err(error)) => none = Err(error),
+                // Of all that it has joined none was granted.
+                None if joined == all => return none,
+                None => {}
             }
         }
     }
@@ -209,13 +244,24 @@ impl Taking<'_> {
     }
 
     async fn ask(&self, key: &Key, mode: Mode, owner: Owner, wait: Wait) -> Result<Option<Acquired>> {
+        self.ask_by(self.terms, key, mode, owner, wait).await
+    }
+
+    async fn ask_by(
+        &self,
+        terms: &Terms,
+        key: &Key,
+        mode: Mode,
+        owner: Owner,
+        wait: Wait,
+    ) -> Result<Option<Acquired>> {
         let args = AcquireArgs {
             key: key.clone(),
             mode,
             owner: Some(owner),
             wait,
             answer_within: matches!(self.patience, Patience::Until(_)).then(|| self.left()),
-            options: &self.terms.handle.options,
+            options: &terms.handle.options,
             before: None,
             at: self.at,
         };
@@ -251,15 +297,8 @@ fn waited(acquired: &Acquired) -> bool {
     matches!(acquired.admission, Admission::New { waited: true })
 }
 
-/// Returns the first that was granted; the others are given back. An error counts only if none was.
-fn first_granted<T>(answers: Vec<Result<Option<T>>>) -> Result<Option<T>> {
-    let mut failed = Ok(None);
-    for answer in answers {
-        match answer {
-            Ok(Some(granted)) => return Ok(Some(granted)),
-            Ok(None) => {}
-            Err(error) => failed = Err(error),
-        }
-    }
-    failed
+/// Returns the owners that hold a lock or wait for it, each with its client.
+fn users(seen: &Inspection) -> impl Iterator<Item = (Owner, &ClientName)> {
+    let holders = seen.holders.iter().map(|holder| (holder.owner, &holder.client));
+    holders.chain(seen.queue.iter().map(|waiter| (waiter.owner, &waiter.client)))
 }

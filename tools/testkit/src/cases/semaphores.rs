@@ -108,18 +108,24 @@ pub async fn never_more_are_inside_than_permits(fixture: Fixture) {
 struct Waits(JoinHandle<Result<Permit>>);
 
 impl Waits {
-    /// Starts it, and returns when `place` contenders are at the turnstile, this one the last.
-    async fn at(place: usize, client: &Client, permits: u32, other: &Client) -> Self {
-        // One that has a permit already gives the turnstile back in the background.
-        let before = || async { contenders(other, &turnstile()).await == place - 1 };
-        eventually(other.fixture().soon(), "those before it wait", before).await;
+    /// Starts it, and returns when the client sees one contender more at the turnstile.
+    async fn behind_others(client: &Client, permits: u32) -> Self {
+        let before = contenders(client, &turnstile()).await;
         let waits = Self(tokio::spawn(semaphore(client, permits).acquire()));
         let waiting = || async {
             assert!(!waits.0.is_finished(), "all permits are held");
-            contenders(other, &turnstile()).await >= place
+            contenders(client, &turnstile()).await > before
         };
-        eventually(other.fixture().soon(), "it waits", waiting).await;
+        eventually(client.fixture().soon(), "it waits", waiting).await;
         waits
+    }
+
+    /// Starts the first one.
+    async fn first(client: &Client, permits: u32) -> Self {
+        // One that has a permit already gives the turnstile back in the background.
+        let free = || async { contenders(client, &turnstile()).await == 0 };
+        eventually(client.fixture().soon(), "none waits", free).await;
+        Self::behind_others(client, permits).await
     }
 
     async fn outcome(&mut self, fixture: &Fixture) -> Result<Permit> {
@@ -133,13 +139,13 @@ impl Drop for Waits {
     }
 }
 
-/// Whichever permit becomes free, the one that came first gets it, over clients.
+/// Whichever permit becomes free, the one that came first gets it, over clients: a client hands no permit on among its own tasks.
 pub async fn permits_go_to_those_who_came_first(fixture: Fixture) {
     let clients = fixture.clients(4).await;
     let mut held = vec![acquire(&clients[0], 2).await, acquire(&clients[0], 2).await];
-    let mut waiting = Vec::new();
-    for (place, client) in clients[1..].iter().enumerate() {
-        waiting.push(Waits::at(place + 1, client, 2, &clients[0]).await);
+    let mut waiting = vec![Waits::first(&clients[1], 2).await];
+    for place in [1, 2, 1, 3, 1] {
+        waiting.push(Waits::behind_others(&clients[place], 2).await);
     }
     for turn in 0..waiting.len() {
         assert!(!is_free(&clients[0], 2).await, "a try does not overtake one that waits at the permits");
@@ -193,7 +199,7 @@ pub async fn a_name_is_a_lock_or_a_semaphore(fixture: Fixture) {
 pub async fn the_permit_of_a_dead_client_is_free_after_its_lease(fixture: Fixture) {
     let (dies, waits) = (fixture.short_lived().await, fixture.client().await);
     let held = acquire(&dies, 1).await;
-    let mut waiting = Waits::at(1, &waits, 1, &waits).await;
+    let mut waiting = Waits::first(&waits, 1).await;
     dies.crash().await;
     let permit = within(fixture.lapse() * 2, "after the lease", &mut waiting.0).await.unwrap().unwrap();
     assert!(permit.is_valid());
@@ -211,6 +217,10 @@ pub async fn a_revocation_takes_all_permits(fixture: Fixture) {
         assert!(!permit.is_valid() && permit.check().unwrap_err().kind() == ErrorKind::Lost);
         assert!(permit.remaining().is_zero());
     }
+    // Although their holders have not given them back.
+    let third = fixture.client().await;
+    let next = within(fixture.lapse() * 2, "the permits are free", semaphore(&third, 2).acquire()).await;
+    assert!(next.unwrap().is_valid());
     assert_eq!(one.unlock().await.unwrap(), Unlocked::WasLost);
     drop(other);
 }
@@ -241,7 +251,7 @@ pub async fn a_wait_for_a_permit_that_is_over_leaves_nothing(fixture: Fixture) {
         (error.kind(), error.key().map(|key| key.name().to_owned())),
         (ErrorKind::TimedOut, Some(NAME.to_owned()))
     );
-    let first_waits = Waits::at(1, &there, 1, &there).await;
+    let first_waits = Waits::first(&there, 1).await;
     assert!(semaphore(&here, 1).acquire_within(time).await.unwrap().is_none(), "nor the second in the queue");
     drop(first_waits);
     drop(held);

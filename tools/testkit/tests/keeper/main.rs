@@ -22,6 +22,7 @@ mod release;
 mod renewals;
 mod runtimes;
 mod self_wait;
+mod semaphores;
 mod sets;
 mod shown;
 mod spans;

@@ -393,3 +393,27 @@ async fn a_set_that_begins_anew_again_and_again_is_warned_of() {
     let warned = log.lines(&["begins anew once more"]);
     assert_eq!(warned.len(), 2, "from the ninth run on: {warned:?}");
 }
+
+/// One of them could be granted while the other waits for a lock before its last one, and a third owner would close the ring.
+#[tokio::test(start_paused = true)]
+async fn an_owner_acquires_one_set_at_a_time() {
+    let ylock = Ylock::in_memory();
+    let held = ylock.lock("group", "a").write().await.unwrap();
+    let owner = Owner::new();
+    let set = |first, last| ylock.many().write("group", first).write("group", last).owned_by(&owner);
+    let mut waits = Box::pin(set("a", "z").acquire());
+    assert!(poll_once(waits.as_mut()).await.is_none());
+    let refused =
+        [set("b", "y").acquire().await.unwrap_err(), set("c", "d").try_acquire().await.unwrap_err()];
+    for error in refused {
+        assert_eq!(error.kind(), ErrorKind::WouldDeadlock, "{error}");
+    }
+    drop(held);
+    drop(waits.await.unwrap());
+    // The one that ended, or was dropped, is no more in the way.
+    drop(set("b", "y").acquire().await.unwrap());
+    let held = ylock.lock("group", "a").write().await.unwrap();
+    assert!(timeout(SOON, set("a", "z").acquire()).await.is_err());
+    drop(held);
+    drop(set("b", "y").acquire().await.unwrap());
+}

@@ -1,0 +1,93 @@
+//! Semaphores: two numbers for one name in one client, a permit that is lost, and a store that answers in part.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a test stands outside: it looks at time and starts tasks of its own"
+)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use tokio::time::{sleep, timeout};
+use ylock_core::layer::{Acquisition, End};
+use ylock_core::{ErrorKind, Layer, LossReason, MemoryStore, Result, Unlocked, Ylock};
+use ylock_testkit::{Call, Fault, Faulty, Slow};
+
+const SOON: Duration = Duration::from_secs(1);
+
+/// Looks take some milliseconds, for as long as it is on.
+#[derive(Debug, Default)]
+struct SlowLook(AtomicBool);
+
+#[async_trait]
+impl Fault for SlowLook {
+    async fn before(&self, call: Call) -> Result<()> {
+        if call == Call::Inspect && self.0.load(Ordering::SeqCst) {
+            sleep(Duration::from_millis(5)).await;
+        }
+        Ok(())
+    }
+
+    async fn after(&self, _: Call) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// The reader by which other clients know this one says 2, and goes while the call that says 3 is looking.
+#[tokio::test(start_paused = true)]
+async fn a_client_counts_on_the_number_that_others_see_it_count_on() {
+    let (store, fault) = (MemoryStore::new(), Arc::new(SlowLook::default()));
+    let here = Ylock::over(Faulty::over(Arc::new(store.engine()), &fault));
+    let there = Ylock::new(store.engine());
+    let semaphore = |ylock: &Ylock, permits| ylock.locks("group").semaphore("name", permits);
+    let first = semaphore(&here, 2).acquire().await.unwrap();
+    fault.0.store(true, Ordering::SeqCst);
+    let other = semaphore(&here, 3);
+    let asks = tokio::spawn(async move { other.acquire_within(SOON).await });
+    sleep(Duration::from_millis(2)).await;
+    drop(first);
+    let error = asks.await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    let both = [semaphore(&there, 2).acquire().await.unwrap(), semaphore(&there, 2).acquire().await.unwrap()];
+    assert!(both.iter().all(|permit| permit.is_valid()));
+    assert_eq!(semaphore(&here, 3).acquire().await.unwrap_err().kind(), ErrorKind::Invalid);
+}
+
+/// Two calls of a client that does not read the name yet meet in the same moment.
+#[tokio::test(start_paused = true)]
+async fn two_tries_at_once_get_a_permit_each() {
+    let store = MemoryStore::new();
+    for _ in 0..20 {
+        let slow = Arc::new(Slow::new(Duration::from_millis(1), Duration::from_millis(1)));
+        let ylock = Ylock::over(Faulty::over(Arc::new(store.engine()), &slow));
+        let semaphore = ylock.locks("group").semaphore("name", 64);
+        let (one, other) = tokio::join!(semaphore.try_acquire(), semaphore.try_acquire());
+        assert!(one.unwrap().is_some() && other.unwrap().is_some());
+        ylock.close().await;
+    }
+}
+
+/// Writes down how holds ended.
+#[derive(Debug, Default)]
+struct Ends(Mutex<Vec<(String, End)>>);
+
+impl Layer for Ends {
+    fn ended(&self, of: &Acquisition, end: End, _: Duration) {
+        self.0.lock().push((of.key.name().to_owned(), end));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn layers_are_told_that_a_permit_was_lost() {
+    let (store, ends) = (MemoryStore::new(), Arc::new(Ends::default()));
+    let (here, there) = (Ylock::new(store.engine()), Ylock::new(store.engine()));
+    let watched = here.with_shared(Arc::clone(&ends) as Arc<dyn Layer>);
+    let held = watched.locks("group").semaphore("name", 1).acquire().await.unwrap();
+    assert_eq!(there.revoke("group", "name").await.unwrap(), 1);
+    assert_eq!(timeout(SOON * 30, held.lost()).await.unwrap(), LossReason::Revoked);
+    assert_eq!(held.unlock().await.unwrap(), Unlocked::WasLost);
+    assert_eq!(*ends.0.lock(), [("name".to_owned(), End::Lost(LossReason::Revoked))]);
+}
