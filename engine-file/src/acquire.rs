@@ -144,8 +144,7 @@ fn enter(client: &Client, request: &Request, dead: &[ClientId], state: &mut Stat
         return Ok(waits);
     }
     // Only now, under the lock of the file: a contender that enters later has a larger token.
-    let token = state.next_token(client.token_clock(now));
-    let Some(token) = token.filter(|token| state.queue.enter(request.id, *token, now)) else {
+    let Some(token) = state.enter(request.id, client.token_clock(now), now) else {
         return Err(Error::new(ErrorKind::Unexpected, "this lock has run out of tokens"));
     };
     Ok(Look::Entered(Grant::of(request, Some(token), now.moment, state.queue.is_contended(request.id, None))))

@@ -32,9 +32,8 @@ pub(crate) fn let_in(state: &mut State, token_clock: u64, now: Now) -> Told {
 /// Lets one in. Nothing if it may not enter any more, because an unfair one has just entered; or has run out of tokens, which it finds out by a
 /// look.
 fn enter(state: &mut State, id: AcquisitionId, token_clock: u64, now: Now) -> Option<LetIn> {
-    let token = state.next_token(token_clock)?;
-    let contended = state.queue.is_contended(id, None);
-    state.queue.enter(id, token, now).then_some(LetIn { token, sent: now.moment, contended })
+    let token = state.enter(id, token_clock, now)?;
+    Some(LetIn { token, sent: now.moment, contended: state.queue.is_contended(id, None) })
 }
 
 fn message(

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use ylock_core::StoreToken;
-use ylock_core::queue::Queue;
+use ylock_core::engine::AcquisitionId;
+use ylock_core::queue::{Now, Queue};
 
 use crate::client_id::ClientId;
 
@@ -48,10 +49,15 @@ impl State {
 
     /// Takes the next token: larger than the last one of this file, and than all that were given before the file was made, which are below
     /// `clock`. Returns nothing if there is no larger one.
-    pub(crate) fn next_token(&mut self, clock: u64) -> Option<StoreToken> {
+    fn next_token(&mut self, clock: u64) -> Option<StoreToken> {
         let token = StoreToken::new(clock.max(self.last_token.checked_add(1)?))?;
         self.last_token = token.get();
         Some(token)
+    }
+
+    /// Lets a contender in with the next token. Returns nothing if it may not enter, or there is no larger token.
+    pub(crate) fn enter(&mut self, id: AcquisitionId, clock: u64, now: Now) -> Option<StoreToken> {
+        self.next_token(clock).filter(|token| self.queue.enter(id, *token, now))
     }
 
     /// Returns whether nothing is lost if the file goes: no contender, and no token that a later file could give again.

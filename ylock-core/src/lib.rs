@@ -28,6 +28,7 @@ mod availability;
 mod client;
 mod client_name;
 mod closed_set;
+mod deadline;
 mod early_renewals;
 mod election;
 mod error;

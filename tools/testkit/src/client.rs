@@ -10,7 +10,7 @@ use ylock_core::{Guard, Key, Lock, Mode, Options, Ylock};
 use super::contender::Contender;
 use super::faults::{KillableEngine, Process};
 use super::fixture::Fixture;
-use super::waiting::within;
+use super::waiting::{eventually, within};
 
 /// A client, and the one lock that most cases are about. Stands for a process: it can be paused and killed.
 #[derive(Clone, Debug)]
@@ -106,6 +106,23 @@ impl Client {
     pub async fn take_away(&self) -> usize {
         let key = self.key();
         self.ylock.revoke(key.group(), key.name()).await.expect("revoke")
+    }
+
+    /// Returns whether this client could write the lock of this name, in the group of the fixture, now.
+    pub async fn is_free(&self, name: &str) -> bool {
+        let lock = self.ylock.lock(self.fixture.group(), name);
+        within(self.fixture.soon(), "a try is answered", lock.try_write()).await.unwrap().is_some()
+    }
+
+    /// Waits until all locks of these names, in the group of the fixture, are free for others, with empty queues.
+    pub async fn become_free(&self, names: &[&str]) {
+        for name in names {
+            let free = || async {
+                let seen = self.ylock.inspect(self.fixture.group(), *name).await.unwrap();
+                seen.holders.is_empty() && seen.queue.is_empty()
+            };
+            eventually(self.fixture.soon(), "it has no holders and no waiters", free).await;
+        }
     }
 
     /// Returns the key of the lock of the fixture.

@@ -66,7 +66,7 @@ use caller_drives::{CallerDrives, Watch};
 use driver::Driver;
 use effects::Effects;
 use entry::{Context, Entry, Phase, Running};
-pub(crate) use held_sets::HeldSet;
+pub(crate) use held_sets::{AcquiringSet, HeldSet};
 use held_sets::{AcquiringSets, HeldSets};
 pub(crate) use hold::{Acquired, Admission, Hold};
 use release::Done;

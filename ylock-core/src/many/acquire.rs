@@ -1,15 +1,14 @@
 //! One call that acquires a set: who may, which layers are told, and what a caller is told that came too late.
 
-use std::time::Duration;
-
 use super::guards::{Guards, as_set, give_back};
 use super::leases::{Leases, lost_one};
-use super::taking::{Missed, Patience, Taking};
+use super::taking::{Missed, Taking};
 use super::told::Told;
 use super::wanted::Member;
 use crate::acquire::{owner_of, with_owner};
+use crate::deadline::Deadline;
 use crate::error::{Error, ErrorKind, Result};
-use crate::keeper::Site;
+use crate::keeper::{AcquiringSet, Site};
 use crate::layer::Outcome;
 use crate::mode::Wait;
 use crate::owner::Owner;
@@ -52,17 +51,17 @@ async fn acquire(
     if members.is_empty() {
         return Ok(Ok(Guards::default()));
     }
-    let (owner, patience) = (owner_of(terms), Patience::of(terms, wait));
-    let Some(_acquiring) = terms.handle.keeper.acquire_set(owner) else {
-        let message = "the owner is acquiring another set of locks, and one of them could wait while it holds the other: acquire one after the other, or all at once";
-        return Err(Error::new(ErrorKind::WouldDeadlock, message).with_key(&members[0].key));
-    };
+    let keeper = &terms.handle.keeper;
+    let (owner, deadline) = (owner_of(terms), Deadline::of(wait, &**keeper.environment()));
+    // Until the set is granted: from then on its last key is known.
+    let acquiring = keeper.acquire_set(owner);
     let mut told = Told::begin(terms, members, owner, wait)?;
-    let taking = Taking { terms, owner, members, patience, explains, at };
-    let taken = match in_order(terms, owner, members, wait) {
-        Ok(()) => taking.take().await,
-        Err(error) => Err(error),
-    };
+    let taking = Taking { terms, owner, members, deadline, explains, at };
+    let taken =
+        match alone(acquiring.as_ref(), members).and_then(|()| in_order(terms, owner, members, deadline)) {
+            Ok(()) => taking.take().await,
+            Err(error) => Err(error),
+        };
     match taken {
         Ok(Ok(taken)) => Ok(Ok(as_set(terms, told.granted(taken)))),
         Ok(Err(missed)) => {
@@ -76,11 +75,20 @@ async fn acquire(
     }
 }
 
+/// Refuses an owner that is acquiring another set at the same time: one of the two could be granted while the other waits for a key before its last.
+fn alone(acquiring: Option<&AcquiringSet<'_>>, members: &[Member]) -> Result<()> {
+    if acquiring.is_some() {
+        return Ok(());
+    }
+    let message = "the owner is acquiring another set of locks, and one of them could wait while it holds the other: acquire one after the \
+                   other, or all at once";
+    Err(Error::new(ErrorKind::WouldDeadlock, message).with_key(&members[0].key))
+}
+
 /// Refuses to wait for a key before the last one of a set that the owner holds: its holder may be waiting for that set.
-fn in_order(terms: &Terms, owner: Owner, members: &[Member], wait: Wait) -> Result<()> {
+fn in_order(terms: &Terms, owner: Owner, members: &[Member], deadline: Deadline) -> Result<()> {
     let keeper = &terms.handle.keeper;
-    let tries = matches!(wait, Wait::No | Wait::For(Duration::ZERO));
-    let Some(last) = keeper.last_of_sets(owner).filter(|_| !tries) else { return Ok(()) };
+    let Some(last) = keeper.last_of_sets(owner).filter(|_| !deadline.is_now()) else { return Ok(()) };
     let before = |member: &&Member| member.key < last && !keeper.is_held_by(&member.key, owner);
     let Some(member) = members.iter().find(before) else { return Ok(()) };
     let message = format!(

@@ -4,13 +4,13 @@
 //! take together.
 
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use futures_util::future::join_all;
 
 use super::leases::first_lost;
 use super::wanted::Member;
-use crate::environment::Moment;
+use crate::deadline::Deadline;
+use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::keeper::{AcquireArgs, Acquired, Before, Site};
 use crate::lease::Lease;
@@ -24,19 +24,10 @@ pub(super) struct Taking<'a> {
     pub(super) owner: Owner,
     /// In the order of their keys, each once.
     pub(super) members: &'a [Member],
-    pub(super) patience: Patience,
+    pub(super) deadline: Deadline,
     /// True if a wait that is over is to say which holders and waiters were before it.
     pub(super) explains: bool,
     pub(super) at: Site,
-}
-
-/// How long to wait for all members together.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Patience {
-    /// Only tries.
-    Tries,
-    Forever,
-    Until(Moment),
 }
 
 /// A set that was not free, or not in time.
@@ -60,22 +51,6 @@ enum Waited {
     /// A member that is held was lost.
     Lost,
     Late(Option<Before>),
-}
-
-impl Patience {
-    pub(super) fn of(terms: &Terms, wait: Wait) -> Self {
-        match wait {
-            Wait::Forever => Self::Forever,
-            Wait::For(time) if !time.is_zero() => {
-                Self::Until(terms.handle.keeper.environment().now().plus(time))
-            }
-            Wait::For(_) | Wait::No => Self::Tries,
-        }
-    }
-
-    fn waits(self) -> bool {
-        !matches!(self, Self::Tries)
-    }
 }
 
 impl Taking<'_> {
@@ -110,7 +85,7 @@ impl Taking<'_> {
     /// waits must hold no key after the one that it waits for.
     async fn try_rest(&self, held: &mut Vec<Acquired>) -> Result<()> {
         let rest = &self.members[held.len()..];
-        let waits = self.patience.waits();
+        let waits = !self.deadline.is_now();
         // A wait for the only one that is left is a try, too, and often a cheaper one.
         if self.is_late() || waits && rest.len() < 2 {
             return Ok(());
@@ -129,11 +104,10 @@ impl Taking<'_> {
 
     /// Waits for one member as every caller does, in its queue, as long as no member that is held is lost.
     async fn wait_for(&self, next: &Member, held: &[Acquired]) -> Result<Waited> {
-        let wait = match self.patience {
-            Patience::Forever => Wait::Forever,
-            Patience::Until(_) if !self.is_late() => Wait::For(self.left()),
-            Patience::Until(_) | Patience::Tries => return Ok(Waited::Late(None)),
-        };
+        if self.deadline.is_now() || self.is_late() {
+            return Ok(Waited::Late(None));
+        }
+        let wait = self.deadline.wait(self.environment());
         let before = OnceLock::new();
         let granted = self.ask(next, wait, self.explains.then_some(&before));
         let leases: Vec<_> = held.iter().map(lease).collect();
@@ -157,7 +131,7 @@ impl Taking<'_> {
             mode: member.mode,
             owner: Some(self.owner),
             wait,
-            answer_within: matches!(self.patience, Patience::Until(_)).then(|| self.left()),
+            answer_within: self.deadline.left(self.environment()),
             options: &self.terms.handle.options,
             before,
             at: self.at,
@@ -166,15 +140,11 @@ impl Taking<'_> {
     }
 
     fn is_late(&self) -> bool {
-        matches!(self.patience, Patience::Until(_)) && self.left().is_zero()
+        self.deadline.is_over(self.environment())
     }
 
-    /// Returns what is left of the time for all members.
-    fn left(&self) -> Duration {
-        match self.patience {
-            Patience::Until(end) => end.since(self.terms.handle.keeper.environment().now()),
-            Patience::Forever | Patience::Tries => Duration::MAX,
-        }
+    fn environment(&self) -> &dyn Environment {
+        &**self.terms.handle.keeper.environment()
     }
 }
 

@@ -93,7 +93,7 @@ impl<'a> Job<'a> {
             Verdict::Unfinished => match self.holder_for(&last).await? {
                 // A call from within the work itself, which would wait for its own end.
                 Some(holder) if Owner::current() == Some(holder.owner) => Some(Entered::Running(last)),
-                // Whether it is under way or not: who waits for the lock is there when it is free.
+                // Whether it is under way or not: a waiter for the lock is there when it is free.
                 _ if self.period.is_until_done() => None,
                 Some(_) => Some(Entered::Running(last)),
                 None => Some(Entered::Over(last)),

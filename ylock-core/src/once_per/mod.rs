@@ -80,7 +80,7 @@ where
             Ok(run) => run,
             Err(later) => return Ok(OncePer::AlreadyRun(later)),
         };
-        // After the store has the run, and not before: who gets the lock next reads it.
+        // After the store has the run, and not before: the next holder reads it.
         let scheduled = run.clone();
         let output = stopped_if_lost(&guard, |lease| work(Scheduled::new(lease, scheduled))).await?;
         if output.is_done() {

@@ -14,6 +14,7 @@ pub use keys::MAX_PERMITS;
 pub use permit::{Permit, PermitLease};
 
 use crate::acquire::{acquisition, layers_over, tell};
+use crate::deadline::Deadline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::handle::Handle;
 use crate::keeper::Site;
@@ -24,7 +25,7 @@ use crate::options::Options;
 use crate::owner::Owner;
 use crate::terms::Terms;
 use keys::Keys;
-use taking::{Patience, Taken, Taking};
+use taking::{Taken, Taking};
 
 /// A semaphore: at most a given number of holders at a time, over all processes. Each holder has a [`Permit`].
 ///
@@ -276,7 +277,8 @@ impl Semaphore {
             let message = "a semaphore needs an engine whose readers share a lock";
             return Err(Error::new(ErrorKind::Unsupported, message).with_engine(engine.name()));
         }
-        let taking = Taking { terms, keys: &keys, patience: Patience::of(terms, wait), at };
+        let deadline = Deadline::of(wait, &**terms.handle.keeper.environment());
+        let taking = Taking { terms, keys: &keys, deadline, at };
         let layers = layers_over(terms);
         if layers.is_empty() {
             return Ok(taking.take().await?.map(|taken| taken.into_permit(|guard| guard)));

@@ -61,13 +61,18 @@ impl Permit {
             output = work(self.lease()) => output,
         };
         lease.check()?;
-        if let Err(error) = self.unlock().await {
-            let key = lease.key();
-            tracing::warn!(
+        // As after every work: what goes wrong now is no error of it.
+        let key = lease.key();
+        match self.unlock().await {
+            Ok(Unlocked::Released) => {}
+            Ok(Unlocked::WasLost) => {
+                tracing::warn!(?key, "the permit was lost at the moment at which the work under it ended");
+            }
+            Err(error) => tracing::warn!(
                 ?key,
                 error = format!("{error:#}"),
                 "the work is done, but the release of its permit was not confirmed"
-            );
+            ),
         }
         Ok(output)
     }

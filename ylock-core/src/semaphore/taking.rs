@@ -3,6 +3,7 @@
 //! Each permit is a lock, so there are never more holders than permits, on any engine, whatever else goes wrong: a turnstile that is lost costs
 //! the order of waiters, and never a permit too many.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -11,12 +12,14 @@ use futures_util::stream::FuturesUnordered;
 use super::keys::{Keys, permits_of};
 use super::permit::Permit;
 use crate::client_name::ClientName;
+use crate::deadline::Deadline;
 use crate::engine::Inspection;
-use crate::environment::Moment;
+use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::Guard;
 use crate::keeper::{AcquireArgs, Acquired, Admission, Site};
 use crate::key::Key;
+use crate::lease::Lease;
 use crate::mode::{Mode, Wait};
 use crate::options::{Fairness, Options};
 use crate::owner::Owner;
@@ -33,16 +36,8 @@ const AGAIN: Duration = Duration::from_millis(100);
 pub(super) struct Taking<'a> {
     pub(super) terms: &'a Terms,
     pub(super) keys: &'a Keys,
-    pub(super) patience: Patience,
+    pub(super) deadline: Deadline,
     pub(super) at: Site,
-}
-
-/// How long to wait.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Patience {
-    Tries,
-    Forever,
-    Until(Moment),
 }
 
 /// A permit that was taken, before its guard is made.
@@ -51,18 +46,6 @@ pub(super) struct Taken {
     pub(super) name: Guard,
     pub(super) number: u32,
     pub(super) waited: bool,
-}
-
-impl Patience {
-    pub(super) fn of(terms: &Terms, wait: Wait) -> Self {
-        match wait {
-            Wait::Forever => Self::Forever,
-            Wait::For(time) if !time.is_zero() => {
-                Self::Until(terms.handle.keeper.environment().now().plus(time))
-            }
-            Wait::For(_) | Wait::No => Self::Tries,
-        }
-    }
 }
 
 impl Taken {
@@ -85,6 +68,10 @@ impl Taking<'_> {
                 taken = self.checked_permit() => taken?,
             };
             let Some((place, permit, waited)) = taken else { return Ok(None) };
+            // Once more a look: one of the two may have been lost beside the last answer, or while this call was not polled.
+            if !name.is_valid() || !Lease::new(Arc::clone(&permit.hold), permit.mode).is_valid() {
+                continue;
+            }
             let number = u32::try_from(place + 1).unwrap_or(u32::MAX);
             return Ok(Some(Taken { permit, name, number, waited }));
         }
@@ -114,7 +101,7 @@ impl Taking<'_> {
 
     /// Looks how others use the name until the store answers, for one lease, as every wait bears an outage.
     async fn check_soon(&self) -> Result<()> {
-        let environment = self.terms.handle.keeper.environment();
+        let environment = self.environment();
         let (begun, lease) = (environment.now(), self.terms.options().lease());
         loop {
             match self.check().await {
@@ -187,7 +174,7 @@ impl Taking<'_> {
 
     /// Tries permits, from one on that is drawn, and twice as many each time: most often one of the first is free. An error counts only if none was.
     async fn try_permits(&self) -> Result<Option<(usize, Acquired)>> {
-        let (all, environment) = (self.keys.permits.len(), self.terms.handle.keeper.environment());
+        let (all, environment) = (self.keys.permits(), self.environment());
         let first = environment.random() as usize % all;
         let (mut tried, mut next, mut none) = (0, 1, Ok(None));
         while tried < all {
@@ -210,7 +197,7 @@ impl Taking<'_> {
     /// costs two requests, so there should be no more of them than the wait is worth. Only the holder of the turnstile does this, so each of
     /// these queues is as short as can be. An error counts only when no permit is waited for any more.
     async fn wait_for_permits(&self) -> Result<Option<(usize, Acquired)>> {
-        let (all, environment) = (self.keys.permits.len(), self.terms.handle.keeper.environment());
+        let (all, environment) = (self.keys.permits(), self.environment());
         let first = environment.random() as usize % all;
         let (mut waits, mut joined, mut pause) = (FuturesUnordered::new(), 0, FIRST_PAUSE);
         let mut none = Ok(None);
@@ -239,7 +226,7 @@ impl Taking<'_> {
 
     async fn ask_for(&self, place: usize, wait: Wait) -> Result<Option<(usize, Acquired)>> {
         // An owner of its own: one that holds a permit already would get the same once more.
-        let granted = self.ask(&self.keys.permits[place], Mode::Write, self.new_owner(), wait).await?;
+        let granted = self.ask(&self.keys.permit(place)?, Mode::Write, self.new_owner(), wait).await?;
         Ok(granted.map(|permit| (place, permit)))
     }
 
@@ -260,7 +247,7 @@ impl Taking<'_> {
             mode,
             owner: Some(owner),
             wait,
-            answer_within: matches!(self.patience, Patience::Until(_)).then(|| self.left()),
+            answer_within: self.deadline.left(self.environment()),
             options: &terms.handle.options,
             before: None,
             at: self.at,
@@ -269,27 +256,19 @@ impl Taking<'_> {
     }
 
     fn new_owner(&self) -> Owner {
-        Owner::drawn_from(&**self.terms.handle.keeper.environment())
+        Owner::drawn_from(self.environment())
     }
 
     fn tries(&self) -> bool {
-        matches!(self.patience, Patience::Tries)
+        self.deadline.is_now()
     }
 
     fn wait(&self) -> Wait {
-        match self.patience {
-            Patience::Forever => Wait::Forever,
-            Patience::Until(_) => Wait::For(self.left()),
-            Patience::Tries => Wait::No,
-        }
+        self.deadline.wait(self.environment())
     }
 
-    /// Returns what is left of the time.
-    fn left(&self) -> Duration {
-        match self.patience {
-            Patience::Until(end) => end.since(self.terms.handle.keeper.environment().now()),
-            Patience::Forever | Patience::Tries => Duration::MAX,
-        }
+    fn environment(&self) -> &dyn Environment {
+        &**self.terms.handle.keeper.environment()
     }
 }
 

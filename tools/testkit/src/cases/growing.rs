@@ -24,22 +24,6 @@ impl From<Error> for Own {
     }
 }
 
-/// Returns whether a client could have this name, of the group of the fixture, now.
-async fn is_free(client: &Client, name: &str) -> bool {
-    let lock = client.lock(client.fixture().group(), name);
-    within(client.fixture().soon(), "a try is answered", lock.try_write()).await.unwrap().is_some()
-}
-
-async fn become_free(client: &Client, names: &[&str]) {
-    for name in names {
-        let free = || async {
-            let seen = client.inspect(client.fixture().group(), *name).await.unwrap();
-            seen.holders.is_empty() && seen.queue.is_empty()
-        };
-        eventually(client.fixture().soon(), "it has no holders and no waiters", free).await;
-    }
-}
-
 /// Waits until a client sees this owner wait for this name.
 async fn seen_waiting(owner: Owner, name: &str, by: &Client) {
     let waits = || async {
@@ -62,14 +46,14 @@ pub async fn a_set_that_grows_in_order_runs_once(fixture: Fixture) {
             // What is held already is there at once, also to read what is written, and in any order.
             assert_eq!(taking.read(group.clone(), "a").await?.token(), first.token());
             assert!(first.is_valid() && second.is_valid() && Owner::current() == Some(first.owner()));
-            assert!(!is_free(there, "a").await && !is_free(there, "b").await);
+            assert!(!there.is_free("a").await && !there.is_free("b").await);
             Ok::<_, Error>(first)
         }
     });
     let first = within(fixture.soon() * 2, "it ends", grown).await.unwrap();
     assert_eq!(runs.load(Ordering::SeqCst), 1);
     assert!(!first.is_valid(), "it was given back");
-    become_free(&there, &["a", "b"]).await;
+    there.become_free(&["a", "b"]).await;
 }
 
 /// A lock out of order that is free is granted without a second run.
@@ -86,7 +70,7 @@ pub async fn a_lock_out_of_order_that_is_free_is_granted(fixture: Fixture) {
     });
     within(fixture.soon() * 2, "it ends", grown).await.unwrap();
     assert_eq!(runs.load(Ordering::SeqCst), 1);
-    become_free(&there, &["a", "b"]).await;
+    there.become_free(&["a", "b"]).await;
 }
 
 /// A lock out of order that is not free is not waited for: all are given back, and the closure runs again with both, taken in order. It does so
@@ -114,12 +98,12 @@ pub async fn a_lock_out_of_order_that_is_held_makes_it_begin_anew(fixture: Fixtu
             ylock.growing(take).await
         }));
         seen_waiting(owner, "a", &here).await;
-        let free = || async { is_free(&there, "b").await };
+        let free = || async { there.is_free("b").await };
         eventually(fixture.soon(), "it holds nothing while it waits", free).await;
         drop(held);
         let run = within(fixture.lapse(), "it ends", grown).await.unwrap().unwrap();
         assert_eq!((run, runs.load(Ordering::SeqCst)), (1, 2), "what the first run returned does not count");
-        become_free(&there, &["a", "b"]).await;
+        there.become_free(&["a", "b"]).await;
     }
 }
 
@@ -150,7 +134,7 @@ pub async fn readers_that_want_to_write_come_to_an_end(fixture: Fixture) {
     let ends = within(fixture.lapse() * 2, "both end", join_all(grown)).await;
     let runs: Vec<_> = ends.into_iter().map(|run| run.unwrap()).collect();
     assert_eq!(runs, [1, 1], "each has read, and begun anew to write");
-    become_free(&clients[0], &["a"]).await;
+    clients[0].become_free(&["a"]).await;
 }
 
 /// An error of the closure ends it, and all is given back when it is returned.
@@ -168,10 +152,7 @@ pub async fn an_error_of_the_closure_gives_all_back(fixture: Fixture) {
     });
     let Own = within(fixture.soon() * 2, "it ends", grown).await.unwrap_err();
     assert_eq!(runs.load(Ordering::SeqCst), 1);
-    assert!(
-        is_free(&there, "a").await && is_free(&there, "b").await,
-        "it was given back before the error came"
-    );
+    assert!(there.is_free("a").await && there.is_free("b").await, "it was given back before the error came");
 }
 
 /// A lock that is lost stops the closure, which does not run again, and the error says which lock.
@@ -198,7 +179,7 @@ pub async fn a_lock_that_is_lost_stops_the_closure(fixture: Fixture) {
     let lost = Key::new(fixture.group(), "b").unwrap();
     assert_eq!((error.kind(), error.key()), (ErrorKind::Lost, Some(&lost)));
     assert_eq!(runs.load(Ordering::SeqCst), 1);
-    become_free(&there, &["a", "b"]).await;
+    there.become_free(&["a", "b"]).await;
 }
 
 /// Clients that take the same locks in opposite orders, one after the other, all come to an end.
@@ -258,7 +239,7 @@ pub async fn a_set_that_grows_is_dropped_after_any_poll(fixture: Fixture) {
                 drop(held);
             };
             let (ended, ()) = tokio::join!(poll_times(polls, three_out_of_order(&here)), leaves);
-            become_free(&there, &["a", "b", "c"]).await;
+            there.become_free(&["a", "b", "c"]).await;
             if ended.map(Result::unwrap).is_some() {
                 break;
             }
@@ -291,7 +272,7 @@ pub async fn a_handle_that_is_kept_takes_nothing(fixture: Fixture) {
         async move { taking.write(group, "a").await.map(drop) }
     });
     within(fixture.soon(), "it ends", grown).await.unwrap();
-    become_free(&there, &["a"]).await;
+    there.become_free(&["a"]).await;
     let kept = kept.lock().take().unwrap();
     let error = kept.write(fixture.group(), "a").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
@@ -313,5 +294,5 @@ pub async fn a_handle_that_is_kept_takes_nothing(fixture: Fixture) {
     let waits = waits.lock().take().unwrap();
     let error = within(fixture.lapse(), "it is told", waits).await.unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
-    become_free(&there, &["b"]).await;
+    there.become_free(&["b"]).await;
 }

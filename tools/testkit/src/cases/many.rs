@@ -30,23 +30,6 @@ async fn acquire(many: &Many) -> Guards {
     within(soon, "a set that is free is granted", many.acquire()).await.expect("a set")
 }
 
-/// Returns whether a client could have this name, of the group of the fixture, now.
-async fn is_free(client: &Client, name: &str) -> bool {
-    let lock = client.lock(client.fixture().group(), name);
-    within(client.fixture().soon(), "a try is answered", lock.try_write()).await.unwrap().is_some()
-}
-
-/// Waits until all of these names are free for others, with empty queues.
-async fn become_free(client: &Client, names: &[&str]) {
-    for name in names {
-        let free = || async {
-            let seen = client.inspect(client.fixture().group(), *name).await.unwrap();
-            seen.holders.is_empty() && seen.queue.is_empty()
-        };
-        eventually(client.fixture().soon(), "it has no holders and no waiters", free).await;
-    }
-}
-
 /// A task that wants a set. Dropping it cancels the task, wherever it is.
 struct Wants(JoinHandle<Result<Guards>>);
 
@@ -97,11 +80,11 @@ pub async fn a_set_is_granted_whole_and_given_back(fixture: Fixture) {
         );
     }
     for name in ["a", "b", "c"] {
-        assert!(!is_free(&there, name).await, "{name} is free for others");
+        assert!(!there.is_free(name).await, "{name} is free for others");
     }
     assert_eq!(guards.unlock().await.unwrap(), Unlocked::Released);
     for name in ["a", "b", "c"] {
-        assert!(is_free(&there, name).await, "{name} was not given back");
+        assert!(there.is_free(name).await, "{name} was not given back");
     }
     let none = acquire(&here.many()).await;
     assert!(none.is_empty() && none.is_valid());
@@ -115,7 +98,7 @@ pub async fn a_try_for_a_set_gets_all_or_none(fixture: Fixture) {
     let tried = set(&here, &["a", "b", "c"]).try_acquire();
     assert!(within(fixture.soon(), "a try is answered", tried).await.unwrap().is_none());
     for name in ["a", "c"] {
-        let free = || async { is_free(&there, name).await };
+        let free = || async { there.is_free(name).await };
         eventually(fixture.soon(), "what was not kept is free", free).await;
     }
     drop(held);
@@ -129,9 +112,9 @@ pub async fn a_set_that_waits_holds_nothing_after_what_it_waits_for(fixture: Fix
     let held = acquire(&set(&there, &["b"])).await;
     let many = set(&here, &["c", "b", "a"]);
     let mut wants = Wants::until_it_waits_for(&many, Owner::new(), "b", &here).await;
-    let free = || async { is_free(&there, "c").await };
+    let free = || async { there.is_free("c").await };
     eventually(fixture.soon(), "it keeps nothing after what it waits for", free).await;
-    assert!(!is_free(&there, "a").await, "it gave back what comes before");
+    assert!(!there.is_free("a").await, "it gave back what comes before");
     drop(held);
     let guards = wants.outcome(&fixture).await.unwrap();
     assert!(guards.is_valid() && guards.len() == 3);
@@ -202,7 +185,7 @@ pub async fn a_set_that_loses_a_lock_while_it_waits_begins_anew(fixture: Fixture
     assert_eq!(there.revoke(fixture.group(), "a").await.unwrap(), 1);
     let next = next.outcome(&fixture).await.unwrap();
     // It waits at the lock that it has lost now, and holds nothing after that.
-    let free = || async { is_free(&there, "b").await };
+    let free = || async { there.is_free("b").await };
     eventually(fixture.lapse(), "it keeps nothing of a set that is lost", free).await;
     drop(held);
     fixture.work().await;
@@ -227,10 +210,10 @@ pub async fn a_lost_lock_is_told_and_the_others_stay(fixture: Fixture) {
     fixture.leases(2.0).await;
     for name in ["a", "c"] {
         assert!(guards.get(fixture.group(), name).unwrap().is_valid(), "{name} is lost, too");
-        assert!(!is_free(&there, name).await, "{name} is free before the set is dropped");
+        assert!(!there.is_free(name).await, "{name} is free before the set is dropped");
     }
     assert_eq!(guards.unlock().await.unwrap(), Unlocked::WasLost);
-    become_free(&there, &["a", "b", "c"]).await;
+    there.become_free(&["a", "b", "c"]).await;
 }
 
 /// `run` stops the work when one of the locks is lost, says which, and gives the others back.
@@ -247,9 +230,9 @@ pub async fn a_run_under_a_set_stops_when_one_lock_is_lost(fixture: Fixture) {
     there.revoke(fixture.group(), "b").await.unwrap();
     let error = within(fixture.lapse(), "the work is stopped", run).await.unwrap().unwrap_err();
     assert_eq!((error.kind(), error.key()), (ErrorKind::Lost, Some(&key(&fixture, "b"))));
-    become_free(&there, &["a", "b"]).await;
+    there.become_free(&["a", "b"]).await;
     assert_eq!(many.run(|leases| async move { leases.len() }).await.unwrap(), 2);
-    become_free(&there, &["a", "b"]).await;
+    there.become_free(&["a", "b"]).await;
 }
 
 /// A set whose time is over names the lock that it waited for, and leaves nothing.
@@ -258,12 +241,12 @@ pub async fn a_set_that_comes_too_late_leaves_nothing(fixture: Fixture) {
     let held = acquire(&set(&there, &["b"])).await;
     let (many, time) = (set(&here, &["a", "b", "c"]), fixture.soon() / 4);
     assert!(many.acquire_within(time).await.unwrap().is_none());
-    become_free(&there, &["a", "c"]).await;
+    there.become_free(&["a", "c"]).await;
     let error =
         many.clone().with_options(Options::default().with_wait(Wait::For(time))).acquire().await.unwrap_err();
     assert_eq!((error.kind(), error.key()), (ErrorKind::TimedOut, Some(&key(&fixture, "b"))));
     assert!(error.to_string().contains("had 1 of them"), "{error}");
-    become_free(&there, &["a", "c"]).await;
+    there.become_free(&["a", "c"]).await;
     assert!(there.inspect(fixture.group(), "b").await.unwrap().queue.is_empty(), "it left its place");
     drop(held);
 }
@@ -289,7 +272,7 @@ where
             let (ended, ()) = tokio::join!(call, leaves);
             let ended = ended.map(drop).is_some();
             drop(acquire(&set(&there, &["a", "b", "c"])).await);
-            become_free(&there, &["a", "b", "c"]).await;
+            there.become_free(&["a", "b", "c"]).await;
             if ended {
                 break;
             }
@@ -330,7 +313,7 @@ pub async fn closing_ends_sets_and_waits_for_them(fixture: Fixture) {
     assert_eq!(wants.outcome(&fixture).await.unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(own.lost().await, (key(&fixture, "d"), LossReason::Closed));
     assert_eq!(own.unlock().await.unwrap(), Unlocked::WasLost);
-    become_free(&there, &["a", "c", "d", "e"]).await;
+    there.become_free(&["a", "c", "d", "e"]).await;
     assert!(held.is_valid(), "other clients are not affected");
     drop(held);
     assert_eq!(many.acquire().await.unwrap_err().kind(), ErrorKind::Closed);
@@ -352,7 +335,7 @@ pub async fn an_owner_enters_its_set_again(fixture: Fixture) {
     assert_eq!((error.kind(), error.key()), (ErrorKind::WouldDeadlock, Some(&key(&fixture, "c"))));
     drop(own(&["a", "c"]).try_acquire().await.unwrap().expect("a try does not wait"));
     drop((single, outer, inner));
-    assert!(!is_free(&there, "b").await, "one of its sets still has it");
+    assert!(!there.is_free("b").await, "one of its sets still has it");
     let error = own(&["c"]).acquire().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::WouldDeadlock);
     drop(more);
@@ -361,7 +344,7 @@ pub async fn an_owner_enters_its_set_again(fixture: Fixture) {
     let error = own(&["a", "b"]).acquire().await.unwrap_err();
     assert_eq!((error.kind(), error.key()), (ErrorKind::WouldDeadlock, Some(&key(&fixture, "a"))));
     drop(reading);
-    become_free(&there, &["a", "b", "c", "d", "e"]).await;
+    there.become_free(&["a", "b", "c", "d", "e"]).await;
 }
 
 /// Sets that only read share their locks, and keep a writer of one of them out.
@@ -405,11 +388,11 @@ pub async fn guards_leave_a_set_and_form_one(fixture: Fixture) {
     let mut guards = acquire(&set(&here, &["c", "a", "b"])).await.into_guards();
     assert_eq!(guards.iter().map(|guard| guard.key().name()).collect::<Vec<_>>(), ["a", "b", "c"]);
     drop(guards.remove(1));
-    become_free(&there, &["b"]).await;
+    there.become_free(&["b"]).await;
     guards
         .push(within(fixture.soon(), "another lock", here.lock(fixture.group(), "0").write()).await.unwrap());
     let again: Guards = guards.into_iter().collect();
     assert!(again.is_valid() && again.get(fixture.group(), "0").is_some() && again.len() == 3);
     assert_eq!(again.unlock().await.unwrap(), Unlocked::Released);
-    become_free(&there, &["0", "a", "c"]).await;
+    there.become_free(&["0", "a", "c"]).await;
 }

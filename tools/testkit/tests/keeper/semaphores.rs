@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use tokio::time::{sleep, timeout};
 use ylock_core::layer::{Acquisition, End};
-use ylock_core::{ErrorKind, Layer, LossReason, MemoryStore, Result, Unlocked, Ylock};
+use ylock_core::{Error, ErrorKind, Layer, LossReason, MemoryStore, Result, Unlocked, Ylock};
 use ylock_testkit::{Call, Fault, Faulty, Slow};
 
 const SOON: Duration = Duration::from_secs(1);
@@ -27,6 +27,24 @@ impl Fault for SlowLook {
     async fn before(&self, call: Call) -> Result<()> {
         if call == Call::Inspect && self.0.load(Ordering::SeqCst) {
             sleep(Duration::from_millis(5)).await;
+        }
+        Ok(())
+    }
+
+    async fn after(&self, _: Call) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// The next look is not answered, once it is on.
+#[derive(Debug, Default)]
+struct SilentLook(AtomicBool);
+
+#[async_trait]
+impl Fault for SilentLook {
+    async fn before(&self, call: Call) -> Result<()> {
+        if call == Call::Inspect && self.0.swap(false, Ordering::SeqCst) {
+            return Err(Error::new(ErrorKind::Unavailable, "the store does not answer"));
         }
         Ok(())
     }
@@ -54,6 +72,34 @@ async fn a_client_counts_on_the_number_that_others_see_it_count_on() {
     let both = [semaphore(&there, 2).acquire().await.unwrap(), semaphore(&there, 2).acquire().await.unwrap()];
     assert!(both.iter().all(|permit| permit.is_valid()));
     assert_eq!(semaphore(&here, 3).acquire().await.unwrap_err().kind(), ErrorKind::Invalid);
+}
+
+/// The store does not answer the first look, and the permit is there before the second one.
+#[tokio::test(start_paused = true)]
+async fn a_look_that_was_not_answered_is_made_again_before_a_permit_counts() {
+    let (store, fault) = (MemoryStore::new(), Arc::new(SilentLook::default()));
+    let here = Ylock::over(Faulty::over(Arc::new(store.engine()), &fault));
+    let there = Ylock::new(store.engine());
+    let held = there.locks("group").semaphore("name", 1).acquire().await.unwrap();
+    fault.0.store(true, Ordering::SeqCst);
+    let error = here.locks("group").semaphore("name", 8).acquire().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    assert!(!fault.0.load(Ordering::SeqCst) && held.is_valid());
+}
+
+/// The name is lost while the call waits for a permit: other numbers may be used by now.
+#[tokio::test(start_paused = true)]
+async fn a_permit_is_not_lost_from_the_beginning() {
+    let store = MemoryStore::new();
+    let (here, there) = (Ylock::new(store.engine()), Ylock::new(store.engine()));
+    let semaphore = |ylock: &Ylock| ylock.locks("group").semaphore("name", 1);
+    let held = semaphore(&there).acquire().await.unwrap();
+    let mut waits = Box::pin(semaphore(&here).acquire());
+    assert!(timeout(SOON, waits.as_mut()).await.is_err());
+    assert_eq!(here.revoke("group", "name").await.unwrap(), 1);
+    let permit = timeout(SOON * 60, waits).await.expect("the permit of the other one was revoked").unwrap();
+    assert!(permit.is_valid() && permit.loss().is_none());
+    assert!(!held.is_valid());
 }
 
 /// Two calls of a client that does not read the name yet meet in the same moment.

@@ -1,0 +1,53 @@
+//! Until when a call that needs several locks waits for all of them together.
+
+use std::time::Duration;
+
+use crate::environment::{Environment, Moment};
+use crate::mode::Wait;
+
+/// Until when a call waits that makes several requests.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Deadline {
+    /// It waits for no holder.
+    Now,
+    At(Moment),
+    Never,
+}
+
+impl Deadline {
+    /// Returns the deadline of a call that begins now.
+    pub(crate) fn of(wait: Wait, environment: &dyn Environment) -> Self {
+        match wait {
+            Wait::Forever => Self::Never,
+            Wait::For(time) if !time.is_zero() => Self::At(environment.now().plus(time)),
+            Wait::For(_) | Wait::No => Self::Now,
+        }
+    }
+
+    /// Returns whether the call only tries.
+    pub(crate) fn is_now(self) -> bool {
+        matches!(self, Self::Now)
+    }
+
+    /// Returns whether the time of a call that waits is over.
+    pub(crate) fn is_over(self, environment: &dyn Environment) -> bool {
+        self.left(environment).is_some_and(|left| left.is_zero())
+    }
+
+    /// Returns how much is left of the time of a call that waits for a time.
+    pub(crate) fn left(self, environment: &dyn Environment) -> Option<Duration> {
+        match self {
+            Self::At(end) => Some(end.since(environment.now())),
+            Self::Now | Self::Never => None,
+        }
+    }
+
+    /// Returns how long the next request of the call may wait.
+    pub(crate) fn wait(self, environment: &dyn Environment) -> Wait {
+        match self {
+            Self::Never => Wait::Forever,
+            Self::At(end) => Wait::For(end.since(environment.now())),
+            Self::Now => Wait::No,
+        }
+    }
+}
