@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use ylock_core::Guarantees;
 use ylock_core::engine::Engine;
 use ylock_engine_cassandra::options::{Notify, Protocol};
-use ylock_testkit::{Harness, LONGER_THAN_A_MINUTE};
+use ylock_testkit::Harness;
 
 #[derive(Debug)]
 struct Cassandra(Protocol, Notify);
@@ -51,21 +51,8 @@ impl Harness for Cassandra {
         Duration::from_secs(1)
     }
 
-    /// Every name is a partition, and acquiring them takes three trips each. Of the algorithm that is there for comparison, and with hints, fewer will do.
-    fn many(&self) -> usize {
-        if (self.0, self.1) == (Protocol::Queue, Notify::Off) {
-            10_000
-        } else {
-            ylock_testkit::short_or_long(2_000, 10_000)
-        }
-    }
-
-    fn long_hold(&self) -> Duration {
-        if (self.0, self.1) == (Protocol::Queue, Notify::Off) {
-            LONGER_THAN_A_MINUTE
-        } else {
-            self.lease() * 4
-        }
+    fn is_variant(&self) -> bool {
+        (self.0, self.1) != (Protocol::Queue, Notify::Off)
     }
 
     /// So long ten thousand names take on three nodes that share two cores with other work.

@@ -10,7 +10,7 @@ use server::Servers;
 use ylock_core::Guarantees;
 use ylock_core::engine::Engine;
 use ylock_engine_redis::options::Notify;
-use ylock_testkit::{Harness, LONGER_THAN_A_MINUTE};
+use ylock_testkit::Harness;
 
 const POLL: Notify = Notify::Off { poll: Duration::from_millis(5), poll_longest: Duration::from_millis(40) };
 
@@ -53,12 +53,8 @@ impl Harness for Redis {
         self.0.left_behind(group).await
     }
 
-    fn long_hold(&self) -> Duration {
-        if (self.0, self.1) == (Servers::Single, Notify::On) {
-            LONGER_THAN_A_MINUTE
-        } else {
-            self.lease() * 4
-        }
+    fn is_variant(&self) -> bool {
+        (self.0, self.1) != (Servers::Single, Notify::On)
     }
 
     fn bound(&self) -> Duration {

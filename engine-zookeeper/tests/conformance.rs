@@ -17,7 +17,7 @@ use server::proxy::{Link, Proxy};
 use tokio::runtime::{Builder, Runtime};
 use ylock_core::Guarantees;
 use ylock_core::engine::Engine;
-use ylock_testkit::{Harness, LONGER_THAN_A_MINUTE};
+use ylock_testkit::Harness;
 
 /// The runtime of the proxies, which stand for the network: it outlives the runtimes of the clients.
 static NETWORK: LazyLock<Runtime> =
@@ -82,16 +82,8 @@ impl Harness for Zookeeper {
         server::left_behind(&self.servers.hosts(), group).await.len()
     }
 
-    /// Each change of a name is on the disks of a majority first: ten thousand names take more than a minute there.
-    fn many(&self) -> usize {
-        match self.servers {
-            Servers::One => 10_000,
-            Servers::Ensemble => ylock_testkit::short_or_long(2_000, 10_000),
-        }
-    }
-
-    fn long_hold(&self) -> Duration {
-        if self.servers == Servers::One { LONGER_THAN_A_MINUTE } else { self.lease() * 4 }
+    fn is_variant(&self) -> bool {
+        self.servers != Servers::One
     }
 
     /// Several times what the longest case takes beside another suite.

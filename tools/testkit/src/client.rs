@@ -4,7 +4,7 @@ use std::future::Future;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use ylock_core::engine::{Engine, Inspection};
+use ylock_core::engine::{AcquisitionId, Engine, Inspection};
 use ylock_core::{Guard, Key, Lock, Mode, Options, Ylock};
 
 use super::contender::Contender;
@@ -102,6 +102,16 @@ impl Client {
         async { looked.await.expect("inspect") }
     }
 
+    /// Returns the holders of a lock and the waiters for it as this client sees them, in the group of the fixture; nothing while the store does not
+    /// have all of them: a client shows its own waiter before the store knows of it, and until then another client's may go first.
+    pub async fn look_when_stored(&self, name: &str) -> Option<Inspection> {
+        let key = Key::new(self.fixture.group(), name).expect("a good name");
+        let stored = ids(&self.engine.inspect(&key).await.ok()?);
+        let seen = self.ylock.inspect(self.fixture.group(), name).await.ok()?;
+        let all_are_stored = ids(&seen).iter().all(|id| stored.contains(id));
+        all_are_stored.then_some(seen)
+    }
+
     /// Takes the lock of the fixture away from all holders.
     pub async fn take_away(&self) -> usize {
         let key = self.key();
@@ -150,6 +160,11 @@ impl Client {
     pub fn fixture(&self) -> &Fixture {
         &self.fixture
     }
+}
+
+fn ids(seen: &Inspection) -> Vec<AcquisitionId> {
+    let holders = seen.holders.iter().map(|holder| holder.id);
+    holders.chain(seen.queue.iter().map(|waiter| waiter.id)).collect()
 }
 
 impl Deref for Client {

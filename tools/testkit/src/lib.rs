@@ -87,7 +87,7 @@ pub use faults::{
 #[cfg(feature = "suite")]
 pub use fixture::Fixture;
 #[cfg(feature = "suite")]
-pub use harness::{Harness, LONGER_THAN_A_MINUTE};
+pub use harness::Harness;
 pub use log::Log;
 pub use long::short_or_long;
 #[cfg(feature = "suite")]

@@ -19,11 +19,12 @@ const TIMES: usize = 5;
 pub(crate) struct Patient(pub(crate) Arc<dyn Engine>);
 
 /// Returns whether the store has not answered. What it has said is for the case to judge.
-fn is_silence(error: &Error) -> bool {
+pub(crate) fn is_silence(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Indeterminate)
 }
 
-async fn answered<T, F: Future<Output = Result<T>>>(ask: impl Fn() -> F) -> Result<T> {
+/// Asks again what the store has not answered.
+pub(crate) async fn answered<T, F: Future<Output = Result<T>>>(ask: impl Fn() -> F) -> Result<T> {
     for _ in 1..TIMES {
         match ask().await {
             Err(error) if is_silence(&error) => {}

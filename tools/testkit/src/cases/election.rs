@@ -18,11 +18,13 @@ fn election(client: &Client) -> Election {
     client.lock.election().with_pace(PACE)
 }
 
-/// A candidate in a task of its own, which the queue shows.
+/// A candidate in a task of its own, which the queue of the store shows.
 async fn candidate(client: &Client, waits: usize) -> JoinHandle<Result<Leadership>> {
     let campaign = election(client);
     let task = tokio::spawn(async move { campaign.campaign().await });
-    let is_shown = || async { client.look().await.queue.len() >= waits };
+    let key = client.key();
+    let is_shown =
+        || async { client.look_when_stored(key.name()).await.is_some_and(|seen| seen.queue.len() >= waits) };
     eventually(client.fixture().soon(), "the queue shows the candidate", is_shown).await;
     task
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use ylock_core::{Error, ErrorKind, Guard, HandOver, MAX_GROUP_BYTES, MAX_NAME_BYTES, Options};
 
+use crate::patient::answered;
 use crate::{Fixture, eventually, within};
 
 /// The same name in another group is another lock.
@@ -150,7 +151,8 @@ pub async fn a_lease_that_may_be_attached_may_be_acquired(fixture: Fixture) {
     for lease in [Options::MIN_LEASE, fixture.lease()] {
         let options = Options::default().with_lease(lease);
         let attached = client.lock.try_with_options(options.clone()).map(drop);
-        let acquired = client.lock.with_options(options).try_write().await.map(drop);
+        let lock = client.lock.with_options(options);
+        let acquired = answered(|| lock.try_write()).await.map(drop);
         let kinds = [&attached, &acquired].map(|outcome| outcome.as_ref().err().map(Error::kind));
         assert_eq!(kinds[0], kinds[1], "{lease:?}: {attached:?}, {acquired:?}");
         assert!(matches!(kinds[0], None | Some(ErrorKind::Config)), "{lease:?}: {attached:?}");

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::task::JoinHandle;
+use ylock_core::engine::Inspection;
 use ylock_core::{ErrorKind, LossReason, Options, Owner, Permit, Result, Semaphore, Unlocked, Wait};
 
 use crate::{Client, Fixture, eventually, poll_times, within};
@@ -30,7 +31,10 @@ async fn is_free(client: &Client, permits: u32) -> bool {
 
 /// Returns how many clients hold or wait for the lock of this name.
 async fn contenders(client: &Client, name: &str) -> usize {
-    let seen = client.inspect(client.fixture().group(), name).await.unwrap();
+    count(&client.inspect(client.fixture().group(), name).await.unwrap())
+}
+
+fn count(seen: &Inspection) -> usize {
     seen.holders.len() + seen.queue.len()
 }
 
@@ -108,13 +112,13 @@ pub async fn never_more_are_inside_than_permits(fixture: Fixture) {
 struct Waits(JoinHandle<Result<Permit>>);
 
 impl Waits {
-    /// Starts it, and returns when the client sees one contender more at the turnstile.
+    /// Starts it, and returns when the client sees one contender more at the turnstile, which the store has.
     async fn behind_others(client: &Client, permits: u32) -> Self {
         let before = contenders(client, &turnstile()).await;
         let waits = Self(tokio::spawn(semaphore(client, permits).acquire()));
         let waiting = || async {
             assert!(!waits.0.is_finished(), "all permits are held");
-            contenders(client, &turnstile()).await > before
+            client.look_when_stored(&turnstile()).await.is_some_and(|seen| count(&seen) > before)
         };
         eventually(client.fixture().soon(), "it waits", waiting).await;
         waits

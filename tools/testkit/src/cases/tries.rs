@@ -8,6 +8,7 @@ use tokio::sync::Barrier;
 use tokio::time::{Instant, sleep, timeout};
 use ylock_core::{ErrorKind, Mode, Unlocked, Wait};
 
+use crate::patient::is_silence;
 use crate::{Client, Contender, Fixture, eventually, within};
 
 /// Trying a free lock gets it, in both modes.
@@ -46,23 +47,41 @@ pub async fn a_try_does_not_overtake_those_who_wait(fixture: Fixture) {
     drop(writer.guard().await);
 }
 
-/// Of many callers that try a free lock at once exactly one gets it: never two, never none.
+/// Of many callers that try a free lock at once exactly one gets it: never two, never none. Where the store was too busy to answer one of them in
+/// time, which a try is told, that one may have been the one.
 pub async fn of_many_tries_at_once_exactly_one_wins(fixture: Fixture) {
     let clients = fixture.clients(8).await;
     let start = Arc::new(Barrier::new(clients.len()));
+    let mut answered = 0;
     for round in 0..fixture.harness().rounds() {
         let tries = clients.iter().map(|client| {
             let (lock, start) = (client.lock.clone(), Arc::clone(&start));
             tokio::spawn(async move {
                 start.wait().await;
-                lock.try_write().await.unwrap()
+                lock.try_write().await
             })
         });
         let tried = join_all(tries.collect::<Vec<_>>()).await;
-        let mut won: Vec<_> = tried.into_iter().filter_map(|tried| tried.expect("no panic")).collect();
-        assert_eq!(won.len(), 1, "round {round}: this many won");
-        assert_eq!(won.remove(0).unlock().await.unwrap(), Unlocked::Released);
+        let (mut won, mut silent) = (Vec::new(), 0);
+        for tried in tried {
+            match tried.expect("no panic") {
+                Ok(guard) => won.extend(guard),
+                Err(error) if is_silence(&error) => silent += 1,
+                Err(error) => panic!("round {round}: {error:#}"),
+            }
+        }
+        assert!(won.len() == 1 || won.is_empty() && silent > 0, "round {round}: {} won", won.len());
+        for guard in won {
+            assert_eq!(guard.unlock().await.unwrap(), Unlocked::Released);
+        }
+        if silent > 0 {
+            // What was not answered is undone in the background.
+            clients[0].become_free(&[clients[0].key().name()]).await;
+        } else {
+            answered += 1;
+        }
     }
+    assert!(answered * 2 > fixture.harness().rounds(), "only {answered} rounds were answered");
 }
 
 /// Waiting for no time is trying.
