@@ -78,7 +78,7 @@ fn run(command: Command) -> Result<ExitCode> {
         }
         Command::Node { number, action } => cassandra::change_node(&places, number, action)?,
         Command::Clock { number, ahead } => cassandra::set_clock(&places, number, ahead)?,
-        Command::Test(options) => return test::test(&places, &options),
+        Command::Test(options) => return test::test(&places.for_tests(), &options),
         Command::Bench { of, against, arguments } => {
             return bench::bench(&places, of, against.as_deref(), &arguments);
         }

@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
     root: PathBuf,
+    is_for_tests: bool,
 }
 
 impl Places {
@@ -22,12 +23,21 @@ impl Places {
             .context("no cache folder is known: set YLOCK_CACHE to a folder for the test servers")?;
         let root = std::path::absolute(root)?;
         fs::create_dir_all(&root).with_context(|| format!("cannot create {}", root.display()))?;
-        Ok(Self { root })
+        Ok(Self { root, is_for_tests: false })
     }
 
     #[cfg(test)]
     pub(crate) fn at(root: PathBuf) -> Self {
-        Self { root }
+        Self { root, is_for_tests: false }
+    }
+
+    /// Returns the same places, for servers that live for minutes and of which no speed is measured.
+    pub(crate) fn for_tests(&self) -> Self {
+        Self { is_for_tests: true, ..self.clone() }
+    }
+
+    pub(crate) fn is_for_tests(&self) -> bool {
+        self.is_for_tests
     }
 
     pub(crate) fn root(&self) -> &Path {

@@ -22,17 +22,21 @@ use crate::{
     store::Process,
 };
 
+/// In the minutes that tests take, compiling a node's code well costs more than it brings: a third of all that the nodes compute.
+const FOR_TESTS: &str = "-XX:TieredStopAtLevel=1\n";
+
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     number: u8,
     process: Process,
+    is_for_tests: bool,
 }
 
 impl Node {
     pub(crate) fn new(places: &Places, number: u8) -> Self {
         let folder = places.root().join(format!("nodes/node{number}"));
         let mark = format!("-Dcassandra.storagedir={}", folder.display());
-        Self { number, process: Process::new(folder, mark) }
+        Self { number, process: Process::new(folder, mark), is_for_tests: places.is_for_tests() }
     }
 
     pub(crate) fn process(&self) -> &Process {
@@ -89,7 +93,8 @@ impl Node {
         let write = |name: &str, text: &str| self.process.write(&format!("conf/{name}"), text).map(drop);
         write("cassandra.yaml", &self.yaml())?;
         write("logback.xml", include_str!("assets/logback.xml"))?;
-        write("jvm.options", include_str!("assets/jvm.options"))?;
+        let java = if self.is_for_tests { FOR_TESTS } else { "" };
+        write("jvm.options", &(include_str!("assets/jvm.options").to_owned() + java))?;
         if self.wants_login() {
             let made = tls::make(self.address())?;
             write("ca.pem", &made.ca)?;
