@@ -68,6 +68,7 @@ impl Servers {
             }
             if let Some((origin, answer)) = transaction.answer_at(server) {
                 match transaction.edits[..] {
+                    _ if transaction.has_moved => self.closes(server, origin.connection),
                     [Edit::Begin(session)] => self.established(server, origin.connection, session),
                     _ => self.settles(server, origin.connection, origin.xid, answer),
                 }

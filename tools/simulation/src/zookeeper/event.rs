@@ -20,6 +20,9 @@ pub(super) struct Transaction {
     pub(super) origin: Option<Origin>,
     /// The session that it ends.
     pub(super) ends: Option<SessionId>,
+    /// True if it is a refusal because the client's session has moved to another server. The server that was asked does not answer then, but closes
+    /// the connection.
+    pub(super) has_moved: bool,
 }
 
 /// As the trace shows it.

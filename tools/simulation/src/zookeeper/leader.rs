@@ -61,7 +61,7 @@ pub(super) fn ended() -> Fault {
     Fault::Ended(Cause::new(Says("session expired")))
 }
 
-/// Returns the answer to a client whose session has moved to another server.
+/// Returns why a client is refused whose session has moved to another server, for the trace.
 fn moved() -> Fault {
     Fault::Other(Cause::new(Says("session moved")))
 }
@@ -135,7 +135,7 @@ impl Leading {
         match self.sessions.get(&session) {
             None => self.refuse(origin, ended()),
             Some(tracked) if tracked.owner.is_some_and(|owner| owner != origin.server) => {
-                self.refuse(origin, moved())
+                Transaction { has_moved: true, ..self.refuse(origin, moved()) }
             }
             Some(_) => match body {
                 Body::Close => self.close(Some(origin), session),
@@ -175,7 +175,7 @@ impl Leading {
         if let [Edit::Begin(_)] = edits[..] {
             self.planned.apply(self.zxid, &edits);
         }
-        Transaction { zxid: self.zxid, edits, answer, origin, ends }
+        Transaction { zxid: self.zxid, edits, answer, origin, ends, has_moved: false }
     }
 
     /// Returns how many transactions a majority has, given how many the leader has.
