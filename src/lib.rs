@@ -10,7 +10,8 @@ pub use connect::{connect, connect_to, connect_with};
 
 // The values that a program holds.
 pub use ylock_core::{
-    Growing, Guard, Guards, Lease, Leases, Lock, Locks, Many, Permit, PermitLease, Semaphore, Unlocked, Ylock,
+    Growing, Guard, Guards, Lease, Leases, Listed, Listing, Lock, Locks, Many, Permit, PermitLease,
+    Semaphore, Unlocked, Ylock,
 };
 // The election of a leader.
 pub use ylock_core::{Election, Leader, Leaders, Leadership};
@@ -35,8 +36,8 @@ pub use ylock_core::layer;
 pub mod engine {
     pub use ylock_core::StoreToken;
     pub use ylock_core::engine::{
-        AcquisitionId, Engine, Grant, Holder, Holding, Inspection, Meter, Patience, Release, Renewal,
-        Request, Requests, Ticket, Waiter,
+        AcquisitionId, Engine, Grant, Holder, Holding, Inspection, KeyPage, Meter, Patience, Release,
+        Renewal, Request, Requests, Ticket, Waiter,
     };
     pub use ylock_core::environment::{BoxFuture, Environment, Moment, SystemEnvironment};
     pub use ylock_core::options::Definition;

@@ -12,6 +12,7 @@ use crate::guarantees::Guarantees;
 use crate::handle::Handle;
 use crate::key::Key;
 use crate::layer::{Events, GroupUsage, Layer};
+use crate::listing::Listing;
 use crate::lock::Lock;
 use crate::locks::Locks;
 use crate::many::{Growing, Many, grow};
@@ -229,6 +230,30 @@ impl Ylock {
     /// [`Invalid`](crate::ErrorKind::Invalid) for a key outside its limits.
     pub async fn inspect(&self, group: impl Name, name: impl Name) -> Result<Inspection> {
         self.handle.keeper.inspect(&Key::new(group, name)?).await
+    }
+
+    /// Returns a listing of the locks in the store that are held or waited for, whichever client does so; of all groups, or
+    /// [of one](Listing::of_group).
+    ///
+    /// It is for those who look after a service, and not for a program that wants a lock: the store is asked for the keys page by page, and then
+    /// for the holders and waiters of each. A lock that is in use all the time is shown at least once; one that comes or goes meanwhile may be left
+    /// out, or be shown twice. What a page costs the store, whose locks all clients share, stands in the `guarantees.md` of the engine.
+    ///
+    /// # Examples
+    /// What alice's requests are waiting for:
+    /// ```
+    /// # use ylock::Ylock;
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
+    /// let ylock = Ylock::in_memory();
+    /// let guard = ylock.locks("users").write("alice").await?;
+    /// let mut listing = ylock.list().of_group("users");
+    /// while let Some(lock) = listing.next().await? {
+    ///     println!("{}: held by {}, {} wait", lock.key.name(), lock.seen.holders[0].client, lock.seen.queue.len());
+    /// }
+    /// # drop(guard); Ok(()) }
+    /// ```
+    pub fn list(&self) -> Listing {
+        Listing::new(self.handle.clone())
     }
 
     /// Takes a lock away from all of its holders, and returns how many acquisitions that were; of a semaphore all permits.

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 
 pub use crate::early_renewals::EarlyRenewals;
+pub use crate::key_page::KeyPage;
 pub use crate::meter::{Meter, Requests};
 
 use crate::client_name::ClientName;
@@ -470,6 +471,16 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
 
     /// Returns the holders of the key and the waiters for it, as the store shows them now.
     async fn inspect(&self, key: &Key) -> Result<Inspection>;
+
+    /// Returns a page of the keys that are held or waited for, of one group or of all; the first page, or the one that follows `after`.
+    ///
+    /// # Behavior
+    /// - Names each key that is held or waited for during the whole of the listing, from the call for its first page to the answer with its last
+    ///   one; at least once. A key that is free by now may be named too.
+    /// - A page may be empty and have a page after it. What an answer costs the store is bounded, however many keys there are.
+    /// - `after` is the [`next`](KeyPage::next) of an earlier answer to the same question, of this engine or of that of another client, with the
+    ///   same version of ylock. Anything else is [`Invalid`](crate::ErrorKind::Invalid).
+    async fn keys(&self, group: Option<&str>, after: Option<&str>) -> Result<KeyPage>;
 
     /// Takes a grant away from its holder, which is told at its next renewal at the latest. Returns whether this
     /// acquisition held the key.

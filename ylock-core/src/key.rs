@@ -37,7 +37,7 @@ impl Key {
     /// [`ErrorKind::Invalid`] if one of them is empty or longer than [`MAX_GROUP_BYTES`] or [`MAX_NAME_BYTES`].
     pub fn new(group: impl Name, name: impl Name) -> Result<Self> {
         let group = group.into_name();
-        check("group", &group, MAX_GROUP_BYTES)?;
+        check_group(&group)?;
         let name = name.into_name();
         check("name", &name, MAX_NAME_BYTES)?;
         Ok(Self(Arc::new(Inner { hash: hash(&group, &name), group, name })))
@@ -56,6 +56,11 @@ impl Key {
     fn texts(&self) -> (&str, &str) {
         (self.group(), self.name())
     }
+}
+
+/// Checks a group that is named without a name.
+pub(crate) fn check_group(group: &str) -> Result<()> {
+    check("group", group, MAX_GROUP_BYTES)
 }
 
 fn hash(group: &str, name: &str) -> u64 {

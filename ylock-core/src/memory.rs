@@ -15,8 +15,8 @@ use smallvec::SmallVec;
 use tokio::sync::Notify;
 
 use crate::engine::{
-    AcquisitionId, AtOnce, Engine, Grant, Holding, Inspection, Meter, Patience, Release, Renewal, Request,
-    Ticket,
+    AcquisitionId, AtOnce, Engine, Grant, Holding, Inspection, KeyPage, Meter, Patience, Release, Renewal,
+    Request, Ticket,
 };
 use crate::environment::{Environment, Moment, SystemEnvironment};
 use crate::error::{Error, ErrorKind, Result};
@@ -114,6 +114,12 @@ impl MemoryStore {
         drop(keys);
         woken.iter().for_each(|wake| wake.notify_one());
         result
+    }
+
+    fn keys(&self, group: Option<&str>, after: Option<&str>) -> Result<KeyPage> {
+        let keys = self.0.keys.lock();
+        let in_group = |key: &&Key| group.is_none_or(|group| key.group() == group);
+        KeyPage::of(keys.keys().filter(in_group).cloned(), after)
     }
 
     fn last_run(&self, key: &Key) -> Option<Run> {
@@ -297,6 +303,10 @@ impl Engine for MemoryEngine {
 
     async fn inspect(&self, key: &Key) -> Result<Inspection> {
         Ok(self.store.with(key, |queue, _| queue.inspect()))
+    }
+
+    async fn keys(&self, group: Option<&str>, after: Option<&str>) -> Result<KeyPage> {
+        self.store.keys(group, after)
     }
 
     async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {

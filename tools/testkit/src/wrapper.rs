@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ylock_core::engine::{
-    AcquisitionId, AtOnce, EarlyRenewals, Engine, Grant, Holding, Inspection, Meter, Release, Renewal,
-    Request, Ticket,
+    AcquisitionId, AtOnce, EarlyRenewals, Engine, Grant, Holding, Inspection, KeyPage, Meter, Release,
+    Renewal, Request, Ticket,
 };
 use ylock_core::environment::Environment;
 use ylock_core::{Guarantees, Key, Options, Result, Run};
@@ -22,6 +22,7 @@ pub enum Call {
     Renew,
     Release,
     Inspect,
+    Keys,
     Revoke,
     LastRun,
     StoreRun,
@@ -35,6 +36,7 @@ impl Call {
         Self::Renew,
         Self::Release,
         Self::Inspect,
+        Self::Keys,
         Self::Revoke,
         Self::LastRun,
         Self::StoreRun,
@@ -133,6 +135,11 @@ pub trait Wrapper: fmt::Debug + Send + Sync + 'static {
         async move { self.inner().inspect(key).await }
     }
 
+    /// See [`Engine::keys`].
+    fn keys(&self, group: Option<&str>, after: Option<&str>) -> impl Future<Output = Result<KeyPage>> + Send {
+        async move { self.inner().keys(group, after).await }
+    }
+
     /// See [`Engine::revoke`].
     fn revoke(&self, key: &Key, id: AcquisitionId) -> impl Future<Output = Result<bool>> + Send {
         async move { self.inner().revoke(key, id).await }
@@ -217,6 +224,10 @@ impl<W: Wrapper> Engine for Wrapped<W> {
 
     async fn inspect(&self, key: &Key) -> Result<Inspection> {
         self.0.around(Call::Inspect, self.0.inspect(key)).await
+    }
+
+    async fn keys(&self, group: Option<&str>, after: Option<&str>) -> Result<KeyPage> {
+        self.0.around(Call::Keys, self.0.keys(group, after)).await
     }
 
     async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {

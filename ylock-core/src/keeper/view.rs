@@ -6,9 +6,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::Keeper;
 use super::entry::{Entry, Phase};
 use crate::client_name::ClientName;
-use crate::engine::{AcquisitionId, Holder, Inspection, Waiter};
+use crate::engine::{AcquisitionId, Holder, Inspection, KeyPage, Waiter};
 use crate::error::Result;
-use crate::key::Key;
+use crate::key::{Key, check_group};
 use crate::mode::Mode;
 use crate::owner::Owner;
 use crate::token::Token;
@@ -39,6 +39,15 @@ impl Keeper {
         let local = self.shard(key).lock().get(key).map(|entry| Local::of(entry, self.name.get()));
         let wall = u64::try_from(self.environment.wall_micros()).unwrap_or_default();
         local.unwrap_or_default().merge(seen, UNIX_EPOCH + Duration::from_micros(wall))
+    }
+
+    /// Returns a page of the keys that the store shows as held or waited for.
+    pub(crate) async fn keys_in_store(&self, group: Option<&str>, after: Option<&str>) -> Result<KeyPage> {
+        if let Some(group) = group {
+            check_group(group)?;
+        }
+        let page = self.engine.keys(group, after).await;
+        page.map_err(|error| error.with_engine(self.engine.name()))
     }
 
     /// Takes a key away from all of its holders; see [`Ylock::revoke`](crate::Ylock::revoke).

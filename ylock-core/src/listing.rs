@@ -1,0 +1,106 @@
+//! The locks that are held or waited for, as the store shows them.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+
+use crate::engine::Inspection;
+use crate::error::Result;
+use crate::handle::Handle;
+use crate::key::Key;
+use crate::name::Name;
+
+/// So many locks are looked at at once: more than one, because each is a trip to the store, and not so many that users of locks notice.
+const LOOKS: usize = 16;
+
+/// A listing of the locks that are held or waited for, from [`Ylock::list`](crate::Ylock::list). Nothing is asked before the first call of
+/// [`next`](Self::next).
+#[derive(Debug)]
+pub struct Listing {
+    handle: Handle,
+    group: Option<Arc<str>>,
+    page: Page,
+    /// The keys of the page that was read last and that were not looked at yet.
+    keys: VecDeque<Key>,
+    /// The locks that were looked at and not returned yet.
+    found: VecDeque<Listed>,
+}
+
+/// A lock that is held or waited for.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Listed {
+    /// The group and the name.
+    pub key: Key,
+    /// The holders and the waiters, as of [`Ylock::inspect`](crate::Ylock::inspect).
+    pub seen: Inspection,
+}
+
+#[derive(Debug)]
+enum Page {
+    First,
+    After(String),
+    None,
+}
+
+impl Listing {
+    pub(crate) fn new(handle: Handle) -> Self {
+        Self { handle, group: None, page: Page::First, keys: VecDeque::new(), found: VecDeque::new() }
+    }
+
+    /// Returns the listing of the locks of one group only.
+    #[must_use]
+    pub fn of_group(self, group: impl Name) -> Self {
+        Self { group: Some(group.into_name()), ..self }
+    }
+
+    /// Returns the next lock, or `None` when all have been returned.
+    ///
+    /// # Cancel safety
+    /// No lock is left out if the future is dropped and the call made again.
+    ///
+    /// # Errors
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) if the store does not answer: the same call may be made again, and goes on where it stood.
+    /// [`Invalid`](crate::ErrorKind::Invalid) for a group outside its limits.
+    pub async fn next(&mut self) -> Result<Option<Listed>> {
+        loop {
+            if let Some(found) = self.found.pop_front() {
+                return Ok(Some(found));
+            }
+            if !self.keys.is_empty() {
+                self.look().await?;
+            } else if !self.read_page().await? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Looks at some of the keys.
+    async fn look(&mut self) -> Result<()> {
+        let keeper = &self.handle.keeper;
+        let keys = self.keys.iter().take(LOOKS).cloned();
+        let looks = keys.map(|key| async move { Ok((keeper.inspect(&key).await?, key)) });
+        let looks: Vec<(Inspection, Key)> = stream::iter(looks).buffered(LOOKS).try_collect().await?;
+        // Not before all answers are there: a call that is dropped is made again.
+        self.keys.drain(..looks.len());
+        let in_use = |seen: &Inspection| !seen.holders.is_empty() || !seen.queue.is_empty();
+        let found = looks.into_iter().filter(|(seen, _)| in_use(seen));
+        self.found.extend(found.map(|(seen, key)| Listed { key, seen }));
+        Ok(())
+    }
+
+    /// Reads the next page of keys. Returns whether there was one.
+    async fn read_page(&mut self) -> Result<bool> {
+        let after = match &self.page {
+            Page::First => None,
+            Page::After(after) => Some(after.as_str()),
+            Page::None => return Ok(false),
+        };
+        let page = self.handle.keeper.keys_in_store(self.group.as_deref(), after).await?;
+        self.page = page.next.map_or(Page::None, Page::After);
+        let mut known = HashSet::new();
+        self.keys = page.keys.into_iter().filter(|key| known.insert(key.clone())).collect();
+        Ok(true)
+    }
+}
