@@ -6,7 +6,7 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use crate::client_name::ClientName;
-use crate::engine::{Engine, Inspection};
+use crate::engine::{AcquisitionId, Engine, Inspection};
 use crate::error::{Error, Result};
 use crate::guarantees::Guarantees;
 use crate::handle::Handle;
@@ -265,6 +265,27 @@ impl Ylock {
     /// As [`inspect`](Self::inspect).
     pub async fn revoke(&self, group: impl Name, name: impl Name) -> Result<usize> {
         semaphore::revoke(&self.handle, &Key::new(group, name)?).await
+    }
+
+    /// Takes a lock away from the holder with this id, as [`inspect`](Self::inspect) shows it, and from no other. Returns whether it held the lock.
+    /// The holder is told as by [`revoke`](Self::revoke).
+    ///
+    /// # Errors
+    /// As [`inspect`](Self::inspect).
+    ///
+    /// # Examples
+    /// One reader of several:
+    /// ```
+    /// # use ylock::Ylock;
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
+    /// let ylock = Ylock::in_memory();
+    /// let guard = ylock.locks("reports").read("today").await?;
+    /// let seen = ylock.inspect("reports", "today").await?;
+    /// assert!(ylock.revoke_one("reports", "today", seen.holders[0].id).await?);
+    /// # drop(guard); Ok(()) }
+    /// ```
+    pub async fn revoke_one(&self, group: impl Name, name: impl Name, id: AcquisitionId) -> Result<bool> {
+        self.handle.keeper.revoke_one(&Key::new(group, name)?, id).await
     }
 
     /// Gives back everything that this client holds, leaves every queue, and waits until the store knows it.

@@ -55,13 +55,24 @@ impl Keeper {
     /// Returns how many that were, and who held it and waited for it before, as other clients see it.
     pub(crate) async fn revoke(self: &Arc<Self>, key: &Key) -> Result<(usize, Inspection)> {
         let revoked = self.revoke_all(key).await.map_err(|error| self.about(key, error))?;
-        // If the grant is ours, there is no need to wait for the next renewal to find out.
+        self.look_at_own_grant(key);
+        Ok(revoked)
+    }
+
+    /// Takes a key away from one holder. Returns whether it held the key.
+    pub(crate) async fn revoke_one(self: &Arc<Self>, key: &Key, id: AcquisitionId) -> Result<bool> {
+        let revoked = self.engine.revoke(key, id).await.map_err(|error| self.about(key, error))?;
+        self.look_at_own_grant(key);
+        Ok(revoked)
+    }
+
+    /// If the grant is ours, there is no need to wait for the next renewal to find out that it was revoked.
+    fn look_at_own_grant(self: &Arc<Self>, key: &Key) {
         self.change(key, |entry, _, effects| {
             if let Phase::Granted(granted) = &mut entry.phase {
                 granted.renew_soon(effects);
             }
         });
-        Ok(revoked)
     }
 
     async fn revoke_all(&self, key: &Key) -> Result<(usize, Inspection)> {

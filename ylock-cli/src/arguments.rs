@@ -1,0 +1,168 @@
+//! The arguments of the command.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+
+use crate::name::LockName;
+
+/// Runs commands under distributed locks, and shows who holds them.
+#[derive(Debug, Parser)]
+#[command(name = "ylock", version, propagate_version = true, after_help = EXIT_CODES, max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes: of `ylock run` that of the command, or 128 and the number of the signal that ended it; 64 wrong arguments or \
+configuration, 69 the store is away, 73 the lock was lost, 75 the lock is not free, 126 and 127 the command cannot be run.";
+
+/// Which store.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct StoreArguments {
+    /// The URL of the store, such as redis://host/0 or file:///run/ylock. Otherwise the variable YLOCK_STORE, the
+    /// configuration file, or a folder of this user on this host
+    #[arg(long, global = true, value_name = "URL", help_heading = "Store")]
+    pub(crate) store: Option<String>,
+    /// A TOML file with `url`, `password` and options, such as lease = "15s". Otherwise ~/.config/ylock.toml, if it
+    /// is there
+    #[arg(long, global = true, value_name = "FILE", env = "YLOCK_CONFIG", help_heading = "Store")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Run(RunArguments),
+    Inspect(InspectArguments),
+    List(ListArguments),
+    Watch(WatchArguments),
+    Revoke(RevokeArguments),
+    Doctor(DoctorArguments),
+    /// Writes the completion of a shell to standard output
+    Completions {
+        shell: Shell,
+    },
+    /// Writes the manual page to standard output
+    Man,
+}
+
+/// Runs a command while it holds a lock.
+///
+/// The lock is given back when the command has ended. If it is lost before that, the command is sent TERM, and KILL after
+/// --grace. INT, TERM, HUP, QUIT, USR1 and USR2 are passed on to the command. Outside of a terminal it gets a process group
+/// of its own, and the whole group gets the signals.
+///
+/// The command finds the group and the name in YLOCK_GROUP and YLOCK_NAME, and in YLOCK_TOKEN the fencing token, where
+/// the store has one.
+///
+/// If `ylock` itself is killed by KILL, the command runs on WITHOUT the lock: with file:// it is free at once, otherwise
+/// when its lease is over.
+#[derive(Args, Debug)]
+pub(crate) struct RunArguments {
+    /// The lock: its group and its name, as in users/alice
+    #[arg(value_name = "GROUP/NAME")]
+    pub(crate) lock: LockName,
+    /// Shares the lock with other readers
+    #[arg(long, short, conflicts_with_all = ["permits", "once_per"])]
+    pub(crate) read: bool,
+    /// Waits for so long, and then fails with exit code 75; 69 if the store was away. For ever without this
+    #[arg(long, short, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub(crate) wait: Option<Duration>,
+    /// Does not wait: fails with exit code 75 if the lock is not free
+    #[arg(long, short = 'n', conflicts_with = "wait")]
+    pub(crate) no_wait: bool,
+    /// Takes one of N permits of a semaphore of this name instead of its lock
+    #[arg(long, value_name = "N", conflicts_with = "once_per")]
+    pub(crate) permits: Option<u32>,
+    /// Runs the command at most once in each period of this length, counted from 1970 UTC, whichever client asks; otherwise
+    /// succeeds without running it
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub(crate) once_per: Option<Duration>,
+    /// With --once-per: each period begins so much later
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, requires = "once_per")]
+    pub(crate) offset: Option<Duration>,
+    /// With --once-per: runs the command again within the period if it has failed or was ended
+    #[arg(long, requires = "once_per")]
+    pub(crate) until_done: bool,
+    /// How long the command may take to end after TERM, when the lock is lost
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "10s")]
+    pub(crate) grace: Duration,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Shows who holds a lock and who waits for it.
+#[derive(Args, Debug)]
+pub(crate) struct InspectArguments {
+    /// The lock: its group and its name, as in users/alice
+    #[arg(value_name = "GROUP/NAME")]
+    pub(crate) lock: LockName,
+    /// Prints JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Shows the locks that are held or waited for.
+///
+/// What this costs the store differs: Redis walks over all its keys (SCAN), ZooKeeper sends the names of all locks of a group,
+/// Cassandra reads the whole table by token ranges, and a folder is read as a whole. Each lock is then looked at by itself.
+#[derive(Args, Debug)]
+pub(crate) struct ListArguments {
+    /// Of this group only
+    pub(crate) group: Option<String>,
+    /// Stops after so many
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// Prints JSON, one line per lock
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Shows who holds a lock, and each change, until it is interrupted.
+#[derive(Args, Debug)]
+pub(crate) struct WatchArguments {
+    /// The lock: its group and its name, as in users/alice
+    #[arg(value_name = "GROUP/NAME")]
+    pub(crate) lock: LockName,
+    /// The pause between two looks
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "1s")]
+    pub(crate) every: Duration,
+    /// Prints JSON, one line per change
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Takes a lock away from its holders.
+///
+/// A holder is told when it renews its lease, a third of the lease later at the latest; the next waiter gets in after that. A holder that
+/// does not stop then may work on for a moment while another one holds the lock.
+#[derive(Args, Debug)]
+pub(crate) struct RevokeArguments {
+    /// The lock: its group and its name, as in users/alice
+    #[arg(value_name = "GROUP/NAME")]
+    pub(crate) lock: LockName,
+    /// Only from the holder with this id, as `ylock inspect` shows it
+    #[arg(long, value_name = "ID")]
+    pub(crate) id: Option<String>,
+    /// Does not ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+    /// Prints JSON
+    #[arg(long, requires = "yes")]
+    pub(crate) json: bool,
+}
+
+/// Looks whether the store can be reached and what it promises.
+#[derive(Args, Debug)]
+pub(crate) struct DoctorArguments {
+    /// Prints JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}

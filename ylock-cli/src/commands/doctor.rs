@@ -1,0 +1,151 @@
+//! `ylock doctor`: whether the store can be reached, and what it promises.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use ylock::url::EngineUrl;
+use ylock::{Guarantees, Ylock};
+
+use crate::arguments::DoctorArguments;
+use crate::exit::{Result, UNAVAILABLE};
+use crate::output;
+use crate::store::Store;
+
+/// So many looks tell what a trip to the store takes.
+const LOOKS: usize = 20;
+
+pub(crate) async fn doctor(store: Result<Store>, arguments: DoctorArguments) -> Result<u8> {
+    let store = store?;
+    let mut findings = Findings { json: arguments.json, found: vec![], is_well: true };
+    findings.say("store", &shown(&store.url), json!(shown(&store.url)));
+    findings.say("named", &store.source.to_string(), json!(store.source.to_string()));
+    servers(&store, &mut findings).await;
+    match store.connect().await {
+        Ok(ylock) => {
+            client(&ylock, &mut findings).await;
+            ylock.close().await;
+        }
+        Err(failed) => findings.wrong("connection", &failed.message),
+    }
+    findings.end()
+}
+
+/// Looks at each server by itself: a client is content with the first one that answers.
+async fn servers(store: &Store, findings: &mut Findings) {
+    if store.url.hosts.len() < 2 {
+        return;
+    }
+    for host in store.url.hosts.clone() {
+        let name = host.port.map_or_else(|| host.name.clone(), |port| host.address(port));
+        let mut url = store.url.clone();
+        url.hosts = vec![host];
+        let begun = Instant::now();
+        match ylock::connect_to(url).await {
+            Ok(ylock) => {
+                findings.say(
+                    "server",
+                    &format!("{name} is reached, in {}", rounded(begun.elapsed())),
+                    json!({"server": name, "reached": true}),
+                );
+                ylock.close().await;
+            }
+            Err(error) => findings.wrong("server", &format!("{name}: {error:#}")),
+        }
+    }
+}
+
+async fn client(ylock: &Ylock, findings: &mut Findings) {
+    findings.say("engine", ylock.engine_name(), json!(ylock.engine_name()));
+    findings.say("name of this client", ylock.name().as_str(), json!(ylock.name().as_str()));
+    let lease = ylock.options().lease();
+    findings.say("lease", &humantime::format_duration(lease).to_string(), json!(lease.as_secs_f64()));
+    for (what, holds) in promises(ylock.guarantees()) {
+        findings.say(
+            if holds { "promises" } else { "does NOT promise" },
+            what,
+            json!({"promise": what, "holds": holds}),
+        );
+    }
+    match latency(ylock).await {
+        Ok((middle, longest)) => findings.say(
+            "a look at a lock",
+            &format!("takes {} in the middle of {LOOKS}, {} at most", rounded(middle), rounded(longest)),
+            json!({"median": middle.as_secs_f64(), "longest": longest.as_secs_f64()}),
+        ),
+        Err(error) => findings.wrong("a look at a lock", &format!("{error:#}")),
+    }
+    match pair(ylock).await {
+        Ok(took) => {
+            findings.say("acquire and release", &format!("take {}", rounded(took)), json!(took.as_secs_f64()))
+        }
+        Err(error) => findings.wrong("acquire and release", &format!("{error:#}")),
+    }
+}
+
+async fn latency(ylock: &Ylock) -> ylock::Result<(Duration, Duration)> {
+    let mut took = Vec::new();
+    for _ in 0..LOOKS {
+        let begun = Instant::now();
+        ylock.inspect("ylock doctor", "a lock").await?;
+        took.push(begun.elapsed());
+    }
+    took.sort_unstable();
+    Ok((took[LOOKS / 2], took[LOOKS - 1]))
+}
+
+/// Acquires a lock that no other client has, and gives it back.
+async fn pair(ylock: &Ylock) -> ylock::Result<Duration> {
+    let begun = Instant::now();
+    let guard = ylock.locks("ylock doctor").write(ylock.name().as_str()).await?;
+    // Lost or not: what is measured is the store.
+    let _ = guard.unlock().await?;
+    Ok(begun.elapsed())
+}
+
+fn promises(guarantees: Guarantees) -> [(&'static str, bool); 5] {
+    let Guarantees { fair, fencing, shared_reads, durable, exclusive_after_failover, .. } = guarantees;
+    [
+        ("that clients are served in the order in which they came", fair),
+        ("a fencing token that grows from holder to holder", fencing),
+        ("that readers share a lock", shared_reads),
+        ("that a lock outlives a restart of the store", durable),
+        ("that a lock stays exclusive when another server takes over", exclusive_after_failover),
+    ]
+}
+
+/// Returns the URL without its password.
+fn shown(url: &EngineUrl) -> String {
+    format!("{url:?}")
+}
+
+fn rounded(time: Duration) -> String {
+    humantime::format_duration(Duration::from_micros(time.as_micros() as u64)).to_string()
+}
+
+struct Findings {
+    json: bool,
+    found: Vec<Value>,
+    is_well: bool,
+}
+
+impl Findings {
+    fn say(&mut self, what: &str, text: &str, value: Value) {
+        if self.json {
+            self.found.push(json!({"what": what, "is": value}));
+        } else {
+            println!("{what}: {text}");
+        }
+    }
+
+    fn wrong(&mut self, what: &str, why: &str) {
+        self.is_well = false;
+        self.say(what, &format!("WRONG: {why}"), json!({"wrong": why}));
+    }
+
+    fn end(self) -> Result<u8> {
+        if self.json {
+            output::line(&json!({"well": self.is_well, "found": self.found}).to_string())?;
+        }
+        Ok(if self.is_well { 0 } else { UNAVAILABLE })
+    }
+}

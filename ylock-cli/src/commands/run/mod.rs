@@ -1,0 +1,89 @@
+//! `ylock run`: holds a lock while a command runs.
+
+mod acquire;
+mod child;
+mod once_per;
+mod signals;
+
+use std::time::Duration;
+
+use ylock::{LossReason, Token, Unlocked, Ylock};
+
+use crate::arguments::RunArguments;
+use crate::exit::{Failed, LOST, Result};
+use crate::store::Store;
+use acquire::Held;
+use child::Child;
+use signals::Signals;
+
+pub(crate) async fn run(store: &Store, arguments: RunArguments) -> Result<u8> {
+    // From before the lock is there: a signal that comes while the lock is acquired must give it back.
+    let mut signals = Signals::listen()?;
+    let outcome = tokio::select! {
+        // A command that has ended at the moment of the signal has ended.
+        biased;
+        outcome = acquire::acquire(store, &arguments) => outcome?,
+        signal = signals.ending() => return Err(Failed::by_signal(signal)),
+    };
+    let (ylock, held) = outcome;
+    let done = match held {
+        Some(held) => under(held, &arguments, &mut signals).await,
+        None => once_per::run(&ylock, &arguments, &mut signals).await,
+    };
+    ylock.close().await;
+    done
+}
+
+/// Runs the command while something is held.
+async fn under(held: Held, arguments: &RunArguments, signals: &mut Signals) -> Result<u8> {
+    let mut child = Child::start(arguments, held.token())?;
+    let lost = tokio::select! {
+        // A command that has ended before the loss has ended in time.
+        biased;
+        code = child.ended(signals) => {
+            let code = code?;
+            return given_back(held, code).await;
+        }
+        reason = held.lost() => reason,
+    };
+    // Until the command has ended nothing is given back: what is left of the lock in the store still keeps the others out.
+    stopped(&mut child, lost, arguments.grace, signals).await
+}
+
+/// Gives the lock back. The code is that of the command.
+async fn given_back(held: Held, code: u8) -> Result<u8> {
+    match held.unlock().await {
+        Ok(Unlocked::WasLost) => {
+            Err(Failed::new(LOST, "the lock was lost at the moment at which the command ended"))
+        }
+        Ok(_) => Ok(code),
+        Err(error) => {
+            eprintln!(
+                "ylock: the command has ended, and the release of its lock was not confirmed: {error:#}"
+            );
+            Ok(code)
+        }
+    }
+}
+
+/// Stops a command whose lock is lost.
+async fn stopped(
+    child: &mut Child,
+    reason: LossReason,
+    grace: Duration,
+    signals: &mut Signals,
+) -> Result<u8> {
+    eprintln!("ylock: the lock was lost ({}): the command is sent TERM", reason.as_str());
+    child.stop(grace, signals).await?;
+    Err(Failed::new(LOST, ""))
+}
+
+/// Returns the token as the command finds it.
+fn shown(token: Option<Token>) -> Option<String> {
+    token.map(|token| token.get().to_string())
+}
+
+/// Closes a client of which nothing is wanted any more, without its error.
+async fn close(ylock: &Ylock) {
+    ylock.close().await;
+}

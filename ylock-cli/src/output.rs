@@ -1,0 +1,127 @@
+//! What is printed about locks: lines for people, JSON for programs.
+
+use std::io::{self, Write};
+use std::time::SystemTime;
+
+use humantime::format_duration;
+use serde_json::{Value, json};
+use ylock::Key;
+use ylock::engine::{Holder, Inspection, Waiter};
+
+use crate::exit::Result;
+
+/// Prints a line.
+pub(crate) fn line(text: &str) -> Result<()> {
+    Ok(writeln!(io::stdout(), "{}", printable(text))?)
+}
+
+/// Returns the text without what a terminal would obey: the names of locks and clients may come from strangers.
+fn printable(text: &str) -> String {
+    let shown = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(shown).collect()
+}
+
+/// Returns the holders and waiters of a lock as lines.
+pub(crate) fn lines(key: &Key, seen: &Inspection) -> Vec<String> {
+    let mut lines = vec![key.to_string()];
+    if seen.holders.is_empty() {
+        lines.push("  free".to_owned());
+    }
+    lines.extend(seen.holders.iter().map(|holder| format!("  held to {}", shown(&Who::holds(holder)))));
+    let waiters = seen.queue.iter().enumerate();
+    lines.extend(
+        waiters.map(|(place, waiter)| format!("  {}. waits to {}", place + 1, shown(&Who::waits(waiter)))),
+    );
+    lines
+}
+
+/// Returns a lock in one line: how it is held, by which clients and since when, and how many wait.
+pub(crate) fn summary(key: &Key, seen: &Inspection) -> String {
+    let held = match &seen.holders[..] {
+        [] => "free".to_owned(),
+        [first, others @ ..] => {
+            let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+            format!("{} by {}{more} for {}", first.mode, first.client, ago(first.since))
+        }
+    };
+    let longest = seen.queue.iter().map(|waiter| waiter.since).min();
+    let waits = longest.map(|since| format!(", {} wait, the longest for {}", seen.queue.len(), ago(since)));
+    format!("{key}: {held}{}", waits.unwrap_or_default())
+}
+
+/// A holder or a waiter.
+struct Who<'a> {
+    id: u128,
+    client: &'a str,
+    mode: String,
+    since: SystemTime,
+    token: Option<i64>,
+    owner: String,
+}
+
+impl<'a> Who<'a> {
+    fn holds(holder: &'a Holder) -> Self {
+        let token = holder.token.map(|token| token.get());
+        let Holder { id, owner, client, mode, since, .. } = holder;
+        Self {
+            id: id.as_u128(),
+            client: client.as_str(),
+            mode: mode.to_string(),
+            since: *since,
+            token,
+            owner: owner.to_string(),
+        }
+    }
+
+    fn waits(waiter: &'a Waiter) -> Self {
+        let Waiter { id, owner, client, mode, since, .. } = waiter;
+        Self {
+            id: id.as_u128(),
+            client: client.as_str(),
+            mode: mode.to_string(),
+            since: *since,
+            token: None,
+            owner: owner.to_string(),
+        }
+    }
+
+    fn json(&self) -> Value {
+        let Self { id, client, mode, since, token, owner } = self;
+        let since = humantime::format_rfc3339_millis(*since).to_string();
+        json!({"id": format!("{id:032x}"), "client": client, "owner": owner, "mode": mode, "since": since, "token": token})
+    }
+}
+
+fn shown(who: &Who<'_>) -> String {
+    let token = who.token.map(|token| format!(", token {token}")).unwrap_or_default();
+    format!("{} by {} for {}{token}, id {:032x}", who.mode, who.client, ago(who.since), who.id)
+}
+
+/// Returns the holders and waiters of a lock as JSON.
+pub(crate) fn json(key: &Key, seen: &Inspection) -> Value {
+    let holders: Vec<Value> = seen.holders.iter().map(|holder| Who::holds(holder).json()).collect();
+    let queue: Vec<Value> = seen.queue.iter().map(|waiter| Who::waits(waiter).json()).collect();
+    json!({"group": key.group(), "name": key.name(), "holders": holders, "queue": queue})
+}
+
+/// Returns how long ago that was by the clock of this machine; a moment, if another machine's clock is ahead.
+pub(crate) fn ago(since: SystemTime) -> String {
+    let ago = SystemTime::now().duration_since(since).unwrap_or_default();
+    // Of more than a second the rest says nothing.
+    let ago = if ago.as_secs() > 0 {
+        std::time::Duration::from_secs(ago.as_secs())
+    } else {
+        std::time::Duration::from_millis(ago.as_millis() as u64)
+    };
+    format_duration(ago).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_not_printed() {
+        assert_eq!(printable("a\u{1b}[2Jb ü"), "a\\u{1b}[2Jb ü");
+    }
+}

@@ -1,0 +1,153 @@
+//! The commands that look: inspect, list, watch, revoke, doctor.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::support::{Place, Running, eventually};
+
+fn hold(place: &Place, lock: &str, file: &str) -> Running {
+    let running = place.start(&["run", lock, "--", "sh", "-c", &place.until(file, "go")]);
+    place.wait_for(file);
+    running
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+#[test]
+fn holders_and_waiters_are_shown() {
+    let place = Place::new();
+    let free = place.output(&["inspect", "users/alice"]);
+    assert_eq!((free.code, &*free.stdout), (Some(0), "users/alice\n  free\n"));
+    let holds = hold(&place, "users/alice", "held");
+    let waits = place.start(&["run", "--read", "users/alice", "--", "true"]);
+    eventually("it waits", || {
+        place.output(&["inspect", "users/alice"]).stdout.contains("1. waits to read by ")
+    });
+    let seen = json(&place.output(&["inspect", "--json", "users/alice"]).stdout);
+    assert_eq!((&seen["group"], &seen["name"]), (&"users".into(), &"alice".into()));
+    let (holder, waiter) = (&seen["holders"][0], &seen["queue"][0]);
+    assert_eq!((&holder["mode"], &waiter["mode"]), (&"write".into(), &"read".into()));
+    assert!(
+        holder["client"].as_str().unwrap().contains('/') && holder["token"].as_i64().unwrap() > 0,
+        "{seen}"
+    );
+    assert!(humantime::parse_rfc3339(holder["since"].as_str().unwrap()).is_ok(), "{seen}");
+    place.make("go");
+    assert_eq!((holds.ended().code, waits.ended().code), (Some(0), Some(0)));
+}
+
+#[test]
+fn locks_are_listed_by_group() {
+    let place = Place::new();
+    assert_eq!(place.output(&["list"]).stdout, "");
+    let held: Vec<_> = [("users/alice", "a"), ("users/bob", "b"), ("files/etc/motd", "c")]
+        .map(|(lock, file)| hold(&place, lock, file))
+        .into();
+    let waits = place.start(&["run", "users/bob", "--", "true"]);
+    eventually("it waits", || place.output(&["list", "users"]).stdout.contains("1 wait, the longest for"));
+    let lines = |arguments: &[&str]| {
+        let ended = place.output(arguments);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let mut lines: Vec<_> = ended.stdout.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    let all = lines(&["list"]);
+    let names: Vec<_> = all.iter().map(|line| line.split(": ").next().unwrap()).collect();
+    assert_eq!(names, ["files/etc/motd", "users/alice", "users/bob"]);
+    assert_eq!(lines(&["list", "users"]).len(), 2);
+    assert_eq!(lines(&["list", "--limit", "1"]).len(), 1);
+    let of_files = lines(&["list", "--json", "files"]);
+    assert_eq!((of_files.len(), &json(&of_files[0])["name"]), (1, &"etc/motd".into()));
+    place.make("go");
+    held.into_iter().chain([waits]).for_each(|running| assert_eq!(running.ended().code, Some(0)));
+    assert_eq!(lines(&["list"]).len(), 0);
+}
+
+#[test]
+fn changes_are_watched_until_it_is_interrupted() {
+    let place = Place::new();
+    let mut watch = place.ylock(&["watch", "--every", "20ms", "--json", "users/alice"]);
+    let mut watching = watch.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(watching.stdout.take().unwrap()).lines().map(|line| json(&line.unwrap()));
+    assert_eq!(lines.next().unwrap()["holders"].as_array().unwrap().len(), 0);
+    let holds = hold(&place, "users/alice", "held");
+    assert_eq!(lines.next().unwrap()["holders"].as_array().unwrap().len(), 1);
+    place.make("go");
+    assert_eq!(holds.ended().code, Some(0));
+    assert_eq!(lines.next().unwrap()["holders"].as_array().unwrap().len(), 0);
+    watching.kill().unwrap();
+    watching.wait().unwrap();
+}
+
+#[test]
+fn one_reader_of_two_is_revoked_by_its_id() {
+    let place = Place::new();
+    let script = "echo here > $FILE; while [ ! -e go ]; do sleep 0.02; done";
+    let read = |file: &str| {
+        let mut command = place.ylock(&["run", "--read", "users/alice", "--", "sh", "-c", script]);
+        let running = command.env("FILE", file).stdin(Stdio::null()).spawn().unwrap();
+        place.wait_for(file);
+        running
+    };
+    let (mut one, mut other) = (read("one"), read("other"));
+    let seen = json(&place.output(&["inspect", "--json", "users/alice"]).stdout);
+    assert_eq!(seen["holders"].as_array().unwrap().len(), 2);
+    let (id, client) =
+        (seen["holders"][0]["id"].as_str().unwrap(), seen["holders"][0]["client"].as_str().unwrap());
+    let revoked = place.output(&["revoke", "--yes", "--json", "--id", id, "users/alice"]);
+    assert_eq!(json(&revoked.stdout)["revoked"], 1, "{revoked:?}");
+    let is_first = client.ends_with(&format!("/{}", one.id()));
+    let (lost, kept) = if is_first { (&mut one, &mut other) } else { (&mut other, &mut one) };
+    assert_eq!(lost.wait().unwrap().code(), Some(73));
+    assert!(kept.try_wait().unwrap().is_none());
+    place.make("go");
+    assert_eq!(kept.wait().unwrap().code(), Some(0));
+    let none = place.output(&["revoke", "--yes", "users/alice"]);
+    assert!(none.stdout.contains("from 0 holders"), "{none:?}");
+}
+
+#[test]
+fn the_doctor_says_what_the_store_promises() {
+    let place = Place::new();
+    let well = place.output(&["doctor"]);
+    assert_eq!(well.code, Some(0), "{well:?}");
+    for part in [
+        "named by the variable YLOCK_STORE",
+        "engine: file",
+        "promises: a fencing token",
+        "acquire and release",
+    ] {
+        assert!(well.stdout.contains(part), "{part}: {well:?}");
+    }
+    let found = json(&place.output(&["doctor", "--json"]).stdout);
+    assert_eq!(found["well"], true, "{found}");
+    let ill = place.output(&["--store", "file:///no/such/place/at/all", "doctor"]);
+    assert!(
+        ill.code == Some(69) && ill.stdout.contains("WRONG") && ill.stdout.contains("/no/such/place"),
+        "{ill:?}"
+    );
+}
+
+#[test]
+fn a_reader_of_the_output_that_has_gone_is_no_panic() {
+    let place = Place::new();
+    let mut watching = place
+        .ylock(&["watch", "--every", "10ms", "users/alice"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(watching.stdout.take());
+    let holds = hold(&place, "users/alice", "held");
+    place.make("go");
+    holds.send(Signal::CONT);
+    assert_eq!(holds.ended().code, Some(0));
+    let output = watching.wait_with_output().unwrap();
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("panicked"), "{output:?}");
+}

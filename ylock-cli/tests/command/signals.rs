@@ -1,0 +1,73 @@
+//! Signals, and the end of `ylock` itself.
+
+use rustix::process::Signal;
+
+use crate::support::{Place, eventually};
+
+#[test]
+fn signals_are_passed_on_to_the_command() {
+    let place = Place::new();
+    let traps = "for s in HUP INT QUIT TERM USR1 USR2; do trap \"echo $s > got$s\" $s; done";
+    let script = format!("{traps}; {}", "echo here > held; while [ ! -e go ]; do sleep 0.02; done; exit 7");
+    let running = place.start(&["run", "users/alice", "--", "sh", "-c", &script]);
+    place.wait_for("held");
+    for (name, signal) in [
+        ("HUP", Signal::HUP),
+        ("INT", Signal::INT),
+        ("QUIT", Signal::QUIT),
+        ("TERM", Signal::TERM),
+        ("USR1", Signal::USR1),
+        ("USR2", Signal::USR2),
+    ] {
+        running.send(signal);
+        place.wait_for(&format!("got{name}"));
+    }
+    assert_eq!(
+        place.output(&["run", "-n", "users/alice", "--", "true"]).code,
+        Some(75),
+        "it still holds the lock"
+    );
+    place.make("go");
+    assert_eq!(running.ended().code, Some(7));
+}
+
+#[test]
+fn a_command_that_a_signal_has_ended_gives_the_lock_back() {
+    let place = Place::new();
+    let running = place.start(&["run", "users/alice", "--", "sh", "-c", &place.until("held", "go")]);
+    place.wait_for("held");
+    running.send(Signal::TERM);
+    assert_eq!(running.ended().code, Some(128 + 15));
+    assert_eq!(place.output(&["run", "-n", "users/alice", "--", "true"]).code, Some(0));
+}
+
+#[test]
+fn a_signal_ends_a_wait_and_leaves_nothing_in_the_queue() {
+    let place = Place::new();
+    let holds = place.start(&["run", "users/alice", "--", "sh", "-c", &place.until("held", "go")]);
+    place.wait_for("held");
+    let waits = place.start(&["run", "users/alice", "--", "touch", "never"]);
+    let inspected = || place.output(&["inspect", "users/alice"]).stdout;
+    eventually("it waits", || inspected().contains("waits"));
+    waits.send(Signal::INT);
+    assert_eq!(waits.ended().code, Some(128 + 2));
+    eventually("it has left", || !inspected().contains("waits"));
+    place.make("go");
+    assert_eq!(holds.ended().code, Some(0));
+    assert!(!place.has("never"));
+}
+
+/// As `--help` says.
+#[test]
+fn when_ylock_is_killed_the_command_runs_on_without_the_lock() {
+    let place = Place::new();
+    let script = format!("{}; echo done > done", place.until("held", "go"));
+    let running = place.start(&["run", "users/alice", "--", "sh", "-c", &script]);
+    place.wait_for("held");
+    running.kill();
+    let next = place.output(&["run", "--wait", "10s", "users/alice", "--", "true"]);
+    assert_eq!(next.code, Some(0), "the lock is free: {next:?}");
+    assert!(!place.has("done"));
+    place.make("go");
+    place.wait_for("done");
+}
