@@ -135,6 +135,16 @@ macro_rules! __for_all_cases {
                 local_waiters_survive_the_loss_of_the_lock_before_them []
                 a_lock_is_held_for_longer_than_a_minute [Fair]
             }
+            listing {
+                what_is_held_is_listed_and_what_is_free_is_not []
+                what_is_waited_for_is_listed_with_its_waiters [Fair]
+                a_lock_that_is_shared_is_listed_once_with_all_holders [SharedReads]
+                a_listing_of_a_group_shows_no_other_group []
+                the_longest_keys_are_listed []
+                many_locks_are_listed_page_by_page []
+                what_is_held_all_the_time_is_listed_while_others_come_and_go []
+                what_cannot_be_listed_is_refused []
+            }
             loss {
                 a_revoked_holder_is_told []
                 a_revoked_lock_goes_to_the_next []

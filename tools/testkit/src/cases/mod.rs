@@ -13,6 +13,7 @@ pub mod growing;
 pub mod keys;
 pub mod layers;
 pub mod lease;
+pub mod listing;
 pub mod loss;
 pub mod many;
 pub mod names;
