@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ylock_core::engine::{
-    AcquisitionId, Engine, Grant, Holding, Inspection, Meter, Release, Renewal, Request, Ticket,
+    AcquisitionId, Engine, Grant, Holding, Inspection, KeyPage, Meter, Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::Environment;
 use ylock_core::{Error, ErrorKind, Guarantees, Key, Options, Result, Run};
@@ -70,6 +70,10 @@ impl Engine for FileEngine {
     }
 
     async fn inspect(&self, _: &Key) -> Result<Inspection> {
+        match *self {}
+    }
+
+    async fn keys(&self, _: Option<&str>, _: Option<&str>) -> Result<KeyPage> {
         match *self {}
     }
 

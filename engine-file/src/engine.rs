@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ylock_core::engine::{
-    AcquisitionId, AtOnce, Engine, Grant, Holding, Inspection, Meter, Patience, Release, Renewal, Request,
-    Ticket,
+    AcquisitionId, AtOnce, Engine, Grant, Holding, Inspection, KeyPage, Meter, Patience, Release, Renewal,
+    Request, Ticket,
 };
 use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::queue::Now;
@@ -104,6 +104,10 @@ impl Engine for FileEngine {
 
     async fn inspect(&self, key: &Key) -> Result<Inspection> {
         inspect::inspect(&self.client, key).await
+    }
+
+    async fn keys(&self, group: Option<&str>, after: Option<&str>) -> Result<KeyPage> {
+        inspect::keys(&self.client, group, after).await
     }
 
     async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {

@@ -22,6 +22,7 @@ impl Folder {
 
     /// Returns the names of all files of a shelf.
     pub(crate) fn files(&self, shelf: Shelf) -> Result<Vec<FileName>> {
+        self.check_process()?;
         let (mut files, mut folders) = (Vec::new(), vec![String::new()]);
         while let Some(folder) = folders.pop() {
             let opened = match folder.as_str() {

@@ -57,6 +57,16 @@ impl FileName {
         &self.path
     }
 
+    /// Returns the key that the file belongs to; nothing if it is a file of something else, which another program has put there.
+    pub(crate) fn key(&self) -> Option<Key> {
+        let between = [GOES_ON, b'/', GOES_ON].map(char::from);
+        let whole = self.path.replace(&String::from_iter(between), "");
+        let (group, name) = whole.split_once(char::from(JOINED))?;
+        let key = Key::new(unescaped(group)?, unescaped(name)?).ok()?;
+        // What is escaped in another way is the name of no key.
+        (Self::of(&key, self.shelf).path == self.path).then_some(key)
+    }
+
     /// Returns the folders that it is in, from the outermost to the innermost.
     pub(crate) fn folders(&self) -> impl DoubleEndedIterator<Item = &str> {
         self.path.match_indices('/').map(|(end, _)| &self.path[..end])
@@ -71,6 +81,17 @@ fn escape(text: &str, into: &mut Vec<u8>) {
             _ => into.extend([b'%', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]),
         }
     }
+}
+
+fn unescaped(text: &str) -> Option<String> {
+    let mut parts = text.split('%');
+    let mut bytes = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        let (digits, rest) = part.split_at_checked(2)?;
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        bytes.extend_from_slice(rest.as_bytes());
+    }
+    String::from_utf8(bytes).ok()
 }
 
 fn in_parts(whole: &[u8]) -> Vec<u8> {
@@ -104,6 +125,27 @@ mod tests {
             .flat_map(|group| texts.iter().map(|of| name(group, of).as_str().to_owned()))
             .collect();
         assert_eq!(all.len(), texts.len() * texts.len());
+    }
+
+    #[test]
+    fn a_file_tells_its_key() {
+        let texts = ["a", "=", "a=b", "%3D", "%", "%2", " ", "\n", "+/+", "+", "/", "..", "ä", "🔒"];
+        let long = texts.map(|text| text.repeat(256 / text.len()));
+        let texts: Vec<&str> = texts.into_iter().chain(long.iter().map(String::as_str)).collect();
+        for (group, of) in texts.iter().flat_map(|group| texts.iter().map(move |of| (group, of))) {
+            let key = Key::new(*group, *of).unwrap();
+            assert_eq!(FileName::of(&key, Shelf::Locks).key(), Some(key));
+        }
+    }
+
+    #[test]
+    fn a_file_of_something_else_has_no_key() {
+        for path in [
+            "", "=", "a", "a=", "=a", "a=%", "a=%4", "a=%zz", "a=%+4", "a=%ff", "a=%41", "a=%C3", "a=b~",
+            "a/b=c",
+        ] {
+            assert_eq!(FileName::stored(path.to_owned(), Shelf::Locks).key(), None, "{path}");
+        }
     }
 
     #[test]
