@@ -59,7 +59,7 @@ fn completions_and_pages_are_written() {
     let bash = place.output(&["completions", "bash"]);
     assert!(bash.code == Some(0) && bash.stdout.contains("inspect"), "{bash:?}");
     let page = place.output(&["man"]);
-    for part in [".TH ylock 1", "YLOCK\\_TOKEN", "runs on WITHOUT the lock"] {
+    for part in [".TH ylock 1", "YLOCK_TOKEN", "runs on WITHOUT the lock"] {
         assert!(page.stdout.contains(part), "{part}: {}", page.stdout);
     }
     assert!(place.output(&["--help"]).stdout.contains("75 the lock is not free"));
