@@ -10,7 +10,7 @@ const MANY: Bench = Bench {
 
 pub(crate) static ENGINE: Engine = Engine {
     name: "memory",
-    packages: &["ylock", "ylock-core", "ylock-metrics", "ylock-testkit"],
+    packages: &["ylock", "ylock-cli", "ylock-core", "ylock-metrics", "ylock-testkit"],
     benches: &[Bench::new("core", "bench -p ylock-testkit --bench core"), MANY],
     ..Engine::BASE
 };

@@ -8,9 +8,10 @@ use crate::tracked;
 const VAGUE: [&str; 8] =
     ["somebody", "nobody", "whoever", "everybody", "anybody", "someone", "anyone", "everyone"];
 /// The sources of the product and of its conformance suite, and the pages.
-const READ: [&str; 7] = [
+const READ: [&str; 8] = [
     "*.md",
     "src/*",
+    "ylock-cli/src/*",
     "ylock-core/src/*",
     "ylock-metrics/src/*",
     "engine-*/src/*",

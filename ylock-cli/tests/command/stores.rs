@@ -62,6 +62,9 @@ fn completions_and_pages_are_written() {
     for part in [".TH ylock 1", "YLOCK_TOKEN", "runs on WITHOUT the lock"] {
         assert!(page.stdout.contains(part), "{part}: {}", page.stdout);
     }
-    assert!(place.output(&["--help"]).stdout.contains("75 the lock is not free"));
-    assert!(place.output(&["run", "--help"]).stdout.contains("runs on WITHOUT the lock"));
+    // A help is wrapped, at the width of the terminal.
+    let words =
+        |arguments: &[&str]| place.output(arguments).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words(&["--help"]).contains("75 the lock is not free"));
+    assert!(words(&["run", "--help"]).contains("runs on WITHOUT the lock"));
 }

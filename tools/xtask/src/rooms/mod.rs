@@ -17,9 +17,10 @@ use plans::CORE;
 pub(crate) use plans::{HANDED_OVER, Plan};
 
 /// The sources that no driver may be named in, apart from the places that [`is_of_driver`] knows.
-const WITHOUT_DRIVERS: [&str; 5] = [
+const WITHOUT_DRIVERS: [&str; 6] = [
     "src/*.rs",
     "ylock-core/src/*.rs",
+    "ylock-cli/src/*.rs",
     "ylock-metrics/src/*.rs",
     "engine-*/src/*.rs",
     "tools/testkit/src/*.rs",
