@@ -87,6 +87,11 @@ impl Client {
         place::of(&self.prefix, key)
     }
 
+    /// Returns the beginning of the names of all locks.
+    pub(crate) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
     /// Returns the key of the hash of a job's last run.
     pub(crate) fn place_of_run(&self, key: &Key) -> String {
         place::of_run(&self.prefix, key)

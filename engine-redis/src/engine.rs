@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::future::join_all;
 use ylock_core::engine::{
-    AcquisitionId, Engine, Grant, Holding, Inspection, Meter, Release, Renewal, Request, Ticket,
+    AcquisitionId, Engine, Grant, Holding, Inspection, KeyPage, Meter, Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::Environment;
 use ylock_core::options::check_lease;
@@ -17,7 +17,7 @@ use crate::client::Client;
 use crate::driver::Surroundings;
 use crate::options::{RedisOptions, Topology};
 use crate::transport::Transport;
-use crate::{NAME, inspect, release, renew, runs};
+use crate::{NAME, inspect, keys, release, renew, runs};
 
 /// The engine for locks on Redis: each lock is one hash.
 #[derive(Debug)]
@@ -112,6 +112,10 @@ impl Engine for RedisEngine {
 
     async fn inspect(&self, key: &Key) -> Result<Inspection> {
         inspect::inspect(&self.client, key).await
+    }
+
+    async fn keys(&self, group: Option<&str>, after: Option<&str>) -> Result<KeyPage> {
+        keys::keys(&self.client, group, after).await
     }
 
     async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {

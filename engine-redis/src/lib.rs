@@ -20,6 +20,7 @@ mod driver;
 mod engine;
 mod identity;
 mod inspect;
+mod keys;
 mod place;
 mod records;
 mod release;

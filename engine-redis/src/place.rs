@@ -24,6 +24,38 @@ pub(crate) fn of_run(prefix: &str, key: &Key) -> String {
     format!("{prefix}:{{{}}}:run:{}:{}:{}", part(key), key.group().len(), key.group(), key.name())
 }
 
+/// Returns the pattern, in the language of Redis, of the keys of the hashes of all locks, or of those of a group. Other keys may fit too.
+pub(crate) fn pattern(prefix: &str, group: Option<&str>) -> String {
+    let prefix = escaped(prefix);
+    match group {
+        Some(group) => format!("{prefix}:{{*}}:{}:{}:*", group.len(), escaped(group)),
+        None => format!("{prefix}:{{*}}:[0-9]*:*"),
+    }
+}
+
+/// Returns the lock whose hash has this key; nothing if it is the key of something else.
+pub(crate) fn read(prefix: &str, place: &str) -> Option<Key> {
+    let rest = place.strip_prefix(prefix)?.strip_prefix(":{")?;
+    let (_, rest) = rest.split_once("}:")?;
+    let (length, rest) = rest.split_once(':')?;
+    let (group, name) = rest.split_at_checked(length.parse().ok()?)?;
+    let key = Key::new(group, name.strip_prefix(':')?).ok()?;
+    // Also the part must be that of the lock, which is elsewhere otherwise.
+    (of(prefix, &key) == place).then_some(key)
+}
+
+/// Returns a text as a part of a pattern that fits nothing else.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if matches!(letter, '*' | '?' | '[' | ']' | '\\') {
+            escaped.push('\\');
+        }
+        escaped.push(letter);
+    }
+    escaped
+}
+
 /// Returns the part that the key of a hash names.
 pub(crate) fn part_of(place: &str) -> Option<&str> {
     let (_, rest) = place.split_once('{')?;
@@ -47,6 +79,37 @@ mod tests {
         assert_ne!(place("a:b", "c"), place("a", "b:c"));
         assert_ne!(place("1:a", "b"), place("1", "a:b"));
         assert_ne!(place("a", "}b"), place("a}", "b"));
+    }
+
+    #[test]
+    fn the_key_of_a_hash_says_which_lock_it_is() {
+        for (group, name) in [("users", "alice"), ("a:b", "c"), ("1:a", "b:c"), ("}:1:", "{x}:"), ("é", "\n")]
+        {
+            let key = Key::new(group, name).unwrap();
+            assert_eq!(read("a:prefix", &of("a:prefix", &key)), Some(key));
+        }
+    }
+
+    #[test]
+    fn the_key_of_something_else_says_no_lock() {
+        let key = Key::new("users", "alice").unwrap();
+        assert_eq!(read("ylock", &of_run("ylock", &key)), None);
+        assert_eq!(read("ylock", &of("ylock:1", &key)), None);
+        for place in [
+            "",
+            "ylock:{116}",
+            "ylock:{117}:5:users:alice",
+            "ylock:{116}:+5:users:alice",
+            "ylock:{116}:5:users:",
+        ] {
+            assert_eq!(read("ylock", place), None, "{place}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_takes_letters_with_a_meaning_as_they_are() {
+        assert_eq!(pattern("ylock", None), "ylock:{*}:[0-9]*:*");
+        assert_eq!(pattern("[y]", Some("a*b?\\")), "\\[y\\]:{*}:5:a\\*b\\?\\\\:*");
     }
 
     /// These must never change.

@@ -12,7 +12,7 @@ use ylock_engine_redis::{RedisEngine, RedisOptions};
 
 /// The rights that `guarantees.md` asks for.
 const RIGHTS: &str = "resetkeys resetchannels -@all ~ylock:* &ylock:* +evalsha +eval +script|load +time +hmget +hget +hset +hdel +hkeys \
-     +hgetall +pexpireat +publish +pubsub|numsub +subscribe +hello +ping +info";
+     +hgetall +scan +pexpireat +publish +pubsub|numsub +subscribe +hello +ping +info";
 
 /// The further rights that `guarantees.md` asks for in a cluster.
 const RIGHTS_IN_A_CLUSTER: &str =

@@ -76,14 +76,38 @@ impl Cluster {
                     }
                 }
                 Err(error) => {
-                    if error.kind() == ErrorKind::Unavailable {
-                        self.look_again();
-                    }
+                    self.look_again_after(&error);
                     return Err(error);
                 }
             }
         }
         Err(unavailable("the servers of the cluster do not agree on which of them keeps the lock"))
+    }
+
+    /// Calls a script that is about the server, on the server of this name.
+    pub(super) async fn call_on(
+        self: &Arc<Self>,
+        master: &str,
+        call: &Call,
+        options: CallOptions,
+    ) -> Result<Answered> {
+        let address = self.slots.lock().servers().into_iter().find(|it| it.to_string() == master).cloned();
+        let server = address.map(|address| self.server(&address)).ok_or_else(no_server_is_known)?;
+        match server.call(call, options).await {
+            Ok(Outcome::Answered(answered)) => Ok(answered),
+            Ok(Outcome::Elsewhere(_)) => Err(unavailable("the server sends on what is about itself")),
+            Err(error) => {
+                self.look_again_after(&error);
+                Err(error)
+            }
+        }
+    }
+
+    /// Returns the names of the servers that keep locks, in order.
+    pub(super) fn masters(&self) -> Result<Vec<String>> {
+        let mut names: Vec<_> = self.slots.lock().servers().into_iter().map(ToString::to_string).collect();
+        names.sort_unstable();
+        if names.is_empty() { Err(no_server_is_known()) } else { Ok(names) }
     }
 
     /// Returns the server that keeps a lock.
@@ -109,6 +133,12 @@ impl Cluster {
         Arc::clone(servers.entry(address.clone()).or_insert_with(made))
     }
 
+    fn look_again_after(self: &Arc<Self>, error: &Error) {
+        if error.kind() == ErrorKind::Unavailable {
+            self.look_again();
+        }
+    }
+
     /// Asks all servers again which of them keeps what, in a task that no caller waits for: a server did not answer, so another one may
     /// have taken over.
     pub(super) fn look_again(self: &Arc<Self>) {
@@ -118,12 +148,17 @@ impl Cluster {
         let look = Look(Arc::clone(self));
         self.connector.environment().spawn(Box::pin(async move {
             let Look(cluster) = &look;
-            if let Some(slots) = cluster.ask_all().await {
-                let servers = slots.servers();
-                cluster.servers.lock().retain(|address, _| servers.contains(address));
-                *cluster.slots.lock() = slots;
-            }
+            cluster.look().await;
         }));
+    }
+
+    /// Asks all servers now which of them keeps what. If none answers, what was known stays.
+    pub(super) async fn look(&self) {
+        if let Some(slots) = self.ask_all().await {
+            let servers = slots.servers();
+            self.servers.lock().retain(|address, _| servers.contains(address));
+            *self.slots.lock() = slots;
+        }
     }
 
     /// Asks all servers, and believes the one that knows of the latest failover: a server that is cut off knows of none. Of several that know

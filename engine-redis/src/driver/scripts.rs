@@ -31,7 +31,10 @@ pub(crate) static REVOKE: Script = Script::new("revoke", scripts::REVOKE);
 pub(crate) static LAST_RUN: Script = Script::new("last_run", scripts::LAST_RUN);
 pub(crate) static STORE_RUN: Script = Script::new("store_run", scripts::STORE_RUN);
 
-pub(super) static ALL: [&Script; 7] = [&ACQUIRE, &RELEASE, &RENEW, &INSPECT, &REVOKE, &LAST_RUN, &STORE_RUN];
+pub(crate) static KEYS: Script = Script::new("keys", scripts::KEYS);
+
+pub(super) static ALL: [&Script; 8] =
+    [&ACQUIRE, &RELEASE, &RENEW, &INSPECT, &REVOKE, &LAST_RUN, &STORE_RUN, &KEYS];
 
 impl Script {
     fn hash(&self) -> &str {
@@ -45,7 +48,7 @@ impl Script {
     }
 }
 
-/// One call of a script: for one lock.
+/// One call of a script: for one lock, or for a whole server.
 pub(crate) struct Call {
     pub(super) script: &'static Script,
     place: String,
@@ -59,6 +62,13 @@ impl Call {
         let mut by_hash = Cmd::with_capacity(14, 320);
         by_hash.arg("EVALSHA").arg(script.hash()).arg(1).arg(&place);
         Self { script, place, by_hash }
+    }
+
+    /// Creates a call that is about no lock in particular, but about the server that it is sent to.
+    pub(crate) fn of_server(script: &'static Script) -> Self {
+        let mut by_hash = Cmd::new();
+        by_hash.arg("EVALSHA").arg(script.hash()).arg(0);
+        Self { script, place: String::new(), by_hash }
     }
 
     /// Returns the key of the lock's hash.
@@ -149,6 +159,14 @@ impl Answer {
                 let words = values.iter().map(|value| text(value).map(str::to_owned));
                 words.collect::<Option<_>>().ok_or_else(|| self.odd(&Value::Nil))
             }
+            value => Err(self.odd(&value)),
+        }
+    }
+
+    /// Returns the texts of a list, without those that are none: other programs may have written them.
+    pub(crate) fn texts(&mut self) -> Result<Vec<String>> {
+        match self.take()? {
+            Value::Array(values) => Ok(values.iter().filter_map(text).map(str::to_owned).collect()),
             value => Err(self.odd(&value)),
         }
     }

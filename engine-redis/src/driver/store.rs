@@ -17,6 +17,9 @@ use super::sentinel::{Sentinels, WATCH};
 use super::server;
 use crate::options::{RedisOptions, Topology};
 
+/// The name of the server that keeps all locks, whichever it is now. The names of a cluster's servers have a colon.
+const THE_ONE: &str = "one";
+
 /// The servers that keep the locks; see the [module](self).
 #[derive(Debug)]
 pub(crate) struct Store {
@@ -89,14 +92,44 @@ impl Store {
         Ok((Answer::new(value, call.script, sent_on), reached))
     }
 
-    async fn send(&self, call: &Call, replicas: u32) -> Result<Answered> {
-        let until = self.environment.now().plus(self.request_timeout);
-        let options = CallOptions { until, replicas, asking: false };
+    /// Calls a script that is about one server and not about a lock, on the server of this [name](Self::masters).
+    pub(crate) async fn call_on(&self, master: &str, call: Call) -> Result<Answer> {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        let request = async {
+            match &self.servers {
+                Servers::One(connection) => call_one(connection, &call, self.call_options(0)).await,
+                Servers::Cluster(cluster) => cluster.call_on(master, &call, self.call_options(0)).await,
+            }
+        };
+        let request = Box::pin(request);
+        let answered = self.meter.measure(&*self.environment, call.script.name, request).await?;
+        Ok(Answer::new(answered.value, call.script, answered.sent_on))
+    }
+
+    /// Returns the names of the servers that keep locks, as of the last look.
+    pub(crate) fn masters(&self) -> Result<Vec<String>> {
         match &self.servers {
-            Servers::One(connection) => match connection.call(call, options).await? {
-                Outcome::Answered(answered) => Ok(answered),
-                Outcome::Elsewhere(_) => Err(in_a_cluster()),
-            },
+            Servers::One(_) => Ok(vec![THE_ONE.to_owned()]),
+            Servers::Cluster(cluster) => cluster.masters(),
+        }
+    }
+
+    /// Asks a cluster now which servers keep locks.
+    pub(crate) async fn look(&self) {
+        if let Servers::Cluster(cluster) = &self.servers {
+            cluster.look().await;
+        }
+    }
+
+    fn call_options(&self, replicas: u32) -> CallOptions {
+        let until = self.environment.now().plus(self.request_timeout);
+        CallOptions { until, replicas, asking: false }
+    }
+
+    async fn send(&self, call: &Call, replicas: u32) -> Result<Answered> {
+        let options = self.call_options(replicas);
+        match &self.servers {
+            Servers::One(connection) => call_one(connection, call, options).await,
             // In a box: it is larger than the call of one server, which would have to keep room for it.
             Servers::Cluster(cluster) => Box::pin(cluster.call(call, options)).await,
         }
@@ -127,6 +160,13 @@ impl Store {
         if let Servers::Cluster(cluster) = &self.servers {
             cluster.look_again();
         }
+    }
+}
+
+async fn call_one(connection: &Arc<Connection>, call: &Call, options: CallOptions) -> Result<Answered> {
+    match connection.call(call, options).await? {
+        Outcome::Answered(answered) => Ok(answered),
+        Outcome::Elsewhere(_) => Err(in_a_cluster()),
     }
 }
 

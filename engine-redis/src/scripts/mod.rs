@@ -1,5 +1,5 @@
 //! The texts of the scripts, as the server gets them: the quick ways, for a lock without contention and for the usual waiter and hand-over;
-//! the part that all share; and the operation. What is asked about runs of jobs shares nothing with them.
+//! the part that all share; and the operation. What is asked about runs of jobs, and about keys, shares nothing with them.
 //!
 //! Not covered by semver.
 
@@ -41,16 +41,19 @@ pub const INSPECT: &str = text!("inspect");
 /// The script of `revoke.lua`.
 pub const REVOKE: &str = text!("revoke");
 
-macro_rules! text_for_runs {
+macro_rules! text_alone {
     ($name:literal) => {
         concat!("#!lua flags=allow-oom\n", include_str!(concat!($name, ".lua")))
     };
 }
 
 /// The script of `last_run.lua`.
-pub const LAST_RUN: &str = text_for_runs!("last_run");
+pub const LAST_RUN: &str = text_alone!("last_run");
 /// The script of `store_run.lua`.
-pub const STORE_RUN: &str = text_for_runs!("store_run");
+pub const STORE_RUN: &str = text_alone!("store_run");
+
+/// The script of `keys.lua`.
+pub const KEYS: &str = text_alone!("keys");
 
 /// The scripts of `acquire.lua` and `release.lua` without the quick ways, which must do the same.
 pub const SLOW: [&str; 2] = [text!("acquire"), text!("release")];

@@ -37,7 +37,7 @@ pub(crate) static ENGINE: Engine = Engine {
             &["driver_api"],
             &["engine"],
             &["acquire", "renew", "inspect"],
-            &["release", "runs"],
+            &["release", "runs", "keys"],
             &["client"],
             &["clock"],
             &["driver"],
