@@ -8,7 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::future::join_all;
 use ylock_core::engine::{
-    AcquisitionId, Engine, Grant, Holding, Inspection, LossReason, Meter, Release, Renewal, Request, Ticket,
+    AcquisitionId, Engine, Grant, Holding, Inspection, KeyPage, LossReason, Meter, Release, Renewal, Request,
+    Ticket,
 };
 use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::options::check_lease;
@@ -20,7 +21,7 @@ use crate::algorithm::client::Client;
 use crate::algorithm::session::Session;
 use crate::algorithm::sessions::Sessions;
 use crate::algorithm::store::Ensemble;
-use crate::algorithm::{inspect, release, renew, runs};
+use crate::algorithm::{inspect, keys, release, renew, runs};
 use crate::driver::Servers;
 use crate::options::ZookeeperOptions;
 
@@ -146,6 +147,11 @@ impl Engine for ZookeeperEngine {
     async fn inspect(&self, key: &Key) -> Result<Inspection> {
         let session = self.sessions.any().await?;
         inspect::inspect(&session, key).await
+    }
+
+    async fn keys(&self, group: Option<&str>, after: Option<&str>) -> Result<KeyPage> {
+        let session = self.sessions.any().await?;
+        keys::keys(&session, group, after).await
     }
 
     async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {

@@ -2,7 +2,7 @@
 //! from the environment: it runs the same over an ensemble and in a simulation.
 //!
 //! - `acquire`, `renew`, `release`, `inspect`: what the engine is asked for. `announce`: the place of a waiter behind a grant.
-//! - `runs`: the last runs of jobs, which are no locks.
+//! - `runs`: the last runs of jobs, which are no locks. `keys`: which locks there are.
 //! - `judge`: what one look means; safety and order in one place. Pure.
 //! - `node`, `place`: the names, the contents and the paths of nodes. `create`: making a node, and finding it again.
 //! - `claim`, `claims`: what this client has in the store, or may have. `watch`: whether anything has changed there.
@@ -25,6 +25,7 @@ pub(crate) mod in_flight;
 pub(crate) mod inspect;
 pub(crate) mod judge;
 pub(crate) mod keepalive;
+pub(crate) mod keys;
 pub(crate) mod node;
 pub(crate) mod place;
 pub(crate) mod release;

@@ -7,6 +7,8 @@ use ylock_core::Key;
 const BUCKETS: u128 = 256;
 /// The longest name of a lock's node that is written out.
 const LONGEST_PLAIN: usize = 40;
+/// How the name of a lock's node begins that is a hash. No plain name begins so: the letter is always encoded.
+const HASH: char = '#';
 
 /// The nodes of one lock. All paths are short, whatever its names are: the server ends a session by one record with all its paths,
 /// and cannot start again if that record is too long.
@@ -30,6 +32,12 @@ impl Place {
         Self::of(&format!("{base}/runs"), key)
     }
 
+    /// Returns the place whose children are the locks of a bucket.
+    pub(crate) fn of_bucket(base: &str, bucket: u8) -> Self {
+        let bucket = format!("{base}/{bucket:02x}");
+        Self { lock: bucket.clone(), bucket }
+    }
+
     /// Returns the path of a contender's node.
     pub(crate) fn child(&self, name: &str) -> String {
         format!("{}/{name}", self.lock)
@@ -39,13 +47,47 @@ impl Place {
 /// Returns the name of a lock's node: group and name where they are short, otherwise their hash. [`exact`] is stored in the node.
 pub(crate) fn name(key: &Key) -> String {
     let plain = format!("{}:{}", encode(key.group()), encode(key.name()));
-    // No plain name begins so: the letter is always encoded.
-    if plain.len() <= LONGEST_PLAIN { plain } else { format!("#{:032x}", hash(key)) }
+    if plain.len() <= LONGEST_PLAIN { plain } else { format!("{HASH}{:032x}", hash(key)) }
 }
 
 /// Returns the key as the lock's node stores it, for operators who look at the servers: the length of the group keeps any two keys apart.
 pub(crate) fn exact(key: &Key) -> Vec<u8> {
     format!("{}:{}{}", key.group().len(), key.group(), key.name()).into_bytes()
+}
+
+/// Returns whether the name of a lock's node does not tell the key, so that it must be read.
+pub(crate) fn is_hash(name: &str) -> bool {
+    name.starts_with(HASH)
+}
+
+/// Returns whether a node of this name may be that of a lock of the group.
+pub(crate) fn may_be_of(name: &str, group: Option<&str>) -> bool {
+    let is_of = |group| name.split_once(':').is_some_and(|(begin, _)| begin == encode(group));
+    is_hash(name) || group.is_none_or(is_of)
+}
+
+/// Reads the key in the name of a lock's node. What is no such name may be read too, as a key whose node has another name.
+pub(crate) fn read_name(name: &str) -> Option<Key> {
+    let (group, name) = name.split_once(':')?;
+    Key::new(decode(group)?, decode(name)?).ok()
+}
+
+/// Reads a key as [`exact`] writes it.
+pub(crate) fn read_exact(content: &[u8]) -> Option<Key> {
+    let (length, both) = std::str::from_utf8(content).ok()?.split_once(':')?;
+    let (group, name) = both.split_at_checked(length.parse().ok()?)?;
+    Key::new(group, name).ok()
+}
+
+fn decode(encoded: &str) -> Option<String> {
+    let mut parts = encoded.split('%');
+    let mut bytes = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        let (code, plain) = part.split_at_checked(2)?;
+        bytes.push(u8::from_str_radix(code, 16).ok()?);
+        bytes.extend_from_slice(plain.as_bytes());
+    }
+    String::from_utf8(bytes).ok()
 }
 
 /// Encodes every character but those that have a special meaning nowhere. ZooKeeper refuses some, such as NUL, and reserves `.` and `..`.
@@ -115,8 +157,23 @@ mod tests {
                 let last = place.rsplit('/').next().unwrap();
                 assert!(last.bytes().all(|byte| byte.is_ascii_graphic()), "{place}");
                 assert_eq!(place.matches('/').count(), 3, "{place}");
+                let key = Key::new(group, name).unwrap();
+                let read = if is_hash(last) { read_exact(&exact(&key)) } else { read_name(last) };
+                assert_eq!(read, Some(key), "{place}");
                 assert!(places.insert(place), "{group:?} {name:?}");
             }
+        }
+    }
+
+    #[test]
+    fn what_is_no_name_of_a_lock_is_read_as_another_one_or_not_at_all() {
+        for odd in ["", "users", "users:", ":alice", "users:%", "users:%4", "users:%zz", "users:%ff", "%é:a"]
+        {
+            assert_eq!(read_name(odd), None, "{odd}");
+        }
+        assert_eq!(name(&read_name("users:%61lice").unwrap()), "users:alice");
+        for odd in [&b""[..], b"5", b"5:users", b"9:users", b"x:users", b"\xff:a"] {
+            assert_eq!(read_exact(odd), None, "{odd:?}");
         }
     }
 
