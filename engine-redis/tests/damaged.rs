@@ -197,6 +197,7 @@ async fn everything_as_a_user(servers: Servers, rights: &str) {
         drop(reader_behind_writer(&one, &two, &group).await);
     }
     let guards = reader_behind_writer(&one, &two, &group).await;
+    assert!(two.list().of_group(&*group).next().await.unwrap().is_some());
     assert_eq!(one.revoke(&*group, "name").await.unwrap(), 2);
     drop(guards);
     one.close().await;

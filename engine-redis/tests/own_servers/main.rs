@@ -8,6 +8,7 @@ mod cluster;
 #[cfg(feature = "redis-1")]
 mod driver_api;
 mod held;
+mod listing;
 mod outages;
 mod own_cluster;
 mod own_sentinels;
