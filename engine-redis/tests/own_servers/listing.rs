@@ -9,7 +9,7 @@ use ylock_engine_redis::{RedisEngine, RedisOptions};
 
 use super::own_cluster::OwnCluster;
 use super::own_server::{Disk, OwnServer};
-use super::{client_with, within};
+use super::{client_with, until, within};
 
 const LEASE: Duration = Duration::from_secs(60);
 /// More than there are on a page, also of one master of three.
@@ -70,8 +70,9 @@ async fn a_listing_during_which_a_replica_takes_over_leaves_no_lock_out() {
     for killed in 0..3 {
         let mut cluster = OwnCluster::start(3).await;
         let options = cluster.options().with_lease(LEASE);
-        let ylock = client_with(options.clone().with_min_replicas(1)).await;
+        let ylock = client_with(options.clone()).await;
         let guards = hold_many(&ylock).await;
+        until("the replicas have all locks", async || cluster.keys_of_replicas().await == MANY).await;
         let listing = listed(&options, async || cluster.servers[killed].kill());
         assert_eq!(within("it is listed", listing).await, all());
         drop(guards);

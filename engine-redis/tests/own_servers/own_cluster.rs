@@ -83,6 +83,15 @@ impl OwnCluster {
         panic!("no server keeps a lock of {group}");
     }
 
+    /// The number of keys that the replicas have.
+    pub(crate) async fn keys_of_replicas(&self) -> usize {
+        let mut keys = 0;
+        for replica in &self.servers[MASTERS..] {
+            keys += replica.ask::<usize>(&["DBSIZE"]).await.unwrap();
+        }
+        keys
+    }
+
     /// Gives a slot with its locks to another master, as resharding does.
     pub(crate) async fn move_slot(&self, place: &str, from: usize, to: usize) {
         self.begin_move(place, from, to).await;
