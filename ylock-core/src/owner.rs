@@ -57,6 +57,21 @@ impl Owner {
         CURRENT.scope(self, future).await
     }
 
+    /// Runs `work`, which is a closure and no future, with this owner as the current one: for synchronous code.
+    ///
+    /// Only this thread is in the scope, and only until the closure returns: neither threads nor tasks that are started inside are.
+    ///
+    /// # Examples
+    /// ```
+    /// # use ylock::Owner;
+    /// let owner = Owner::new();
+    /// owner.sync_scope(|| assert_eq!(Owner::current(), Some(owner)));
+    /// assert_eq!(Owner::current(), None);
+    /// ```
+    pub fn sync_scope<T>(self, work: impl FnOnce() -> T) -> T {
+        CURRENT.sync_scope(self, work)
+    }
+
     /// Returns the owner whose scope this code runs in, if any.
     pub fn current() -> Option<Self> {
         CURRENT.try_with(|owner| *owner).ok()
