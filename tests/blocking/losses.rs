@@ -1,0 +1,96 @@
+//! What a holder is told when its lock is lost.
+
+use std::thread;
+
+use ylock::ErrorKind;
+use ylock::blocking::Ylock;
+
+use super::{BOUND, SHORT, bounded, two_clients};
+
+#[test]
+fn a_guard_waits_for_the_loss() {
+    bounded(|| {
+        let (here, there) = two_clients();
+        let guard = here.locks("users").write("alice").unwrap();
+        assert_eq!(guard.wait_lost(SHORT).unwrap(), None);
+        let told = thread::scope(|scope| {
+            let waiting = scope.spawn(|| guard.wait_lost(BOUND));
+            assert_eq!(there.revoke("users", "alice").unwrap(), 1);
+            waiting.join().unwrap().unwrap()
+        });
+        assert_eq!(told, guard.loss());
+        assert!(told.is_some() && !guard.is_valid());
+        assert!(!guard.unlock().unwrap().is_released());
+    });
+}
+
+#[test]
+fn work_ends_and_is_told_of_the_loss() {
+    bounded(|| {
+        let (here, there) = two_clients();
+        let (mut checked, mut ended) = (None, false);
+        let ran = here.lock("users", "alice").run(|lease| {
+            assert!(lease.check().is_ok());
+            there.revoke("users", "alice").unwrap();
+            while lease.is_valid() {
+                thread::sleep(SHORT / 10);
+            }
+            (checked, ended) = (lease.check().err(), true);
+        });
+        assert_eq!(checked.unwrap().kind(), ErrorKind::Lost);
+        assert_eq!(ran.unwrap_err().kind(), ErrorKind::Lost);
+        assert!(ended, "work is not dropped");
+        assert!(there.lock("users", "alice").write_within(BOUND).unwrap().is_some());
+    });
+}
+
+/// Revokes a lock and waits until the holder here sees it.
+fn take_away(from: &Ylock, group: &str, is_valid: impl Fn() -> bool) {
+    assert!(from.revoke(group, "name").unwrap() > 0);
+    while is_valid() {
+        thread::sleep(SHORT / 10);
+    }
+}
+
+#[test]
+fn work_of_sets_permits_leaders_and_jobs_is_told_too() {
+    bounded(|| {
+        let (here, there) = two_clients();
+        let set = here.many().write("sets", "name").write("sets", "other");
+        let ran = set.run(|leases| take_away(&there, "sets", || leases.is_valid()));
+        assert_eq!(ran.unwrap_err().kind(), ErrorKind::Lost);
+        let semaphore = here.locks("permits").semaphore("name", 2);
+        let ran = semaphore.run(|permit| take_away(&there, "permits", || permit.is_valid()));
+        assert_eq!(ran.unwrap_err().kind(), ErrorKind::Lost);
+        let election = here.locks("elections").election("name");
+        let ran = election.run_while_leader(|lease| take_away(&there, "elections", || lease.is_valid()));
+        assert_eq!(ran.unwrap_err().kind(), ErrorKind::Lost);
+        let job = here.lock("jobs", "name");
+        let ran = job.once_per(BOUND, |job| take_away(&there, "jobs", || job.is_valid()));
+        assert_eq!(ran.unwrap_err().kind(), ErrorKind::Lost);
+        let grown = here.growing(|taking| {
+            let lease = taking.write("growing", "name")?;
+            take_away(&there, "growing", || lease.is_valid());
+            Ok::<_, ylock::Error>(())
+        });
+        assert_eq!(grown.unwrap_err().kind(), ErrorKind::Lost);
+    });
+}
+
+#[test]
+fn permits_and_leaders_wait_for_the_loss() {
+    bounded(|| {
+        let (here, there) = two_clients();
+        let permit = here.locks("permits").semaphore("name", 2).acquire().unwrap();
+        let leadership = here.locks("elections").election("name").campaign().unwrap();
+        let set = here.many().write("sets", "name").acquire().unwrap();
+        for group in ["permits", "elections", "sets"] {
+            there.revoke(group, "name").unwrap();
+        }
+        assert!(permit.wait_lost(BOUND).unwrap().is_some());
+        assert!(leadership.wait_lost(BOUND).unwrap().is_some());
+        let (key, _) = set.wait_lost(BOUND).unwrap().unwrap();
+        assert_eq!(key.group(), "sets");
+        assert!(!leadership.is_leader() && !set.is_valid() && !permit.is_valid());
+    });
+}

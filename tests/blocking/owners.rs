@@ -1,0 +1,57 @@
+//! Owners of synchronous code.
+
+use std::thread;
+
+use ylock::blocking::Ylock;
+use ylock::{ErrorKind, Mode, Owner};
+
+use super::{SHORT, bounded};
+
+#[test]
+fn an_owner_that_is_named_is_reentrant_on_every_thread() {
+    bounded(|| {
+        let owner = Owner::new();
+        let users = Ylock::in_memory().locks("users").owned_by(&owner);
+        let outer = users.write("alice").unwrap();
+        let inner = thread::spawn(move || users.write("alice")).join().unwrap().unwrap();
+        assert_eq!((outer.token(), outer.owner()), (inner.token(), owner));
+    });
+}
+
+#[test]
+fn a_scope_makes_an_owner_current_on_its_thread_only() {
+    bounded(|| {
+        let users = Ylock::in_memory().locks("users");
+        let owner = Owner::new();
+        owner.sync_scope(|| {
+            let _outer = users.write("alice").unwrap();
+            assert_eq!(users.write("alice").unwrap().owner(), owner);
+            let elsewhere = thread::scope(|scope| scope.spawn(|| users.try_write("alice")).join().unwrap());
+            assert!(elsewhere.unwrap().is_none());
+            assert_eq!(users.read("bob").unwrap().owner(), owner);
+            let reading = users.read("carol").unwrap();
+            assert_eq!(users.write("carol").unwrap_err().kind(), ErrorKind::WouldDeadlock);
+            drop(reading);
+        });
+        assert_eq!(Owner::current(), None);
+        let _stranger = users.write("alice").unwrap();
+        assert!(users.write_within("alice", SHORT).unwrap().is_none());
+    });
+}
+
+#[test]
+fn inside_of_work_the_owner_is_current() {
+    bounded(|| {
+        let ylock = Ylock::in_memory();
+        let users = ylock.locks("users");
+        let work = |lease: ylock::Lease| {
+            assert_eq!(Owner::current(), Some(lease.owner()));
+            users.run("alice", |inner| inner.token() == lease.token()).unwrap()
+        };
+        assert!(users.run("alice", work).unwrap());
+        assert_eq!(Owner::current(), None);
+        let both = ylock.many().write("users", "alice").read("users", "bob");
+        let again = |_| ylock.lock("users", "alice").write().map(|guard| guard.mode());
+        assert_eq!(both.run(again).unwrap().unwrap(), Mode::Write);
+    });
+}
