@@ -149,23 +149,19 @@ async fn a_library() {
     drop(cache.fill(String::from("front page")).await.unwrap());
 }
 
-/// Code that is not asynchronous, with a runtime of its own for its locks.
+/// Code that is not asynchronous.
 #[test]
 fn synchronous_code() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let reports = Ylock::in_memory().locks("reports");
+    let reports = ylock::blocking::Ylock::in_memory().locks("reports");
+    let write = || {
+        let guard = reports.write("monthly").unwrap();
+        let is_alone = reports.try_read("monthly").unwrap().is_none();
+        drop(guard);
+        is_alone
+    };
     let written = std::thread::scope(|scope| {
-        let writers: Vec<_> = (0..4)
-            .map(|_| {
-                scope.spawn(|| {
-                    let guard = runtime.block_on(reports.write("monthly")).unwrap();
-                    let is_alone = runtime.block_on(reports.try_read("monthly")).unwrap().is_none();
-                    drop(guard);
-                    is_alone
-                })
-            })
-            .collect();
-        writers.into_iter().map(|writer| writer.join().unwrap()).collect::<Vec<_>>()
+        let writers = [(); 4].map(|()| scope.spawn(write));
+        writers.map(|writer| writer.join().unwrap())
     });
     assert_eq!(written, [true; 4]);
 }

@@ -15,6 +15,8 @@
 //!   [`Lease::check`](crate::Lease::check) between its steps; in any case `run` fails with [`Lost`](crate::ErrorKind::Lost) when the work has ended and
 //!   the lock is lost by then. Send the [token](crate::Lease::token) with everything that must not happen twice.
 //!
+//! Streams are with the async API only ([`events`](crate::Ylock::events), [`observe`](crate::Election::observe)): [`Ylock::as_async`] is the way to them.
+//!
 //! # Owners and reentrancy
 //! An owner is a value here, too, and never a thread. Inside the work of `run` its owner is current on that thread, so that the work may acquire the
 //! same lock again. Elsewhere [`Owner::sync_scope`](crate::Owner::sync_scope) takes the place of [`Owner::scope`](crate::Owner::scope): it makes an owner current
@@ -27,9 +29,9 @@
 //! `tokio::task::spawn_blocking`. Inside `spawn_blocking` and `block_in_place` calls wait, as they do on a thread of your own. A guard that is dropped blocks
 //! no thread, so it may be dropped anywhere.
 //!
-//! Calls find out by the budget that tokio gives to what it polls and to nothing else. So they do not notice other executors than tokio, nor a
-//! future in `tokio::task::unconstrained`: there a call blocks the thread. It is no deadlock by itself, because the client has a thread of its own,
-//! and never a panic.
+//! Calls find out by the budget that tokio gives to what it polls and to nothing else. So they do not notice other executors than tokio, a future in
+//! `tokio::task::unconstrained`, nor the future of `block_on` after a `block_in_place` of its own, until it is polled again: there a call blocks the
+//! thread. It is no deadlock by itself, because the client has a thread of its own, and never a panic.
 //!
 //! # Examples
 //! An order is charged once, whichever process gets the message first:

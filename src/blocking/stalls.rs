@@ -2,6 +2,7 @@
 //!
 //! `Handle::try_current` does not tell: it has a runtime inside `spawn_blocking` and `block_in_place` as well, where to block is right. What `Runtime::block_on`
 //! goes by is private. But what tokio polls, a task or the future of `block_on`, has a budget, and what may block has none: that shows from outside.
+//! (A task has it again after `block_in_place`; the future of `block_on` only when it is polled anew, in tokio 1.54.)
 
 use std::task::{Context, Poll, Waker};
 

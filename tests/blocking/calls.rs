@@ -99,7 +99,7 @@ fn permits_are_as_many_as_there_are() {
         assert!(of(&there).try_acquire().unwrap().is_none());
         assert!(of(&there).acquire_within(SHORT).unwrap().is_none());
         assert!(one.unlock().unwrap().is_released());
-        assert_eq!(of(&here).run(|permit| permit.is_valid()).unwrap(), true);
+        assert!(of(&here).run(|permit| permit.is_valid()).unwrap());
     });
 }
 

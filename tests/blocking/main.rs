@@ -9,7 +9,7 @@ mod owners;
 mod runtimes;
 mod threads;
 
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -27,8 +27,8 @@ fn bounded<T: Send + 'static>(test: impl FnOnce() -> T + Send + 'static) -> T {
     let thread = thread::spawn(move || sender.send(test()));
     match receiver.recv_timeout(BOUND) {
         Ok(output) => output,
-        Err(_) if !thread.is_finished() => panic!("the test is stuck"),
-        Err(_) => match thread.join() {
+        Err(RecvTimeoutError::Timeout) => panic!("the test is stuck"),
+        Err(RecvTimeoutError::Disconnected) => match thread.join() {
             Ok(_) => panic!("the test has ended without an answer"),
             Err(panic) => std::panic::resume_unwind(panic),
         },

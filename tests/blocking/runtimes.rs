@@ -96,9 +96,14 @@ fn calls_wait_in_block_in_place() {
         let [_, runtime] = both_flavours();
         runtime.block_on(async {
             block_in_place(|| works(&Ylock::in_memory()));
-            runtime.spawn(async { block_in_place(|| works(&Ylock::in_memory())) }).await.unwrap();
-            // Back in the future of `block_on`.
+            // Tokio takes the budget from this future until it is polled anew.
+            tokio::task::yield_now().await;
             all_are_refused(&Ylock::in_memory());
+            let task = runtime.spawn(async {
+                block_in_place(|| works(&Ylock::in_memory()));
+                all_are_refused(&Ylock::in_memory());
+            });
+            task.await.unwrap();
         });
     });
 }

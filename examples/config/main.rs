@@ -1,0 +1,25 @@
+//! A service whose locks are configured by one file for each environment, which a variable picks.
+//!
+//! ```text
+//! cargo run -p ylock --features serde --example config                                  # dev
+//! SHOP_ENVIRONMENT=test cargo run -p ylock --features serde --example config
+//! SHOP_ENVIRONMENT=dev SHOP_LOCKS_LEASE=3s cargo run -p ylock --features serde --example config
+//! SHOP_ENVIRONMENT=production SHOP_LOCKS_PASSWORD=… cargo run -p ylock --features serde,redis --example config
+//! ```
+
+mod settings;
+
+use std::error::Error;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let environment = std::env::var("SHOP_ENVIRONMENT").unwrap_or_else(|_| "dev".to_owned());
+    let settings = settings::read(&environment)?;
+    let ylock = ylock::connect_with(&settings.locks).await?;
+    println!("{environment}: listens at {}, locks by {ylock:?}", settings.listen);
+
+    let worked = ylock.locks("orders").run("4711", |lease| async move { lease.is_valid() }).await?;
+    println!("order 4711 was worked on under its lock: {worked}");
+    ylock.close().await;
+    Ok(())
+}
