@@ -66,8 +66,8 @@ impl Ylock {
     /// Returns a client for synchronous code that is the same client as this one: for a program of which a part is async, and for an engine
     /// that the program has made itself.
     ///
-    /// Both parts share locks, owners and the queue of the client. The connection stays where the async part has made it: while that runtime stands still,
-    /// calls here may wait for it. That no thread can be started for this value is told by its first call that waits.
+    /// Both parts share locks, owners and the queue of the client. The connection stays where the async part has made it: while that runtime stands
+    /// still, calls here may wait for it. That no thread can be started for this value is told by its first call that waits.
     ///
     /// # Examples
     /// A service is async, and an old part of it is not:
@@ -160,8 +160,8 @@ impl Ylock {
 
     /// Runs `work`, which finds out on the way which locks it needs; **it may run several times, from its beginning.**
     ///
-    /// As [`ylock::Ylock::growing`](crate::Ylock::growing): an error of kind [`GivesWay`](crate::ErrorKind::GivesWay) is passed on by `?`, and what `work` does
-    /// before it has its last lock, it may do twice.
+    /// As [`ylock::Ylock::growing`](crate::Ylock::growing): an error of kind [`GivesWay`](crate::ErrorKind::GivesWay) is passed on by `?`, and what
+    /// `work` does before it has its last lock, it may do twice.
     ///
     /// # Fairness
     /// As with [`ylock::Ylock::growing`](crate::Ylock::growing).

@@ -8,7 +8,8 @@ use super::tied::Tied;
 
 use crate::{Key, Leader, Lease, LossReason, Owner, Result, Token, Unlocked};
 
-/// An election: of all candidates for one name, in whichever processes they are, at most one leads at a time; as [`ylock::Election`](crate::Election).
+/// An election: of all candidates for one name, in whichever processes they are, at most one leads at a time; as
+/// [`ylock::Election`](crate::Election).
 ///
 /// A stream of who leads is with the async API only: [`ylock::Election::observe`](crate::Election::observe).
 ///
@@ -50,11 +51,12 @@ impl Election {
     /// As with [`ylock::Election::campaign`](crate::Election::campaign).
     ///
     /// # Reentrancy
-    /// As with [`ylock::Election::campaign`](crate::Election::campaign); a thread that leads under another owner and is a candidate once more waits for itself,
-    /// for ever.
+    /// As with [`ylock::Election::campaign`](crate::Election::campaign); a thread that leads under another owner and is a candidate once more waits
+    /// for itself, for ever.
     ///
     /// # Cancel safety
-    /// Nothing can be cancelled: the [wait](crate::Options::with_wait) of the options bounds the candidacy, and [`close`](super::Ylock::close) on another thread ends it.
+    /// Nothing can be cancelled: the [wait](crate::Options::with_wait) of the options bounds the candidacy, and [`close`](super::Ylock::close) on
+    /// another thread ends it.
     ///
     /// # If the lock is lost
     /// Then the lead is lost, and the [`Leadership`] says so.
@@ -88,8 +90,8 @@ impl Election {
     /// As with [`campaign`](Self::campaign).
     ///
     /// # If the lock is lost
-    /// `work` goes on to its end, while another candidate may lead already: it asks [`Lease::check`] before each step that only the leader may take. Then
-    /// the result is an error of kind [`Lost`](crate::ErrorKind::Lost).
+    /// `work` goes on to its end, while another candidate may lead already: it asks [`Lease::check`] before each step that only the leader may
+    /// take. Then the result is an error of kind [`Lost`](crate::ErrorKind::Lost).
     ///
     /// # Errors
     /// Those of [`campaign`](Self::campaign), and `Lost`.
@@ -173,8 +175,8 @@ impl Leadership {
     /// [`ylock::Leadership::resign`](crate::Leadership::resign).
     ///
     /// # Errors
-    /// As [`ylock::Leadership::resign`](crate::Leadership::resign); also [`Invalid`](crate::ErrorKind::Invalid) inside an async runtime: then it resigns in the
-    /// background.
+    /// As [`ylock::Leadership::resign`](crate::Leadership::resign); also [`Invalid`](crate::ErrorKind::Invalid) inside an async runtime: then it
+    /// resigns in the background.
     pub fn resign(self) -> Result<Unlocked> {
         self.0.finish(crate::Leadership::resign)
     }

@@ -37,8 +37,8 @@ impl Guard {
     /// Gives the lock back and waits until the store, or the next local waiter, has it; as [`ylock::Guard::unlock`](crate::Guard::unlock).
     ///
     /// # Errors
-    /// As [`ylock::Guard::unlock`](crate::Guard::unlock); also [`Invalid`](crate::ErrorKind::Invalid) inside an async runtime: then the lock is given back
-    /// in the background.
+    /// As [`ylock::Guard::unlock`](crate::Guard::unlock); also [`Invalid`](crate::ErrorKind::Invalid) inside an async runtime: then the lock is
+    /// given back in the background.
     #[doc(alias = "runlock")]
     pub fn unlock(self) -> Result<Unlocked> {
         self.0.finish(crate::Guard::unlock)
@@ -60,8 +60,8 @@ impl Guard {
     /// The guard that is returned says so, as the one before.
     ///
     /// # Errors
-    /// [`Lost`](crate::ErrorKind::Lost) if the lock is no longer held, and [`Invalid`](crate::ErrorKind::Invalid) inside an async runtime. With every error the
-    /// lock is given back.
+    /// [`Lost`](crate::ErrorKind::Lost) if the lock is no longer held, and [`Invalid`](crate::ErrorKind::Invalid) inside an async runtime. With
+    /// every error the lock is given back.
     ///
     /// # Examples
     /// An import writes the prices and checks them afterwards: pages may be shown meanwhile, but no second import comes in between.

@@ -36,8 +36,8 @@ impl Guards {
     /// [`ylock::Guards::unlock`](crate::Guards::unlock).
     ///
     /// # Errors
-    /// As [`ylock::Guards::unlock`](crate::Guards::unlock); also [`Invalid`](crate::ErrorKind::Invalid) inside an async runtime: then the locks are given back
-    /// in the background.
+    /// As [`ylock::Guards::unlock`](crate::Guards::unlock); also [`Invalid`](crate::ErrorKind::Invalid) inside an async runtime: then the locks are
+    /// given back in the background.
     pub fn unlock(self) -> Result<Unlocked> {
         self.0.finish(crate::Guards::unlock)
     }

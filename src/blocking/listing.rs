@@ -5,8 +5,8 @@ use std::iter::FusedIterator;
 use super::tied::Tied;
 use crate::{Listed, Name, Result};
 
-/// The locks that are held or waited for, from [`Ylock::list`](super::Ylock::list); as [`ylock::Listing`](crate::Listing). Nothing is asked before the
-/// first lock is wanted.
+/// The locks that are held or waited for, from [`Ylock::list`](super::Ylock::list); as [`ylock::Listing`](crate::Listing). Nothing is asked before
+/// the first lock is wanted.
 ///
 /// An error is the last that it returns, so that a loop ends while the store does not answer; list again then.
 #[derive(Debug)]

@@ -61,10 +61,12 @@ impl Lock {
     /// As with [`ylock::Lock::write`](crate::Lock::write).
     ///
     /// # Reentrancy
-    /// As with [`ylock::Lock::write`](crate::Lock::write); a thread that holds the lock itself under another owner waits for itself, for ever, and after a second the log warns.
+    /// As with [`ylock::Lock::write`](crate::Lock::write); a thread that holds the lock itself under another owner waits for itself, for ever, and
+    /// after a second the log warns.
     ///
     /// # Cancel safety
-    /// Nothing can be cancelled: to wait for a limited time use [`write_within`](Self::write_within), or the [wait](Options::with_wait) of the options.
+    /// Nothing can be cancelled: to wait for a limited time use [`write_within`](Self::write_within), or the [wait](Options::with_wait) of the
+    /// options.
     ///
     /// # If the lock is lost
     /// The guard says so: [`Lease::is_valid`], [`Guard::wait_lost`].
@@ -137,7 +139,8 @@ impl Lock {
     /// As with [`ylock::Lock::write_within`](crate::Lock::write_within).
     ///
     /// # Reentrancy
-    /// As with [`ylock::Lock::write_within`](crate::Lock::write_within); a thread that holds the lock itself under another owner waits for itself until the time is over, and gets `None`.
+    /// As with [`ylock::Lock::write_within`](crate::Lock::write_within); a thread that holds the lock itself under another owner waits for itself
+    /// until the time is over, and gets `None`.
     ///
     /// # Cancel safety
     /// Nothing can be cancelled; the wait ends with the time.
@@ -174,7 +177,8 @@ impl Lock {
     /// As with [`ylock::Lock::read`](crate::Lock::read).
     ///
     /// # Reentrancy
-    /// As with [`ylock::Lock::read`](crate::Lock::read); a thread that holds the lock as the writer under another owner waits for itself, for ever, and after a second the log warns.
+    /// As with [`ylock::Lock::read`](crate::Lock::read); a thread that holds the lock as the writer under another owner waits for itself, for ever,
+    /// and after a second the log warns.
     ///
     /// # Cancel safety
     /// Nothing can be cancelled: to wait for a limited time use [`read_within`](Self::read_within), or the [wait](Options::with_wait) of the options.

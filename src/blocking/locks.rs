@@ -72,10 +72,12 @@ impl Locks {
     /// As with [`ylock::Locks::write`](crate::Locks::write).
     ///
     /// # Reentrancy
-    /// As with [`ylock::Locks::write`](crate::Locks::write); a thread that holds the lock itself under another owner waits for itself, for ever, and after a second the log warns.
+    /// As with [`ylock::Locks::write`](crate::Locks::write); a thread that holds the lock itself under another owner waits for itself, for ever,
+    /// and after a second the log warns.
     ///
     /// # Cancel safety
-    /// Nothing can be cancelled: to wait for a limited time use [`write_within`](Self::write_within), or the [wait](Options::with_wait) of the options.
+    /// Nothing can be cancelled: to wait for a limited time use [`write_within`](Self::write_within), or the [wait](Options::with_wait) of the
+    /// options.
     ///
     /// # If the lock is lost
     /// The guard says so: [`Lease::is_valid`], [`Guard::wait_lost`].
@@ -146,7 +148,8 @@ impl Locks {
     /// As with [`ylock::Locks::write_within`](crate::Locks::write_within).
     ///
     /// # Reentrancy
-    /// As with [`ylock::Locks::write_within`](crate::Locks::write_within); a thread that holds the lock itself under another owner waits for itself until the time is over, and gets `None`.
+    /// As with [`ylock::Locks::write_within`](crate::Locks::write_within); a thread that holds the lock itself under another owner waits for itself
+    /// until the time is over, and gets `None`.
     ///
     /// # Cancel safety
     /// Nothing can be cancelled; the wait ends with the time.
@@ -185,7 +188,8 @@ impl Locks {
     /// As with [`ylock::Locks::read`](crate::Locks::read).
     ///
     /// # Reentrancy
-    /// As with [`ylock::Locks::read`](crate::Locks::read); a thread that holds the lock as the writer under another owner waits for itself, for ever, and after a second the log warns.
+    /// As with [`ylock::Locks::read`](crate::Locks::read); a thread that holds the lock as the writer under another owner waits for itself, for
+    /// ever, and after a second the log warns.
     ///
     /// # Cancel safety
     /// Nothing can be cancelled: to wait for a limited time use [`read_within`](Self::read_within), or the [wait](Options::with_wait) of the options.

@@ -74,7 +74,8 @@ impl Many {
     /// ever.
     ///
     /// # Cancel safety
-    /// Nothing can be cancelled: to wait for a limited time use [`acquire_within`](Self::acquire_within), or the [wait](Options::with_wait) of the options.
+    /// Nothing can be cancelled: to wait for a limited time use [`acquire_within`](Self::acquire_within), or the [wait](Options::with_wait) of the
+    /// options.
     ///
     /// # If the lock is lost
     /// The set says so: [`Leases::is_valid`], [`Guards::wait_lost`]. The other locks stay held until the set is dropped.

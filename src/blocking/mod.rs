@@ -4,30 +4,31 @@
 //! nothing are the same: [`Lease`](crate::Lease), [`Token`](crate::Token), [`Owner`](crate::Owner), [`Options`](crate::Options) and so on.
 //!
 //! # The thread of the client
-//! A client starts one thread, on which it renews leases, gives back what was dropped, and talks to its store; every value of the client keeps it. When
-//! the last value goes the thread ends by itself, without a wait for it: at once where nothing is left to be given back, and two leases later
+//! A client starts one thread, on which it renews leases, gives back what was dropped, and talks to its store; every value of the client keeps it.
+//! When the last value goes the thread ends by itself, without a wait for it: at once where nothing is left to be given back, and two leases later
 //! at the latest.
 //!
 //! # What cannot be promised without futures
-//! - **A call that waits cannot be cancelled.** Bound it: `write_within`, `read_within`, `run_within`, or [`Options::with_wait`](crate::Options::with_wait)
-//!   for all calls. [`Ylock::close`] on another thread ends every wait of the client.
+//! - **A call that waits cannot be cancelled.** Bound it: `write_within`, `read_within`, `run_within`, or
+//!   [`Options::with_wait`](crate::Options::with_wait) for all calls. [`Ylock::close`] on another thread ends every wait of the client.
 //! - **Work cannot be dropped when its lock is lost.** `run` calls a closure, and no thread can be stopped from outside. Long work asks
-//!   [`Lease::check`](crate::Lease::check) between its steps; in any case `run` fails with [`Lost`](crate::ErrorKind::Lost) when the work has ended and
-//!   the lock is lost by then. Send the [token](crate::Lease::token) with everything that must not happen twice.
+//!   [`Lease::check`](crate::Lease::check) between its steps; in any case `run` fails with [`Lost`](crate::ErrorKind::Lost) when the work has ended
+//!   and the lock is lost by then. Send the [token](crate::Lease::token) with everything that must not happen twice.
 //!
-//! Streams are with the async API only ([`events`](crate::Ylock::events), [`observe`](crate::Election::observe)): [`Ylock::as_async`] is the way to them.
+//! Streams are with the async API only ([`events`](crate::Ylock::events), [`observe`](crate::Election::observe)): [`Ylock::as_async`] is the way to
+//! them.
 //!
 //! # Owners and reentrancy
-//! An owner is a value here, too, and never a thread. Inside the work of `run` its owner is current on that thread, so that the work may acquire the
-//! same lock again. Elsewhere [`Owner::sync_scope`](crate::Owner::sync_scope) takes the place of [`Owner::scope`](crate::Owner::scope): it makes an owner current
-//! for as long as a closure runs, on the thread that runs it. Threads that are started inside are not part of the scope; what is to belong to the owner there names
-//! it by `owned_by`.
+//! An owner is a value here, too, and never a thread. Inside the work of `run` its owner is current on that thread, so that the work may acquire
+//! the same lock again. Elsewhere [`Owner::sync_scope`](crate::Owner::sync_scope) takes the place of [`Owner::scope`](crate::Owner::scope): it
+//! makes an owner current for as long as a closure runs, on the thread that runs it. Threads that are started inside are not part of the scope;
+//! what is to belong to the owner there names it by `owned_by`.
 //!
 //! # Inside an async runtime
 //! A task that blocks its thread stalls its runtime. So a call here that would block a task of tokio, or the future of its `block_on`, fails with
-//! [`Invalid`](crate::ErrorKind::Invalid) instead, of whichever flavour the runtime is: use the async API there, or
-//! `tokio::task::spawn_blocking`. Inside `spawn_blocking` and `block_in_place` calls wait, as they do on a thread of your own. A guard that is dropped blocks
-//! no thread, so it may be dropped anywhere.
+//! [`Invalid`](crate::ErrorKind::Invalid) instead, of whichever flavour the runtime is: use the async API there, or `tokio::task::spawn_blocking`.
+//! Inside `spawn_blocking` and `block_in_place` calls wait, as they do on a thread of your own. A guard that is dropped blocks no thread, so it may
+//! be dropped anywhere.
 //!
 //! Calls find out by the budget that tokio gives to what it polls and to nothing else. So they do not notice other executors than tokio, a future in
 //! `tokio::task::unconstrained`, nor the future of `block_on` after a `block_in_place` of its own, until it is polled again: there a call blocks the

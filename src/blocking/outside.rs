@@ -1,8 +1,9 @@
 //! Work of a future that is done outside of it.
 //!
-//! The async `run` polls its work, inside the runtime of the client. A closure of a synchronous program must not notice that runtime: it may start one of its own, or
-//! be in another one. So in the place of the work stands a future that only asks for it; the thread that polls it leaves the runtime,
-//! calls the closure, and polls again. Until then the async code decides as ever: the loss of the lock is looked at before the output of the work.
+//! The async `run` polls its work, inside the runtime of the client. A closure of a synchronous program must not notice that runtime: it may start
+//! one of its own, or be in another one. So in the place of the work stands a future that only asks for it; the thread that polls it leaves the
+//! runtime, calls the closure, and polls again. Until then the async code decides as ever: the loss of the lock is looked at before the output of
+//! the work.
 
 use std::cell::Cell;
 use std::future::poll_fn;

@@ -60,7 +60,8 @@ impl Semaphore {
     /// None: each call takes another permit. A thread that holds a permit and waits for one more may wait for itself.
     ///
     /// # Cancel safety
-    /// Nothing can be cancelled: to wait for a limited time use [`acquire_within`](Self::acquire_within), or the [wait](Options::with_wait) of the options.
+    /// Nothing can be cancelled: to wait for a limited time use [`acquire_within`](Self::acquire_within), or the [wait](Options::with_wait) of the
+    /// options.
     ///
     /// # If the lock is lost
     /// The permit says so: [`PermitLease::is_valid`], [`Permit::wait_lost`]. Then another holder may get it.
@@ -137,7 +138,8 @@ impl Semaphore {
     /// As with [`acquire`](Self::acquire).
     ///
     /// # Errors
-    /// As [`ylock::Semaphore::acquire_within`](crate::Semaphore::acquire_within); also [`Invalid`](crate::ErrorKind::Invalid) inside an async runtime.
+    /// As [`ylock::Semaphore::acquire_within`](crate::Semaphore::acquire_within); also [`Invalid`](crate::ErrorKind::Invalid) inside an async
+    /// runtime.
     ///
     /// # Examples
     /// A report is rendered if its turn comes soon; otherwise the old one is shown:
@@ -208,8 +210,8 @@ impl Permit {
     /// Gives the permit back and waits until the store has it; as [`ylock::Permit::unlock`](crate::Permit::unlock).
     ///
     /// # Errors
-    /// As [`ylock::Permit::unlock`](crate::Permit::unlock); also [`Invalid`](crate::ErrorKind::Invalid) inside an async runtime: then the permit is given back
-    /// in the background.
+    /// As [`ylock::Permit::unlock`](crate::Permit::unlock); also [`Invalid`](crate::ErrorKind::Invalid) inside an async runtime: then the permit is
+    /// given back in the background.
     pub fn unlock(self) -> Result<Unlocked> {
         self.0.finish(crate::Permit::unlock)
     }

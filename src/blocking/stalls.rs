@@ -1,8 +1,8 @@
 //! Whether a call that blocks its thread would stall an async runtime.
 //!
-//! `Handle::try_current` does not tell: it has a runtime inside `spawn_blocking` and `block_in_place` as well, where to block is right. What `Runtime::block_on`
-//! goes by is private. But what tokio polls, a task or the future of `block_on`, has a budget, and what may block has none: that shows from outside.
-//! (A task has it again after `block_in_place`; the future of `block_on` only when it is polled anew, in tokio 1.54.)
+//! `Handle::try_current` does not tell: it has a runtime inside `spawn_blocking` and `block_in_place` as well, where to block is right. What
+//! `Runtime::block_on` goes by is private. But what tokio polls, a task or the future of `block_on`, has a budget, and what may block has none:
+//! that shows from outside. (A task has it again after `block_in_place`; the future of `block_on` only when it is polled anew, in tokio 1.54.)
 
 use std::task::{Context, Poll, Waker};
 
@@ -16,11 +16,15 @@ const MORE_THAN_A_BUDGET: usize = 256;
 
 /// Fails where the caller must not block its thread.
 pub(super) fn refuse_to_stall() -> Result<()> {
-    if Handle::try_current().is_err() || !has_budget() {
-        return Ok(());
-    }
-    let message = "a blocking call inside an async runtime would stall it: use the async API of ylock here, or make the call in \
-                   `tokio::task::spawn_blocking`";
+    let message = match Handle::try_current() {
+        Ok(_) if has_budget() => {
+            "a blocking call inside an async runtime would stall it: use the async API of ylock here, or make the call in \
+             `tokio::task::spawn_blocking`"
+        }
+        // To enter the runtime of the client would panic.
+        Err(error) if error.is_thread_local_destroyed() => "a blocking call is made while its thread ends",
+        _ => return Ok(()),
+    };
     Err(Error::new(ErrorKind::Invalid, message))
 }
 

@@ -1,7 +1,7 @@
 //! How a thread waits for a future.
 //!
-//! Not by `Runtime::block_on`: that panics where the caller is in a runtime, and work that it polls could start no runtime of its own. This thread polls the future
-//! and parks; timers and connections are driven by the thread of the client.
+//! Not by `Runtime::block_on`: that panics where the caller is in a runtime, and work that it polls could start no runtime of its own. This thread
+//! polls the future and parks; timers and connections are driven by the thread of the client.
 
 use std::pin::pin;
 use std::sync::Arc;

@@ -72,7 +72,7 @@ fn a_waiter_is_let_in_by_a_drop_and_by_the_end_of_a_client() {
 }
 
 #[test]
-fn a_loss_is_told_over_processes() {
+fn a_loss_is_told_when_another_client_revokes() {
     bounded(|| {
         let folder = Folder::new("loss");
         let (here, there) = (folder.client(), folder.client());

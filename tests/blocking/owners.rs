@@ -1,11 +1,16 @@
 //! Owners of synchronous code.
 
 use std::thread;
+use std::time::Duration;
 
 use ylock::blocking::Ylock;
 use ylock::{ErrorKind, Mode, Owner};
+use ylock_testkit::Log;
 
 use super::{SHORT, bounded};
+
+/// Longer than the time after which the log warns.
+const LONG: Duration = Duration::from_millis(1500);
 
 #[test]
 fn an_owner_that_is_named_is_reentrant_on_every_thread() {
@@ -53,5 +58,18 @@ fn inside_of_work_the_owner_is_current() {
         let both = ylock.many().write("users", "alice").read("users", "bob");
         let again = |_| ylock.lock("users", "alice").write().map(|guard| guard.mode());
         assert_eq!(both.run(again).unwrap().unwrap(), Mode::Write);
+    });
+}
+
+#[test]
+fn a_thread_that_waits_for_itself_is_warned_with_both_places_of_the_program() {
+    bounded(|| {
+        let users = Ylock::in_memory().locks("users");
+        let (log, _logging) = Log::of(tracing::Level::WARN);
+        let held = users.run("alice", |_| Owner::new().sync_scope(|| users.write_within("alice", LONG)));
+        assert!(held.unwrap().unwrap().is_none());
+        let warned = log.lines(&["a task waits for a lock that it has acquired itself"]);
+        assert_eq!(warned.len(), 1);
+        assert_eq!(warned[0].matches("owners.rs").count(), 2, "{warned:?}");
     });
 }
