@@ -10,7 +10,7 @@ use super::many::Many;
 use super::outside::Outside;
 use super::own_runtime::OwnRuntime;
 use super::tied::Tied;
-use crate::engine::Inspection;
+use crate::engine::{AcquisitionId, Inspection};
 use crate::layer::GroupUsage;
 use crate::url::EngineUrl;
 use crate::{ClientName, Config, Error, Guarantees, Layer, Name, Options, Result};
@@ -240,6 +240,15 @@ impl Ylock {
     /// As [`inspect`](Self::inspect).
     pub fn revoke(&self, group: impl Name, name: impl Name) -> Result<usize> {
         self.0.wait(self.0.value.revoke(group, name))?
+    }
+
+    /// Takes a lock away from the holder with this id, and returns whether it held the lock; as
+    /// [`ylock::Ylock::revoke_one`](crate::Ylock::revoke_one).
+    ///
+    /// # Errors
+    /// As [`inspect`](Self::inspect).
+    pub fn revoke_one(&self, group: impl Name, name: impl Name, id: AcquisitionId) -> Result<bool> {
+        self.0.wait(self.0.value.revoke_one(group, name, id))?
     }
 
     /// Gives back everything that this client holds, ends every wait of it, on all threads, and waits until the store knows it; as
