@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
 use ylock_core::engine::{
-    AcquisitionId, EarlyRenewals, Engine, Grant, Holding, Inspection, LossReason, Meter, Release, Renewal,
-    Request, Ticket,
+    AcquisitionId, EarlyRenewals, Engine, Grant, Holding, Inspection, KeyPage, LossReason, Meter, Release,
+    Renewal, Request, Ticket,
 };
 use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::options::check_lease;
@@ -247,6 +247,10 @@ impl Engine for CassandraEngine {
         // What this look shows of other clients is worth remembering, for as long as what an attempt has seen.
         let _left = Left { own_rows: &self.own_rows, key, environment: &self.client.environment };
         inspect::inspect(&own_row).await
+    }
+
+    async fn keys(&self, group: Option<&str>, after: Option<&str>) -> Result<KeyPage> {
+        inspect::keys(&*self.client.store, group, after).await
     }
 
     async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {

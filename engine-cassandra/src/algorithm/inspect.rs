@@ -1,13 +1,13 @@
-//! Inspection, which reads holders and waiters from the rows of a partition; and revocation.
+//! Inspection, which reads holders and waiters from the rows of a partition; listing, which finds the partitions; and revocation.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ylock_core::Result;
-use ylock_core::engine::{AcquisitionId, Holder, Inspection, Waiter};
+use ylock_core::engine::{AcquisitionId, Holder, Inspection, KeyPage, Waiter};
 
 use super::judge::Place;
 use super::own_row::OwnRow;
-use super::store::Partition;
+use super::store::{Partition, Store};
 use crate::hints::Hint;
 
 /// The time for which a request to give up a lock is kept, in leases of the holder: it is found at the next renewal.
@@ -16,6 +16,20 @@ const REVOKE_LEASES: u32 = 2;
 /// Returns the holders and waiters of a lock, without those that this client knows to be dead.
 pub(crate) async fn inspect(own_row: &OwnRow) -> Result<Inspection> {
     Ok(shown_by(&own_row.look_at_the_living().await?))
+}
+
+/// Returns a page of the keys at which a client takes part, and of some that are free. The store cannot tell the locks of one group from others, which
+/// are on the ring between them: a page may have none of the group.
+pub(crate) async fn keys(store: &dyn Store, group: Option<&str>, after: Option<&str>) -> Result<KeyPage> {
+    let after = after.map(|after| position(after).ok_or_else(KeyPage::wrong)).transpose()?;
+    let mut page = store.keys(after).await?;
+    page.keys.retain(|key| group.is_none_or(|group| key.group() == group));
+    Ok(KeyPage::new(page.keys, page.next.map(|position| position.to_string())))
+}
+
+fn position(text: &str) -> Option<i64> {
+    // Written as a page writes it: without a plus, or zeros before it.
+    text.parse::<i64>().ok().filter(|position| position.to_string() == text)
 }
 
 /// Asks the holder with this acquisition to give up. Returns whether there is one, as [`inspect`] would show it with a token. Its row stays

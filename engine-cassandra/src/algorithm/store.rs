@@ -153,6 +153,15 @@ pub struct SeenRow {
     pub revoked: Option<AcquisitionId>,
 }
 
+/// Some of the locks of the table: those whose partitions follow each other on Cassandra's ring.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// The locks in whose partitions a client takes part, each once. A lock that is free may be among them.
+    pub keys: Vec<Key>,
+    /// The position on the ring at which this page ends and the next one goes on; nothing if this is the last one.
+    pub next: Option<i64>,
+}
+
 impl SeenRow {
     /// Returns the claim of the row that is shown, nothing if the token comes from another write than the row.
     ///
@@ -174,7 +183,9 @@ impl SeenRow {
 ///   network makes of one call are harmless: their end was computed once.
 /// - Cells that are written more than once under one stamp (the last tokens and the revocations) may end as early as their first copy:
 ///   their TTL counts from the first time.
-/// - A row that cannot be understood is an [`Unexpected`](ylock_core::ErrorKind::Unexpected) error of `read`, never left out.
+/// - The pages of `keys` together name each lock that has one and the same row, not [`Idle`](State::Idle), from before the first of them was asked
+///   for until the last one came. A row that is written anew is the same row.
+/// - A row that cannot be understood is an [`Unexpected`](ylock_core::ErrorKind::Unexpected) error of `read`, never left out. `keys` names its lock.
 #[async_trait]
 pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Overwrites this client's row.
@@ -182,6 +193,9 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// Reads the whole partition.
     async fn read(&self, key: &Key) -> Result<Partition>;
+
+    /// Reads the page of locks that follows this position on the ring, or the first one. It may have no locks and yet not be the last one.
+    async fn keys(&self, after: Option<i64>) -> Result<Page>;
 
     /// Asks the client of `slot` to give up an acquisition, by a cell of that row that this client itself never writes. `stamp` grows
     /// from one acquisition of the slot to the next.

@@ -17,25 +17,66 @@ use crate::options::{CassandraOptions, Consistency};
 pub(super) struct Balancing {
     inner: Arc<dyn LoadBalancingPolicy>,
     nodes: Arc<Nodes>,
-    /// True if these requests try a doubted node again. Only reads do: they are sent to a second node too when it does not answer, so
-    /// that no caller has to wait for it.
-    probes: bool,
+    requests: Requests,
+}
+
+/// What the requests have to do with doubts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Requests {
+    /// They raise doubts and try a doubted node again. Only reads do: they are sent to a second node too when it does not answer, so that no caller has
+    /// to wait for it.
+    Reads,
+    /// They raise doubts.
+    Writes,
+    /// They raise none: a page may take long, and be refused for what it asks, on a node that is well.
+    Pages,
 }
 
 type Target<'a> = (NodeRef<'a>, Option<Shard>);
 
 impl Balancing {
     pub(super) fn of_reads(options: &CassandraOptions, nodes: &Arc<Nodes>) -> Arc<dyn LoadBalancingPolicy> {
-        Arc::new(Self { inner: preferring_replicas(options), nodes: Arc::clone(nodes), probes: true })
+        Arc::new(Self {
+            inner: preferring_replicas(options),
+            nodes: Arc::clone(nodes),
+            requests: Requests::Reads,
+        })
     }
 
     pub(super) fn of_writes(options: &CassandraOptions, nodes: &Arc<Nodes>) -> Arc<dyn LoadBalancingPolicy> {
-        Arc::new(Self { inner: preferring_replicas(options), nodes: Arc::clone(nodes), probes: false })
+        Arc::new(Self {
+            inner: preferring_replicas(options),
+            nodes: Arc::clone(nodes),
+            requests: Requests::Writes,
+        })
+    }
+
+    pub(super) fn of_pages(options: &CassandraOptions, nodes: &Arc<Nodes>) -> Arc<dyn LoadBalancingPolicy> {
+        Arc::new(Self {
+            inner: preferring_replicas(options),
+            nodes: Arc::clone(nodes),
+            requests: Requests::Pages,
+        })
     }
 
     fn is_avoided(&self, target: &Target<'_>) -> bool {
         let node = target.0.host_id;
-        if self.probes { self.nodes.is_doubted_by_a_probe(node) } else { self.nodes.is_doubted(node) }
+        match self.requests {
+            Requests::Reads => self.nodes.is_doubted_by_a_probe(node),
+            Requests::Writes | Requests::Pages => self.nodes.is_doubted(node),
+        }
+    }
+
+    fn asks(&self, target: &Target<'_>) {
+        if self.requests != Requests::Pages {
+            self.nodes.asked(target.0.host_id);
+        }
+    }
+
+    fn hears(&self, node: NodeRef<'_>, refused: bool) {
+        if self.requests != Requests::Pages {
+            self.nodes.answered(node.host_id, refused);
+        }
     }
 }
 
@@ -48,18 +89,18 @@ impl LoadBalancingPolicy for Balancing {
         } else {
             preferred
         };
-        self.nodes.asked(picked.0.host_id);
+        self.asks(&picked);
         Some(picked)
     }
 
     fn fallback<'a>(&'a self, request: &'a RoutingInfo, cluster: &'a ClusterState) -> FallbackPlan<'a> {
         let plan = self.nodes.order(self.inner.fallback(request, cluster), |(node, _)| node.host_id);
         // The driver takes the next one when it is about to send to it.
-        Box::new(plan.into_iter().inspect(|(node, _)| self.nodes.asked(node.host_id)))
+        Box::new(plan.into_iter().inspect(|target| self.asks(target)))
     }
 
     fn on_request_success(&self, _: &RoutingInfo, _: Duration, node: NodeRef<'_>) {
-        self.nodes.answered(node.host_id, false);
+        self.hears(node, false);
     }
 
     fn on_request_failure(
@@ -69,7 +110,7 @@ impl LoadBalancingPolicy for Balancing {
         node: NodeRef<'_>,
         error: &RequestAttemptError,
     ) {
-        self.nodes.answered(node.host_id, errors::is_refusal(error));
+        self.hears(node, errors::is_refusal(error));
     }
 
     fn name(&self) -> String {

@@ -4,6 +4,9 @@
 
 use super::columns::{self, Part};
 
+/// So many rows a page of locks has at most: few enough to come at once, beside what is sent for locks.
+pub(super) const PAGE: usize = 500;
+
 /// Returns the statement that writes these parts of a row.
 pub(super) fn write(table: &str, parts: &[Part]) -> String {
     let (cells, row) = (columns::set(parts), columns::are(columns::KEY_OF_ROW));
@@ -31,6 +34,15 @@ pub(super) fn bury(table: &str) -> String {
 pub(super) fn read(table: &str) -> String {
     let (read, lock) = (columns::names(columns::READ), columns::are(&[Part::Lock]));
     format!("SELECT {read}, WRITETIME(claim_token) AS claim_stamp FROM {table} WHERE {lock}")
+}
+
+/// Returns the statement that reads the next rows of the table, in the order of the ring: which client takes part in which lock. A partition
+/// without rows counts as one row, if something of it is left.
+pub(super) fn keys(table: &str) -> String {
+    let lock = columns::names(&[Part::Lock]);
+    format!(
+        "SELECT {lock}, state, TOKEN({lock}) AS position FROM {table} WHERE TOKEN({lock}) > ? LIMIT {PAGE}"
+    )
 }
 
 /// Returns the statement that reads the last run of a job.
@@ -69,6 +81,7 @@ mod tests {
     use crate::algorithm::rows_for_tests::row;
     use crate::algorithm::store::{Claim, Slot, State, TimedClaim, Write};
     use crate::driver::columns::COLUMNS;
+    use crate::driver::page::Participant;
     use crate::driver::rows::Cells;
     use crate::driver::values::{self, ClaimValues, RowValues};
 
@@ -123,6 +136,12 @@ mod tests {
                 "SELECT DISTINCT last_run FROM t WHERE lock_group = ? AND lock_name = ?".to_owned(),
             ),
             (
+                keys("t"),
+                "SELECT lock_group, lock_name, state, TOKEN(lock_group, lock_name) AS position FROM t \
+                 WHERE TOKEN(lock_group, lock_name) > ? LIMIT 500"
+                    .to_owned(),
+            ),
+            (
                 read_time("t"),
                 "SELECT last_write_token FROM t WHERE lock_group = '' AND lock_name = 'global time'".to_owned(),
             ),
@@ -138,7 +157,7 @@ mod tests {
     /// As a server describes a column.
     fn described(name: &str) -> ColumnSpec<'static> {
         let cql_type = match name {
-            "[timestamp]" | "claim_stamp" => "bigint",
+            "[timestamp]" | "claim_stamp" | "position" | "partition key token" => "bigint",
             "[ttl]" => "int",
             name => COLUMNS.iter().find(|column| column.name == name).expect(name).cql_type,
         };
@@ -159,6 +178,7 @@ mod tests {
         let bound = places.map(|place| match words[place - 1] {
             "TIMESTAMP" => described("[timestamp]"),
             "TTL" => described("[ttl]"),
+            ">" => described("partition key token"),
             _ => described(words[place - 2]),
         });
         let bound: Vec<_> = bound.collect();
@@ -185,6 +205,7 @@ mod tests {
         }
         binds(&write_static("t", Part::LastRun), &values::run(&key, "a run", 9, 10));
         binds(&read_run("t"), &(key.group(), key.name()));
+        binds(&keys("t"), &(7i64,));
         binds(&erase("t"), &values::erase(&key, slot, 9));
         binds(&bury("t"), &values::bury(&key, slot, 9));
         binds(&read("t"), &(key.group(), key.name()));
@@ -196,5 +217,7 @@ mod tests {
         let names = columns::names(columns::READ);
         let read: Vec<_> = names.split(", ").chain(["claim_stamp"]).map(described).collect();
         <Cells<'_> as DeserializeRow<'_, '_>>::type_check(&read).unwrap();
+        let read = ["lock_group", "lock_name", "state", "position"].map(described);
+        <Participant<'_> as DeserializeRow<'_, '_>>::type_check(&read).unwrap();
     }
 }

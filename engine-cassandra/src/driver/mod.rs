@@ -9,6 +9,7 @@ mod cql;
 mod errors;
 mod hedges;
 mod nodes;
+mod page;
 mod rows;
 mod schema;
 mod session;

@@ -23,6 +23,9 @@ use super::nodes::Nodes;
 use super::tls;
 use crate::options::{CassandraOptions, Consistency};
 
+/// How long a page of locks may take: as long as Cassandra itself gives it by default. No lease depends on it.
+const PAGE_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// The shortest time that a node has to answer a keepalive: one that is only busy must not be taken for dead.
 const SHORTEST_PROBE: Duration = Duration::from_millis(500);
 
@@ -95,10 +98,15 @@ fn builder(options: &CassandraOptions, nodes: &Arc<Nodes>) -> Result<SessionBuil
 pub(super) struct Profiles {
     pub(super) writes: ExecutionProfileHandle,
     pub(super) reads: ExecutionProfileHandle,
+    pub(super) pages: ExecutionProfileHandle,
 }
 
 pub(super) fn profiles(options: &CassandraOptions, nodes: &Arc<Nodes>) -> Profiles {
-    Profiles { writes: of_writes(options, nodes), reads: of_reads(options, nodes) }
+    Profiles {
+        writes: of_writes(options, nodes),
+        reads: of_reads(options, nodes),
+        pages: of_pages(options, nodes),
+    }
 }
 
 /// Returns the profile of reads, which are sent to a second node where the first one does not answer.
@@ -123,6 +131,15 @@ fn of_writes(options: &CassandraOptions, nodes: &Arc<Nodes>) -> ExecutionProfile
         .speculative_execution_policy(None)
         .build()
         .into_handle_with_label("ylock".to_owned())
+}
+
+/// Returns the profile of reads of many partitions, which take longer than those of one: so they are not sent twice, and have more time.
+fn of_pages(options: &CassandraOptions, nodes: &Arc<Nodes>) -> ExecutionProfileHandle {
+    profile(options, Balancing::of_pages(options, nodes))
+        .speculative_execution_policy(None)
+        .request_timeout(Some(PAGE_TIMEOUT))
+        .build()
+        .into_handle_with_label("ylock pages".to_owned())
 }
 
 fn profile(options: &CassandraOptions, balancing: Arc<dyn LoadBalancingPolicy>) -> ExecutionProfileBuilder {

@@ -27,6 +27,7 @@ pub(super) struct Preparing<'a> {
 pub(super) struct Statements {
     pub(super) row: PreparedStatement,
     pub(super) read: PreparedStatement,
+    pub(super) keys: PreparedStatement,
     pub(super) revoke: PreparedStatement,
     pub(super) bury: PreparedStatement,
     pub(super) erase: PreparedStatement,
@@ -55,6 +56,7 @@ impl Statements {
         let last_write = how.write(&cql::write_static(&table, Part::LastWrite)).await?;
         Ok(Self {
             read: how.read(&cql::read(&table)).await?,
+            keys: how.page(&cql::keys(&table)).await?,
             revoke: how.write(&cql::write(&table, &[Part::Revocation])).await?,
             bury: how.write(&cql::bury(&table)).await?,
             erase: how.write(&cql::erase(&table)).await?,
@@ -107,6 +109,13 @@ impl Preparing<'_> {
         // The columns are named, and Cassandra never changes the type of one; so they need not come with every answer.
         read.set_use_cached_result_metadata(true);
         Ok(read)
+    }
+
+    /// Prepares a statement that reads parts of many partitions.
+    async fn page(&self, cql: &str) -> Result<PreparedStatement> {
+        let mut page = self.prepare(cql, &self.profiles.pages).await?;
+        page.set_use_cached_result_metadata(true);
+        Ok(page)
     }
 
     async fn prepare(&self, cql: &str, profile: &ExecutionProfileHandle) -> Result<PreparedStatement> {

@@ -15,10 +15,10 @@ use ylock_core::{Key, Result};
 use super::connected::Connection;
 use super::statements::Statements;
 use super::values::{self, ClaimValues, RowValues};
-use super::{errors, rows};
+use super::{errors, page, rows};
 use crate::algorithm::clock::TimeCell;
 use crate::algorithm::runs::RunCell;
-use crate::algorithm::store::{Partition, Slot, Store, Write};
+use crate::algorithm::store::{Page, Partition, Slot, Store, Write};
 use crate::options::{CassandraOptions, Notify};
 
 /// The lock table of a cluster, over one driver session.
@@ -130,6 +130,12 @@ impl Store for Table {
         // Unpaged: a later page would be a later read.
         let answer = self.execute("read", |all| &all.read, (key.group(), key.name())).await?;
         rows::partition(key, answer)
+    }
+
+    async fn keys(&self, after: Option<i64>) -> Result<Page> {
+        // No partition is at the smallest position: that is how the ring is made.
+        let after = after.unwrap_or(i64::MIN);
+        page::page(self.execute("keys", |all| &all.keys, (after,)).await?)
     }
 
     async fn revoke(&self, key: &Key, slot: Slot, id: AcquisitionId, stamp: i64, ttl: u32) -> Result<()> {

@@ -11,7 +11,9 @@ use parking_lot::Mutex;
 use ylock_core::engine::AcquisitionId;
 use ylock_core::environment::{Environment, Moment};
 use ylock_core::{Error, ErrorKind, Key, Mode, Options, Result, StoreToken, Ylock};
-use ylock_engine_cassandra::algorithm::store::{Claim, Partition, Row, SeenRow, Slot, Store, Write};
+use ylock_engine_cassandra::algorithm::store::{
+    Claim, Page, Partition, Row, SeenRow, Slot, State, Store, Write,
+};
 use ylock_engine_cassandra::options::Protocol;
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
 
@@ -255,6 +257,15 @@ impl Store for Fake {
         let slow = self.slow_reads.lock().pop();
         self.answer(slow.unwrap_or(Duration::from_millis(1))).await?;
         Ok(self.seen(key))
+    }
+
+    /// All in one page.
+    async fn keys(&self, _: Option<i64>) -> Result<Page> {
+        self.answer(Duration::from_millis(1)).await?;
+        let known: Vec<Key> = self.keys.lock().keys().cloned().collect();
+        let takes_part = |seen: &SeenRow| seen.row.as_ref().is_some_and(|row| row.state != State::Idle);
+        let keys = known.into_iter().filter(|key| self.seen(key).rows.iter().any(takes_part));
+        Ok(Page { keys: keys.collect(), next: None })
     }
 
     async fn revoke(&self, key: &Key, slot: Slot, id: AcquisitionId, stamp: i64, ttl: u32) -> Result<()> {

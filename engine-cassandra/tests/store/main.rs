@@ -6,6 +6,7 @@ mod cluster;
 mod connecting;
 mod damaged;
 mod expiry;
+mod listing;
 mod log;
 mod login;
 mod order;

@@ -138,6 +138,8 @@ async fn every_call_is_exactly_one_request() {
         }
         bench.read().await;
         one_more("read");
+        bench.table.keys(None).await.unwrap();
+        one_more("keys");
         bench.table.revoke(&bench.key, bench.slot, id, stamp(), 60).await.unwrap();
         one_more("revoke");
         bench.table.erase(&bench.key, bench.slot, stamp()).await.unwrap();

@@ -1,5 +1,7 @@
 //! The nodes and the network between them.
 
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -16,6 +18,9 @@ use super::replica::Replica;
 use super::ring::Ring;
 use crate::chance::Chance;
 use crate::world::World;
+
+/// So many locks a page has at most.
+const PAGE: usize = 5;
 
 /// The fate of messages.
 #[derive(Clone, Debug)]
@@ -262,6 +267,18 @@ impl Cluster {
         }
     }
 
+    /// Returns the locks of which any node has something, in the order of the ring: a few that follow this position, and the position of the last of
+    /// them if there are more.
+    pub(super) fn locks_after(&self, after: Option<i64>) -> (Vec<Key>, Option<i64>) {
+        let replicas = self.replicas.lock();
+        let locks = replicas.iter().flat_map(Replica::locks);
+        let mut ring: BTreeMap<i64, Key> = locks.map(|key| (position(&key), key)).collect();
+        drop(replicas);
+        ring.retain(|position, _| after.is_none_or(|after| *position > after));
+        let next = ring.keys().nth(PAGE - 1).copied().filter(|_| ring.len() > PAGE);
+        (ring.into_values().take(PAGE).collect(), next)
+    }
+
     /// Takes a look of a client, at a quorum unless it says of how many.
     pub(super) fn read(self: &Arc<Self>, key: Key, of: Option<usize>, reply: Reply<Result<Partition>>) {
         let coordinator = self.any();
@@ -380,6 +397,13 @@ impl Cluster {
         order.truncate(ring.quorum());
         order
     }
+}
+
+/// Returns the position of a lock on the ring. As in Cassandra, two locks hardly ever have one.
+fn position(key: &Key) -> i64 {
+    let mut hasher = DefaultHasher::new();
+    (key.group(), key.name()).hash(&mut hasher);
+    hasher.finish().cast_signed()
 }
 
 type Answers = Mutex<(Vec<(usize, Cells)>, Option<Reply<Result<Partition>>>)>;

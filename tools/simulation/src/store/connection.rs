@@ -15,7 +15,7 @@ use ylock_core::engine::AcquisitionId;
 use ylock_core::environment::Environment;
 use ylock_core::{Error, ErrorKind, Key, Result};
 use ylock_engine_cassandra::algorithm::clock::TimeCell;
-use ylock_engine_cassandra::algorithm::store::{Partition, Slot, Store, Write};
+use ylock_engine_cassandra::algorithm::store::{Page, Partition, Slot, State, Store, Write};
 
 use super::cluster::{Cluster, Reply};
 use super::mutation;
@@ -126,6 +126,20 @@ impl Store for Connection {
         }
         self.world.note(|| format!("{:?} sees {}", self.clocks.actor(), shown(&look)));
         look
+    }
+
+    async fn keys(&self, after: Option<i64>) -> Result<Page> {
+        let (keys, next) = self.cluster.locks_after(after);
+        let mut page = Page { keys: Vec::new(), next };
+        for key in keys {
+            // As a page is read: at a quorum, and each partition for itself.
+            let look =
+                self.ask(|reply| self.cluster.read(key.clone(), None, reply)).await.and_then(|look| look)?;
+            if look.rows.iter().filter_map(|seen| seen.row.as_ref()).any(|row| row.state != State::Idle) {
+                page.keys.push(key);
+            }
+        }
+        Ok(page)
     }
 
     async fn revoke(&self, key: &Key, slot: Slot, id: AcquisitionId, stamp: i64, ttl: u32) -> Result<()> {

@@ -83,6 +83,11 @@ impl Replica {
         self.data.iter().map(|(lock, cells)| (lock.clone(), cells.clone())).collect()
     }
 
+    /// Returns the locks of which it has something.
+    pub(super) fn locks(&self) -> impl Iterator<Item = Key> {
+        self.data.keys().filter_map(|(group, name)| Key::new(group.as_str(), name.as_str()).ok())
+    }
+
     /// Returns what it answers of a lock, as of the second that the coordinator says.
     pub(super) fn answer(&self, key: &Key, second: i64) -> Cells {
         self.read(key).aged(second, self.gc_grace)

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use ylock_core::engine::{AcquisitionId, Engine, Ticket};
 use ylock_core::environment::Environment;
 use ylock_core::{Key, Result};
-use ylock_engine_cassandra::algorithm::store::{Partition, SeenRow, Slot, State, Store, Write};
+use ylock_engine_cassandra::algorithm::store::{Page, Partition, SeenRow, Slot, State, Store, Write};
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
 use ylock_simulation::clocks::Clocks;
 use ylock_simulation::store::Connection;
@@ -142,6 +142,10 @@ impl Store for Broken {
             _ => {}
         }
         Ok(look)
+    }
+
+    async fn keys(&self, after: Option<i64>) -> Result<Page> {
+        self.inner.keys(after).await
     }
 
     async fn revoke(&self, key: &Key, slot: Slot, id: AcquisitionId, stamp: i64, ttl: u32) -> Result<()> {
