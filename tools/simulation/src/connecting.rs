@@ -9,7 +9,8 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use tokio::sync::OnceCell;
 use ylock_core::engine::{
-    AcquisitionId, Engine, Grant, Holding, Inspection, LossReason, Meter, Release, Renewal, Request, Ticket,
+    AcquisitionId, Engine, Grant, Holding, Inspection, KeyPage, LossReason, Meter, Release, Renewal, Request,
+    Ticket,
 };
 use ylock_core::environment::Environment;
 use ylock_core::{Guarantees, Key, Options, Result, Run};
@@ -103,6 +104,10 @@ impl Engine for Connecting {
 
     async fn inspect(&self, key: &Key) -> Result<Inspection> {
         self.engine().await?.inspect(key).await
+    }
+
+    async fn keys(&self, group: Option<&str>, after: Option<&str>) -> Result<KeyPage> {
+        self.engine().await?.keys(group, after).await
     }
 
     async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {

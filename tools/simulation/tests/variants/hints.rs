@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use ylock_core::engine::{AcquisitionId, Engine};
 use ylock_core::environment::{Environment, Moment};
 use ylock_core::{Key, Result};
-use ylock_engine_cassandra::algorithm::store::{Partition, SeenRow, Slot, State, Store, Write};
+use ylock_engine_cassandra::algorithm::store::{Page, Partition, SeenRow, Slot, State, Store, Write};
 use ylock_engine_cassandra::hints::{Carrier, Datagram, Hint, Receiver};
 use ylock_engine_cassandra::options::Notify;
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
@@ -141,6 +141,10 @@ impl Store for Broken {
         let look = self.inner.read(key).await?;
         *self.last_look.lock() = Some((key.clone(), look.clone()));
         Ok(look)
+    }
+
+    async fn keys(&self, after: Option<i64>) -> Result<Page> {
+        self.inner.keys(after).await
     }
 
     async fn revoke(&self, key: &Key, slot: Slot, id: AcquisitionId, stamp: i64, ttl: u32) -> Result<()> {

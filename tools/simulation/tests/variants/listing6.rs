@@ -8,7 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use ylock_core::engine::{
-    AcquisitionId, Engine, Grant, Holding, Inspection, Meter, Patience, Release, Renewal, Request, Ticket,
+    AcquisitionId, Engine, Grant, Holding, Inspection, KeyPage, Meter, Patience, Release, Renewal, Request,
+    Ticket,
 };
 use ylock_core::environment::Environment;
 use ylock_core::{ClientName, Guarantees, Key, Mode, Options, Result, Run, StoreToken};
@@ -160,6 +161,10 @@ impl Engine for Listing6 {
 
     async fn inspect(&self, _: &Key) -> Result<Inspection> {
         Ok(Inspection::default())
+    }
+
+    async fn keys(&self, _: Option<&str>, _: Option<&str>) -> Result<KeyPage> {
+        Ok(KeyPage::default())
     }
 
     async fn revoke(&self, _: &Key, _: AcquisitionId) -> Result<bool> {

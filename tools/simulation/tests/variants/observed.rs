@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use ylock_core::engine::{AcquisitionId, Engine};
 use ylock_core::environment::{BoxFuture, Environment, Moment, RuntimeId};
 use ylock_core::{Key, Result};
-use ylock_engine_cassandra::algorithm::store::{Partition, SeenRow, Slot, State, Store, Write};
+use ylock_engine_cassandra::algorithm::store::{Page, Partition, SeenRow, Slot, State, Store, Write};
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
 use ylock_simulation::Setting;
 use ylock_simulation::clocks::Clocks;
@@ -81,6 +81,10 @@ impl Store for Broken {
         let mut look = look?;
         look.rows.iter_mut().for_each(|seen| self.change(seen));
         Ok(look)
+    }
+
+    async fn keys(&self, after: Option<i64>) -> Result<Page> {
+        self.inner.keys(after).await
     }
 
     async fn revoke(&self, key: &Key, slot: Slot, id: AcquisitionId, stamp: i64, ttl: u32) -> Result<()> {
