@@ -10,11 +10,22 @@
 mod settings;
 
 use std::error::Error;
+use std::process::ExitCode;
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> ExitCode {
     let environment = std::env::var("SHOP_ENVIRONMENT").unwrap_or_else(|_| "dev".to_owned());
-    let settings = settings::read(&environment)?;
+    match serve(&environment).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{environment}: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn serve(environment: &str) -> Result<(), Box<dyn Error>> {
+    let settings = settings::read(environment)?;
     let ylock = ylock::connect_with(&settings.locks).await?;
     println!("{environment}: listens at {}, locks by {ylock:?}", settings.listen);
 
