@@ -1,8 +1,5 @@
 //! The keys of locks, page by page, beside nodes that are none.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "a test stands outside: it looks at real time and starts tasks of its own"
-)]
+#![allow(clippy::disallowed_methods, reason = "the proxies of the tests start tasks of their own")]
 
 mod server;
 

@@ -269,7 +269,7 @@ impl Connection {
     async fn connect(&self) -> Result<()> {
         let address = self.where_it_is().await?;
         let mut connection = self.connector.connect(&address).await?;
-        for script in scripts::ALL {
+        for script in scripts::LOADED {
             let load = script.load();
             self.connector.answer(load.exec_async(&mut connection)).await.map_err(errors::classify)?;
         }

@@ -31,10 +31,12 @@ pub(crate) static REVOKE: Script = Script::new("revoke", scripts::REVOKE);
 pub(crate) static LAST_RUN: Script = Script::new("last_run", scripts::LAST_RUN);
 pub(crate) static STORE_RUN: Script = Script::new("store_run", scripts::STORE_RUN);
 
+/// Not loaded when a connection is made: few clients list locks, and the first that does sends the text.
 pub(crate) static KEYS: Script = Script::new("keys", scripts::KEYS);
 
-pub(super) static ALL: [&Script; 8] =
-    [&ACQUIRE, &RELEASE, &RENEW, &INSPECT, &REVOKE, &LAST_RUN, &STORE_RUN, &KEYS];
+/// The scripts that are loaded when a connection is made.
+pub(super) static LOADED: [&Script; 7] =
+    [&ACQUIRE, &RELEASE, &RENEW, &INSPECT, &REVOKE, &LAST_RUN, &STORE_RUN];
 
 impl Script {
     fn hash(&self) -> &str {

@@ -67,14 +67,15 @@ async fn a_listing_that_a_restart_interrupts_leaves_no_lock_out() {
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn a_listing_during_which_a_replica_takes_over_leaves_no_lock_out() {
-    for killed in 0..3 {
-        let mut cluster = OwnCluster::start(3).await;
-        let options = cluster.options().with_lease(LEASE);
-        let ylock = client_with(options.clone()).await;
-        let guards = hold_many(&ylock).await;
-        until("the replicas have all locks", async || cluster.keys_of_replicas().await == MANY).await;
-        let listing = listed(&options, async || cluster.servers[killed].kill());
-        assert_eq!(within("it is listed", listing).await, all());
-        drop(guards);
-    }
+    let mut cluster = OwnCluster::start(3).await;
+    let options = cluster.options().with_lease(LEASE);
+    let ylock = client_with(options.clone()).await;
+    let guards = hold_many(&ylock).await;
+    until("the replicas have all locks", async || cluster.keys_of_replicas().await == MANY).await;
+    // The first in the order of names is the one that the first page is of.
+    let masters = cluster.servers[..3].iter_mut();
+    let first = masters.min_by_key(|server| server.port().to_string()).unwrap();
+    let listing = listed(&options, async || first.kill());
+    assert_eq!(within("it is listed", listing).await, all());
+    drop(guards);
 }
