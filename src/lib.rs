@@ -3,6 +3,8 @@
 
 pub mod blocking;
 
+#[cfg(doctest)]
+mod book;
 mod config;
 mod connect;
 mod known;
