@@ -64,7 +64,7 @@ pub trait Harness: fmt::Debug + Send + Sync + 'static {
         if self.is_variant() { short_or_long(100, 500) } else { 500 }
     }
 
-    /// Returns how long a lock is held in the case of a long hold: [`LONGER_THAN_A_MINUTE`], as engines keep things for a minute, at least
+    /// Returns how long a lock is held in the case of a long hold: longer than a minute, as engines keep things for a minute, at least
     /// once for each engine.
     fn long_hold(&self) -> Duration {
         if self.is_variant() { self.lease() * 4 } else { LONGER_THAN_A_MINUTE }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use ylock::url::EngineUrl;
+use ylock::url::{EngineUrl, Host};
 use ylock::{Guarantees, Ylock};
 
 use crate::arguments::DoctorArguments;
@@ -113,9 +113,18 @@ fn promises(guarantees: Guarantees) -> [(&'static str, bool); 5] {
     ]
 }
 
-/// Returns the URL without its password.
+/// Returns the URL without its passwords.
 fn shown(url: &EngineUrl) -> String {
-    format!("{url:?}")
+    let user = url.user.as_ref().map(|user| format!("{user}@")).unwrap_or_default();
+    let host = |host: &Host| host.port.map_or_else(|| host.name.clone(), |port| host.address(port));
+    let hosts = url.hosts.iter().map(host).collect::<Vec<_>>().join(",");
+    let value = |(name, value): &(String, String)| {
+        let is_secret = name.contains("password");
+        format!("{name}={}", if is_secret { "***" } else { value })
+    };
+    let options = url.options.iter().map(value).collect::<Vec<_>>().join("&");
+    let query = if options.is_empty() { String::new() } else { format!("?{options}") };
+    format!("{}://{user}{hosts}/{}{query}", url.scheme, url.path)
 }
 
 fn rounded(time: Duration) -> String {

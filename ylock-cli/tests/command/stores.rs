@@ -51,6 +51,7 @@ fn a_password_is_not_shown() {
     let ended =
         place.output(&["--store", "redis://me:secret%20word@127.0.0.1:1/0?connect_timeout=1s", "doctor"]);
     assert!(!format!("{ended:?}").contains("secret"), "{ended:?}");
+    assert!(ended.stdout.starts_with("store: redis://me@127.0.0.1:1/0?connect_timeout=1s\n"), "{ended:?}");
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub(super) static CORE: Plan = Plan {
     sources: "ylock-core/src",
     floors: &[
         &["client"],
-        &["locks"],
+        &["listing", "locks"],
         &["lock", "many", "semaphore"],
         &["election", "once_per"],
         &["acquire"],
