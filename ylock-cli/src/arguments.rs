@@ -41,6 +41,7 @@ pub(crate) enum Command {
     Run(RunArguments),
     Inspect(InspectArguments),
     List(ListArguments),
+    Top(TopArguments),
     Watch(WatchArguments),
     Revoke(RevokeArguments),
     Doctor(DoctorArguments),
@@ -123,6 +124,21 @@ pub(crate) struct ListArguments {
     /// Prints JSON, one line per lock
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Shows the locks that are held or waited for on a screen that is kept up to date: the longest waits first.
+///
+/// Each look costs the store what `ylock list` costs it; the screen says how long the last one took.
+#[derive(Args, Debug)]
+pub(crate) struct TopArguments {
+    /// Of this group only
+    pub(crate) group: Option<String>,
+    /// The pause between two looks at the store
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "2s")]
+    pub(crate) every: Duration,
+    /// Reads so many locks per look at most. If there are more, the screen says so, and longer waits may be among those
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub(crate) limit: usize,
 }
 
 /// Shows who holds a lock, and each change, until it is interrupted.

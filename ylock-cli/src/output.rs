@@ -16,7 +16,7 @@ pub(crate) fn line(text: &str) -> Result<()> {
 }
 
 /// Returns the text without what a terminal would obey: the names of locks and clients may come from strangers.
-fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     let shown = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
     text.chars().map(shown).collect()
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::time::sleep;
-use ylock::url::{EngineUrl, Secret};
+use ylock::url::{EngineUrl, Host, Secret};
 use ylock::{Config, Ylock};
 
 use crate::arguments::StoreArguments;
@@ -61,6 +61,21 @@ impl Store {
             _ => url,
         };
         Ok(Self { url, source })
+    }
+
+    /// Returns the URL without its passwords.
+    pub(crate) fn shown(&self) -> String {
+        let EngineUrl { scheme, user, hosts, path, options, .. } = &self.url;
+        let user = user.as_ref().map(|user| format!("{user}@")).unwrap_or_default();
+        let host = |host: &Host| host.port.map_or_else(|| host.name.clone(), |port| host.address(port));
+        let hosts = hosts.iter().map(host).collect::<Vec<_>>().join(",");
+        let value = |(name, value): &(String, String)| {
+            let is_secret = name.contains("password");
+            format!("{name}={}", if is_secret { "***" } else { value })
+        };
+        let options = options.iter().map(value).collect::<Vec<_>>().join("&");
+        let query = if options.is_empty() { String::new() } else { format!("?{options}") };
+        format!("{scheme}://{user}{hosts}/{path}{query}")
     }
 
     /// Connects.

@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use ylock::url::{EngineUrl, Host};
 use ylock::{Guarantees, Ylock};
 
 use crate::arguments::DoctorArguments;
@@ -17,7 +16,7 @@ const LOOKS: usize = 20;
 pub(crate) async fn doctor(store: Result<Store>, arguments: DoctorArguments) -> Result<u8> {
     let store = store?;
     let mut findings = Findings { json: arguments.json, found: vec![], is_well: true };
-    findings.say("store", &shown(&store.url), json!(shown(&store.url)));
+    findings.say("store", &store.shown(), json!(store.shown()));
     findings.say("named", &store.source.to_string(), json!(store.source.to_string()));
     servers(&store, &mut findings).await;
     match store.connect().await {
@@ -111,20 +110,6 @@ fn promises(guarantees: Guarantees) -> [(&'static str, bool); 5] {
         ("that a lock outlives a restart of the store", durable),
         ("that a lock stays exclusive when another server takes over", exclusive_after_failover),
     ]
-}
-
-/// Returns the URL without its passwords.
-fn shown(url: &EngineUrl) -> String {
-    let user = url.user.as_ref().map(|user| format!("{user}@")).unwrap_or_default();
-    let host = |host: &Host| host.port.map_or_else(|| host.name.clone(), |port| host.address(port));
-    let hosts = url.hosts.iter().map(host).collect::<Vec<_>>().join(",");
-    let value = |(name, value): &(String, String)| {
-        let is_secret = name.contains("password");
-        format!("{name}={}", if is_secret { "***" } else { value })
-    };
-    let options = url.options.iter().map(value).collect::<Vec<_>>().join("&");
-    let query = if options.is_empty() { String::new() } else { format!("?{options}") };
-    format!("{}://{user}{hosts}/{}{query}", url.scheme, url.path)
 }
 
 fn rounded(time: Duration) -> String {

@@ -6,6 +6,8 @@ mod list;
 mod pages;
 mod revoke;
 mod run;
+mod signals;
+mod top;
 mod watch;
 
 use crate::arguments::{Arguments, Command};
@@ -19,6 +21,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<u8> {
         Command::Run(run) => run::run(&store()?, run).await,
         Command::Inspect(inspect) => inspect::inspect(&store()?, inspect).await,
         Command::List(list) => list::list(&store()?, list).await,
+        Command::Top(top) => top::top(store()?, top).await,
         Command::Watch(watch) => watch::watch(&store()?, watch).await,
         Command::Revoke(revoke) => revoke::revoke(&store()?, revoke).await,
         Command::Doctor(doctor) => doctor::doctor(store(), doctor).await,

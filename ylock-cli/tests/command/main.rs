@@ -11,3 +11,5 @@ mod run;
 mod signals;
 mod stores;
 mod support;
+mod terminal;
+mod top;

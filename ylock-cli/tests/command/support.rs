@@ -116,6 +116,10 @@ pub(crate) fn end(mut command: Command) -> Ended {
 pub(crate) struct Running(Option<Child>);
 
 impl Running {
+    pub(crate) fn of(child: Child) -> Self {
+        Self(Some(child))
+    }
+
     pub(crate) fn send(&self, signal: Signal) {
         let id = self.0.as_ref().unwrap().id();
         kill_process(Pid::from_raw(id.cast_signed()).unwrap(), signal).unwrap();

@@ -11,8 +11,8 @@ use tokio::time::timeout;
 use ylock::Token;
 
 use super::shown;
-use super::signals::Signals;
 use crate::arguments::RunArguments;
+use crate::commands::signals::Signals;
 use crate::exit::{Failed, NOT_EXECUTABLE, NOT_FOUND, Result, SIGNALLED};
 
 /// A command that was started.

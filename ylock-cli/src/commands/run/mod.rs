@@ -3,18 +3,17 @@
 mod acquire;
 mod child;
 mod once_per;
-mod signals;
 
 use std::time::Duration;
 
 use ylock::{LossReason, Token, Unlocked, Ylock};
 
 use crate::arguments::RunArguments;
+use crate::commands::signals::Signals;
 use crate::exit::{Failed, LOST, Result};
 use crate::store::Store;
 use acquire::Held;
 use child::Child;
-use signals::Signals;
 
 pub(crate) async fn run(store: &Store, arguments: RunArguments) -> Result<u8> {
     // From before the lock is there: a signal that comes while the lock is acquired must give it back.

@@ -7,8 +7,8 @@ use tokio::sync::Mutex;
 use ylock::{Done, ErrorKind, Locks, OncePer, Options, Period, Scheduled, Wait, Ylock};
 
 use super::child::Child;
-use super::signals::Signals;
 use crate::arguments::RunArguments;
+use crate::commands::signals::Signals;
 use crate::exit::{Failed, LOST, Result};
 
 /// How the command has ended; in the sense of the library it is done if it has succeeded.

@@ -16,10 +16,10 @@ const PASSED_ON: [(Signal, bool); 6] = [
 ];
 
 /// What listens to them: from now on none of them ends this process.
-pub(super) struct Signals(Vec<(Signal, unix::Signal)>);
+pub(crate) struct Signals(Vec<(Signal, unix::Signal)>);
 
 impl Signals {
-    pub(super) fn listen() -> Result<Self> {
+    pub(crate) fn listen() -> Result<Self> {
         let listen = |(signal, _): &(Signal, bool)| {
             Ok((*signal, unix::signal(SignalKind::from_raw(signal.as_raw()))?))
         };
@@ -27,7 +27,7 @@ impl Signals {
     }
 
     /// Waits for the next one.
-    pub(super) async fn next(&mut self) -> Signal {
+    pub(crate) async fn next(&mut self) -> Signal {
         std::future::poll_fn(|context| {
             for (signal, received) in &mut self.0 {
                 if received.poll_recv(context).is_ready() {
@@ -40,12 +40,12 @@ impl Signals {
     }
 
     /// Waits for one that ends a process without a command. Returns its number.
-    pub(super) async fn ending(&mut self) -> i32 {
+    pub(crate) async fn ending(&mut self) -> i32 {
         self.next().await.as_raw()
     }
 
     /// Returns whether a terminal sends it to the command, too.
-    pub(super) fn comes_from_terminal(signal: Signal) -> bool {
+    pub(crate) fn comes_from_terminal(signal: Signal) -> bool {
         PASSED_ON.contains(&(signal, true))
     }
 }

@@ -1,0 +1,139 @@
+//! The task that looks at the store, so that keys are answered while the store is slow or away.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant, SystemTime};
+
+use tokio::sync::{mpsc, watch};
+use tokio::time::sleep;
+use ylock::{Key, Ylock};
+
+use super::row::Row;
+use super::state::{Look, Question};
+use crate::arguments::TopArguments;
+use crate::exit::Failed;
+use crate::output::printable;
+use crate::store::Store;
+
+/// The shortest pause between two looks.
+const SHORTEST: Duration = Duration::from_millis(100);
+
+/// What the task tells the screen.
+pub(super) enum News {
+    Looked(Look),
+    /// The store is away, for this reason. The task tries again.
+    Away(String),
+    /// What a revocation has done.
+    Revoked(String),
+    /// Trying again is of no use.
+    Failed(Failed),
+}
+
+pub(super) struct Looker {
+    pub(super) store: Store,
+    pub(super) arguments: TopArguments,
+    pub(super) news: mpsc::Sender<News>,
+    /// The locks to take away. The task ends when the sender is gone.
+    pub(super) orders: mpsc::Receiver<Question>,
+    /// The lock that is shown by itself.
+    pub(super) single: watch::Receiver<Option<Key>>,
+}
+
+impl Looker {
+    /// Looks again and again, until the screen is gone.
+    pub(super) async fn run(mut self) {
+        let mut client = None;
+        let mut pause = Duration::ZERO;
+        loop {
+            let looked = tokio::select! {
+                // A user who has answered does not wait for the end of a long look.
+                biased;
+                order = self.orders.recv() => {
+                    let Some(order) = order else { break };
+                    pause = Duration::ZERO;
+                    revoked(client.as_ref(), &order).await
+                }
+                looked = look_after(pause, &mut client, &self.store, &self.arguments, &self.single) => {
+                    pause = self.arguments.every.max(SHORTEST);
+                    looked
+                }
+            };
+            let news = looked.unwrap_or_else(why);
+            let is_end = matches!(news, News::Failed(_));
+            if self.news.send(news).await.is_err() || is_end {
+                break;
+            }
+        }
+        if let Some(client) = client {
+            client.close().await;
+        }
+    }
+}
+
+fn why(error: ylock::Error) -> News {
+    if error.is_retryable() {
+        News::Away(printable(&format!("{error:#}")))
+    } else {
+        News::Failed(error.into())
+    }
+}
+
+async fn look_after(
+    pause: Duration,
+    client: &mut Option<Ylock>,
+    store: &Store,
+    arguments: &TopArguments,
+    single: &watch::Receiver<Option<Key>>,
+) -> ylock::Result<News> {
+    sleep(pause).await;
+    let ylock = match client {
+        Some(ylock) => ylock,
+        None => client.insert(ylock::connect_to(store.url.clone()).await?),
+    };
+    look(ylock, arguments, single).await.map(News::Looked)
+}
+
+async fn look(
+    ylock: &Ylock,
+    arguments: &TopArguments,
+    single: &watch::Receiver<Option<Key>>,
+) -> ylock::Result<Look> {
+    let begun = Instant::now();
+    let mut listing = ylock.list();
+    if let Some(group) = &arguments.group {
+        listing = listing.of_group(group);
+    }
+    // A listing may return a lock twice.
+    let mut seen = HashMap::new();
+    let mut has_more = false;
+    while let Some(lock) = listing.next().await? {
+        has_more = seen.len() >= arguments.limit && !seen.contains_key(&lock.key);
+        if has_more {
+            break;
+        }
+        seen.insert(lock.key, lock.seen);
+    }
+    let key = single.borrow().clone().filter(|key| !seen.contains_key(key));
+    let single = match key {
+        Some(key) => Some((ylock.inspect(key.group(), key.name()).await?, key)),
+        None => None,
+    };
+    let (at, took) = (SystemTime::now(), begun.elapsed());
+    let rows = seen.into_iter().map(|(key, seen)| Row::new(key, seen, at)).collect();
+    let single = single.map(|(seen, key)| Row::new(key, seen, at));
+    Ok(Look { rows, has_more, at, took, single })
+}
+
+/// Takes a lock away, if a holder that the user was asked about still holds it: the answer may come long after the question.
+async fn revoked(client: Option<&Ylock>, order: &Question) -> ylock::Result<News> {
+    // A question names a lock, and there is none before the first look.
+    let Some(ylock) = client else { return Ok(News::Revoked("nothing was revoked".to_owned())) };
+    let key = &order.key;
+    let seen = ylock.inspect(key.group(), key.name()).await?;
+    let text = if seen.holders.iter().any(|holder| order.holders.contains(&holder.id)) {
+        let count = ylock.revoke(key.group(), key.name()).await?;
+        format!("{key}: revoked from {count} {}", if count == 1 { "holder" } else { "holders" })
+    } else {
+        format!("{key}: it has another holder by now, or none; nothing was revoked")
+    };
+    Ok(News::Revoked(printable(&text)))
+}

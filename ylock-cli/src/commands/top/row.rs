@@ -1,0 +1,82 @@
+//! One lock as a line of the table.
+
+use std::cmp::Reverse;
+use std::time::{Duration, SystemTime};
+
+use humantime::format_duration;
+use ylock::Key;
+use ylock::engine::Inspection;
+
+use crate::output::{lines, printable};
+
+/// A lock as it was at one look. All texts are free of what a terminal would obey.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub(super) key: Key,
+    pub(super) lock: String,
+    pub(super) mode: String,
+    pub(super) holder: String,
+    /// How long the first of its holders has held it.
+    pub(super) held: Option<Duration>,
+    pub(super) waiting: usize,
+    pub(super) longest_wait: Option<Duration>,
+    /// Holders and waiters, as `ylock inspect` shows them.
+    pub(super) seen: Inspection,
+    /// What a filter is compared with.
+    text: String,
+}
+
+impl Row {
+    pub(super) fn new(key: Key, seen: Inspection, now: SystemTime) -> Self {
+        // The clock of another machine may be ahead.
+        let ago = |since: SystemTime| now.duration_since(since).unwrap_or_default();
+        let clients = seen.holders.iter().map(|holder| &holder.client);
+        let clients = clients.chain(seen.queue.iter().map(|waiter| &waiter.client));
+        let clients: String = clients.map(|client| format!(" {client}")).collect();
+        Self {
+            lock: printable(&key.to_string()),
+            mode: seen.holders.first().map_or_else(|| "-".to_owned(), |holder| holder.mode.to_string()),
+            holder: printable(&holder(&seen)),
+            held: seen.holders.iter().map(|holder| holder.since).min().map(ago),
+            waiting: seen.queue.len(),
+            longest_wait: seen.queue.iter().map(|waiter| waiter.since).min().map(ago),
+            text: printable(&format!("{key}{clients}")).to_lowercase(),
+            key,
+            seen,
+        }
+    }
+
+    /// Returns whether the lock, a holder or a waiter has this in its name. The text is in lower case.
+    pub(super) fn matches(&self, text: &str) -> bool {
+        self.text.contains(text)
+    }
+
+    /// Returns the holders and waiters as lines, as of `ylock inspect`.
+    pub(super) fn lines(&self) -> Vec<String> {
+        lines(&self.key, &self.seen).iter().map(|line| printable(line)).collect()
+    }
+}
+
+fn holder(seen: &Inspection) -> String {
+    match &seen.holders[..] {
+        [] => "-".to_owned(),
+        [first] => first.client.to_string(),
+        [first, others @ ..] => format!("{} and {} more", first.client, others.len()),
+    }
+}
+
+/// Sorts: the longest waits first, and after the locks that no client waits for the longest holds.
+pub(super) fn sort(rows: &mut [Row]) {
+    rows.sort_by(|a, b| {
+        let urgency = |row: &Row| Reverse((row.longest_wait, row.held));
+        urgency(a).cmp(&urgency(b)).then_with(|| a.key.cmp(&b.key))
+    });
+}
+
+/// Returns a time in a few letters.
+pub(super) fn short(time: Option<Duration>) -> String {
+    let Some(time) = time else { return "-".to_owned() };
+    let whole = Duration::from_secs(time.as_secs());
+    // Minutes beside days say nothing.
+    format_duration(whole).to_string().split(' ').take(2).collect::<Vec<_>>().join(" ")
+}
