@@ -30,9 +30,9 @@ pub(crate) struct StoreArguments {
     /// configuration file, or a folder of this user on this host
     #[arg(long, global = true, value_name = "URL", help_heading = "Store")]
     pub(crate) store: Option<String>,
-    /// A TOML file with `url`, `password` and options, such as lease = "15s". Otherwise ~/.config/ylock.toml, if it
-    /// is there
-    #[arg(long, global = true, value_name = "FILE", env = "YLOCK_CONFIG", help_heading = "Store")]
+    /// A TOML file with `url`, `password` and options, such as lease = "15s". Otherwise the one
+    /// in YLOCK_CONFIG, or ~/.config/ylock.toml, if it is there. The variable YLOCK_PASSWORD wins over its password
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Store")]
     pub(crate) config: Option<PathBuf>,
 }
 
@@ -56,8 +56,10 @@ pub(crate) enum Command {
 /// Runs a command while it holds a lock.
 ///
 /// The lock is given back when the command has ended. If it is lost before that, the command is sent TERM, and KILL after
-/// --grace. INT, TERM, HUP, QUIT, USR1 and USR2 are passed on to the command. Outside of a terminal it gets a process group
-/// of its own, and the whole group gets the signals.
+/// --grace. TERM, HUP, USR1 and USR2 are passed on to the command, INT, QUIT and TSTP too unless the terminal sends them to it.
+/// Outside of the foreground of a terminal it gets a process group of its own, and the whole group gets the signals; in
+/// a terminal only the command itself. A signal that `ylock` ignores, as with nohup, stays ignored. If `ylock` is stopped
+/// for longer than the lease, the lock is lost.
 ///
 /// The command finds the group and the name in YLOCK_GROUP and YLOCK_NAME, and in YLOCK_TOKEN the fencing token, where
 /// the store has one.

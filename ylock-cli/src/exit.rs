@@ -6,6 +6,8 @@ use ylock::{Error, ErrorKind};
 pub(crate) const USAGE: u8 = 64;
 /// The store cannot be reached.
 pub(crate) const UNAVAILABLE: u8 = 69;
+/// The user does not want it.
+pub(crate) const DECLINED: u8 = 1;
 /// The lock was lost while the command ran.
 pub(crate) const LOST: u8 = 73;
 /// The lock is not free.
@@ -17,7 +19,7 @@ pub(crate) const NOT_FOUND: u8 = 127;
 /// A process that a signal has ended: this, and the number of the signal.
 pub(crate) const SIGNALLED: u8 = 128;
 /// Anything else.
-const OTHER: u8 = 70;
+pub(crate) const OTHER: u8 = 70;
 
 /// What is said in the end.
 #[derive(Debug)]
@@ -55,6 +57,10 @@ impl From<Error> for Failed {
 
 impl From<std::io::Error> for Failed {
     fn from(error: std::io::Error) -> Self {
+        if error.kind() == std::io::ErrorKind::BrokenPipe {
+            // The reader of the output, such as `head`, has had enough: as with a program that the signal ends.
+            return Self::by_signal(rustix::process::Signal::PIPE.as_raw());
+        }
         Self::new(OTHER, error.to_string())
     }
 }

@@ -41,7 +41,7 @@ fn main() -> ExitCode {
         Ok(code) => code.into(),
         Err(failed) => {
             if !failed.message.is_empty() {
-                eprintln!("ylock: {}", failed.message);
+                output::say(&failed.message);
             }
             failed.code.into()
         }

@@ -1,7 +1,7 @@
 //! What is printed about locks: lines for people, JSON for programs.
 
 use std::io::{self, Write};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use humantime::format_duration;
 use serde_json::{Value, json};
@@ -10,15 +10,47 @@ use ylock::engine::{Holder, Inspection, Waiter};
 
 use crate::exit::Result;
 
+/// The last second of the year 9999.
+const LAST: u64 = 253_402_300_799;
+
 /// Prints a line.
 pub(crate) fn line(text: &str) -> Result<()> {
     Ok(writeln!(io::stdout(), "{}", printable(text))?)
 }
 
+/// Prints a line of JSON.
+pub(crate) fn json_line(value: &Value) -> Result<()> {
+    // JSON leaves some characters as they are that a terminal would obey. They occur in texts only, where they may be written like this.
+    let text: String = value.to_string().chars().map(in_json).collect();
+    Ok(writeln!(io::stdout(), "{text}")?)
+}
+
+fn in_json(c: char) -> String {
+    if is_obeyed(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() }
+}
+
+/// Says something to the user, beside the output. That no reader is left for it changes nothing: a command is stopped all the same when its lock is
+/// lost.
+pub(crate) fn say(text: &str) {
+    let _ = writeln!(io::stderr(), "ylock: {}", printable(text));
+}
+
 /// Returns the text without what a terminal would obey: the names of locks and clients may come from strangers.
 pub(crate) fn printable(text: &str) -> String {
-    let shown = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    let shown = |c: char| if is_obeyed(c) { c.escape_default().to_string() } else { c.to_string() };
     text.chars().map(shown).collect()
+}
+
+/// Returns whether a terminal does something else with this character than show it: what controls it, or the direction of what follows.
+fn is_obeyed(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Returns a time as RFC 3339 has it. Stores may show times that no clock shows: then it is the nearest that can be written.
+pub(crate) fn time(time: SystemTime) -> String {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let written = SystemTime::UNIX_EPOCH + since.min(Duration::from_secs(LAST));
+    humantime::format_rfc3339_millis(written).to_string()
 }
 
 /// Returns the holders and waiters of a lock as lines.
@@ -55,13 +87,13 @@ struct Who<'a> {
     client: &'a str,
     mode: String,
     since: SystemTime,
-    token: Option<i64>,
+    token: Option<String>,
     owner: String,
 }
 
 impl<'a> Who<'a> {
     fn holds(holder: &'a Holder) -> Self {
-        let token = holder.token.map(|token| token.get());
+        let token = holder.token.map(|token| token.get().to_string());
         let Holder { id, owner, client, mode, since, .. } = holder;
         Self {
             id: id.as_u128(),
@@ -87,13 +119,13 @@ impl<'a> Who<'a> {
 
     fn json(&self) -> Value {
         let Self { id, client, mode, since, token, owner } = self;
-        let since = humantime::format_rfc3339_millis(*since).to_string();
+        let since = time(*since);
         json!({"id": format!("{id:032x}"), "client": client, "owner": owner, "mode": mode, "since": since, "token": token})
     }
 }
 
 fn shown(who: &Who<'_>) -> String {
-    let token = who.token.map(|token| format!(", token {token}")).unwrap_or_default();
+    let token = who.token.as_ref().map(|token| format!(", token {token}")).unwrap_or_default();
     format!("{} by {} for {}{token}, id {:032x}", who.mode, who.client, ago(who.since), who.id)
 }
 
@@ -109,9 +141,9 @@ pub(crate) fn ago(since: SystemTime) -> String {
     let ago = SystemTime::now().duration_since(since).unwrap_or_default();
     // Of more than a second the rest says nothing.
     let ago = if ago.as_secs() > 0 {
-        std::time::Duration::from_secs(ago.as_secs())
+        Duration::from_secs(ago.as_secs())
     } else {
-        std::time::Duration::from_millis(ago.as_millis() as u64)
+        Duration::from_millis(ago.as_millis() as u64)
     };
     format_duration(ago).to_string()
 }
@@ -122,6 +154,13 @@ mod tests {
 
     #[test]
     fn what_a_terminal_would_obey_is_not_printed() {
-        assert_eq!(printable("a\u{1b}[2Jb ü"), "a\\u{1b}[2Jb ü");
+        assert_eq!(printable("a\u{1b}[2Jb ü\u{202e}"), "a\\u{1b}[2Jb ü\\u{202e}");
+        assert_eq!("\u{7f}ü".chars().map(in_json).collect::<String>(), "\\u007fü");
+    }
+
+    #[test]
+    fn times_that_no_clock_shows_are_shown_all_the_same() {
+        assert_eq!(time(SystemTime::UNIX_EPOCH - Duration::from_secs(5)), "1970-01-01T00:00:00.000Z");
+        assert_eq!(time(SystemTime::UNIX_EPOCH + Duration::from_secs(LAST * 2)), "9999-12-31T23:59:59.000Z");
     }
 }

@@ -11,10 +11,12 @@ use ylock::{Config, Ylock};
 use crate::arguments::StoreArguments;
 use crate::default_folder;
 use crate::exit::{Failed, Result, USAGE};
+use crate::output::say;
 
 /// The variables `YLOCK_URL`, `YLOCK_PASSWORD` and so on are those of [`Config`]; the command has others beside them.
 const PASSWORD: &str = "YLOCK_PASSWORD";
 const STORE: &str = "YLOCK_STORE";
+const CONFIG: &str = "YLOCK_CONFIG";
 /// The pause between two tries to reach a store that is away.
 const AGAIN: Duration = Duration::from_secs(1);
 
@@ -48,19 +50,35 @@ impl fmt::Display for Source {
 impl Store {
     /// Finds the store.
     pub(crate) fn find(arguments: &StoreArguments) -> Result<Self> {
-        let (url, source) = match (&arguments.store, std::env::var(STORE), config_file(arguments)?) {
-            (Some(url), _, _) => (EngineUrl::parse(url)?, Source::CommandLine),
-            (None, Ok(url), _) if !url.is_empty() => (EngineUrl::parse(&url)?, Source::Environment),
-            (None, _, Some((path, config))) => (config.to_url(), Source::File(path)),
-            (None, _, None) => (EngineUrl::parse(&default_folder::url())?, Source::Default),
-        };
-        let url = match std::env::var(PASSWORD) {
-            Ok(password) if url.user.is_some() && url.password.is_none() => {
-                url.with_password(Secret::new(password))
-            }
-            _ => url,
+        let Self { url, source } = Self::named(arguments)?;
+        if url.scheme == "memory" {
+            return Err(Failed::new(
+                USAGE,
+                "memory:// is a store of one process: no other one would see the lock",
+            ));
+        }
+        let takes_password =
+            url.scheme != "file" && (url.password.is_none() || matches!(source, Source::File(_)));
+        let password = variable(PASSWORD)?.filter(|_| takes_password);
+        let url = match password {
+            Some(password) => url.with_password(Secret::new(password)),
+            None => url,
         };
         Ok(Self { url, source })
+    }
+
+    fn named(arguments: &StoreArguments) -> Result<Self> {
+        if let Some(url) = &arguments.store {
+            return Ok(Self { url: EngineUrl::parse(url)?, source: Source::CommandLine });
+        }
+        // A file that is named on the command line wins over the environment, too.
+        if let Some(url) = variable(STORE)?.filter(|_| arguments.config.is_none()) {
+            return Ok(Self { url: EngineUrl::parse(&url)?, source: Source::Environment });
+        }
+        match config_file(arguments)? {
+            Some((path, config)) => Ok(Self { url: config.to_url(), source: Source::File(path) }),
+            None => Ok(Self { url: EngineUrl::parse(&default_folder::url()?)?, source: Source::Default }),
+        }
     }
 
     /// Returns the URL without its passwords.
@@ -88,7 +106,7 @@ impl Store {
         loop {
             match ylock::connect_to(self.url.clone()).await {
                 Err(error) if error.is_retryable() => {
-                    eprintln!("ylock: {error:#}; trying again");
+                    say(&format!("{error:#}; trying again"));
                     sleep(AGAIN).await;
                 }
                 connected => return Ok(connected?),
@@ -97,13 +115,23 @@ impl Store {
     }
 }
 
+/// Returns a variable of the environment; nothing if it is empty.
+fn variable(name: &str) -> Result<Option<String>> {
+    let value = std::env::var_os(name).filter(|value| !value.is_empty());
+    let wrong = |_| Failed::new(USAGE, format!("the variable {name} is not UTF-8"));
+    value.map(|value| value.into_string().map_err(wrong)).transpose()
+}
+
 /// Reads the configuration file: the one that is named, which must be there, or the one at the usual place.
 fn config_file(arguments: &StoreArguments) -> Result<Option<(PathBuf, Config)>> {
-    if let Some(path) = &arguments.config {
-        return read(path).map(|config| Some((path.clone(), config)));
+    let named = arguments.config.clone().or(variable(CONFIG)?.map(PathBuf::from));
+    if let Some(path) = named {
+        return read(&path).map(|config| Some((path, config)));
     }
-    let Some(path) = usual_file().filter(|path| path.exists()) else { return Ok(None) };
-    read(&path).map(|config| Some((path, config)))
+    let Some(path) = usual_file() else { return Ok(None) };
+    let is_there = path.try_exists();
+    let wrong = |error: std::io::Error| Failed::new(USAGE, format!("{}: {error}", path.display()));
+    if is_there.map_err(wrong)? { read(&path).map(|config| Some((path, config))) } else { Ok(None) }
 }
 
 fn usual_file() -> Option<PathBuf> {

@@ -66,6 +66,11 @@ impl Folder {
         if let Err(errno) = made
             && errno != Errno::EXIST
         {
+            if matches!(errno, Errno::NOENT | Errno::NOTDIR) {
+                return Err(config(format!(
+                    "cannot make the folder {shown}: the one that it is in is not there"
+                )));
+            }
             return Err(failed(&format!("make the folder {shown}"), errno));
         }
         let folder =

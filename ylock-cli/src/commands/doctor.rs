@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use ylock::{Guarantees, Ylock};
+use ylock::{Guarantees, Owner, Ylock};
 
 use crate::arguments::DoctorArguments;
-use crate::exit::{Result, UNAVAILABLE};
+use crate::exit::{Failed, NOT_FREE, Result};
 use crate::output;
 use crate::store::Store;
 
@@ -15,24 +15,24 @@ const LOOKS: usize = 20;
 
 pub(crate) async fn doctor(store: Result<Store>, arguments: DoctorArguments) -> Result<u8> {
     let store = store?;
-    let mut findings = Findings { json: arguments.json, found: vec![], is_well: true };
-    findings.say("store", &store.shown(), json!(store.shown()));
-    findings.say("named", &store.source.to_string(), json!(store.source.to_string()));
-    servers(&store, &mut findings).await;
+    let mut findings = Findings { json: arguments.json, found: vec![], code: None };
+    findings.say("store", &store.shown(), json!(store.shown()))?;
+    findings.say("named", &store.source.to_string(), json!(store.source.to_string()))?;
+    servers(&store, &mut findings).await?;
     match store.connect().await {
         Ok(ylock) => {
-            client(&ylock, &mut findings).await;
+            client(&ylock, &mut findings).await?;
             ylock.close().await;
         }
-        Err(failed) => findings.wrong("connection", &failed.message),
+        Err(failed) => findings.wrong("connection", failed)?,
     }
     findings.end()
 }
 
 /// Looks at each server by itself: a client is content with the first one that answers.
-async fn servers(store: &Store, findings: &mut Findings) {
+async fn servers(store: &Store, findings: &mut Findings) -> Result<()> {
     if store.url.hosts.len() < 2 {
-        return;
+        return Ok(());
     }
     for host in store.url.hosts.clone() {
         let name = host.port.map_or_else(|| host.name.clone(), |port| host.address(port));
@@ -45,39 +45,41 @@ async fn servers(store: &Store, findings: &mut Findings) {
                     "server",
                     &format!("{name} is reached, in {}", rounded(begun.elapsed())),
                     json!({"server": name, "reached": true}),
-                );
+                )?;
                 ylock.close().await;
             }
-            Err(error) => findings.wrong("server", &format!("{name}: {error:#}")),
+            Err(error) => {
+                let Failed { code, message } = error.into();
+                findings.wrong("server", Failed::new(code, format!("{name}: {message}")))?;
+            }
         }
     }
+    Ok(())
 }
 
-async fn client(ylock: &Ylock, findings: &mut Findings) {
-    findings.say("engine", ylock.engine_name(), json!(ylock.engine_name()));
-    findings.say("name of this client", ylock.name().as_str(), json!(ylock.name().as_str()));
+async fn client(ylock: &Ylock, findings: &mut Findings) -> Result<()> {
+    findings.say("engine", ylock.engine_name(), json!(ylock.engine_name()))?;
+    findings.say("name of this client", ylock.name().as_str(), json!(ylock.name().as_str()))?;
     let lease = ylock.options().lease();
-    findings.say("lease", &humantime::format_duration(lease).to_string(), json!(lease.as_secs_f64()));
+    findings.say("lease", &humantime::format_duration(lease).to_string(), json!(lease.as_secs_f64()))?;
     for (what, holds) in promises(ylock.guarantees()) {
-        findings.say(
-            if holds { "promises" } else { "does NOT promise" },
-            what,
-            json!({"promise": what, "holds": holds}),
-        );
+        let says = if holds { "promises" } else { "does NOT promise" };
+        findings.say(says, what, json!({"promise": what, "holds": holds}))?;
     }
     match latency(ylock).await {
         Ok((middle, longest)) => findings.say(
             "a look at a lock",
             &format!("takes {} in the middle of {LOOKS}, {} at most", rounded(middle), rounded(longest)),
             json!({"median": middle.as_secs_f64(), "longest": longest.as_secs_f64()}),
-        ),
-        Err(error) => findings.wrong("a look at a lock", &format!("{error:#}")),
+        )?,
+        Err(error) => findings.wrong("a look at a lock", error.into())?,
     }
     match pair(ylock).await {
         Ok(took) => {
-            findings.say("acquire and release", &format!("take {}", rounded(took)), json!(took.as_secs_f64()))
+            let text = format!("take {}", rounded(took));
+            findings.say("acquire and release", &text, json!(took.as_secs_f64()))
         }
-        Err(error) => findings.wrong("acquire and release", &format!("{error:#}")),
+        Err(failed) => findings.wrong("acquire and release", failed),
     }
 }
 
@@ -93,9 +95,11 @@ async fn latency(ylock: &Ylock) -> ylock::Result<(Duration, Duration)> {
 }
 
 /// Acquires a lock that no other client has, and gives it back.
-async fn pair(ylock: &Ylock) -> ylock::Result<Duration> {
+async fn pair(ylock: &Ylock) -> Result<Duration> {
     let begun = Instant::now();
-    let guard = ylock.locks("ylock doctor").write(ylock.name().as_str()).await?;
+    let name = Owner::new().to_string();
+    let guard = ylock.locks("ylock doctor").try_write(name).await?;
+    let guard = guard.ok_or_else(|| Failed::new(NOT_FREE, "a lock of a new name has a holder"))?;
     // Lost or not: what is measured is the store.
     let _ = guard.unlock().await?;
     Ok(begun.elapsed())
@@ -119,27 +123,28 @@ fn rounded(time: Duration) -> String {
 struct Findings {
     json: bool,
     found: Vec<Value>,
-    is_well: bool,
+    /// The exit code of the first thing that is wrong.
+    code: Option<u8>,
 }
 
 impl Findings {
-    fn say(&mut self, what: &str, text: &str, value: Value) {
+    fn say(&mut self, what: &str, text: &str, value: Value) -> Result<()> {
         if self.json {
             self.found.push(json!({"what": what, "is": value}));
-        } else {
-            println!("{what}: {text}");
+            return Ok(());
         }
+        output::line(&format!("{what}: {text}"))
     }
 
-    fn wrong(&mut self, what: &str, why: &str) {
-        self.is_well = false;
-        self.say(what, &format!("WRONG: {why}"), json!({"wrong": why}));
+    fn wrong(&mut self, what: &str, why: Failed) -> Result<()> {
+        self.code.get_or_insert(why.code);
+        self.say(what, &format!("WRONG: {}", why.message), json!({"wrong": why.message}))
     }
 
     fn end(self) -> Result<u8> {
         if self.json {
-            output::line(&json!({"well": self.is_well, "found": self.found}).to_string())?;
+            output::json_line(&json!({"well": self.code.is_none(), "found": self.found}))?;
         }
-        Ok(if self.is_well { 0 } else { UNAVAILABLE })
+        Ok(self.code.unwrap_or(0))
     }
 }

@@ -10,7 +10,7 @@ pub(crate) async fn inspect(store: &Store, arguments: InspectArguments) -> Resul
     let key = &arguments.lock.0;
     let seen = ylock.inspect(key.group(), key.name()).await?;
     if arguments.json {
-        output::line(&output::json(key, &seen).to_string())?;
+        output::json_line(&output::json(key, &seen))?;
     } else {
         output::lines(key, &seen).iter().try_for_each(|line| output::line(line))?;
     }

@@ -15,12 +15,11 @@ pub(crate) async fn list(store: &Store, arguments: ListArguments) -> Result<u8> 
     while left > 0 {
         let Some(lock) = listing.next().await? else { break };
         left -= 1;
-        let text = if arguments.json {
-            output::json(&lock.key, &lock.seen).to_string()
+        if arguments.json {
+            output::json_line(&output::json(&lock.key, &lock.seen))?;
         } else {
-            output::summary(&lock.key, &lock.seen)
-        };
-        output::line(&text)?;
+            output::line(&output::summary(&lock.key, &lock.seen))?;
+        }
     }
     ylock.close().await;
     Ok(0)

@@ -3,11 +3,11 @@
 use std::io::{self, IsTerminal, Write};
 
 use serde_json::json;
-use ylock::Ylock;
 use ylock::engine::AcquisitionId;
+use ylock::{Key, Ylock};
 
 use crate::arguments::RevokeArguments;
-use crate::exit::{Failed, NOT_FREE, Result, USAGE};
+use crate::exit::{DECLINED, Failed, Result, USAGE};
 use crate::output;
 use crate::store::Store;
 
@@ -24,34 +24,49 @@ pub(crate) async fn revoke(store: &Store, arguments: RevokeArguments) -> Result<
 
 async fn revoke_from(ylock: &Ylock, arguments: &RevokeArguments, id: Option<AcquisitionId>) -> Result<u8> {
     let key = &arguments.lock.0;
-    if !arguments.yes && !is_agreed(ylock, arguments).await? {
-        return Err(Failed::new(NOT_FREE, "nothing was revoked"));
-    }
-    let count = match id {
-        Some(id) => usize::from(ylock.revoke_one(key.group(), key.name(), id).await?),
-        None => ylock.revoke(key.group(), key.name()).await?,
+    let count = match (arguments.yes, id) {
+        (true, None) => ylock.revoke(key.group(), key.name()).await?,
+        (true, Some(id)) => one_by_one(ylock, key, &[id]).await?,
+        (false, id) => {
+            let holders = shown(ylock, key, id).await?;
+            if holders.is_empty() || !is_agreed(holders.len())? {
+                return Err(Failed::new(DECLINED, "nothing was revoked"));
+            }
+            // From those who were shown, and from no other: the lock may have another holder by now.
+            one_by_one(ylock, key, &holders).await?
+        }
     };
     if arguments.json {
-        output::line(&json!({"group": key.group(), "name": key.name(), "revoked": count}).to_string())?;
+        output::json_line(&json!({"group": key.group(), "name": key.name(), "revoked": count}))?;
     } else {
-        output::line(&format!(
-            "{key}: revoked from {count} {}",
-            if count == 1 { "holder" } else { "holders" }
-        ))?;
+        let holders = if count == 1 { "holder" } else { "holders" };
+        output::line(&format!("{key}: revoked from {count} {holders}"))?;
     }
     Ok(0)
 }
 
-/// Shows what is about to happen, and asks.
-async fn is_agreed(ylock: &Ylock, arguments: &RevokeArguments) -> Result<bool> {
-    let key = &arguments.lock.0;
+async fn one_by_one(ylock: &Ylock, key: &Key, holders: &[AcquisitionId]) -> Result<usize> {
+    let mut count = 0;
+    for id in holders {
+        count += usize::from(ylock.revoke_one(key.group(), key.name(), *id).await?);
+    }
+    Ok(count)
+}
+
+/// Shows the lock, and returns the holders that are asked about.
+async fn shown(ylock: &Ylock, key: &Key, id: Option<AcquisitionId>) -> Result<Vec<AcquisitionId>> {
     let seen = ylock.inspect(key.group(), key.name()).await?;
     output::lines(key, &seen).iter().try_for_each(|line| output::line(line))?;
-    print!("Take it away from {}? [y/N] ", arguments.id.as_deref().unwrap_or("all holders"));
+    let holders = seen.holders.iter().map(|holder| holder.id);
+    Ok(holders.filter(|holder| id.is_none_or(|id| id == *holder)).collect())
+}
+
+fn is_agreed(count: usize) -> Result<bool> {
+    print!("Take it away from {count} {}? [y/N] ", if count == 1 { "holder" } else { "holders" });
     io::stdout().flush()?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
 fn read_id(text: &str) -> Result<AcquisitionId> {

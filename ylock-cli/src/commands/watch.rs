@@ -27,7 +27,7 @@ pub(crate) async fn watch(store: &Store, arguments: WatchArguments) -> Result<u8
                     last = Some(now);
                 }
             }
-            Err(error) if error.is_retryable() => eprintln!("ylock: {error:#}"),
+            Err(error) if error.is_retryable() => output::say(&format!("{error:#}")),
             Err(error) => return Err(error.into()),
         }
         sleep(arguments.every.max(SHORTEST)).await;
@@ -42,11 +42,11 @@ fn contenders(seen: &Inspection) -> (Vec<AcquisitionId>, Vec<AcquisitionId>) {
 }
 
 fn print(arguments: &WatchArguments, seen: &Inspection) -> Result<()> {
-    let (key, now) = (&arguments.lock.0, humantime::format_rfc3339_millis(SystemTime::now()).to_string());
+    let (key, now) = (&arguments.lock.0, output::time(SystemTime::now()));
     if arguments.json {
         let mut value = output::json(key, seen);
         value["at"] = now.into();
-        return output::line(&value.to_string());
+        return output::json_line(&value);
     }
     output::line(&format!("{now} {}", output::summary(key, seen)))
 }

@@ -5,6 +5,7 @@
     reason = "a test stands outside: it tells the time and starts processes"
 )]
 
+mod hostile;
 mod looks;
 mod once_per;
 mod run;

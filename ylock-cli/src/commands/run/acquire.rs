@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep, timeout_at};
-use ylock::{Error, Guard, LossReason, Permit, Token, Unlocked, Ylock};
+use tokio::time::{Instant, sleep, timeout};
+use ylock::{Error, ErrorKind, Guard, LossReason, Permit, Token, Unlocked, Ylock};
 
 use crate::arguments::RunArguments;
 use crate::exit::{Failed, NOT_FREE, Result, UNAVAILABLE};
+use crate::output::say;
 use crate::store::Store;
 
 /// The pause before a store that has not answered is asked again.
@@ -41,56 +42,64 @@ impl Held {
     }
 }
 
-/// Connects, and acquires what is wanted; nothing with `--once-per`, which acquires by itself.
-pub(super) async fn acquire(store: &Store, arguments: &RunArguments) -> Result<(Ylock, Option<Held>)> {
-    let deadline = arguments.wait.map(|wait| Instant::now() + wait);
-    let ylock = connect(store, arguments, deadline).await?;
-    if arguments.once_per.is_some() {
-        return Ok((ylock, None));
+/// When the wait is over; never if it is for ever.
+#[derive(Clone, Copy)]
+pub(super) struct Deadline(Option<Instant>);
+
+impl Deadline {
+    pub(super) fn after(wait: Option<Duration>) -> Self {
+        // One that no clock reaches is none.
+        Self(wait.and_then(|wait| Instant::now().checked_add(wait)))
     }
-    match wait_for(&ylock, arguments, deadline).await {
-        Ok(held) => Ok((ylock, Some(held))),
-        Err(failed) => {
-            super::close(&ylock).await;
-            Err(failed)
+
+    /// Returns how long there is still to wait; nothing if it is for ever.
+    pub(super) fn left(self) -> Option<Duration> {
+        self.0.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// Waits before the store is asked again which has not answered. Fails if there is no time for that, or another error is the reason.
+    pub(super) async fn pause(self, arguments: &RunArguments, error: Error) -> Result<()> {
+        let is_over = self.left().is_some_and(|left| left <= AGAIN);
+        if arguments.no_wait || is_over || !error.is_retryable() || !is_silence(&error) {
+            return Err(error.into());
         }
+        say(&format!("{error:#}; trying again"));
+        sleep(AGAIN).await;
+        Ok(())
     }
 }
 
-async fn connect(store: &Store, arguments: &RunArguments, deadline: Option<Instant>) -> Result<Ylock> {
+/// Connects.
+pub(super) async fn connect(store: &Store, arguments: &RunArguments, deadline: Deadline) -> Result<Ylock> {
     if arguments.no_wait {
         return store.connect().await;
     }
     let connecting = store.connect_when_there();
-    match deadline {
+    match deadline.left() {
         None => connecting.await,
-        Some(deadline) => timeout_at(deadline, connecting)
+        Some(left) => timeout(left, connecting)
             .await
             .unwrap_or_else(|_| Err(Failed::new(UNAVAILABLE, "the store could not be reached in time"))),
     }
 }
 
 /// Waits for the lock as long as it may. What the store has not answered is asked again.
-async fn wait_for(ylock: &Ylock, arguments: &RunArguments, deadline: Option<Instant>) -> Result<Held> {
+pub(super) async fn wait_for(ylock: &Ylock, arguments: &RunArguments, deadline: Deadline) -> Result<Held> {
     loop {
-        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        let error = match once(ylock, arguments, left).await {
+        match once(ylock, arguments, deadline.left()).await {
             Ok(Some(held)) => return Ok(held),
-            Ok(None) => return Err(Failed::new(NOT_FREE, format!("{} is not free", arguments.lock.0))),
-            Err(error) => error,
-        };
-        let is_over = deadline.is_some_and(|deadline| Instant::now() + AGAIN >= deadline);
-        if arguments.no_wait || is_over || !error.is_retryable() || !is_silence(&error) {
-            return Err(error.into());
+            Ok(None) => return Err(not_free(arguments)),
+            Err(error) => deadline.pause(arguments, error).await?,
         }
-        eprintln!("ylock: {error:#}; trying again");
-        sleep(AGAIN).await;
     }
 }
 
+pub(super) fn not_free(arguments: &RunArguments) -> Failed {
+    Failed::new(NOT_FREE, format!("{} is not free", arguments.lock.0))
+}
+
 fn is_silence(error: &Error) -> bool {
-    use ylock::ErrorKind::{Indeterminate, Unavailable};
-    matches!(error.kind(), Indeterminate | Unavailable)
+    matches!(error.kind(), ErrorKind::Indeterminate | ErrorKind::Unavailable)
 }
 
 /// Acquires, waiting for as long as `left`; for ever without it.

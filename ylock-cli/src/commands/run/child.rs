@@ -1,27 +1,38 @@
 //! The command that runs under the lock.
 
-use std::io::{self, IsTerminal};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, getpgrp, kill_process, kill_process_group, test_kill_process_group};
+use rustix::termios::tcgetpgrp;
 use tokio::process::Command;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use ylock::Token;
 
 use super::shown;
 use crate::arguments::RunArguments;
-use crate::commands::signals::Signals;
+use crate::commands::signals::{Signals, stop_here};
 use crate::exit::{Failed, NOT_EXECUTABLE, NOT_FOUND, Result, SIGNALLED};
+use crate::output::say;
+
+/// The pause between two looks whether the processes of a group have ended.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// A command that was started.
 pub(super) struct Child {
     process: tokio::process::Child,
     pid: Pid,
-    /// True if it has a process group of its own: then signals go to all of the group. In a terminal it has not, so that it may read from it, and is
-    /// sent what is typed there by the terminal.
+    /// True if it has a process group of its own: then signals go to all of the group. In the foreground of a terminal it has not, so that it may read
+    /// from it, and is sent what is typed there by the terminal.
     has_group: bool,
+    /// True if it was waited for. Another process may have its number by now.
+    has_ended: bool,
 }
 
 impl Child {
@@ -34,7 +45,7 @@ impl Child {
         // One that was there is of a lock around this one.
         command.env_remove("YLOCK_TOKEN");
         command.envs(shown(token).map(|token| ("YLOCK_TOKEN", token)));
-        let has_group = !io::stdin().is_terminal();
+        let has_group = !is_in_foreground();
         if has_group {
             command.process_group(0);
         }
@@ -44,7 +55,7 @@ impl Child {
         })?;
         let pid = process.id().and_then(|id| Pid::from_raw(id.cast_signed()));
         let pid = pid.ok_or_else(|| Failed::new(NOT_EXECUTABLE, "the command has no process"))?;
-        Ok(Self { process, pid, has_group })
+        Ok(Self { process, pid, has_group, has_ended: false })
     }
 
     /// Waits until it has ended, and passes signals on to it meanwhile. Returns the exit code for it.
@@ -53,38 +64,97 @@ impl Child {
             let signal = tokio::select! {
                 // No signal is sent to a process that has ended: another one may have its number by now.
                 biased;
-                status = self.process.wait() => return Ok(code(status?)),
+                status = self.process.wait() => {
+                    self.has_ended = true;
+                    return Ok(code(status?));
+                }
                 signal = signals.next() => signal,
             };
-            if self.has_group || !Signals::comes_from_terminal(signal) {
-                self.send(signal);
+            match signal {
+                Signal::TSTP => self.stop_both(),
+                signal if self.has_group || !Signals::comes_from_terminal(signal) => self.pass_on(signal),
+                _ => {}
             }
         }
     }
 
-    /// Ends it: by TERM, and after `grace` by KILL. Returns when it has ended.
-    pub(super) async fn stop(&mut self, grace: Duration, signals: &mut Signals) -> Result<()> {
-        self.send(Signal::TERM);
-        if let Ok(ended) = timeout(grace, self.ended(signals)).await {
-            return ended.map(|_| ());
+    /// Stops the command and this process, until this one is told to go on: a command must not run while nothing renews its lock.
+    fn stop_both(&self) {
+        if self.has_group {
+            self.send(Signal::STOP);
         }
-        eprintln!(
-            "ylock: the command has not ended within {}: it is sent KILL",
-            humantime::format_duration(grace)
-        );
+        stop_here();
+        if self.has_group {
+            self.send(Signal::CONT);
+        }
+    }
+
+    /// Ends it, and with it the other processes of its group: by TERM, and after `grace` by KILL. Returns when they have ended.
+    pub(super) async fn stop(&mut self, grace: Duration, signals: &mut Signals) -> Result<()> {
+        let ended = async {
+            if !self.has_ended {
+                self.pass_on(Signal::TERM);
+                self.ended(signals).await?;
+            }
+            while self.has_others() {
+                sleep(LOOK).await;
+            }
+            Ok(())
+        };
+        if let Ok(ended) = timeout(grace, ended).await {
+            return ended;
+        }
         self.send(Signal::KILL);
+        say(&format!(
+            "the command has not ended within {}: it was sent KILL",
+            humantime::format_duration(grace)
+        ));
         self.process.wait().await?;
+        self.has_ended = true;
         Ok(())
+    }
+
+    /// Returns whether processes of its group are left.
+    fn has_others(&self) -> bool {
+        self.has_group && test_kill_process_group(self.pid).is_ok()
+    }
+
+    /// Sends a signal that a process which was stopped is to receive, too.
+    fn pass_on(&self, signal: Signal) {
+        self.send(signal);
+        if matches!(signal, Signal::HUP | Signal::INT | Signal::QUIT | Signal::TERM) {
+            self.send(Signal::CONT);
+        }
     }
 
     fn send(&self, signal: Signal) {
         // It may have ended, and not be waited for yet: then there is nothing to send a signal to.
         let _ = if self.has_group {
             kill_process_group(self.pid, signal)
+        } else if self.has_ended {
+            Ok(())
         } else {
             kill_process(self.pid, signal)
         };
     }
+}
+
+/// Returns whether this process is in the foreground of its terminal, if it has one.
+fn is_in_foreground() -> bool {
+    let terminal = File::open("/dev/tty");
+    terminal.is_ok_and(|terminal| tcgetpgrp(terminal).is_ok_and(|foreground| foreground == getpgrp()))
+}
+
+/// Fails if there is no such program, before anything depends on it.
+pub(super) fn find(program: &OsStr) -> Result<()> {
+    let named = Path::new(program);
+    let is_there = if program.as_bytes().contains(&b'/') {
+        named.exists()
+    } else {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).any(|folder| folder.join(named).exists())
+    };
+    if is_there { Ok(()) } else { Err(Failed::new(NOT_FOUND, format!("{}: not found", named.display()))) }
 }
 
 fn code(status: ExitStatus) -> u8 {

@@ -11,26 +11,46 @@ use ylock::{LossReason, Token, Unlocked, Ylock};
 use crate::arguments::RunArguments;
 use crate::commands::signals::Signals;
 use crate::exit::{Failed, LOST, Result};
+use crate::output::say;
 use crate::store::Store;
-use acquire::Held;
+use acquire::{Deadline, Held};
 use child::Child;
 
 pub(crate) async fn run(store: &Store, arguments: RunArguments) -> Result<u8> {
     // From before the lock is there: a signal that comes while the lock is acquired must give it back.
     let mut signals = Signals::listen()?;
-    let outcome = tokio::select! {
-        // A command that has ended at the moment of the signal has ended.
+    let deadline = Deadline::after(arguments.wait);
+    let ylock = tokio::select! {
         biased;
-        outcome = acquire::acquire(store, &arguments) => outcome?,
+        connected = acquire::connect(store, &arguments, deadline) => connected?,
         signal = signals.ending() => return Err(Failed::by_signal(signal)),
     };
-    let (ylock, held) = outcome;
-    let done = match held {
-        Some(held) => under(held, &arguments, &mut signals).await,
-        None => once_per::run(&ylock, &arguments, &mut signals).await,
-    };
-    ylock.close().await;
+    let done = with_client(&ylock, &arguments, deadline, &mut signals).await;
+    tokio::select! {
+        biased;
+        () = ylock.close() => {}
+        // A second signal ends the wait for a store that does not answer; it frees the lock by itself.
+        _ = signals.ending() => {}
+    }
     done
+}
+
+async fn with_client(
+    ylock: &Ylock,
+    arguments: &RunArguments,
+    deadline: Deadline,
+    signals: &mut Signals,
+) -> Result<u8> {
+    if arguments.once_per.is_some() {
+        return once_per::run(ylock, arguments, deadline, signals).await;
+    }
+    let held = tokio::select! {
+        biased;
+        held = acquire::wait_for(ylock, arguments, deadline) => held?,
+        // What is on its way is given back when the client is closed.
+        signal = signals.ending() => return Err(Failed::by_signal(signal)),
+    };
+    under(held, arguments, signals).await
 }
 
 /// Runs the command while something is held.
@@ -57,9 +77,7 @@ async fn given_back(held: Held, code: u8) -> Result<u8> {
         }
         Ok(_) => Ok(code),
         Err(error) => {
-            eprintln!(
-                "ylock: the command has ended, and the release of its lock was not confirmed: {error:#}"
-            );
+            say(&format!("the command has ended, and the release of its lock was not confirmed: {error:#}"));
             Ok(code)
         }
     }
@@ -72,17 +90,13 @@ async fn stopped(
     grace: Duration,
     signals: &mut Signals,
 ) -> Result<u8> {
-    eprintln!("ylock: the lock was lost ({}): the command is sent TERM", reason.as_str());
-    child.stop(grace, signals).await?;
+    let stopped = child.stop(grace, signals).await;
+    say(&format!("the lock was lost ({}): the command was sent TERM", reason.as_str()));
+    stopped?;
     Err(Failed::new(LOST, ""))
 }
 
 /// Returns the token as the command finds it.
 fn shown(token: Option<Token>) -> Option<String> {
     token.map(|token| token.get().to_string())
-}
-
-/// Closes a client of which nothing is wanted any more, without its error.
-async fn close(ylock: &Ylock) {
-    ylock.close().await;
 }

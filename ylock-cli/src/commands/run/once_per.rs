@@ -3,13 +3,16 @@
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rustix::process::Signal;
 use tokio::sync::Mutex;
 use ylock::{Done, ErrorKind, Locks, OncePer, Options, Period, Scheduled, Wait, Ylock};
 
-use super::child::Child;
+use super::acquire::{Deadline, not_free};
+use super::child::{self, Child};
 use crate::arguments::RunArguments;
-use crate::commands::signals::Signals;
-use crate::exit::{Failed, LOST, Result};
+use crate::commands::signals::{Signals, stop_here};
+use crate::exit::{Failed, Result};
+use crate::output::{say, time};
 
 /// How the command has ended; in the sense of the library it is done if it has succeeded.
 struct Ended(Result<u8>);
@@ -27,60 +30,82 @@ struct Job<'a> {
     signals: &'a mut Signals,
 }
 
-pub(super) async fn run(ylock: &Ylock, arguments: &RunArguments, signals: &mut Signals) -> Result<u8> {
-    let mut before = Signals::listen()?;
-    let (job, is_started) = (Mutex::new(Job { child: None, signals }), AtomicBool::new(false));
-    let work = |scheduled: Scheduled| {
-        is_started.store(true, Ordering::SeqCst);
-        let job = &job;
-        async move {
-            let Job { child, signals } = &mut *job.lock().await;
-            match Child::start(arguments, scheduled.token()) {
-                Ok(started) => Ended(child.insert(started).ended(signals).await),
-                Err(failed) => Ended(Err(failed)),
+pub(super) async fn run(
+    ylock: &Ylock,
+    arguments: &RunArguments,
+    deadline: Deadline,
+    signals: &mut Signals,
+) -> Result<u8> {
+    // Before the run is written down: one that cannot begin would use up its period.
+    child::find(&arguments.command[0])?;
+    loop {
+        let job = Mutex::new(Job { child: None, signals });
+        let is_started = AtomicBool::new(false);
+        match attempt(ylock, arguments, deadline, &job, &is_started).await? {
+            Ok(ran) => return ended(ran),
+            Err(error) if error.kind() == ErrorKind::Lost => {
+                let Job { child, signals } = &mut *job.lock().await;
+                if let Some(child) = child {
+                    child.stop(arguments.grace, signals).await?;
+                }
+                return Err(error.into());
             }
+            Err(error) if error.kind() == ErrorKind::TimedOut => return Err(not_free(arguments)),
+            // What has begun is not begun again.
+            Err(error) if is_started.load(Ordering::SeqCst) => return Err(error.into()),
+            Err(error) => deadline.pause(arguments, error).await?,
         }
-    };
-    let ran = {
-        let (locks, name) = (locks(ylock, arguments), arguments.lock.0.name());
-        let mut running = pin!(locks.once_per(name, period(arguments), work));
-        loop {
-            tokio::select! {
-                biased;
-                ran = &mut running => break ran,
-                // One that comes before the command is there ends the wait for it.
-                signal = before.ending() => if !is_started.load(Ordering::SeqCst) {
-                    return Err(Failed::by_signal(signal));
-                },
-            }
-        }
-    };
-    match ran {
-        Ok(OncePer::Ran(Ended(code))) => code,
-        Ok(OncePer::Running(run)) => {
-            eprintln!("ylock: {} is at it", run.client);
-            Ok(0)
-        }
-        Ok(OncePer::AlreadyRun(run)) => {
-            let since = humantime::format_rfc3339_seconds(run.since());
-            eprintln!("ylock: {} has run it in this period, since {since}", run.client);
-            Ok(0)
-        }
-        Err(error) if error.kind() == ErrorKind::Lost => {
-            eprintln!("ylock: {error:#}: the command is sent TERM");
-            let Job { child, signals } = &mut *job.lock().await;
-            if let Some(child) = child {
-                child.stop(arguments.grace, signals).await?;
-            }
-            Err(Failed::new(LOST, ""))
-        }
-        Err(error) => Err(error.into()),
     }
 }
 
-fn locks(ylock: &Ylock, arguments: &RunArguments) -> Locks {
+/// Asks once for a run of the job. A signal that comes before the command is there ends the wait for it.
+async fn attempt(
+    ylock: &Ylock,
+    arguments: &RunArguments,
+    deadline: Deadline,
+    job: &Mutex<Job<'_>>,
+    is_started: &AtomicBool,
+) -> Result<ylock::Result<OncePer<Ended>>> {
+    let mut before = Signals::listen()?;
+    let work = |scheduled: Scheduled| async move {
+        is_started.store(true, Ordering::SeqCst);
+        let Job { child, signals } = &mut *job.lock().await;
+        match Child::start(arguments, scheduled.token()) {
+            Ok(started) => Ended(child.insert(started).ended(signals).await),
+            Err(failed) => Ended(Err(failed)),
+        }
+    };
+    let (locks, name) = (locks(ylock, arguments, deadline), arguments.lock.0.name());
+    let mut running = pin!(locks.once_per(name, period(arguments), work));
+    loop {
+        tokio::select! {
+            biased;
+            ran = &mut running => return Ok(ran),
+            signal = before.next() => match signal {
+                // What is passed on to the command is passed on there.
+                _ if is_started.load(Ordering::SeqCst) => {}
+                Signal::TSTP => stop_here(),
+                signal => return Err(Failed::by_signal(signal.as_raw())),
+            },
+        }
+    }
+}
+
+/// Says what has become of the job.
+fn ended(ran: OncePer<Ended>) -> Result<u8> {
+    match ran {
+        OncePer::Ran(Ended(code)) => return code,
+        OncePer::Running(run) => say(&format!("{} is at it", run.client)),
+        OncePer::AlreadyRun(run) => {
+            say(&format!("{} has run it in this period, since {}", run.client, time(run.since())));
+        }
+    }
+    Ok(0)
+}
+
+fn locks(ylock: &Ylock, arguments: &RunArguments, deadline: Deadline) -> Locks {
     let locks = ylock.locks(arguments.lock.0.group());
-    let wait = if arguments.no_wait { Some(Wait::No) } else { arguments.wait.map(Wait::For) };
+    let wait = if arguments.no_wait { Some(Wait::No) } else { deadline.left().map(Wait::For) };
     match wait {
         Some(wait) => locks.with_options(Options::default().with_wait(wait)),
         None => locks,

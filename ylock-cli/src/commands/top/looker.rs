@@ -19,7 +19,7 @@ const SHORTEST: Duration = Duration::from_millis(100);
 
 /// What the task tells the screen.
 pub(super) enum News {
-    Looked(Look),
+    Looked(Box<Look>),
     /// The store is away, for this reason. The task tries again.
     Away(String),
     /// What a revocation has done.
@@ -89,7 +89,7 @@ async fn look_after(
         Some(ylock) => ylock,
         None => client.insert(ylock::connect_to(store.url.clone()).await?),
     };
-    look(ylock, arguments, single).await.map(News::Looked)
+    look(ylock, arguments, single).await.map(|look| News::Looked(Box::new(look)))
 }
 
 async fn look(

@@ -20,7 +20,7 @@ use ylock::Key;
 
 use crate::arguments::TopArguments;
 use crate::commands::signals::Signals;
-use crate::exit::{Failed, Result, USAGE};
+use crate::exit::{Failed, OTHER, Result, USAGE};
 use crate::output::printable;
 use crate::store::Store;
 use keys::Action;
@@ -106,11 +106,11 @@ impl Top {
 
     fn take(&mut self, news: Option<News>) -> Result<()> {
         match news {
-            Some(News::Looked(look)) => self.state.looked(look),
+            Some(News::Looked(look)) => self.state.looked(*look),
             Some(News::Away(why)) => self.state.away = Some(why),
             Some(News::Revoked(text)) => self.state.note = Some(text),
             Some(News::Failed(failed)) => return Err(failed),
-            None => return Err(Failed::new(70, "the task that looks at the store has ended")),
+            None => return Err(Failed::new(OTHER, "the task that looks at the store has ended")),
         }
         Ok(())
     }
