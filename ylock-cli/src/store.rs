@@ -85,8 +85,7 @@ impl Store {
     pub(crate) fn shown(&self) -> String {
         let EngineUrl { scheme, user, hosts, path, options, .. } = &self.url;
         let user = user.as_ref().map(|user| format!("{user}@")).unwrap_or_default();
-        let host = |host: &Host| host.port.map_or_else(|| host.name.clone(), |port| host.address(port));
-        let hosts = hosts.iter().map(host).collect::<Vec<_>>().join(",");
+        let hosts = servers(hosts);
         let value = |(name, value): &(String, String)| {
             let is_secret = name.contains("password");
             format!("{name}={}", if is_secret { "***" } else { value })
@@ -94,6 +93,12 @@ impl Store {
         let options = options.iter().map(value).collect::<Vec<_>>().join("&");
         let query = if options.is_empty() { String::new() } else { format!("?{options}") };
         format!("{scheme}://{user}{hosts}/{path}{query}")
+    }
+
+    /// Returns the URL as a title: without the login and the options.
+    pub(crate) fn title(&self) -> String {
+        let EngineUrl { scheme, hosts, path, .. } = &self.url;
+        format!("{scheme}://{}/{path}", servers(hosts))
     }
 
     /// Connects.
@@ -113,6 +118,11 @@ impl Store {
             }
         }
     }
+}
+
+fn servers(hosts: &[Host]) -> String {
+    let address = |host: &Host| host.port.map_or_else(|| host.name.clone(), |port| host.address(port));
+    hosts.iter().map(address).collect::<Vec<_>>().join(",")
 }
 
 /// Returns a variable of the environment; nothing if it is empty.

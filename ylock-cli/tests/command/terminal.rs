@@ -54,8 +54,11 @@ impl Terminal {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
     }
 
+    /// Returns the screen, without the spaces at the ends of lines.
     pub(crate) fn text(&self) -> String {
-        self.screen.lock().unwrap().screen().contents()
+        let screen = self.screen.lock().unwrap();
+        let text = screen.screen().contents();
+        text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
     }
 
     /// Waits until the screen is so.

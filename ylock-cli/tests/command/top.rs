@@ -49,7 +49,7 @@ fn the_longest_wait_comes_first_and_then_the_longest_hold() {
     top.wait_until("the order", |text| names(text) == ["users/alice", "users/carol", "users/bob"]);
     top.wait_until("a wait of a second", |text| {
         let line = text.lines().find(|line| line.starts_with("users/alice"));
-        line.is_some_and(|line| !line.trim_end().ends_with(" 0s"))
+        line.is_some_and(|line| !line.ends_with(" 0s"))
     });
     let text = top.text();
     assert!(text.contains("file://") && text.contains("3 locks at ") && text.contains(" ms"), "{text}");

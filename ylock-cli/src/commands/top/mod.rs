@@ -40,7 +40,7 @@ pub(crate) async fn top(store: Store, arguments: TopArguments) -> Result<u8> {
         Key::new(group, "name")?;
     }
     let signals = Signals::listen()?;
-    let state = State::new(printable(&store.shown()));
+    let state = State::new(printable(&store.title()));
     let (news_sender, news) = mpsc::channel(1);
     let (orders, orders_receiver) = mpsc::channel(1);
     let (single, single_receiver) = watch::channel(None);
