@@ -73,6 +73,8 @@ impl State {
             let mut rows = look.rows.iter().chain(&look.single);
             if let Some(row) = rows.find(|row| row.key == details.key) {
                 details.lines = row.lines();
+                // A queue that has become short is not scrolled out of sight.
+                details.first = details.first.min(details.lines.len().saturating_sub(1));
             }
         }
         self.look = Some(look);
