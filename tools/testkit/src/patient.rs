@@ -4,7 +4,9 @@ use std::future::Future;
 use std::slice;
 use std::sync::Arc;
 
-use ylock_core::engine::{AcquisitionId, Engine, Grant, Holding, Inspection, Release, Renewal, Request};
+use ylock_core::engine::{
+    AcquisitionId, Engine, Grant, Holding, Inspection, KeyPage, Release, Renewal, Request,
+};
 use ylock_core::{Error, ErrorKind, Key, Result};
 
 use super::wrapper::Wrapper;
@@ -62,6 +64,10 @@ impl Wrapper for Patient {
 
     async fn inspect(&self, key: &Key) -> Result<Inspection> {
         answered(|| self.0.inspect(key)).await
+    }
+
+    async fn keys(&self, group: Option<&str>, after: Option<&str>) -> Result<KeyPage> {
+        answered(|| self.0.keys(group, after)).await
     }
 
     async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {

@@ -9,13 +9,16 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
-use ylock_core::engine::{AcquisitionId, Engine, Grant, Holding, Patience, Release, Renewal, Request};
+use ylock_core::engine::{
+    AcquisitionId, Engine, Grant, Holding, KeyPage, Patience, Release, Renewal, Request,
+};
 use ylock_core::{
     ClientName, Error, ErrorKind, Fairness, Key, MemoryEngine, Mode, Options, Result, Run, StoreToken,
 };
 use ylock_testkit::{MemoryHarness, Wrapped, Wrapper, poll_once};
 
 use crate::defect::Defect;
+use crate::listing;
 
 /// The state that all clients of one broken store share.
 #[derive(Debug, Default)]
@@ -310,6 +313,10 @@ impl Wrapper for Broken {
             self.handed_on.lock().insert(next.id, grant);
         }
         Ok(released)
+    }
+
+    async fn keys(&self, group: Option<&str>, after: Option<&str>) -> Result<KeyPage> {
+        listing::keys(&self.inner, self.defect, group, after).await
     }
 
     async fn last_run(&self, key: &Key) -> Result<Option<Run>> {

@@ -68,6 +68,16 @@ pub(crate) enum Defect {
     StoresRunsLater,
     /// Forgets that a run of a job is done.
     NoRunIsDone,
+    /// Lists the locks of one page, and says that this is all.
+    ListsOnePage,
+    /// Takes a group for a pattern: what begins as it does belongs to it.
+    ListsByPrefix,
+    /// Begins a page behind so many keys as the pages before it had.
+    CountsWhatItListed,
+    /// Begins anew where it does not know what is next.
+    ListsAfterAnything,
+    /// Lists no lock of a long name.
+    ListsNoLongNames,
     /// Remembers every try that it refused.
     RemembersRefusals,
 }

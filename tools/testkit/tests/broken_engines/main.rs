@@ -11,6 +11,7 @@
 
 mod broken;
 mod defect;
+mod listing;
 
 use std::future::Future;
 use std::sync::{Arc, Once};
@@ -180,6 +181,16 @@ noticed! {
         once_per::a_period_is_run_once;
     an_engine_for_which_no_run_is_done: NoRunIsDone by
         once_per::work_that_is_to_be_done_is_taken_over_from_one_who_dies;
+    an_engine_that_lists_one_page: ListsOnePage by
+        listing::many_locks_are_listed_page_by_page;
+    an_engine_that_lists_by_prefix: ListsByPrefix by
+        listing::a_listing_of_a_group_shows_no_other_group;
+    an_engine_that_counts_what_it_listed: CountsWhatItListed by
+        listing::what_is_held_all_the_time_is_listed_while_others_come_and_go;
+    an_engine_that_lists_after_anything: ListsAfterAnything by
+        listing::what_cannot_be_listed_is_refused;
+    an_engine_that_lists_no_long_names: ListsNoLongNames by
+        listing::the_longest_keys_are_listed;
     an_engine_that_remembers_refusals: RemembersRefusals by
         cleanup::ten_thousand_acquisitions_that_went_wrong_leave_nothing;
 }

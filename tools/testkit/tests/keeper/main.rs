@@ -12,6 +12,7 @@ mod joining;
 mod lapse;
 mod layers;
 mod lease;
+mod listing;
 mod many;
 mod once_per;
 mod order;

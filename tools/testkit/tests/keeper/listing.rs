@@ -1,0 +1,145 @@
+//! Listings, over an engine whose every answer takes a while.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+
+use tokio::task::yield_now;
+use ylock_core::engine::Engine;
+use ylock_core::{Error, ErrorKind, Guard, Listed, Listing, MemoryEngine, MemoryStore, Result, Ylock};
+use ylock_testkit::{Call, Wrapped, Wrapper, poll_times};
+
+/// More than two pages, and more than a multiple of the looks that are made at once.
+const LOCKS: usize = 213;
+/// More polls than any call needs.
+const ENOUGH: usize = 1000;
+
+/// Answers late, and each call of some kinds only when it is made again.
+#[derive(Debug)]
+struct Late {
+    inner: MemoryEngine,
+    fails_every: Option<usize>,
+    calls: std::sync::atomic::AtomicUsize,
+}
+
+impl Wrapper for Late {
+    fn inner(&self) -> &dyn Engine {
+        &self.inner
+    }
+
+    async fn around<T: Send>(&self, call: Call, answer: impl Future<Output = Result<T>> + Send) -> Result<T> {
+        yield_now().await;
+        let answer = answer.await;
+        yield_now().await;
+        let number = self.calls.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        match self.fails_every {
+            Some(every) if matches!(call, Call::Keys | Call::Inspect) && number.is_multiple_of(every) => {
+                Err(Error::new(ErrorKind::Unavailable, "the answer is lost"))
+            }
+            _ => answer,
+        }
+    }
+}
+
+fn late(store: &MemoryStore, fails_every: Option<usize>) -> Ylock {
+    Ylock::new(Wrapped(Late { inner: store.engine(), fails_every, calls: Default::default() }))
+}
+
+/// Locks with numbers as their names, all held.
+async fn held(store: &MemoryStore) -> (Vec<Guard>, BTreeSet<String>) {
+    let (ylock, mut guards, mut names) = (Ylock::new(store.engine()), Vec::new(), BTreeSet::new());
+    for number in 0..LOCKS {
+        guards.push(ylock.lock("group", number.to_string()).write().await.unwrap());
+        names.insert(number.to_string());
+    }
+    (guards, names)
+}
+
+/// Takes the names of a listing, each of which must come once.
+async fn names(mut next: impl AsyncFnMut() -> Option<Listed>) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    while let Some(listed) = next().await {
+        assert!(names.insert(listed.key.name().to_owned()), "{listed:?} is shown twice");
+    }
+    names
+}
+
+#[tokio::test]
+async fn each_lock_is_listed_once_while_nothing_changes() {
+    let store = MemoryStore::new();
+    let (_guards, expected) = held(&store).await;
+    let mut listing = late(&store, None).list();
+    assert_eq!(names(async || listing.next().await.unwrap()).await, expected);
+    assert!(listing.next().await.unwrap().is_none(), "it stays at its end");
+}
+
+/// Makes a call that is dropped after so many polls, and then the same call to its end. Notes whether it was dropped.
+async fn dropped_once(listing: &mut Listing, polls: usize, was_dropped: &mut bool) -> Option<Listed> {
+    match poll_times(polls, listing.next()).await {
+        Some(answer) => answer.unwrap(),
+        None => {
+            *was_dropped = true;
+            listing.next().await.unwrap()
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_lock_is_left_out_of_a_listing_whose_calls_are_dropped_after_any_poll() {
+    let store = MemoryStore::new();
+    let (_guards, expected) = held(&store).await;
+    for polls in 1..=ENOUGH {
+        let (mut listing, mut was_dropped) = (late(&store, None).list(), false);
+        let names = names(async || dropped_once(&mut listing, polls, &mut was_dropped).await).await;
+        assert_eq!(names, expected, "dropped after {polls} polls");
+        if !was_dropped {
+            return assert!(polls > 2, "it waits for pages and for looks");
+        }
+    }
+    panic!("it never ends");
+}
+
+#[tokio::test]
+async fn a_listing_goes_on_where_the_store_did_not_answer() {
+    let store = MemoryStore::new();
+    let (_guards, expected) = held(&store).await;
+    let (mut listing, mut failures) = (late(&store, Some(23)).list().of_group("group"), 0);
+    let answered = async || {
+        loop {
+            match listing.next().await {
+                Ok(answer) => return answer,
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}"),
+            }
+            failures += 1;
+        }
+    };
+    assert_eq!(names(answered).await, expected);
+    assert!(failures > 5, "{failures}");
+}
+
+#[tokio::test]
+async fn a_lock_that_is_named_twice_on_a_page_or_is_free_is_shown_once_or_not_at_all() {
+    #[derive(Debug)]
+    struct Generous(MemoryEngine);
+
+    impl Wrapper for Generous {
+        fn inner(&self) -> &dyn Engine {
+            &self.0
+        }
+
+        async fn keys(
+            &self,
+            group: Option<&str>,
+            after: Option<&str>,
+        ) -> Result<ylock_core::engine::KeyPage> {
+            let mut page = self.0.keys(group, after).await?;
+            page.keys.extend(page.keys.clone());
+            page.keys.push(ylock_core::Key::new("group", "free")?);
+            Ok(page)
+        }
+    }
+
+    let store = MemoryStore::new();
+    let (_guards, expected) = held(&store).await;
+    let mut listing = Ylock::new(Wrapped(Generous(store.engine()))).list();
+    assert_eq!(names(async || listing.next().await.unwrap()).await, expected);
+}
