@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
 
 const EXIT_CODES: &str = "\
 Exit codes: of `ylock run` that of the command, or 128 and the number of the signal that ended it; 64 wrong arguments or \
-configuration, 69 the store is away, 73 the lock was lost, 75 the lock is not free, 126 and 127 the command cannot be run.";
+configuration, 69 the store is away, 70 anything else, 73 the lock was lost, 75 the lock is not free, 126 and 127 the command cannot be run.";
 
 /// Which store.
 #[derive(Args, Clone, Debug)]
