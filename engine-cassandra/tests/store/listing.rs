@@ -53,7 +53,7 @@ async fn a_lock_is_named_while_a_client_takes_part() {
     bench.table.write(&bench.key, slot(), &held).await.unwrap();
     assert_eq!(named().await, std::slice::from_ref(&bench.key));
     bench.write(&held).await;
-    assert_eq!(named().await, std::slice::from_ref(&bench.key), "once, whoever takes part");
+    assert_eq!(named().await, std::slice::from_ref(&bench.key), "once, however many clients take part");
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::support::{Place, bare, end, eventually};
 
 /// Runs until a file `go` is there, and has a file `pid` with its number.
-const WAITS: &str = "echo $$ > pid; while [ ! -e go ]; do sleep 0.02; done";
+const WAITS: &str = "echo $$ > pid; while [ -d $PLACE ] && [ ! -e go ]; do sleep 0.02; done";
 
 fn pid(place: &Place, file: &str) -> Pid {
     place.wait_for(file);
@@ -63,7 +63,8 @@ fn a_signal_that_is_ignored_stays_so() {
     let arguments =
         format!("trap '' HUP; exec {} run users/alice -- sh -c '{script}'", env!("CARGO_BIN_EXE_ylock"));
     let mut shell = std::process::Command::new("sh");
-    shell.args(["-c", &arguments]).env("YLOCK_STORE", place.store()).current_dir(place.path());
+    shell.args(["-c", &arguments]).env("YLOCK_STORE", place.store()).env("PLACE", place.path());
+    shell.current_dir(place.path());
     let mut running = shell.stdin(Stdio::null()).spawn().unwrap();
     let command = pid(&place, "pid");
     let ylock = Pid::from_raw(running.id().cast_signed()).unwrap();

@@ -89,7 +89,7 @@ fn changes_are_watched_until_it_is_interrupted() {
 #[test]
 fn one_reader_of_two_is_revoked_by_its_id() {
     let place = Place::new();
-    let script = "echo here > $FILE; while [ ! -e go ]; do sleep 0.02; done";
+    let script = "echo here > $FILE; while [ -d $PLACE ] && [ ! -e go ]; do sleep 0.02; done";
     let read = |file: &str| {
         let mut command = place.ylock(&["run", "--read", "users/alice", "--", "sh", "-c", script]);
         let running = command.env("FILE", file).stdin(Stdio::null()).spawn().unwrap();

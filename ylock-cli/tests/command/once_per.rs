@@ -36,7 +36,8 @@ fn a_job_that_has_failed_is_run_again_until_it_is_done() {
 #[test]
 fn one_that_is_at_it_is_named_and_its_loss_stops_the_command() {
     let place = Place::new();
-    let script = "trap 'echo > asked; exit 3' TERM; echo here > held; while :; do sleep 0.02; done";
+    let script =
+        "trap 'echo > asked; exit 3' TERM; echo here > held; while [ -d $PLACE ]; do sleep 0.02; done";
     let job = ["run", "--once-per", PERIOD, "jobs/report", "--", "sh", "-c", script];
     let running = place.start(&job);
     place.wait_for("held");

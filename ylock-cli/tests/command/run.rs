@@ -92,7 +92,8 @@ fn readers_share_and_permits_are_counted() {
 #[test]
 fn a_command_whose_lock_is_lost_is_stopped() {
     let place = Place::new();
-    let script = "trap 'echo > asked; exit 3' TERM; echo here > held; while :; do sleep 0.02; done";
+    let script =
+        "trap 'echo > asked; exit 3' TERM; echo here > held; while [ -d $PLACE ]; do sleep 0.02; done";
     let running = place.start(&["run", "users/alice", "--", "sh", "-c", script]);
     place.wait_for("held");
     assert_eq!(place.output(&["revoke", "--yes", "users/alice"]).code, Some(0));
@@ -104,7 +105,7 @@ fn a_command_whose_lock_is_lost_is_stopped() {
 #[test]
 fn a_command_that_does_not_stop_is_killed_after_the_grace() {
     let place = Place::new();
-    let script = "trap 'echo > asked' TERM; echo here > held; while :; do sleep 0.02; done";
+    let script = "trap 'echo > asked' TERM; echo here > held; while [ -d $PLACE ]; do sleep 0.02; done";
     let running = place.start(&["run", "--grace", "300ms", "users/alice", "--", "sh", "-c", script]);
     place.wait_for("held");
     assert_eq!(place.output(&["revoke", "--yes", "users/alice"]).code, Some(0));

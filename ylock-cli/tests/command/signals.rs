@@ -8,7 +8,10 @@ use crate::support::{Place, eventually};
 fn signals_are_passed_on_to_the_command() {
     let place = Place::new();
     let traps = "for s in HUP INT QUIT TERM USR1 USR2; do trap \"echo $s > got$s\" $s; done";
-    let script = format!("{traps}; {}", "echo here > held; while [ ! -e go ]; do sleep 0.02; done; exit 7");
+    let script = format!(
+        "{traps}; {}",
+        "echo here > held; while [ -d $PLACE ] && [ ! -e go ]; do sleep 0.02; done; exit 7"
+    );
     let running = place.start(&["run", "users/alice", "--", "sh", "-c", &script]);
     place.wait_for("held");
     for (name, signal) in [

@@ -36,6 +36,8 @@ impl Place {
     pub(crate) fn ylock(&self, arguments: &[&str]) -> Command {
         let mut command = bare(arguments);
         command.env("YLOCK_STORE", self.store()).env("HOME", &self.0).current_dir(&self.0);
+        // For scripts, which end with the test, however that ends.
+        command.env("PLACE", &self.0);
         command
     }
 
@@ -53,7 +55,7 @@ impl Place {
 
     /// Returns a shell script that makes this file, and then waits for that one.
     pub(crate) fn until(&self, made: &str, waited: &str) -> String {
-        format!("echo here > {made}; while [ ! -e {waited} ]; do sleep 0.02; done")
+        format!("echo here > {made}; while [ -d $PLACE ] && [ ! -e {waited} ]; do sleep 0.02; done")
     }
 
     pub(crate) fn make(&self, file: &str) {
