@@ -1,6 +1,5 @@
 //! Runs the tests: `cargo xtask test` builds, starts the servers that are needed, runs everything, and sums it up.
 
-mod lanes;
 mod output;
 mod plan;
 mod report;

@@ -1,17 +1,9 @@
 //! Reads along with the output of `cargo test`.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::collections::BTreeMap;
 
 /// The executables in `target/…/deps`, by the names of their files.
-pub(crate) type Executables = BTreeMap<String, Executable>;
-
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Executable {
-    pub(crate) target: Target,
-    pub(crate) path: PathBuf,
-    /// The folder of the crate, in which Cargo runs its tests.
-    pub(crate) folder: PathBuf,
-}
+pub(crate) type Executables = BTreeMap<String, Target>;
 
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Target {
@@ -58,21 +50,6 @@ impl Reader {
         Self { executables, ..Self::default() }
     }
 
-    /// Returns a reader of another call of `cargo test`.
-    pub(crate) fn another(&self) -> Self {
-        Self::new(self.executables.clone())
-    }
-
-    /// Returns the executables of the test file with this name.
-    pub(crate) fn executables_of(&self, name: &str) -> Vec<Executable> {
-        self.executables.values().filter(|known| known.target.name == name).cloned().collect()
-    }
-
-    /// Adds what another reader has read.
-    pub(crate) fn add(&mut self, other: Self) {
-        self.rows.extend(other.rows);
-    }
-
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         self.unfinished_line.extend_from_slice(bytes);
         while let Some(end) = self.unfinished_line.iter().position(|&byte| byte == b'\n') {
@@ -101,7 +78,7 @@ impl Reader {
         let path = line.strip_prefix("Running ")?.strip_suffix(')')?.rsplit_once('(')?.1;
         let file = path.rsplit(['/', '\\']).next()?;
         let unknown = || Target { package: file.to_owned(), name: String::new() };
-        Some(self.executables.get(file).map_or_else(unknown, |known| known.target.clone()))
+        Some(self.executables.get(file).map_or_else(unknown, Clone::clone))
     }
 }
 
@@ -201,9 +178,7 @@ test it_";
 
     fn read(chunk: usize) -> Vec<Row> {
         let target = Target { package: "ylock-engine-cassandra".to_owned(), name: "conformance".to_owned() };
-        let mut reader = Reader::new(
-            [("conformance-0a1b".to_owned(), Executable { target, ..Executable::default() })].into(),
-        );
+        let mut reader = Reader::new([("conformance-0a1b".to_owned(), target)].into());
         PRINTED.as_bytes().chunks(chunk).for_each(|bytes| reader.feed(bytes));
         reader.rows()
     }

@@ -23,7 +23,7 @@ pub(crate) enum ServersOf {
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) struct Pass {
     pub(crate) what: What,
-    /// The arguments of `cargo test`. The conformance suites are run without it, from what was built: see the lanes.
+    /// The arguments of `cargo test`.
     pub(crate) cargo: Vec<String>,
     pub(crate) libtest: Vec<&'static str>,
 }

@@ -2,7 +2,7 @@
 
 use std::{
     io::{Write, stdout},
-    path::{Path, PathBuf},
+    path::PathBuf,
     time::Instant,
 };
 
@@ -10,9 +10,8 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 
 use super::{
-    lanes,
-    output::{Executable, Executables, Reader, Target},
-    plan::{Pass, Plan, What},
+    output::{Executables, Reader, Target},
+    plan::{Pass, Plan},
 };
 use crate::{cargo, child};
 
@@ -29,15 +28,14 @@ pub(crate) fn build(plan: &Plan, limit: Instant) -> Result<Executables> {
     Ok(messages.filter_map(|message: Value| executable(plan, &message)).collect())
 }
 
-fn executable(plan: &Plan, message: &Value) -> Option<(String, Executable)> {
+fn executable(plan: &Plan, message: &Value) -> Option<(String, Target)> {
     let path = PathBuf::from(message["executable"].as_str()?);
     let file = path.file_name()?.to_string_lossy().into_owned();
-    let folder = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
     let package = plan.package_named(message["package_id"].as_str()?)?;
     let is_test_file = message["target"]["kind"].as_array()?.iter().any(|kind| kind == "test");
     let name = if is_test_file { message["target"]["name"].as_str()? } else { "unit tests" };
     let target = Target { package: package.to_owned(), name: name.to_owned() };
-    Some((file, Executable { target, path, folder }))
+    Some((file, target))
 }
 
 /// Runs a pass, shows its output as it comes and reads along. Returns what went wrong, if anything did.
@@ -47,9 +45,6 @@ pub(crate) fn run(
     limit: Instant,
     reader: &mut Reader,
 ) -> Result<Vec<String>> {
-    if pass.what == What::Conformance {
-        return lanes::run(pass, variables, limit, reader);
-    }
     let mut command = cargo::cargo();
     command.args(["test", "--no-fail-fast"]).args(&pass.cargo).arg("--").args(&pass.libtest);
     command.envs(variables.iter().map(|(name, value)| (name, value)));
