@@ -114,7 +114,7 @@ pub(crate) struct InspectArguments {
 
 /// Shows the locks that are held or waited for.
 ///
-/// What this costs the store differs: Redis walks over all its keys (SCAN), ZooKeeper sends the names of all locks of a group,
+/// What this costs the store differs: Redis walks over all its keys (SCAN), ZooKeeper sends the names of all locks,
 /// Cassandra reads the whole table by token ranges, and a folder is read as a whole. Each lock is then looked at by itself.
 #[derive(Args, Debug)]
 pub(crate) struct ListArguments {

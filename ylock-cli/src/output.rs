@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use humantime::format_duration;
 use serde_json::{Value, json};
-use ylock::Key;
 use ylock::engine::{Holder, Inspection, Waiter};
+use ylock::{Key, Token};
 
 use crate::exit::Result;
 
@@ -53,17 +53,22 @@ pub(crate) fn time(time: SystemTime) -> String {
     humantime::format_rfc3339_millis(written).to_string()
 }
 
+/// Prints the holders and waiters of a lock.
+pub(crate) fn print(key: &Key, seen: &Inspection) -> Result<()> {
+    lines(key, seen).iter().try_for_each(|text| line(text))
+}
+
 /// Returns the holders and waiters of a lock as lines.
 pub(crate) fn lines(key: &Key, seen: &Inspection) -> Vec<String> {
     let mut lines = vec![key.to_string()];
     if seen.holders.is_empty() {
         lines.push("  free".to_owned());
     }
-    lines.extend(seen.holders.iter().map(|holder| format!("  held to {}", shown(&Who::holds(holder)))));
-    let waiters = seen.queue.iter().enumerate();
     lines.extend(
-        waiters.map(|(place, waiter)| format!("  {}. waits to {}", place + 1, shown(&Who::waits(waiter)))),
+        seen.holders.iter().map(|holder| format!("  held to {}", shown(&common(holder), holder.token))),
     );
+    let waiters = seen.queue.iter().enumerate();
+    lines.extend(waiters.map(|(place, waiter)| format!("  {}. waits to {}", place + 1, shown(waiter, None))));
     lines
 }
 
@@ -81,59 +86,34 @@ pub(crate) fn summary(key: &Key, seen: &Inspection) -> String {
     format!("{key}: {held}{}", waits.unwrap_or_default())
 }
 
-/// A holder or a waiter.
-struct Who<'a> {
-    id: u128,
-    client: &'a str,
-    mode: String,
-    since: SystemTime,
-    token: Option<String>,
-    owner: String,
+/// Returns what a holder has in common with a waiter.
+fn common(holder: &Holder) -> Waiter {
+    Waiter::new(holder.id, holder.owner, holder.client.clone(), holder.mode, holder.since)
 }
 
-impl<'a> Who<'a> {
-    fn holds(holder: &'a Holder) -> Self {
-        let token = holder.token.map(|token| token.get().to_string());
-        let Holder { id, owner, client, mode, since, .. } = holder;
-        Self {
-            id: id.as_u128(),
-            client: client.as_str(),
-            mode: mode.to_string(),
-            since: *since,
-            token,
-            owner: owner.to_string(),
-        }
-    }
-
-    fn waits(waiter: &'a Waiter) -> Self {
-        let Waiter { id, owner, client, mode, since, .. } = waiter;
-        Self {
-            id: id.as_u128(),
-            client: client.as_str(),
-            mode: mode.to_string(),
-            since: *since,
-            token: None,
-            owner: owner.to_string(),
-        }
-    }
-
-    fn json(&self) -> Value {
-        let Self { id, client, mode, since, token, owner } = self;
-        let since = time(*since);
-        json!({"id": format!("{id:032x}"), "client": client, "owner": owner, "mode": mode, "since": since, "token": token})
-    }
-}
-
-fn shown(who: &Who<'_>) -> String {
-    let token = who.token.as_ref().map(|token| format!(", token {token}")).unwrap_or_default();
-    format!("{} by {} for {}{token}, id {:032x}", who.mode, who.client, ago(who.since), who.id)
+fn shown(who: &Waiter, token: Option<Token>) -> String {
+    let token = token.map(|token| format!(", token {}", token.get())).unwrap_or_default();
+    format!("{} by {} for {}{token}, id {:032x}", who.mode, who.client, ago(who.since), who.id.as_u128())
 }
 
 /// Returns the holders and waiters of a lock as JSON.
 pub(crate) fn json(key: &Key, seen: &Inspection) -> Value {
-    let holders: Vec<Value> = seen.holders.iter().map(|holder| Who::holds(holder).json()).collect();
-    let queue: Vec<Value> = seen.queue.iter().map(|waiter| Who::waits(waiter).json()).collect();
+    let holders = seen.holders.iter().map(|holder| json_of(&common(holder), holder.token));
+    let queue = seen.queue.iter().map(|waiter| json_of(waiter, None));
+    let (holders, queue): (Vec<_>, Vec<_>) = (holders.collect(), queue.collect());
     json!({"group": key.group(), "name": key.name(), "holders": holders, "queue": queue})
+}
+
+fn json_of(who: &Waiter, token: Option<Token>) -> Value {
+    json!({
+        "id": format!("{:032x}", who.id.as_u128()),
+        "client": who.client.as_str(),
+        "owner": who.owner.to_string(),
+        "mode": who.mode.as_str(),
+        "since": time(who.since),
+        // A text: it may be larger than the numbers that readers of JSON keep exactly.
+        "token": token.map(|token| token.get().to_string()),
+    })
 }
 
 /// Returns how long ago that was by the clock of this machine; a moment, if another machine's clock is ahead.

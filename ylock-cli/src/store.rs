@@ -121,8 +121,12 @@ impl Store {
 }
 
 fn servers(hosts: &[Host]) -> String {
-    let address = |host: &Host| host.port.map_or_else(|| host.name.clone(), |port| host.address(port));
     hosts.iter().map(address).collect::<Vec<_>>().join(",")
+}
+
+/// Returns the server as it was named: with a port only if it has one of its own.
+pub(crate) fn address(host: &Host) -> String {
+    host.port.map_or_else(|| host.name.clone(), |port| host.address(port))
 }
 
 /// Returns a variable of the environment; nothing if it is empty.

@@ -8,17 +8,16 @@ use ylock::{Guarantees, Owner, Ylock};
 use crate::arguments::DoctorArguments;
 use crate::exit::{Failed, NOT_FREE, Result};
 use crate::output;
-use crate::store::Store;
+use crate::store::{Store, address};
 
 /// So many looks tell what a trip to the store takes.
 const LOOKS: usize = 20;
 
-pub(crate) async fn doctor(store: Result<Store>, arguments: DoctorArguments) -> Result<u8> {
-    let store = store?;
+pub(crate) async fn doctor(store: &Store, arguments: DoctorArguments) -> Result<u8> {
     let mut findings = Findings { json: arguments.json, found: vec![], code: None };
     findings.say("store", &store.shown(), json!(store.shown()))?;
     findings.say("named", &store.source.to_string(), json!(store.source.to_string()))?;
-    servers(&store, &mut findings).await?;
+    servers(store, &mut findings).await?;
     match store.connect().await {
         Ok(ylock) => {
             client(&ylock, &mut findings).await?;
@@ -35,7 +34,7 @@ async fn servers(store: &Store, findings: &mut Findings) -> Result<()> {
         return Ok(());
     }
     for host in store.url.hosts.clone() {
-        let name = host.port.map_or_else(|| host.name.clone(), |port| host.address(port));
+        let name = address(&host);
         let mut url = store.url.clone();
         url.hosts = vec![host];
         let begun = Instant::now();

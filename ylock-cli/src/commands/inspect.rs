@@ -12,7 +12,7 @@ pub(crate) async fn inspect(store: &Store, arguments: InspectArguments) -> Resul
     if arguments.json {
         output::json_line(&output::json(key, &seen))?;
     } else {
-        output::lines(key, &seen).iter().try_for_each(|line| output::line(line))?;
+        output::print(key, &seen)?;
     }
     ylock.close().await;
     Ok(0)

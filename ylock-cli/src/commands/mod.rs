@@ -24,7 +24,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<u8> {
         Command::Top(top) => top::top(store()?, top).await,
         Command::Watch(watch) => watch::watch(&store()?, watch).await,
         Command::Revoke(revoke) => revoke::revoke(&store()?, revoke).await,
-        Command::Doctor(doctor) => doctor::doctor(store(), doctor).await,
+        Command::Doctor(doctor) => doctor::doctor(&store()?, doctor).await,
         Command::Completions { shell } => pages::completions(shell),
         Command::Man => pages::man(),
     }

@@ -26,26 +26,29 @@ async fn revoke_from(ylock: &Ylock, arguments: &RevokeArguments, id: Option<Acqu
     let key = &arguments.lock.0;
     let count = match (arguments.yes, id) {
         (true, None) => ylock.revoke(key.group(), key.name()).await?,
-        (true, Some(id)) => one_by_one(ylock, key, &[id]).await?,
+        (true, Some(id)) => from_holders(ylock, key, &[id]).await?,
         (false, id) => {
             let holders = shown(ylock, key, id).await?;
             if holders.is_empty() || !is_agreed(holders.len())? {
                 return Err(Failed::new(DECLINED, "nothing was revoked"));
             }
-            // From those who were shown, and from no other: the lock may have another holder by now.
-            one_by_one(ylock, key, &holders).await?
+            from_holders(ylock, key, &holders).await?
         }
     };
     if arguments.json {
         output::json_line(&json!({"group": key.group(), "name": key.name(), "revoked": count}))?;
     } else {
-        let holders = if count == 1 { "holder" } else { "holders" };
-        output::line(&format!("{key}: revoked from {count} {holders}"))?;
+        output::line(&done(key, count))?;
     }
     Ok(0)
 }
 
-async fn one_by_one(ylock: &Ylock, key: &Key, holders: &[AcquisitionId]) -> Result<usize> {
+/// Takes a lock from these holders, of which the user knows, and from no other: it may have another one by now. Returns how many still held it.
+pub(crate) async fn from_holders(
+    ylock: &Ylock,
+    key: &Key,
+    holders: &[AcquisitionId],
+) -> ylock::Result<usize> {
     let mut count = 0;
     for id in holders {
         count += usize::from(ylock.revoke_one(key.group(), key.name(), *id).await?);
@@ -53,16 +56,25 @@ async fn one_by_one(ylock: &Ylock, key: &Key, holders: &[AcquisitionId]) -> Resu
     Ok(count)
 }
 
+/// Returns what was done.
+pub(crate) fn done(key: &Key, count: usize) -> String {
+    format!("{key}: revoked from {}", counted(count))
+}
+
+fn counted(count: usize) -> String {
+    format!("{count} {}", if count == 1 { "holder" } else { "holders" })
+}
+
 /// Shows the lock, and returns the holders that are asked about.
 async fn shown(ylock: &Ylock, key: &Key, id: Option<AcquisitionId>) -> Result<Vec<AcquisitionId>> {
     let seen = ylock.inspect(key.group(), key.name()).await?;
-    output::lines(key, &seen).iter().try_for_each(|line| output::line(line))?;
+    output::print(key, &seen)?;
     let holders = seen.holders.iter().map(|holder| holder.id);
     Ok(holders.filter(|holder| id.is_none_or(|id| id == *holder)).collect())
 }
 
 fn is_agreed(count: usize) -> Result<bool> {
-    print!("Take it away from {count} {}? [y/N] ", if count == 1 { "holder" } else { "holders" });
+    print!("Take it away from {}? [y/N] ", counted(count));
     io::stdout().flush()?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;

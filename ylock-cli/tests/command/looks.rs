@@ -7,6 +7,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::support::{Place, Running, eventually};
+use crate::terminal::Terminal;
 
 fn hold(place: &Place, lock: &str, file: &str) -> Running {
     let running = place.start(&["run", lock, "--", "sh", "-c", &place.until(file, "go")]);
@@ -111,6 +112,32 @@ fn one_reader_of_two_is_revoked_by_its_id() {
     assert_eq!(kept.wait().unwrap().code(), Some(0));
     let none = place.output(&["revoke", "--yes", "users/alice"]);
     assert!(none.stdout.contains("from 0 holders"), "{none:?}");
+}
+
+/// Who has come to hold it since the question was never shown.
+#[test]
+fn a_lock_is_taken_from_those_who_were_shown_after_a_question() {
+    let place = Place::new();
+    let shown = hold(&place, "users/alice", "shown");
+    let mut asks = Terminal::start(&place, &["revoke", "users/alice"]);
+    asks.wait_for("Take it away from 1 holder? [y/N]");
+    place.make("go");
+    assert_eq!(shown.ended().code, Some(0));
+    std::fs::remove_file(place.path().join("go")).unwrap();
+    let later = hold(&place, "users/alice", "later");
+    asks.press("y\n");
+    asks.wait_for("revoked from 0 holders");
+    assert_eq!(asks.ended().code, Some(0));
+
+    let mut declines = Terminal::start(&place, &["revoke", "users/alice"]);
+    declines.wait_for("[y/N]");
+    declines.press("n\n");
+    assert_eq!(declines.ended().code, Some(1));
+    let mut agrees = Terminal::start(&place, &["revoke", "users/alice"]);
+    agrees.wait_for("[y/N]");
+    agrees.press("y\n");
+    agrees.wait_for("revoked from 1 holder");
+    assert_eq!((agrees.ended().code, later.ended().code), (Some(0), Some(73)));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `ylock run`.
 
-use crate::support::{Place, Running, eventually};
+use crate::support::{Ended, Place, Running, eventually};
 
 /// Starts a holder, and returns when its command runs. It ends when the file `go` is made.
 fn holder(place: &Place, arguments: &[&str]) -> Running {
@@ -89,29 +89,32 @@ fn readers_share_and_permits_are_counted() {
     assert_eq!((one.ended().code, other.ended().code), (Some(0), Some(0)));
 }
 
-#[test]
-fn a_command_whose_lock_is_lost_is_stopped() {
+/// Runs a script, which does this when it is asked to end, until its lock is revoked. Returns what `ylock` has said.
+fn lost(options: &[&str], when_asked: &str) -> Ended {
     let place = Place::new();
-    let script =
-        "trap 'echo > asked; exit 3' TERM; echo here > held; while [ -d $PLACE ]; do sleep 0.02; done";
-    let running = place.start(&["run", "users/alice", "--", "sh", "-c", script]);
+    let script = format!(
+        "trap 'echo > asked; {when_asked}' TERM; echo here > held; while [ -d $PLACE ]; do sleep 0.02; done"
+    );
+    let arguments = [&["run"], options, &["users/alice", "--", "sh", "-c", &script]].concat();
+    let running = place.start(&arguments);
     place.wait_for("held");
     assert_eq!(place.output(&["revoke", "--yes", "users/alice"]).code, Some(0));
     let ended = running.ended();
     assert_eq!(ended.code, Some(73), "{ended:?}");
-    assert!(place.has("asked") && ended.stderr.contains("revoked"), "{ended:?}");
+    assert!(place.has("asked"), "{ended:?}");
+    ended
+}
+
+#[test]
+fn a_command_whose_lock_is_lost_is_stopped() {
+    let ended = lost(&[], "exit 3");
+    assert!(ended.stderr.contains("revoked"), "{ended:?}");
 }
 
 #[test]
 fn a_command_that_does_not_stop_is_killed_after_the_grace() {
-    let place = Place::new();
-    let script = "trap 'echo > asked' TERM; echo here > held; while [ -d $PLACE ]; do sleep 0.02; done";
-    let running = place.start(&["run", "--grace", "300ms", "users/alice", "--", "sh", "-c", script]);
-    place.wait_for("held");
-    assert_eq!(place.output(&["revoke", "--yes", "users/alice"]).code, Some(0));
-    let ended = running.ended();
-    assert_eq!(ended.code, Some(73), "{ended:?}");
-    assert!(place.has("asked") && ended.stderr.contains("KILL"), "{ended:?}");
+    let ended = lost(&["--grace", "300ms"], "true");
+    assert!(ended.stderr.contains("KILL"), "{ended:?}");
 }
 
 #[test]

@@ -60,7 +60,7 @@ impl Deadline {
     /// Waits before the store is asked again which has not answered. Fails if there is no time for that, or another error is the reason.
     pub(super) async fn pause(self, arguments: &RunArguments, error: Error) -> Result<()> {
         let is_over = self.left().is_some_and(|left| left <= AGAIN);
-        if arguments.no_wait || is_over || !error.is_retryable() || !is_silence(&error) {
+        if arguments.no_wait || is_over || !is_silence(&error) {
             return Err(error.into());
         }
         say(&format!("{error:#}; trying again"));

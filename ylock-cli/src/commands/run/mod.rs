@@ -26,11 +26,13 @@ pub(crate) async fn run(store: &Store, arguments: RunArguments) -> Result<u8> {
         signal = signals.ending() => return Err(Failed::by_signal(signal)),
     };
     let done = with_client(&ylock, &arguments, deadline, &mut signals).await;
+    // Anew: the other one may still have a signal that has come before.
+    let mut more = Signals::listen()?;
     tokio::select! {
         biased;
         () = ylock.close() => {}
-        // A second signal ends the wait for a store that does not answer; it frees the lock by itself.
-        _ = signals.ending() => {}
+        // Another signal ends the wait for a store that does not answer; it frees the lock by itself.
+        _ = more.ending() => {}
     }
     done
 }

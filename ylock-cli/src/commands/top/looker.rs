@@ -10,6 +10,7 @@ use ylock::{Key, Ylock};
 use super::row::Row;
 use super::state::{Look, Question};
 use crate::arguments::TopArguments;
+use crate::commands::revoke::{done, from_holders};
 use crate::exit::Failed;
 use crate::output::printable;
 use crate::store::Store;
@@ -123,17 +124,14 @@ async fn look(
     Ok(Look { rows, has_more, at, took, single })
 }
 
-/// Takes a lock away, if a holder that the user was asked about still holds it: the answer may come long after the question.
+/// Takes a lock away from the holders that the user was asked about: the answer may come long after the question.
 async fn revoked(client: Option<&Ylock>, order: &Question) -> ylock::Result<News> {
     // A question names a lock, and there is none before the first look.
     let Some(ylock) = client else { return Ok(News::Revoked("nothing was revoked".to_owned())) };
     let key = &order.key;
-    let seen = ylock.inspect(key.group(), key.name()).await?;
-    let text = if seen.holders.iter().any(|holder| order.holders.contains(&holder.id)) {
-        let count = ylock.revoke(key.group(), key.name()).await?;
-        format!("{key}: revoked from {count} {}", if count == 1 { "holder" } else { "holders" })
-    } else {
-        format!("{key}: it has another holder by now, or none; nothing was revoked")
+    let text = match from_holders(ylock, key, &order.holders).await? {
+        0 => format!("{key}: it has another holder by now, or none; nothing was revoked"),
+        count => done(key, count),
     };
     Ok(News::Revoked(printable(&text)))
 }
