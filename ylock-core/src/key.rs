@@ -53,6 +53,18 @@ impl Key {
         &self.0.name
     }
 
+    /// Returns the key as one text, for engines: the length of the group in bytes, and both parts. No two keys have the same.
+    pub fn to_text(&self) -> String {
+        format!("{}:{}{}", self.group().len(), self.group(), self.name())
+    }
+
+    /// Reads what [`to_text`](Self::to_text) has written. `None` if this is not such a text.
+    pub fn read(text: &str) -> Option<Self> {
+        let (length, parts) = text.split_once(':')?;
+        let (group, name) = parts.split_at_checked(length.parse().ok()?)?;
+        Self::new(group, name).ok().filter(|key| key.to_text() == text)
+    }
+
     fn texts(&self) -> (&str, &str) {
         (self.group(), self.name())
     }

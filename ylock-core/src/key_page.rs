@@ -27,7 +27,7 @@ impl KeyPage {
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if `after` is not the [`next`](Self::next) of such a page.
     pub fn of(all: impl Iterator<Item = Key>, after: Option<&str>) -> Result<Self> {
-        let after = after.map(|next| read(next).ok_or_else(Self::wrong)).transpose()?;
+        let after = after.map(|next| Key::read(next).ok_or_else(Self::wrong)).transpose()?;
         let mut keys: Vec<Key> = all.filter(|key| after.as_ref().is_none_or(|after| key > after)).collect();
         let is_last = keys.len() <= SIZE;
         if !is_last {
@@ -35,7 +35,7 @@ impl KeyPage {
             keys.truncate(SIZE);
         }
         keys.sort_unstable();
-        let next = keys.last().filter(|_| !is_last).map(write);
+        let next = keys.last().filter(|_| !is_last).map(Key::to_text);
         Ok(Self { keys, next })
     }
 
@@ -43,17 +43,6 @@ impl KeyPage {
     pub fn wrong() -> Error {
         Error::new(ErrorKind::Invalid, "this is not what a page of keys says is next")
     }
-}
-
-/// Writes a key: the length of its group, and both parts, which may have any characters.
-fn write(key: &Key) -> String {
-    format!("{} {}{}", key.group().len(), key.group(), key.name())
-}
-
-fn read(next: &str) -> Option<Key> {
-    let (length, parts) = next.split_once(' ')?;
-    let (group, name) = parts.split_at_checked(length.parse().ok()?)?;
-    Key::new(group, name).ok()
 }
 
 #[cfg(test)]
@@ -85,7 +74,8 @@ mod tests {
 
     #[test]
     fn what_no_page_has_said_is_an_error() {
-        for wrong in ["", "1", " ab", "x ab", "9 ab", "2 ab", "-1 ab", "1 \u{fc}b"] {
+        for wrong in ["", "1", ":ab", "x:ab", "9:ab", "2:ab", "-1:ab", "+1:ab", "01:ab", "1:\u{fc}b", "1 ab"]
+        {
             assert!(KeyPage::of(std::iter::empty(), Some(wrong)).is_err(), "{wrong:?}");
         }
     }

@@ -232,9 +232,7 @@ fn read_options(query: &str) -> Result<Vec<(String, String)>> {
 }
 
 fn decode(text: &str, what: &str) -> Result<String> {
-    let is_encoded =
-        |after: &str| after.len() >= 2 && after.bytes().take(2).all(|byte| byte.is_ascii_hexdigit());
-    if !text.split('%').skip(1).all(is_encoded) {
+    if !is_percent_encoded(text) {
         return Err(wrong(&format!(
             "{what} of the URL has a % without two hexadecimal digits: write % as %25"
         )));
@@ -243,6 +241,19 @@ fn decode(text: &str, what: &str) -> Result<String> {
         .decode_utf8()
         .map(Into::into)
         .map_err(|_| wrong(&format!("{what} of the URL is not UTF-8 after decoding its percent signs")))
+}
+
+/// Returns the text in which some bytes were written as a percent sign and two hexadecimal digits, for engines. `None` if a percent sign is followed
+/// by something else, or the bytes are not UTF-8.
+pub fn percent_decoded(text: &str) -> Option<String> {
+    let decoded = is_percent_encoded(text).then(|| percent_decode_str(text).decode_utf8())?;
+    decoded.ok().map(Into::into)
+}
+
+fn is_percent_encoded(text: &str) -> bool {
+    let is_code =
+        |after: &str| after.len() >= 2 && after.bytes().take(2).all(|byte| byte.is_ascii_hexdigit());
+    text.split('%').skip(1).all(is_code)
 }
 
 fn wrong(message: &str) -> Error {

@@ -36,27 +36,23 @@ type Target<'a> = (NodeRef<'a>, Option<Shard>);
 
 impl Balancing {
     pub(super) fn of_reads(options: &CassandraOptions, nodes: &Arc<Nodes>) -> Arc<dyn LoadBalancingPolicy> {
-        Arc::new(Self {
-            inner: preferring_replicas(options),
-            nodes: Arc::clone(nodes),
-            requests: Requests::Reads,
-        })
+        Self::of(Requests::Reads, options, nodes)
     }
 
     pub(super) fn of_writes(options: &CassandraOptions, nodes: &Arc<Nodes>) -> Arc<dyn LoadBalancingPolicy> {
-        Arc::new(Self {
-            inner: preferring_replicas(options),
-            nodes: Arc::clone(nodes),
-            requests: Requests::Writes,
-        })
+        Self::of(Requests::Writes, options, nodes)
     }
 
     pub(super) fn of_pages(options: &CassandraOptions, nodes: &Arc<Nodes>) -> Arc<dyn LoadBalancingPolicy> {
-        Arc::new(Self {
-            inner: preferring_replicas(options),
-            nodes: Arc::clone(nodes),
-            requests: Requests::Pages,
-        })
+        Self::of(Requests::Pages, options, nodes)
+    }
+
+    fn of(
+        requests: Requests,
+        options: &CassandraOptions,
+        nodes: &Arc<Nodes>,
+    ) -> Arc<dyn LoadBalancingPolicy> {
+        Arc::new(Self { inner: preferring_replicas(options), nodes: Arc::clone(nodes), requests })
     }
 
     fn is_avoided(&self, target: &Target<'_>) -> bool {

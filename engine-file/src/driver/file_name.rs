@@ -2,6 +2,7 @@
 //! lack then.
 
 use ylock_core::Key;
+use ylock_core::url::percent_decoded;
 
 /// The most bytes of one part of a path, below what file systems allow (255).
 const MAX_PART_BYTES: usize = 240;
@@ -62,7 +63,7 @@ impl FileName {
         let between = [GOES_ON, b'/', GOES_ON].map(char::from);
         let whole = self.path.replace(&String::from_iter(between), "");
         let (group, name) = whole.split_once(char::from(JOINED))?;
-        let key = Key::new(unescaped(group)?, unescaped(name)?).ok()?;
+        let key = Key::new(percent_decoded(group)?, percent_decoded(name)?).ok()?;
         // What is escaped in another way is the name of no key.
         (Self::of(&key, self.shelf).path == self.path).then_some(key)
     }
@@ -81,17 +82,6 @@ fn escape(text: &str, into: &mut Vec<u8>) {
             _ => into.extend([b'%', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]),
         }
     }
-}
-
-fn unescaped(text: &str) -> Option<String> {
-    let mut parts = text.split('%');
-    let mut bytes = parts.next()?.as_bytes().to_vec();
-    for part in parts {
-        let (digits, rest) = part.split_at_checked(2)?;
-        bytes.push(u8::from_str_radix(digits, 16).ok()?);
-        bytes.extend_from_slice(rest.as_bytes());
-    }
-    String::from_utf8(bytes).ok()
 }
 
 fn in_parts(whole: &[u8]) -> Vec<u8> {

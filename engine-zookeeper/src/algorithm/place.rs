@@ -1,6 +1,7 @@
 //! The paths of a lock's nodes: `<base>/<bucket>/<lock>/<contender>`.
 
 use ylock_core::Key;
+use ylock_core::url::percent_decoded;
 
 /// The number of parents that the locks are divided among, so that none has millions of children. They are made when they are first
 /// needed and stay: so few nodes cost nothing. Fixed: clients with another number would not exclude each other.
@@ -52,7 +53,7 @@ pub(crate) fn name(key: &Key) -> String {
 
 /// Returns the key as the lock's node stores it, for operators who look at the servers: the length of the group keeps any two keys apart.
 pub(crate) fn exact(key: &Key) -> Vec<u8> {
-    format!("{}:{}{}", key.group().len(), key.group(), key.name()).into_bytes()
+    key.to_text().into_bytes()
 }
 
 /// Returns whether the name of a lock's node does not tell the key, so that it must be read.
@@ -69,25 +70,12 @@ pub(crate) fn may_be_of(name: &str, group: Option<&str>) -> bool {
 /// Reads the key in the name of a lock's node. What is no such name may be read too, as a key whose node has another name.
 pub(crate) fn read_name(name: &str) -> Option<Key> {
     let (group, name) = name.split_once(':')?;
-    Key::new(decode(group)?, decode(name)?).ok()
+    Key::new(percent_decoded(group)?, percent_decoded(name)?).ok()
 }
 
 /// Reads a key as [`exact`] writes it.
 pub(crate) fn read_exact(content: &[u8]) -> Option<Key> {
-    let (length, both) = std::str::from_utf8(content).ok()?.split_once(':')?;
-    let (group, name) = both.split_at_checked(length.parse().ok()?)?;
-    Key::new(group, name).ok()
-}
-
-fn decode(encoded: &str) -> Option<String> {
-    let mut parts = encoded.split('%');
-    let mut bytes = parts.next()?.as_bytes().to_vec();
-    for part in parts {
-        let (code, plain) = part.split_at_checked(2)?;
-        bytes.push(u8::from_str_radix(code, 16).ok()?);
-        bytes.extend_from_slice(plain.as_bytes());
-    }
-    String::from_utf8(bytes).ok()
+    Key::read(std::str::from_utf8(content).ok()?)
 }
 
 /// Encodes every character but those that have a special meaning nowhere. ZooKeeper refuses some, such as NUL, and reserves `.` and `..`.
