@@ -107,14 +107,15 @@ fn a_link_in_the_place_of_the_folder_is_refused() {
     if !rustix::process::geteuid().is_root() {
         return println!("SKIPPED needs root");
     }
-    const STRANGER: u32 = 54_321;
+    // Of this process alone: another run of this test may be under way.
+    let victim = 1_000_000 + std::process::id();
     let place = Place::new();
-    let link = format!("/tmp/ylock-{STRANGER}");
+    let link = format!("/tmp/ylock-{victim}");
     let _ = fs::remove_file(&link);
     fs::create_dir(place.path().join("clients")).unwrap();
     symlink(place.path(), &link).unwrap();
     let mut command = bare(&["run", "users/alice", "--", "true"]);
-    std::os::unix::process::CommandExt::uid(&mut command, STRANGER);
+    std::os::unix::process::CommandExt::uid(&mut command, victim);
     command.env("HOME", "/nonexistent");
     let ended = end(command);
     fs::remove_file(&link).unwrap();
@@ -146,10 +147,10 @@ fn what_is_shown_does_nothing_to_a_terminal_and_json_is_json() {
 fn a_reader_that_has_had_enough_ends_the_command() {
     let place = Place::new();
     for arguments in [&["doctor"][..], &["inspect", "users/alice"]] {
-        let mut running =
-            place.ylock(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        drop(running.stdout.take());
-        let output = running.wait_with_output().unwrap();
+        // It has gone before the command begins to write.
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = place.ylock(arguments).stdout(writer).stderr(Stdio::piped()).output().unwrap();
         assert!(output.status.code() == Some(128 + 13) && output.stderr.is_empty(), "{output:?}");
     }
 }

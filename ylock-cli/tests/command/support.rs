@@ -1,8 +1,9 @@
 //! What the tests share: a folder of their own, and the command with it.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -48,9 +49,7 @@ impl Place {
 
     /// Starts the command.
     pub(crate) fn start(&self, arguments: &[&str]) -> Running {
-        let mut command = self.ylock(arguments);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Running(Some(command.spawn().unwrap()))
+        Running::start(self.ylock(arguments))
     }
 
     /// Returns a shell script that makes this file, and then waits for that one.
@@ -101,60 +100,72 @@ pub(crate) struct Ended {
     pub(crate) stderr: String,
 }
 
-impl From<Output> for Ended {
-    fn from(Output { status, stdout, stderr }: Output) -> Self {
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        Self { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
-    }
-}
-
 /// Runs a command to its end.
-pub(crate) fn end(mut command: Command) -> Ended {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    Running(Some(command.spawn().unwrap())).ended()
+pub(crate) fn end(command: Command) -> Ended {
+    Running::start(command).ended()
 }
 
 /// A command that runs. Dropped, it is killed.
-pub(crate) struct Running(Option<Child>);
+pub(crate) struct Running {
+    child: Child,
+    /// What it writes to standard output and error. Files and no pipes: what a command has left behind may have them open for longer than it
+    /// lives.
+    written: Option<[File; 2]>,
+}
 
 impl Running {
+    fn start(mut command: Command) -> Self {
+        let [(out, stdout), (error, stderr)] = [scratch(), scratch()];
+        command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
+        Self { child: command.spawn().unwrap(), written: Some([out, error]) }
+    }
+
+    /// One whose output goes elsewhere.
     pub(crate) fn of(child: Child) -> Self {
-        Self(Some(child))
+        Self { child, written: None }
     }
 
     pub(crate) fn send(&self, signal: Signal) {
-        let id = self.0.as_ref().unwrap().id();
-        kill_process(Pid::from_raw(id.cast_signed()).unwrap(), signal).unwrap();
-    }
-
-    /// Kills it, and returns without its output, which a command below it may go on to write.
-    pub(crate) fn kill(mut self) {
-        let mut child = self.0.take().unwrap();
-        child.kill().unwrap();
-        child.wait().unwrap();
+        kill_process(Pid::from_raw(self.child.id().cast_signed()).unwrap(), signal).unwrap();
     }
 
     /// Waits until it has ended.
     pub(crate) fn ended(mut self) -> Ended {
-        let mut child = self.0.take().unwrap();
         let until = Instant::now() + SOON;
-        while child.try_wait().unwrap().is_none() {
-            if Instant::now() > until {
-                let _ = child.kill();
-                panic!("it does not end: {:?}", Ended::from(child.wait_with_output().unwrap()));
-            }
+        while self.child.try_wait().unwrap().is_none() {
+            assert!(Instant::now() < until, "it does not end: {:?}", self.so_far(None));
             sleep(Duration::from_millis(5));
         }
-        child.wait_with_output().unwrap().into()
+        let code = self.child.wait().unwrap().code();
+        self.so_far(code)
     }
+
+    fn so_far(&mut self, code: Option<i32>) -> Ended {
+        let mut text = |number: usize| {
+            let mut text = String::new();
+            self.written.as_mut().map(|written| written[number].read_to_string(&mut text).unwrap());
+            text
+        };
+        Ended { code, stdout: text(0), stderr: text(1) }
+    }
+}
+
+/// Returns a file without a name: to read from, and to write to.
+fn scratch() -> (File, File) {
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let path = std::env::temp_dir().join(format!("ylock-output-{}-{number}", std::process::id()));
+    let write = File::create_new(&path).unwrap();
+    let read = File::open(&path).unwrap();
+    fs::remove_file(path).unwrap();
+    (read, write)
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if let Some(mut child) = self.0.take() {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        // It may have ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
