@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::client_name::ClientName;
 use crate::engine::{AcquisitionId, Engine, Inspection};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::guarantees::Guarantees;
 use crate::handle::Handle;
 use crate::key::Key;
@@ -21,6 +21,7 @@ use crate::name::Name;
 use crate::options::Options;
 use crate::semaphore;
 use crate::terms::Terms;
+use crate::token::Token;
 
 /// Distributed locks on one store. Cheap to clone; all clones are the same client.
 ///
@@ -230,6 +231,55 @@ impl Ylock {
     /// [`Invalid`](crate::ErrorKind::Invalid) for a key outside its limits.
     pub async fn inspect(&self, group: impl Name, name: impl Name) -> Result<Inspection> {
         self.handle.keeper.inspect(&Key::new(group, name)?).await
+    }
+
+    /// Returns whether this token belongs to the present holder of a lock. For a worker that is not the holder, and is about to do what the holder
+    /// has sent it: the holder sends its [token](crate::Lease::token) along.
+    ///
+    /// The store is asked, and answers with what it has acknowledged last: once another holder has been let in, the former one's token is refused.
+    /// The answer is as old as its way back. The holder may lose the lock while the worker works, so a resource that can compare tokens by itself is
+    /// safe where this is not; see [`Token`].
+    ///
+    /// - **True** also for a holder whose lease has ended, if the store has not noticed yet: then no other has been let in either.
+    /// - **Tasks of one client** that hand the lock on to each other have one grant in the store. Their tokens differ, and all of them are accepted until
+    ///   that grant ends, unless `hand_over` is zero.
+    /// - **Readers** of one client share a grant as well.
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) if the engine gives no tokens ([`Guarantees::fencing`](crate::Guarantees::fencing)); otherwise as
+    /// [`inspect`](Self::inspect). An error is no answer: the worker asks again, or does not do the work.
+    ///
+    /// # Examples
+    /// A worker does what the owner of a partition wants, as long as it is the owner:
+    /// ```
+    /// # use ylock::{Token, Ylock};
+    /// # async fn apply(_: &str) {}
+    /// async fn work(ylock: &Ylock, sent_with: Token, order: &str) -> ylock::Result<()> {
+    ///     if ylock.verify("partitions", "7", sent_with).await? {
+    ///         apply(order).await;
+    ///     }
+    ///     Ok(())
+    /// }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
+    /// let ylock = Ylock::in_memory();
+    /// let owner = ylock.locks("partitions").write("7").await?;
+    /// let token = owner.token().expect("the engine gives tokens");
+    /// work(&ylock, token, "double the price").await?;
+    ///
+    /// drop(owner);
+    /// let next = ylock.locks("partitions").write("7").await?;
+    /// assert!(!ylock.verify("partitions", "7", token).await?);
+    /// # drop(next); Ok(()) }
+    /// ```
+    pub async fn verify(&self, group: impl Name, name: impl Name, token: Token) -> Result<bool> {
+        let key = Key::new(group, name)?;
+        if !self.guarantees().fencing {
+            let message = "it gives no tokens, so none can be verified: choose an engine, or options of it, that declare fencing";
+            return Err(Error::new(ErrorKind::Unsupported, message)
+                .with_engine(self.engine_name())
+                .with_key(&key));
+        }
+        self.handle.keeper.verify(&key, token).await
     }
 
     /// Returns a listing of the locks in the store that are held or waited for, whichever client does so; of all groups, or

@@ -96,6 +96,8 @@ macro_rules! __for_all_cases {
                 tokens_stay_ordered_through_a_downgrade [Fencing SharedReads]
                 a_fenced_resource_accepts_every_holder [Fencing]
                 a_fenced_resource_rejects_one_who_overslept [Fencing]
+                a_token_is_verified_while_its_grant_is_held [Fencing]
+                the_late_work_of_an_owner_that_lost_the_lock_and_has_it_again_is_refused [Fencing]
             }
             growing {
                 a_set_that_grows_in_order_runs_once []

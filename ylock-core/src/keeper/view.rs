@@ -41,6 +41,14 @@ impl Keeper {
         local.unwrap_or_default().merge(seen, UNIX_EPOCH + Duration::from_micros(wall))
     }
 
+    /// Returns whether the store shows a grant with this token as held; see [`Ylock::verify`](crate::Ylock::verify).
+    pub(crate) async fn verify(&self, key: &Key, token: Token) -> Result<bool> {
+        let seen = self.inspect_as_others(key).await?;
+        // The store knows a grant by its own number: how often it was handed on inside its process, only that process knows.
+        let is_of_grant = |shown: Token| shown.of_store() == token.of_store();
+        Ok(seen.holders.iter().filter_map(|holder| holder.token).any(is_of_grant))
+    }
+
     /// Returns a page of the keys that the store shows as held or waited for.
     pub(crate) async fn keys_in_store(&self, group: Option<&str>, after: Option<&str>) -> Result<KeyPage> {
         if let Some(group) = group {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use parking_lot::Mutex;
-use ylock_core::{Mode, Token, Unlocked};
+use ylock_core::{ErrorKind, Mode, Token, Unlocked};
 
 use crate::{Client, FencedRegister, Fixture, Stale, eventually, within};
 
@@ -17,6 +17,12 @@ async fn token(client: &Client, mode: Mode) -> Token {
     token
 }
 
+/// Asks as a worker does that is not the holder.
+async fn verified(client: &Client, token: Token) -> ylock_core::Result<bool> {
+    let key = client.key();
+    within(client.fixture().soon(), "an answer", client.verify(key.group(), key.name(), token)).await
+}
+
 /// There is a token if and only if the engine promises that it is safe.
 pub async fn a_token_is_given_only_where_it_is_promised(fixture: Fixture) {
     let client = fixture.client().await;
@@ -25,6 +31,10 @@ pub async fn a_token_is_given_only_where_it_is_promised(fixture: Fixture) {
         let guard = client.acquire(mode).await;
         assert_eq!(guard.token().is_some(), promised, "{mode}");
         assert_eq!(client.look().await.holders[0].token, guard.token());
+        match verified(&client, Token::from_number(1)).await {
+            Err(error) if !promised => assert_eq!(error.kind(), ErrorKind::Unsupported),
+            answer => assert_eq!((answer.unwrap(), promised), (false, true)),
+        }
     }
 }
 
@@ -157,4 +167,53 @@ pub async fn a_fenced_resource_rejects_one_who_overslept(fixture: Fixture) {
     here.process().resume();
     drop((old, new));
     drop(within(fixture.lapse(), "it is free", here.lock.write()).await.unwrap());
+}
+
+/// A token is verified while the lock is held with it, whichever client asks; not before, not afterwards, and not for another lock.
+pub async fn a_token_is_verified_while_its_grant_is_held(fixture: Fixture) {
+    let (holder, next, worker) = (fixture.client().await, fixture.client().await, fixture.client().await);
+    let mut former = Token::from_number(1);
+    for mode in [Mode::Write, Mode::Read, Mode::Write] {
+        for client in [&holder, &next] {
+            let guard = client.acquire(mode).await;
+            let token = guard.token().unwrap();
+            for asking in [&holder, &worker] {
+                assert!(verified(asking, token).await.unwrap(), "{mode}: {token} is that of the holder");
+                assert!(
+                    !verified(asking, former).await.unwrap(),
+                    "{mode}: {former} is that of a former holder"
+                );
+            }
+            for wrong in [i64::MIN, -1, 0, token.get() + (1 << 20), i64::MAX] {
+                assert!(
+                    !verified(&worker, Token::from_number(wrong)).await.unwrap(),
+                    "{wrong} is of no holder"
+                );
+            }
+            let group = fixture.group();
+            let other =
+                within(fixture.soon(), "an answer", worker.verify(group, "another lock", token)).await;
+            assert!(!other.unwrap(), "it is the token of another lock");
+            assert_eq!(guard.unlock().await.unwrap(), Unlocked::Released);
+            former = token;
+        }
+    }
+    assert!(!verified(&worker, former).await.unwrap(), "none holds the lock");
+}
+
+/// An owner sends work, loses the lock, has it again, and then the work arrives: it belongs to what it was before.
+pub async fn the_late_work_of_an_owner_that_lost_the_lock_and_has_it_again_is_refused(fixture: Fixture) {
+    let (owner, other, worker) =
+        (fixture.short_lived().await, fixture.client().await, fixture.client().await);
+    let old = owner.write().await;
+    let sent_with = old.token().unwrap();
+    assert_eq!(other.take_away().await, 1);
+    within(fixture.lapse(), "the owner is told", old.lost()).await;
+    drop(old);
+    let meanwhile = within(fixture.lapse(), "another owner", other.lock.write()).await.unwrap();
+    assert!(!verified(&worker, sent_with).await.unwrap());
+    drop(meanwhile);
+    let again = within(fixture.lapse(), "the owner once more", owner.lock.write()).await.unwrap();
+    assert!(!verified(&worker, sent_with).await.unwrap(), "the work is of the time before");
+    assert!(verified(&worker, again.token().unwrap()).await.unwrap());
 }

@@ -116,7 +116,9 @@ noticed! {
     an_engine_that_repeats_tokens: RepeatsTokens by
         fencing::tokens_grow_from_holder_to_holder,
         fencing::no_two_writers_share_a_token,
-        fencing::a_fenced_resource_rejects_one_who_overslept;
+        fencing::a_fenced_resource_rejects_one_who_overslept,
+        fencing::a_token_is_verified_while_its_grant_is_held,
+        fencing::the_late_work_of_an_owner_that_lost_the_lock_and_has_it_again_is_refused;
     an_engine_that_stays_in_the_queue: StaysInTheQueue by
         tries::a_wait_that_is_over_leaves_no_place_in_the_queue,
         queue::one_who_gives_up_in_the_middle_changes_no_order,
