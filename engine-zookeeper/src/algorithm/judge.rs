@@ -49,11 +49,10 @@ pub(crate) fn judge(all: &[Name], own: &Name) -> Verdict {
     if !(0..LAST_PLACE).contains(&own.place) {
         return Verdict::SequenceExhausted;
     }
-    // Only the nearest: when that one leaves it wakes one contender, not all. A contender before the nearest is found by the next look.
-    if let Some(nearest) = places::nearest(all, own) {
+    if let Some(awaited) = places::awaited(all, own) {
         // With `strict` it has to look whether a contender behind it came earlier.
         let last = places::before(all, own).count() == 1 && own.tag.ticket.is_none();
-        return Verdict::Waits { before: *nearest, last };
+        return Verdict::Waits { before: *awaited, last };
     }
     match places::behind(all, own).any(|other| came_before(other, own)) {
         true => Verdict::GivesWay,
@@ -111,11 +110,13 @@ mod tests {
     const CONTENDED: Verdict = Verdict::Enters { contended: true };
 
     #[test]
-    fn a_writer_waits_for_the_one_before_it_whatever_that_does() {
+    fn a_writer_waits_for_the_second_before_it_and_then_for_the_first_whatever_they_do() {
         let [a, b, c] = [name(Mode::Write, 1, 3), name(Mode::Read, 2, 5), name(Mode::Write, 3, 9)];
         assert_eq!(judge(&[c, a, b], &a), CONTENDED);
         assert_eq!(judge(&[c, a, b], &b), last(a));
-        assert_eq!(judge(&[c, a, b], &c), Verdict::Waits { before: b, last: false });
+        assert_eq!(judge(&[c, a, b], &c), Verdict::Waits { before: a, last: false });
+        assert_eq!(judge(&[c, b], &c), last(b));
+        assert_eq!(judge(&[c, a], &c), last(a));
         assert_eq!(judge(&[c], &c), ALONE);
     }
 
@@ -132,7 +133,7 @@ mod tests {
         assert_eq!(judge(&all, &all[0]), CONTENDED);
         assert_eq!(judge(&all, &all[1]), CONTENDED);
         assert_eq!(judge(&all, &all[3]), last(all[2]));
-        assert_eq!(judge(&all, &all[5]), Verdict::Waits { before: all[4], last: false });
+        assert_eq!(judge(&all, &all[5]), Verdict::Waits { before: all[2], last: false });
         assert_eq!(judge(&all[..2], &all[1]), ALONE);
         assert!(
             is_free(&all[..2], Mode::Read) && !is_free(&all[..2], Mode::Write) && !is_free(&all, Mode::Read)

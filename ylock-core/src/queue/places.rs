@@ -36,10 +36,13 @@ pub fn behind<'a, C: Placed>(all: &'a [C], own: &'a C) -> impl Iterator<Item = &
     rivals(all, own).filter(|other| other.place() > own.place())
 }
 
-/// Returns the rival to wait for: the nearest before `own`. A contender that leaves so wakes the next one, and not all. One that is further
-/// away is found by the look that follows.
-pub fn nearest<'a, C: Placed>(all: &'a [C], own: &'a C) -> Option<&'a C> {
-    before(all, own).max_by_key(|other| other.place())
+/// Returns the rival to wait for: the second before `own`, or the only one. When the second has left, the first is inside as a rule. So `own`
+/// looks again while that one holds, and then waits for it alone: between its release and the entry there is no look. A contender that leaves
+/// wakes two others, and not all. One that is further away is found by the look that follows.
+pub fn awaited<'a, C: Placed>(all: &'a [C], own: &'a C) -> Option<&'a C> {
+    let mut nearest: Vec<_> = before(all, own).collect();
+    nearest.sort_unstable_by_key(|other| std::cmp::Reverse(other.place()));
+    nearest.get(1).or(nearest.first()).copied()
 }
 
 /// Returns whether `own` may enter, or is inside.
@@ -81,17 +84,17 @@ mod tests {
         let own = all.iter().find(|one| one.0 == place).unwrap();
         let mut waits_for: Vec<_> = before(all, own).map(Placed::place).collect();
         waits_for.sort_unstable();
-        (waits_for.try_into().unwrap(), nearest(all, own).map(Placed::place))
+        (waits_for.try_into().unwrap(), awaited(all, own).map(Placed::place))
     }
 
     #[test]
-    fn a_writer_waits_for_all_before_it_and_a_reader_for_the_writers() {
+    fn a_writer_waits_for_all_before_it_and_a_reader_for_the_writers_the_second_first() {
         let all = listed("rrwrw");
         assert_eq!(at(&all, 0), ([], None));
         assert_eq!(at(&all, 3), ([], None));
-        assert_eq!(at(&all, 6), ([0, 3], Some(3)));
+        assert_eq!(at(&all, 6), ([0, 3], Some(0)));
         assert_eq!(at(&all, 9), ([6], Some(6)));
-        assert_eq!(at(&all, 12), ([0, 3, 6, 9], Some(9)));
+        assert_eq!(at(&all, 12), ([0, 3, 6, 9], Some(6)));
     }
 
     #[test]
@@ -125,7 +128,7 @@ mod tests {
                 assert!(rivals(&all, one).all(|other| !inside.contains(&other)), "{modes}: {inside:?}");
             }
             for own in all.iter().filter(|own| !inside.contains(own)) {
-                assert!(nearest(&all, own).is_some_and(|other| other.0 < own.0), "{modes}: {own:?}");
+                assert!(awaited(&all, own).is_some_and(|other| other.0 < own.0), "{modes}: {own:?}");
             }
         }
     }
