@@ -40,8 +40,8 @@ pub use ylock_core::layer;
 pub mod engine {
     pub use ylock_core::StoreToken;
     pub use ylock_core::engine::{
-        AcquisitionId, Engine, Grant, Holder, Holding, Inspection, KeyPage, Meter, Patience, Release,
-        Renewal, Request, Requests, Ticket, Waiter,
+        AcquisitionId, ClockReading, Engine, Examination, Grant, Holder, Holding, Inspection, KeyPage, Meter,
+        Patience, Release, Renewal, Request, Requests, Risk, ServerFacts, Ticket, Waiter,
     };
     pub use ylock_core::environment::{BoxFuture, Environment, Moment, SystemEnvironment};
     pub use ylock_core::options::Definition;

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
 use ylock_core::engine::{
-    AcquisitionId, EarlyRenewals, Engine, Grant, Holding, Inspection, KeyPage, LossReason, Meter, Release,
-    Renewal, Request, Ticket,
+    AcquisitionId, EarlyRenewals, Engine, Examination, Grant, Holding, Inspection, KeyPage, LossReason,
+    Meter, Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::options::check_lease;
@@ -265,6 +265,14 @@ impl Engine for CassandraEngine {
 
     async fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
         runs::store_run(&self.client, key, run, kept).await
+    }
+
+    async fn examine(&self) -> Result<Examination> {
+        match &self.table {
+            Some(table) => table.examine().await,
+            // Of the store of a simulation nothing is told.
+            None => Ok(Examination::default()),
+        }
     }
 
     /// Removes the client's idle rows: at a name that many clients use once, they would slow down every look.

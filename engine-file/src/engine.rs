@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ylock_core::engine::{
-    AcquisitionId, AtOnce, Engine, Grant, Holding, Inspection, KeyPage, Meter, Patience, Release, Renewal,
-    Request, Ticket,
+    AcquisitionId, AtOnce, Engine, Examination, Grant, Holding, Inspection, KeyPage, Meter, Patience,
+    Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::queue::Now;
@@ -120,6 +120,13 @@ impl Engine for FileEngine {
 
     async fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
         runs::store_run(&self.client, key, run, kept).await
+    }
+
+    async fn examine(&self) -> Result<Examination> {
+        self.client.folder.check_is_there()?;
+        let mut seen = Examination::default();
+        seen.facts = self.client.folder.facts();
+        Ok(seen)
     }
 
     async fn close(&self) -> Result<()> {

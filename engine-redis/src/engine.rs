@@ -6,7 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::future::join_all;
 use ylock_core::engine::{
-    AcquisitionId, Engine, Grant, Holding, Inspection, KeyPage, Meter, Release, Renewal, Request, Ticket,
+    AcquisitionId, Engine, Examination, Grant, Holding, Inspection, KeyPage, Meter, Release, Renewal,
+    Request, Ticket,
 };
 use ylock_core::environment::Environment;
 use ylock_core::options::check_lease;
@@ -128,6 +129,10 @@ impl Engine for RedisEngine {
 
     async fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
         runs::store_run(&self.client, key, run, kept).await
+    }
+
+    async fn examine(&self) -> Result<Examination> {
+        self.client.store.examine().await
     }
 
     async fn close(&self) -> Result<()> {

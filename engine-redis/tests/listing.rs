@@ -120,7 +120,7 @@ async fn what_is_no_lock_is_not_named_and_does_no_harm() {
     assert!(listed(&engine, None).await.0.is_superset(&keys));
     let mut listing = ylock.list().of_group(&*group);
     let lock = listing.next().await.unwrap().expect("it is held");
-    let Inspection { holders, queue, .. } = lock.seen;
+    let Inspection { holders, queue, .. } = lock.seen.unwrap();
     assert_eq!((lock.key, holders.len(), queue.len()), (key("held"), 1, 0));
     assert!(listing.next().await.unwrap().is_none());
     redis::cmd("DEL").arg(&strangers).exec_async(&mut connection).await.unwrap();

@@ -8,8 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::future::join_all;
 use ylock_core::engine::{
-    AcquisitionId, Engine, Grant, Holding, Inspection, KeyPage, LossReason, Meter, Release, Renewal, Request,
-    Ticket,
+    AcquisitionId, Engine, Examination, Grant, Holding, Inspection, KeyPage, LossReason, Meter, Release,
+    Renewal, Request, Ticket,
 };
 use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::options::check_lease;
@@ -21,7 +21,7 @@ use crate::algorithm::client::Client;
 use crate::algorithm::session::Session;
 use crate::algorithm::sessions::Sessions;
 use crate::algorithm::store::Ensemble;
-use crate::algorithm::{inspect, keys, release, renew, runs};
+use crate::algorithm::{examine, inspect, keys, release, renew, runs};
 use crate::driver::Servers;
 use crate::options::ZookeeperOptions;
 
@@ -167,6 +167,11 @@ impl Engine for ZookeeperEngine {
     async fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
         let session = self.sessions.any().await?;
         runs::store_run(&session, key, run, kept).await
+    }
+
+    async fn examine(&self) -> Result<Examination> {
+        let session = self.sessions.any().await?;
+        examine::examine(self.sessions.client(), &session).await
     }
 
     fn in_memory(&self) -> Vec<(&'static str, usize)> {

@@ -225,7 +225,8 @@ impl Ylock {
     /// let guard = ylock.locks("users").write("alice")?;
     /// for lock in ylock.list().of_group("users") {
     ///     let lock = lock?;
-    ///     println!("{}: held by {}, {} wait", lock.key.name(), lock.seen.holders[0].client, lock.seen.queue.len());
+    ///     let seen = lock.seen?;
+    ///     println!("{}: held by {}, {} wait", lock.key.name(), seen.holders[0].client, seen.queue.len());
     /// }
     /// # drop(guard); Ok(()) }
     /// ```

@@ -53,6 +53,20 @@ pub(crate) enum Command {
     Man,
 }
 
+impl Command {
+    /// Returns whether everything is to be said as JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        match self {
+            Self::Inspect(InspectArguments { json, .. })
+            | Self::List(ListArguments { json, .. })
+            | Self::Watch(WatchArguments { json, .. })
+            | Self::Revoke(RevokeArguments { json, .. })
+            | Self::Doctor(DoctorArguments { json }) => *json,
+            Self::Run(_) | Self::Top(_) | Self::Completions { .. } | Self::Man => false,
+        }
+    }
+}
+
 /// Runs a command while it holds a lock.
 ///
 /// The lock is given back when the command has ended. If it is lost before that, the command is sent TERM, and KILL after

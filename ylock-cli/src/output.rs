@@ -1,6 +1,7 @@
 //! What is printed about locks: lines for people, JSON for programs.
 
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use humantime::format_duration;
@@ -18,21 +19,55 @@ pub(crate) fn line(text: &str) -> Result<()> {
     Ok(writeln!(io::stdout(), "{}", printable(text))?)
 }
 
+/// Prints a text of one line or more. Those after the first are indented: whatever is in the text, they are not taken for others of the command.
+pub(crate) fn paragraph(text: &str) -> Result<()> {
+    Ok(writeln!(io::stdout(), "{}", indented(text))?)
+}
+
+/// Returns a text as it is printed: its lines as they are, but for the indentation of all but the first one.
+fn indented(text: &str) -> String {
+    text.trim_end().lines().map(printable).collect::<Vec<_>>().join("\n  ")
+}
+
 /// Prints a line of JSON.
 pub(crate) fn json_line(value: &Value) -> Result<()> {
+    Ok(writeln!(io::stdout(), "{}", shown_json(value))?)
+}
+
+fn shown_json(value: &Value) -> String {
     // JSON leaves some characters as they are that a terminal would obey. They occur in texts only, where they may be written like this.
-    let text: String = value.to_string().chars().map(in_json).collect();
-    Ok(writeln!(io::stdout(), "{text}")?)
+    value.to_string().chars().map(in_json).collect()
 }
 
 fn in_json(c: char) -> String {
     if is_obeyed(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() }
 }
 
+/// Whether all that is said is JSON, too.
+static IS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// Says everything as JSON from now on.
+pub(crate) fn say_json() {
+    IS_JSON.store(true, Ordering::Relaxed);
+}
+
+/// Says why the process ends; with JSON also by which code.
+pub(crate) fn say_end(text: &str, code: u8) {
+    if IS_JSON.load(Ordering::Relaxed) {
+        let _ = writeln!(io::stderr(), "{}", shown_json(&json!({"error": text, "code": code})));
+    } else {
+        say(text);
+    }
+}
+
 /// Says something to the user, beside the output. That no reader is left for it changes nothing: a command is stopped all the same when its lock is
 /// lost.
 pub(crate) fn say(text: &str) {
-    let _ = writeln!(io::stderr(), "ylock: {}", printable(text));
+    let line = match IS_JSON.load(Ordering::Relaxed) {
+        true => shown_json(&json!({"says": text})),
+        false => format!("ylock: {}", indented(text)),
+    };
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// Returns the text without what a terminal would obey: the names of locks and clients may come from strangers.

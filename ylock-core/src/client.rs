@@ -6,7 +6,7 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use crate::client_name::ClientName;
-use crate::engine::{AcquisitionId, Engine, Inspection};
+use crate::engine::{AcquisitionId, Engine, Examination, Inspection};
 use crate::error::{Error, ErrorKind, Result};
 use crate::guarantees::Guarantees;
 use crate::handle::Handle;
@@ -298,12 +298,36 @@ impl Ylock {
     /// let guard = ylock.locks("users").write("alice").await?;
     /// let mut listing = ylock.list().of_group("users");
     /// while let Some(lock) = listing.next().await? {
-    ///     println!("{}: held by {}, {} wait", lock.key.name(), lock.seen.holders[0].client, lock.seen.queue.len());
+    ///     let seen = lock.seen?;
+    ///     println!("{}: held by {}, {} wait", lock.key.name(), seen.holders[0].client, seen.queue.len());
     /// }
     /// # drop(guard); Ok(()) }
     /// ```
     pub fn list(&self) -> Listing {
         Listing::new(self.handle.clone())
+    }
+
+    /// Returns what the servers of the store tell of themselves: whether each of them answers, its version, its clock, the settings on which the
+    /// promises of the engine rest, and what breaks them. What an engine is not told is left out.
+    ///
+    /// It is for those who look after a service; the command `ylock doctor` prints it.
+    ///
+    /// # Errors
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) if no server answers. One of several that does not is a [fault](crate::engine::ServerFacts::fault)
+    /// of that server.
+    ///
+    /// # Examples
+    /// ```
+    /// # use ylock::Ylock;
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
+    /// let ylock = Ylock::in_memory();
+    /// for risk in ylock.examine().await?.risks {
+    ///     eprintln!("{}: {}", risk.what, risk.remedy);
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub async fn examine(&self) -> Result<Examination> {
+        self.handle.keeper.examine().await
     }
 
     /// Takes a lock away from all of its holders, and returns how many acquisitions that were; of a semaphore all permits.

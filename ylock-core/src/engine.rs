@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 
 pub use crate::early_renewals::EarlyRenewals;
+pub use crate::examination::{ClockReading, Examination, Risk, ServerFacts};
 pub use crate::key_page::KeyPage;
 pub use crate::meter::{Meter, Requests};
 
@@ -506,6 +507,16 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     ///   store that cannot compare and write in one step may rely on that, and of two runs of one period of which neither is done, and one
     ///   of which is still on its way, keep either.
     async fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> Result<bool>;
+
+    /// Asks the servers what they tell of themselves, for those who look after the store. By default nothing is told.
+    ///
+    /// # Behavior
+    /// - Changes nothing that another client could see.
+    /// - A server that does not answer is a [fault](ServerFacts::fault) of that server, and not an error.
+    /// - A question that this client may not ask is left out.
+    async fn examine(&self) -> Result<Examination> {
+        Ok(Examination::default())
+    }
 
     /// Ends the connection and removes what this client left in the store, but no [run](Self::store_run). The caller has released everything.
     async fn close(&self) -> Result<()>;

@@ -33,6 +33,7 @@ mod early_renewals;
 mod election;
 mod error;
 mod events;
+mod examination;
 mod guarantees;
 mod guard;
 mod handle;

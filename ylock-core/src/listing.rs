@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use crate::engine::Inspection;
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::handle::Handle;
 use crate::key::Key;
 use crate::name::Name;
@@ -33,8 +33,9 @@ pub struct Listing {
 pub struct Listed {
     /// The group and the name.
     pub key: Key,
-    /// The holders and the waiters, as of [`Ylock::inspect`](crate::Ylock::inspect).
-    pub seen: Inspection,
+    /// The holders and the waiters, as of [`Ylock::inspect`](crate::Ylock::inspect); or why they cannot be read. One lock that is damaged does not
+    /// end the listing, and is not left out of it.
+    pub seen: Result<Inspection>,
 }
 
 #[derive(Debug)]
@@ -80,13 +81,18 @@ impl Listing {
     async fn look(&mut self) -> Result<()> {
         let keeper = &self.handle.keeper;
         let keys = self.keys.iter().take(LOOKS).cloned();
-        let looks = keys.map(|key| async move { Ok((keeper.inspect(&key).await?, key)) });
-        let looks: Vec<(Inspection, Key)> = stream::iter(looks).buffered(LOOKS).try_collect().await?;
+        let looks = keys.map(|key| async move {
+            match keeper.inspect(&key).await {
+                // Of the lock, and not of the store.
+                Err(error) if error.kind() == ErrorKind::Unexpected => Ok(Listed { key, seen: Err(error) }),
+                seen => Ok(Listed { key, seen: Ok(seen?) }),
+            }
+        });
+        let looks: Vec<Listed> = stream::iter(looks).buffered(LOOKS).try_collect().await?;
         // Not before all answers are there: a call that is dropped is made again.
         self.keys.drain(..looks.len());
         let in_use = |seen: &Inspection| !seen.holders.is_empty() || !seen.queue.is_empty();
-        let found = looks.into_iter().filter(|(seen, _)| in_use(seen));
-        self.found.extend(found.map(|(seen, key)| Listed { key, seen }));
+        self.found.extend(looks.into_iter().filter(|lock| lock.seen.as_ref().map_or(true, in_use)));
         Ok(())
     }
 

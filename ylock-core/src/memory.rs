@@ -15,8 +15,8 @@ use smallvec::SmallVec;
 use tokio::sync::Notify;
 
 use crate::engine::{
-    AcquisitionId, AtOnce, Engine, Grant, Holding, Inspection, KeyPage, Meter, Patience, Release, Renewal,
-    Request, Ticket,
+    AcquisitionId, AtOnce, Engine, Examination, Grant, Holding, Inspection, KeyPage, Meter, Patience,
+    Release, Renewal, Request, Ticket,
 };
 use crate::environment::{Environment, Moment, SystemEnvironment};
 use crate::error::{Error, ErrorKind, Result};
@@ -319,6 +319,13 @@ impl Engine for MemoryEngine {
 
     async fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
         Ok(self.store.store_run(key, run, kept))
+    }
+
+    async fn examine(&self) -> Result<Examination> {
+        let mut seen = Examination::default();
+        seen.facts
+            .push(("store", "in the memory of this process: no other process sees its locks".to_owned()));
+        Ok(seen)
     }
 
     async fn close(&self) -> Result<()> {

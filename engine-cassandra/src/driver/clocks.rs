@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use scylla::cluster::Node;
 use scylla::policies::load_balancing::{NodeIdentifier, SingleTargetLoadBalancingPolicy};
 use scylla::statement::{Consistency, Statement};
+use ylock_core::engine::{ClockReading, Examination, ServerFacts};
 use ylock_core::environment::Environment;
 
 use super::schema::Asker;
@@ -18,82 +20,68 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// What clocks that are set right never differ by: as long as the shortest timeout by which Cassandra's nodes drop what is too old.
 const ODD: Duration = Duration::from_secs(2);
 /// Not `now()`: its identifiers are in order, so they stand still while the clock of a node that was set back catches up.
-const TIME: &str = "SELECT toUnixTimestamp(currentTimestamp()) FROM system.local";
-
-/// The lead of a node's clock over this machine's, at least and at most, in milliseconds.
-#[derive(Clone, Copy, Debug)]
-struct Ahead {
-    node: SocketAddr,
-    least: i64,
-    most: i64,
-}
+const TIME: &str =
+    "SELECT toUnixTimestamp(currentTimestamp()), release_version, data_center FROM system.local";
+/// A server tells its time in whole milliseconds; in microseconds.
+const GRAIN: i64 = 1_000;
 
 /// Warns if the clocks of two nodes differ by more than the rows of locks can bear: that costs locks, or grants one twice. Not an
 /// error: the difference may be over before the first lock is taken, and may begin when no client looks.
-pub(super) async fn look(
-    Asker { session, profile }: Asker<'_>,
-    options: &CassandraOptions,
-    environment: &dyn Environment,
-) {
-    let cluster = session.get_cluster_state();
-    let nodes = cluster.get_nodes_info().iter().filter(|node| node.is_connected());
-    let asking = nodes.map(|node| async move {
-        let mut statement = Statement::new(TIME);
-        statement.set_execution_profile_handle(Some(profile.clone()));
-        statement.set_consistency(Consistency::One);
-        let target = SingleTargetLoadBalancingPolicy::new(NodeIdentifier::Node(Arc::clone(node)), None);
-        statement.set_load_balancing_policy(Some(target));
-        let before = environment.wall_micros() / 1_000;
-        let answer =
-            session::within(environment, PATIENCE, session.query_unpaged(statement, ())).await?.ok()?;
-        let after = environment.wall_micros() / 1_000;
-        let (time,) = answer.into_rows_result().ok()?.single_row::<(i64,)>().ok()?;
-        // The server counts whole milliseconds, and so does this.
-        Some(Ahead {
-            node: SocketAddr::new(node.address.ip(), node.address.port()),
-            least: time - after - 1,
-            most: time - before + 1,
-        })
-    });
-    let seen: Vec<_> = join_all(asking).await.into_iter().flatten().collect();
-    let Some((slow, fast, apart)) = widest(&seen) else { return };
+pub(super) async fn look(asker: Asker<'_>, options: &CassandraOptions, environment: &dyn Environment) {
+    let mut seen = Examination::default();
+    seen.servers = ask(asker, environment).await;
+    let Some((slow, fast, apart)) = seen.clocks_apart() else { return };
+    let (slow, fast) = (&slow.address, &fast.address);
     let milliseconds = apart.as_millis() as u64;
     if apart > options.max_clock_skew() {
         tracing::warn!(
-            slow = %slow, fast = %fast, milliseconds, max_clock_skew = ?options.max_clock_skew(),
+            %slow, %fast, milliseconds, max_clock_skew = ?options.max_clock_skew(),
             "the clocks of two nodes differ by more than max_clock_skew: locks are lost, or granted twice. Set the clocks right"
         );
     } else if apart > ODD {
         tracing::warn!(
-            slow = %slow, fast = %fast, milliseconds,
+            %slow, %fast, milliseconds,
             "the clocks of two nodes differ by seconds. No lock is lost or granted twice by that, but unless internode_timeout is false \
              (cross_node_timeout before 4.1) nodes drop what a node with a slow clock sends, as too old. Set the clocks right"
         );
     }
 }
 
-/// Returns the two nodes whose clocks differ most for certain, and by how much they do.
-fn widest(seen: &[Ahead]) -> Option<(SocketAddr, SocketAddr, Duration)> {
-    let slow = seen.iter().min_by_key(|ahead| ahead.most)?;
-    let fast = seen.iter().max_by_key(|ahead| ahead.least)?;
-    let apart = u64::try_from(fast.least - slow.most).ok()?;
-    Some((slow.node, fast.node, Duration::from_millis(apart)))
+/// Asks each node for its time, and for what else it tells of itself.
+pub(super) async fn ask(asker: Asker<'_>, environment: &dyn Environment) -> Vec<ServerFacts> {
+    let cluster = asker.session.get_cluster_state();
+    let asking = cluster.get_nodes_info().iter().map(|node| async move {
+        let address = SocketAddr::new(node.address.ip(), node.address.port()).to_string();
+        if !node.is_connected() {
+            return ServerFacts::failed(address, "no connection to it can be made");
+        }
+        let told = session::within(environment, PATIENCE, ask_node(asker, node, &address, environment)).await;
+        told.flatten()
+            .unwrap_or_else(|| ServerFacts::failed(address, format!("it did not answer within {PATIENCE:?}")))
+    });
+    join_all(asking).await
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ahead(port: u16, least: i64, most: i64) -> Ahead {
-        Ahead { node: ([127, 0, 0, 1], port).into(), least, most }
-    }
-
-    #[test]
-    fn only_what_is_certain_counts() {
-        let slow_answers = [ahead(1, -900, 100), ahead(2, -50, 950)];
-        assert!(widest(&slow_answers).is_none());
-        let (slow, fast, apart) =
-            widest(&[ahead(1, 0, 5), ahead(2, -4_005, -4_000), ahead(3, 2, 9)]).unwrap();
-        assert_eq!((slow.port(), fast.port(), apart), (2, 3, Duration::from_millis(4_002)));
-    }
+async fn ask_node(
+    Asker { session, profile }: Asker<'_>,
+    node: &Arc<Node>,
+    address: &str,
+    environment: &dyn Environment,
+) -> Option<ServerFacts> {
+    let mut statement = Statement::new(TIME);
+    statement.set_execution_profile_handle(Some(profile.clone()));
+    statement.set_consistency(Consistency::One);
+    let target = SingleTargetLoadBalancingPolicy::new(NodeIdentifier::Node(Arc::clone(node)), None);
+    statement.set_load_balancing_policy(Some(target));
+    let (before, asked) = (environment.wall_micros(), environment.now());
+    let answer = session.query_unpaged(statement, ()).await.ok()?;
+    let (round_trip, after) = (environment.now().since(asked), environment.wall_micros());
+    let (time, version, datacenter) =
+        answer.into_rows_result().ok()?.single_row::<(i64, String, String)>().ok()?;
+    let mut facts = ServerFacts::new(address);
+    facts.clock = Some(ClockReading::of(before, time.saturating_mul(1_000), after, GRAIN));
+    facts.round_trip = Some(round_trip);
+    facts.version = Some(version);
+    facts.role = Some(format!("in {datacenter}"));
+    Some(facts)
 }

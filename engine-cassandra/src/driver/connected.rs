@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use parking_lot::RwLock;
 use scylla::client::session::Session;
+use scylla::statement::prepared::PreparedStatement;
 use tokio::sync::{Mutex, oneshot};
 use ylock_core::Result;
 use ylock_core::environment::{Environment, Moment};
@@ -19,7 +20,7 @@ use super::errors::connect;
 use super::hedges::Hedges;
 use super::nodes::Nodes;
 use super::schema;
-use super::session;
+use super::session::{self, Profiles};
 use super::statements::{Preparing, Statements};
 use crate::options::{CassandraOptions, Expiry, SchemaMode};
 
@@ -30,6 +31,7 @@ const TICK: Duration = Duration::from_millis(10);
 pub(super) struct Connected {
     pub(super) session: Arc<Session>,
     pub(super) statements: Statements,
+    pub(super) profiles: Profiles,
     /// One end of a channel. The other end is kept by a task of the runtime in which the driver's own tasks live, and is dropped with
     /// them. When this end is dropped, that task ends.
     runtime: oneshot::Sender<Infallible>,
@@ -99,6 +101,20 @@ impl Connection {
         // Behind a pointer: what is rare shall not make every request larger.
         let make: Pin<Box<dyn Future<Output = _> + Send + '_>> = Box::pin(self.make());
         make.await
+    }
+
+    /// Returns the statement that reads a page of locks, which is prepared when it is first needed.
+    pub(super) async fn statement_of_keys<'a>(
+        &self,
+        connected: &'a Connected,
+    ) -> Result<&'a PreparedStatement> {
+        let How { options, environment, hedges, .. } = &self.how;
+        let how = Preparing { session: &connected.session, profiles: &connected.profiles, hedges };
+        // Preparing a statement waits for every node, without a limit of its own.
+        let prepared = connected.statements.keys(options, &how);
+        let prepared = session::within(&**environment, options.connect_timeout(), prepared).await;
+        prepared
+            .unwrap_or_else(|| Err(connect::too_slow("a statement could not be prepared in time", options)))
     }
 
     /// Returns the session that was made last, whether it is alive or not.
@@ -182,7 +198,7 @@ impl How {
         let profiles = session::profiles(options, &self.nodes);
         let profile = profiles.writes.clone();
         let asker = schema::Asker { session: &session, profile: &profile };
-        let preparing = Preparing { session: &session, profiles, hedges: &self.hedges };
+        let preparing = Preparing { session: &session, profiles: &profiles, hedges: &self.hedges };
         // Preparing a statement waits for every node, without a limit of its own.
         let setting_up = async {
             let expiry = match first {
@@ -197,7 +213,7 @@ impl How {
         if first {
             clocks::look(asker, &options.clone().with_expiry(expiry), &**environment).await;
         }
-        Ok((Connected { session, statements, runtime }, expiry))
+        Ok((Connected { session, statements, profiles, runtime }, expiry))
     }
 
     async fn session(&self, first: bool) -> Result<Arc<Session>> {

@@ -7,6 +7,7 @@ mod columns;
 mod connected;
 mod cql;
 mod errors;
+mod examine;
 mod hedges;
 mod nodes;
 mod page;

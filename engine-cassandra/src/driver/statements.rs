@@ -1,6 +1,6 @@
 //! The statements, prepared once per client.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use scylla::client::execution_profile::ExecutionProfileHandle;
 use scylla::client::session::Session;
@@ -19,7 +19,7 @@ use crate::options::CassandraOptions;
 /// Prepares statements for one session.
 pub(super) struct Preparing<'a> {
     pub(super) session: &'a Session,
-    pub(super) profiles: Profiles,
+    pub(super) profiles: &'a Profiles,
     pub(super) hedges: &'a Arc<Hedges>,
 }
 
@@ -27,7 +27,6 @@ pub(super) struct Preparing<'a> {
 pub(super) struct Statements {
     pub(super) row: PreparedStatement,
     pub(super) read: PreparedStatement,
-    pub(super) keys: PreparedStatement,
     pub(super) revoke: PreparedStatement,
     pub(super) bury: PreparedStatement,
     pub(super) erase: PreparedStatement,
@@ -37,6 +36,8 @@ pub(super) struct Statements {
     pub(super) write_run: PreparedStatement,
     /// Row and claim.
     pub(super) claim: Batch,
+    /// Prepared when it is first needed: programs do not list locks, only those who look after them do.
+    keys: OnceLock<PreparedStatement>,
     used: ByMode,
     claim_and_used: ByMode,
 }
@@ -49,14 +50,14 @@ struct ByMode {
 
 impl Statements {
     pub(super) async fn prepare(options: &CassandraOptions, how: &Preparing<'_>) -> Result<Self> {
-        let table = format!("\"{}\".\"{}\"", options.keyspace(), options.table());
+        let table = name_of(options);
         let row = how.write(&cql::write(&table, columns::ROW)).await?;
         let claim = how.write(&cql::write(&table, &[Part::Claim])).await?;
         let last_read = how.write(&cql::write_static(&table, Part::LastRead)).await?;
         let last_write = how.write(&cql::write_static(&table, Part::LastWrite)).await?;
         Ok(Self {
             read: how.read(&cql::read(&table)).await?,
-            keys: how.page(&cql::keys(&table)).await?,
+            keys: OnceLock::new(),
             revoke: how.write(&cql::write(&table, &[Part::Revocation])).await?,
             bury: how.write(&cql::bury(&table)).await?,
             erase: how.write(&cql::erase(&table)).await?,
@@ -74,6 +75,20 @@ impl Statements {
         })
     }
 
+    /// Returns the statement that reads a page of locks. Two tasks that need it first may both prepare it: none waits for the other, whose
+    /// runtime may stand still.
+    pub(super) async fn keys(
+        &self,
+        options: &CassandraOptions,
+        how: &Preparing<'_>,
+    ) -> Result<&PreparedStatement> {
+        if let Some(prepared) = self.keys.get() {
+            return Ok(prepared);
+        }
+        let prepared = how.page(&cql::keys(&name_of(options))).await?;
+        Ok(self.keys.get_or_init(|| prepared))
+    }
+
     /// Returns the batch of row and last token.
     pub(super) fn used(&self, mode: Mode) -> &Batch {
         self.used.pick(mode)
@@ -83,6 +98,10 @@ impl Statements {
     pub(super) fn claim_and_used(&self, mode: Mode) -> &Batch {
         self.claim_and_used.pick(mode)
     }
+}
+
+fn name_of(options: &CassandraOptions) -> String {
+    format!("\"{}\".\"{}\"", options.keyspace(), options.table())
 }
 
 impl ByMode {

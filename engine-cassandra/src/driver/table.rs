@@ -8,14 +8,15 @@ use async_trait::async_trait;
 use scylla::response::query_result::QueryResult;
 use scylla::serialize::row::SerializeRow;
 use scylla::statement::prepared::PreparedStatement;
-use ylock_core::engine::{AcquisitionId, Meter};
+use ylock_core::engine::{AcquisitionId, Examination, Meter};
 use ylock_core::environment::Environment;
 use ylock_core::{Key, Result};
 
 use super::connected::Connection;
+use super::schema::Asker;
 use super::statements::Statements;
 use super::values::{self, ClaimValues, RowValues};
-use super::{errors, page, rows};
+use super::{errors, examine, page, rows};
 use crate::algorithm::clock::TimeCell;
 use crate::algorithm::runs::RunCell;
 use crate::algorithm::store::{Page, Partition, Slot, Store, Write};
@@ -83,6 +84,13 @@ impl Table {
         self.send(operation, request).await
     }
 
+    /// Asks the nodes what they tell of themselves.
+    pub(crate) async fn examine(&self) -> Result<Examination> {
+        let connected = self.connection.get().await?;
+        let asker = Asker { session: &connected.session, profile: &connected.profiles.writes };
+        examine::examine(asker, self.options(), &*self.environment).await
+    }
+
     /// Returns how many requests this client has sent, those of connecting included, by the driver's own counters. A read counts once, also
     /// where it was [sent to a second node](Self::hedged).
     ///
@@ -135,7 +143,12 @@ impl Store for Table {
     async fn keys(&self, after: Option<i64>) -> Result<Page> {
         // No partition is at the smallest position: that is how the ring is made.
         let after = after.unwrap_or(i64::MIN);
-        page::page(self.execute("keys", |all| &all.keys, (after,)).await?)
+        let request = async {
+            let connected = self.connection.get().await?;
+            let statement = self.connection.statement_of_keys(&connected).await?;
+            connected.session.execute_unpaged(statement, (after,)).await.map_err(errors::classify)
+        };
+        page::page(self.send("keys", request).await?)
     }
 
     async fn revoke(&self, key: &Key, slot: Slot, id: AcquisitionId, stamp: i64, ttl: u32) -> Result<()> {

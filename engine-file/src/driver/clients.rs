@@ -20,6 +20,13 @@ impl Folder {
         Ok(clients.filter(|client| self.is_dead(*client)).collect())
     }
 
+    /// Returns how many clients live, this one included.
+    pub(super) fn clients_now(&self) -> Result<usize> {
+        let names = self.list(&self.clients, "clients")?;
+        let clients = names.iter().filter_map(|(name, _)| name.parse::<ClientId>().ok());
+        Ok(clients.filter(|client| !self.is_dead(*client)).count())
+    }
+
     /// Returns the names of all files of a shelf.
     pub(crate) fn files(&self, shelf: Shelf) -> Result<Vec<FileName>> {
         self.check_process()?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, Mode, OFlags, Stat, chmodat, fstat, fstatfs, mkdirat, openat};
 use rustix::io::Errno;
 use rustix::process::{Pid, getpid};
-use ylock_core::Result;
+use ylock_core::{Error, Result};
 
 use super::errors::{config, failed, unexpected};
 use super::file_name::Shelf;
@@ -115,12 +115,43 @@ impl Folder {
         ))
     }
 
+    /// Returns what is so of the folder: what it is, and what it is like.
+    pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
+        let kept = match file_system(&self.folder) {
+            Some(name @ ("tmpfs" | "ramfs")) => {
+                format!("{name}, in memory: empty when the machine was started again")
+            }
+            Some(name) => name.to_owned(),
+            None => "not known".to_owned(),
+        };
+        let users = if self.is_shared { "its group (mode=0770)" } else { "its owner (mode=0700)" };
+        let clients = self.clients_now().map_or_else(|error| error.to_string(), |count| count.to_string());
+        vec![
+            ("folder", self.path.display().to_string()),
+            ("file system", kept),
+            ("shared by", users.to_owned()),
+            ("clients now", clients),
+        ]
+    }
+
     pub(super) fn is_shared(&self) -> bool {
         self.is_shared
     }
 
     pub(super) fn mode(&self) -> u32 {
         mode_of(self.is_shared)
+    }
+
+    /// Fails if the folder was removed: what is looked for in it is not free, but elsewhere, if another client has made the folder again.
+    pub(crate) fn check_is_there(&self) -> Result<()> {
+        if self.is_there() { Ok(()) } else { Err(self.is_gone()) }
+    }
+
+    pub(super) fn is_gone(&self) -> Error {
+        unexpected(format!(
+            "the folder {} was removed while it was in use: connect again, which makes it anew",
+            self.path.display()
+        ))
     }
 
     /// Returns whether the folder has not been removed.
@@ -180,14 +211,23 @@ fn check(folder: &OwnedFd, path: &Path, is_shared: bool) -> Result<()> {
     check_file_system(folder, path)
 }
 
+/// Returns the name of a file system that is known.
+fn file_system(folder: &OwnedFd) -> Option<&'static str> {
+    let number = file_system_number(folder).ok()?;
+    KNOWN.iter().find(|(known, _)| *known == number).map(|(_, name)| *name)
+}
+
+fn file_system_number(folder: &OwnedFd) -> Result<u64, Errno> {
+    Ok(fstatfs(folder)?.f_type as u64 & 0xffff_ffff)
+}
+
 fn check_file_system(folder: &OwnedFd, path: &Path) -> Result<()> {
-    let shown = path.display();
-    let found =
-        fstatfs(folder).map_err(|errno| failed(&format!("find out the file system of {shown}"), errno))?;
-    let number = found.f_type as u64 & 0xffff_ffff;
-    if KNOWN.iter().any(|(known, _)| *known == number) {
+    if file_system(folder).is_some() {
         return Ok(());
     }
+    let shown = path.display();
+    let number = file_system_number(folder)
+        .map_err(|errno| failed(&format!("find out the file system of {shown}"), errno))?;
     let known = KNOWN.map(|(_, name)| name).join(", ");
     Err(config(format!(
         "file:// is for the processes of one host, and the file system of {shown} (type 0x{number:x}) may be shared with others or have no locks. \

@@ -102,8 +102,6 @@ impl Folder {
 
     /// Makes the folders that a long name is in. A short one is in none, so its folder is gone if there was no place for its file.
     fn make_folders_of(&self, name: &FileName) -> Result<()> {
-        let is_gone =
-            || unexpected(format!("the folder {} was removed while it was in use", self.path().display()));
         let mut last = Err(Errno::NOENT);
         for folder in name.folders() {
             stop_point::pass();
@@ -118,7 +116,7 @@ impl Folder {
             Ok(()) | Err(Errno::EXIST) => Ok(()),
             // A folder further out has been removed by the client that left it last: again.
             Err(Errno::NOENT) if name.folders().nth(1).is_some() && self.is_there() => Ok(()),
-            Err(Errno::NOENT) => Err(is_gone()),
+            Err(Errno::NOENT) => Err(self.is_gone()),
             Err(errno) => Err(failed(&format!("make the folders of {}", self.shown(name)), errno)),
         }
     }

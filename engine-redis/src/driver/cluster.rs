@@ -110,6 +110,15 @@ impl Cluster {
         if names.is_empty() { Err(no_server_is_known()) } else { Ok(names) }
     }
 
+    /// Returns the servers that keep locks, each with its name.
+    pub(super) fn all(&self) -> Result<Vec<(String, Arc<Connection>)>> {
+        let slots = self.slots.lock();
+        let mut servers: Vec<_> =
+            slots.servers().into_iter().map(|address| (address.to_string(), self.server(address))).collect();
+        servers.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        if servers.is_empty() { Err(no_server_is_known()) } else { Ok(servers) }
+    }
+
     /// Returns the server that keeps a lock.
     pub(super) fn server_for(&self, place: &str) -> Result<Arc<Connection>> {
         self.server_of(slot_of(place))

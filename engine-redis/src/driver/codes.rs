@@ -6,6 +6,9 @@ use ylock_core::ErrorKind;
 /// A kind, and what happened in a few words; the server's own words follow as the source.
 pub(super) type Meaning = (ErrorKind, &'static str);
 
+pub(super) const NO_LOGIN: Meaning =
+    (ErrorKind::Config, "the login was refused: look at the user and the password of the URL");
+
 /// A code that a client makes something of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Code {
@@ -52,7 +55,7 @@ impl Code {
                 (ErrorKind::Unexpected, "what is stored for the lock is not what this version writes")
             }
             Self::NoScript => (ErrorKind::Unexpected, "the server answered something unexpected"),
-            Self::NoAuth | Self::WrongPass => (ErrorKind::Config, "the login was refused"),
+            Self::NoAuth | Self::WrongPass => NO_LOGIN,
             Self::NoPerm => (
                 ErrorKind::Config,
                 "the server's user may not do this; the rights that it needs are in the engine's guarantees.md",

@@ -187,6 +187,11 @@ impl Connection {
         Ok(seconds.saturating_mul(1_000_000).saturating_add(micros))
     }
 
+    /// Returns whether what is sent is encrypted.
+    pub(super) fn is_encrypted(&self) -> bool {
+        self.connector.is_encrypted()
+    }
+
     /// Asks questions that change nothing on the server.
     pub(super) async fn ask<T: FromRedisValue>(self: &Arc<Self>, questions: &Pipeline) -> Result<T> {
         let mut live = self.live().await?;

@@ -224,6 +224,14 @@ impl Connector {
         }
     }
 
+    /// Returns whether connections are encrypted.
+    pub(super) fn is_encrypted(&self) -> bool {
+        match &self.handed_over {
+            Some(server) => matches!(server.addr(), ConnectionAddr::TcpTls { .. }),
+            None => self.tls.is_some(),
+        }
+    }
+
     fn login(&self, of_client: &RedisConnectionInfo) -> RedisConnectionInfo {
         let Some(known) = &self.login else { return of_client.clone() };
         // From the beginning: without a name it is the default user, whatever the client's is.

@@ -3,7 +3,7 @@
 use redis::{ErrorKind as DriverKind, RedisError};
 use ylock_core::{Error, ErrorKind};
 
-use super::codes::{Code, Meaning};
+use super::codes::{Code, Meaning, NO_LOGIN};
 use crate::options::Address;
 
 /// Another server of a cluster, on which a lock is to be looked for.
@@ -76,7 +76,7 @@ fn meaning(error: &RedisError) -> Meaning {
 /// Returns what an error means that no server sent, or with a code that is not known.
 fn without_code(error: &RedisError) -> Meaning {
     match error.kind() {
-        DriverKind::AuthenticationFailed => (ErrorKind::Config, "the login was refused"),
+        DriverKind::AuthenticationFailed => NO_LOGIN,
         DriverKind::InvalidClientConfig => (ErrorKind::Config, "the driver refused an option"),
         DriverKind::Io => (ErrorKind::Unavailable, "the server did not answer"),
         _ if error.is_timeout() || error.is_connection_dropped() || error.is_connection_refusal() => {

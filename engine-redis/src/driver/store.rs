@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use ylock_core::engine::Meter;
+use ylock_core::engine::{Examination, Meter};
 use ylock_core::environment::{BackgroundTask, BoxFuture, Environment};
 use ylock_core::{Error, ErrorKind, Result};
 
@@ -14,7 +14,7 @@ use super::connection::{Answered, CallOptions, Connection, Endpoint, Outcome};
 use super::connector::{Connector, Surroundings};
 use super::scripts::{Answer, Call};
 use super::sentinel::{Sentinels, WATCH};
-use super::server;
+use super::{examine, server};
 use crate::options::{RedisOptions, Topology};
 
 /// The name of the server that keeps all locks, whichever it is now. The names of a cluster's servers have a colon.
@@ -112,6 +112,18 @@ impl Store {
             Servers::One(_) => Ok(vec![THE_ONE.to_owned()]),
             Servers::Cluster(cluster) => cluster.masters(),
         }
+    }
+
+    /// Asks the servers that keep locks what they tell of themselves.
+    pub(crate) async fn examine(&self) -> Result<Examination> {
+        self.look().await;
+        let servers = match &self.servers {
+            Servers::One(connection) => {
+                vec![(connection.connected().await?.to_string(), Arc::clone(connection))]
+            }
+            Servers::Cluster(cluster) => cluster.all()?,
+        };
+        Ok(examine::examine(servers, &*self.environment, self.request_timeout).await)
     }
 
     /// Asks a cluster now which servers keep locks.

@@ -20,6 +20,7 @@ pub(crate) mod cleanup;
 pub(crate) mod client;
 pub(crate) mod connection;
 pub(crate) mod create;
+pub(crate) mod examine;
 pub(crate) mod heartbeat;
 pub(crate) mod in_flight;
 pub(crate) mod inspect;

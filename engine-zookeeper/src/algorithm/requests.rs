@@ -168,6 +168,11 @@ impl Session {
         self.ask(self.store.read_and_watch(path)).await
     }
 
+    /// Makes a node that goes with the session, and returns when the servers say that it was made, in milliseconds since 1970.
+    pub(crate) async fn make_for_the_time(&self, path: &str) -> Result<Option<i64>, Fault> {
+        self.write(self.store.make_for_the_time(path)).await
+    }
+
     /// Returns how many children a node has; `None` if it is not there.
     pub(crate) async fn count(&self, path: &str) -> Result<Option<i32>, Fault> {
         self.ask(self.store.count(path)).await

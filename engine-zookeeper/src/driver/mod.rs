@@ -4,15 +4,18 @@ mod connection;
 mod dialer;
 mod ended;
 mod errors;
+mod examine;
 mod operator;
 #[cfg(test)]
 mod tests;
 mod tree;
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use ylock_core::Error;
+use ylock_core::engine::ServerFacts;
 use ylock_core::environment::Environment;
 
 use self::dialer::Dialer;
@@ -39,6 +42,11 @@ impl Ensemble for Servers {
 
     fn no_session(&self) -> Error {
         self.0.no_session(None)
+    }
+
+    fn servers(&self) -> Pin<Box<dyn Future<Output = Vec<ServerFacts>> + Send>> {
+        let dialer = Arc::clone(&self.0);
+        Box::pin(async move { examine::servers(&dialer.options, &*dialer.environment).await })
     }
 }
 

@@ -192,6 +192,17 @@ impl Store for Tree {
         Ok((content, Box::pin(fires(watcher))))
     }
 
+    async fn make_for_the_time(&self, path: &str) -> Result<Option<i64>, Fault> {
+        let options = self.with(CreateMode::Ephemeral);
+        let (stat, _) = self.client()?.create(path, &[], &options).await.map_err(translated)?;
+        // The server does not tell it with the answer, unless it is a recent one.
+        if stat.ctime > 0 {
+            return Ok(Some(stat.ctime));
+        }
+        let stat = self.client()?.check_stat(path).await.map_err(translated)?;
+        Ok(stat.map(|stat| stat.ctime))
+    }
+
     async fn count(&self, path: &str) -> Result<Option<i32>, Fault> {
         let stat = self.client()?.check_stat(path).await.map_err(translated)?;
         Ok(stat.map(|stat| stat.num_children))

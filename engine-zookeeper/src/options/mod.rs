@@ -134,7 +134,12 @@ impl ZookeeperOptions {
     /// Returns the servers as the driver wants them. For errors too: there is no login in it.
     pub(crate) fn cluster(&self) -> String {
         let scheme = if self.tls() == Tls::Off { "" } else { "tcp+tls://" };
-        let servers = self.hosts.iter().map(|host| format!("{scheme}{}", host.address(DEFAULT_PORT)));
+        let servers = self.addresses().map(|address| format!("{scheme}{address}"));
         servers.collect::<Vec<_>>().join(",")
+    }
+
+    /// Returns the addresses of the servers.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = String> {
+        self.hosts.iter().map(|host| host.address(DEFAULT_PORT))
     }
 }

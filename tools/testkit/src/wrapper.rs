@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ylock_core::engine::{
-    AcquisitionId, AtOnce, EarlyRenewals, Engine, Grant, Holding, Inspection, KeyPage, Meter, Release,
-    Renewal, Request, Ticket,
+    AcquisitionId, AtOnce, EarlyRenewals, Engine, Examination, Grant, Holding, Inspection, KeyPage, Meter,
+    Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::Environment;
 use ylock_core::{Guarantees, Key, Options, Result, Run};
@@ -26,6 +26,7 @@ pub enum Call {
     Revoke,
     LastRun,
     StoreRun,
+    Examine,
     Close,
 }
 
@@ -40,6 +41,7 @@ impl Call {
         Self::Revoke,
         Self::LastRun,
         Self::StoreRun,
+        Self::Examine,
         Self::Close,
     ];
 }
@@ -155,6 +157,11 @@ pub trait Wrapper: fmt::Debug + Send + Sync + 'static {
         async move { self.inner().store_run(key, run, kept).await }
     }
 
+    /// See [`Engine::examine`].
+    fn examine(&self) -> impl Future<Output = Result<Examination>> + Send {
+        async move { self.inner().examine().await }
+    }
+
     /// See [`Engine::close`].
     fn close(&self) -> impl Future<Output = Result<()>> + Send {
         async move { self.inner().close().await }
@@ -240,6 +247,10 @@ impl<W: Wrapper> Engine for Wrapped<W> {
 
     async fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
         self.0.around(Call::StoreRun, self.0.store_run(key, run, kept)).await
+    }
+
+    async fn examine(&self) -> Result<Examination> {
+        self.0.around(Call::Examine, self.0.examine()).await
     }
 
     async fn close(&self) -> Result<()> {

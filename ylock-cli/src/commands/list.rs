@@ -1,7 +1,10 @@
 //! `ylock list`.
 
+use serde_json::json;
+use ylock::{Error, Key};
+
 use crate::arguments::ListArguments;
-use crate::exit::Result;
+use crate::exit::{Failed, OTHER, Result};
 use crate::output;
 use crate::store::Store;
 
@@ -11,16 +14,30 @@ pub(crate) async fn list(store: &Store, arguments: ListArguments) -> Result<u8> 
     if let Some(group) = arguments.group {
         listing = listing.of_group(group);
     }
-    let mut left = arguments.limit.unwrap_or(usize::MAX);
+    let (mut left, mut damaged) = (arguments.limit.unwrap_or(usize::MAX), 0);
     while left > 0 {
         let Some(lock) = listing.next().await? else { break };
         left -= 1;
-        if arguments.json {
-            output::json_line(&output::json(&lock.key, &lock.seen))?;
-        } else {
-            output::line(&output::summary(&lock.key, &lock.seen))?;
+        match lock.seen {
+            Ok(seen) if arguments.json => output::json_line(&output::json(&lock.key, &seen))?,
+            Ok(seen) => output::line(&output::summary(&lock.key, &seen))?,
+            Err(error) => {
+                damaged += 1;
+                print_damaged(&lock.key, &error, arguments.json)?;
+            }
         }
     }
     ylock.close().await;
+    if damaged > 0 {
+        return Err(Failed::new(OTHER, format!("{damaged} of the locks is damaged")));
+    }
     Ok(0)
+}
+
+fn print_damaged(key: &Key, error: &Error, as_json: bool) -> Result<()> {
+    let why = format!("{error:#}");
+    if as_json {
+        return output::json_line(&json!({"group": key.group(), "name": key.name(), "damaged": why}));
+    }
+    output::line(&format!("{key}: DAMAGED: {why}"))
 }

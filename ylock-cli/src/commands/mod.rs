@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod client;
 mod doctor;
 mod inspect;
 mod list;
@@ -22,7 +23,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<u8> {
         Command::Inspect(inspect) => inspect::inspect(&store()?, inspect).await,
         Command::List(list) => list::list(&store()?, list).await,
         Command::Top(top) => top::top(store()?, top).await,
-        Command::Watch(watch) => watch::watch(&store()?, watch).await,
+        Command::Watch(watch) => watch::watch(store()?, watch).await,
         Command::Revoke(revoke) => revoke::revoke(&store()?, revoke).await,
         Command::Doctor(doctor) => doctor::doctor(&store()?, doctor).await,
         Command::Completions { shell } => pages::completions(shell),

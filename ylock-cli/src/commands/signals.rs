@@ -23,6 +23,9 @@ pub(crate) struct Signals(Vec<(Signal, unix::Signal)>);
 
 impl Signals {
     pub(crate) fn listen() -> Result<Self> {
+        // With a handler: a parent may have left this signal ignored, and the system then does not tell how a command has ended. It starts with the
+        // default, which is no handler.
+        drop(unix::signal(SignalKind::child())?);
         let ignored = ignored();
         // One that is ignored, as `nohup` has it, stays so, here and for the command.
         let wanted = PASSED_ON.iter().map(|(signal, _)| *signal).filter(|signal| !is_in(ignored, *signal));

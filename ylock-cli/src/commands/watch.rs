@@ -3,9 +3,11 @@
 use std::time::{Duration, SystemTime};
 
 use tokio::time::sleep;
+use ylock::Key;
 use ylock::engine::{AcquisitionId, Inspection};
 
 use crate::arguments::WatchArguments;
+use crate::commands::client::Client;
 use crate::exit::Result;
 use crate::output;
 use crate::store::Store;
@@ -14,12 +16,13 @@ use crate::store::Store;
 const SHORTEST: Duration = Duration::from_millis(10);
 
 /// Goes on until the process is ended.
-pub(crate) async fn watch(store: &Store, arguments: WatchArguments) -> Result<u8> {
-    let ylock = store.connect().await?;
+pub(crate) async fn watch(store: Store, arguments: WatchArguments) -> Result<u8> {
     let key = &arguments.lock.0;
+    let mut client = Client::new(store);
+    client.get().await?;
     let mut last = None;
     loop {
-        match ylock.inspect(key.group(), key.name()).await {
+        match look(&mut client, key).await {
             Ok(seen) => {
                 let now = contenders(&seen);
                 if last.as_ref() != Some(&now) {
@@ -27,11 +30,17 @@ pub(crate) async fn watch(store: &Store, arguments: WatchArguments) -> Result<u8
                     last = Some(now);
                 }
             }
-            Err(error) if error.is_retryable() => output::say(&format!("{error:#}")),
+            Err(error) if error.is_retryable() || client.is_left_after(&error).await => {
+                output::say(&format!("{error:#}"));
+            }
             Err(error) => return Err(error.into()),
         }
         sleep(arguments.every.max(SHORTEST)).await;
     }
+}
+
+async fn look(client: &mut Client, key: &Key) -> ylock::Result<Inspection> {
+    client.get().await?.inspect(key.group(), key.name()).await
 }
 
 fn contenders(seen: &Inspection) -> (Vec<AcquisitionId>, Vec<AcquisitionId>) {

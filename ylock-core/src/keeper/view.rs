@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::Keeper;
 use super::entry::{Entry, Phase};
 use crate::client_name::ClientName;
-use crate::engine::{AcquisitionId, Holder, Inspection, KeyPage, Waiter};
+use crate::engine::{AcquisitionId, Examination, Holder, Inspection, KeyPage, Waiter};
 use crate::error::Result;
 use crate::key::{Key, check_group};
 use crate::mode::Mode;
@@ -56,6 +56,11 @@ impl Keeper {
         }
         let page = self.engine.keys(group, after).await;
         page.map_err(|error| error.with_engine(self.engine.name()))
+    }
+
+    /// Returns what the servers tell of themselves.
+    pub(crate) async fn examine(&self) -> Result<Examination> {
+        self.engine.examine().await.map_err(|error| error.with_engine(self.engine.name()))
     }
 
     /// Takes a key away from all of its holders; see [`Ylock::revoke`](crate::Ylock::revoke).

@@ -36,6 +36,13 @@ pub(in crate::driver) struct Fit {
     gc_grace_seconds: i32,
 }
 
+impl Fit {
+    /// Returns whether `gc_grace_seconds` is shorter than a node may show a row of this client's lease.
+    pub(super) fn has_short_grace(self, options: &CassandraOptions) -> bool {
+        Duration::from_secs(u64::try_from(self.gc_grace_seconds).unwrap_or(0)) < options.longest_shown()
+    }
+}
+
 #[derive(DeserializeRow)]
 struct KeyspaceRow {
     durable_writes: bool,
@@ -121,12 +128,11 @@ fn faults(table: &TableRow, columns: &[ColumnRow]) -> Vec<String> {
 /// by that; and where rows are observed, a client that waits does so for no more than a lease, but one that does not wait gets nothing for as
 /// long as a node shows the row.
 pub(super) fn warn_of_short_grace(fit: Fit, options: &CassandraOptions) {
-    let (grace, shown) = (fit.gc_grace_seconds, options.longest_shown());
-    if Duration::from_secs(u64::try_from(grace).unwrap_or(0)) < shown {
+    if fit.has_short_grace(options) {
         tracing::warn!(
             table = options.table(),
-            gc_grace_seconds = grace,
-            shown_seconds = shown.as_secs(),
+            gc_grace_seconds = fit.gc_grace_seconds,
+            shown_seconds = options.longest_shown().as_secs(),
             "gc_grace_seconds is shorter than a node may show a row of this client's lease: one that was down may show a released lock \
              as held until the row ends. Use a shorter lease or max_clock_skew, or run: {}",
             text::grace(options)

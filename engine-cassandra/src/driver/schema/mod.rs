@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
+use ylock_core::engine::{Examination, Risk};
 use ylock_core::environment::Environment;
 use ylock_core::{Error, ErrorKind, Result};
 
@@ -56,6 +57,11 @@ pub(super) async fn look_again(
         // As while a cluster is upgraded, or a node hangs. That is no reason to do without locks.
         tracing::warn!("the nodes do not agree on the schema; the table is taken as one of them has it");
     }
+    fit(asker, options).await
+}
+
+/// Checks that the table is there and fits.
+async fn fit(asker: Asker<'_>, options: &CassandraOptions) -> Result<Fit> {
     match look(asker, options).await? {
         Found::Fits(fit) => Ok(fit),
         Found::Wrong(error) => Err(error),
@@ -65,6 +71,35 @@ pub(super) async fn look_again(
             Err(missing(options, &format!("keyspace {keyspace} has no table {table}")))
         }
     }
+}
+
+/// Returns what is so of the schema, and what of it breaks a promise.
+pub(super) async fn examine(
+    asker: Asker<'_>,
+    options: &CassandraOptions,
+    seen: &mut Examination,
+) -> Result<()> {
+    let fit = fit(asker, options).await?;
+    let (keyspace, table) = (options.keyspace(), options.table());
+    let facts = [
+        ("table", format!("{keyspace}.{table}, expiry={}", fit.expiry)),
+        ("consistency", options.consistency().to_string()),
+        ("replicas", replicas::words(asker, options).await?),
+    ];
+    seen.facts.extend(facts);
+    if fit.has_short_grace(options) {
+        let what = format!(
+            "gc_grace_seconds of {keyspace}.{table} is shorter than a node may show a row of this client's lease: one that was down may show \
+             a released lock as held until the row ends"
+        );
+        seen.risks.push(Risk::new(what, format!("{};", text::grace(options))));
+    }
+    // One of the nodes does not answer, or they disagree, as while a cluster is upgraded.
+    if !matches!(asker.session.check_schema_agreement().await, Ok(Some(_))) {
+        let what = "the nodes do not agree on the schema: one of them may not know the table";
+        seen.risks.push(Risk::new(what, "nodetool describecluster"));
+    }
+    Ok(())
 }
 
 /// Creates what is missing until nothing is.

@@ -12,30 +12,41 @@ use crate::options::{CassandraOptions, Consistency};
 const REPLICATION: &str = "SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?";
 /// The fewest replicas of which one may fail.
 const ENOUGH: u32 = 3;
+const FEW: &str = "fewer than three replicas: no lock can be acquired while one node is down";
 
 /// Refuses a keyspace of which no quorum can ever answer, and warns where one does not survive the loss of a node.
 pub(super) async fn check(asker: Asker<'_>, options: &CassandraOptions) -> Result<()> {
+    let Some((replicas, datacenter)) = found(asker, options).await? else { return Ok(()) };
+    enough_nodes(replicas, nodes(asker.session, datacenter), options.keyspace())?;
+    if replicas < ENOUGH {
+        tracing::warn!(
+            keyspace = options.keyspace(),
+            replicas,
+            "the keyspace has {FEW}. Raise its replication factor"
+        );
+    }
+    Ok(())
+}
+
+/// Returns by how many replicas a quorum is counted, in words.
+pub(super) async fn words(asker: Asker<'_>, options: &CassandraOptions) -> Result<String> {
+    let replicas = found(asker, options).await?.map_or(0, |(replicas, _)| replicas);
+    Ok(if replicas < ENOUGH { format!("{replicas}, {FEW}") } else { replicas.to_string() })
+}
+
+/// Returns the number of replicas by which a quorum is counted, and of which data centre if not of all; `None` without a keyspace.
+async fn found<'a>(
+    asker: Asker<'_>,
+    options: &'a CassandraOptions,
+) -> Result<Option<(u32, Option<&'a str>)>> {
     let found = rows::<(HashMap<String, String>,)>(asker, REPLICATION, &[options.keyspace()]).await?;
-    let Some((replication,)) = found.first() else {
-        return Ok(());
-    };
-    let (replicas, datacenter) = match (options.consistency(), options.datacenter()) {
+    let Some((replication,)) = found.first() else { return Ok(None) };
+    Ok(Some(match (options.consistency(), options.datacenter()) {
         (Consistency::LocalQuorum, Some(datacenter)) => {
             (in_datacenter(replication, datacenter, options.keyspace())?, Some(datacenter))
         }
         _ => (everywhere(replication), None),
-    };
-    enough_nodes(replicas, nodes(asker.session, datacenter), options.keyspace())?;
-    if replicas < ENOUGH {
-        let keyspace = options.keyspace();
-        tracing::warn!(
-            keyspace,
-            replicas,
-            "the keyspace has fewer than three replicas: no lock can be acquired while one node is down. Raise its \
-             replication factor"
-        );
-    }
-    Ok(())
+    }))
 }
 
 /// Returns the number of nodes of the cluster, or of one data centre, whether they are up or not.

@@ -45,6 +45,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use ylock_core::engine::ServerFacts;
 use ylock_core::environment::{BoxFuture, Moment};
 use ylock_core::{Error, Result, StoreToken};
 
@@ -84,6 +85,11 @@ pub trait Ensemble: fmt::Debug + Send + Sync + 'static {
 
     /// Returns the error of a caller to whom no server granted a session in time.
     fn no_session(&self) -> Error;
+
+    /// Asks each server what it tells of itself. By default nothing is told.
+    fn servers(&self) -> Pin<Box<dyn Future<Output = Vec<ServerFacts>> + Send>> {
+        Box::pin(std::future::ready(Vec::new()))
+    }
 }
 
 /// One session with the servers.
@@ -186,6 +192,12 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Returns the content of a contender, and a watch that fires when the node changes or is gone. Leaves no watch behind if the node is
     /// gone already.
     async fn read_and_watch(&self, path: &str) -> Result<(Vec<u8>, WatchEvent), Fault>;
+
+    /// Makes a node that goes with the session, and returns the time at which the servers say that it was made, in milliseconds since 1970. By
+    /// default nothing is made, and nothing told.
+    async fn make_for_the_time(&self, _path: &str) -> Result<Option<i64>, Fault> {
+        Ok(None)
+    }
 
     /// Returns how many children a node has; `None` if it is not there.
     async fn count(&self, path: &str) -> Result<Option<i32>, Fault>;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use futures_util::future::join_all;
+use ylock_core::engine::Inspection;
 use ylock_core::{ErrorKind, Guard, Key, Listed, Listing, MAX_GROUP_BYTES, MAX_NAME_BYTES, Mode, Ylock};
 
 use crate::patient::{answered, is_silence};
@@ -58,6 +59,10 @@ async fn hold(client: &Client, names: &[String]) -> Vec<Guard> {
     guards.into_iter().collect::<Result<_, _>>().unwrap()
 }
 
+fn seen(lock: &Listed) -> &Inspection {
+    lock.seen.as_ref().expect("what is stored is not damaged")
+}
+
 fn numbered(begin: &str, count: usize) -> Vec<String> {
     (0..count).map(|number| format!("{begin} {number:03}")).collect()
 }
@@ -76,7 +81,7 @@ pub async fn what_is_held_is_listed_and_what_is_free_is_not(fixture: Fixture) {
         let all = listed(client, &fixture.group()).await;
         assert_eq!(all.len(), 1, "{all:?}");
         assert_eq!(all[0].key, holder.key());
-        let held = &all[0].seen.holders[0];
+        let held = &seen(&all[0]).holders[0];
         assert_eq!((held.owner, held.mode, held.client.as_str()), (guard.owner(), Mode::Write, "the holder"));
     }
     assert!(guard.unlock().await.unwrap().is_released());
@@ -96,7 +101,7 @@ pub async fn what_is_waited_for_is_listed_with_its_waiters(fixture: Fixture) {
     for client in &clients {
         let all = listed(client, &fixture.group()).await;
         assert_eq!(all.len(), 1, "{all:?}");
-        let seen = &all[0].seen;
+        let seen = seen(&all[0]);
         assert_eq!(seen.holders.iter().map(|held| held.owner).collect::<Vec<_>>(), [guard.owner()]);
         let queue: Vec<_> = seen.queue.iter().map(|waits| (waits.owner, waits.mode)).collect();
         assert_eq!(queue, [(writes.owner(), Mode::Write), (reads.owner(), Mode::Read)]);
@@ -114,7 +119,7 @@ pub async fn a_lock_that_is_shared_is_listed_once_with_all_holders(fixture: Fixt
     }
     let all = listed(&clients[0], &fixture.group()).await;
     assert_eq!(all.len(), 1, "{all:?}");
-    let shown: BTreeSet<_> = all[0].seen.holders.iter().map(|held| held.owner.to_string()).collect();
+    let shown: BTreeSet<_> = seen(&all[0]).holders.iter().map(|held| held.owner.to_string()).collect();
     assert_eq!(shown, guards.iter().map(|guard| guard.owner().to_string()).collect());
 }
 

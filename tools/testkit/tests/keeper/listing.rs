@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::future::Future;
 
 use tokio::task::yield_now;
-use ylock_core::engine::Engine;
-use ylock_core::{Error, ErrorKind, Guard, Listed, Listing, MemoryEngine, MemoryStore, Result, Ylock};
+use ylock_core::engine::{Engine, Inspection};
+use ylock_core::{Error, ErrorKind, Guard, Key, Listed, Listing, MemoryEngine, MemoryStore, Result, Ylock};
 use ylock_testkit::{Call, Wrapped, Wrapper, poll_times};
 
 /// More than two pages, and more than a multiple of the looks that are made at once.
@@ -142,4 +142,39 @@ async fn a_lock_that_is_named_twice_on_a_page_or_is_free_is_shown_once_or_not_at
     let (_guards, expected) = held(&store).await;
     let mut listing = Ylock::new(Wrapped(Generous(store.engine()))).list();
     assert_eq!(names(async || listing.next().await.unwrap()).await, expected);
+}
+
+/// Cannot read what is stored for one of the locks.
+#[derive(Debug)]
+struct Damaged(MemoryEngine, &'static str);
+
+impl Wrapper for Damaged {
+    fn inner(&self) -> &dyn Engine {
+        &self.0
+    }
+
+    async fn inspect(&self, key: &Key) -> Result<Inspection> {
+        match key.name() == self.1 {
+            true => Err(Error::new(ErrorKind::Unexpected, "what is stored for the lock is damaged")),
+            false => self.0.inspect(key).await,
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_lock_that_is_damaged_is_listed_as_such_and_does_not_end_the_listing() {
+    let store = MemoryStore::new();
+    let (_guards, expected) = held(&store).await;
+    let mut listing = Ylock::new(Wrapped(Damaged(store.engine(), "17"))).list();
+    let mut damaged = Vec::new();
+    let names = names(async || {
+        let listed = listing.next().await.unwrap()?;
+        if let Err(error) = &listed.seen {
+            assert_eq!((error.kind(), error.key()), (ErrorKind::Unexpected, Some(&listed.key)));
+            damaged.push(listed.key.name().to_owned());
+        }
+        Some(listed)
+    })
+    .await;
+    assert_eq!((names, damaged), (expected, vec!["17".to_owned()]));
 }

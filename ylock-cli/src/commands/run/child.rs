@@ -9,7 +9,10 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, getpgrp, kill_process, kill_process_group, test_kill_process_group};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, getpgrp, kill_process, kill_process_group, test_kill_process_group,
+    waitid,
+};
 use rustix::termios::tcgetpgrp;
 use tokio::process::Command;
 use tokio::time::{sleep, timeout};
@@ -23,6 +26,9 @@ use crate::output::say;
 
 /// The pause between two looks whether the processes of a group have ended.
 const LOOK: Duration = Duration::from_millis(20);
+
+/// So long a command that the terminal has told to stop may take to do so.
+const STOPPING: Duration = Duration::from_millis(300);
 
 /// A command that was started.
 pub(super) struct Child {
@@ -71,7 +77,7 @@ impl Child {
                 signal = signals.next() => signal,
             };
             match signal {
-                Signal::TSTP => self.stop_both(),
+                Signal::TSTP => self.stop_both().await,
                 signal if self.has_group || !Signals::comes_from_terminal(signal) => self.pass_on(signal),
                 _ => {}
             }
@@ -79,13 +85,23 @@ impl Child {
     }
 
     /// Stops the command and this process, until this one is told to go on: a command must not run while nothing renews its lock.
-    fn stop_both(&self) {
-        if self.has_group {
-            self.send(Signal::STOP);
+    async fn stop_both(&self) {
+        if !self.has_group {
+            // If the terminal has sent the signal, the command has it, too, and may have something to do before it stops: it has a moment for that.
+            // Any other sender has sent it to this process only.
+            let _ = timeout(STOPPING, self.stopped()).await;
         }
+        self.send(Signal::STOP);
         stop_here();
-        if self.has_group {
-            self.send(Signal::CONT);
+        self.send(Signal::CONT);
+    }
+
+    /// Waits until the command is stopped.
+    async fn stopped(&self) {
+        // It is not waited for by that.
+        let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        while matches!(waitid(WaitId::Pid(self.pid), options), Ok(None)) {
+            sleep(LOOK).await;
         }
     }
 

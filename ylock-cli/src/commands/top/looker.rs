@@ -10,6 +10,7 @@ use ylock::{Key, Ylock};
 use super::row::Row;
 use super::state::{Look, Question};
 use crate::arguments::TopArguments;
+use crate::commands::client::Client;
 use crate::commands::revoke::{done, from_holders};
 use crate::exit::Failed;
 use crate::output::printable;
@@ -42,7 +43,7 @@ pub(super) struct Looker {
 impl Looker {
     /// Looks again and again, until the screen is gone.
     pub(super) async fn run(mut self) {
-        let mut client = None;
+        let mut client = Client::new(self.store);
         let mut pause = Duration::ZERO;
         loop {
             let looked = tokio::select! {
@@ -51,9 +52,9 @@ impl Looker {
                 order = self.orders.recv() => {
                     let Some(order) = order else { break };
                     pause = Duration::ZERO;
-                    revoked(client.as_ref(), &order).await
+                    revoked(client.last(), &order).await
                 }
-                looked = look_after(pause, &mut client, &self.store, &self.arguments, &self.single) => {
+                looked = look_after(pause, &mut client, &self.arguments, &self.single) => {
                     pause = self.arguments.every.max(SHORTEST);
                     looked
                 }
@@ -64,33 +65,31 @@ impl Looker {
                 break;
             }
         }
-        if let Some(client) = client {
-            client.close().await;
-        }
+        client.leave().await;
     }
 }
 
 fn why(error: ylock::Error) -> News {
-    if error.is_retryable() {
-        News::Away(printable(&format!("{error:#}")))
-    } else {
-        News::Failed(error.into())
-    }
+    if error.is_retryable() { away(&error) } else { News::Failed(error.into()) }
+}
+
+fn away(error: &ylock::Error) -> News {
+    News::Away(printable(&format!("{error:#}")))
 }
 
 async fn look_after(
     pause: Duration,
-    client: &mut Option<Ylock>,
-    store: &Store,
+    client: &mut Client,
     arguments: &TopArguments,
     single: &watch::Receiver<Option<Key>>,
 ) -> ylock::Result<News> {
     sleep(pause).await;
-    let ylock = match client {
-        Some(ylock) => ylock,
-        None => client.insert(ylock::connect_to(store.url.clone()).await?),
-    };
-    look(ylock, arguments, single).await.map(|look| News::Looked(Box::new(look)))
+    let ylock = client.get().await?;
+    match look(ylock, arguments, single).await {
+        Ok(look) => Ok(News::Looked(Box::new(look))),
+        Err(error) if client.is_left_after(&error).await => Ok(away(&error)),
+        Err(error) => Err(error),
+    }
 }
 
 async fn look(
@@ -119,7 +118,11 @@ async fn look(
         None => None,
     };
     let (at, took) = (SystemTime::now(), begun.elapsed());
-    let rows = seen.into_iter().map(|(key, seen)| Row::new(key, seen, at)).collect();
+    let rows = seen.into_iter().map(|(key, seen)| match seen {
+        Ok(seen) => Row::new(key, seen, at),
+        Err(error) => Row::damaged(key, &error, at),
+    });
+    let rows = rows.collect();
     let single = single.map(|(seen, key)| Row::new(key, seen, at));
     Ok(Look { rows, has_more, at, took, single })
 }

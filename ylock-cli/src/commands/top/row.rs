@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::time::{Duration, SystemTime};
 
 use humantime::format_duration;
-use ylock::Key;
 use ylock::engine::Inspection;
+use ylock::{Error, Key};
 
 use crate::output::{lines, printable};
 
@@ -22,6 +22,8 @@ pub(super) struct Row {
     pub(super) longest_wait: Option<Duration>,
     /// Holders and waiters, as `ylock inspect` shows them.
     pub(super) seen: Inspection,
+    /// Why neither can be read, if the lock is damaged.
+    damage: Option<String>,
     /// What a filter is compared with.
     text: String,
 }
@@ -41,9 +43,17 @@ impl Row {
             waiting: seen.queue.len(),
             longest_wait: seen.queue.iter().map(|waiter| waiter.since).min().map(ago),
             text: printable(&format!("{key}{clients}")).to_lowercase(),
+            damage: None,
             key,
             seen,
         }
+    }
+
+    /// Creates the row of a lock that cannot be read.
+    pub(super) fn damaged(key: Key, error: &Error, now: SystemTime) -> Self {
+        let row = Self::new(key, Inspection::default(), now);
+        let damage = format!("DAMAGED: {}", printable(&format!("{error:#}")));
+        Self { holder: damage.clone(), damage: Some(damage), ..row }
     }
 
     /// Returns whether the lock, a holder or a waiter has this in its name. The text is in lower case.
@@ -53,6 +63,9 @@ impl Row {
 
     /// Returns the holders and waiters as lines, as of `ylock inspect`.
     pub(super) fn lines(&self) -> Vec<String> {
+        if let Some(damage) = &self.damage {
+            return vec![self.lock.clone(), format!("  {damage}")];
+        }
         lines(&self.key, &self.seen).iter().map(|line| printable(line)).collect()
     }
 }
@@ -65,10 +78,10 @@ fn holder(seen: &Inspection) -> String {
     }
 }
 
-/// Sorts: the longest waits first, and after the locks that no client waits for the longest holds.
+/// Sorts: what is damaged first, then the longest waits, and after the locks that no client waits for the longest holds.
 pub(super) fn sort(rows: &mut [Row]) {
     rows.sort_by(|a, b| {
-        let urgency = |row: &Row| Reverse((row.longest_wait, row.held));
+        let urgency = |row: &Row| Reverse((row.damage.is_some(), row.longest_wait, row.held));
         urgency(a).cmp(&urgency(b)).then_with(|| a.key.cmp(&b.key))
     });
 }
