@@ -12,14 +12,14 @@ use serde_json::Value;
 use crate::support::{Place, bare, end, eventually};
 
 /// Runs until a file `go` is there, and has a file `pid` with its number.
-const WAITS: &str = "echo $$ > pid; while [ -d $PLACE ] && [ ! -e go ]; do sleep 0.02; done";
+pub(crate) const WAITS: &str = "echo $$ > pid; while [ -d $PLACE ] && [ ! -e go ]; do sleep 0.02; done";
 
-fn pid(place: &Place, file: &str) -> Pid {
+pub(crate) fn pid(place: &Place, file: &str) -> Pid {
     place.wait_for(file);
     Pid::from_raw(place.read(file).trim().parse().unwrap()).unwrap()
 }
 
-fn lives(pid: Pid) -> bool {
+pub(crate) fn lives(pid: Pid) -> bool {
     // A zombie has ended; nothing waits for one whose parent was killed.
     let status = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
     status.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
@@ -74,31 +74,6 @@ fn a_signal_that_is_ignored_stays_so() {
     assert_eq!(running.wait().unwrap().code(), Some(0));
     let bits = u64::from_str_radix(place.read("ignored").trim().rsplit('\t').next().unwrap(), 16).unwrap();
     assert_eq!(bits & 1, 1, "HUP is number 1");
-}
-
-/// Nothing renews the lock meanwhile.
-#[test]
-fn a_command_stands_still_while_ylock_does() {
-    let place = Place::new();
-    let running = place.start(&["run", "users/alice", "--", "sh", "-c", WAITS]);
-    let command = pid(&place, "pid");
-    let state = || {
-        let status =
-            fs::read_to_string(format!("/proc/{}/stat", command.as_raw_nonzero())).unwrap_or_default();
-        status.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next())
-    };
-    running.send(Signal::TSTP);
-    eventually("the command is stopped", || state() == Some('T'));
-    running.send(Signal::CONT);
-    eventually("it goes on", || state().is_some_and(|state| state != 'T'));
-    running.send(Signal::TSTP);
-    eventually("the command is stopped again", || state() == Some('T'));
-    // A stopped holder loses the lock when its lease is over.
-    assert_eq!(place.output(&["run", "--wait", "15s", "users/alice", "--", "true"]).code, Some(0));
-    assert_eq!(state(), Some('T'), "no two at work");
-    running.send(Signal::CONT);
-    assert_eq!(running.ended().code, Some(73));
-    assert!(!lives(command));
 }
 
 #[test]

@@ -5,12 +5,16 @@
     reason = "a test stands outside: it tells the time and starts processes"
 )]
 
+mod folder;
 mod hostile;
+mod json;
 mod looks;
 mod once_per;
 mod run;
 mod signals;
+mod stopped;
 mod stores;
+#[allow(dead_code, reason = "the tests on servers use more of it")]
 mod support;
 mod terminal;
 mod top;

@@ -75,3 +75,16 @@ fn when_ylock_is_killed_the_command_runs_on_without_the_lock() {
     place.make("go");
     place.wait_for("done");
 }
+
+/// As of a program that leaves its children to the system. The system then does not tell how they have ended.
+#[test]
+fn a_parent_that_ignores_the_end_of_its_children_does_not_hide_the_exit_code() {
+    let place = Place::new();
+    let starter = ["env", "--ignore-signal=CHLD"];
+    let script = "grep SigIgn /proc/self/status > ignored; exit 7";
+    let mut command = place.by(&starter, &["run", "users/alice", "--", "sh", "-c", script]);
+    assert_eq!(command.status().unwrap().code(), Some(7));
+    // Nor is it handed on to the command.
+    let bits = u64::from_str_radix(place.read("ignored").trim().rsplit('\t').next().unwrap(), 16).unwrap();
+    assert_eq!(bits >> (Signal::CHILD.as_raw() - 1) & 1, 0);
+}

@@ -13,8 +13,8 @@ use rustix::process::{Pid, Signal, kill_process};
 /// What should happen at once has not happened after this.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
-/// A folder of a test, with the store of its locks in it.
-pub(crate) struct Place(PathBuf);
+/// A folder of a test, with the store of its locks in it, unless it has another one.
+pub(crate) struct Place(PathBuf, Option<String>);
 
 impl Place {
     pub(crate) fn new() -> Self {
@@ -22,7 +22,14 @@ impl Place {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("ylock-command-{}-{number}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
-        Self(path)
+        Self(path, None)
+    }
+
+    /// One on another store.
+    pub(crate) fn on(store: &str) -> Self {
+        let mut place = Self::new();
+        place.1 = Some(store.to_owned());
+        place
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -30,12 +37,17 @@ impl Place {
     }
 
     pub(crate) fn store(&self) -> String {
-        format!("file://{}/locks?lease=2s", self.0.display())
+        self.1.clone().unwrap_or_else(|| format!("file://{}/locks?lease=2s", self.0.display()))
     }
 
     /// Returns the command on this store, with an environment of its own.
     pub(crate) fn ylock(&self, arguments: &[&str]) -> Command {
-        let mut command = bare(arguments);
+        self.by(&[], arguments)
+    }
+
+    /// Returns a program with its arguments that starts the command.
+    pub(crate) fn by(&self, starter: &[&str], arguments: &[&str]) -> Command {
+        let mut command = bare_by(starter, arguments);
         command.env("YLOCK_STORE", self.store()).env("HOME", &self.0).current_dir(&self.0);
         // For scripts, which end with the test, however that ends.
         command.env("PLACE", &self.0);
@@ -83,9 +95,14 @@ impl Drop for Place {
 
 /// Returns the command without a store.
 pub(crate) fn bare(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ylock"));
+    bare_by(&[], arguments)
+}
+
+fn bare_by(starter: &[&str], arguments: &[&str]) -> Command {
+    let words = [starter, &[env!("CARGO_BIN_EXE_ylock")], arguments].concat();
+    let mut command = Command::new(words[0]);
     command
-        .args(arguments)
+        .args(&words[1..])
         .env_remove("YLOCK_STORE")
         .env_remove("YLOCK_CONFIG")
         .env_remove("XDG_CONFIG_HOME");
@@ -140,13 +157,24 @@ impl Running {
         self.so_far(code)
     }
 
+    /// Returns what it has written to standard output since this was asked last.
+    pub(crate) fn said(&mut self) -> String {
+        self.more(0)
+    }
+
+    /// Returns what it has written to standard error since this was asked last.
+    pub(crate) fn complained(&mut self) -> String {
+        self.more(1)
+    }
+
+    fn more(&mut self, number: usize) -> String {
+        let mut bytes = Vec::new();
+        self.written.as_mut().map(|written| written[number].read_to_end(&mut bytes).unwrap());
+        String::from_utf8(bytes).unwrap()
+    }
+
     fn so_far(&mut self, code: Option<i32>) -> Ended {
-        let mut text = |number: usize| {
-            let mut text = String::new();
-            self.written.as_mut().map(|written| written[number].read_to_string(&mut text).unwrap());
-            text
-        };
-        Ended { code, stdout: text(0), stderr: text(1) }
+        Ended { code, stdout: self.more(0), stderr: self.more(1) }
     }
 }
 

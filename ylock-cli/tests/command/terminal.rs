@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -12,7 +13,7 @@ use rustix::process::Signal;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 
-use crate::support::{Ended, Place, Running, eventually};
+use super::support::{Ended, Place, Running, eventually};
 
 const LINES: u16 = 12;
 const COLUMNS: u16 = 100;
@@ -30,6 +31,15 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// Starts the command in a terminal.
     pub(crate) fn start(place: &Place, arguments: &[&str]) -> Self {
+        Self::of(place.ylock(arguments))
+    }
+
+    /// Starts the command in a terminal that is its own, and in the foreground of it, as a shell does.
+    pub(crate) fn start_in_foreground(place: &Place, arguments: &[&str]) -> Self {
+        Self::of(place.by(&["setsid", "--ctty"], arguments))
+    }
+
+    fn of(mut command: Command) -> Self {
         let outer = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&outer).unwrap();
         unlockpt(&outer).unwrap();
@@ -40,7 +50,6 @@ impl Terminal {
         tcsetwinsize(&inner, size).unwrap();
         let before = tcgetattr(&inner).unwrap();
         let side = || inner.try_clone().unwrap();
-        let mut command = place.ylock(arguments);
         command.env("TERM", "xterm-256color").stdin(side()).stdout(side()).stderr(side());
         let running = Running::of(command.spawn().unwrap());
         let keyboard = File::from(outer);

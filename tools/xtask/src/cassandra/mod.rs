@@ -22,7 +22,7 @@ use crate::{
 pub(crate) static ENGINE: Engine = Engine {
     name: "cassandra",
     // The tests of the facade's programs need Cassandra.
-    packages: &["ylock", "ylock-benchmark", "ylock-engine-cassandra", "ylock-simulation"],
+    packages: &["ylock", "ylock-benchmark", "ylock-engine-cassandra", "ylock-simulation", "ylock-cli"],
     stores: Some(|places| vec![Box::new(Cluster::ring(places)), Box::new(Cluster::login(places))]),
     prepare: |places| JARS.software(places).map(drop),
     url_end: "/ylock_observe?schema=create",

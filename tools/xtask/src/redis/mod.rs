@@ -20,7 +20,7 @@ use crate::{
 
 pub(crate) static ENGINE: Engine = Engine {
     name: "redis",
-    packages: &["ylock-engine-redis"],
+    packages: &["ylock-engine-redis", "ylock-cli"],
     stores: Some(|places| {
         vec![
             Box::new(Single::new(places.root().join("redis"))),

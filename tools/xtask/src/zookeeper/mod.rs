@@ -18,7 +18,7 @@ use crate::{
 
 pub(crate) static ENGINE: Engine = Engine {
     name: "zookeeper",
-    packages: &["ylock-engine-zookeeper"],
+    packages: &["ylock-engine-zookeeper", "ylock-cli"],
     stores: Some(|places| vec![Box::new(Single::new(places)), Box::new(Ensemble::new(places))]),
     prepare: |places| JARS.software(places).map(drop),
     own_servers,

@@ -1,0 +1,86 @@
+//! The command on a real Redis.
+#![cfg(all(unix, feature = "redis"))]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a test stands outside: it tells the time and starts processes"
+)]
+
+#[path = "../stores/mod.rs"]
+mod stores;
+
+use stores::away::{self, Link};
+use stores::{ill, variable, well};
+
+/// Returns the URL of the server.
+fn url() -> String {
+    url_of(&server())
+}
+
+fn url_of(server: &str) -> String {
+    format!("redis://{server}/0?lease=2s")
+}
+
+fn server() -> String {
+    variable("YLOCK_TEST_REDIS")
+}
+
+#[test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+fn a_lock_goes_from_one_command_to_the_next() {
+    well::a_lock_goes_from_one_command_to_the_next(&url());
+}
+
+#[test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+fn a_lock_that_is_revoked_stops_its_command() {
+    well::a_lock_that_is_revoked_stops_its_command(&url());
+}
+
+#[test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+fn permits_and_periods_are_counted() {
+    well::permits_and_periods_are_counted(&url());
+}
+
+#[test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+fn the_doctor_finds_it_well() {
+    well::the_doctor_finds_it_well(
+        &url(),
+        &["master with ", "logged in as \"default\"", "without TLS", "persistence: "],
+    );
+}
+
+#[test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+fn the_doctor_names_the_server_of_a_cluster_that_is_down() {
+    let servers = variable("YLOCK_TEST_REDIS_CLUSTER");
+    ill::one_server_of_several_that_is_down_is_named(&format!(
+        "redis+cluster://127.0.0.1:1,{servers}?connect_timeout=2s"
+    ));
+}
+
+#[test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+fn the_doctor_explains_a_login_that_is_refused() {
+    let url = format!("redis://nobody:hunter2@{}/0", server());
+    ill::a_configuration_that_is_wrong_is_explained(
+        &url,
+        &["the login was refused: look at the user and the password"],
+    );
+}
+
+#[test]
+fn a_store_that_is_away_is_told_from_a_lock_that_is_held() {
+    away::a_store_that_is_away_is_told_from_a_lock_that_is_held(
+        "redis://127.0.0.1:1/0?connect_timeout=500ms",
+    );
+}
+
+#[test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+fn a_command_is_stopped_when_the_store_goes_away_and_the_next_one_waits_until_it_is_back() {
+    let link = Link::before(&server());
+    let url = url_of(&link.address());
+    away::a_command_is_stopped_when_the_store_goes_away_and_the_next_one_waits_until_it_is_back(&link, &url);
+}
