@@ -9,6 +9,7 @@ mod leases;
 mod nodes;
 mod releases;
 mod renewals;
+mod runs;
 mod sessions;
 mod tokens;
 mod waiters;
