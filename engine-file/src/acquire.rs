@@ -147,7 +147,9 @@ fn enter(client: &Client, request: &Request, dead: &[ClientId], state: &mut Stat
     let Some(token) = state.enter(request.id, client.token_clock(now), now) else {
         return Err(Error::new(ErrorKind::Unexpected, "this lock has run out of tokens"));
     };
-    Ok(Look::Entered(Grant::of(request, Some(token), now.moment, state.queue.is_contended(request.id, None))))
+    let contended = state.queue.is_contended(request.id, None);
+    let grant = Grant::of(request, Some(token), now.moment, contended);
+    Ok(Look::Entered(grant.beside_readers(state.queue.joins(request.id))))
 }
 
 fn waits(client: &Client, request: &Request, state: &State, now: Now) -> Look {

@@ -182,13 +182,28 @@ pub struct Grant {
     pub contended: bool,
     /// True if other contenders went first. For layers; nothing is decided by it.
     pub waited: bool,
+    /// True if readers of other clients held it at the last look. The core then asks, now and then, whether they have the name as a semaphore;
+    /// nothing else is decided by it.
+    pub beside_readers: bool,
 }
 
 impl Grant {
     /// Creates the grant of a request.
     pub fn of(request: &Request, token: Option<StoreToken>, sent: Moment, contended: bool) -> Self {
         let Request { id, mode, owner, lease, .. } = *request;
-        Self { key: request.key.clone(), id, mode, owner, lease, token, sent, contended, waited: false }
+        let (waited, beside_readers) = (false, false);
+        Self {
+            key: request.key.clone(),
+            id,
+            mode,
+            owner,
+            lease,
+            token,
+            sent,
+            contended,
+            waited,
+            beside_readers,
+        }
     }
 
     /// Returns the same grant as the store shows it in this mode.
@@ -213,6 +228,12 @@ impl Grant {
     #[must_use]
     pub fn after_waiting(self, waited: bool) -> Self {
         Self { waited, ..self }
+    }
+
+    /// Returns the same grant, which says whether readers of other clients held the key at the last look.
+    #[must_use]
+    pub fn beside_readers(self, beside_readers: bool) -> Self {
+        Self { beside_readers, ..self }
     }
 }
 

@@ -52,6 +52,7 @@ mod name;
 mod once_per;
 mod owner;
 mod period;
+mod permits;
 mod run;
 mod semaphore;
 #[cfg(feature = "serde")]

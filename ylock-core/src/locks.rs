@@ -155,7 +155,8 @@ impl Locks {
     /// [`run`](Self::run).
     ///
     /// # Errors
-    /// - [`Invalid`](crate::ErrorKind::Invalid): the group or the name is outside its limits, or there is no tokio runtime.
+    /// - [`Invalid`](crate::ErrorKind::Invalid): the group or the name is outside its limits, there is no tokio runtime, or the name is in use as
+    ///   a [semaphore](crate::Semaphore#a-name-is-a-lock-or-a-semaphore).
     /// - [`Config`](crate::ErrorKind::Config): the engine cannot have the lease of the options.
     /// - [`Unavailable`](crate::ErrorKind::Unavailable): the store has not answered for about one lease, or has not answered the last request
     ///   when a limited wait is over.

@@ -192,7 +192,8 @@ impl MemoryEngine {
                 ));
             }
             let contended = queue.is_contended(request.id, None);
-            Ok(Attempt::Entered(Grant::of(request, Some(token), now.moment, contended)))
+            let grant = Grant::of(request, Some(token), now.moment, contended);
+            Ok(Attempt::Entered(grant.beside_readers(queue.joins(request.id))))
         })
     }
 }

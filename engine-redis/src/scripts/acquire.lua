@@ -3,7 +3,8 @@
 --
 -- In: id, mode, lease, patience (queue or try), fairness (fair or unfair), ticket (or -), for how long a waiter counts as alive, owner,
 -- channel, client.
--- Out: {'granted', token, contended} | {'queued', ticket, milliseconds until the first lease may end, last token} | {'busy'} | {'undone'}
+-- Out: {'granted', token, contended, whether others are inside} | {'queued', ticket, milliseconds until the first lease may end, last token} |
+-- {'busy'} | {'undone'}
 
 local id, mode, lease, patience, fairness = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local ticket, alive, who = tonumber(ARGV[6]) or micros, tonumber(ARGV[7]), who_is(ARGV[8], ARGV[9], ARGV[10])
@@ -37,7 +38,7 @@ if held then
   -- with, or since a question whose answer was lost. Without this the lease would end on the server before it ends by the client's
   -- count, and the next waiter be let in beside this holder.
   prolong(id, held, lease)
-  return finish({ 'granted', held.token, is_contended(held.mode) })
+  return finish({ 'granted', held.token, is_contended(held.mode), num('hn') > 1 and 1 or 0 })
 end
 if patience == 'try' then
   leave(id)

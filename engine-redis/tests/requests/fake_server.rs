@@ -128,7 +128,7 @@ impl FakeServer {
 impl Answer {
     fn text(self) -> Option<String> {
         Some(match self {
-            Self::Granted => format!("*3\r\n{}:7\r\n:0\r\n", bulk("granted")),
+            Self::Granted => format!("*4\r\n{}:7\r\n:0\r\n:0\r\n", bulk("granted")),
             Self::Queued => format!("*4\r\n{}:5\r\n:0\r\n:{LAST_TOKEN}\r\n", bulk("queued")),
             Self::Busy => format!("*1\r\n{}", bulk("busy")),
             Self::Number(number) => format!(":{number}\r\n"),

@@ -276,6 +276,8 @@ macro_rules! __for_all_cases {
                 permits_go_to_those_who_came_first [Fair SharedReads]
                 another_number_of_permits_is_an_error [SharedReads]
                 a_name_is_a_lock_or_a_semaphore [SharedReads]
+                a_lock_on_the_name_of_a_semaphore_is_an_error [SharedReads]
+                all_that_wait_for_a_semaphore_as_for_a_lock_are_told [SharedReads]
                 the_permit_of_a_dead_client_is_free_after_its_lease [SharedReads]
                 a_revocation_takes_all_permits [SharedReads]
                 a_run_with_a_permit_stops_when_it_is_lost [SharedReads]

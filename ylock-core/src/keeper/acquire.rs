@@ -11,6 +11,7 @@ use super::before::Before;
 use super::caller_drives::{CallerDrives, drive};
 use super::effects::{Effects, Reply};
 use super::self_wait::{Caller, Site};
+use super::used_otherwise::looks_after;
 use super::waiter::Waiter;
 use super::{Acquired, Admission, Hold, Keeper, closed};
 use crate::error::{Error, ErrorKind, Result};
@@ -32,6 +33,8 @@ pub(crate) struct AcquireArgs<'a> {
     pub(crate) options: &'a Arc<Options>,
     /// The place to note which holders and waiters are before the caller, shortly before its wait is over.
     pub(crate) before: Option<&'a OnceLock<Before>>,
+    /// True for the lock of this name: an error if the name is in use as a semaphore. False for the locks that a semaphore is made of.
+    pub(crate) as_lock: bool,
     /// The place of the call.
     pub(crate) at: Site,
 }
@@ -43,6 +46,10 @@ impl AcquireArgs<'_> {
             Wait::For(time) => Some(time),
             Wait::No => Some(Duration::ZERO),
         }
+    }
+
+    fn tries(&self) -> bool {
+        self.limit().is_some_and(|limit| limit.is_zero())
     }
 }
 
@@ -57,15 +64,25 @@ impl Keeper {
     pub(crate) async fn acquire(self: &Arc<Self>, args: AcquireArgs<'_>) -> Result<Option<Acquired>> {
         let (limit, before) =
             (args.limit().filter(|limit| !limit.is_zero()).or(args.answer_within), args.before);
-        match self.enter(args)? {
-            Entered::Now(acquired) => Ok(Some(acquired)),
-            Entered::NotFree => Ok(None),
-            Entered::Waits(waiting) => waiting.wait(limit, before).await,
+        let waiting = match self.enter(&args)? {
+            Entered::Now(acquired) => return Ok(Some(acquired)),
+            Entered::NotFree => return Ok(None),
+            Entered::Waits(waiting) => waiting,
+        };
+        let acquired = waiting.wait(limit, before).await?;
+        let met_others = match &acquired {
+            Some(acquired) => acquired.hold.beside_readers,
+            // While one waits that does not only try, its driver looks.
+            None => args.tries(),
+        };
+        if args.as_lock && met_others {
+            self.must_be_lock(&args.key).await?;
         }
+        Ok(acquired)
     }
 
-    fn enter(self: &Arc<Self>, args: AcquireArgs<'_>) -> Result<Entered> {
-        match self.reenter(&args) {
+    fn enter(self: &Arc<Self>, args: &AcquireArgs<'_>) -> Result<Entered> {
+        match self.reenter(args) {
             Some(again) => again.map(Entered::Now),
             None => self.queue_up(args),
         }
@@ -84,14 +101,14 @@ impl Keeper {
         Acquired { hold, mode, admission: Admission::Reentered, keeper: Arc::clone(self), spent: false }
     }
 
-    fn queue_up(self: &Arc<Self>, args: AcquireArgs<'_>) -> Result<Entered> {
+    fn queue_up(self: &Arc<Self>, args: &AcquireArgs<'_>) -> Result<Entered> {
         args.options.check()?;
         if !self.environment.enter() {
             return Err(Error::new(ErrorKind::Invalid, "locks must be acquired inside a tokio runtime"));
         }
         self.ensure_running();
-        let tries = args.limit().is_some_and(|limit| limit.is_zero());
-        let (waiter, answer) = self.waiter(&args, tries);
+        let tries = args.tries();
+        let (waiter, answer) = self.waiter(args, tries);
         let number = waiter.number;
         let mut waiting = Waiting {
             keeper: Arc::clone(self),
@@ -116,6 +133,10 @@ impl Keeper {
         if let Some(again) = again {
             return again.map(|hold| Entered::Now(self.reentered(hold, args.mode)));
         }
+        let semaphore = args.as_lock.then(|| entry.is_semaphore(&args.key, || self.name.get())).flatten();
+        if let Some(error) = semaphore {
+            return Err(self.about(&args.key, error));
+        }
         let alone = entry.may_try(args.mode);
         waiting.own = !tries && entry.is_held_by(waiter.caller);
         entry.push(waiter);
@@ -139,6 +160,8 @@ impl Keeper {
             named: args.owner.is_some(),
             mode: args.mode,
             tries,
+            as_lock: args.as_lock,
+            looks_after: looks_after(args.limit()),
             met_others: false,
             arrived: self.environment.now(),
             ticket: strict.then(|| self.engine.ticket()),

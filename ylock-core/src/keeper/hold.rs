@@ -15,13 +15,20 @@ pub(crate) struct Hold {
     pub(crate) validity: Arc<Validity>,
     pub(crate) owner: Owner,
     pub(crate) token: Option<Token>,
+    /// True if the store let this owner in, as a reader, and readers of other clients were inside.
+    pub(super) beside_readers: bool,
     /// The count has fallen to zero. The grant may live on, for other holders.
     over: AtomicBool,
 }
 
 impl Hold {
-    pub(super) fn new(validity: Arc<Validity>, owner: Owner, token: Option<Token>) -> Self {
-        Self { validity, owner, token, over: AtomicBool::new(false) }
+    pub(super) fn new(
+        validity: Arc<Validity>,
+        owner: Owner,
+        token: Option<Token>,
+        beside_readers: bool,
+    ) -> Self {
+        Self { validity, owner, token, beside_readers, over: AtomicBool::new(false) }
     }
 
     pub(crate) fn is_over(&self) -> bool {

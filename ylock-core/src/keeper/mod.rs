@@ -33,6 +33,7 @@ mod renewal;
 mod runs;
 mod self_wait;
 mod throttle;
+mod used_otherwise;
 mod validity;
 mod view;
 mod waiter;
@@ -73,6 +74,7 @@ use release::Done;
 use renewal::Schedule;
 pub(crate) use self_wait::Site;
 use throttle::Throttles;
+use used_otherwise::KnownLocks;
 
 /// Keys are spread over this many locks, so that tasks with different keys rarely meet.
 const SHARDS: usize = 32;
@@ -108,8 +110,9 @@ pub(crate) struct Keeper {
     throttles: Option<Throttles>,
     held_sets: HeldSets,
     acquiring_sets: AcquiringSets,
-    /// Bounds how many waiters may look at once which holders and waiters are before them.
+    /// Bounds how many callers may look at once which holders and waiters are before them, and what the name is used for.
     looks: Semaphore,
+    known_locks: KnownLocks,
     /// Where the events go to, from the first call on that asks for a stream of them.
     hub: OnceLock<Arc<EventBus>>,
 }
@@ -128,6 +131,7 @@ impl Keeper {
             held_sets: HeldSets::default(),
             acquiring_sets: AcquiringSets::default(),
             looks: Semaphore::new(before::LOOKS),
+            known_locks: KnownLocks::default(),
             hub: OnceLock::new(),
             environment: engine.environment(),
             engine,

@@ -4,12 +4,10 @@ use crate::engine::Inspection;
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::Key;
 use crate::owner::Owner;
+use crate::permits::{self, permits_of};
 
 /// The most permits that a semaphore may have.
 pub const MAX_PERMITS: u32 = 1000;
-
-/// How the owner of a read of the [`name`](Keys::name) begins; the number of permits follows.
-const OWNER: [u8; 12] = *b"ylock permit";
 
 /// The keys of one semaphore.
 #[derive(Clone, Debug)]
@@ -48,10 +46,7 @@ impl Keys {
 
     /// Returns the owner by which readers of the name are known.
     pub(super) fn owner(&self) -> Owner {
-        let mut bytes = [0; 16];
-        bytes[..12].copy_from_slice(&OWNER);
-        bytes[12..].copy_from_slice(&self.count().to_be_bytes());
-        Owner::from_bytes(bytes)
+        permits::owner_of(self.count())
     }
 
     /// Returns how many permits there are.
@@ -69,11 +64,4 @@ pub(super) fn of_holders(name: &Key, seen: &Inspection) -> Vec<Key> {
     let counts = seen.holders.iter().filter_map(|holder| permits_of(holder.owner));
     let Some(Ok(keys)) = counts.max().map(|count| Keys::of(name.clone(), count)) else { return Vec::new() };
     (0..keys.permits()).filter_map(|place| keys.permit(place).ok()).collect()
-}
-
-/// Returns how many permits a reader of the name counts on, if it is there for a permit.
-pub(super) fn permits_of(owner: Owner) -> Option<u32> {
-    let bytes = owner.to_bytes();
-    let number = bytes.strip_prefix(&OWNER)?;
-    Some(u32::from_be_bytes(number.try_into().ok()?))
 }

@@ -31,10 +31,18 @@ use taking::{Taken, Taking};
 ///
 /// Made by [`Locks::semaphore`](crate::Locks::semaphore). A permit is a lease, as a lock is: it is renewed while it is held, and may be lost.
 ///
-/// A name is a lock or a semaphore. While a semaphore is in use its permits count as readers of the lock of its name: a writer of that lock waits,
-/// and with such a writer, or with clients that count on another number of permits, `acquire` fails with
-/// [`Invalid`](crate::ErrorKind::Invalid). [`Ylock::inspect`](crate::Ylock::inspect) shows the clients that have permits, and
-/// [`Ylock::revoke`](crate::Ylock::revoke) takes all permits away.
+/// [`Ylock::inspect`](crate::Ylock::inspect) shows the clients that have permits, and [`Ylock::revoke`](crate::Ylock::revoke) takes all permits away.
+///
+/// # A name is a lock or a semaphore
+/// While a semaphore is in use its clients read the lock of its name. Whoever uses the name otherwise meanwhile fails with
+/// [`Invalid`](crate::ErrorKind::Invalid), and the error names the other client:
+/// - `acquire`, in whichever way, fails with clients that count on another number of permits, or hold the lock of that name or wait for it.
+/// - A call that wants the lock of that name fails at once where its own client uses the semaphore; otherwise when it has waited for a tenth of a
+///   second (or for half of its time, if that is less), when its try is refused, or when it is let in as a reader beside those of the semaphore.
+///
+/// Not noticed is what nothing shows, so do not build on the error: a try that is refused, and a reader that is let in beside others, by a client
+/// that was shown less than a second ago that the name is used as a lock; a reader that waited before it was let in; a wait of a few milliseconds
+/// only; and whatever the store does not answer. A reader that was not noticed makes the calls of the semaphore fail.
 ///
 /// # Fairness
 /// Calls that wait get permits in the order in which they came, over all processes. A call that only tries may overtake waiting ones in

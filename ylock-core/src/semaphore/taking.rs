@@ -9,13 +9,13 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
-use super::keys::{Keys, permits_of};
+use super::keys::Keys;
 use super::permit::Permit;
 use crate::client_name::ClientName;
 use crate::deadline::Deadline;
 use crate::engine::Inspection;
 use crate::environment::Environment;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::guard::Guard;
 use crate::keeper::{AcquireArgs, Acquired, Admission, Site};
 use crate::key::Key;
@@ -23,6 +23,7 @@ use crate::lease::Lease;
 use crate::mode::{Mode, Wait};
 use crate::options::{Fairness, Options};
 use crate::owner::Owner;
+use crate::permits::{permits_of, used_otherwise};
 use crate::terms::Terms;
 
 /// How long the first waiter waits in the queues of two permits before it joins more.
@@ -140,8 +141,7 @@ impl Taking<'_> {
                 Some(count) => format!("as a semaphore of {count} permits, and not of {}", self.keys.count()),
                 None => "as a lock, and not as a semaphore".to_owned(),
             };
-            let message = format!("the client {client} uses this name {used}: give one of them another name");
-            return Err(Error::new(ErrorKind::Invalid, message).with_key(&self.keys.name));
+            return Err(used_otherwise(&self.keys.name, client, &used));
         }
         Ok(())
     }
@@ -250,6 +250,7 @@ impl Taking<'_> {
             answer_within: self.deadline.left(self.environment()),
             options: &terms.handle.options,
             before: None,
+            as_lock: false,
             at: self.at,
         };
         self.terms.handle.keeper.acquire(args).await

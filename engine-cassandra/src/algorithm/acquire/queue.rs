@@ -215,7 +215,8 @@ fn enter(own_row: &Arc<OwnRow>, request: &Request, me: &Contender, look: &Partit
     let sent = own_row.sent();
     let contended = is_contended(look, own_row.client.slot, request.mode);
     own_row.enter(request, contended)?;
-    Ok(Grant::of(request, me.claimed, sent, contended))
+    let joins = places_of_others(look, own_row.client.slot).any(|place| place.is_held());
+    Ok(Grant::of(request, me.claimed, sent, contended).beside_readers(joins))
 }
 
 /// Returns whether the lease of the claim, counted from before it was sent, still has its margin. The look took time, and the process

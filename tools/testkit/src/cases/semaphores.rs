@@ -180,7 +180,7 @@ pub async fn another_number_of_permits_is_an_error(fixture: Fixture) {
     }
 }
 
-/// A name that is in use as a lock is no semaphore meanwhile, and the lock waits for a semaphore that is in use.
+/// A name that is in use as a lock is no semaphore meanwhile, and the other way round.
 pub async fn a_name_is_a_lock_or_a_semaphore(fixture: Fixture) {
     let (here, there) = (fixture.client().await, fixture.client().await);
     let lock = there.lock(fixture.group(), NAME);
@@ -193,10 +193,69 @@ pub async fn a_name_is_a_lock_or_a_semaphore(fixture: Fixture) {
         becomes_free(&here, 1).await;
     }
     let held = acquire(&here, 1).await;
-    assert!(lock.try_write().await.unwrap().is_none());
+    assert_eq!(lock.try_write().await.unwrap_err().kind(), ErrorKind::Invalid);
     drop(held);
     becomes_free(&here, 1).await;
     assert!(lock.try_write().await.unwrap().is_some());
+}
+
+/// Whoever uses the name of a semaphore that is in use as that of a lock is told so, in whichever way, and disturbs no permit.
+pub async fn a_lock_on_the_name_of_a_semaphore_is_an_error(fixture: Fixture) {
+    let (here, there) = (fixture.client().await, fixture.client().await);
+    let held = acquire(&here, 2).await;
+    // A set has its locks one after the other; another one is free.
+    let free = "another name";
+    for client in [&there, &here] {
+        let locks = client.locks(fixture.group());
+        let set = || client.many().write(fixture.group(), NAME).read(fixture.group(), free);
+        let long = fixture.soon() * 2;
+        for used in [
+            within(fixture.soon(), "write", locks.write(NAME)).await.map(drop),
+            within(fixture.soon(), "read", locks.read(NAME)).await.map(drop),
+            within(fixture.soon(), "try_write", locks.try_write(NAME)).await.map(drop),
+            within(fixture.soon(), "try_read", locks.try_read(NAME)).await.map(drop),
+            within(fixture.soon(), "write_within", locks.write_within(NAME, long)).await.map(drop),
+            within(fixture.soon(), "read_within", locks.read_within(NAME, long)).await.map(drop),
+            within(fixture.soon(), "run", locks.run(NAME, async |_| ())).await,
+            within(fixture.soon(), "a set", set().acquire()).await.map(drop),
+            within(fixture.soon(), "a try for a set", set().try_acquire()).await.map(drop),
+            within(fixture.soon(), "a campaign", locks.election(NAME).campaign()).await.map(drop),
+        ] {
+            let error = used.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+            let says = format!("the client {} uses this name as a semaphore of 2 permits", here.name());
+            assert!(
+                error.to_string().contains(&says) && error.to_string().contains("another name"),
+                "{error}"
+            );
+            assert_eq!(error.key().map(|key| key.name()), Some(NAME));
+        }
+        assert!(held.is_valid());
+        let readers = || async { contenders(&there, NAME).await == 1 && contenders(&there, free).await == 0 };
+        eventually(fixture.soon(), "nothing is left of them", readers).await;
+        assert!(is_free(&there, 2).await, "the other permit");
+    }
+    drop(held);
+    becomes_free(&here, 2).await;
+    drop(
+        within(fixture.soon(), "it is a lock again", there.locks(fixture.group()).write(NAME)).await.unwrap(),
+    );
+}
+
+/// Of many that wait for a lock each is told when they turn out to wait for a semaphore.
+pub async fn all_that_wait_for_a_semaphore_as_for_a_lock_are_told(fixture: Fixture) {
+    let (here, there) = (fixture.client().await, fixture.client().await);
+    let held = acquire(&here, 1).await;
+    let lock = there.lock(fixture.group(), NAME);
+    let waiting = (0..20).map(|_| lock.clone()).map(|lock| tokio::spawn(async move { lock.write().await }));
+    let waiting: Vec<_> = waiting.collect();
+    for waits in waiting {
+        let error = within(fixture.soon(), "it is told", waits).await.expect("no panic").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    }
+    assert!(held.is_valid());
+    drop(held);
+    becomes_free(&there, 1).await;
 }
 
 /// The permit of a client that is gone is free after its lease.

@@ -107,6 +107,7 @@ fn granted() -> (Arc<Scripted>, Arc<Validity>) {
         sent: start(),
         contended: false,
         waited: false,
+        beside_readers: false,
     };
     let validity = Validity::new(&grant, Arc::<Scripted>::clone(&scripted));
     (scripted, Arc::new(validity))
