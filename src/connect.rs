@@ -52,7 +52,7 @@ macro_rules! compiled {
 }
 
 /// All engines: no other place in this crate lists them, apart from what each of them exports.
-pub(crate) static ENGINES: [Engine; 5] = [
+pub(crate) static ENGINES: [Engine; 6] = [
     Engine {
         schemes: &[("memory", "")],
         has_kinds: false,
@@ -67,6 +67,11 @@ pub(crate) static ENGINES: [Engine; 5] = [
         schemes: &[("file", "file")],
         has_kinds: false,
         compiled: compiled!("file", ylock_engine_file, FileEngine, FileOptions),
+    },
+    Engine {
+        schemes: &[("postgres", "postgres"), ("postgresql", "postgres")],
+        has_kinds: false,
+        compiled: compiled!("postgres", ylock_engine_postgres, PostgresEngine, PostgresOptions),
     },
     Engine {
         schemes: &[("redis", "redis"), ("rediss", "redis-tls")],
@@ -85,6 +90,7 @@ pub(crate) static ENGINES: [Engine; 5] = [
 /// - `memory://`: a new, empty store inside this process, like [`Ylock::in_memory`].
 /// - `cassandra://user:password@host1,host2:port/keyspace`, with the Cargo feature `cassandra`.
 /// - `file:///folder`, with the Cargo feature `file`: for the processes of one host.
+/// - `postgres://user:password@host1,host2:port/database`, with the Cargo feature `postgres`; `postgresql://` is the same.
 /// - `redis://user:password@host:port/database`, with the Cargo feature `redis`; `rediss://` for TLS, with `redis-tls`.
 /// - `redis+sentinel://user:password@host1,host2:port/service/database`: the master that the Sentinels know by the name of the
 ///   service; and `redis+cluster://user:password@host1,host2:port`. They need the same features; `rediss+…` is for TLS.

@@ -65,6 +65,15 @@ pub mod file {
     pub use ylock_engine_file::{FileEngine, FileOptions};
 }
 
+/// Locks on PostgreSQL.
+#[cfg(feature = "postgres")]
+pub mod postgres {
+    #[cfg(feature = "tokio-postgres-0_7")]
+    pub use ylock_engine_postgres::driver_api;
+    pub use ylock_engine_postgres::options::{DEFAULT_PORT, Notify, SchemaMode, Standby, Tls};
+    pub use ylock_engine_postgres::{PostgresEngine, PostgresOptions};
+}
+
 /// Locks on Redis.
 #[cfg(feature = "redis")]
 pub mod redis {

@@ -24,6 +24,7 @@ mod mutants;
 mod observe;
 mod oldest;
 mod places;
+mod postgres;
 mod progress;
 mod prometheus;
 mod redis;
@@ -53,7 +54,14 @@ use crate::{
 
 /// All engines: a new one is a folder, its `mod` and its line here. No other place in this crate lists them.
 static ENGINES: &[&Engine] =
-    &[&cassandra::ENGINE, &file::ENGINE, &memory::ENGINE, &redis::ENGINE, &zookeeper::ENGINE];
+    &[
+    &cassandra::ENGINE,
+    &file::ENGINE,
+    &memory::ENGINE,
+    &postgres::ENGINE,
+    &redis::ENGINE,
+    &zookeeper::ENGINE,
+];
 
 fn main() -> ExitCode {
     match interrupt::install().and_then(|()| run(Cli::parse().command)) {

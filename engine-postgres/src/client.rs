@@ -1,0 +1,93 @@
+//! One client of the engine: what it has, what it calls the functions with, and what it hears.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use ylock_core::engine::AcquisitionId;
+use ylock_core::environment::{BackgroundTask, Environment, Moment};
+use ylock_core::{Key, Result};
+
+use crate::clock::ServerClock;
+use crate::driver::{Heard, Listener, Store};
+use crate::options::{Notify, PostgresOptions};
+use crate::place;
+use crate::records::Records;
+
+/// What is done about a grant of which a message came and which no acquisition of this client waits for or has.
+pub(crate) type Unwanted = fn(&Arc<Client>, Key, AcquisitionId);
+
+/// The state of one client of the engine.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) store: Arc<Store>,
+    pub(crate) environment: Arc<dyn Environment>,
+    notify: Notify,
+    /// The first and the longest pause of a waiter that asks by itself.
+    pub(crate) pauses: (Duration, Duration),
+    /// True if tokens grow from holder to holder, also when another server takes over; otherwise there are no tokens.
+    pub(crate) fencing: bool,
+    pub(crate) records: Arc<Records>,
+    pub(crate) listener: Arc<Listener>,
+    pub(crate) clock: Arc<ServerClock>,
+    pub(crate) sweeping: BackgroundTask,
+}
+
+impl Client {
+    pub(crate) async fn new(
+        store: Arc<Store>,
+        options: &PostgresOptions,
+        fencing: bool,
+        environment: &Arc<dyn Environment>,
+        unwanted: Unwanted,
+    ) -> Result<Arc<Self>> {
+        let client = Arc::new_cyclic(|client: &Weak<Self>| {
+            let client = Weak::clone(client);
+            let hear = move |heard| {
+                if let Some(client) = client.upgrade() {
+                    client.hear(heard, unwanted);
+                }
+            };
+            let gives_up = options.notify() == Notify::Auto;
+            Self {
+                listener: Listener::new(&store, environment, gives_up, Box::new(hear)),
+                clock: ServerClock::new(&store, environment),
+                store,
+                environment: Arc::clone(environment),
+                notify: options.notify(),
+                pauses: options.pauses(),
+                fencing,
+                records: Arc::default(),
+                sweeping: BackgroundTask::default(),
+            }
+        });
+        client.clock.ask().await?;
+        Ok(client)
+    }
+
+    pub(crate) fn now(&self) -> Moment {
+        self.environment.now()
+    }
+
+    /// Returns whether waiters of this client are told, as far as is known.
+    pub(crate) fn is_told(&self) -> bool {
+        !matches!(self.notify, Notify::Off { .. }) && !self.listener.is_deaf()
+    }
+
+    /// Returns the channel on which the server shall tell this client: none if the client asks by itself, or as long as it would not
+    /// hear a message. A waiter with a channel that nobody listens to is passed over, and that may be again and again; for a waiter without a
+    /// channel the server waits until its next question.
+    pub(crate) fn channel(&self) -> Option<i64> {
+        if self.is_told() { self.listener.channel() } else { None }
+    }
+
+    /// Handles what the listener has heard.
+    fn hear(self: &Arc<Self>, heard: Heard, unwanted: Unwanted) {
+        let Heard::LetIn { id, notification, key } = heard else { return self.records.wake_all() };
+        if self.records.deliver(id, notification) {
+            return;
+        }
+        if let Some(key) = place::read(&key) {
+            unwanted(self, key, id);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The server's clock, as this client guesses it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+use ylock_core::Result;
+use ylock_core::environment::{Environment, Moment};
+
+use crate::driver::Store;
+
+/// The age at which the guess of the server's clock is made anew.
+const CLOCK_AGE: Duration = Duration::from_secs(10);
+
+/// The number of times that the server is asked for its time in a row: this many, or up to [`MOST_TRIPS`] until a trip was short.
+const TRIPS: u32 = 3;
+const MOST_TRIPS: u32 = 8;
+const SHORT_TRIP: Duration = Duration::from_micros(500);
+
+/// The server's clock, as guessed when the server was last asked: for places in the queue that must be known at once.
+#[derive(Debug)]
+pub(crate) struct ServerClock {
+    store: Arc<Store>,
+    environment: Arc<dyn Environment>,
+    /// The server's time less the client's, in microseconds.
+    ahead: AtomicI64,
+    asked: AtomicU64,
+}
+
+impl ServerClock {
+    pub(crate) fn new(store: &Arc<Store>, environment: &Arc<dyn Environment>) -> Arc<Self> {
+        Arc::new(Self {
+            store: Arc::clone(store),
+            environment: Arc::clone(environment),
+            ahead: AtomicI64::default(),
+            asked: AtomicU64::default(),
+        })
+    }
+
+    /// Returns what the server's clock shows now, in microseconds.
+    pub(crate) fn shows(&self) -> i64 {
+        micros(self.environment.now()).saturating_add(self.ahead.load(Ordering::Relaxed))
+    }
+
+    /// Compares the server's clock with the client's. A long trip makes the guess worse, so the shortest of a few trips counts; of more, as
+    /// long as all are long.
+    pub(crate) async fn ask(&self) -> Result<()> {
+        let mut best: Option<(Duration, i64)> = None;
+        for number in 0..MOST_TRIPS {
+            let before = self.environment.now();
+            let server = self.store.server_time().await?;
+            let trip = self.environment.now().since(before);
+            let ahead = server - micros(before.plus(trip / 2));
+            if best.is_none_or(|(shortest, _)| trip < shortest) {
+                best = Some((trip, ahead));
+            }
+            if number + 1 >= TRIPS && best.is_some_and(|(shortest, _)| shortest < SHORT_TRIP) {
+                break;
+            }
+        }
+        if let Some((_, ahead)) = best {
+            self.ahead.store(ahead, Ordering::Relaxed);
+        }
+        self.asked.store(self.environment.now().as_nanos(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Keeps the guess fresh, in a task that no caller waits for.
+    pub(crate) fn keep_fresh(self: &Arc<Self>) {
+        let asked = Moment::from_nanos(self.asked.load(Ordering::Relaxed));
+        if self.environment.now().since(asked) < CLOCK_AGE {
+            return;
+        }
+        self.asked.store(self.environment.now().as_nanos(), Ordering::Relaxed);
+        let clock = Arc::clone(self);
+        self.environment.spawn(Box::pin(async move { drop(clock.ask().await) }));
+    }
+}
+
+fn micros(moment: Moment) -> i64 {
+    i64::try_from(moment.as_nanos() / 1_000).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,96 @@
+//! The meaning of the driver's errors.
+
+use tokio_postgres::Error as DriverError;
+use tokio_postgres::error::{DbError, SqlState};
+use ylock_core::{Error, ErrorKind};
+
+/// The code of the functions for a transaction that is not READ COMMITTED.
+const WRONG_ISOLATION: &str = "YL001";
+
+/// Returns an error that says in our words what happened, with the driver's error as its source.
+pub(super) fn classify(error: DriverError) -> Error {
+    let (kind, message) = meaning(&error);
+    Error::new(kind, message).with_engine(crate::NAME).with_source(error)
+}
+
+/// Returns an error that may go away by itself, of the kind `Unavailable`.
+pub(super) fn unavailable(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Unavailable, message).with_engine(crate::NAME)
+}
+
+/// Returns an error about the configuration of server or client.
+pub(super) fn wrong(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Config, message).with_engine(crate::NAME)
+}
+
+/// Returns whether the server could not let waiters be told: nothing has happened then.
+pub(super) fn is_about_telling(error: &DriverError) -> bool {
+    error.as_db_error().is_some_and(|error| {
+        // The first is the code at the commit, when the queue of messages is full.
+        *error.code() == SqlState::PROGRAM_LIMIT_EXCEEDED
+            || error.where_().is_some_and(|place| place.contains("pg_notify"))
+    })
+}
+
+/// Returns whether the server is one that does not take settings with the login, as some poolers do not.
+pub(super) fn is_about_settings(error: &DriverError) -> bool {
+    error.as_db_error().is_some_and(|error| {
+        *error.code() == SqlState::PROTOCOL_VIOLATION && error.message().contains("startup parameter")
+    })
+}
+
+/// Returns whether the server is not the one that takes writes, any more: another one may be.
+pub(super) fn ends_connection(error: &DriverError) -> bool {
+    error.is_closed()
+        || error.as_db_error().is_none()
+        || error.code().is_some_and(|code| {
+            *code == SqlState::READ_ONLY_SQL_TRANSACTION || class(code) == "57" || class(code) == "08"
+        })
+}
+
+fn meaning(error: &DriverError) -> (ErrorKind, String) {
+    let Some(error) = error.as_db_error() else { return without_code(error) };
+    let says = error.message();
+    let silent = |message: String| (ErrorKind::Unavailable, message);
+    match error.code() {
+        &SqlState::LOCK_NOT_AVAILABLE => {
+            silent("the row of the lock stayed locked by a transaction".to_owned())
+        }
+        &SqlState::T_R_DEADLOCK_DETECTED | &SqlState::T_R_SERIALIZATION_FAILURE => {
+            silent(format!("the server ended the transaction: {says}"))
+        }
+        &SqlState::READ_ONLY_SQL_TRANSACTION => silent("the server takes no writes".to_owned()),
+        code if code.code() == WRONG_ISOLATION => (ErrorKind::Config, with_hint(error)),
+        code => match class(code) {
+            // Connections, resources, an operator, the system.
+            "08" | "53" | "57" | "58" => silent(format!("the server did not do it: {says}")),
+            "28" => (ErrorKind::Config, format!("the login was refused: {says}")),
+            "3D" | "3F" | "42" => (ErrorKind::Config, format!("the server refused it: {says}")),
+            _ => (ErrorKind::Unexpected, format!("the server answered something unexpected: {says}")),
+        },
+    }
+}
+
+/// Returns what an error means that no server sent.
+fn without_code(error: &DriverError) -> (ErrorKind, String) {
+    let said = error.to_string();
+    // The driver has no other name for these.
+    if said.starts_with("invalid configuration") || said.contains("TLS handshake") {
+        return (ErrorKind::Config, said);
+    }
+    if said.contains("authentication") || said.starts_with("invalid connection string") {
+        return (ErrorKind::Config, format!("the login was refused: {said}"));
+    }
+    (ErrorKind::Unavailable, "the server did not answer".to_owned())
+}
+
+fn with_hint(error: &DbError) -> String {
+    match error.hint() {
+        Some(hint) => format!("{}: {hint}", error.message()),
+        None => error.message().to_owned(),
+    }
+}
+
+fn class(code: &SqlState) -> &str {
+    code.code().get(..2).unwrap_or_default()
+}

@@ -1,0 +1,17 @@
+//! The part that talks to the server, with the crate `tokio-postgres` as its driver.
+
+mod attempt;
+mod calls;
+mod connection;
+mod connector;
+mod errors;
+mod layout;
+mod listener;
+mod server;
+mod store;
+#[cfg(feature = "tls")]
+mod tls;
+
+pub(crate) use calls::{Answer, Call, Fields, Function, Value};
+pub(crate) use listener::{Heard, Listener};
+pub(crate) use store::Store;

@@ -1,0 +1,73 @@
+-- What all functions share.
+
+create function ylock.micros() returns bigint language sql volatile as $$
+  select (extract(epoch from clock_timestamp()) * 1000000)::bigint
+$$;
+
+-- Returns the time, and makes the transaction one in which the rest is right.
+create function ylock.started() returns bigint language plpgsql volatile as $$
+begin
+  -- With a snapshot for the whole transaction a function would not see what was committed while it waited for the row.
+  if current_setting('transaction_isolation') not in ('read committed', 'read uncommitted') then
+    raise exception 'locks need transactions that are READ COMMITTED, and this one is %', upper(current_setting('transaction_isolation'))
+      using errcode = 'YL001', hint = 'alter role … set default_transaction_isolation = ''read committed''';
+  end if;
+  if current_setting('synchronous_commit') in ('off', 'local') then
+    perform set_config('synchronous_commit', 'on', true);
+  end if;
+  -- A row is locked for longer only while a transaction asserts its holder: requests for other locks stand behind this one.
+  if current_setting('lock_timeout') <> '500ms' then
+    perform set_config('lock_timeout', '500ms', true);
+  end if;
+  return ylock.micros();
+end $$;
+
+create function ylock.key_of("group" text, name text) returns bytea language sql immutable as $$
+  select convert_to("group", 'UTF8') || '\xff'::bytea || convert_to(name, 'UTF8')
+$$;
+
+-- Returns the number of the advisory lock by which a lock is closed while a transaction of a caller has it. It saves waiting for the row, and decides nothing.
+create function ylock.closing(k bytea) returns bigint language sql immutable as $$
+  select hashtextextended(encode(k, 'hex'), 9127)
+$$;
+
+-- Returns the lock with its row locked, made if there was none.
+create function ylock.locked(k bytea, now bigint) returns ylock.lock language plpgsql volatile as $$
+declare l ylock.lock;
+begin
+  loop
+    select * into l from ylock.lock where key = k for update;
+    exit when found;
+    insert into ylock.lock (key, token, used) values (k, 0, now) on conflict do nothing;
+  end loop;
+  return l;
+end $$;
+
+-- Writes what has changed. Every function that has changed a lock ends with this.
+create function ylock.finish(before ylock.lock, l ylock.lock, now bigint) returns void language plpgsql volatile as $$
+begin
+  if l.waiting then
+    l.waiting := exists (select from ylock.waiter where key = l.key);
+  end if;
+  if l is not distinct from before then
+    return;
+  end if;
+  -- The key is among what is set, so that the row is locked as for a key that changes: see `assert_holder`.
+  update ylock.lock set key = l.key, token = l.token, used = now, waiting = l.waiting, shared = l.shared, earliest = l.earliest, longest = l.longest,
+    number = l.number, undone = l.undone, id = l.id, mode = l.mode, lease = l.lease, expires = l.expires, granted = l.granted, since = l.since,
+    revoked = l.revoked, owner = l.owner, client = l.client, behind = l.behind
+    where key = l.key;
+end $$;
+
+-- Returns whether an acquisition counts as undone: a request of it that comes too late changes nothing.
+create function ylock.is_undone(l ylock.lock, i uuid, now bigint) returns boolean language sql immutable as $$
+  select l.undone is not null and coalesce((l.undone ->> i::text)::bigint > now, false)
+$$;
+
+-- Forgets the acquisitions that were undone long ago.
+create function ylock.forget_undone(inout l ylock.lock, now bigint) language plpgsql immutable as $$
+begin
+  if l.undone is not null then
+    l.undone := (select jsonb_object_agg(one.key, one.value) from jsonb_each_text(l.undone) one where one.value::bigint > now);
+  end if;
+end $$;

@@ -1,0 +1,57 @@
+-- Gives back a grant, leaves the queue, or undoes an acquisition of which a request may still be on its way. Waiters that may enter then are let in
+-- and told.
+--
+-- `late` is for how long such a request may be on its way, or 0. `n…` is an acquisition that joins the queue at the same time, if any.
+-- Returns whether there was a grant that is not over, or a place.
+
+create function ylock.release(
+  k bytea, i uuid, late bigint, n uuid, n_mode text, n_lease bigint, n_ticket bigint, n_alive bigint, n_owner uuid, n_channel bigint, n_client text,
+  tell boolean
+) returns boolean language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  now bigint := ylock.started();
+  l ylock.lock;
+  before ylock.lock;
+  gone record;
+  was_there boolean;
+begin
+  select * into l from ylock.lock where key = k for update;
+  now := ylock.micros();
+  if l.id = i and not l.waiting and not l.shared and l.behind is null and late = 0 and n is null then
+    -- The quick way: the only contender leaves.
+    update ylock.lock set used = now, id = null, mode = null, lease = null, expires = null, granted = null, since = null, revoked = null,
+      owner = null, client = null
+      where key = k;
+    return l.expires > now;
+  end if;
+  if l.key is null then
+    if late = 0 and n is null then
+      return false;
+    end if;
+    l := ylock.locked(k, now);
+  end if;
+
+  before := l;
+  l := ylock.forget_undone(l, now);
+  if n is not null and l.waiting then
+    -- It stands on its own from now on.
+    update ylock.waiter w set behind = null where w.key = k and w.id = n and w.behind = i;
+  end if;
+  gone := ylock.leave(l, i, now);
+  l := gone.l;
+  was_there := gone.was_there;
+  if late > 0 then
+    l.undone := coalesce(l.undone, '{}') || jsonb_build_object(i::text, now + late);
+  end if;
+  -- A copy of this request may arrive after the next one was given back, or gave up.
+  if n is not null and not ylock.is_undone(l, n, now) and l.id is distinct from n
+    and not exists (select from ylock.reader x where x.key = k and x.id = n)
+  then
+    if not ylock.stand_alone(k, n, now + n_alive) then
+      l := ylock.join(l, now, n, n_mode, n_lease, n_ticket, n_alive, n_owner, n_channel, n_client, null);
+    end if;
+  end if;
+  l := ylock.settle(l, now, n, tell);
+  perform ylock.finish(before, l, now);
+  return was_there;
+end $$;

@@ -1,0 +1,80 @@
+-- For transactions of the caller: a lock that is held until their end, and checks of what the caller holds otherwise.
+
+-- Locks a lock until the end of the transaction. Returns false if it is held or waited for, and waits for the end of other transactions that have it.
+create function ylock.try_lock_in("group" text, name text) returns boolean
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  k bytea := ylock.key_of("group", name);
+begin
+  -- What is locked in this block is unlocked when it fails: the renewals of a valid holder must not wait for the end of this transaction.
+  begin
+    perform pg_advisory_xact_lock(ylock.closing(k));
+    if ylock.take(k) then
+      return true;
+    end if;
+    raise exception using errcode = 'YL002', message = 'taken back';
+  exception when sqlstate 'YL002' then
+    return false;
+  end;
+end $$;
+
+-- Does the same, and fails with 55P03 if the lock is held or waited for.
+create function ylock.lock_in("group" text, name text) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if not ylock.try_lock_in("group", name) then
+    raise exception 'the lock %/% is held or waited for', "group", name using errcode = 'lock_not_available';
+  end if;
+end $$;
+
+-- Locks the row, and returns whether no lease holds the lock or waits for it.
+create function ylock.take(k bytea) returns boolean language plpgsql volatile as $$
+declare
+  l ylock.lock := ylock.locked(k, ylock.micros());
+  before ylock.lock := l;
+  now bigint := ylock.micros();
+begin
+  l := ylock.reap(l, now);
+  if l.id is not null or l.shared then
+    return false;
+  end if;
+  if l.waiting then
+    delete from ylock.waiter w where w.key = k and w.alive <= now;
+    if exists (select from ylock.waiter w where w.key = k) then
+      return false;
+    end if;
+  end if;
+  perform ylock.finish(before, l, now);
+  return true;
+end $$;
+
+-- Fails with YL003 unless this token's holder is valid; until the end of the transaction no other holder is let in. `token` is that of the lease, as the program has
+-- it: its last ten bits count hand-overs inside the holder's process, of which the store knows nothing.
+create function ylock.assert_holder("group" text, name text, token bigint) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  k bytea := ylock.key_of("group", name);
+  l ylock.lock;
+  is_valid boolean;
+begin
+  -- Renewals go on: they lock the row as for a change of what is no key.
+  select * into l from ylock.lock where key = k for key share;
+  is_valid := coalesce(l.id is not null and l.granted = token >> 10 and l.expires > ylock.micros() and not l.revoked, false);
+  if not is_valid and l.shared then
+    is_valid := exists (
+      select from ylock.reader r where r.key = k and r.granted = token >> 10 and r.expires > ylock.micros() and not r.revoked
+    );
+  end if;
+  if not is_valid then
+    raise exception 'token % is not that of a holder of %/%', token, "group", name using errcode = 'YL003';
+  end if;
+end $$;
+
+-- Returns the new token if it is not smaller than the old one, which may be null, and fails with YL004 otherwise: for a column that keeps the last token.
+create function ylock.fence(old bigint, new bigint) returns bigint language plpgsql immutable as $$
+begin
+  if new is null or new < old then
+    raise exception 'token % is older than %', new, old using errcode = 'YL004';
+  end if;
+  return new;
+end $$;

@@ -1,0 +1,247 @@
+//! Records of this client's acquisitions: one for each, and nothing about them anywhere else.
+//!
+//! A record says whether every request was answered that could let its acquisition in. If not, a copy of such a request may still be on
+//! its way, and the release that undoes the acquisition must make the server remember that it is undone. So the record begins before the
+//! first such request is sent, and ends when the acquisition begins to be given back. From then on nothing is known of the acquisition,
+//! and what is not known counts as not answered: neither an acquisition that failed nor a release that was given up leaves anything here.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use ylock_core::StoreToken;
+use ylock_core::engine::AcquisitionId;
+
+/// The records of one client; see the [module](self).
+#[derive(Default)]
+pub(crate) struct Records(Mutex<HashMap<AcquisitionId, Record>>);
+
+#[derive(Default)]
+struct Record {
+    /// The number of requests that could let the acquisition in: sent, and neither answered nor given up.
+    on_their_way: u32,
+    /// True once such a request was given up. It may still arrive, whatever other requests were answered since.
+    doubtful: bool,
+    /// `None` until it is asked for, or a message comes: most acquisitions are let in by the answer to their first request.
+    receiver: Option<Arc<NotificationReceiver>>,
+}
+
+/// A request that could let an acquisition in. Dropped without an answer, it may still do so.
+pub(crate) struct Mark {
+    records: Arc<Records>,
+    id: AcquisitionId,
+    is_answered: bool,
+}
+
+/// The server's notice that an acquisition was let in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Notification {
+    pub(crate) token: StoreToken,
+    pub(crate) contended: bool,
+}
+
+/// The receiver of messages to an acquisition.
+#[derive(Default)]
+pub(crate) struct NotificationReceiver {
+    notification: Mutex<Option<Notification>>,
+    wake: Notify,
+}
+
+impl Records {
+    /// Notes that a request is about to be sent that could let the acquisition in.
+    pub(crate) fn begin(self: &Arc<Self>, id: AcquisitionId) -> Mark {
+        self.0.lock().entry(id).or_default().on_their_way += 1;
+        Mark { records: Arc::clone(self), id, is_answered: false }
+    }
+
+    /// Returns the receiver of messages to an acquisition, which has the one that came before it was asked for.
+    pub(crate) fn receiver(&self, id: AcquisitionId) -> Arc<NotificationReceiver> {
+        Arc::clone(self.0.lock().entry(id).or_default().receiver.get_or_insert_default())
+    }
+
+    /// Returns whether all requests that could let the acquisition in were answered.
+    pub(crate) fn is_clear(&self, id: AcquisitionId) -> bool {
+        self.0.lock().get(&id).is_some_and(Record::is_clear)
+    }
+
+    /// Ends the record of an acquisition that is about to be given back, and not used any more. Returns whether all requests that could let
+    /// it in were answered.
+    pub(crate) fn end(&self, id: AcquisitionId) -> bool {
+        self.0.lock().remove(&id).is_some_and(|record| record.is_clear())
+    }
+
+    /// Delivers a message. Returns whether it is about an acquisition of this client.
+    pub(crate) fn deliver(&self, id: AcquisitionId, notification: Notification) -> bool {
+        let receiver =
+            self.0.lock().get_mut(&id).map(|record| Arc::clone(record.receiver.get_or_insert_default()));
+        let Some(receiver) = receiver else { return false };
+        *receiver.notification.lock() = Some(notification);
+        receiver.wake.notify_one();
+        true
+    }
+
+    /// Wakes all waiters, so that they ask: messages may have been missed. They are woken in the order of their ids, and not in that of the
+    /// map, which its random seed decides: so a run of the simulation can be repeated.
+    pub(crate) fn wake_all(&self) {
+        let mut records = self.0.lock();
+        // What is held has no receiver, unless it has waited, and none is made for it.
+        let may_wait =
+            records.iter_mut().filter(|(_, record)| record.on_their_way > 0 || record.receiver.is_some());
+        let mut may_wait: Vec<_> = may_wait.collect();
+        may_wait.sort_unstable_by_key(|(id, _)| **id);
+        may_wait
+            .into_iter()
+            .for_each(|(_, record)| record.receiver.get_or_insert_default().wake.notify_one());
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.lock().len()
+    }
+
+    pub(crate) fn clear(&self) {
+        self.0.lock().clear();
+    }
+
+    fn finish(&self, id: AcquisitionId, is_answered: bool) {
+        if let Some(record) = self.0.lock().get_mut(&id) {
+            record.on_their_way = record.on_their_way.saturating_sub(1);
+            record.doubtful |= !is_answered;
+        }
+    }
+}
+
+impl Record {
+    fn is_clear(&self) -> bool {
+        self.on_their_way == 0 && !self.doubtful
+    }
+}
+
+impl Mark {
+    /// Notes that the answer has come.
+    pub(crate) fn answered(mut self) {
+        self.is_answered = true;
+    }
+}
+
+impl Drop for Mark {
+    fn drop(&mut self) {
+        self.records.finish(self.id, self.is_answered);
+    }
+}
+
+impl NotificationReceiver {
+    /// Waits until there is something new: a grant, or a reason to ask.
+    pub(crate) async fn notified(&self) -> Option<Notification> {
+        self.wake.notified().await;
+        self.notification.lock().take()
+    }
+}
+
+impl fmt::Debug for Records {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Records").field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    fn id() -> AcquisitionId {
+        AcquisitionId::from_u128(1)
+    }
+
+    #[test]
+    fn a_request_without_an_answer_is_not_made_up_for_by_the_answer_to_the_next_one() {
+        let records = Arc::new(Records::default());
+        drop(records.begin(id()));
+        records.begin(id()).answered();
+        assert!(!records.is_clear(id()) && !records.end(id()));
+        assert_eq!(records.len(), 0);
+    }
+
+    #[test]
+    fn a_request_on_its_way_may_still_let_in() {
+        let records = Arc::new(Records::default());
+        let mark = records.begin(id());
+        records.begin(id()).answered();
+        assert!(!records.end(id()));
+        mark.answered();
+        assert_eq!(records.len(), 0, "its end does not begin a record anew");
+    }
+
+    fn notification() -> Notification {
+        Notification { token: StoreToken::new(7).unwrap(), contended: true }
+    }
+
+    #[test]
+    fn a_message_reaches_the_acquisition_that_waits_for_it() {
+        let records = Arc::new(Records::default());
+        let receiver = records.receiver(id());
+        assert!(records.deliver(id(), notification()));
+        let heard = receiver.notified().now_or_never().expect("it was woken");
+        assert_eq!(heard.map(|heard| heard.token), Some(notification().token));
+        assert!(receiver.notified().now_or_never().is_none(), "a message is heard once");
+    }
+
+    /// The acquisition learns only from its answer that it waits.
+    #[test]
+    fn a_message_is_kept_that_comes_before_the_answer() {
+        let records = Arc::new(Records::default());
+        let mark = records.begin(id());
+        assert!(records.deliver(id(), notification()));
+        let receiver = records.receiver(id());
+        mark.answered();
+        assert!(receiver.notified().now_or_never().expect("it was woken").is_some());
+    }
+
+    #[test]
+    fn an_acquisition_that_asks_while_all_are_woken_asks_again() {
+        let records = Arc::new(Records::default());
+        let mark = records.begin(id());
+        records.wake_all();
+        assert!(records.receiver(id()).notified().now_or_never().is_some());
+        mark.answered();
+    }
+
+    #[test]
+    fn what_was_let_in_by_the_first_answer_has_no_receiver() {
+        let records = Arc::new(Records::default());
+        records.begin(id()).answered();
+        records.wake_all();
+        assert!(records.0.lock()[&id()].receiver.is_none());
+    }
+
+    /// The client gives back what no acquisition of its own waits for.
+    #[test]
+    fn a_message_to_no_acquisition_is_not_delivered() {
+        let records = Arc::new(Records::default());
+        assert!(!records.deliver(id(), notification()));
+        drop(records.receiver(id()));
+        records.clear();
+        assert!(!records.deliver(id(), notification()) && records.len() == 0);
+    }
+
+    #[test]
+    fn all_waiters_are_woken_without_a_message_and_ask() {
+        let records = Arc::new(Records::default());
+        let receivers = [1, 2].map(|number| records.receiver(AcquisitionId::from_u128(number)));
+        assert_eq!(records.len(), 2);
+        records.wake_all();
+        for receiver in receivers {
+            assert!(receiver.notified().now_or_never().expect("it was woken").is_none());
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_counts_as_not_answered() {
+        let records = Arc::new(Records::default());
+        assert!(!records.is_clear(id()) && !records.end(id()));
+        records.begin(id()).answered();
+        assert!(records.is_clear(id()) && records.end(id()) && !records.end(id()));
+    }
+}

@@ -1,0 +1,71 @@
+//! The PostgreSQL engine, told and polling, asked by the suite that every engine answers.
+
+mod server;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use ylock_core::Guarantees;
+use ylock_core::engine::Engine;
+use ylock_engine_postgres::options::Notify;
+use ylock_testkit::Harness;
+
+const POLL: Notify = Notify::Off { poll: Duration::from_millis(5), poll_longest: Duration::from_millis(40) };
+
+#[derive(Debug)]
+struct Postgres(Notify);
+
+#[async_trait]
+impl Harness for Postgres {
+    fn name(&self) -> &str {
+        if self.is_variant() { "postgres polling" } else { "postgres" }
+    }
+
+    fn guarantees(&self) -> Guarantees {
+        // The server of the tests does not wait for its disk.
+        Guarantees::ALL.with_durable(false)
+    }
+
+    async fn engine(&self) -> Arc<dyn Engine> {
+        Arc::new(server::engine(self.0).await)
+    }
+
+    fn lease(&self) -> Duration {
+        server::LEASE
+    }
+
+    fn trip(&self) -> Duration {
+        Duration::from_millis(200)
+    }
+
+    fn notice(&self) -> Duration {
+        Duration::from_millis(200)
+    }
+
+    async fn left_behind(&self, group: &str) -> usize {
+        server::left_behind(group).await
+    }
+
+    fn is_variant(&self) -> bool {
+        self.0 != Notify::Auto
+    }
+
+    fn bound(&self) -> Duration {
+        Duration::from_secs(120)
+    }
+}
+
+ylock_testkit::conformance_tests!(
+    Postgres(Notify::Auto),
+    #[ignore = "needs postgres: run `cargo xtask test`"]
+);
+
+mod polling {
+    use super::{POLL, Postgres};
+
+    ylock_testkit::conformance_tests!(
+        Postgres(POLL),
+        #[ignore = "needs postgres: run `cargo xtask test`"]
+    );
+}
