@@ -111,7 +111,14 @@ pub async fn a_set_that_waits_holds_nothing_after_what_it_waits_for(fixture: Fix
     let (here, there) = (fixture.client().await, fixture.client().await);
     let held = acquire(&set(&there, &["b"])).await;
     let many = set(&here, &["c", "b", "a"]);
-    let mut wants = Wants::until_it_waits_for(&many, Owner::new(), "b", &here).await;
+    let owner = Owner::new();
+    let mut wants = Wants::until_it_waits_for(&many, owner, "b", &here).await;
+    // The client sees its own waiter before the store has answered anything.
+    let holds = || async {
+        let seen = there.inspect(fixture.group(), "a").await.unwrap();
+        seen.holders.iter().any(|holder| holder.owner == owner)
+    };
+    eventually(fixture.soon(), "it holds what comes before", holds).await;
     let free = || async { there.is_free("c").await };
     eventually(fixture.soon(), "it keeps nothing after what it waits for", free).await;
     assert!(!there.is_free("a").await, "it gave back what comes before");
