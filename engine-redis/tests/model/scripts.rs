@@ -1,5 +1,6 @@
 //! The scripts on the server.
 
+use async_trait::async_trait;
 use futures_util::StreamExt;
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, Value};
@@ -8,7 +9,8 @@ use ylock_core::engine::{AcquisitionId, LossReason, Renewal, Ticket};
 use ylock_core::environment::Moment;
 use ylock_engine_redis::scripts;
 
-use super::reference::{Asked, Hears, LEASE, Manner, Reply, Shown};
+use ylock_testkit::model::{Asked, Driven, Hears, LEASE, Manner, Reply, Shown};
+
 use super::server;
 
 const CLIENT: &str = "a client";
@@ -40,8 +42,28 @@ impl Scripts {
         Self { connection, hashes, channel }
     }
 
-    /// Returns the answer, and the token of a grant.
-    pub(crate) async fn acquire(
+    fn call(&self, script: usize, place: &str) -> Cmd {
+        let mut command = redis::cmd("EVALSHA");
+        command.arg(&self.hashes[script]).arg(1).arg(place);
+        command
+    }
+
+    async fn ask<T: redis::FromRedisValue>(&mut self, call: Cmd) -> T {
+        call.query_async(&mut self.connection).await.expect("an answer")
+    }
+
+    fn channel(&self, hears: Hears) -> &str {
+        match hears {
+            Hears::Told => &self.channel,
+            Hears::Asks => "-",
+            Hears::Nothing => "nobody",
+        }
+    }
+}
+
+#[async_trait]
+impl Driven for Scripts {
+    async fn acquire(
         &mut self,
         place: &str,
         asked: Asked,
@@ -68,7 +90,7 @@ impl Scripts {
         }
     }
 
-    pub(crate) async fn release(
+    async fn release(
         &mut self,
         place: &str,
         id: AcquisitionId,
@@ -90,7 +112,7 @@ impl Scripts {
         self.ask::<i64>(call).await == 1
     }
 
-    pub(crate) async fn renew(
+    async fn renew(
         &mut self,
         place: &str,
         id: AcquisitionId,
@@ -116,14 +138,14 @@ impl Scripts {
         }
     }
 
-    pub(crate) async fn revoke(&mut self, place: &str, id: AcquisitionId) -> bool {
+    async fn revoke(&mut self, place: &str, id: AcquisitionId) -> bool {
         let mut call = self.call(3, place);
         call.arg(hex(id));
         self.ask::<i64>(call).await == 1
     }
 
     /// Returns what the hash shows; every waiter must have exactly one place, and every place a waiter.
-    pub(crate) async fn show(&mut self, place: &str) -> Shown {
+    async fn show(&mut self, place: &str) -> Shown {
         let call = self.call(4, place);
         let (_, list): (String, Vec<String>) = self.ask(call).await;
         let fields: Fields<'_> =
@@ -145,26 +167,8 @@ impl Scripts {
         Shown { holders, queue: places.iter().map(waiter).collect() }
     }
 
-    pub(crate) async fn remove(&mut self, place: &str) {
+    async fn remove(&mut self, place: &str) {
         redis::cmd("DEL").arg(place).exec_async(&mut self.connection).await.expect("removed");
-    }
-
-    fn call(&self, script: usize, place: &str) -> Cmd {
-        let mut command = redis::cmd("EVALSHA");
-        command.arg(&self.hashes[script]).arg(1).arg(place);
-        command
-    }
-
-    async fn ask<T: redis::FromRedisValue>(&mut self, call: Cmd) -> T {
-        call.query_async(&mut self.connection).await.expect("an answer")
-    }
-
-    fn channel(&self, hears: Hears) -> &str {
-        match hears {
-            Hears::Told => &self.channel,
-            Hears::Asks => "-",
-            Hears::Nothing => "nobody",
-        }
     }
 }
 

@@ -44,6 +44,8 @@
 #[cfg(feature = "suite")]
 pub mod cases;
 pub mod measure;
+#[cfg(feature = "suite")]
+pub mod model;
 pub mod own_servers;
 
 mod child_process;

@@ -1,7 +1,5 @@
 //! A server whose clock can be set, and what becomes of locks then.
 
-#[path = "../../model/chance.rs"]
-mod chance;
 mod counter;
 mod random;
 mod steps;

@@ -9,7 +9,7 @@ use ylock_core::{Mode, Ylock};
 use ylock_engine_redis::{RedisEngine, RedisOptions};
 
 use super::super::{client, within};
-use super::chance::Chance;
+use ylock_testkit::model::Chance;
 use super::counter::{Counter, Report};
 use super::{HOUR, SetServer, request};
 

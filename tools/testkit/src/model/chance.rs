@@ -1,14 +1,17 @@
 //! Randomness that a seed decides.
 
 /// SplitMix64.
-pub(crate) struct Chance(u64);
+#[derive(Debug)]
+pub struct Chance(u64);
 
 impl Chance {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// Creates the numbers of a seed.
+    pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    pub(crate) fn number(&mut self) -> u64 {
+    /// Returns the next number.
+    pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -16,7 +19,8 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    pub(crate) fn below(&mut self, end: u64) -> u64 {
+    /// Returns a number below this one.
+    pub fn below(&mut self, end: u64) -> u64 {
         self.number() % end
     }
 }

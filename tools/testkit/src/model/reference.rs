@@ -1,5 +1,5 @@
-//! What the scripts are compared with: the queue that the in-memory engine runs on. Added here is only what the scripts do beyond it: they
-//! let waiters in by themselves, and tell them.
+//! What is compared with: the queue that the in-memory engine runs on. Added here is only what servers do beyond it: they let waiters in by
+//! themselves, and tell them.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,12 +10,14 @@ use ylock_core::queue::{Now, Queue};
 use ylock_core::{ClientName, Key, Mode, Owner, StoreToken};
 
 /// So long that none ends while operations are compared.
-pub(crate) const LEASE: Duration = Duration::from_secs(3600);
+pub const LEASE: Duration = Duration::from_secs(3600);
 
 /// The way in which a waiter learns that it was let in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hears {
+pub enum Hears {
+    /// By a message.
     Told,
+    /// By asking.
     Asks,
     /// Its connection is gone.
     Nothing,
@@ -23,34 +25,49 @@ pub(crate) enum Hears {
 
 /// The answer to an acquisition.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Reply {
-    Granted { contended: bool },
+pub enum Reply {
+    /// It is inside.
+    Granted {
+        /// Whether a conflicting contender waits.
+        contended: bool,
+    },
+    /// It waits.
     Queued,
+    /// It is not inside, and does not wait.
     Busy,
+    /// It was released before.
     Undone,
 }
 
 /// An acquisition, as a script is asked for it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked {
-    pub(crate) id: AcquisitionId,
-    pub(crate) mode: Mode,
-    pub(crate) hears: Hears,
+pub struct Asked {
+    /// Which one.
+    pub id: AcquisitionId,
+    /// Shared or exclusive.
+    pub mode: Mode,
+    /// How it learns of its turn.
+    pub hears: Hears,
 }
 
 /// How one is asked for that does not come along with another operation.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Manner {
-    pub(crate) tries: bool,
-    pub(crate) unfair: bool,
-    pub(crate) ticket: Option<Ticket>,
+pub struct Manner {
+    /// Whether it does not wait.
+    pub tries: bool,
+    /// Whether it goes before those who wait.
+    pub unfair: bool,
+    /// The place that it takes, if it brings one.
+    pub ticket: Option<Ticket>,
 }
 
 /// Holders in any order, and the queue with its tickets.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Shown {
-    pub(crate) holders: Vec<(AcquisitionId, Mode)>,
-    pub(crate) queue: Vec<(AcquisitionId, Mode, Ticket)>,
+pub struct Shown {
+    /// The holders, in the order of their identities.
+    pub holders: Vec<(AcquisitionId, Mode)>,
+    /// The waiters, in order.
+    pub queue: Vec<(AcquisitionId, Mode, Ticket)>,
 }
 
 impl Shown {
