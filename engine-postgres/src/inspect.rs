@@ -36,7 +36,10 @@ fn shown(row: &Fields<'_>) -> Result<Waiter> {
     let owner = Owner::from_bytes(row.identity("owner")?.to_be_bytes());
     let mode = row.get::<&str>("mode")?;
     let mode = mode_of(mode).ok_or_else(|| {
-        Error::new(ErrorKind::Unexpected, format!("the stored lock has the mode {mode:?}, which no client writes"))
+        Error::new(
+            ErrorKind::Unexpected,
+            format!("the stored lock has the mode {mode:?}, which no client writes"),
+        )
     })?;
     Ok(Waiter::new(id, owner, ClientName::stored(row.get("client")?), mode, time(row.get("since")?)))
 }

@@ -56,11 +56,8 @@ async fn renew_many(
         Err(error) => return places.iter().map(|place| (*place, Err(error.clone()))).collect(),
     };
     join_all(places.iter().zip(&said).map(async |(place, said)| {
-        let answer = if said == LOCKED {
-            renew_one(client, &holdings[*place]).await
-        } else {
-            read(said, sent)
-        };
+        let answer =
+            if said == LOCKED { renew_one(client, &holdings[*place]).await } else { read(said, sent) };
         (*place, answer)
     }))
     .await

@@ -91,8 +91,6 @@ fn refused(namespace: &str, error: tokio_postgres::Error) -> Error {
     if !matches!(error.kind(), ylock_core::ErrorKind::Config) {
         return error;
     }
-    wrong(format!(
-        "this role may not use schema {namespace:?}: grant usage on schema {namespace} to it"
-    ))
-    .with_source(error)
+    wrong(format!("this role may not use schema {namespace:?}: grant usage on schema {namespace} to it"))
+        .with_source(error)
 }

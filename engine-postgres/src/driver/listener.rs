@@ -296,7 +296,10 @@ impl Search {
     fn begin(listener: &Arc<Listener>) -> Option<Self> {
         let (began, mut state) = (listener.environment.now(), listener.state.lock());
         let is_soon = |since: Option<Moment>, time| since.is_some_and(|since| began.since(since) < time);
-        if is_soon(state.sought, SILENT) || is_soon(state.failed, PAUSE) || listener.is_closed.load(Ordering::Acquire) {
+        if is_soon(state.sought, SILENT)
+            || is_soon(state.failed, PAUSE)
+            || listener.is_closed.load(Ordering::Acquire)
+        {
             return None;
         }
         state.sought = Some(began);
@@ -348,7 +351,12 @@ mod tests {
         let Some(Heard::LetIn { id, notification, key }) = read(text) else { panic!() };
         assert_eq!((id.as_u128(), notification.token.get(), notification.contended), (10, 17, true));
         assert_eq!(key, b"a\xffb");
-        for wrong in ["", "x", "00000000-0000-0000-0000-00000000000a 17 1", "00000000-0000-0000-0000-00000000000a 17 1 6"] {
+        for wrong in [
+            "",
+            "x",
+            "00000000-0000-0000-0000-00000000000a 17 1",
+            "00000000-0000-0000-0000-00000000000a 17 1 6",
+        ] {
             assert!(read(wrong).is_none(), "{wrong}");
         }
     }

@@ -94,8 +94,13 @@ mod tests {
 
     use super::*;
 
-    const ALONE: Said =
-        Said { version: 150_000, waits_for_standbys: false, syncs: true, is_standby: false, has_standbys: false };
+    const ALONE: Said = Said {
+        version: 150_000,
+        waits_for_standbys: false,
+        syncs: true,
+        is_standby: false,
+        has_standbys: false,
+    };
 
     fn options(hosts: usize) -> PostgresOptions {
         PostgresOptions::of_hosts((0..hosts).map(|number| (format!("h{number}"), 5432)), "d")
@@ -118,7 +123,10 @@ mod tests {
 
     #[test]
     fn an_old_server_and_a_standby_are_refused() {
-        assert_eq!(judge(&Said { version: 130_011, ..ALONE }, &options(1)).unwrap_err().kind(), ErrorKind::Config);
+        assert_eq!(
+            judge(&Said { version: 130_011, ..ALONE }, &options(1)).unwrap_err().kind(),
+            ErrorKind::Config
+        );
         let error = judge(&Said { is_standby: true, ..ALONE }, &options(1)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable);
     }

@@ -75,7 +75,10 @@ mod tests {
     fn everything_is_in_the_namespace() {
         let text = layout("shop");
         assert!(!text.contains("ylock."), "{text}");
-        assert!(text.contains("create table \"shop\".lock (") && text.contains("create schema if not exists \"shop\";"));
+        assert!(
+            text.contains("create table \"shop\".lock (")
+                && text.contains("create schema if not exists \"shop\";")
+        );
     }
 
     /// A function with the rights of its owner must not look for tables and operators where its caller says.

@@ -46,9 +46,13 @@ mod tests {
 
     #[test]
     fn an_address_is_read() {
-        for (text, host, port) in
-            [("a", "a", 5432), ("a:1", "a", 1), ("[::1]:2", "::1", 2), ("::1", "::1", 5432), ("[::1]", "::1", 5432)]
-        {
+        for (text, host, port) in [
+            ("a", "a", 5432),
+            ("a:1", "a", 1),
+            ("[::1]:2", "::1", 2),
+            ("::1", "::1", 5432),
+            ("[::1]", "::1", 5432),
+        ] {
             assert_eq!(Address::from_text(text), Ok(Address::new(host, port)), "{text}");
         }
         for wrong in ["", ":1", "a:x", "a:70000", "[]"] {

@@ -49,8 +49,7 @@ impl Functions {
 impl Driven for Functions {
     async fn acquire(&mut self, place: &str, asked: Asked, manner: Manner) -> (Reply, Option<u64>) {
         let Asked { id, mode, hears } = asked;
-        let statement =
-            "select ylock.acquire($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, true)";
+        let statement = "select ylock.acquire($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, true)";
         let row = self
             .ask(
                 statement,
@@ -139,12 +138,18 @@ impl Driven for Functions {
     async fn show(&mut self, place: &str) -> Shown {
         let key = place.as_bytes();
         let key: [(&(dyn ToSql + Sync), Type); 1] = [(&key, Type::BYTEA)];
-        let rows = |statement: &'static str| async { self.client.query_typed(statement, &key).await.unwrap() };
+        let rows =
+            |statement: &'static str| async { self.client.query_typed(statement, &key).await.unwrap() };
         let locks = rows("select id, mode, waiting, shared from ylock.lock where key = $1").await;
         let readers = rows("select id, 'r' from ylock.reader where key = $1").await;
-        let waiters = rows("select id, mode, ticket from ylock.waiter where key = $1 order by ticket, number").await;
+        let waiters =
+            rows("select id, mode, ticket from ylock.waiter where key = $1 order by ticket, number").await;
         let says = |place: usize| locks.first().is_some_and(|row| row.get::<_, bool>(place));
-        assert_eq!((says(2), says(3)), (!waiters.is_empty(), !readers.is_empty()), "the row knows of the others");
+        assert_eq!(
+            (says(2), says(3)),
+            (!waiters.is_empty(), !readers.is_empty()),
+            "the row knows of the others"
+        );
         let first = locks.iter().filter(|row| row.get::<_, Option<Uuid>>(0).is_some());
         let mut holders: Vec<_> = first.chain(&readers).map(|row| (read(row), mode(row.get(1)))).collect();
         holders.sort_unstable_by_key(|(id, _)| *id);

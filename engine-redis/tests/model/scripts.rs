@@ -63,12 +63,7 @@ impl Scripts {
 
 #[async_trait]
 impl Driven for Scripts {
-    async fn acquire(
-        &mut self,
-        place: &str,
-        asked: Asked,
-        manner: Manner,
-    ) -> (Reply, Option<u64>) {
+    async fn acquire(&mut self, place: &str, asked: Asked, manner: Manner) -> (Reply, Option<u64>) {
         let Asked { id, mode, hears } = asked;
         let ticket = manner.ticket.map_or("-".to_owned(), |ticket| ticket.get().to_string());
         let mut call = self.call(0, place);
@@ -90,13 +85,7 @@ impl Driven for Scripts {
         }
     }
 
-    async fn release(
-        &mut self,
-        place: &str,
-        id: AcquisitionId,
-        is_late: bool,
-        next: Option<Asked>,
-    ) -> bool {
+    async fn release(&mut self, place: &str, id: AcquisitionId, is_late: bool, next: Option<Asked>) -> bool {
         let mut call = self.call(1, place);
         call.arg(hex(id)).arg(if is_late { lease() } else { 0 });
         if let Some(Asked { id: next, mode, hears }) = next {
@@ -112,13 +101,7 @@ impl Driven for Scripts {
         self.ask::<i64>(call).await == 1
     }
 
-    async fn renew(
-        &mut self,
-        place: &str,
-        id: AcquisitionId,
-        mode: Mode,
-        behind: Option<Asked>,
-    ) -> Renewal {
+    async fn renew(&mut self, place: &str, id: AcquisitionId, mode: Mode, behind: Option<Asked>) -> Renewal {
         let mut call = self.call(2, place);
         call.arg(hex(id)).arg(word(mode)).arg(lease());
         if let Some(Asked { id: behind, mode, hears }) = behind {

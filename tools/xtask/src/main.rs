@@ -53,8 +53,7 @@ use crate::{
 };
 
 /// All engines: a new one is a folder, its `mod` and its line here. No other place in this crate lists them.
-static ENGINES: &[&Engine] =
-    &[
+static ENGINES: &[&Engine] = &[
     &cassandra::ENGINE,
     &file::ENGINE,
     &memory::ENGINE,

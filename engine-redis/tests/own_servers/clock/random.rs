@@ -9,9 +9,9 @@ use ylock_core::{Mode, Ylock};
 use ylock_engine_redis::{RedisEngine, RedisOptions};
 
 use super::super::{client, within};
-use ylock_testkit::model::Chance;
 use super::counter::{Counter, Report};
 use super::{HOUR, SetServer, request};
+use ylock_testkit::model::Chance;
 
 const LEASE: Duration = Duration::from_secs(2);
 /// A tenth of the lease in microseconds, which holders do not use, less what rounding to milliseconds takes of it.

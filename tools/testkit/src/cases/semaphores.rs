@@ -199,7 +199,7 @@ pub async fn a_name_is_a_lock_or_a_semaphore(fixture: Fixture) {
     assert!(lock.try_write().await.unwrap().is_some());
 }
 
-/// Whoever uses the name of a semaphore that is in use as that of a lock is told so, in whichever way, and disturbs no permit.
+/// A caller that uses the name of a semaphore in use as that of a lock is told so, in whichever way, and disturbs no permit.
 pub async fn a_lock_on_the_name_of_a_semaphore_is_an_error(fixture: Fixture) {
     let (here, there) = (fixture.client().await, fixture.client().await);
     let held = acquire(&here, 2).await;

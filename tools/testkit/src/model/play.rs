@@ -3,9 +3,9 @@
 use ylock_core::Mode;
 use ylock_core::engine::{AcquisitionId, Ticket};
 
+use super::Driven;
 use super::chance::Chance;
 use super::reference::{Asked, Hears, Manner, Reference};
-use super::Driven;
 
 /// The operations on one lock.
 const OPERATIONS: usize = 200;

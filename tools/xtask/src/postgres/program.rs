@@ -59,7 +59,8 @@ impl RunsAs {
             return Ok(None);
         }
         let users = fs::read_to_string("/etc/passwd")?;
-        let found = read(&users).with_context(|| format!("there is no user {USER}, as which the server could run"))?;
+        let found = read(&users)
+            .with_context(|| format!("there is no user {USER}, as which the server could run"))?;
         Ok(Some(found))
     }
 

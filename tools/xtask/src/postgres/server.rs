@@ -39,11 +39,20 @@ impl Server {
     /// Makes the files of a server without data.
     fn init(&self, user: Option<RunsAs>) -> Result<()> {
         if self.data.exists() {
-            fs::remove_dir_all(&self.data).with_context(|| format!("cannot remove {}", self.data.display()))?;
+            fs::remove_dir_all(&self.data)
+                .with_context(|| format!("cannot remove {}", self.data.display()))?;
         }
         fs::create_dir_all(&self.data)?;
         let mut command = Command::new(program::folder()?.join("initdb"));
-        command.args(["--no-sync", "--auth=trust", "--encoding=UTF8", "--locale=C", "--username", LOGIN, "--pgdata"]);
+        command.args([
+            "--no-sync",
+            "--auth=trust",
+            "--encoding=UTF8",
+            "--locale=C",
+            "--username",
+            LOGIN,
+            "--pgdata",
+        ]);
         command.arg(&self.data);
         if let Some(user) = user {
             user.give(&self.data)?;
