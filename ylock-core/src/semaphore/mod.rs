@@ -34,7 +34,7 @@ use taking::{Taken, Taking};
 /// [`Ylock::inspect`](crate::Ylock::inspect) shows the clients that have permits, and [`Ylock::revoke`](crate::Ylock::revoke) takes all permits away.
 ///
 /// # A name is a lock or a semaphore
-/// While a semaphore is in use its clients read the lock of its name. Whoever uses the name otherwise meanwhile fails with
+/// While a semaphore is in use its clients read the lock of its name. A caller that uses the name otherwise meanwhile fails with
 /// [`Invalid`](crate::ErrorKind::Invalid), and the error names the other client:
 /// - `acquire`, in whichever way, fails with clients that count on another number of permits, or hold the lock of that name or wait for it.
 /// - A call that wants the lock of that name fails at once where its own client uses the semaphore; otherwise when it has waited for a tenth of a
