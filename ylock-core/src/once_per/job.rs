@@ -140,6 +140,8 @@ impl<'a> Job<'a> {
         let since = keeper.environment().wall_micros();
         let run = Run::begun(self.begins, guard.token(), since, keeper.name().get());
         if !self.store(&run, guard).await? {
+            // One that has lost the lock meanwhile is told that, whatever the next holder has written.
+            guard.check()?;
             let last = keeper.last_run(&self.key).await?;
             return match (self.judge(last.as_ref())?, last) {
                 (Verdict::Over, Some(later)) => Ok(Err(later)),
