@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use ylock_core::Result;
 use ylock_core::engine::{AcquisitionId, Holder, Inspection, KeyPage, Waiter};
 
-use super::judge::Place;
+use super::judge::{Place, floor};
 use super::own_row::OwnRow;
 use super::store::{Partition, Store};
 use crate::hints::Hint;
@@ -65,7 +65,8 @@ fn shown_by(look: &Partition) -> Inspection {
     for &(place, row, claim) in &places {
         let Place { acquisition: id, owner, mode, .. } = place;
         let shown = Waiter::new(id, owner, row.client.clone(), mode, time(row.since));
-        if is_inside(&place, places.iter().map(|(other, ..)| other)) {
+        let enters = || claim.is_none_or(|claim| Some(claim.token) > floor(look, place.slot, mode));
+        if is_inside(&place, places.iter().map(|(other, ..)| other), enters) {
             let token = claim.map(|claim| claim.token.into());
             inspection.holders.push(Holder::of(shown, token));
         } else {
@@ -75,16 +76,41 @@ fn shown_by(look: &Partition) -> Inspection {
     inspection
 }
 
-/// Returns whether this place is inside: it says so, or it has claimed and no other client that conflicts says so or has claimed with
-/// an earlier ticket.
-fn is_inside<'a>(place: &Place, all: impl Iterator<Item = &'a Place>) -> bool {
+/// Returns whether this place is inside: it says so, or it has claimed with a token by which it `enters`, and no other client that conflicts says so or
+/// has claimed with an earlier ticket. One whose token is too small must claim again first, and never will if it is dead: it would be shown with a
+/// smaller token than a holder before it.
+fn is_inside<'a>(place: &Place, all: impl Iterator<Item = &'a Place>, enters: impl FnOnce() -> bool) -> bool {
     let precedes = |other: &Place| {
         other.is_held() || (other.is_in_main() && (other.ticket, other.slot) < (place.ticket, place.slot))
     };
     let mut rivals = all.filter(|other| other.slot != place.slot && other.mode.conflicts_with(place.mode));
-    place.is_held() || (place.is_in_main() && !rivals.any(precedes))
+    place.is_held() || (place.is_in_main() && !rivals.any(precedes) && enters())
 }
 
 fn time(micros: i64) -> SystemTime {
     UNIX_EPOCH + Duration::from_micros(u64::try_from(micros).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use ylock_core::{Mode, StoreToken};
+
+    use super::*;
+    use crate::algorithm::rows_for_tests::{row, seen};
+    use crate::algorithm::store::{Claim, SeenRow, State};
+
+    fn claimed(slot: u128, state: State, token: u64) -> SeenRow {
+        let claim = StoreToken::new(token).map(|token| Claim { token, mode: Mode::Write });
+        SeenRow { claim, claim_stamp: Some(1), ..seen(slot, row(slot, Mode::Write, state, 3)) }
+    }
+
+    /// Its client may have died before it claimed again, and the holder before it have left.
+    #[test]
+    fn one_that_has_claimed_with_too_small_a_token_is_not_shown_as_a_holder() {
+        for (token, holders) in [(6, 0), (7, 0), (8, 1)] {
+            let rows = vec![claimed(1, State::Claimed, token), claimed(2, State::Idle, 7)];
+            let shown = shown_by(&Partition { rows, last_write: None, last_read: None });
+            assert_eq!((shown.holders.len(), shown.queue.len()), (holders, 1 - holders), "token {token}");
+        }
+    }
 }

@@ -122,16 +122,20 @@ impl Contender {
             && (other.ticket, other.slot) < (self.ticket, self.slot)
     }
 
-    /// Returns the largest token that a grant of this mode must exceed: of the tokens of all clients that conflict, also of rows that
-    /// are idle or whose lease has ended, and of the last holders.
     fn floor(&self, look: &Partition) -> Option<StoreToken> {
-        let counts = |mode: Mode| self.mode == Mode::Write || mode == Mode::Write;
-        let others = look.rows.iter().filter(|seen| seen.slot != self.slot);
-        let claims =
-            others.filter_map(|seen| seen.claim).filter(|claim| counts(claim.mode)).map(|claim| claim.token);
-        let last_read = look.last_read.filter(|_| counts(Mode::Read));
-        claims.chain(look.last_write).chain(last_read).max()
+        floor(look, self.slot, self.mode)
     }
+}
+
+/// Returns the largest token that a grant of this mode must exceed: of the tokens of all clients that conflict, also of rows that
+/// are idle or whose lease has ended, and of the last holders.
+pub(crate) fn floor(look: &Partition, slot: Slot, mode: Mode) -> Option<StoreToken> {
+    let counts = |other: Mode| mode == Mode::Write || other == Mode::Write;
+    let others = look.rows.iter().filter(|seen| seen.slot != slot);
+    let claims =
+        others.filter_map(|seen| seen.claim).filter(|claim| counts(claim.mode)).map(|claim| claim.token);
+    let last_read = look.last_read.filter(|_| counts(Mode::Read));
+    claims.chain(look.last_write).chain(last_read).max()
 }
 
 /// One place in the queue, or inside.
