@@ -17,6 +17,9 @@ pub(crate) struct Hold {
     pub(crate) token: Option<Token>,
     /// True if the store let this owner in, as a reader, and readers of other clients were inside.
     pub(super) beside_readers: bool,
+    /// Of the read of a semaphore's name: the store has shown, after this owner had entered, that others use the name alike. Who comes later
+    /// sees this owner.
+    alike: AtomicBool,
     /// The count has fallen to zero. The grant may live on, for other holders.
     over: AtomicBool,
 }
@@ -28,11 +31,26 @@ impl Hold {
         token: Option<Token>,
         beside_readers: bool,
     ) -> Self {
-        Self { validity, owner, token, beside_readers, over: AtomicBool::new(false) }
+        Self {
+            validity,
+            owner,
+            token,
+            beside_readers,
+            alike: AtomicBool::new(false),
+            over: AtomicBool::new(false),
+        }
     }
 
     pub(crate) fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn is_used_alike(&self) -> bool {
+        self.alike.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn note_alike(&self) {
+        self.alike.store(true, Ordering::Release);
     }
 
     pub(super) fn end(&self) {

@@ -49,6 +49,11 @@ impl Keeper {
         Ok(seen.holders.iter().filter_map(|holder| holder.token).any(is_of_grant))
     }
 
+    /// Returns whether this client holds the key now.
+    pub(crate) fn holds(&self, key: &Key) -> bool {
+        self.shard(key).lock().get(key).is_some_and(|entry| !entry.holders.is_empty())
+    }
+
     /// Returns a page of the keys that the store shows as held or waited for.
     pub(crate) async fn keys_in_store(&self, group: Option<&str>, after: Option<&str>) -> Result<KeyPage> {
         if let Some(group) = group {

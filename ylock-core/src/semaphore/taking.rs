@@ -17,7 +17,7 @@ use crate::engine::Inspection;
 use crate::environment::Environment;
 use crate::error::Result;
 use crate::guard::Guard;
-use crate::keeper::{AcquireArgs, Acquired, Admission, Site};
+use crate::keeper::{AcquireArgs, Acquired, Admission, Hold, Site};
 use crate::key::Key;
 use crate::lease::Lease;
 use crate::mode::{Mode, Wait};
@@ -26,7 +26,9 @@ use crate::owner::Owner;
 use crate::permits::{permits_of, used_otherwise};
 use crate::terms::Terms;
 
-/// How long the first waiter waits in the queues of two permits before it joins more.
+/// In the queues of how many permits of other clients the first waiter waits at first.
+const FIRST_QUEUES: usize = 2;
+/// How long it waits there before it joins more.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 /// The longest that a try waits for other calls of its client, which ask for the name as well.
 const ALIKE: Duration = Duration::from_secs(1);
@@ -61,12 +63,13 @@ impl Taking<'_> {
     pub(super) async fn take(&self) -> Result<Option<Taken>> {
         loop {
             let Some(name) = self.name().await? else { return Ok(None) };
+            let hold = Arc::clone(&name.hold);
             let name = Guard::new(name);
             let taken = tokio::select! {
                 biased;
                 // None has seen the permit yet, so nothing is lost but time.
                 _ = name.lost() => continue,
-                taken = self.checked_permit() => taken?,
+                taken = self.checked_permit(&hold) => taken?,
             };
             let Some((place, permit, waited)) = taken else { return Ok(None) };
             // Once more a look: one of the two may have been lost beside the last answer, or while this call was not polled.
@@ -91,11 +94,18 @@ impl Taking<'_> {
     }
 
     /// Takes one of the permits, and looks meanwhile how others use the name. Only when this client reads it: each that reads it later sees this one,
-    /// so of two that count differently at least one notices.
-    async fn checked_permit(&self) -> Result<Option<(usize, Acquired, bool)>> {
+    /// so of two that count differently at least one notices. For the same reason one look is enough for all calls that share the read: all that
+    /// name this number, for as long as it is held without a gap.
+    async fn checked_permit(&self, name: &Hold) -> Result<Option<(usize, Acquired, bool)>> {
+        if name.is_used_alike() {
+            return self.permit().await;
+        }
         let (is_checked, permit) = tokio::try_join!(self.is_used_alike(), self.permit())?;
-        if !is_checked && permit.is_some() {
+        if is_checked {
+            name.note_alike();
+        } else if permit.is_some() {
             self.check_soon().await?;
+            name.note_alike();
         }
         Ok(permit)
     }
@@ -193,18 +203,20 @@ impl Taking<'_> {
         none
     }
 
-    /// Waits in the queues of permits: of two at first, and of twice as many each time that a while has passed, until it is in all. A place in a queue
-    /// costs two requests, so there should be no more of them than the wait is worth. Only the holder of the turnstile does this, so each of
-    /// these queues is as short as can be. An error counts only when no permit is waited for any more.
+    /// Waits for the permits that this client has, which it hands over without the store; and in the queues of others: of two at first, and of twice
+    /// as many each time that a while has passed, until it is in all. A place in a queue costs two requests, so there should be no more of them
+    /// than the wait is worth. Only the holder of the turnstile does this, so each of these queues is as short as can be. An error counts only when
+    /// no permit is waited for any more.
     async fn wait_for_permits(&self) -> Result<Option<(usize, Acquired)>> {
         let (all, environment) = (self.keys.permits(), self.environment());
-        let first = environment.random() as usize % all;
+        let (places, mut joins) = self.own_first()?;
         let (mut waits, mut joined, mut pause) = (FuturesUnordered::new(), 0, FIRST_PAUSE);
         let mut none = Ok(None);
+        joins += FIRST_QUEUES;
         loop {
-            let next = all.min((joined * 2).max(2));
-            waits.extend((joined..next).map(|place| self.ask_for((first + place) % all, self.wait())));
-            joined = next;
+            let next = all.min(joins);
+            waits.extend(places[joined..next].iter().map(|place| self.ask_for(*place, self.wait())));
+            (joined, joins) = (next, next * 2);
             let answer = tokio::select! {
                 biased;
                 answer = waits.next() => answer,
@@ -222,6 +234,20 @@ impl Taking<'_> {
                 None => {}
             }
         }
+    }
+
+    /// Returns the places of all permits, those first that this client has, and how many these are; both in an order that is drawn.
+    fn own_first(&self) -> Result<(Vec<usize>, usize)> {
+        let (all, keeper) = (self.keys.permits(), &self.terms.handle.keeper);
+        let first = self.environment().random() as usize % all;
+        let (mut own, mut others) = (Vec::new(), Vec::new());
+        for place in (0..all).map(|place| (first + place) % all) {
+            let is_own = keeper.holds(&self.keys.permit(place)?);
+            if is_own { own.push(place) } else { others.push(place) }
+        }
+        let count = own.len();
+        own.append(&mut others);
+        Ok((own, count))
     }
 
     async fn ask_for(&self, place: usize, wait: Wait) -> Result<Option<(usize, Acquired)>> {

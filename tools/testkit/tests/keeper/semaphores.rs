@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use tokio::time::{sleep, timeout};
 use ylock_core::layer::{Acquisition, End};
 use ylock_core::{Error, ErrorKind, Layer, LossReason, MemoryStore, Result, Unlocked, Ylock};
-use ylock_testkit::{Call, Fault, Faulty, Slow};
+use ylock_testkit::{Call, CountsCalls, Fault, Faulty, Slow};
 
 const SOON: Duration = Duration::from_secs(1);
 
@@ -114,6 +114,60 @@ async fn two_tries_at_once_get_a_permit_each() {
         assert!(one.unwrap().is_some() && other.unwrap().is_some());
         ylock.close().await;
     }
+}
+
+/// Who comes later sees the reader that is there: so one look is enough for all that share it, and the next read needs one of its own.
+#[tokio::test(start_paused = true)]
+async fn one_look_at_the_name_is_enough_for_as_long_as_it_is_read() {
+    let (store, calls) = (MemoryStore::new(), Arc::new(CountsCalls::default()));
+    let here = Ylock::over(Faulty::over(Arc::new(store.engine()), &calls));
+    let there = Ylock::new(store.engine());
+    let semaphore = |ylock: &Ylock, permits| ylock.locks("group").semaphore("name", permits);
+    let mut held = semaphore(&here, 9).acquire().await.unwrap();
+    assert_eq!(calls.of(Call::Inspect), 1);
+    for _ in 0..5 {
+        // One of them is always there.
+        let before = calls.of(Call::Inspect);
+        let next = semaphore(&here, 9).acquire().await.unwrap();
+        assert_eq!(calls.of(Call::Inspect), before);
+        assert!(std::mem::replace(&mut held, next).unlock().await.unwrap().is_released());
+        assert_eq!(semaphore(&here, 2).acquire().await.unwrap_err().kind(), ErrorKind::Invalid);
+        assert_eq!(semaphore(&there, 2).acquire().await.unwrap_err().kind(), ErrorKind::Invalid);
+    }
+    drop(held);
+    while here.keys_in_use() > 0 {
+        sleep(Duration::from_millis(1)).await;
+    }
+    let other = semaphore(&there, 2).acquire().await.unwrap();
+    assert_eq!(
+        semaphore(&here, 9).acquire().await.unwrap_err().kind(),
+        ErrorKind::Invalid,
+        "a look of its own"
+    );
+    assert!(other.is_valid());
+}
+
+/// What a client has it hands over itself: the store is asked for no other permit.
+#[tokio::test(start_paused = true)]
+async fn a_permit_of_the_own_client_is_waited_for_without_the_store() {
+    let (store, calls) = (MemoryStore::new(), Arc::new(CountsCalls::default()));
+    let here = Ylock::over(Faulty::over(Arc::new(store.engine()), &calls));
+    let there = Ylock::new(store.engine());
+    let semaphore = |ylock: &Ylock| ylock.locks("group").semaphore("name", 40);
+    let mut held = Vec::new();
+    for number in 0..40 {
+        held.push(semaphore(if number < 4 { &here } else { &there }).acquire().await.unwrap());
+    }
+    let waits = tokio::spawn(semaphore(&here).acquire());
+    // Less than the time after which it waits for more.
+    sleep(Duration::from_micros(500)).await;
+    let asked = calls.of(Call::Acquire);
+    let own = held.remove(0);
+    let number = own.number();
+    assert!(own.unlock().await.unwrap().is_released());
+    let permit = waits.await.unwrap().unwrap();
+    assert_eq!(permit.number(), number);
+    assert_eq!(calls.of(Call::Acquire), asked, "it was handed over");
 }
 
 /// Writes down how holds ended.
