@@ -1,8 +1,11 @@
 //! The belief by which a holder says that it still holds.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use ylock_core::engine::Grant;
 use ylock_core::environment::Moment;
-use ylock_core::{Lease, Options};
+use ylock_core::{Lease, Options, PermitLease};
 
 /// A holder's belief that it still holds; see the [module](self).
 #[derive(Debug)]
@@ -11,6 +14,10 @@ pub enum Belief {
     Until(Moment),
     /// That of a task above the keeper: its guard says so.
     Says(Lease),
+    /// That of a task with a permit.
+    Permits(PermitLease),
+    /// That of a task which goes by what it was shown.
+    Seen(Arc<AtomicBool>),
 }
 
 impl Belief {
@@ -25,6 +32,8 @@ impl Belief {
         match self {
             Self::Until(moment) => now < *moment,
             Self::Says(lease) => lease.is_valid(),
+            Self::Permits(permit) => permit.is_valid(),
+            Self::Seen(holds) => holds.load(Ordering::Relaxed),
         }
     }
 
@@ -33,6 +42,8 @@ impl Belief {
         match self {
             Self::Until(_) => true,
             Self::Says(lease) => lease.loss().is_some(),
+            Self::Permits(permit) => permit.loss().is_some(),
+            Self::Seen(holds) => !holds.load(Ordering::Relaxed),
         }
     }
 

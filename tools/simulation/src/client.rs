@@ -12,7 +12,7 @@ use ylock_core::{ClientName, Error, ErrorKind, Fairness, Key, Mode, Owner, Store
 use crate::belief::Belief;
 use crate::chance::Chance;
 use crate::clocks::Clocks;
-use crate::facade::Sets;
+use crate::facade::{Built, Sets};
 use crate::oracle::{Entry, Hold, Oracle};
 use crate::places::Places;
 
@@ -35,6 +35,8 @@ pub struct SharedState {
     pub tries: f64,
     /// Whether tasks above the keeper take several locks at once.
     pub sets: Sets,
+    /// Whether tasks above the keeper use what is built on locks.
+    pub built: Built,
     /// True when no client begins anything new.
     pub is_over: AtomicBool,
     /// True so long after the trouble that nothing can be blamed on it.
@@ -184,6 +186,7 @@ impl Client {
             clocks: Arc::clone(&self.clocks),
             belief: Belief::of(&grant, grant.sent),
             resumes: false,
+            permit: None,
         };
         let Some(Entry { number, .. }) = self.shared.oracle.enter(hold) else { return };
         let read = self.shared.oracle.read(&grant.key, token);

@@ -24,7 +24,7 @@ pub mod world;
 pub mod zookeeper;
 
 pub use backend::Subject;
-pub use facade::Sets;
+pub use facade::{Built, Sets};
 pub use faults::Fault;
 pub use run::run;
 pub use setting::{Outcome, Setting};

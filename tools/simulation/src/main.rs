@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use parking_lot::Mutex;
 use ylock_core::options::OptionValue;
 use ylock_engine_cassandra::options::{Clock, Expiry, Notify, Protocol};
-use ylock_simulation::{Fault, Sets, Setting, Subject, run};
+use ylock_simulation::{Built, Fault, Sets, Setting, Subject, run};
 
 /// Tries to break the engines, and the keeper, on simulated stores, one seed after the other.
 #[derive(Debug, Parser)]
@@ -52,6 +52,9 @@ struct Arguments {
     /// Above the keeper: take several locks at once, too
     #[arg(long)]
     sets: bool,
+    /// Above the keeper: take permits, lead, and run jobs once per period, too
+    #[arg(long)]
+    built: bool,
     /// Show the whole trace, also of a seed that does not fail
     #[arg(long)]
     trace: bool,
@@ -82,6 +85,7 @@ fn main() -> ExitCode {
                     replicas: arguments.replicas,
                     notify: arguments.notify == Notify::Udp && !arguments.shadow_rows,
                     tries: arguments.tries,
+                    built: if arguments.built { Built::Right } else { Built::None },
                     sets: if arguments.sets { Sets::Right } else { Sets::None },
                     leases: if leases.len() == 0 { preset.leases.clone() } else { leases.collect() },
                     clock: if arguments.global_time { Clock::GlobalTime } else { Clock::Hlc },

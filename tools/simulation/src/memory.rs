@@ -10,7 +10,7 @@ use ylock_core::engine::{
     AcquisitionId, AtOnce, Engine, Grant, Holding, Inspection, Release, Renewal, Request,
 };
 use ylock_core::environment::Environment;
-use ylock_core::{Key, MemoryEngine, MemoryStore, Result};
+use ylock_core::{Key, MemoryEngine, MemoryStore, Result, Run};
 use ylock_testkit::{Wrapped, Wrapper};
 
 use crate::chance::Chance;
@@ -131,6 +131,20 @@ impl Wrapper for Client {
     async fn inspect(&self, key: &Key) -> Result<Inspection> {
         self.server.travel().await;
         self.inner.inspect(key).await
+    }
+
+    async fn last_run(&self, key: &Key) -> Result<Option<Run>> {
+        self.server.travel().await;
+        let last = self.inner.last_run(key).await;
+        self.server.travel().await;
+        last
+    }
+
+    async fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
+        self.server.travel().await;
+        let stored = self.inner.store_run(key, run, kept).await;
+        self.server.travel().await;
+        stored
     }
 
     async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {

@@ -28,6 +28,8 @@ struct Inner {
     holds: BTreeMap<u64, Hold>,
     places: BTreeMap<String, Place>,
     wrong: Vec<String>,
+    /// The clocks of those that ran a job, by its name and the number of the period.
+    runs: BTreeMap<(&'static str, u128), Arc<Clocks>>,
 }
 
 /// A lock that a client believes to hold.
@@ -48,6 +50,17 @@ pub struct Hold {
     /// True if the owner may have held it since an earlier entry, without being inside: one task has it for a set that is not whole yet, while
     /// another task of the same owner comes and goes.
     pub resumes: bool,
+    /// The permit, if it is one of a semaphore whose name the key is.
+    pub permit: Option<PermitOf>,
+}
+
+/// A permit of a semaphore.
+#[derive(Clone, Copy, Debug)]
+pub struct PermitOf {
+    /// Which one; zero if that is not known.
+    pub number: u32,
+    /// The number of permits that its holder counts on.
+    pub permits: u32,
 }
 
 /// An entry of a holder.
@@ -96,7 +109,9 @@ impl Oracle {
         (inner.number, inner.entries) = (inner.number + 1, inner.entries + 1);
         let number = inner.number;
         inner.check_alone(&self.world, &hold);
-        if !reentrant && self.has_tokens {
+        if let Some(permit) = hold.permit {
+            inner.check_permits(&self.world, &hold, permit);
+        } else if !reentrant && self.has_tokens {
             inner.check_token(&hold);
         }
         inner.holds.insert(number, hold);
@@ -124,9 +139,23 @@ impl Oracle {
         let is_valid = hold.is_valid();
         if is_valid {
             inner.check_alone(&self.world, &hold);
+            if let Some(permit) = hold.permit {
+                inner.check_permits(&self.world, &hold, permit);
+            }
         }
         inner.holds.insert(number, hold);
         is_valid
+    }
+
+    /// Notes that a job is run for a period, which must not have been run before. A client whose clock stood still may do so: only what the lock
+    /// protects is safe from it.
+    pub fn runs(&self, job: &'static str, period: u128, clocks: &Arc<Clocks>) {
+        let mut inner = self.inner.lock();
+        let before = inner.runs.insert((job, period), Arc::clone(clocks));
+        if let Some(before) = before.filter(|before| !before.stood_still() && !clocks.stood_still()) {
+            let (one, other) = (before.actor(), clocks.actor());
+            inner.wrong.push(format!("period {period} of {job} is run twice, by {one:?} and {other:?}"));
+        }
     }
 
     /// Notes that a writer goes on as a reader.
@@ -218,6 +247,42 @@ impl Inner {
             let unaware = !other.belief.is_told() && !world.is_paused(other.clocks.actor());
             unaware.then(|| format!("{other} was not told before {hold} got into {}", hold.key.name()))
         });
+        self.wrong.extend(wrong);
+    }
+
+    /// Checks that no more have permits than there are, that each has another one, and that all count on the same number.
+    fn check_permits(&mut self, world: &World, hold: &Hold, permit: PermitOf) {
+        if hold.clocks.stood_still() {
+            return;
+        }
+        let is_there = |other: &&Hold| {
+            let is_unaware = !other.belief.is_told() && !world.is_paused(other.clocks.actor());
+            other.is_valid() || is_unaware
+        };
+        let others = self.holds.values().filter(|other| other.key == hold.key);
+        let others =
+            others.filter(|other| world.is_alive(other.clocks.actor()) && !other.clocks.stood_still());
+        let others: Vec<_> =
+            others.filter(is_there).filter_map(|other| Some((other, other.permit?))).collect();
+        let mut wrong = Vec::new();
+        if others.len() >= permit.permits as usize {
+            wrong.push(format!(
+                "{} have one of {} permits: {hold} is too many",
+                others.len() + 1,
+                permit.permits
+            ));
+        }
+        for (other, theirs) in others {
+            if theirs.number == permit.number && permit.number > 0 {
+                wrong.push(format!("two have permit {}: {hold} beside {other}", permit.number));
+            }
+            if theirs.permits != permit.permits {
+                wrong.push(format!(
+                    "{hold} counts on {} permits, {other} on {}",
+                    permit.permits, theirs.permits
+                ));
+            }
+        }
         self.wrong.extend(wrong);
     }
 

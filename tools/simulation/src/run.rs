@@ -13,7 +13,7 @@ use crate::backend::{Backend, Subject};
 use crate::chance::Chance;
 use crate::client::{Client, SharedState};
 use crate::clocks::Clocks;
-use crate::facade::{self, Sets};
+use crate::facade::{self, Built, Sets};
 use crate::faults::{Fault, Plan};
 use crate::memory::Server;
 use crate::newcomer;
@@ -168,6 +168,7 @@ impl<'a> Scene<'a> {
             trusting: setting.trusting,
             tries: setting.tries as f64 / 100.0,
             sets: setting.sets,
+            built: setting.built,
             is_over: AtomicBool::new(false),
             is_calm: AtomicBool::new(false),
             busy: AtomicUsize::new(0),
@@ -438,7 +439,9 @@ impl<'a> Scene<'a> {
         if self.setting.expiry == Expiry::Observed {
             return self.newcomer();
         }
-        for left in self.backend.left(&self.shared.keys) {
+        let built = (self.setting.built != Built::None).then(facade::built_keys);
+        let keys: Vec<_> = self.shared.keys.iter().cloned().chain(built.into_iter().flatten()).collect();
+        for left in self.backend.left(&keys) {
             self.shared.oracle.complain(format!("left in the store: {left}"));
         }
         let left: usize = self.processes.lock().iter().map(|process| process.program.keys_in_use()).sum();

@@ -6,6 +6,7 @@ use std::time::Duration;
 use ylock_core::engine::Engine;
 use ylock_core::environment::Environment;
 use ylock_core::url::Host;
+use ylock_engine_cassandra::algorithm::runs::RunCell;
 use ylock_engine_cassandra::algorithm::store::Store;
 use ylock_engine_cassandra::clock::TimeCell;
 use ylock_engine_cassandra::options::{self, Clock, Expiry, Protocol};
@@ -17,7 +18,7 @@ use ylock_engine_zookeeper::algorithm::store::Ensemble;
 
 use crate::backend::Subject;
 use crate::clocks::Clocks;
-use crate::facade::Sets;
+use crate::facade::{Built, Sets};
 use crate::faults::Fault;
 use crate::redis;
 use crate::store::Connection;
@@ -68,6 +69,8 @@ pub struct Setting<'a> {
     pub tries: u64,
     /// Whether tasks above the keeper take several locks at once, and with which mistake.
     pub sets: Sets,
+    /// Whether tasks above the keeper use what is built on locks, and with which mistake.
+    pub built: Built,
     /// The function that wraps a client's engine.
     pub wrap: &'a WrapEngine,
 }
@@ -114,6 +117,7 @@ impl Default for Setting<'_> {
             script_mistake: None,
             tries: 20,
             sets: Sets::None,
+            built: Built::None,
             wrap: &|engine| engine,
         }
     }
@@ -184,6 +188,7 @@ pub fn real_engine(
         options::Notify::Udp => engine.with_hints(connection.carrier(), options),
         _ => engine,
     };
+    let engine = engine.with_runs(Arc::clone(&connection) as Arc<dyn RunCell>);
     Arc::new(match options.clock() {
         Clock::GlobalTime => engine.with_global_time(connection as Arc<dyn TimeCell>),
         _ => engine,

@@ -27,6 +27,11 @@ pub(super) struct Inside {
 impl Inside {
     /// Enters, if the lock is still held by the time that the oracle can be told.
     pub(super) fn enter(process: &Arc<Process>, lease: &Lease) -> Option<Self> {
+        Self::believe(process, lease, Belief::Says(lease.clone()))
+    }
+
+    /// Enters, with this belief in place of what the lease says.
+    pub(super) fn believe(process: &Arc<Process>, lease: &Lease, belief: Belief) -> Option<Self> {
         let oracle = &process.shared.oracle;
         let given = lease.token().and_then(|token| u64::try_from(token.get()).ok());
         let Some(token) = oracle.token(given) else {
@@ -41,8 +46,9 @@ impl Inside {
             owner: lease.owner(),
             token,
             clocks: Arc::clone(&process.clocks),
-            belief: Belief::Says(lease.clone()),
+            belief,
             resumes: process.shared.sets != Sets::None,
+            permit: None,
         };
         let entry = oracle.enter(hold)?;
         let read = if entry.reentrant { None } else { oracle.read(lease.key(), token) };

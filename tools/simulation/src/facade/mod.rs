@@ -1,5 +1,6 @@
 //! A client process above the keeper: what users write, with several tasks, owners and guards.
 
+mod built;
 mod contract;
 mod errand;
 mod inside;
@@ -12,7 +13,7 @@ use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
 use ylock_core::engine::Engine;
-use ylock_core::environment::Environment;
+use ylock_core::environment::{Environment, Moment};
 use ylock_core::{Error, ErrorKind, Owner, Ylock};
 
 use crate::backend::Subject;
@@ -20,6 +21,8 @@ use crate::chance::Chance;
 use crate::client::{Busy, SharedState};
 use crate::clocks::Clocks;
 
+pub use built::Built;
+pub(crate) use built::keys as built_keys;
 use contract::Contract;
 pub use sets::Sets;
 use visitor::Visitor;
@@ -35,6 +38,8 @@ pub struct Process {
     clients: Mutex<Vec<Ylock>>,
     /// An owner that its tasks have in common.
     owner: Owner,
+    /// When it started, by its steady clock.
+    started: Moment,
 }
 
 impl Process {
@@ -56,6 +61,7 @@ impl Process {
             engines: engines.into(),
             clients: Mutex::new(client.into_iter().collect()),
             owner: owner(&mut chance),
+            started: clocks.now(),
         });
         for _ in 0..1 + chance.below(4) {
             let (process, busy) = (Arc::clone(&process), Busy::new(shared));

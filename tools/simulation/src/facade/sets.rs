@@ -7,6 +7,7 @@ use futures_util::future::{Either, join_all, select};
 use ylock_core::environment::Environment;
 use ylock_core::{Error, Growing, Guard, Guards, Lease, Mode, Result, Ylock};
 
+use super::errand::Manner;
 use super::inside::Inside;
 use super::visitor::Visitor;
 
@@ -27,15 +28,6 @@ pub enum Sets {
 
 /// One lock of a set.
 type Member = (String, Mode);
-
-/// The manner of acquiring a set.
-enum Manner {
-    Wait,
-    Try,
-    Within(Duration),
-    /// The future is dropped after this time, wherever it is.
-    Dropped(Duration),
-}
 
 impl Visitor {
     /// Takes several locks at once, works under all of them, and gives them back.
@@ -78,7 +70,7 @@ impl Visitor {
         self.let_go_of_set(guards).await;
     }
 
-    fn manner(&mut self) -> Manner {
+    pub(super) fn manner(&mut self) -> Manner {
         let time = self.chance.between(Duration::ZERO, self.process.shared.lease);
         match self.chance.below(10) {
             0 => Manner::Try,

@@ -9,6 +9,7 @@ use ylock_core::environment::Environment;
 use ylock_core::{ErrorKind, Guard, Lock, Mode, Owner, Unlocked, Ylock};
 
 use super::Process;
+use super::built::Built;
 use super::errand::{Errand, options};
 use super::inside::Inside;
 use super::sets::Sets;
@@ -36,6 +37,10 @@ impl Visitor {
             let Some(client) = self.process.client() else { return };
             if self.process.shared.sets != Sets::None && self.chance.happens(0.5) {
                 self.visit_set(&client).await;
+                continue;
+            }
+            if self.process.shared.built != Built::None && self.chance.happens(0.5) {
+                self.visit_built(&client).await;
                 continue;
             }
             match self.chance.below(100) {

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use super::database::Hash;
 use super::resp::Reply;
-use super::server::{Inner, Server};
+use super::server::{Inner, Server, is_run};
 use super::slots::{PORT, Slots, host, slot_of};
 use super::undone::Undone;
 
@@ -76,11 +76,13 @@ impl Server {
         }
     }
 
-    /// Returns the names of all hashes.
+    /// Returns the names of the hashes of all locks.
     pub(super) fn names(&self) -> Vec<Vec<u8>> {
         let inner = self.inner();
         let now = inner.micros() / 1_000;
-        inner.interpreter.reachable().database.hashes(now).keys().cloned().collect()
+        let mut reachable = inner.interpreter.reachable();
+        let hashes = reachable.database.hashes(now).iter();
+        hashes.filter(|(_, hash)| !is_run(hash)).map(|(name, _)| name.clone()).collect()
     }
 }
 

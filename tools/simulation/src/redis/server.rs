@@ -22,6 +22,8 @@ use crate::world::World;
 
 /// The longest time for which the server remembers a hash that nothing is in any more: a request may have been a minute on its way.
 const KEPT: i64 = 150_000;
+/// The time for which it keeps the last run of a job: a day, and what its clock is set back.
+const KEPT_RUN: i64 = 24 * 3_600_000 + 60_000;
 /// How far the clock is set back in all, in microseconds: less than the time for which the server remembers the last token of a lock that is
 /// not used.
 const MOST_BACK: u64 = 25_000_000;
@@ -368,9 +370,16 @@ impl Inner {
     }
 }
 
+/// Returns whether this is what is kept of a job, and not of a lock.
+pub(super) fn is_run(hash: &Hash) -> bool {
+    hash.fields.keys().any(|field| field.as_slice() == b"run")
+}
+
 /// Returns the holders and waiters of a lock that are not over, and what would never end.
 fn what_counts(hash: &Hash, now: i64) -> impl Iterator<Item = String> {
-    let ends = hash.expires.is_none_or(|expires| expires > now + KEPT).then(|| "does not end".to_owned());
+    // The last run of a job is kept for longer.
+    let kept = if is_run(hash) { KEPT_RUN } else { KEPT };
+    let ends = hash.expires.is_none_or(|expires| expires > now + kept).then(|| "does not end".to_owned());
     let counts = hash.fields.iter().filter_map(move |(field, value)| {
         let (field, value) = (String::from_utf8_lossy(field), String::from_utf8_lossy(value));
         let is_one = field.starts_with("h:") || field.starts_with("a:");

@@ -67,6 +67,8 @@ pub struct Cluster {
     pub network: Arc<Network>,
     /// How many requests clients have sent.
     pub(super) requests: AtomicU64,
+    /// The texts of the runs of jobs. Cells have their numbers.
+    pub(super) runs: Mutex<Vec<String>>,
 }
 
 /// The reply that a sender waits for: called once or never.
@@ -86,6 +88,7 @@ impl Cluster {
             heartbeats: Heartbeats::default(),
             network: Network::new(world),
             requests: AtomicU64::new(0),
+            runs: Mutex::default(),
         })
     }
 

@@ -15,6 +15,7 @@ use ylock_core::engine::AcquisitionId;
 use ylock_core::environment::Environment;
 use ylock_core::{Error, ErrorKind, Key, Result};
 use ylock_engine_cassandra::algorithm::clock::TimeCell;
+use ylock_engine_cassandra::algorithm::runs::RunCell;
 use ylock_engine_cassandra::algorithm::store::{Page, Partition, Slot, State, Store, Write};
 
 use super::cluster::{Cluster, Reply};
@@ -179,6 +180,26 @@ impl TimeCell for Connection {
     }
 }
 
+#[async_trait]
+impl RunCell for Connection {
+    async fn read_run(&self, key: &Key) -> Result<Option<String>> {
+        let key = run_key(key)?;
+        let look = self.ask(|reply| self.cluster.read(key, None, reply)).await.and_then(|look| look)?;
+        let number = look.last_write.and_then(|number| usize::try_from(number.get()).ok());
+        Ok(number.and_then(|number| self.cluster.runs.lock().get(number - 1).cloned()))
+    }
+
+    async fn write_run(&self, key: &Key, run: &str, stamp: i64, ttl: u32) -> Result<()> {
+        let (key, number) = (run_key(key)?, {
+            let mut runs = self.cluster.runs.lock();
+            runs.push(run.to_owned());
+            runs.len()
+        });
+        let make = Box::new(move |second| mutation::of_run(number, stamp, ttl, second));
+        self.ask(|reply| self.cluster.write(key, make, reply)).await
+    }
+}
+
 /// Returns a look in one line.
 fn shown(look: &Result<Partition>) -> String {
     let look = match look {
@@ -202,6 +223,11 @@ fn shown(look: &Result<Partition>) -> String {
         last(look.last_write),
         last(look.last_read)
     )
+}
+
+/// Returns where the simulated cluster keeps the last run of a job: no lock of a run has such a name.
+fn run_key(key: &Key) -> Result<Key> {
+    Key::new("ylock", format!("run of {}", key.name()))
 }
 
 /// Returns where the simulated cluster keeps the global time: no lock of a run has this name.

@@ -60,6 +60,16 @@ pub(super) fn of_time(micros: i64) -> Cells {
     cells
 }
 
+/// Returns the cell of the last run of a job, by the number of its text, from 1 on. Of two runs with one stamp the later write wins, where a real cluster goes by the
+/// texts.
+pub(super) fn of_run(number: usize, stamp: i64, ttl: u32, second: i64) -> Cells {
+    let mut cells = Cells::default();
+    if let Some(token) = u64::try_from(number).ok().and_then(StoreToken::new) {
+        cells.put(Name::LastWrite, Cell { stamp, life: life(second, ttl), value: Value::Token(token) });
+    }
+    cells
+}
+
 pub(super) fn of_erase(slot: Slot, stamp: i64, second: i64) -> Cells {
     let mut cells = Cells::default();
     cells.put(

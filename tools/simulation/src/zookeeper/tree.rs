@@ -253,7 +253,9 @@ impl Tree {
 
     /// Returns the paths below the buckets: locks and contenders.
     pub(super) fn locks(&self) -> Vec<String> {
-        let all = self.nodes.keys().filter(|path| path.matches('/').count() >= 3);
+        // The last runs of jobs stay, for a day at least.
+        let is_lock = |path: &&Arc<str>| path.matches('/').count() >= 3 && !path.contains("/runs/");
+        let all = self.nodes.keys().filter(is_lock);
         all.map(|path| (**path).to_owned()).collect()
     }
 }
