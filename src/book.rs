@@ -3,6 +3,12 @@
 #[doc = include_str!("../docs/choosing.md")]
 mod choosing {}
 
+#[doc = include_str!("../docs/guide.md")]
+mod guide {}
+
+#[doc = include_str!("../docs/options.md")]
+mod options {}
+
 #[doc = include_str!("../docs/patterns.md")]
 mod patterns {}
 

@@ -1,4 +1,4 @@
-//! Each engine is in the README as it is in the code, and names its Cargo feature where it is not compiled in.
+//! Each engine is in the README, and its options are in their page as they are in the code; and each names its Cargo feature where it is not compiled in.
 
 use ylock_core::options::{Definition, Reach};
 
@@ -6,18 +6,19 @@ use crate::Options;
 use crate::connect::{ENGINES, engine_of};
 
 const README: &str = include_str!("../README.md");
+const OPTIONS: &str = include_str!("../docs/options.md");
 
-/// Checks that the README has a table of exactly these options.
-fn is_in_the_readme(of: &str, options: &[Definition]) {
+/// Checks that the page of options has a table of exactly these.
+fn is_on_the_page(of: &str, options: &[Definition]) {
     let rows = options.iter().map(Definition::markdown).collect::<Vec<_>>().join("\n");
     let table = format!("\n\n| option | default | what it does |\n|---|---|---|\n{rows}\n\n");
-    assert!(README.contains(&table), "in README.md the table of the options of {of} must be:{table}");
+    assert!(OPTIONS.contains(&table), "in docs/options.md the table of the options of {of} must be:{table}");
 }
 
 #[test]
 fn options_of_every_engine() {
-    is_in_the_readme("every engine", &Options::definitions());
-    is_in_the_readme("every engine over a network", &Reach::definitions());
+    is_on_the_page("every engine", &Options::definitions());
+    is_on_the_page("every engine over a network", &Reach::definitions());
 }
 
 #[test]
@@ -29,7 +30,7 @@ fn options_of_each_engine() {
         let options = engine.compiled.iter().flat_map(|compiled| (compiled.options)());
         let own: Vec<_> = options.filter(|option| !common.contains(option)).collect();
         if !own.is_empty() {
-            is_in_the_readme(scheme, &own);
+            is_on_the_page(scheme, &own);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The pages of `docs/` name what there is: each alert, and places that links lead to.
+//! The README and the pages of `docs/` name what there is: each alert, and places that links lead to.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,8 +15,9 @@ fn read(path: impl AsRef<Path>) -> String {
 
 fn pages() -> Vec<PathBuf> {
     let folder = fs::read_dir(root().join("docs")).expect("the folder of the pages");
-    let pages: Vec<_> = folder.map(|entry| entry.expect("a page").path()).collect();
+    let mut pages: Vec<_> = folder.map(|entry| entry.expect("a page").path()).collect();
     assert!(!pages.is_empty());
+    pages.extend(["README.md", "ylock-cli/README.md", "CONTRIBUTING.md"].map(|page| root().join(page)));
     pages
 }
 
@@ -60,7 +61,7 @@ fn each_link_leads_to_a_place() {
         let text = read(&page);
         for link in links(&text) {
             let (file, heading) = link.split_once('#').unwrap_or((link, ""));
-            let target = if file.is_empty() { page.clone() } else { root().join("docs").join(file) };
+            let target = if file.is_empty() { page.clone() } else { page.parent().expect("a folder").join(file) };
             assert!(target.is_file(), "{}: there is no {file}", page.display());
             let is_there = heading.is_empty() || headings(&read(&target)).any(|text| anchor(text) == heading);
             assert!(is_there, "{}: {file} has no heading for #{heading}", page.display());

@@ -7,6 +7,8 @@
 mod arguments;
 mod commands;
 mod default_folder;
+#[cfg(test)]
+mod documented;
 mod exit;
 mod name;
 mod output;

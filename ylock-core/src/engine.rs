@@ -532,7 +532,7 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     /// Asks the servers what they tell of themselves, for those who look after the store. By default nothing is told.
     ///
     /// # Behavior
-    /// - Changes nothing that another client could see.
+    /// - Changes no lock, and leaves nothing in the store.
     /// - A server that does not answer is a [fault](ServerFacts::fault) of that server, and not an error.
     /// - A question that this client may not ask is left out.
     async fn examine(&self) -> Result<Examination> {

@@ -69,10 +69,10 @@ fn the_table_of_the_documentation_is_that_of_the_code() {
 }
 
 #[test]
-fn the_readme_says_how_many_series_a_group_has() {
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
+fn the_guide_says_how_many_series_a_group_has() {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/guide.md");
     let said = format!("A group has {} series", series_of_a_group());
-    assert!(std::fs::read_to_string(readme).unwrap().contains(&said), "{said}");
+    assert!(std::fs::read_to_string(guide).unwrap().contains(&said), "{said}");
 }
 
 #[test]

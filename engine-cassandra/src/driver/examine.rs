@@ -25,7 +25,7 @@ pub(super) async fn examine(
             server.login = options.login().map(|login| login.user.clone());
         }
     }
-    schema::examine(asker, options, &mut seen).await?;
+    schema::examine(asker, options, environment, &mut seen).await?;
     let limit = options.max_clock_skew();
     let apart = seen.clocks_apart().map(|(slow, fast, apart)| (&slow.address, &fast.address, apart));
     if let Some((slow, fast, apart)) = apart.filter(|(_, _, apart)| *apart > limit) {

@@ -1,5 +1,5 @@
 //! One definition for each option, and what follows from it: its field, its name in URLs, files and the environment, its default, its
-//! builder method, and its row in the README.
+//! builder method, and its row in `docs/options.md`.
 
 /// The description of one option, as messages and tables show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl Definition {
 /// Defines the options of a client or an engine: a struct with the given fields, and one more for each option.
 ///
 /// An option is `name / with_name: Type = "default";`, or `name / with_name: Type or "what happens without it, as Markdown";` whose field is
-/// an `Option`. Its documentation becomes that of the builder method; the first paragraph is also its row in the README. Without
+/// an `Option`. Its documentation becomes that of the builder method; the first paragraph is also its row in `docs/options.md`. Without
 /// `/ with_name` there are neither builder method nor getter: they are written by hand where one value has several names. A default has to
 /// be readable as [`OptionValue`](crate::options::OptionValue).
 ///

@@ -77,6 +77,7 @@ async fn fit(asker: Asker<'_>, options: &CassandraOptions) -> Result<Fit> {
 pub(super) async fn examine(
     asker: Asker<'_>,
     options: &CassandraOptions,
+    environment: &dyn Environment,
     seen: &mut Examination,
 ) -> Result<()> {
     let fit = fit(asker, options).await?;
@@ -95,7 +96,9 @@ pub(super) async fn examine(
         seen.risks.push(Risk::new(what, format!("{};", text::grace(options))));
     }
     // One of the nodes does not answer, or they disagree, as while a cluster is upgraded.
-    if !matches!(asker.session.check_schema_agreement().await, Ok(Some(_))) {
+    let agreement =
+        session::within(environment, options.connect_timeout(), asker.session.check_schema_agreement());
+    if !matches!(agreement.await, Some(Ok(Some(_)))) {
         let what = "the nodes do not agree on the schema: one of them may not know the table";
         seen.risks.push(Risk::new(what, "nodetool describecluster"));
     }
