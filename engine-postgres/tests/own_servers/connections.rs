@@ -1,0 +1,61 @@
+//! Connections that the server ends, and messages that are lost with them.
+
+use std::time::{Duration, Instant};
+
+use super::own_server::OwnServer;
+use super::{LONG, client, one_holds_and_another_waits, told, unlock, until, waiters, within};
+
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn a_connection_that_was_ended_costs_neither_a_hold_nor_a_place() {
+    let server = OwnServer::start().await;
+    let (one, two) = (client(&server, LONG).await, client(&server, LONG).await);
+    for listening in [false, true] {
+        let (guard, waiting) = one_holds_and_another_waits(&one, &two).await;
+        until("it can be told", async || told(&server).await == 1).await;
+        assert!(server.end_connections(listening).await > 0);
+        until("the connection is back", async || waiters(&one).await == 1).await;
+        assert!(guard.is_valid() && !waiting.is_finished());
+        unlock(guard).await;
+        unlock(within("the next one gets in", waiting).await.unwrap()).await;
+    }
+}
+
+/// The message went to no listener, or there was none to be told: the waiter asks by itself.
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn a_listener_that_was_ended_costs_a_second() {
+    let server = OwnServer::start().await;
+    let (one, two) = (client(&server, LONG).await, client(&server, LONG).await);
+    let (guard, waiting) = one_holds_and_another_waits(&one, &two).await;
+    until("it can be told", async || told(&server).await == 1).await;
+    assert!(server.end_connections(true).await > 0);
+    unlock(guard).await;
+    let since = Instant::now();
+    unlock(within("the next one gets in", waiting).await.unwrap()).await;
+    assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
+}
+
+/// What a program does to a server by mistake: a channel is heard by each that listens to it.
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn messages_that_no_function_has_sent_change_nothing() {
+    let server = OwnServer::start().await;
+    let (one, two) = (client(&server, LONG).await, client(&server, LONG).await);
+    let (guard, waiting) = one_holds_and_another_waits(&one, &two).await;
+    until("it can be told", async || told(&server).await == 1).await;
+    let raw = server.client().await;
+    let row = raw.query_one("select id::text, to_hex(channel) from ylock.waiter", &[]).await.unwrap();
+    let (id, channel): (String, String) = (row.get(0), row.get(1));
+    let key = "users\u{ff}alice";
+    let hex: String = key.bytes().map(|byte| format!("{byte:02x}")).collect();
+    // Of an earlier grant, which has a smaller token than the last one; what is no message; and about an acquisition that is not there.
+    let other = "00000000-0000-0000-0000-000000000001";
+    for message in [format!("{id} 7 0 {hex}"), "x".to_owned(), String::new(), format!("{other} 9 0 {hex}")] {
+        raw.execute("select pg_notify($1, $2)", &[&format!("ylock_{channel}"), &message]).await.unwrap();
+    }
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert!(guard.is_valid() && !waiting.is_finished());
+    unlock(guard).await;
+    unlock(within("the next one gets in", waiting).await.unwrap()).await;
+}

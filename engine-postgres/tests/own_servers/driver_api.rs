@@ -1,0 +1,172 @@
+//! Locks in transactions of the program.
+
+use tokio_postgres::Client;
+use ylock_core::{ErrorKind, Key, Token};
+use ylock_engine_postgres::driver_api::InTransaction;
+
+use super::own_server::OwnServer;
+use super::{LEASE, LONG, acquire, client, engine_with, is_held, joins, unlock, until, within};
+
+fn key() -> Key {
+    Key::new("users", "alice").unwrap()
+}
+
+async fn locks(client: &mut Client) -> bool {
+    let transaction = client.transaction().await.unwrap();
+    let locked = within("it is answered", InTransaction::default().lock(&transaction, &key())).await.unwrap();
+    transaction.rollback().await.unwrap();
+    locked
+}
+
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn a_transaction_excludes_leases_and_is_excluded_by_them() {
+    let server = OwnServer::start().await;
+    let ylock = client(&server, LEASE).await;
+    let mut raw = server.client().await;
+    // A lock that there is a row of, and one that there is none of.
+    for name in ["alice", "alice"] {
+        let transaction = raw.transaction().await.unwrap();
+        assert!(InTransaction::default().lock(&transaction, &key()).await.unwrap(), "{name}");
+        assert!(InTransaction::default().lock(&transaction, &key()).await.unwrap(), "it has it already");
+        assert!(is_held(&ylock).await);
+        let of_users = ylock.locks("users");
+        let waiting = tokio::spawn(async move { of_users.write("alice").await.unwrap() });
+        // For longer than a lease, and other locks go on meanwhile.
+        for _ in 0..30 {
+            let other = within("others go on", ylock.locks("users").write("bob")).await.unwrap();
+            unlock(other).await;
+            tokio::time::sleep(LEASE / 20).await;
+        }
+        assert!(!waiting.is_finished());
+        transaction.commit().await.unwrap();
+        let guard = within("it gets in", waiting).await.unwrap();
+        assert!(!locks(&mut raw).await, "a lease excludes a transaction");
+        unlock(guard).await;
+        until("it is free", async || locks(&mut server.client().await).await).await;
+    }
+}
+
+/// A transaction that was refused must not keep the holder from renewing.
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn a_transaction_that_was_refused_stops_no_holder() {
+    let server = OwnServer::start().await;
+    let (one, two) = (client(&server, LEASE).await, client(&server, LEASE).await);
+    let guard = acquire(&one).await;
+    let mut raw = server.client().await;
+    let transaction = raw.transaction().await.unwrap();
+    assert!(!InTransaction::default().lock(&transaction, &key()).await.unwrap());
+    tokio::time::sleep(LEASE * 2).await;
+    assert!(guard.is_valid() && is_held(&two).await);
+    // By SQL it fails outright.
+    let error = transaction.batch_execute("select ylock.lock_in('users', 'alice')").await.unwrap_err();
+    assert_eq!(error.code().map(|code| code.code()), Some("55P03"));
+    tokio::time::sleep(LEASE).await;
+    assert!(guard.is_valid());
+    drop(transaction);
+    unlock(guard).await;
+}
+
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn transactions_wait_for_each_other() {
+    let server = OwnServer::start().await;
+    drop(engine_with(&server.options()).await);
+    let mut first = server.client().await;
+    let transaction = first.transaction().await.unwrap();
+    assert!(InTransaction::default().lock(&transaction, &key()).await.unwrap());
+    let mut second = server.client().await;
+    let waiting = tokio::spawn(async move { locks(&mut second).await });
+    until("it waits", async || {
+        let statement = "select exists (select from pg_locks where not granted)";
+        server.client().await.query_one(statement, &[]).await.unwrap().get(0)
+    })
+    .await;
+    assert!(!waiting.is_finished());
+    transaction.commit().await.unwrap();
+    assert!(within("it is answered", waiting).await.unwrap());
+}
+
+async fn asserts(client: &mut Client, token: Token) -> Result<(), ErrorKind> {
+    let transaction = client.transaction().await.unwrap();
+    let asserted = InTransaction::default().assert_holder(&transaction, &key(), token).await;
+    transaction.rollback().await.unwrap();
+    asserted.map_err(|error| error.kind())
+}
+
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn only_a_holder_that_is_valid_is_one() {
+    let server = OwnServer::start().await;
+    let (one, two) = (client(&server, LEASE).await, client(&server, LEASE).await);
+    let mut raw = server.client().await;
+    let guard = acquire(&one).await;
+    let first = guard.token().unwrap();
+    assert_eq!(asserts(&mut raw, first).await, Ok(()));
+    unlock(guard).await;
+    assert_eq!(asserts(&mut raw, first).await, Err(ErrorKind::Lost));
+    let guard = acquire(&two).await;
+    assert_eq!(asserts(&mut raw, first).await, Err(ErrorKind::Lost));
+    assert_eq!(asserts(&mut raw, guard.token().unwrap()).await, Ok(()));
+    two.revoke("users", "alice").await.unwrap();
+    assert_eq!(asserts(&mut raw, guard.token().unwrap()).await, Err(ErrorKind::Lost));
+    drop(guard);
+    let readers = [one.locks("users").read("alice").await.unwrap(), two.locks("users").read("alice").await.unwrap()];
+    for reader in &readers {
+        assert_eq!(asserts(&mut raw, reader.token().unwrap()).await, Ok(()));
+    }
+}
+
+/// Between the check and the commit no other holder is let in: not when the holder gives back, and not when its lease ends.
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn no_other_holder_is_let_in_before_the_transaction_has_ended() {
+    let server = OwnServer::start().await;
+    let (one, two) = (client(&server, LEASE).await, client(&server, LONG).await);
+    for gives_back in [true, false] {
+        let guard = acquire(&one).await;
+        let mut raw = server.client().await;
+        let transaction = raw.transaction().await.unwrap();
+        let token = guard.token().unwrap();
+        InTransaction::default().assert_holder(&transaction, &key(), token).await.unwrap();
+        let waiting = {
+            let locks = two.locks("users");
+            tokio::spawn(async move { locks.write("alice").await.unwrap() })
+        };
+        if gives_back {
+            // Renewals go on meanwhile.
+            tokio::time::sleep(LEASE * 2).await;
+            assert!(guard.is_valid());
+            drop(guard);
+        } else {
+            // Its client is dead, as far as the server can tell: nothing of it arrives any more.
+            server.execute("update ylock.lock set revoked = true").await;
+            within("it is lost", guard.lost()).await;
+        }
+        tokio::time::sleep(LEASE * 2).await;
+        assert!(!waiting.is_finished());
+        transaction.commit().await.unwrap();
+        unlock(within("the next one gets in", waiting).await.unwrap()).await;
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn a_fence_lets_no_older_token_pass() {
+    let server = OwnServer::start().await;
+    drop(engine_with(&server.options()).await);
+    server.execute("create table account (id int, fence bigint); insert into account values (1, null)").await;
+    let raw = server.client().await;
+    let update = "update account set fence = ylock.fence(fence, $1) where id = 1";
+    for token in [5_i64, 5, 6] {
+        assert_eq!(raw.execute(update, &[&token]).await.unwrap(), 1);
+    }
+    let error = raw.execute(update, &[&5_i64]).await.unwrap_err();
+    assert_eq!(error.code().map(|code| code.code()), Some("YL004"));
+    let waits = client(&server, LEASE).await;
+    let guard = acquire(&waits).await;
+    let waiting = joins(&client(&server, LEASE).await, &waits, 0).await;
+    unlock(guard).await;
+    unlock(within("it gets in", waiting).await.unwrap()).await;
+}

@@ -1,0 +1,128 @@
+//! Settings of the server that make it work otherwise.
+
+use std::time::Duration;
+
+use ylock_core::ErrorKind;
+use ylock_engine_postgres::PostgresEngine;
+use ylock_engine_postgres::options::{Notify, SchemaMode};
+
+use super::own_server::OwnServer;
+use super::{
+    LEASE, LONG, acquire, client, client_with, engine_with, is_held, one_holds_and_another_waits, promises, told,
+    unlock, until, within,
+};
+
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn a_database_whose_transactions_are_serializable_works_all_the_same() {
+    let server = OwnServer::start().await;
+    server.execute("alter database postgres set default_transaction_isolation = 'serializable'").await;
+    server.execute("alter database postgres set lock_timeout = '1ms'").await;
+    let (one, two) = (client(&server, LONG).await, client(&server, LONG).await);
+    for _ in 0..20 {
+        let (guard, waiting) = one_holds_and_another_waits(&one, &two).await;
+        unlock(guard).await;
+        unlock(within("the next one gets in", waiting).await.unwrap()).await;
+    }
+    // A function that is called otherwise refuses.
+    let error = server.client().await.query("select ylock.sweep(1)", &[]).await.unwrap_err();
+    assert_eq!(error.code().map(|code| code.code()), Some("YL001"), "{error:?}");
+}
+
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn a_server_that_does_not_wait_for_its_disk_is_not_durable() {
+    let server = OwnServer::start_with(&["fsync=off"], &[]).await;
+    assert_eq!(promises(&engine_with(&server.options()).await), (false, true, true));
+}
+
+/// A release that failed because a waiter cannot be told would keep the lock closed.
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn waiters_ask_where_they_cannot_be_told() {
+    let server = OwnServer::start().await;
+    let (one, two) = (client(&server, LONG).await, client(&server, LONG).await);
+    let (guard, waiting) = one_holds_and_another_waits(&one, &two).await;
+    until("it can be told", async || told(&server).await == 1).await;
+    server
+        .execute(
+            "alter function pg_catalog.pg_notify(text, text) rename to pg_notify_as_it_was;
+             create function pg_catalog.pg_notify(text, text) returns void language plpgsql as
+             $$ begin raise exception 'no message today'; end $$",
+        )
+        .await;
+    unlock(guard).await;
+    unlock(within("the next one gets in", waiting).await.unwrap()).await;
+}
+
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn tables_of_another_version_are_refused() {
+    let server = OwnServer::start().await;
+    drop(engine_with(&server.options()).await);
+    server.execute("update ylock.layout set version = 0").await;
+    for mode in [SchemaMode::Create, SchemaMode::Check] {
+        let error = PostgresEngine::connect(&server.options().with_schema(mode)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+        assert!(error.to_string().contains("version 0"), "{error}");
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn many_clients_that_come_first_at_once_make_the_tables_once() {
+    let server = OwnServer::start().await;
+    let mut coming = Vec::new();
+    for _ in 0..12 {
+        let options = server.options();
+        coming.push(tokio::spawn(async move { PostgresEngine::connect(&options).await }));
+    }
+    for one in coming {
+        within("it connects", one).await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn namespaces_do_not_meet() {
+    let server = OwnServer::start().await;
+    let (one, other) = (client(&server, LEASE).await, client_with(server.options().with_namespace("shop")).await);
+    let guard = acquire(&one).await;
+    assert!(!is_held(&other).await && is_held(&one).await);
+    unlock(guard).await;
+}
+
+/// While it is open no version of a row can be cleared.
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn an_old_snapshot_stops_nothing() {
+    let server = OwnServer::start().await;
+    let ylock = client(&server, LONG).await;
+    unlock(acquire(&ylock).await).await;
+    let old = server.client().await;
+    old.batch_execute("begin isolation level repeatable read; select count(*) from ylock.lock").await.unwrap();
+    for _ in 0..2_000 {
+        unlock(acquire(&ylock).await).await;
+    }
+    old.batch_execute("commit").await.unwrap();
+}
+
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn rows_that_are_not_used_any_more_are_swept() {
+    let server = OwnServer::start().await;
+    let poll = Duration::from_millis(20);
+    let ylock = client_with(server.options().with_lease(LONG).with_notify(Notify::Off { poll, poll_longest: poll })).await;
+    let held = within("it gets in", ylock.locks("users").write("held")).await.unwrap();
+    unlock(acquire(&ylock).await).await;
+    // As if it had been two minutes ago.
+    let minutes = "update ylock.lock set used = used - 120000000, token = token - 120000000; update ylock.layout set swept = 0";
+    server.execute(minutes).await;
+    let names = "select string_agg(encode(key, 'escape'), ' ') from ylock.lock";
+    until("only what is held is left", async || {
+        let row = server.client().await.query_one(names, &[]).await.unwrap();
+        row.get::<_, Option<String>>(0).is_some_and(|names| names.ends_with("held") && !names.contains("alice"))
+    })
+    .await;
+    unlock(held).await;
+}

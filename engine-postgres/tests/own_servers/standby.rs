@@ -1,0 +1,118 @@
+//! Standbys: which are refused, and what is left when one takes over.
+
+use ylock_core::{ErrorKind, LossReason};
+use ylock_engine_postgres::options::Standby;
+use ylock_engine_postgres::{PostgresEngine, PostgresOptions};
+use ylock_testkit::own_servers::until;
+
+use super::own_server::{OwnServer, USER};
+use super::{LONG, acquire, client, client_with, engine_with, is_held, promises, unlock, within};
+
+/// Options with both servers.
+fn of_both(one: &OwnServer, two: &OwnServer) -> PostgresOptions {
+    let hosts = [one, two].map(|server| ("127.0.0.1".to_owned(), server.port()));
+    PostgresOptions::of_hosts(hosts, "postgres").with_login(USER, ylock_core::url::Secret::new("")).with_lease(LONG)
+}
+
+async fn waits_for_standby(server: &OwnServer) {
+    server.execute("alter system set synchronous_standby_names = 'second'").await;
+    server.execute("select pg_reload_conf()").await;
+    let is_set = "select current_setting('synchronous_standby_names') = 'second' and exists
+        (select from pg_stat_replication where sync_state = 'sync')";
+    until("it waits for its standby", async || {
+        server.client().await.query_one(is_set, &[]).await.is_ok_and(|row| row.get(0))
+    })
+    .await;
+}
+
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn standbys_that_may_lack_writes_are_refused_unless_that_is_accepted() {
+    let server = OwnServer::start().await;
+    assert_eq!(promises(&engine_with(&server.options()).await), (true, true, true));
+    let standby = server.standby("second").await;
+    for options in [server.options(), of_both(&server, &standby)] {
+        let error = PostgresEngine::connect(&options).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+        assert!(error.to_string().contains("lost_writes_accepted"), "{error}");
+        let accepting = engine_with(&options.with_standby(Standby::LostWritesAccepted)).await;
+        assert_eq!(promises(&accepting), (true, false, false));
+    }
+    waits_for_standby(&server).await;
+    assert_eq!(promises(&engine_with(&of_both(&standby, &server)).await), (true, true, true));
+    let error = PostgresEngine::connect(&standby.options()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+}
+
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn a_synchronous_standby_that_takes_over_has_every_grant() {
+    let mut server = OwnServer::start().await;
+    let standby = server.standby("second").await;
+    waits_for_standby(&server).await;
+    let options = of_both(&server, &standby);
+    let (one, two) = (client_with(options.clone()).await, client_with(options).await);
+    let guard = acquire(&one).await;
+    server.kill();
+    standby.promote().await;
+    until("clients have found it", async || two.inspect("users", "alice").await.is_ok()).await;
+    assert!(is_held(&two).await && guard.is_valid());
+    let token = guard.token();
+    unlock(guard).await;
+    assert!(acquire(&two).await.token() > token);
+}
+
+/// A grant that the standby does not have is none: the holder could lose it when the standby takes over.
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn a_commit_that_the_server_gives_up_waiting_for_is_not_believed() {
+    let server = OwnServer::start().await;
+    let mut standby = server.standby("second").await;
+    waits_for_standby(&server).await;
+    let ylock = client(&server, LONG).await;
+    drop(acquire(&ylock).await);
+    until("it is free", async || !is_held(&ylock).await).await;
+    standby.kill();
+    let trying = tokio::spawn(async move {
+        let tried = ylock.locks("users").try_write("bob").await;
+        (ylock, tried)
+    });
+    let cancel = "select count(pg_cancel_backend(pid)) from pg_stat_activity where wait_event = 'SyncRep'";
+    until("the commit is given up", async || {
+        server.client().await.query_one(cancel, &[]).await.unwrap().get::<_, i64>(0) > 0
+    })
+    .await;
+    let (ylock, tried) = within("the caller is told", trying).await.unwrap();
+    let error = tried.expect_err("the outcome is unknown");
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    drop(ylock);
+}
+
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn a_lock_that_the_standby_lacks_is_told_as_lost() {
+    let mut server = OwnServer::start().await;
+    let standby = server.standby("second").await;
+    let options = of_both(&server, &standby).with_standby(Standby::LostWritesAccepted);
+    let (one, two) = (client_with(options.clone()).await, client_with(options).await);
+    drop(acquire(&two).await);
+    until("the standby has the tables", async || {
+        standby.client().await.query_one("select count(*) from ylock.lock", &[]).await.is_ok()
+    })
+    .await;
+    // From here on the standby hears nothing.
+    standby.execute("alter system set primary_conninfo = 'host=127.0.0.1 port=1'").await;
+    standby.execute("select pg_reload_conf()").await;
+    let follows = "select count(*) from pg_stat_replication";
+    until("it does not follow any more", async || {
+        server.client().await.query_one(follows, &[]).await.unwrap().get::<_, i64>(0) == 0
+    })
+    .await;
+    let guard = within("it gets in", one.locks("users").write("bob")).await.unwrap();
+    assert_eq!(guard.token(), None);
+    server.kill();
+    standby.promote().await;
+    let reason = within("the holder is told", guard.lost()).await;
+    assert!(matches!(reason, LossReason::Gone | LossReason::Lapsed), "{reason:?}");
+    until("it is free", async || two.locks("users").try_write("bob").await.is_ok_and(|guard| guard.is_some())).await;
+}
