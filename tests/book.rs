@@ -61,7 +61,8 @@ fn each_link_leads_to_a_place() {
         let text = read(&page);
         for link in links(&text) {
             let (file, heading) = link.split_once('#').unwrap_or((link, ""));
-            let target = if file.is_empty() { page.clone() } else { page.parent().expect("a folder").join(file) };
+            let target =
+                if file.is_empty() { page.clone() } else { page.parent().expect("a folder").join(file) };
             assert!(target.is_file(), "{}: there is no {file}", page.display());
             let is_there = heading.is_empty() || headings(&read(&target)).any(|text| anchor(text) == heading);
             assert!(is_there, "{}: {file} has no heading for #{heading}", page.display());

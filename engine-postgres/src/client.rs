@@ -74,7 +74,7 @@ impl Client {
     }
 
     /// Returns the channel on which the server shall tell this client: none if the client asks by itself, or as long as it would not
-    /// hear a message. A waiter with a channel that nobody listens to is passed over, and that may be again and again; for a waiter without a
+    /// hear a message. A waiter with a channel that has no listener is passed over, and that may be again and again; for a waiter without a
     /// channel the server waits until its next question.
     pub(crate) fn channel(&self) -> Option<i64> {
         if self.is_told() { self.listener.channel() } else { None }

@@ -95,7 +95,7 @@ impl InTransaction {
     /// ```
     pub async fn assert_holder(&self, transaction: &Transaction<'_>, key: &Key, token: Token) -> Result<()> {
         let statement = format!("select {}.assert_holder($1, $2, $3)", quoted(&self.namespace));
-        let number = i64::try_from(token.get()).map_err(|_| lost(key))?;
+        let number: i64 = token.get();
         let (group, name) = (key.group(), key.name());
         let values: [(&(dyn ToSql + Sync), Type); 3] =
             [(&group, Type::TEXT), (&name, Type::TEXT), (&number, Type::INT8)];

@@ -1,4 +1,4 @@
-//! What a client does by itself: it removes the rows of locks that nobody has used for a minute.
+//! What a client does by itself: it removes the rows of locks that no client has used for a minute.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;

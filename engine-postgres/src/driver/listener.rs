@@ -29,6 +29,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 const PROBE: Duration = Duration::from_secs(5);
 /// The time without a sign of life after which the connection, or an attempt to make one, is taken to live in a runtime that is not polled.
 const SILENT: Duration = Duration::from_secs(15);
+/// The time for which the connection stays when no waiter wants it: each `NOTIFY` wakes all connections of the database that listen.
+const IDLE: Duration = Duration::from_secs(60);
 /// The message by which a client finds out whether it hears.
 const TRY: &str = "try";
 
@@ -60,6 +62,8 @@ struct State {
     /// Since when a task has been trying to make the connection.
     sought: Option<Moment>,
     failed: Option<Moment>,
+    /// When a waiter wanted it last.
+    wanted: Moment,
 }
 
 /// The connection that listens.
@@ -102,6 +106,7 @@ impl Listener {
 
     /// Makes sure that messages are heard, in a task that no waiter waits for.
     pub(crate) fn listen(self: &Arc<Self>) {
+        self.state.lock().wanted = self.environment.now();
         if self.channel().is_some() || self.is_deaf() {
             return;
         }
@@ -259,7 +264,8 @@ impl Probed {
             let Some(listener) = self.listener.upgrade() else { return };
             let open = {
                 let state = listener.state.lock();
-                let open = state.open.as_ref().filter(|open| open.channel == self.channel);
+                let is_idle = environment.now().since(state.wanted) > IDLE;
+                let open = state.open.as_ref().filter(|open| open.channel == self.channel && !is_idle);
                 open.map(|open| (Arc::clone(&open.client), Arc::clone(&open.answered)))
             };
             drop(listener);

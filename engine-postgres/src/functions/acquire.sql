@@ -25,7 +25,7 @@ begin
   -- The quick way: the lock is free, and nothing is to be remembered. All that this looks at is in the row.
   insert into ylock.lock as x (key, token, used, id, mode, lease, expires, granted, since, revoked, owner, client)
     values (k, now, now, i, m, p_lease, now + p_lease, now, now, false, p_owner, p_client)
-    on conflict (key) do update set key = excluded.key, token = greatest(x.token + 1, excluded.token), used = excluded.used,
+    on conflict (key) do update set token = greatest(x.token + 1, excluded.token), used = excluded.used,
       id = excluded.id, mode = excluded.mode, lease = excluded.lease, expires = excluded.expires,
       granted = greatest(x.token + 1, excluded.token), since = excluded.since, revoked = false, owner = excluded.owner, client = excluded.client
     where x.id is null and not x.shared and not x.waiting and x.undone is null

@@ -52,8 +52,7 @@ begin
   if l is not distinct from before then
     return;
   end if;
-  -- The key is among what is set, so that the row is locked as for a key that changes: see `assert_holder`.
-  update ylock.lock set key = l.key, token = l.token, used = now, waiting = l.waiting, shared = l.shared, earliest = l.earliest, longest = l.longest,
+  update ylock.lock set token = l.token, used = now, waiting = l.waiting, shared = l.shared, earliest = l.earliest, longest = l.longest,
     number = l.number, undone = l.undone, id = l.id, mode = l.mode, lease = l.lease, expires = l.expires, granted = l.granted, since = l.since,
     revoked = l.revoked, owner = l.owner, client = l.client, behind = l.behind
     where key = l.key;

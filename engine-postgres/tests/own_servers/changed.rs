@@ -3,14 +3,18 @@
 use ylock_core::LossReason;
 
 use super::own_server::OwnServer;
-use super::{LEASE, LONG, acquire, client, joins, one_holds_and_another_waits, unlock, until, waiters, within};
+use super::{
+    LEASE, LONG, acquire, client, joins, one_holds_and_another_waits, unlock, until, waiters, within,
+};
 
 #[tokio::test]
 #[ignore = "needs postgres: run `cargo xtask test`"]
 async fn a_holder_whose_row_was_deleted_is_told() {
     let server = OwnServer::start().await;
     let (one, two) = (client(&server, LEASE).await, client(&server, LEASE).await);
-    for statement in ["delete from ylock.lock", "truncate ylock.lock", "update ylock.lock set id = gen_random_uuid()"] {
+    for statement in
+        ["delete from ylock.lock", "truncate ylock.lock", "update ylock.lock set id = gen_random_uuid()"]
+    {
         let guard = acquire(&one).await;
         server.execute(statement).await;
         let reason = within("the holder is told", guard.lost()).await;

@@ -53,7 +53,11 @@ async fn a_step_forwards_frees_the_lock_and_the_holder_is_told() {
 #[ignore = "needs postgres: run `cargo xtask test`"]
 async fn a_step_backwards_keeps_locks_and_order_and_tokens_grow() {
     let mut set = SetServer::start().await;
-    let clients = [client(&set.server, LEASE).await, client(&set.server, LEASE).await, client(&set.server, LEASE).await];
+    let clients = [
+        client(&set.server, LEASE).await,
+        client(&set.server, LEASE).await,
+        client(&set.server, LEASE).await,
+    ];
     let [one, two, three] = &clients;
     let guard = acquire(one).await;
     let second = joins(two, one, 0).await;

@@ -112,7 +112,8 @@ async fn only_a_holder_that_is_valid_is_one() {
     two.revoke("users", "alice").await.unwrap();
     assert_eq!(asserts(&mut raw, guard.token().unwrap()).await, Err(ErrorKind::Lost));
     drop(guard);
-    let readers = [one.locks("users").read("alice").await.unwrap(), two.locks("users").read("alice").await.unwrap()];
+    let readers =
+        [one.locks("users").read("alice").await.unwrap(), two.locks("users").read("alice").await.unwrap()];
     for reader in &readers {
         assert_eq!(asserts(&mut raw, reader.token().unwrap()).await, Ok(()));
     }

@@ -14,6 +14,8 @@ mod pooler;
 mod rights;
 mod settings;
 mod standby;
+#[cfg(feature = "tls")]
+mod tls;
 mod work;
 
 use std::time::Duration;

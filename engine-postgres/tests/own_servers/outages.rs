@@ -6,7 +6,10 @@ use ylock_core::{ErrorKind, LossReason};
 use ylock_testkit::an_outage_is_told_as_one;
 
 use super::own_server::OwnServer;
-use super::{LEASE, LONG, acquire, client, client_with, is_held, one_holds_and_another_waits, unlock, until, waiters, within};
+use super::{
+    LEASE, LONG, acquire, client, client_with, is_held, one_holds_and_another_waits, unlock, until, waiters,
+    within,
+};
 
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
 

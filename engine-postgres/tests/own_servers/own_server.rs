@@ -30,7 +30,9 @@ impl OwnServer {
     /// A server with these settings and environment variables.
     pub(crate) async fn start_with(settings: &[&str], variables: &[(&str, PathBuf)]) -> Self {
         let folder = folder();
-        run(command("initdb").args(["--no-sync", "--auth=trust", "--locale=C", "--username", USER, "--pgdata"]).arg(&folder));
+        run(command("initdb")
+            .args(["--no-sync", "--auth=trust", "--locale=C", "--username", USER, "--pgdata"])
+            .arg(&folder));
         Self::run_in(folder, settings, variables).await
     }
 
@@ -44,10 +46,19 @@ impl OwnServer {
         let folder = folder();
         let source = format!("host=127.0.0.1 port={} user={USER} application_name={name}", self.port);
         run(command("pg_basebackup")
-            .args(["--no-sync", "--checkpoint=fast", "--write-recovery-conf", "--dbname", &source, "--pgdata"])
+            .args([
+                "--no-sync",
+                "--checkpoint=fast",
+                "--write-recovery-conf",
+                "--dbname",
+                &source,
+                "--pgdata",
+            ])
             .arg(&folder));
         let standby = Self::run_in(folder, &[], &[]).await;
-        let is_streaming = format!("select exists (select from pg_stat_replication where application_name = '{name}' and state = 'streaming')");
+        let is_streaming = format!(
+            "select exists (select from pg_stat_replication where application_name = '{name}' and state = 'streaming')"
+        );
         own_servers::until("the standby follows", async || {
             self.client().await.query_one(&is_streaming, &[]).await.is_ok_and(|row| row.get(0))
         })
@@ -79,7 +90,20 @@ impl OwnServer {
     }
 
     pub(crate) fn options_for(&self, role: &str) -> PostgresOptions {
-        PostgresOptions::new("127.0.0.1", self.port, DATABASE).with_login(role, ylock_core::url::Secret::new(""))
+        PostgresOptions::new("127.0.0.1", self.port, DATABASE)
+            .with_login(role, ylock_core::url::Secret::new(""))
+    }
+
+    /// Writes a file into the folder of the server.
+    #[cfg(feature = "tls")]
+    pub(crate) fn keep(&self, name: &str, text: &str) {
+        use std::os::unix::fs::PermissionsExt;
+        let file = self.folder.join(name);
+        std::fs::write(&file, text).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+        if let Some((uid, gid)) = other_user() {
+            std::os::unix::fs::chown(&file, Some(uid), Some(gid)).unwrap();
+        }
     }
 
     /// A connection without ylock.
@@ -136,7 +160,8 @@ impl OwnServer {
 
     /// Makes a standby the server that takes writes.
     pub(crate) async fn promote(&self) {
-        let promoted: bool = self.client().await.query_one("select pg_promote()", &[]).await.expect("promoted").get(0);
+        let promoted: bool =
+            self.client().await.query_one("select pg_promote()", &[]).await.expect("promoted").get(0);
         assert!(promoted);
     }
 
@@ -188,7 +213,8 @@ fn spawn(program: &mut Command) -> Child {
 
 fn send(signal: &str, pid: u32) {
     // It may have ended.
-    let _ = Command::new("kill").arg(format!("-{signal}")).arg(pid.to_string()).stderr(Stdio::null()).status();
+    let _ =
+        Command::new("kill").arg(format!("-{signal}")).arg(pid.to_string()).stderr(Stdio::null()).status();
 }
 
 fn folder() -> PathBuf {

@@ -36,7 +36,10 @@ impl Pooler {
         command.arg("-q").arg("-u").arg("postgres").arg(&file);
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("pgbouncer starts");
         let pooler = Self { port, child, folder };
-        until("the pooler answers", async || tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_ok()).await;
+        until("the pooler answers", async || {
+            tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_ok()
+        })
+        .await;
         Some(pooler)
     }
 
@@ -59,7 +62,11 @@ impl Drop for Pooler {
 async fn clients_ask_through_a_pooler_and_are_told_at_another_address() {
     let server = OwnServer::start().await;
     let Some(pooler) = Pooler::start(&server).await else {
-        return note_skip("postgres", "clients_ask_through_a_pooler_and_are_told_at_another_address", "there is no pgbouncer");
+        return note_skip(
+            "postgres",
+            "clients_ask_through_a_pooler_and_are_told_at_another_address",
+            "there is no pgbouncer",
+        );
     };
     let direct = pooler.options().with_listen("127.0.0.1", server.port());
     for (options, is_told) in [(pooler.options(), 0), (direct, 1)] {

@@ -27,10 +27,16 @@ async fn a_role_that_may_use_the_schema_can_do_all_that_a_client_does() {
     assert_eq!(seen.holders.len(), 1);
     assert_eq!(two.revoke("users", "bob").await.unwrap(), 1);
     drop(guard);
-    let done = one.locks("jobs").once_per("nightly", Period::of(Duration::from_secs(24 * 60 * 60)), |_| async {}).await.unwrap();
+    let done = one
+        .locks("jobs")
+        .once_per("nightly", Period::of(Duration::from_secs(24 * 60 * 60)), |_| async {})
+        .await
+        .unwrap();
     drop(done);
     // And nothing else.
-    for statement in ["select * from ylock.lock", "delete from ylock.waiter", "select ylock.follow_clock('', 0)"] {
+    for statement in
+        ["select * from ylock.lock", "delete from ylock.waiter", "select ylock.follow_clock('', 0)"]
+    {
         let raw = server.client().await;
         raw.batch_execute("set role app").await.unwrap();
         let error = raw.batch_execute(statement).await.unwrap_err();

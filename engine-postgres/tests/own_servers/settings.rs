@@ -8,8 +8,8 @@ use ylock_engine_postgres::options::{Notify, SchemaMode};
 
 use super::own_server::OwnServer;
 use super::{
-    LEASE, LONG, acquire, client, client_with, engine_with, is_held, one_holds_and_another_waits, promises, told,
-    unlock, until, within,
+    LEASE, LONG, acquire, client, client_with, engine_with, is_held, one_holds_and_another_waits, promises,
+    told, unlock, until, within,
 };
 
 #[tokio::test]
@@ -86,7 +86,8 @@ async fn many_clients_that_come_first_at_once_make_the_tables_once() {
 #[ignore = "needs postgres: run `cargo xtask test`"]
 async fn namespaces_do_not_meet() {
     let server = OwnServer::start().await;
-    let (one, other) = (client(&server, LEASE).await, client_with(server.options().with_namespace("shop")).await);
+    let (one, other) =
+        (client(&server, LEASE).await, client_with(server.options().with_namespace("shop")).await);
     let guard = acquire(&one).await;
     assert!(!is_held(&other).await && is_held(&one).await);
     unlock(guard).await;
@@ -100,7 +101,9 @@ async fn an_old_snapshot_stops_nothing() {
     let ylock = client(&server, LONG).await;
     unlock(acquire(&ylock).await).await;
     let old = server.client().await;
-    old.batch_execute("begin isolation level repeatable read; select count(*) from ylock.lock").await.unwrap();
+    old.batch_execute("begin isolation level repeatable read; select count(*) from ylock.lock")
+        .await
+        .unwrap();
     for _ in 0..2_000 {
         unlock(acquire(&ylock).await).await;
     }
@@ -112,7 +115,9 @@ async fn an_old_snapshot_stops_nothing() {
 async fn rows_that_are_not_used_any_more_are_swept() {
     let server = OwnServer::start().await;
     let poll = Duration::from_millis(20);
-    let ylock = client_with(server.options().with_lease(LONG).with_notify(Notify::Off { poll, poll_longest: poll })).await;
+    let ylock =
+        client_with(server.options().with_lease(LONG).with_notify(Notify::Off { poll, poll_longest: poll }))
+            .await;
     let held = within("it gets in", ylock.locks("users").write("held")).await.unwrap();
     unlock(acquire(&ylock).await).await;
     // As if it had been two minutes ago.
@@ -121,7 +126,8 @@ async fn rows_that_are_not_used_any_more_are_swept() {
     let names = "select string_agg(encode(key, 'escape'), ' ') from ylock.lock";
     until("only what is held is left", async || {
         let row = server.client().await.query_one(names, &[]).await.unwrap();
-        row.get::<_, Option<String>>(0).is_some_and(|names| names.ends_with("held") && !names.contains("alice"))
+        row.get::<_, Option<String>>(0)
+            .is_some_and(|names| names.ends_with("held") && !names.contains("alice"))
     })
     .await;
     unlock(held).await;

@@ -11,7 +11,9 @@ use super::{LONG, acquire, client, client_with, engine_with, is_held, promises, 
 /// Options with both servers.
 fn of_both(one: &OwnServer, two: &OwnServer) -> PostgresOptions {
     let hosts = [one, two].map(|server| ("127.0.0.1".to_owned(), server.port()));
-    PostgresOptions::of_hosts(hosts, "postgres").with_login(USER, ylock_core::url::Secret::new("")).with_lease(LONG)
+    PostgresOptions::of_hosts(hosts, "postgres")
+        .with_login(USER, ylock_core::url::Secret::new(""))
+        .with_lease(LONG)
 }
 
 async fn waits_for_standby(server: &OwnServer) {
@@ -114,5 +116,8 @@ async fn a_lock_that_the_standby_lacks_is_told_as_lost() {
     standby.promote().await;
     let reason = within("the holder is told", guard.lost()).await;
     assert!(matches!(reason, LossReason::Gone | LossReason::Lapsed), "{reason:?}");
-    until("it is free", async || two.locks("users").try_write("bob").await.is_ok_and(|guard| guard.is_some())).await;
+    until("it is free", async || {
+        two.locks("users").try_write("bob").await.is_ok_and(|guard| guard.is_some())
+    })
+    .await;
 }

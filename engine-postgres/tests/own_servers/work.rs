@@ -17,7 +17,11 @@ async fn no_increment_is_lost_while_connections_are_ended() {
     let server = OwnServer::start_with(&["fsync=off"], &[]).await;
     server.execute("create table counter (name text primary key, value bigint not null)").await;
     server.execute("insert into counter values ('0', 0), ('1', 0), ('2', 0)").await;
-    let (stop, done, inside) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)), Arc::new([const { AtomicU64::new(0) }; 3]));
+    let (stop, done, inside) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(AtomicU64::new(0)),
+        Arc::new([const { AtomicU64::new(0) }; 3]),
+    );
     let mut workers = Vec::new();
     for number in 0..6_usize {
         let (ylock, raw) = (client(&server, LEASE).await, server.client().await);

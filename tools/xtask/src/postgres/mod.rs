@@ -17,7 +17,7 @@ pub(crate) static ENGINE: Engine = Engine {
     name: "postgres",
     packages: &["ylock-engine-postgres"],
     stores: Some(|places| vec![Box::new(Server::new(places))]),
-    prepare: |_| program::folder().map(drop),
+    prepare: |_| program::folder().and_then(|_| program::pooler()).map(drop),
     own_servers,
     benches: &[Bench::new("postgres", "bench -p ylock-engine-postgres --bench postgres")],
     drivers: &["tokio_postgres"],
@@ -40,5 +40,8 @@ pub(crate) static ENGINE: Engine = Engine {
 
 /// Tells tests where the programs are: they start servers, standbys and backups of their own.
 fn own_servers(_: &Places) -> Result<Vec<Variable>> {
-    Ok(vec![("YLOCK_TEST_POSTGRES_PROGRAMS", program::folder()?.display().to_string())])
+    Ok(vec![
+        ("YLOCK_TEST_POSTGRES_PROGRAMS", program::folder()?.display().to_string()),
+        ("YLOCK_TEST_PGBOUNCER", program::pooler()?.display().to_string()),
+    ])
 }

@@ -41,6 +41,23 @@ fn find() -> Option<PathBuf> {
     newest.or_else(own)
 }
 
+/// Finds or installs the pooler that some tests put before the server.
+pub(super) fn pooler() -> Result<PathBuf> {
+    if let Some(found) = find_pooler() {
+        return Ok(found);
+    }
+    let found = tools::find_or_install(find_pooler, || vec!["pgbouncer"])?;
+    let _ = Command::new("invoke-rc.d").args(["pgbouncer", "stop"]).output();
+    Ok(found)
+}
+
+fn find_pooler() -> Option<PathBuf> {
+    let folders = env::split_paths(&env::var_os("PATH")?).collect::<Vec<_>>();
+    // Where Debian's package has it, also if this user does not look there.
+    let folders = folders.into_iter().chain([PathBuf::from("/usr/sbin")]);
+    folders.map(|folder| folder.join("pgbouncer")).find(|program| program.is_file())
+}
+
 fn is_complete(folder: &Path) -> bool {
     ["initdb", "postgres", "pg_isready"].iter().all(|program| folder.join(program).is_file())
 }
