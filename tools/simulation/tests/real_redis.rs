@@ -149,8 +149,35 @@ fn all_steps(server: &mut dyn Ask, group: &str) -> Vec<(String, String)> {
         let value = server.ask(&[b"EVAL", text.as_bytes(), b"1", b"key", b"one", b"two"]);
         ((*text).to_owned(), comparable(value, false))
     }));
+    steps.extend(walks(server, group));
     steps.extend(ends(server, group));
     steps
+}
+
+/// Walks over the keys by these patterns, page by page. The real server has keys of others, too.
+fn walks(server: &mut dyn Ask, group: &str) -> Vec<(String, String)> {
+    let walk = "local at, found, all = '0', {}, {} \
+                repeat local page = redis.call('SCAN', at, 'MATCH', ARGV[1], 'COUNT', 3, 'TYPE', ARGV[2]) at = page[1] \
+                for _, key in ipairs(page[2]) do found[string.sub(key, -1)] = true end until at == '0' \
+                for key in pairs(found) do all[#all + 1] = key end table.sort(all) return all";
+    for number in 0..4 {
+        let set = "return redis.call('HSET', KEYS[1], 'a', 1)";
+        server.ask(&[b"EVAL", set.as_bytes(), b"1", format!("{group}:{number}").as_bytes()]);
+    }
+    let mut walks = Vec::new();
+    for end in [":*", ":?", ":[0-2]", ":[^0-2]", ":[13]", ":[2-0]", ":\\*", ":1*", "*2", ":[\\]3]", ":"] {
+        for kind in ["hash", "string"] {
+            let pattern = format!("{group}{end}");
+            let words: [&[u8]; 6] =
+                [b"EVAL", walk.as_bytes(), b"1", b"key", pattern.as_bytes(), kind.as_bytes()];
+            walks.push((format!("SCAN {end} {kind}"), comparable(server.ask(&words), false)));
+        }
+    }
+    for number in 0..4 {
+        let delete = "return redis.call('HDEL', KEYS[1], 'a')";
+        server.ask(&[b"EVAL", delete.as_bytes(), b"1", format!("{group}:{number}").as_bytes()]);
+    }
+    walks
 }
 
 /// What has ended is not there, and neither is its end: what is stored later stays.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::resp::Reply;
+use super::scan::scan;
 
 /// The data of a server.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +35,9 @@ impl Database {
 
     /// Carries out a command of a script; `None` if this is no command on data.
     pub(super) fn call(&mut self, command: &[u8], arguments: &[Vec<u8>], now: i64) -> Option<Reply> {
+        if command == b"SCAN" {
+            return scan(arguments, self.hashes(now).keys());
+        }
         let [key, arguments @ ..] = arguments else { return None };
         if self.hashes.get(key).is_some_and(|hash| hash.expires.is_some_and(|expires| expires < now)) {
             self.hashes.remove(key);

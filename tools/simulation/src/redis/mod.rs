@@ -11,6 +11,7 @@ mod interpreter;
 mod member;
 mod observed;
 mod resp;
+mod scan;
 mod server;
 mod servers;
 mod slots;
