@@ -76,8 +76,10 @@ fn each_command_line_is_understood() {
             }
             let words = words(&line);
             for command in words.split(|word| ENDS.contains(&word.as_str())) {
-                // The name of the command by itself, and the group of words that is not one, are no command lines.
-                if command.first().is_none_or(|first| first != "ylock") || command.len() < 2 {
+                // Neither is the dependency of a Cargo.toml a command line.
+                if command.first().is_none_or(|first| first != "ylock")
+                    || command.get(1).is_none_or(|word| word == "=")
+                {
                     continue;
                 }
                 let parsed = Arguments::try_parse_from(command);
@@ -87,7 +89,7 @@ fn each_command_line_is_understood() {
             }
         }
     }
-    assert!(understood > 60, "only {understood} were found");
+    assert!(understood > 50, "only {understood} were found");
 }
 
 #[test]

@@ -17,7 +17,12 @@ fn url() -> String {
 }
 
 fn url_of(server: &str) -> String {
-    format!("zookeeper://{server}/ylock-command?lease=2s&connect_timeout=5s")
+    format!("zookeeper://{server}/ylock-command?lease=2s")
+}
+
+/// Returns the URL of servers of which some are away, to be missed soon.
+fn impatient_url_of(servers: &str) -> String {
+    url_of(servers) + "&connect_timeout=2s"
 }
 
 fn server() -> String {
@@ -54,7 +59,7 @@ fn the_doctor_finds_it_well() {
 #[test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 fn the_doctor_names_the_server_that_is_down() {
-    ill::one_server_of_several_that_is_down_is_named(&url_of(&format!("127.0.0.1:1,{}", server())));
+    ill::one_server_of_several_that_is_down_is_named(&impatient_url_of(&format!("127.0.0.1:1,{}", server())));
 }
 
 #[test]
@@ -68,6 +73,6 @@ fn a_store_that_is_away_is_told_from_a_lock_that_is_held() {
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 fn a_command_is_stopped_when_the_store_goes_away_and_the_next_one_waits_until_it_is_back() {
     let link = Link::before(&server());
-    let url = url_of(&link.address());
+    let url = impatient_url_of(&link.address());
     away::a_command_is_stopped_when_the_store_goes_away_and_the_next_one_waits_until_it_is_back(&link, &url);
 }
