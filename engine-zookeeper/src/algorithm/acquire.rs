@@ -173,7 +173,7 @@ impl<'a> Acquire<'a> {
             claim.alone = all.len() == 1;
             claim.content.token = token.or(claim.content.token);
         });
-        self.joins = places::joins(&all, &own);
+        self.joins = places::holds(&all, &own) && places::joins(&all, &own);
         self.decide(session, place, own, judge(&all, &own), token).await
     }
 

@@ -30,6 +30,7 @@ impl Leader {
 
     /// Returns its term; `None` if the engine gives no tokens. Of another client it is that of the first candidate to which the store gave the
     /// lead: one that a task of that client has handed on to the next has a larger term, and the store does not know it.
+    /// Cassandra shows also a candidate that is about to lead and may still give way: the term that is shown next is smaller then.
     pub fn term(&self) -> Option<Token> {
         self.0.token
     }

@@ -82,7 +82,7 @@ impl Entry {
         }
         let since = if granted.fresh || !context.watched { granted.since } else { context.now() };
         let waited = effects.origin.arriving != Some(first.number) && (first.met_others || granted.waited);
-        let beside_readers = granted.fresh && granted.grant.beside_readers;
+        let beside_readers = granted.fresh && granted.grant.beside_readers && first.mode == Mode::Read;
         granted.fresh = false;
         granted.written = first.mode == Mode::Write;
         let token = granted.grant.token.map(|token| Token::local(token, granted.hand_overs));
