@@ -1,12 +1,16 @@
-//! Several free locks: one after the other, and at once as a set, in turns. And a semaphore that is busy, beside as many single locks.
+//! Several free locks: one after the other, and at once as a set, in turns. A semaphore that is busy, beside as many single locks. And ways to take locks
+//! that are found while the work goes on.
 //!
 //! `cargo xtask bench many [-- ENGINE...]`; without a name every engine.
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
 #![allow(missing_docs, reason = "a benchmark has no users")]
 
+mod clients;
+mod permits;
+mod policies;
+
 use std::time::{Duration, Instant};
 
-use futures_util::future::join_all;
 use ylock::{Guard, Guards, Ylock};
 use ylock_testkit::measure::{Times, group, ms, ratio};
 
@@ -54,60 +58,10 @@ async fn measure(url: &str) {
         );
     }
     ylock.close().await;
-    permits(url, &group).await;
-}
-
-/// How many want a permit, from how many clients, and how many there are.
-const TASKS: usize = 32;
-const CLIENTS: usize = 8;
-const PERMITS: u32 = 20;
-const HOLD: Duration = Duration::from_millis(5);
-
-async fn permits(url: &str, group: &str) {
-    let mut clients = vec![ylock::connect(url).await.expect("the store answers")];
-    while clients.len() < CLIENTS {
-        // In memory each connection would be a store of its own.
-        let next = if url.starts_with("memory") {
-            clients[0].clone()
-        } else {
-            ylock::connect(url).await.expect("it answers")
-        };
-        clients.push(next);
-    }
-    let semaphore = busy(&clients, async |ylock, _| {
-        let permit = ylock.locks(group).semaphore("permits", PERMITS).acquire().await.expect("granted");
-        tokio::time::sleep(HOLD).await;
-        assert!(permit.unlock().await.expect("released").is_released());
-    });
-    let semaphore = semaphore.await;
-    let singly = busy(&clients, async |ylock, task| {
-        let guard = ylock.locks(group).write(task % PERMITS as usize).await.expect("granted");
-        tokio::time::sleep(HOLD).await;
-        assert!(guard.unlock().await.expect("released").is_released());
-    });
-    let singly = singly.await;
-    println!(
-        "{TASKS} tasks of {CLIENTS} clients, hold {} ms: {semaphore:.0} grants/s of {PERMITS} permits, {singly:.0} of {PERMITS} locks",
-        HOLD.as_millis(),
-    );
-    for client in clients {
-        client.close().await;
-    }
-}
-
-/// Returns how often in a second `work` was done, by as many at once as there are tasks.
-async fn busy(clients: &[Ylock], work: impl AsyncFn(&Ylock, usize)) -> f64 {
-    let (start, work) = (Instant::now(), &work);
-    let tasks = (0..TASKS).map(|task| async move {
-        let mut done = 0;
-        while start.elapsed() < TIME {
-            work(&clients[task % CLIENTS], task).await;
-            done += 1;
-        }
-        done
-    });
-    let done: u32 = join_all(tasks).await.into_iter().sum();
-    f64::from(done) / start.elapsed().as_secs_f64()
+    let clients = clients::connect(url).await;
+    permits::measure(&clients, &group).await;
+    policies::measure(&clients, &group).await;
+    clients::close(clients).await;
 }
 
 /// Returns how long it takes to acquire that many locks one after the other.
