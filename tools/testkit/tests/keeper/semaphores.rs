@@ -147,6 +147,22 @@ async fn one_look_at_the_name_is_enough_for_as_long_as_it_is_read() {
     assert!(other.is_valid());
 }
 
+/// The look of one call is the look of another one only when it has shown that others use the name alike.
+#[tokio::test(start_paused = true)]
+async fn of_two_calls_at_once_none_relies_on_the_look_of_the_other_before_its_answer() {
+    let (store, fault) = (MemoryStore::new(), Arc::new(SlowLook::default()));
+    let here = Ylock::over(Faulty::over(Arc::new(store.engine()), &fault));
+    let there = Ylock::new(store.engine());
+    let held = there.locks("group").semaphore("name", 1).acquire().await.unwrap();
+    fault.0.store(true, Ordering::SeqCst);
+    let semaphore = here.locks("group").semaphore("name", 8);
+    let (one, other, third) = tokio::join!(semaphore.acquire(), semaphore.acquire(), semaphore.try_acquire());
+    for error in [one.unwrap_err(), other.unwrap_err(), third.unwrap_err()] {
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    }
+    assert!(held.is_valid());
+}
+
 /// What a client has it hands over itself: the store is asked for no other permit.
 #[tokio::test(start_paused = true)]
 async fn a_permit_of_the_own_client_is_waited_for_without_the_store() {
