@@ -57,7 +57,8 @@ async fn version(client: &Client, namespace: &str) -> Result<Option<i32>> {
 }
 
 async fn make(client: &Client, namespace: &str) -> Result<()> {
-    let begin = format!("begin; select pg_advisory_xact_lock({MAKING})");
+    // The client that makes it may take longer than a function may wait for a row.
+    let begin = format!("begin; set local lock_timeout = 0; select pg_advisory_xact_lock({MAKING})");
     client.batch_execute(&begin).await.map_err(errors::classify)?;
     // Another client may have made it meanwhile.
     if version(client, namespace).await?.is_none() {

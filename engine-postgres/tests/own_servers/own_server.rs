@@ -70,7 +70,9 @@ impl OwnServer {
         let port = free_port("127.0.0.1");
         let mut program = command("postgres");
         program.arg("-D").arg(&folder);
-        let common = ["listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=200"];
+        // What a server has written outlives its processes also without `fsync`, and no test takes the power away.
+        let common =
+            ["listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=200", "fsync=off"];
         for setting in [&format!("port={port}")[..]].iter().chain(&common).chain(settings) {
             program.arg("-c").arg(setting);
         }

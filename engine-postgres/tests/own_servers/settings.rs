@@ -32,8 +32,10 @@ async fn a_database_whose_transactions_are_serializable_works_all_the_same() {
 #[tokio::test]
 #[ignore = "needs postgres: run `cargo xtask test`"]
 async fn a_server_that_does_not_wait_for_its_disk_is_not_durable() {
-    let server = OwnServer::start_with(&["fsync=off"], &[]).await;
-    assert_eq!(promises(&engine_with(&server.options()).await), (false, true, true));
+    for (setting, durable) in [("fsync=off", false), ("fsync=on", true)] {
+        let server = OwnServer::start_with(&[setting], &[]).await;
+        assert_eq!(promises(&engine_with(&server.options()).await), (durable, true, true));
+    }
 }
 
 /// A release that failed because a waiter cannot be told would keep the lock closed.

@@ -14,7 +14,7 @@ const LEASE: Duration = Duration::from_secs(10);
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs postgres: run `cargo xtask test`"]
 async fn no_increment_is_lost_while_connections_are_ended() {
-    let server = OwnServer::start_with(&["fsync=off"], &[]).await;
+    let server = OwnServer::start().await;
     server.execute("create table counter (name text primary key, value bigint not null)").await;
     server.execute("insert into counter values ('0', 0), ('1', 0), ('2', 0)").await;
     let (stop, done, inside) = (
