@@ -52,7 +52,7 @@ macro_rules! compiled {
 }
 
 /// All engines: no other place in this crate lists them, apart from what each of them exports.
-pub(crate) static ENGINES: [Engine; 6] = [
+pub(crate) static ENGINES: [Engine; 7] = [
     Engine {
         schemes: &[("memory", "")],
         has_kinds: false,
@@ -62,6 +62,11 @@ pub(crate) static ENGINES: [Engine; 6] = [
         schemes: &[("cassandra", "cassandra")],
         has_kinds: false,
         compiled: compiled!("cassandra", ylock_engine_cassandra, CassandraEngine, CassandraOptions),
+    },
+    Engine {
+        schemes: &[("etcd", "etcd")],
+        has_kinds: false,
+        compiled: compiled!("etcd", ylock_engine_etcd, EtcdEngine, EtcdOptions),
     },
     Engine {
         schemes: &[("file", "file")],
@@ -89,6 +94,7 @@ pub(crate) static ENGINES: [Engine; 6] = [
 ///
 /// - `memory://`: a new, empty store inside this process, like [`Ylock::in_memory`].
 /// - `cassandra://user:password@host1,host2:port/keyspace`, with the Cargo feature `cassandra`.
+/// - `etcd://user:password@host1,host2:port/prefix`, with the Cargo feature `etcd`.
 /// - `file:///folder`, with the Cargo feature `file`: for the processes of one host.
 /// - `postgres://user:password@host1,host2:port/database`, with the Cargo feature `postgres`; `postgresql://` is the same.
 /// - `redis://user:password@host:port/database`, with the Cargo feature `redis`; `rediss://` for TLS, with `redis-tls`.

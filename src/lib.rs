@@ -58,6 +58,13 @@ pub mod cassandra {
     pub use ylock_engine_cassandra::{CassandraEngine, CassandraOptions, HintCounts};
 }
 
+/// Locks on etcd.
+#[cfg(feature = "etcd")]
+pub mod etcd {
+    pub use ylock_engine_etcd::options::{DEFAULT_PORT, DEFAULT_PREFIX, Tls};
+    pub use ylock_engine_etcd::{EtcdEngine, EtcdOptions};
+}
+
 /// Locks in files, for the processes of one host.
 #[cfg(feature = "file")]
 pub mod file {

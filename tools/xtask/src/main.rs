@@ -15,6 +15,7 @@ mod child;
 mod cli;
 mod daemon;
 mod engine;
+mod etcd;
 mod file;
 mod file_lock;
 mod interrupt;
@@ -55,6 +56,7 @@ use crate::{
 /// All engines: a new one is a folder, its `mod` and its line here. No other place in this crate lists them.
 static ENGINES: &[&Engine] = &[
     &cassandra::ENGINE,
+    &etcd::ENGINE,
     &file::ENGINE,
     &memory::ENGINE,
     &postgres::ENGINE,

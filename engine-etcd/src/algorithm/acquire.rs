@@ -1,0 +1,386 @@
+//! The way in: a key at the end of the queue, and a watch on the second before it, then on the first.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ylock_core::engine::{Grant, Patience, Request};
+use ylock_core::queue::places::is_free;
+use ylock_core::retry_deadline::RetryDeadline;
+use ylock_core::{Error, ErrorKind, Mode, Result, StoreToken};
+
+use super::claims::{Begun, Known, Sending};
+use super::client::Client;
+use super::contender::Contender;
+use super::judge::{Queue, Verdict, is_enough, judge};
+use super::look::{self, Looked, Own};
+use super::release;
+use super::session::Session;
+use super::store::{
+    Condition, Fault, Keys, Look, Outcome, Put, Step as Does, Transaction, Watching, to_error,
+};
+
+/// The number of times per lease that a waiter shows that it runs. Otherwise its place is given up.
+const SIGNS_PER_LEASE: u32 = 4;
+/// The number of such signs after which a waiter looks again by itself: a watch that got lost costs no more than that.
+const SIGNS_PER_LOOK: u32 = 8;
+/// The part of the lease's time to live after which a waiter sends a keep-alive if no other task has: the task that does so may be in a runtime
+/// that is not driven any more.
+const QUIET_PART: u32 = 3;
+/// The part of its lease that a confirmation may be old when a contender enters that has just asked for one: the renewal that follows has the rest.
+const OLDEST_PART: u32 = 2;
+/// The pause before a contender asks again about a claim that is changing at the moment.
+const SHORT_PAUSE: Duration = Duration::from_millis(20);
+
+/// One acquisition on its way in.
+pub(crate) struct Acquire<'a> {
+    client: &'a Arc<Client>,
+    request: &'a Request,
+    retry_deadline: RetryDeadline<'a>,
+    /// The session of the last step.
+    session: Option<Arc<Session>>,
+    /// True once another contender was before this one.
+    waited: bool,
+    /// True once the contender has asked for a confirmation because the last one was old.
+    has_beaten: bool,
+    /// True for a contender that only tries and has seen that the lock is free, although a writer came before that is a reader now.
+    has_looked: bool,
+}
+
+/// The outcome of a step on the way.
+enum Step {
+    Granted(Grant),
+    Busy,
+    /// The contender looks again, after a pause if there is one.
+    Again(Duration),
+}
+
+/// A contender that stands at its place.
+struct Standing {
+    session: Arc<Session>,
+    number: u64,
+    own: Own,
+}
+
+/// The outcome of a wait for another contender.
+enum Waited {
+    /// It was seen how that one's key was deleted.
+    SawItGo,
+    /// It has changed, or a while has passed.
+    LookAgain,
+    /// The watch has ended without telling anything.
+    Broken,
+}
+
+const AT_ONCE: Step = Step::Again(Duration::ZERO);
+
+impl<'a> Acquire<'a> {
+    pub(crate) fn new(client: &'a Arc<Client>, request: &'a Request) -> Self {
+        let retry_deadline = RetryDeadline::of(&*client.environment, request, client.request_timeout);
+        Self {
+            client,
+            request,
+            retry_deadline,
+            session: None,
+            waited: false,
+            has_beaten: false,
+            has_looked: false,
+        }
+    }
+
+    pub(crate) async fn run(mut self) -> Result<Option<Grant>> {
+        loop {
+            let step = self.step().await;
+            // A keep-alive is an answer as well: a waiter may send nothing else for long.
+            if step.is_ok() {
+                self.retry_deadline.answered();
+            } else if let Some(session) = &self.session {
+                self.retry_deadline.answered_at(session.confirmed());
+            }
+            match step {
+                Ok(Step::Granted(grant)) => return Ok(Some(grant.after_waiting(self.waited))),
+                Ok(Step::Busy) => return Ok(None),
+                Ok(Step::Again(pause)) if pause.is_zero() => {}
+                Ok(Step::Again(pause)) => self.client.environment.sleep(pause).await,
+                Err(error) => self.retry_deadline.retry_or_fail(error).await?,
+            }
+        }
+    }
+
+    async fn step(&mut self) -> Result<Step> {
+        let (client, request) = (self.client, self.request);
+        match client.claims.known(request.id, client.environment.now()) {
+            Known::Nothing => {
+                let session = client.session_for(request.lease).await?;
+                self.session = Some(Arc::clone(&session));
+                match client.claims.begin(client, &session, request) {
+                    Some(number) => self.join(Begun { session, number }).await,
+                    None => Ok(AT_ONCE),
+                }
+            }
+            Known::Unknown(begun) | Known::At(begun) if begun.session.is_over() => {
+                // Its keys are gone with the lease: the contender queues again, at the end.
+                client.claims.end(request.id, begun.number);
+                Ok(AT_ONCE)
+            }
+            Known::Unknown(begun) => self.join(begun).await,
+            Known::At(begun) => match self.standing(begun) {
+                Some(standing) => self.look(&standing).await,
+                None => Ok(Step::Again(SHORT_PAUSE)),
+            },
+            // The contender was not seen to run for a lease. When its old place is gone it takes another one.
+            Known::BeingRemoved => self.again_at_the_end().await,
+        }
+    }
+
+    fn standing(&mut self, begun: Begun) -> Option<Standing> {
+        let Begun { session, number } = begun;
+        let contender = |claim: &mut super::claim::Claim| claim.contender(self.request.id);
+        let contender = self.client.claims.with(self.request.id, number, contender)??;
+        self.session = Some(Arc::clone(&session));
+        Some(Standing { session, number, own: Own { key: self.request.key.clone(), contender } })
+    }
+
+    /// Puts the contender's key, or finds it, and enters or looks.
+    async fn join(&mut self, begun: Begun) -> Result<Step> {
+        let (client, id) = (self.client, self.request.id);
+        let Some(sending) = client.claims.send(id, begun.number) else { return Ok(Step::Again(SHORT_PAUSE)) };
+        let transaction = self.joining(&begun, &sending);
+        match begun.session.transact(client, "acquire", transaction).await {
+            Ok(outcome) if outcome.held => {
+                let place = outcome.header.revision;
+                if !client.claims.answered(id, begun.number, Some(place)) {
+                    return Ok(Step::Again(SHORT_PAUSE));
+                }
+                self.joined(begun, outcome).await
+            }
+            Ok(outcome) => self.not_joined(begun, &sending.stored_at, outcome).await,
+            Err(Fault::LeaseGone) => {
+                client.claims.end(id, begun.number);
+                Ok(AT_ONCE)
+            }
+            Err(Fault::Refused(error)) => {
+                client.claims.answered(id, begun.number, None);
+                client.claims.end_unsent(id, begun.number);
+                Err(error)
+            }
+            Err(Fault::Unknown(error)) => Err(error),
+        }
+    }
+
+    fn joining(&self, begun: &Begun, sending: &Sending) -> Transaction {
+        let (client, request) = (self.client, self.request);
+        let is_strict = sending_ticket(request);
+        let newest = look::newest(client, &request.key, request.mode, is_strict);
+        let mark = Keys::one(client.names.mark(request.id, begun.number));
+        let free = if self.request.patience == Patience::Try && !self.has_looked {
+            newest.keys.clone()
+        } else {
+            Keys::one(sending.stored_at.clone())
+        };
+        let put = Put {
+            key: sending.stored_at.clone(),
+            value: sending.value.clone(),
+            lease: Some(begun.session.lease),
+        };
+        Transaction {
+            when: vec![Condition::MadeAt(mark, 0), Condition::MadeAt(free, 0)],
+            then: vec![Does::Put(put), Does::Look(newest.clone())],
+            otherwise: vec![
+                Does::Look(Look { values: false, ..Look::at(Keys::one(sending.stored_at.clone())) }),
+                Does::Look(newest),
+            ],
+        }
+    }
+
+    async fn joined(&mut self, begun: Begun, mut outcome: Outcome) -> Result<Step> {
+        let Some(standing) = self.standing(begun) else { return Ok(Step::Again(SHORT_PAUSE)) };
+        let own = &standing.own.contender;
+        let seen = outcome.seen(1);
+        let before = look::before(&seen, own.id, own.place)?;
+        // None can be behind: the contender has the newest key of all.
+        if seen.more && !is_enough(&before, own.mode) {
+            return self.look(&standing).await;
+        }
+        let queue = Queue { before, behind: Vec::new() };
+        let verdict = judge(&queue, own);
+        self.decide(&standing, verdict).await
+    }
+
+    /// The key was not put: it is there already, by an earlier request; or there is the mark that forbids it; or a try has found that others are there.
+    async fn not_joined(&mut self, begun: Begun, stored_at: &[u8], mut outcome: Outcome) -> Result<Step> {
+        let (client, id) = (self.client, self.request.id);
+        let own = outcome.seen(0).entries.into_iter().find(|entry| entry.key == stored_at);
+        let place = own.map(|entry| entry.made);
+        if !client.claims.answered(id, begun.number, place) {
+            return Ok(Step::Again(SHORT_PAUSE));
+        }
+        if place.is_some() {
+            let Some(standing) = self.standing(begun) else { return Ok(Step::Again(SHORT_PAUSE)) };
+            return self.look(&standing).await;
+        }
+        if self.request.patience == Patience::Queue {
+            return self.again_at_the_end().await;
+        }
+        let seen = outcome.seen(1);
+        if !seen.more && self.request.mode == Mode::Read && is_free(&look::contenders(&seen)?, Mode::Read) {
+            self.has_looked = true;
+            return Ok(AT_ONCE);
+        }
+        self.leave().await
+    }
+
+    async fn look(&mut self, standing: &Standing) -> Result<Step> {
+        let Looked { queue, .. } = look::look(self.client, &standing.session, &standing.own).await?;
+        match queue {
+            Some(queue) => {
+                let verdict = judge(&queue, &standing.own.contender);
+                self.decide(standing, verdict).await
+            }
+            None => self.again_at_the_end().await,
+        }
+    }
+
+    async fn decide(&mut self, standing: &Standing, verdict: Verdict) -> Result<Step> {
+        match verdict {
+            Verdict::Enters { contended } => self.enter(standing, contended).await,
+            _ if self.request.patience == Patience::Try => self.leave().await,
+            Verdict::GivesWay => self.give_way().await,
+            Verdict::Waits { before, .. } => {
+                self.waited = true;
+                self.wait(standing, before).await
+            }
+        }
+    }
+
+    /// Lets the contender in, because its look showed that it may enter. Its lease counts from where the session's leases do.
+    async fn enter(&mut self, standing: &Standing, contended: bool) -> Result<Step> {
+        let (client, session, lease) = (self.client, &standing.session, self.request.lease);
+        let own = &standing.own.contender;
+        let now = client.environment.now();
+        let is_recent = session.covers(lease, now)
+            || (self.has_beaten
+                && now.since(session.confirmed()) <= lease / OLDEST_PART
+                && !session.is_over());
+        if !is_recent {
+            // This process was not running, or the servers were away: the lease may have ended, and the keys of this client with it.
+            self.has_beaten = true;
+            return match session.beat(client).await {
+                Ok(_) | Err(Fault::LeaseGone) => Ok(AT_ONCE),
+                Err(fault) => Err(to_error(fault)),
+            };
+        }
+        let token: StoreToken = session.token(own.place).ok_or_else(out_of_tokens)?;
+        let sent = session.confirmed();
+        if !client.claims.enter(own.id, standing.number, sent, contended) {
+            return Ok(Step::Again(SHORT_PAUSE));
+        }
+        Ok(Step::Granted(Grant::of(self.request, Some(token), sent, contended)))
+    }
+
+    /// Waits until the contender's turn has come: for the second before it, and then for the first.
+    async fn wait(&mut self, standing: &Standing, mut before: Contender) -> Result<Step> {
+        let own = &standing.own.contender;
+        loop {
+            let changes = own.mode == Mode::Read;
+            let (watching, looked) = tokio::join!(
+                self.client.watch(before.key.clone(), changes),
+                look::look(self.client, &standing.session, &standing.own)
+            );
+            let watching = watching.map_err(to_error)?;
+            let mut looked = looked?;
+            if looked.header.revision < watching.since {
+                // What has happened between the look and the watch is in neither.
+                looked = look::look(self.client, &standing.session, &standing.own).await?;
+            }
+            self.retry_deadline.answered();
+            let Some(queue) = looked.queue else { return self.again_at_the_end().await };
+            let (next, last) = match judge(&queue, own) {
+                Verdict::Waits { before: seen, next, last } if seen == before => (next, last),
+                Verdict::Waits { before: seen, .. } => {
+                    before = seen;
+                    continue;
+                }
+                other => return self.decide_after_waiting(standing, other).await,
+            };
+            match (self.watch(standing, watching).await?, next) {
+                // Contenders that came meanwhile were not looked at: it is better to take too many for waiting than too few.
+                (Waited::SawItGo, _) if last => return self.enter(standing, true).await,
+                // As a rule that one is the only one left: the next look, beside the next watch, says whether it is.
+                (Waited::SawItGo, Some(next)) => before = next,
+                (Waited::SawItGo | Waited::LookAgain, _) => return Ok(AT_ONCE),
+                (Waited::Broken, _) => return Ok(Step::Again(SHORT_PAUSE)),
+            }
+        }
+    }
+
+    /// As [`decide`](Self::decide), for what is no wait.
+    async fn decide_after_waiting(&mut self, standing: &Standing, verdict: Verdict) -> Result<Step> {
+        match verdict {
+            Verdict::Enters { contended } => self.enter(standing, contended).await,
+            _ => self.give_way().await,
+        }
+    }
+
+    /// Waits until the watch tells of something, and shows meanwhile that this contender runs.
+    async fn watch(&self, standing: &Standing, mut watching: Watching) -> Result<Waited> {
+        let (client, session) = (self.client, &standing.session);
+        for _ in 0..SIGNS_PER_LOOK {
+            tokio::select! {
+                biased;
+                told = &mut watching.told => {
+                    return Ok(match told {
+                        Ok(true) => Waited::SawItGo,
+                        Ok(false) => Waited::LookAgain,
+                        Err(_) => Waited::Broken,
+                    });
+                }
+                () = client.environment.sleep(self.request.lease / SIGNS_PER_LEASE) => {}
+            }
+            let now = client.environment.now();
+            let known = client.claims.with(self.request.id, standing.number, |claim| {
+                claim.shown = now.max(claim.shown);
+                claim.is_wanted()
+            });
+            if known != Some(true) || session.is_over() {
+                return Ok(Waited::LookAgain);
+            }
+            if now.since(session.confirmed()) >= session.ttl / QUIET_PART {
+                match session.beat(client).await {
+                    Ok(_) => {}
+                    Err(Fault::LeaseGone) => return Ok(Waited::LookAgain),
+                    Err(fault) => return Err(to_error(fault)),
+                }
+            }
+        }
+        Ok(Waited::LookAgain)
+    }
+
+    /// Leaves the queue, to join it again at the end: a contender that came earlier is behind. It has not entered, so no other contender is let in
+    /// beside it whenever its key goes.
+    async fn give_way(&self) -> Result<Step> {
+        release::release(self.client, self.request.id, None).await?;
+        Ok(AT_ONCE)
+    }
+
+    /// Makes a contender queue again whose key was removed from outside, or because it was not seen to run.
+    async fn again_at_the_end(&self) -> Result<Step> {
+        release::release(self.client, self.request.id, None).await?;
+        Ok(Step::Again(SHORT_PAUSE))
+    }
+
+    /// Ends an attempt that only tries.
+    async fn leave(&self) -> Result<Step> {
+        release::release(self.client, self.request.id, None).await?;
+        Ok(Step::Busy)
+    }
+}
+
+fn sending_ticket(request: &Request) -> bool {
+    request.fairness == ylock_core::Fairness::Strict && request.ticket.is_some()
+}
+
+fn out_of_tokens() -> Error {
+    let message =
+        "the tokens are at their end: stop all clients, and delete the key floor below the prefix of the URL";
+    Error::new(ErrorKind::Config, message).with_engine(crate::NAME)
+}

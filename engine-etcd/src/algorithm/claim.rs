@@ -1,0 +1,97 @@
+//! One acquisition at one place: what is known of its key, and whether it is still wanted.
+//!
+//! These are two things. What is known of the key is a fact about the store, and no task owns it: the next task that does something for the
+//! claim goes on from there, also when the task before was dropped in the middle. That the claim is not wanted is said once and never taken
+//! back: the first task that comes removes it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ylock_core::engine::{AcquisitionId, Request};
+use ylock_core::environment::Moment;
+use ylock_core::{Fairness, Mode};
+
+use super::client::Client;
+use super::contender::{Contender, Content};
+use super::session::Session;
+
+/// The claim of an acquisition; see the [module](self).
+#[derive(Debug)]
+pub(crate) struct Claim {
+    /// The number of this claim among all of the client: the same acquisition may begin another one when this one has ended, whose key must
+    /// have another name.
+    pub(crate) number: u64,
+    pub(crate) session: Arc<Session>,
+    /// The contender's key in the store.
+    pub(crate) stored_at: Vec<u8>,
+    pub(crate) content: Content,
+    pub(crate) lease: Duration,
+    /// The moment at which the caller last showed that it runs, or from which the lease of the grant counts.
+    pub(crate) shown: Moment,
+    /// The revision that made the key, once that is known.
+    pub(crate) place: Option<i64>,
+    /// The number of requests that could make the key and were not answered: as long as there are any, a copy of one may still arrive.
+    pub(crate) unanswered: usize,
+    /// Set once the claim is not wanted any more.
+    pub(crate) removal: Option<Removal>,
+    /// The acquisition of the same client that stands behind this grant. Its place is the grant's, and goes with it.
+    pub(crate) next: Option<AcquisitionId>,
+    /// True if the last look at the other contenders showed one that conflicts.
+    pub(crate) contended: bool,
+}
+
+/// The progress of a claim's removal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Removal {
+    /// The moment from which on the cleaner removes the claim.
+    pub(crate) due: Moment,
+    /// The number of times that the removal was begun.
+    pub(crate) attempts: u32,
+}
+
+impl Claim {
+    pub(crate) fn new(client: &Client, session: &Arc<Session>, request: &Request, number: u64) -> Self {
+        let strict = request.fairness == Fairness::Strict;
+        let content = Content {
+            owner: request.owner,
+            client: request.client.clone(),
+            since: client.environment.wall_micros(),
+            mode: request.mode,
+            ticket: request.ticket.filter(|_| strict).map(|ticket| ticket.get()),
+            revoked: false,
+        };
+        Self {
+            number,
+            session: Arc::clone(session),
+            stored_at: client.names.contender(&request.key, request.mode, request.id, number),
+            content,
+            lease: request.lease,
+            shown: client.environment.now(),
+            place: None,
+            unanswered: 0,
+            removal: None,
+            next: None,
+            contended: false,
+        }
+    }
+
+    /// Returns when the lease is over, if the caller does not show any more that it runs.
+    pub(crate) fn ends(&self) -> Moment {
+        self.shown.plus(self.lease)
+    }
+
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.removal.is_none()
+    }
+
+    /// Returns the contender at its place, if that is known.
+    pub(crate) fn contender(&self, id: AcquisitionId) -> Option<Contender> {
+        let (key, ticket) = (self.stored_at.clone(), self.content.ticket);
+        self.place.map(|place| Contender { key, id, place, mode: self.mode(), ticket })
+    }
+
+    /// Returns the mode that the claim has now.
+    pub(crate) fn mode(&self) -> Mode {
+        self.content.mode
+    }
+}

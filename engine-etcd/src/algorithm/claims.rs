@@ -1,0 +1,346 @@
+//! The claims of a client, to all that it has in the store or may have: one [claim](super::claim) per acquisition, from before its first
+//! request is sent until its key is known to be gone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use ylock_core::engine::{AcquisitionId, Request};
+use ylock_core::environment::Moment;
+
+use super::claim::{Claim, Removal};
+use super::client::Client;
+use super::session::Session;
+
+/// The claims of a client; see the [module](self).
+#[derive(Default)]
+pub(crate) struct Claims {
+    inner: Mutex<Inner>,
+    /// Rung when there is something to look after.
+    pub(crate) work: Arc<Notify>,
+}
+
+#[derive(Default)]
+struct Inner {
+    claims: BTreeMap<AcquisitionId, Claim>,
+    begun: u64,
+    /// The acquisitions that stand behind a grant of this client: their places end with that grant.
+    announced: BTreeSet<AcquisitionId>,
+}
+
+/// What is known of an acquisition.
+#[derive(Clone, Debug)]
+pub(crate) enum Known {
+    /// Nothing: no claim was begun.
+    Nothing,
+    /// Whether the key is there is not known.
+    Unknown(Begun),
+    /// The key is there.
+    At(Begun),
+    /// The claim is being removed.
+    BeingRemoved,
+}
+
+/// A claim that was begun.
+#[derive(Clone, Debug)]
+pub(crate) struct Begun {
+    pub(crate) session: Arc<Session>,
+    pub(crate) number: u64,
+}
+
+/// A request that is about to make a claim's key.
+#[derive(Debug)]
+pub(crate) struct Sending {
+    pub(crate) stored_at: Vec<u8>,
+    pub(crate) value: Vec<u8>,
+}
+
+/// A claim that is to be removed.
+#[derive(Debug)]
+pub(crate) struct GivenUp {
+    pub(crate) id: AcquisitionId,
+    pub(crate) number: u64,
+    pub(crate) session: Arc<Session>,
+    pub(crate) stored_at: Vec<u8>,
+    pub(crate) place: Option<i64>,
+    /// True if a request that makes the key may still arrive.
+    pub(crate) is_in_doubt: bool,
+    /// The number of times that its removal was begun before.
+    pub(crate) attempts: u32,
+}
+
+impl Claims {
+    /// Returns what is known of an acquisition, whose caller runs. Its claim is the caller's from now on.
+    pub(crate) fn known(&self, id: AcquisitionId, now: Moment) -> Known {
+        let mut inner = self.inner.lock();
+        inner.announced.remove(&id);
+        let Some(claim) = inner.claims.get_mut(&id) else { return Known::Nothing };
+        if !claim.is_wanted() {
+            return Known::BeingRemoved;
+        }
+        claim.shown = now.max(claim.shown);
+        let begun = Begun { session: Arc::clone(&claim.session), number: claim.number };
+        if claim.place.is_some() { Known::At(begun) } else { Known::Unknown(begun) }
+    }
+
+    /// Makes a claim for a request that has none. Returns its number; `None` if it has one.
+    pub(crate) fn begin(&self, client: &Client, session: &Arc<Session>, request: &Request) -> Option<u64> {
+        let mut inner = self.inner.lock();
+        let is_first = inner.claims.is_empty();
+        let number = inner.begin(client, session, request)?;
+        drop(inner);
+        // Otherwise the cleaner looks again soon by itself.
+        self.ring(is_first);
+        Some(number)
+    }
+
+    /// Makes a claim for a request that stands behind a grant of this client, in one step with the look at the grant: a task that gives the grant
+    /// up gives up all that stands behind it. Returns its number; `None` if the grant is not wanted any more, or the request has its place.
+    pub(crate) fn begin_behind(
+        &self,
+        client: &Client,
+        session: &Arc<Session>,
+        grant: AcquisitionId,
+        next: &Request,
+    ) -> Option<u64> {
+        let mut inner = self.inner.lock();
+        if !inner.claims.get(&grant).is_some_and(Claim::is_wanted) {
+            return None;
+        }
+        let known = inner
+            .claims
+            .get(&next.id)
+            .map(|claim| (claim.number, claim.is_wanted() && claim.place.is_none()));
+        let number = match known {
+            Some((number, true)) => number,
+            Some((_, false)) => return None,
+            None => inner.begin(client, session, next)?,
+        };
+        if let Some(claim) = inner.claims.get_mut(&grant) {
+            claim.next = Some(next.id);
+        }
+        inner.announced.insert(next.id);
+        Some(number)
+    }
+
+    /// Notes that a request is about to be sent that makes the claim's key. `None` if the claim is not wanted any more: then nothing may be
+    /// sent. What is sent after all that was said here is found by the mark of the task that removes the claim.
+    pub(crate) fn send(&self, id: AcquisitionId, number: u64) -> Option<Sending> {
+        let mut inner = self.inner.lock();
+        let claim = inner.claims.get_mut(&id).filter(|claim| claim.number == number && claim.is_wanted())?;
+        claim.unanswered += 1;
+        Some(Sending { stored_at: claim.stored_at.clone(), value: claim.content.write() })
+    }
+
+    /// Notes that such a request was answered, or has had no effect, and where the key is if that is known. Returns whether the claim is still
+    /// wanted.
+    pub(crate) fn answered(&self, id: AcquisitionId, number: u64, place: Option<i64>) -> bool {
+        let noted = self.with(id, number, |claim| {
+            claim.unanswered -= 1;
+            claim.place = place.or(claim.place);
+            claim.is_wanted()
+        });
+        noted == Some(true)
+    }
+
+    /// Notes that the claim was let in. Returns `false` if it has been given up. In one step with the look at the claim: other tasks give up a claim
+    /// whose lease has ended, and must not give up this one from now on.
+    pub(crate) fn enter(&self, id: AcquisitionId, number: u64, sent: Moment, contended: bool) -> bool {
+        let entered = self.with(id, number, |claim| {
+            if claim.is_wanted() {
+                (claim.shown, claim.contended) = (sent, contended);
+            }
+            claim.is_wanted()
+        });
+        entered == Some(true)
+    }
+
+    /// Looks at this claim of an acquisition, or changes it. Returns `None` if there is no such claim.
+    pub(crate) fn with<T>(
+        &self,
+        id: AcquisitionId,
+        number: u64,
+        work: impl FnOnce(&mut Claim) -> T,
+    ) -> Option<T> {
+        let mut inner = self.inner.lock();
+        inner.claims.get_mut(&id).filter(|claim| claim.number == number).map(work)
+    }
+
+    /// Looks at whatever claim an acquisition has, or changes it.
+    pub(crate) fn with_any<T>(&self, id: AcquisitionId, work: impl FnOnce(&mut Claim) -> T) -> Option<T> {
+        self.inner.lock().claims.get_mut(&id).map(work)
+    }
+
+    /// Gives up the claim that stands behind a grant, unless it is the one that stays.
+    pub(crate) fn withdraw(&self, grant: AcquisitionId, stays: Option<AcquisitionId>) {
+        let mut inner = self.inner.lock();
+        if inner.claims.get(&grant).is_some_and(|claim| claim.next == stays) {
+            return;
+        }
+        let is_left = inner.remove_behind(grant, None);
+        drop(inner);
+        self.ring(is_left);
+    }
+
+    /// Gives a claim up: nothing is sent for it from now on. The claim that stands behind it goes as well, unless it is to `stay`, on its own from
+    /// that moment on. The cleaner removes the claim from `due` on, unless it is gone by then.
+    pub(crate) fn give_up(
+        &self,
+        id: AcquisitionId,
+        stay: Option<(AcquisitionId, Moment)>,
+        due: Moment,
+    ) -> Option<GivenUp> {
+        let mut inner = self.inner.lock();
+        let is_left = inner.remove_behind(id, stay);
+        let given_up = inner.give_up(id, due);
+        drop(inner);
+        self.ring(is_left);
+        given_up
+    }
+
+    /// Gives up the claims whose lease has ended because no caller showed that they are still wanted. The cleaner removes them.
+    pub(crate) fn give_up_lapsed(&self, now: Moment) {
+        let mut inner = self.inner.lock();
+        let lapsed: Vec<_> =
+            inner.lapsing().filter(|(_, claim)| claim.ends() <= now).map(|(id, _)| *id).collect();
+        for id in lapsed {
+            inner.remove_behind(id, None);
+            inner.begin_removal(id);
+        }
+    }
+
+    /// Returns claims whose removal is due. The task that asks has the time until `next` to remove them.
+    pub(crate) fn due(&self, now: Moment, most: usize, next: Moment) -> Vec<GivenUp> {
+        let mut inner = self.inner.lock();
+        let due = inner.claims.iter().filter(|(_, claim)| claim.removal.is_some_and(|it| it.due <= now));
+        let due: Vec<_> = due.map(|(id, _)| *id).take(most).collect();
+        due.into_iter().filter_map(|id| inner.give_up(id, next)).collect()
+    }
+
+    /// Returns when there is something to do: a lease ends, or a removal is due.
+    pub(crate) fn next_due(&self) -> Option<Moment> {
+        let inner = self.inner.lock();
+        let ends = inner.lapsing().map(|(_, claim)| claim.ends());
+        let due = inner.claims.values().filter_map(|claim| claim.removal.map(|it| it.due));
+        ends.chain(due).min()
+    }
+
+    /// Notes that a removal was not finished, and is due at `due`.
+    pub(crate) fn postpone(&self, id: AcquisitionId, number: u64, due: Moment) {
+        self.with(id, number, |claim| {
+            if let Some(removal) = &mut claim.removal {
+                removal.due = due;
+            }
+        });
+        self.work.notify_one();
+    }
+
+    /// Ends a claim of which nothing is left in the store.
+    pub(crate) fn end(&self, id: AcquisitionId, number: u64) {
+        let mut inner = self.inner.lock();
+        let ends = inner.claims.get(&id).is_some_and(|claim| claim.number == number);
+        let is_left = ends && inner.remove(id);
+        drop(inner);
+        self.ring(is_left);
+    }
+
+    /// Ends a claim of whose requests nothing came, and for which none was sent whose outcome is unknown.
+    pub(crate) fn end_unsent(&self, id: AcquisitionId, number: u64) {
+        let unsent = |claim: &mut Claim| claim.is_wanted() && claim.place.is_none() && claim.unanswered == 0;
+        if self.with(id, number, unsent) == Some(true) {
+            self.end(id, number);
+        }
+    }
+
+    /// Returns how many claims there are, and how many of them are being removed.
+    pub(crate) fn count(&self) -> (usize, usize) {
+        let inner = self.inner.lock();
+        (inner.claims.len(), inner.claims.values().filter(|claim| !claim.is_wanted()).count())
+    }
+
+    /// Returns how many claims stand behind a grant.
+    pub(crate) fn announced(&self) -> usize {
+        self.inner.lock().announced.len()
+    }
+
+    /// Tells the cleaner that there is something to remove.
+    fn ring(&self, is_left: bool) {
+        if is_left {
+            self.work.notify_one();
+        }
+    }
+}
+
+impl Inner {
+    fn begin(&mut self, client: &Client, session: &Arc<Session>, request: &Request) -> Option<u64> {
+        if self.claims.contains_key(&request.id) {
+            return None;
+        }
+        self.begun += 1;
+        let claim = Claim::new(client, session, request, self.begun);
+        session.note_claim();
+        self.claims.insert(request.id, claim);
+        Some(self.begun)
+    }
+
+    /// Returns the claims whose leases end by themselves: not those that end with a grant, and not those that are being removed.
+    fn lapsing(&self) -> impl Iterator<Item = (&AcquisitionId, &Claim)> {
+        self.claims.iter().filter(|(id, claim)| claim.is_wanted() && !self.announced.contains(id))
+    }
+
+    /// Says that a claim is not wanted any more, and is to be removed now. Returns `false` if there is none, or that was said before.
+    fn begin_removal(&mut self, id: AcquisitionId) -> bool {
+        let claim = self.claims.get_mut(&id).filter(|claim| claim.is_wanted());
+        claim.map(|claim| claim.removal = Some(Removal { due: Moment::ZERO, attempts: 0 })).is_some()
+    }
+
+    /// Says that the claim that stands behind a grant is not wanted any more: its place is the grant's, unless its caller has come meanwhile. A
+    /// claim that stays is on its own from that moment on, and has a whole lease: it was last shown with the grant, whose lease may be longer.
+    fn remove_behind(&mut self, grant: AcquisitionId, stays: Option<(AcquisitionId, Moment)>) -> bool {
+        let behind = self.claims.get_mut(&grant).and_then(|claim| claim.next.take());
+        let announced = behind.filter(|behind| self.announced.remove(behind));
+        match (announced, stays) {
+            (Some(behind), Some((stays, now))) if behind == stays => {
+                if let Some(claim) = self.claims.get_mut(&behind) {
+                    claim.shown = now.max(claim.shown);
+                }
+                false
+            }
+            (Some(behind), _) => self.begin_removal(behind),
+            (None, _) => false,
+        }
+    }
+
+    fn give_up(&mut self, id: AcquisitionId, due: Moment) -> Option<GivenUp> {
+        let claim = self.claims.get_mut(&id)?;
+        let attempts = claim.removal.map_or(0, |removal| removal.attempts);
+        claim.removal = Some(Removal { due, attempts: attempts + 1 });
+        Some(GivenUp {
+            id,
+            number: claim.number,
+            session: Arc::clone(&claim.session),
+            stored_at: claim.stored_at.clone(),
+            place: claim.place,
+            is_in_doubt: claim.unanswered > 0,
+            attempts,
+        })
+    }
+
+    /// Forgets a claim. Returns whether another claim is to be removed with it.
+    fn remove(&mut self, id: AcquisitionId) -> bool {
+        let is_left = self.remove_behind(id, None);
+        self.announced.remove(&id);
+        if let Some(claim) = self.claims.remove(&id) {
+            claim.session.forget_claim();
+        }
+        is_left
+    }
+}
+
+impl fmt::Debug for Claims {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Claims").field(&self.inner.lock().claims.len()).finish()
+    }
+}

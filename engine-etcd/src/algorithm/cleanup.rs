@@ -1,0 +1,69 @@
+//! The cleaner of a client: removes claims that are not wanted any more and that no other task removes.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::sync::Notify;
+use ylock_core::environment::Moment;
+
+use super::client::Client;
+use super::release;
+
+/// The number of claims that are removed together.
+const BATCH: usize = 64;
+/// The longest sleep while there is something to look after: timers may stand still while the machine is suspended.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+/// The shortest sleep between two looks at what is due.
+const SHORTEST_SLEEP: Duration = Duration::from_millis(5);
+
+impl Client {
+    /// Returns when the cleaner takes over a removal that another task begins now.
+    pub(super) fn due(&self) -> Moment {
+        self.environment.now().plus(self.request_timeout * 2)
+    }
+
+    /// Returns whether nothing is left to be removed.
+    pub(crate) fn is_clean(&self) -> bool {
+        self.claims.count().1 == 0
+    }
+}
+
+/// Starts to look after the claims of a client, in whatever runtime there is.
+pub(super) fn start(client: &Arc<Client>) {
+    let (weak, work) = (Arc::downgrade(client), Arc::clone(&client.claims.work));
+    client.cleaner.start(&client.environment, move || Box::pin(run(Weak::clone(&weak), Arc::clone(&work))));
+}
+
+async fn run(weak: Weak<Client>, work: Arc<Notify>) {
+    while let Some(client) = weak.upgrade().filter(|client| !client.is_closed()) {
+        let began = client.environment.now();
+        client.claims.give_up_lapsed(began);
+        remove_due(&client).await;
+        let pause =
+            client.claims.next_due().map(|next| next.since(began).clamp(SHORTEST_SLEEP, LONGEST_SLEEP));
+        let sleep = pause.map(|pause| client.environment.sleep(pause));
+        drop(client);
+        let sleep = async {
+            match sleep {
+                Some(sleep) => sleep.await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = work.notified() => {}
+            () = sleep => {}
+        }
+    }
+}
+
+async fn remove_due(client: &Arc<Client>) {
+    loop {
+        let due = client.claims.due(client.environment.now(), BATCH, client.due());
+        if due.is_empty() || client.is_closed() {
+            return;
+        }
+        join_all(due.into_iter().map(|found| release::remove(client, found))).await;
+    }
+}

@@ -1,0 +1,109 @@
+//! What is added to revisions to make tokens: stored once for all clients of a prefix, with the cluster whose revisions it is for.
+//!
+//! The revisions of a cluster that is set up anew, or restored, begin with smaller numbers. So the first client of a cluster writes a floor that is
+//! larger than the tokens before, by its wall clock, and each later one uses it.
+
+use ylock_core::{Error, ErrorKind};
+
+use super::client::Client;
+use super::session::Session;
+use super::store::{Condition, Entry, Fault, Header, Keys, Look, Put, Step, Transaction};
+
+/// The number of times that the floor is written if each time another client has come between.
+const ATTEMPTS: u32 = 8;
+
+/// What is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stored {
+    cluster: u64,
+    floor: u64,
+}
+
+/// Returns the floor for a cluster; writes it if there is none for this one.
+pub(super) async fn agree(client: &Client, cluster: u64) -> Result<u64, Fault> {
+    let key = client.names.floor();
+    for _ in 0..ATTEMPTS {
+        let mut outcome =
+            client.transact("floor", Transaction::looking([Look::at(Keys::one(key.clone()))])).await?;
+        if outcome.header.cluster != cluster {
+            return Err(unavailable("the answers come from different clusters"));
+        }
+        let seen = outcome.seen(0);
+        let stored =
+            seen.entries.first().map(|entry| read(entry).map(|stored| (entry, stored))).transpose()?;
+        let (condition, floor) = match stored {
+            Some((_, stored)) if stored.cluster == cluster => return Ok(stored.floor),
+            Some((entry, stored)) => {
+                (Condition::ChangedAt(key.clone(), entry.changed), now(client).max(stored.floor + 1))
+            }
+            None => (Condition::MadeAt(Keys::one(key.clone()), 0), now(client)),
+        };
+        write(client, condition, Stored { cluster, floor }).await?;
+    }
+    Err(unavailable("other clients kept changing the floor of the tokens"))
+}
+
+/// Looks at the floor, as the confirmation of a keep-alive. One that is missing is put back; if another one is stored, new acquisitions begin in a
+/// session that uses it.
+pub(super) async fn look(session: &Session, client: &Client) -> Result<Header, Fault> {
+    let key = client.names.floor();
+    let own = Stored { cluster: session.cluster(), floor: session.floor() };
+    let mut outcome =
+        client.transact("confirm", Transaction::looking([Look::at(Keys::one(key.clone()))])).await?;
+    let header = outcome.header;
+    if header.cluster == own.cluster {
+        match outcome.seen(0).entries.first() {
+            None => write(client, Condition::MadeAt(Keys::one(key), 0), own).await?,
+            Some(entry) if read(entry)? != own => session.retire(),
+            Some(_) => {}
+        }
+    }
+    Ok(header)
+}
+
+async fn write(client: &Client, condition: Condition, stored: Stored) -> Result<(), Fault> {
+    let value = format!("{:x} {}", stored.cluster, stored.floor).into_bytes();
+    let put = Put { key: client.names.floor(), value, lease: Some(0) };
+    let transaction = Transaction { when: vec![condition], then: vec![Step::Put(put)], otherwise: vec![] };
+    client.transact("floor", transaction).await.map(drop)
+}
+
+fn now(client: &Client) -> u64 {
+    u64::try_from(client.environment.wall_micros()).unwrap_or(0)
+}
+
+fn read(entry: &Entry) -> Result<Stored, Fault> {
+    let text = String::from_utf8_lossy(&entry.value);
+    let stored = text.split_once(' ').and_then(|(cluster, floor)| {
+        Some(Stored { cluster: u64::from_str_radix(cluster, 16).ok()?, floor: floor.parse().ok()? })
+    });
+    stored.ok_or_else(|| {
+        let key = String::from_utf8_lossy(&entry.key);
+        let message = format!("the key {key} has {text:?} in it, and not the floor of the tokens");
+        Fault::Refused(Error::new(ErrorKind::Unexpected, message).with_engine(crate::NAME))
+    })
+}
+
+fn unavailable(message: &str) -> Fault {
+    Fault::Unknown(Error::new(ErrorKind::Unavailable, message).with_engine(crate::NAME))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_floor_is_read_and_anything_else_is_an_error() {
+        let entry = |value: &str| Entry {
+            key: b"ylock/floor".to_vec(),
+            value: value.into(),
+            made: 1,
+            changed: 1,
+            lease: 0,
+        };
+        assert_eq!(read(&entry("ff 77")).unwrap(), Stored { cluster: 255, floor: 77 });
+        for odd in ["", "77", "xyz 77", "ff -1"] {
+            assert!(matches!(read(&entry(odd)), Err(Fault::Refused(_))), "{odd}");
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! The algorithm: how a lock is a queue of keys, over the small trait in [`store`]. Nothing here knows the driver, and all time comes from the
+//! environment.
+//!
+//! - `acquire`, `renew`, `release`, `inspect`: what the engine is asked for. `announce`: the place of a waiter behind a grant.
+//! - `runs`: the last runs of jobs, which are no locks. `keys`: which locks there are.
+//! - `judge`: what one look means; safety and order in one place. Pure.
+//! - `names`, `contender`: the keys, and what is stored at them. `look`: what is asked of a queue.
+//! - `claim`, `claims`: what this client has in the store, or may have.
+//! - `client`: what all calls share. `session`: one etcd lease, and until when it can be relied on. `floor`: what makes tokens of revisions.
+//!   `keepalive`, `cleanup`: the tasks that look after these.
+
+pub(crate) mod acquire;
+pub(crate) mod announce;
+pub(crate) mod claim;
+pub(crate) mod claims;
+pub(crate) mod cleanup;
+pub(crate) mod client;
+pub(crate) mod contender;
+pub(crate) mod floor;
+pub(crate) mod inspect;
+pub(crate) mod judge;
+pub(crate) mod keepalive;
+pub(crate) mod keys;
+pub(crate) mod look;
+pub(crate) mod names;
+pub(crate) mod release;
+pub(crate) mod renew;
+pub(crate) mod runs;
+pub(crate) mod session;
+pub mod store;

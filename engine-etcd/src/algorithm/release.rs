@@ -1,0 +1,148 @@
+//! The way out: of a grant, of the queue, or of an acquisition whose outcome is unknown.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ylock_core::Result;
+use ylock_core::engine::{AcquisitionId, Release, Request};
+
+use super::claims::GivenUp;
+use super::client::Client;
+use super::store::{Condition, Fault, Keys, Look, Put, Step, Transaction, to_error};
+
+/// The pause after the first attempt of the cleaner that failed; it doubles.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// Removes what the acquisition has in the store, for good. With `next`, which is on its way in, its key is put in the same transaction.
+pub(crate) async fn release(
+    client: &Arc<Client>,
+    id: AcquisitionId,
+    next: Option<&Request>,
+) -> Result<Release> {
+    let stay = next.map(|next| (next.id, client.environment.now()));
+    let Some(found) = client.claims.give_up(id, stay, client.due()) else {
+        // This client has sent nothing for it, or nothing is left of it.
+        return Ok(Release::WasGone);
+    };
+    let mut leaver = Leaver { client, id, number: Some(found.number) };
+    let was_there = attempt(client, &found, next).await?;
+    leaver.number = None;
+    Ok(if was_there { Release::Released } else { Release::WasGone })
+}
+
+/// Makes one attempt to remove a claim for which no caller waits.
+pub(super) async fn remove(client: &Arc<Client>, found: GivenUp) {
+    let mut leaver = Leaver { client, id: found.id, number: Some(found.number) };
+    if let Err(error) = attempt(client, &found, None).await {
+        tracing::debug!(error = format!("{error:#}"), "a key that is not wanted could not be removed yet");
+        let pause = client.environment.jitter(pause(found.attempts));
+        client.claims.postpone(found.id, found.number, client.environment.now().plus(pause));
+    }
+    leaver.number = None;
+}
+
+fn pause(attempts: u32) -> Duration {
+    FIRST_PAUSE.saturating_mul(1 << attempts.min(8)).min(LONGEST_PAUSE)
+}
+
+/// A task that removes a claim. If it is dropped before the end, the claim is the cleaner's.
+struct Leaver<'a> {
+    client: &'a Client,
+    id: AcquisitionId,
+    /// `None` once the task has come to its end.
+    number: Option<u64>,
+}
+
+impl Drop for Leaver<'_> {
+    fn drop(&mut self) {
+        if let Some(number) = self.number {
+            self.client.claims.postpone(self.id, number, self.client.environment.now());
+        }
+    }
+}
+
+/// Makes one attempt to remove a claim. Returns whether its key was there.
+async fn attempt(client: &Arc<Client>, found: &GivenUp, next: Option<&Request>) -> Result<bool> {
+    let is_nothing = found.place.is_none() && !found.is_in_doubt;
+    // Its keys are gone with the lease, and a late request can put none.
+    if is_nothing || found.session.is_over() {
+        client.claims.end(found.id, found.number);
+        return Ok(false);
+    }
+    let removed = match (found.place, next) {
+        (Some(place), Some(next)) if !found.is_in_doubt => hand_on(client, found, place, next).await,
+        _ => remove_own(client, found).await,
+    };
+    let was_there = match removed {
+        Ok(was_there) => was_there,
+        Err(Fault::LeaseGone) => false,
+        Err(fault) => return Err(to_error(fault)),
+    };
+    client.claims.end(found.id, found.number);
+    Ok(was_there)
+}
+
+/// Deletes the key. If a request that puts it may still arrive, the mark that forbids it is put as well, under the same lease: it is there for as
+/// long as such a request could do anything.
+async fn remove_own(client: &Client, found: &GivenUp) -> Result<bool, Fault> {
+    let mut then = vec![Step::Delete(found.stored_at.clone())];
+    if found.is_in_doubt {
+        let mark = client.names.mark(found.id, found.number);
+        then.push(Step::Put(Put { key: mark, value: Vec::new(), lease: Some(found.session.lease) }));
+    }
+    let transaction = Transaction { then, ..Transaction::default() };
+    Ok(found.session.transact(client, "release", transaction).await?.has_deleted())
+}
+
+/// Deletes the key and puts that of `next` at the end of the queue, in one transaction.
+async fn hand_on(client: &Arc<Client>, found: &GivenUp, place: i64, next: &Request) -> Result<bool, Fault> {
+    let session = &found.session;
+    let begun = match session.serves(next.lease) {
+        true => client.claims.begin(client, session, next),
+        false => None,
+    };
+    // `next` has its place already, or needs another lease.
+    let Some(number) = begun else { return remove_own(client, found).await };
+    let Some(sending) = client.claims.send(next.id, number) else { return remove_own(client, found).await };
+    let put = Put { key: sending.stored_at.clone(), value: sending.value, lease: Some(session.lease) };
+    let transaction = Transaction {
+        when: vec![
+            Condition::MadeAt(Keys::one(found.stored_at.clone()), place),
+            Condition::MadeAt(Keys::one(client.names.mark(next.id, number)), 0),
+            Condition::MadeAt(Keys::one(sending.stored_at.clone()), 0),
+        ],
+        then: vec![Step::Delete(found.stored_at.clone()), Step::Put(put)],
+        otherwise: vec![Step::Look(Look::at(Keys::one(sending.stored_at)))],
+    };
+    match session.transact(client, "hand_on", transaction).await {
+        Ok(outcome) if outcome.held => {
+            client.claims.answered(next.id, number, Some(outcome.header.revision));
+            Ok(true)
+        }
+        Ok(mut outcome) => {
+            let place = outcome.seen(0).entries.first().map(|entry| entry.made);
+            client.claims.answered(next.id, number, place);
+            client.claims.end_unsent(next.id, number);
+            remove_own(client, found).await
+        }
+        Err(Fault::Refused(error)) => {
+            client.claims.answered(next.id, number, None);
+            client.claims.end_unsent(next.id, number);
+            Err(Fault::Refused(error))
+        }
+        Err(fault) => Err(fault),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Servers that refuse a removal, or are away, are not asked all the time.
+    #[test]
+    fn the_pauses_between_attempts_double_up_to_a_second() {
+        let pauses = [0, 1, 2, 5, 6, 7, 1_000].map(|attempts| pause(attempts).as_millis());
+        assert_eq!(pauses, [20, 40, 80, 640, 1_000, 1_000, 1_000]);
+    }
+}

@@ -1,0 +1,214 @@
+//! One etcd lease of this client, and until when it can be relied on.
+//!
+//! See [`guarantees.md`](crate) for why a keep-alive counts only when a transaction that was sent after its answer was answered in the same term.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use ylock_core::environment::{BackgroundTask, Moment};
+use ylock_core::{Error, ErrorKind, StoreToken};
+
+use super::client::Client;
+use super::floor;
+use super::store::{Fault, Granted, Header, KeptAlive, Outcome, Transaction};
+
+/// The part of a lock's lease for which a confirmation is recent enough for a grant.
+const FRESH_PART: u32 = 4;
+/// The number of times that a keep-alive is sent if it is not confirmed because the leader changes.
+const ATTEMPTS: u32 = 4;
+/// The number of claims after which another lease is made: the servers delete all keys of a lease that ends in one step.
+const MOST_CLAIMS: usize = 10_000;
+
+/// One etcd lease of this client; see the [module](self).
+pub(crate) struct Session {
+    pub(crate) lease: i64,
+    /// How long the servers were asked to keep the lease.
+    asked: Duration,
+    /// How long they keep it: not for less.
+    pub(crate) ttl: Duration,
+    cluster: u64,
+    floor: u64,
+    /// The moment just before the last confirmed request was sent that has made the lease, or prolonged it.
+    confirmed: Mutex<Moment>,
+    /// The moment at which there was last a claim.
+    used: Mutex<Moment>,
+    claims: AtomicUsize,
+    /// True once the servers have said that the lease is gone, with all its keys; or it is being revoked.
+    over: AtomicBool,
+    /// True once no acquisition may begin in it any more.
+    retired: AtomicBool,
+    pub(super) keepalive: BackgroundTask,
+}
+
+impl Session {
+    pub(super) fn new(granted: &Granted, asked: i64, floor: u64, sent: Moment) -> Self {
+        Self {
+            lease: granted.lease,
+            asked: Duration::from_secs(asked.unsigned_abs()),
+            ttl: Duration::from_secs(granted.seconds.unsigned_abs()),
+            cluster: granted.header.cluster,
+            floor,
+            confirmed: Mutex::new(sent),
+            used: Mutex::new(sent),
+            claims: AtomicUsize::new(0),
+            over: AtomicBool::new(false),
+            retired: AtomicBool::new(false),
+            keepalive: BackgroundTask::default(),
+        }
+    }
+
+    /// Returns for how many seconds the lease must live under locks with this lease: longer than their validity by a third, and by a second at
+    /// least, because the servers count in whole seconds.
+    pub(super) fn seconds_for(lease: Duration) -> i64 {
+        let ttl = (lease * 6 / 5).max(lease + Duration::from_secs(1));
+        i64::try_from(ttl.as_millis().div_ceil(1000)).unwrap_or(i64::MAX)
+    }
+
+    /// Sends a transaction that is about keys of this lease.
+    pub(crate) async fn transact(
+        &self,
+        client: &Client,
+        operation: &'static str,
+        transaction: Transaction,
+    ) -> Result<Outcome, Fault> {
+        let outcome = client.transact(operation, transaction).await;
+        match &outcome {
+            Ok(outcome) => self.check_cluster(&outcome.header)?,
+            Err(Fault::LeaseGone) => self.end(),
+            Err(_) => {}
+        }
+        outcome
+    }
+
+    /// Prolongs the lease, and confirms that.
+    pub(crate) async fn beat(&self, client: &Client) -> Result<Moment, Fault> {
+        for _ in 0..ATTEMPTS {
+            let (sent, kept) = self.keep_alive(client).await?;
+            let header = floor::look(self, client).await?;
+            if self.confirm(sent, &kept, &header)? {
+                return Ok(sent);
+            }
+        }
+        let message = "the leader of the cluster changes: keep-alives are not confirmed";
+        Err(Fault::Unknown(Error::new(ErrorKind::Unavailable, message).with_engine(crate::NAME)))
+    }
+
+    /// Sends a keep-alive, which counts only when it was [confirmed](Self::confirm).
+    pub(crate) async fn keep_alive(&self, client: &Client) -> Result<(Moment, KeptAlive), Fault> {
+        if self.is_over() {
+            return Err(Fault::LeaseGone);
+        }
+        let sent = client.environment.now();
+        Ok((sent, client.keep_alive(self.lease).await?))
+    }
+
+    /// Confirms a keep-alive by the answer to a transaction that was sent after it was answered. Returns `false` if that does not confirm it.
+    pub(crate) fn confirm(&self, sent: Moment, kept: &KeptAlive, answer: &Header) -> Result<bool, Fault> {
+        self.check_cluster(&kept.header)?;
+        self.check_cluster(answer)?;
+        if answer.term != kept.header.term {
+            return Ok(false);
+        }
+        if kept.seconds <= 0 {
+            self.end();
+            return Err(Fault::LeaseGone);
+        }
+        let mut confirmed = self.confirmed.lock();
+        *confirmed = sent.max(*confirmed);
+        Ok(true)
+    }
+
+    /// A client that is led to another cluster has nothing there.
+    fn check_cluster(&self, header: &Header) -> Result<(), Fault> {
+        if header.cluster == self.cluster {
+            return Ok(());
+        }
+        self.end();
+        Err(Fault::LeaseGone)
+    }
+
+    /// Returns whether the servers were asked to keep the lease for so long.
+    pub(super) fn asked_for(&self, ttl: Duration) -> bool {
+        self.asked == ttl
+    }
+
+    /// Returns whether a lock with this lease may have its key in it.
+    pub(crate) fn serves(&self, lease: Duration) -> bool {
+        self.has_room() && self.asked_for(Duration::from_secs(Self::seconds_for(lease).unsigned_abs()))
+    }
+
+    /// Returns the moment from which leases count.
+    pub(crate) fn confirmed(&self) -> Moment {
+        *self.confirmed.lock()
+    }
+
+    /// Returns whether a lock with this lease can be granted without another keep-alive.
+    pub(crate) fn covers(&self, lease: Duration, now: Moment) -> bool {
+        !self.is_over() && now.since(self.confirmed()) <= lease / FRESH_PART
+    }
+
+    /// Returns the token of a contender; `None` if tokens have come to their end.
+    pub(crate) fn token(&self, place: i64) -> Option<StoreToken> {
+        StoreToken::new(self.floor.checked_add(u64::try_from(place).ok()?)?)
+    }
+
+    pub(super) fn floor(&self) -> u64 {
+        self.floor
+    }
+
+    pub(super) fn cluster(&self) -> u64 {
+        self.cluster
+    }
+
+    /// Returns whether the lease is gone, with all its keys.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
+    }
+
+    pub(super) fn end(&self) {
+        self.over.store(true, Ordering::Release);
+    }
+
+    /// Makes new acquisitions begin in another session.
+    pub(super) fn retire(&self) {
+        self.retired.store(true, Ordering::Release);
+    }
+
+    /// Returns whether an acquisition may begin in it.
+    pub(super) fn has_room(&self) -> bool {
+        !self.is_over()
+            && !self.retired.load(Ordering::Acquire)
+            && self.claims.load(Ordering::Relaxed) < MOST_CLAIMS
+    }
+
+    pub(super) fn note_claim(&self) {
+        self.claims.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn forget_claim(&self) {
+        self.claims.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Returns for how long there has been no claim.
+    pub(super) fn idle(&self, now: Moment) -> Duration {
+        let mut used = self.used.lock();
+        if self.claims.load(Ordering::Relaxed) > 0 {
+            *used = now;
+        }
+        now.since(*used)
+    }
+
+    /// Notes that an acquisition is about to begin in it.
+    pub(super) fn note_use(&self, now: Moment) {
+        let mut used = self.used.lock();
+        *used = now.max(*used);
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("lease", &self.lease).field("ttl", &self.ttl).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,206 @@
+//! The only part of this engine that knows the crates `tonic` and `prost`: one connection to one member of the cluster at a time, on which
+//! everything is sent. It is made again, to the next member, when that one does not answer; nothing is sent again by itself.
+
+mod connect;
+mod errors;
+mod live;
+mod messages;
+mod requests;
+mod tls;
+mod watches;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use http::uri::PathAndQuery;
+use prost::Message;
+use tonic::client::Grpc;
+use tonic_prost::ProstCodec;
+use ylock_core::Result;
+use ylock_core::environment::Environment;
+
+use self::connect::Connector;
+use self::live::{Live, Slot, empty};
+use self::messages::{
+    GrantRequest, GrantResponse, KeepAliveRequest, KeepAliveResponse, RevokeRequest, RevokeResponse,
+};
+use self::messages::{TxnRequest, TxnResponse};
+use crate::algorithm::store::{Fault, Granted, KeptAlive, Outcome, Pending, Store, Transaction, Watching};
+use crate::options::EtcdOptions;
+use crate::shared_attempt::SharedAttempt;
+
+const TRANSACT: &str = "/etcdserverpb.KV/Txn";
+const GRANT: &str = "/etcdserverpb.Lease/LeaseGrant";
+const REVOKE: &str = "/etcdserverpb.Lease/LeaseRevoke";
+const KEEP_ALIVE: &str = "/etcdserverpb.Lease/LeaseKeepAlive";
+
+/// The number of times that a request looks for a connection, because the runtime of one may have ended and taken it along.
+const ATTEMPTS: usize = 4;
+
+/// The members of a cluster, of which one is used at a time.
+pub(crate) struct Servers {
+    environment: Arc<dyn Environment>,
+    connector: Arc<Connector>,
+    request_timeout: Duration,
+    slot: Slot,
+    connecting: SharedAttempt<Result<()>>,
+    /// The member to try first when a connection is made.
+    member: Arc<AtomicUsize>,
+}
+
+impl Servers {
+    pub(crate) fn of(options: &EtcdOptions, environment: &Arc<dyn Environment>) -> Result<Self> {
+        Ok(Self {
+            environment: Arc::clone(environment),
+            connector: Arc::new(Connector::of(options, environment)?),
+            request_timeout: options.request_timeout(),
+            slot: Slot::default(),
+            connecting: SharedAttempt::default(),
+            // Clients of one cluster do not all begin with the same member.
+            member: Arc::new(AtomicUsize::new(environment.random() as usize)),
+        })
+    }
+
+    /// Waits until there is a connection.
+    pub(crate) async fn connected(&self) -> Result<()> {
+        self.live().await.map(drop)
+    }
+
+    async fn live(&self) -> Result<Live> {
+        for _ in 0..ATTEMPTS {
+            if let Some(live) = self.slot.lock().clone() {
+                return Ok(live);
+            }
+            let (connector, slot) = (Arc::clone(&self.connector), Arc::clone(&self.slot));
+            let member = Arc::clone(&self.member);
+            let patience = self.connector.connect_timeout;
+            let work = || -> futures_util::future::BoxFuture<'static, Result<()>> {
+                Box::pin(async move { connector.connect(&slot, &member).await })
+            };
+            if let Some(Err(error)) = self.connecting.join(&self.environment, patience, work).await {
+                return Err(error);
+            }
+            // The connection is there, or the runtime in which it was made has ended.
+        }
+        Err(errors::unavailable("no runtime is left to connect in"))
+    }
+
+    /// Sends a request and waits for its answer, for as long as one may take. A connection over which it did not come is given up.
+    async fn ask<T>(
+        &self,
+        request: impl AsyncFnOnce(Live) -> Result<T, tonic::Status> + Send,
+    ) -> Result<T, Fault>
+    where
+        T: Send,
+    {
+        let timeout = || self.environment.sleep(self.request_timeout);
+        let live = tokio::select! {
+            biased;
+            live = self.live() => live.map_err(Fault::Refused)?,
+            () = timeout() => return Err(Fault::Refused(errors::unavailable("no member of the cluster can be reached"))),
+        };
+        let mark = Arc::clone(&live.mark);
+        let answer = tokio::select! {
+            // An answer that is there counts, also after a pause of the process.
+            biased;
+            answer = request(live) => answer,
+            () = timeout() => {
+                self.give_up(&mark);
+                return Err(Fault::Unknown(errors::unavailable("the server did not answer in time")));
+            }
+        };
+        answer.map_err(|status| {
+            let (fault, ends_connection) = errors::classify(&status);
+            if ends_connection {
+                self.give_up(&mark);
+            }
+            fault
+        })
+    }
+
+    /// Goes on with the next member.
+    fn give_up(&self, mark: &Arc<()>) {
+        if empty(&self.slot, mark) {
+            self.member.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Sends a request that has one answer.
+    async fn unary<A, B>(&self, path: &'static str, message: A) -> Result<B, Fault>
+    where
+        A: Message + Default + 'static,
+        B: Message + Default + 'static,
+    {
+        self.ask(async move |live: Live| {
+            let mut grpc = Grpc::new(live.way.channel.clone());
+            grpc.ready().await.map_err(errors::not_ready)?;
+            let codec = ProstCodec::<A, B>::default();
+            let answer =
+                grpc.unary(live.way.request(message), PathAndQuery::from_static(path), codec).await?;
+            Ok(answer.into_inner())
+        })
+        .await
+    }
+}
+
+impl Store for Servers {
+    fn transact(&self, transaction: Transaction) -> Pending<'_, Outcome> {
+        Box::pin(async move {
+            let answer: TxnResponse = self.unary(TRANSACT, TxnRequest::from(transaction)).await?;
+            requests::outcome(answer)
+        })
+    }
+
+    fn grant(&self, seconds: i64) -> Pending<'_, Granted> {
+        Box::pin(async move {
+            let answer: GrantResponse = self.unary(GRANT, GrantRequest { ttl: seconds, id: 0 }).await?;
+            let header = requests::header(answer.header);
+            Ok(Granted { header, lease: answer.id, seconds: answer.ttl })
+        })
+    }
+
+    fn keep_alive(&self, lease: i64) -> Pending<'_, KeptAlive> {
+        Box::pin(async move {
+            let answer = self.ask(async move |live: Live| {
+                let mut grpc = Grpc::new(live.way.channel.clone());
+                grpc.ready().await.map_err(errors::not_ready)?;
+                let one = tokio_stream::iter([KeepAliveRequest { id: lease }]);
+                let codec = ProstCodec::<KeepAliveRequest, KeepAliveResponse>::default();
+                let answers = grpc
+                    .streaming(live.way.request(one), PathAndQuery::from_static(KEEP_ALIVE), codec)
+                    .await?;
+                answers
+                    .into_inner()
+                    .message()
+                    .await?
+                    .ok_or_else(|| tonic::Status::unavailable("no answer came"))
+            });
+            let answer = answer.await?;
+            Ok(KeptAlive { header: requests::header(answer.header), seconds: answer.ttl })
+        })
+    }
+
+    fn revoke(&self, lease: i64) -> Pending<'_, ()> {
+        Box::pin(async move {
+            match self.unary::<_, RevokeResponse>(REVOKE, RevokeRequest { id: lease }).await {
+                Ok(_) | Err(Fault::LeaseGone) => Ok(()),
+                Err(fault) => Err(fault),
+            }
+        })
+    }
+
+    fn watch(&self, key: Vec<u8>, changes: bool) -> Pending<'_, Watching> {
+        let environment = Arc::clone(&self.environment);
+        Box::pin(
+            self.ask(async move |live: Live| live.watches.watch(&live.way, &environment, key, changes).await),
+        )
+    }
+}
+
+impl fmt::Debug for Servers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Servers").field("connector", &self.connector).finish_non_exhaustive()
+    }
+}

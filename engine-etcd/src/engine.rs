@@ -1,0 +1,151 @@
+//! The engine: what is common to all operations, and which of them goes where.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use ylock_core::engine::{
+    AcquisitionId, Engine, Grant, Holding, Inspection, KeyPage, Meter, Release, Renewal, Request, Ticket,
+};
+use ylock_core::environment::{Environment, SystemEnvironment};
+use ylock_core::options::check_lease;
+use ylock_core::{Guarantees, Key, Options, Result, Run};
+
+use crate::NAME;
+use crate::algorithm::acquire::Acquire;
+use crate::algorithm::client::Client;
+use crate::algorithm::store::Store;
+use crate::algorithm::{inspect, keys, release, renew, runs};
+use crate::driver::Servers;
+use crate::options::EtcdOptions;
+
+/// The number of times that closing looks whether everything is gone.
+const CLOSE_STEPS: u32 = 20;
+
+/// The engine for locks on an etcd cluster: each lock is a queue of keys, all under one etcd lease of their client; under several, if there are
+/// very many or locks have different leases.
+///
+/// The connection lives in the runtime in which it was made. When that runtime ends, the client goes on over another connection, in whatever
+/// runtime it is used in.
+pub struct EtcdEngine {
+    client: Arc<Client>,
+    last_ticket: AtomicI64,
+}
+
+impl EtcdEngine {
+    /// Connects to a cluster and makes a client.
+    ///
+    /// # Errors
+    /// [`Config`](ylock_core::ErrorKind::Config) for bad options, a refused login or servers that are too old;
+    /// [`Unavailable`](ylock_core::ErrorKind::Unavailable) if no member answers.
+    pub async fn connect(options: &EtcdOptions) -> Result<Self> {
+        options.check()?;
+        let environment = SystemEnvironment::shared();
+        let servers = Servers::of(options, &environment)?;
+        servers.connected().await?;
+        Ok(Self::over(Arc::new(servers), environment, options))
+    }
+
+    /// Makes a client over any servers and environment; a simulation brings its own.
+    #[doc(hidden)]
+    pub fn over(servers: Arc<dyn Store>, environment: Arc<dyn Environment>, options: &EtcdOptions) -> Self {
+        Self { client: Client::new(servers, environment, options), last_ticket: AtomicI64::new(0) }
+    }
+}
+
+#[async_trait]
+impl Engine for EtcdEngine {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn guarantees(&self) -> Guarantees {
+        Guarantees::ALL
+    }
+
+    fn environment(&self) -> Arc<dyn Environment> {
+        Arc::clone(&self.client.environment)
+    }
+
+    fn meter(&self) -> &Meter {
+        &self.client.meter
+    }
+
+    fn in_memory(&self) -> Vec<(&'static str, usize)> {
+        let (claims, removals) = self.client.claims.count();
+        vec![("claims", claims), ("removals", removals), ("announced", self.client.claims.announced())]
+    }
+
+    fn check(&self, options: &Options) -> Result<()> {
+        check_lease(options.lease(), self.client.request_timeout).map_err(|error| error.with_engine(NAME))
+    }
+
+    /// Returns a ticket by the wall clock, and never the same twice.
+    fn ticket(&self) -> Ticket {
+        let wall = self.client.environment.wall_micros();
+        let later = |last: i64| Some(wall.max(last.saturating_add(1)));
+        let last = self.last_ticket.fetch_update(Ordering::Relaxed, Ordering::Relaxed, later).unwrap_or(wall);
+        Ticket::from_number(wall.max(last.saturating_add(1)))
+    }
+
+    async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
+        check_lease(request.lease, self.client.request_timeout)?;
+        Acquire::new(&self.client, request).run().await
+    }
+
+    async fn renew(&self, holdings: &[Holding]) -> Vec<Result<Renewal>> {
+        renew::renew(&self.client, holdings).await
+    }
+
+    async fn release(&self, _: &Key, id: AcquisitionId, next: Option<&Request>) -> Result<Release> {
+        release::release(&self.client, id, next).await
+    }
+
+    async fn inspect(&self, key: &Key) -> Result<Inspection> {
+        inspect::inspect(&self.client, key).await
+    }
+
+    async fn keys(&self, group: Option<&str>, after: Option<&str>) -> Result<KeyPage> {
+        keys::keys(&self.client, group, after).await
+    }
+
+    async fn revoke(&self, key: &Key, id: AcquisitionId) -> Result<bool> {
+        inspect::revoke(&self.client, key, id).await
+    }
+
+    async fn last_run(&self, key: &Key) -> Result<Option<Run>> {
+        runs::last_run(&self.client, key).await
+    }
+
+    async fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
+        runs::store_run(&self.client, key, run, kept).await
+    }
+
+    /// Ends the etcd leases of the client. Keys that are still being removed have a moment to go; the rest goes with the leases.
+    async fn close(&self) -> Result<()> {
+        for _ in 0..CLOSE_STEPS {
+            if self.client.is_clean() {
+                break;
+            }
+            self.client.environment.sleep(self.client.request_timeout / CLOSE_STEPS).await;
+        }
+        self.client.close().await;
+        Ok(())
+    }
+}
+
+impl Drop for EtcdEngine {
+    fn drop(&mut self) {
+        if !self.client.is_closed() {
+            self.client.environment.spawn(Box::pin(self.client.close()));
+        }
+    }
+}
+
+impl fmt::Debug for EtcdEngine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EtcdEngine").field("client", &self.client).finish_non_exhaustive()
+    }
+}

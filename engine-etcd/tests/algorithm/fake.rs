@@ -1,0 +1,336 @@
+//! Servers in memory: what etcd does with transactions, leases and watches, and what may go wrong on the way, as the test decides.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+use ylock_core::environment::{Environment, Moment};
+use ylock_core::{Error, ErrorKind};
+use ylock_engine_etcd::algorithm::store::{
+    Condition, Done, Entry, Fault, Granted, Header, KeptAlive, Keys, Look, Outcome, Pending, Put, Seen, Step,
+    Store, Transaction, Watching,
+};
+
+/// What becomes of a transaction that writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It is carried out, and the answer is lost.
+    AnswerLost,
+    /// It is on its way until the test [delivers](Fake::deliver) it, and its client is told that no answer came.
+    Late,
+}
+
+/// What becomes of a keep-alive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beat {
+    /// A leader that was deposed answers, after this time, that the lease lives, in its old term. It is not prolonged.
+    OfDeposedLeader(Duration),
+    /// A leader that was deposed answers that there is no such lease, in its old term.
+    DeniedByDeposedLeader,
+}
+
+pub(crate) struct Fake {
+    environment: Arc<dyn Environment>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    revision: i64,
+    term: u64,
+    keys: BTreeMap<Vec<u8>, Entry>,
+    leases: HashMap<i64, (Duration, Moment)>,
+    watches: Vec<(Vec<u8>, bool, oneshot::Sender<bool>)>,
+    fates: VecDeque<Fate>,
+    beats: VecDeque<Beat>,
+    late: Vec<Transaction>,
+    asked: Vec<&'static str>,
+}
+
+impl Fake {
+    pub(crate) fn new(environment: &Arc<dyn Environment>) -> Arc<Self> {
+        let state = State { revision: 1, term: 7, ..State::default() };
+        Arc::new(Self { environment: Arc::clone(environment), state: Mutex::new(state) })
+    }
+
+    /// The next transaction that puts a key under a lease has this fate.
+    pub(crate) fn next_is(&self, fate: Fate) {
+        self.state.lock().fates.push_back(fate);
+    }
+
+    /// The next keep-alive has this fate.
+    pub(crate) fn next_beat_is(&self, beat: Beat) {
+        self.state.lock().beats.push_back(beat);
+    }
+
+    /// Carries out what was late. Returns for each whether its conditions held.
+    pub(crate) fn deliver(&self) -> Vec<bool> {
+        let mut state = self.state.lock();
+        let late = std::mem::take(&mut state.late);
+        late.into_iter().map(|one| state.transact(one).is_ok_and(|outcome| outcome.held)).collect()
+    }
+
+    /// Ends all leases at once, with their keys.
+    pub(crate) fn end_leases(&self) {
+        let mut state = self.state.lock();
+        for lease in std::mem::take(&mut state.leases).into_keys() {
+            state.end(lease);
+        }
+    }
+
+    /// Deletes a key, as an operator does.
+    pub(crate) fn delete(&self, key: &str) {
+        self.state.lock().delete(key.as_bytes());
+    }
+
+    /// The keys that contain this text.
+    pub(crate) fn keys(&self, part: &str) -> Vec<String> {
+        let state = self.state.lock();
+        let keys = state.keys.keys().map(|key| String::from_utf8(key.clone()).unwrap());
+        keys.filter(|key| key.contains(part)).collect()
+    }
+
+    /// What was asked since the last call, one word for each request.
+    pub(crate) fn asked(&self) -> Vec<&'static str> {
+        std::mem::take(&mut self.state.lock().asked)
+    }
+
+    fn expire(&self, state: &mut State) {
+        let now = self.environment.now();
+        let ended: Vec<_> =
+            state.leases.iter().filter(|(_, (_, end))| *end <= now).map(|(id, _)| *id).collect();
+        for lease in ended {
+            state.leases.remove(&lease);
+            state.end(lease);
+        }
+    }
+
+    fn with<T>(&self, word: &'static str, work: impl FnOnce(&mut State, Moment) -> T) -> T {
+        let mut state = self.state.lock();
+        self.expire(&mut state);
+        state.asked.push(word);
+        work(&mut state, self.environment.now())
+    }
+}
+
+impl State {
+    fn header(&self) -> Header {
+        Header { cluster: 1, revision: self.revision, term: self.term }
+    }
+
+    fn end(&mut self, lease: i64) {
+        let keys: Vec<_> =
+            self.keys.values().filter(|entry| entry.lease == lease).map(|e| e.key.clone()).collect();
+        self.revision += 1;
+        for key in keys {
+            self.delete(&key);
+        }
+    }
+
+    fn delete(&mut self, key: &[u8]) -> bool {
+        let was_there = self.keys.remove(key).is_some();
+        if was_there {
+            self.tell(key, true);
+        }
+        was_there
+    }
+
+    fn tell(&mut self, key: &[u8], deleted: bool) {
+        let (told, rest) = std::mem::take(&mut self.watches)
+            .into_iter()
+            .partition(|(watched, changes, _)| watched == key && (deleted || *changes));
+        self.watches = rest;
+        let told: Vec<(Vec<u8>, bool, oneshot::Sender<bool>)> = told;
+        for (_, _, tell) in told {
+            let _ = tell.send(deleted);
+        }
+    }
+
+    fn holds(&self, condition: &Condition) -> bool {
+        match condition {
+            Condition::MadeAt(keys, 0) => self.within(keys).next().is_none(),
+            Condition::MadeAt(keys, revision) => {
+                self.within(keys).all(|entry| entry.made == *revision) && self.within(keys).next().is_some()
+            }
+            Condition::ChangedAt(key, revision) => {
+                self.keys.get(key).map_or(0, |entry| entry.changed) == *revision
+            }
+        }
+    }
+
+    fn within<'a>(&'a self, keys: &'a Keys) -> impl Iterator<Item = &'a Entry> {
+        self.keys.values().filter(|entry| match &keys.end {
+            None => entry.key == keys.begin,
+            Some(end) => entry.key >= keys.begin && entry.key < *end,
+        })
+    }
+
+    fn transact(&mut self, transaction: Transaction) -> Result<Outcome, Fault> {
+        let held = transaction.when.iter().all(|condition| self.holds(condition));
+        let steps = if held { transaction.then } else { transaction.otherwise };
+        let leases = steps.iter().filter_map(|step| match step {
+            Step::Put(Put { lease: Some(lease), .. }) if *lease != 0 => Some(*lease),
+            _ => None,
+        });
+        if leases.clone().any(|lease| !self.leases.contains_key(&lease)) {
+            return Err(Fault::LeaseGone);
+        }
+        if steps.iter().any(|step| !matches!(step, Step::Look(_))) {
+            self.revision += 1;
+        }
+        let done = steps.into_iter().map(|step| self.step(step)).collect();
+        Ok(Outcome { header: self.header(), held, done })
+    }
+
+    fn step(&mut self, step: Step) -> Done {
+        match step {
+            Step::Put(Put { key, value, lease }) => {
+                let known = self.keys.get(&key).map(|entry| (entry.made, entry.lease));
+                let made = known.map_or(self.revision, |(made, _)| made);
+                let lease = lease.unwrap_or(known.map_or(0, |(_, lease)| lease));
+                self.keys.insert(
+                    key.clone(),
+                    Entry { key: key.clone(), value, made, changed: self.revision, lease },
+                );
+                self.tell(&key, false);
+                Done::Put
+            }
+            Step::Delete(key) => Done::Deleted(i64::from(self.delete(&key))),
+            Step::Look(look) => Done::Looked(self.look(&look)),
+        }
+    }
+
+    fn look(&self, look: &Look) -> Seen {
+        let mut entries: Vec<_> = self
+            .within(&look.keys)
+            .filter(|entry| look.made_before.is_none_or(|before| entry.made < before))
+            .filter(|entry| look.made_after.is_none_or(|after| entry.made > after))
+            .cloned()
+            .collect();
+        if look.newest_first {
+            entries.sort_by_key(|entry| std::cmp::Reverse(entry.made));
+        }
+        let most = if look.most == 0 { usize::MAX } else { look.most as usize };
+        let more = entries.len() > most;
+        entries.truncate(most);
+        if !look.values {
+            entries.iter_mut().for_each(|entry| entry.value.clear());
+        }
+        Seen { entries, more }
+    }
+}
+
+impl Store for Fake {
+    fn transact(&self, transaction: Transaction) -> Pending<'_, Outcome> {
+        Box::pin(async move {
+            let puts =
+                transaction.then.iter().any(|step| matches!(step, Step::Put(Put { lease: Some(1..), .. })));
+            self.with(if puts { "put" } else { "transaction" }, |state, _| {
+                match if puts { state.fates.pop_front() } else { None } {
+                    None => state.transact(transaction),
+                    Some(Fate::AnswerLost) => {
+                        drop(state.transact(transaction));
+                        Err(silence())
+                    }
+                    Some(Fate::Late) => {
+                        state.late.push(transaction);
+                        Err(silence())
+                    }
+                }
+            })
+        })
+    }
+
+    fn grant(&self, seconds: i64) -> Pending<'_, Granted> {
+        Box::pin(async move {
+            Ok(self.with("grant", |state, now| {
+                state.revision += 1;
+                let (lease, ttl) = (state.revision, Duration::from_secs(seconds as u64));
+                state.leases.insert(lease, (ttl, now.plus(ttl)));
+                Granted { header: state.header(), lease, seconds }
+            }))
+        })
+    }
+
+    fn keep_alive(&self, lease: i64) -> Pending<'_, KeptAlive> {
+        Box::pin(async move {
+            let beat = self.state.lock().beats.pop_front();
+            if let Some(Beat::OfDeposedLeader(takes)) = beat {
+                self.environment.sleep(takes).await;
+            }
+            Ok(self.with("keep_alive", |state, now| {
+                let header = state.header();
+                let old = Header { term: header.term - 1, ..header };
+                match (beat, state.leases.get_mut(&lease)) {
+                    (Some(Beat::OfDeposedLeader(_)), _) => KeptAlive { header: old, seconds: 20 },
+                    (Some(Beat::DeniedByDeposedLeader), _) => KeptAlive { header: old, seconds: 0 },
+                    (None, Some((ttl, end))) => {
+                        *end = now.plus(*ttl);
+                        KeptAlive { header, seconds: ttl.as_secs() as i64 }
+                    }
+                    (None, None) => KeptAlive { header, seconds: 0 },
+                }
+            }))
+        })
+    }
+
+    fn revoke(&self, lease: i64) -> Pending<'_, ()> {
+        Box::pin(async move {
+            self.with("revoke", |state, _| {
+                state.leases.remove(&lease);
+                state.end(lease);
+            });
+            Ok(())
+        })
+    }
+
+    fn watch(&self, key: Vec<u8>, changes: bool) -> Pending<'_, Watching> {
+        Box::pin(async move {
+            let (tell, told) = oneshot::channel();
+            let since = self.with("watch", |state, _| {
+                state.watches.push((key, changes, tell));
+                state.revision
+            });
+            Ok(Watching { since, told, guard: Box::new(()) })
+        })
+    }
+}
+
+fn silence() -> Fault {
+    Fault::Unknown(Error::new(ErrorKind::Unavailable, "no answer came"))
+}
+
+impl fmt::Debug for Fake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Fake")
+    }
+}
+
+/// The servers as an engine has them.
+#[derive(Debug)]
+pub(crate) struct Servers(pub(crate) Arc<Fake>);
+
+impl Store for Servers {
+    fn transact(&self, transaction: Transaction) -> Pending<'_, Outcome> {
+        self.0.transact(transaction)
+    }
+
+    fn grant(&self, seconds: i64) -> Pending<'_, Granted> {
+        self.0.grant(seconds)
+    }
+
+    fn keep_alive(&self, lease: i64) -> Pending<'_, KeptAlive> {
+        self.0.keep_alive(lease)
+    }
+
+    fn revoke(&self, lease: i64) -> Pending<'_, ()> {
+        self.0.revoke(lease)
+    }
+
+    fn watch(&self, key: Vec<u8>, changes: bool) -> Pending<'_, Watching> {
+        self.0.watch(key, changes)
+    }
+}

@@ -1,0 +1,273 @@
+//! The algorithm over servers in memory, where the test decides what becomes of each request, on a clock that it moves.
+#![allow(clippy::disallowed_methods, reason = "a test starts tasks of its own")]
+
+mod fake;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fake::{Beat, Fake, Fate, Servers};
+use tokio::task::JoinHandle;
+use ylock_core::engine::{
+    AcquisitionId, Engine, Grant, Holding, LossReason, Patience, Release, Renewal, Request,
+};
+use ylock_core::environment::{Environment, SystemEnvironment};
+use ylock_core::url::Host;
+use ylock_core::{ClientName, Fairness, Key, Mode, Owner};
+use ylock_engine_etcd::{EtcdEngine, EtcdOptions};
+
+const LEASE: Duration = Duration::from_secs(10);
+const LOCK: &str = "/k/users/alice/";
+
+struct Fixture {
+    environment: Arc<dyn Environment>,
+    fake: Arc<Fake>,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let environment = SystemEnvironment::on_tokio_clock();
+        Self { fake: Fake::new(&environment), environment }
+    }
+
+    fn client(&self) -> Arc<EtcdEngine> {
+        let options = EtcdOptions::new([Host::new("in-memory", None)]).with_lease(LEASE);
+        let servers = Arc::new(Servers(Arc::clone(&self.fake)));
+        Arc::new(EtcdEngine::over(servers, Arc::clone(&self.environment), &options))
+    }
+
+    fn request(&self, mode: Mode) -> Request {
+        let (key, id) = (Key::new("users", "alice").unwrap(), AcquisitionId::new(&*self.environment));
+        Request::new(key, id, mode, Owner::new(), ClientName::default(), LEASE)
+    }
+
+    fn acquiring(&self, engine: &Arc<EtcdEngine>, request: &Request) -> JoinHandle<Option<Grant>> {
+        let (engine, request) = (Arc::clone(engine), request.clone());
+        tokio::spawn(async move { engine.acquire(&request).await.unwrap() })
+    }
+
+    async fn queue_up(&self, engine: &Arc<EtcdEngine>, mode: Mode) -> JoinHandle<Option<Grant>> {
+        let before = self.fake.keys(LOCK).len();
+        let waiting = self.acquiring(engine, &self.request(mode));
+        self.until("it is in the queue", || self.fake.keys(LOCK).len() > before).await;
+        waiting
+    }
+
+    /// Waits without letting time pass for more than a moment.
+    async fn until(&self, what: &str, condition: impl Fn() -> bool) {
+        for _ in 0..1_000 {
+            if condition() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        panic!("not within a second: {what}");
+    }
+}
+
+async fn granted(waiting: JoinHandle<Option<Grant>>) -> Grant {
+    tokio::time::timeout(LEASE * 3, waiting).await.expect("it is let in").unwrap().expect("granted")
+}
+
+async fn renews(engine: &EtcdEngine, grant: &Grant) -> Renewal {
+    engine.renew(&[Holding::new(grant.clone(), None)]).await.remove(0).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_free_lock_is_one_request_and_giving_it_back_another_one() {
+    let fixture = Fixture::new();
+    let engine = fixture.client();
+    let first = engine.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    engine.release(&first.key, first.id, None).await.unwrap();
+    fixture.fake.asked();
+    let grant = engine.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    assert_eq!(engine.release(&grant.key, grant.id, None).await.unwrap(), Release::Released);
+    assert_eq!(fixture.fake.asked(), ["put", "transaction"]);
+    assert!(grant.token > first.token && fixture.fake.keys(LOCK).is_empty());
+}
+
+/// The answer of a leader that does not know that it was deposed proves nothing: 48 of 48 were of this kind, when it was tried.
+#[tokio::test(start_paused = true)]
+async fn a_keep_alive_that_a_deposed_leader_has_answered_does_not_count() {
+    let fixture = Fixture::new();
+    let engine = fixture.client();
+    let grant = engine.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    tokio::time::sleep(Duration::from_millis(1_900)).await;
+    fixture.fake.next_beat_is(Beat::OfDeposedLeader(Duration::from_secs(1)));
+    let before = fixture.environment.now();
+    let Renewal::Renewed { sent, .. } = renews(&engine, &grant).await else { panic!("lost") };
+    assert!(
+        sent.since(before) >= Duration::from_secs(1),
+        "{:?} is when the deposed leader was asked",
+        sent.since(before)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_only_a_deposed_leader_has_not_is_not_lost() {
+    let fixture = Fixture::new();
+    let engine = fixture.client();
+    let grant = engine.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    tokio::time::sleep(Duration::from_millis(1_900)).await;
+    fixture.fake.next_beat_is(Beat::DeniedByDeposedLeader);
+    assert!(matches!(renews(&engine, &grant).await, Renewal::Renewed { .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_acquisition_whose_answer_was_lost_is_found_again_and_not_made_twice() {
+    let fixture = Fixture::new();
+    let engine = fixture.client();
+    fixture.fake.next_is(Fate::AnswerLost);
+    let grant = engine.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    assert_eq!(fixture.fake.keys(LOCK).len(), 1);
+    // A copy may still be on its way, for all that the client knows.
+    assert_eq!(engine.release(&grant.key, grant.id, None).await.unwrap(), Release::Released);
+    assert!(fixture.fake.keys(LOCK).is_empty());
+    assert_eq!(fixture.fake.keys("/x/").len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_arrives_after_everything_was_undone_makes_nothing() {
+    for patience in [Patience::Queue, Patience::Try] {
+        let fixture = Fixture::new();
+        let engine = fixture.client();
+        fixture.fake.next_is(Fate::Late);
+        let request = fixture.request(Mode::Write).with_patience(patience);
+        let grant = engine.acquire(&request).await.unwrap().unwrap();
+        assert_eq!(engine.release(&grant.key, grant.id, None).await.unwrap(), Release::Released);
+        assert_eq!(fixture.fake.deliver(), [false], "{patience:?}");
+        assert!(fixture.fake.keys(LOCK).is_empty());
+    }
+}
+
+/// The mark goes with the lease, and a late request under that lease can do nothing from then on.
+#[tokio::test(start_paused = true)]
+async fn a_request_that_arrives_after_the_lease_has_ended_makes_nothing() {
+    let fixture = Fixture::new();
+    let engine = fixture.client();
+    fixture.fake.next_is(Fate::Late);
+    let grant = engine.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    engine.release(&grant.key, grant.id, None).await.unwrap();
+    engine.close().await.unwrap();
+    assert_eq!(fixture.fake.deliver(), [false]);
+    assert!(fixture.fake.keys("/x/").is_empty() && fixture.fake.keys(LOCK).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hand_on_whose_answer_was_lost_is_found_again() {
+    let fixture = Fixture::new();
+    let engine = fixture.client();
+    let grant = engine.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    let next = fixture.request(Mode::Write);
+    fixture.fake.next_is(Fate::AnswerLost);
+    engine.release(&grant.key, grant.id, Some(&next)).await.unwrap_err();
+    engine.release(&grant.key, grant.id, Some(&next)).await.unwrap();
+    let second = engine.acquire(&next).await.unwrap().unwrap();
+    assert!(second.token > grant.token);
+    assert_eq!(fixture.fake.keys(LOCK).len(), 1);
+}
+
+/// A client whose lease ends sees every contender of its own leave, and those of others whose leases end as well.
+#[tokio::test(start_paused = true)]
+async fn a_waiter_whose_own_lease_has_ended_does_not_enter_by_what_it_has_seen() {
+    let fixture = Fixture::new();
+    let clients: Vec<_> = (0..5).map(|_| fixture.client()).collect();
+    let held = clients[0].acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    let mut waiting = Vec::new();
+    for client in &clients[1..] {
+        waiting.push(fixture.queue_up(client, Mode::Write).await);
+    }
+    fixture.fake.end_leases();
+    for (turn, client) in clients[1..].iter().enumerate() {
+        let seen = fixture.fake.keys(LOCK).len();
+        fixture.until("one is inside", || waiting.iter().any(JoinHandle::is_finished)).await;
+        let inside: Vec<_> = waiting.iter().filter(|task| task.is_finished()).collect();
+        assert_eq!(inside.len(), 1, "turn {turn}, {seen} in the queue");
+        let at = waiting.iter().position(JoinHandle::is_finished).unwrap();
+        let grant = granted(waiting.remove(at)).await;
+        assert!(grant.token > held.token);
+        for engine in &clients {
+            engine.release(&grant.key, grant.id, None).await.unwrap();
+        }
+        drop(client);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_and_a_key_that_are_gone_are_a_loss() {
+    let fixture = Fixture::new();
+    let engine = fixture.client();
+    let grant = engine.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    let key = fixture.fake.keys(LOCK).remove(0);
+    fixture.fake.delete(&key);
+    assert_eq!(renews(&engine, &grant).await, Renewal::Lost(LossReason::Gone));
+    engine.release(&grant.key, grant.id, None).await.unwrap();
+    let grant = engine.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    fixture.fake.end_leases();
+    assert_eq!(renews(&engine, &grant).await, Renewal::Lost(LossReason::Gone));
+    engine.release(&grant.key, grant.id, None).await.unwrap();
+    assert!(engine.acquire(&fixture.request(Mode::Write)).await.unwrap().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_is_not_used_is_given_up_and_another_one_made() {
+    let fixture = Fixture::new();
+    let engine = fixture.client();
+    let grant = engine.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    engine.release(&grant.key, grant.id, None).await.unwrap();
+    tokio::time::sleep(LEASE * 4).await;
+    assert!(fixture.fake.asked().contains(&"revoke"));
+    tokio::time::sleep(LEASE * 4).await;
+    assert!(fixture.fake.asked().is_empty(), "a client that does nothing asks nothing");
+    assert!(engine.acquire(&fixture.request(Mode::Write)).await.unwrap().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiters_that_do_not_run_lose_their_places_and_those_that_do_keep_them() {
+    let fixture = Fixture::new();
+    let (one, two) = (fixture.client(), fixture.client());
+    let held = one.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    let gone = fixture.queue_up(&two, Mode::Write).await;
+    gone.abort();
+    let waiting = fixture.queue_up(&two, Mode::Read).await;
+    for _ in 0..8 {
+        tokio::time::sleep(LEASE / 4).await;
+        assert!(matches!(renews(&one, &held).await, Renewal::Renewed { .. }));
+    }
+    assert_eq!(fixture.fake.keys(LOCK).len(), 2, "{:?}", fixture.fake.keys(LOCK));
+    one.release(&held.key, held.id, None).await.unwrap();
+    granted(waiting).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_strict_contender_lets_those_go_first_that_came_earlier() {
+    let fixture = Fixture::new();
+    let [one, two, three] = [fixture.client(), fixture.client(), fixture.client()];
+    let held = one.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    let strict = |ticket| fixture.request(Mode::Write).with_fairness(Fairness::Strict).with_ticket(ticket);
+    let (early, late) = (two.ticket(), three.ticket());
+    let (early, late) = (early.min(late), early.max(late));
+    let late = fixture.acquiring(&two, &strict(late));
+    fixture.until("it waits", || fixture.fake.keys(LOCK).len() == 2).await;
+    let early = fixture.acquiring(&three, &strict(early));
+    fixture.until("both wait", || fixture.fake.keys(LOCK).len() == 3).await;
+    one.release(&held.key, held.id, None).await.unwrap();
+    let first = granted(early).await;
+    assert!(!late.is_finished());
+    three.release(&first.key, first.id, None).await.unwrap();
+    assert!(granted(late).await.token > first.token);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_waits_for_writers_that_still_are_writers() {
+    let fixture = Fixture::new();
+    let [one, two, three] = [fixture.client(), fixture.client(), fixture.client()];
+    let written = one.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    let waiting = fixture.queue_up(&two, Mode::Read).await;
+    let trying = fixture.request(Mode::Read).with_patience(Patience::Try);
+    assert!(three.acquire(&trying).await.unwrap().is_none());
+    assert!(matches!(renews(&one, &written.with_mode(Mode::Read)).await, Renewal::Renewed { .. }));
+    granted(waiting).await;
+    let trying = fixture.request(Mode::Read).with_patience(Patience::Try);
+    assert!(three.acquire(&trying).await.unwrap().is_some(), "the writer reads now");
+}
