@@ -11,7 +11,7 @@ use ylock_core::{Error, ErrorKind, Mode, Result, StoreToken};
 use super::claims::{Begun, Known, Sending};
 use super::client::Client;
 use super::contender::Contender;
-use super::judge::{Queue, Verdict, is_enough, judge};
+use super::judge::{Verdict, judge};
 use super::look::{self, Looked, Own};
 use super::release;
 use super::session::Session;
@@ -44,6 +44,8 @@ pub(crate) struct Acquire<'a> {
     has_beaten: bool,
     /// True for a contender that only tries and has seen that the lock is free, although a writer came before that is a reader now.
     has_looked: bool,
+    /// True if the last look showed readers that this one joins.
+    joins: bool,
 }
 
 /// The outcome of a step on the way.
@@ -84,6 +86,7 @@ impl<'a> Acquire<'a> {
             waited: false,
             has_beaten: false,
             has_looked: false,
+            joins: false,
         }
     }
 
@@ -177,6 +180,7 @@ impl<'a> Acquire<'a> {
         } else {
             Keys::one(sending.stored_at.clone())
         };
+        let readers = look::readers(client, &request.key, request.mode).map(Does::Look);
         let put = Put {
             key: sending.stored_at.clone(),
             value: sending.value.clone(),
@@ -184,7 +188,7 @@ impl<'a> Acquire<'a> {
         };
         Transaction {
             when: vec![Condition::MadeAt(mark, 0), Condition::MadeAt(free, 0)],
-            then: vec![Does::Put(put), Does::Look(newest.clone())],
+            then: [Does::Put(put), Does::Look(newest.clone())].into_iter().chain(readers).collect(),
             otherwise: vec![
                 Does::Look(Look { values: false, ..Look::at(Keys::one(sending.stored_at.clone())) }),
                 Does::Look(newest),
@@ -194,16 +198,10 @@ impl<'a> Acquire<'a> {
 
     async fn joined(&mut self, begun: Begun, mut outcome: Outcome) -> Result<Step> {
         let Some(standing) = self.standing(begun) else { return Ok(Step::Again(SHORT_PAUSE)) };
-        let own = &standing.own.contender;
-        let seen = outcome.seen(1);
-        let before = look::before(&seen, own.id, own.place)?;
-        // None can be behind: the contender has the newest key of all.
-        if seen.more && !is_enough(&before, own.mode) {
-            return self.look(&standing).await;
+        match look::at_once(&mut outcome, 1, &standing.own.contender)? {
+            Some(looked) => self.judge(&standing, looked).await,
+            None => self.look(&standing).await,
         }
-        let queue = Queue { before, behind: Vec::new() };
-        let verdict = judge(&queue, own);
-        self.decide(&standing, verdict).await
     }
 
     /// The key was not put: it is there already, by an earlier request; or there is the mark that forbids it; or a try has found that others are there.
@@ -230,12 +228,14 @@ impl<'a> Acquire<'a> {
     }
 
     async fn look(&mut self, standing: &Standing) -> Result<Step> {
-        let Looked { queue, .. } = look::look(self.client, &standing.session, &standing.own).await?;
-        match queue {
-            Some(queue) => {
-                let verdict = judge(&queue, &standing.own.contender);
-                self.decide(standing, verdict).await
-            }
+        let looked = look::look(self.client, &standing.session, &standing.own).await?;
+        self.judge(standing, looked).await
+    }
+
+    async fn judge(&mut self, standing: &Standing, looked: Looked) -> Result<Step> {
+        self.joins = looked.joins;
+        match looked.queue {
+            Some(queue) => self.decide(standing, judge(&queue, &standing.own.contender)).await,
             None => self.again_at_the_end().await,
         }
     }
@@ -274,7 +274,8 @@ impl<'a> Acquire<'a> {
         if !client.claims.enter(own.id, standing.number, sent, contended) {
             return Ok(Step::Again(SHORT_PAUSE));
         }
-        Ok(Step::Granted(Grant::of(self.request, Some(token), sent, contended)))
+        let grant = Grant::of(self.request, Some(token), sent, contended);
+        Ok(Step::Granted(grant.beside_readers(self.joins)))
     }
 
     /// Waits until the contender's turn has come: for the second before it, and then for the first.
@@ -293,6 +294,7 @@ impl<'a> Acquire<'a> {
                 looked = look::look(self.client, &standing.session, &standing.own).await?;
             }
             self.retry_deadline.answered();
+            self.joins = looked.joins;
             let Some(queue) = looked.queue else { return self.again_at_the_end().await };
             let (next, last) = match judge(&queue, own) {
                 Verdict::Waits { before: seen, next, last } if seen == before => (next, last),

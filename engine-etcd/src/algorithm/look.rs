@@ -1,13 +1,12 @@
 //! What a contender asks of its queue: who is before it, and who behind.
 
-use ylock_core::engine::AcquisitionId;
-use ylock_core::{Key, Mode, Result};
+use ylock_core::{Error, ErrorKind, Key, Mode, Result};
 
 use super::client::Client;
 use super::contender::Contender;
 use super::judge::{Queue, is_enough};
 use super::session::Session;
-use super::store::{Header, Keys, Look, Seen, Step, Transaction, to_error};
+use super::store::{Header, Keys, Look, Outcome, Seen, Step, Transaction, to_error};
 
 /// How many of those before a reader are shown at first: some may be writers that have become readers, which do not count.
 const READERS_LOOK: i64 = 16;
@@ -25,6 +24,14 @@ pub(crate) struct Looked {
     pub(crate) header: Header,
     /// `None` if the contender's own key is not there.
     pub(crate) queue: Option<Queue>,
+    /// Whether readers came before this one, which is a reader.
+    pub(crate) joins: bool,
+}
+
+/// Returns the look at contenders that came to read, for a reader: whether there are others.
+pub(super) fn readers(client: &Client, key: &Key, mode: Mode) -> Option<Look> {
+    let keys = Keys::below(client.names.readers(key));
+    (mode == Mode::Read).then(|| Look { most: 2, values: false, ..Look::at(keys) })
 }
 
 /// Returns the look at the newest contenders that conflict with one of this mode, or may. One more than is needed: that which looks may be
@@ -41,46 +48,45 @@ pub(super) fn newest(client: &Client, key: &Key, mode: Mode, is_strict: bool) ->
 
 /// Looks at the queue of a contender.
 pub(crate) async fn look(client: &Client, session: &Session, own: &Own) -> Result<Looked> {
-    let looked = look_at(
-        client,
-        session,
-        own,
-        newest(client, &own.key, own.contender.mode, own.contender.ticket.is_some()).most,
-    )
-    .await?;
-    if let Some((_, true)) = looked.1 {
-        let (header, queue) = look_at(client, session, own, 0).await?;
-        return Ok(Looked { header, queue: queue.map(|(queue, _)| queue) });
+    let is_strict = own.contender.ticket.is_some();
+    let rivals = newest(client, &own.key, own.contender.mode, is_strict);
+    match look_at(client, session, own, rivals.clone()).await? {
+        Some(looked) => Ok(looked),
+        None => {
+            let all = look_at(client, session, own, Look { most: 0, ..rivals }).await?;
+            all.ok_or_else(|| Error::new(ErrorKind::Unexpected, "a look at all contenders has not shown all"))
+        }
     }
-    Ok(Looked { header: looked.0, queue: looked.1.map(|(queue, _)| queue) })
 }
 
-/// Returns what the look has shown, and whether it has shown too little of those before.
-async fn look_at(
-    client: &Client,
-    session: &Session,
-    own: &Own,
-    most: i64,
-) -> Result<(Header, Option<(Queue, bool)>)> {
+/// Looks at a contender's rivals; `None` if too few of those before it were shown.
+async fn look_at(client: &Client, session: &Session, own: &Own, rivals: Look) -> Result<Option<Looked>> {
     let Own { key, contender } = own;
-    let is_strict = contender.ticket.is_some();
-    let rivals = newest(client, key, contender.mode, is_strict);
-    let before = Look { most, made_before: Some(contender.place), ..rivals.clone() };
-    let looks = [
+    let before = |look: Look| Look { made_before: Some(contender.place), ..look };
+    let mut looks = vec![
         Look { values: false, ..Look::at(Keys::one(contender.key.clone())) },
-        before,
-        behind(rivals, contender.place, is_strict),
+        before(rivals.clone()),
+        behind(rivals, contender.place, contender.ticket.is_some()),
     ];
+    looks.extend(readers(client, key, contender.mode).map(before));
     let mut outcome =
         session.transact(client, "look", Transaction::looking(looks)).await.map_err(to_error)?;
-    let own_seen = outcome.seen(0);
+    let (header, own_seen, seen) = (outcome.header, outcome.seen(0), outcome.seen(1));
     if own_seen.entries.first().is_none_or(|entry| entry.made != contender.place) {
-        return Ok((outcome.header, None));
+        return Ok(Some(Looked { header, queue: None, joins: false }));
     }
-    let seen = outcome.seen(1);
     let before = contenders(&seen)?;
-    let too_little = seen.more && !is_enough(&before, contender.mode);
-    Ok((outcome.header, Some((Queue { before, behind: contenders(&outcome.seen(2))? }, too_little))))
+    if seen.more && !is_enough(&before, contender.mode) {
+        return Ok(None);
+    }
+    let queue = Queue { before, behind: contenders(&outcome.seen(2))? };
+    let joins = !outcome.seen(3).entries.is_empty() || joins(&queue.before, contender.mode);
+    Ok(Some(Looked { header, queue: Some(queue), joins }))
+}
+
+/// Returns whether writers that are readers now are among those before a reader.
+fn joins(before: &[Contender], mode: Mode) -> bool {
+    mode == Mode::Read && before.iter().any(|other| other.mode == Mode::Read)
 }
 
 /// Returns the look at those behind: all if tickets decide, otherwise enough to know whether there are any besides one of the same client.
@@ -98,9 +104,18 @@ pub(crate) fn contenders(seen: &Seen) -> Result<Vec<Contender>> {
     seen.entries.iter().map(Contender::read).collect()
 }
 
-/// Returns those of a look at the newest that came before a contender.
-pub(crate) fn before(seen: &Seen, id: AcquisitionId, place: i64) -> Result<Vec<Contender>> {
-    let mut all = contenders(seen)?;
-    all.retain(|other| other.place < place && other.id != id);
-    Ok(all)
+/// Returns what the look in the transaction that put a contender's key has shown: the step of the newest, and after it that of readers. `None` if too
+/// few of those before were shown.
+pub(crate) fn at_once(outcome: &mut Outcome, step: usize, own: &Contender) -> Result<Option<Looked>> {
+    let (seen, readers) = (outcome.seen(step), outcome.seen(step + 1));
+    let mut before = contenders(&seen)?;
+    before.retain(|other| other.place < own.place);
+    if seen.more && !is_enough(&before, own.mode) {
+        return Ok(None);
+    }
+    let others = readers.entries.iter().any(|entry| entry.key != own.key);
+    let joins = others || joins(&before, own.mode);
+    // None can be behind: the contender has the newest key of all.
+    let queue = Queue { before, behind: Vec::new() };
+    Ok(Some(Looked { header: outcome.header, queue: Some(queue), joins }))
 }

@@ -41,6 +41,11 @@ impl Names {
         if mode == Mode::Write { lock } else { lock + "w/" }
     }
 
+    /// Returns the prefix of the contenders of one lock that came to read.
+    pub(crate) fn readers(&self, key: &Key) -> String {
+        self.lock(key) + "r/"
+    }
+
     /// Returns the key of a contender that came in this mode.
     pub(crate) fn contender(&self, key: &Key, mode: Mode, id: AcquisitionId, number: u64) -> Vec<u8> {
         let letter = if mode == Mode::Write { 'w' } else { 'r' };
