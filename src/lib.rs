@@ -61,6 +61,7 @@ pub mod cassandra {
 /// Locks on etcd.
 #[cfg(feature = "etcd")]
 pub mod etcd {
+    pub use ylock_engine_etcd::driver_api;
     pub use ylock_engine_etcd::options::{DEFAULT_PORT, DEFAULT_PREFIX, Tls};
     pub use ylock_engine_etcd::{EtcdEngine, EtcdOptions};
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ylock_core::engine::{
-    AcquisitionId, Engine, Grant, Holding, Inspection, KeyPage, Meter, Release, Renewal, Request, Ticket,
+    AcquisitionId, Engine, Examination, Grant, Holding, Inspection, KeyPage, Meter, Release, Renewal,
+    Request, Ticket,
 };
 use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::options::check_lease;
@@ -46,6 +47,20 @@ impl EtcdEngine {
         let servers = Servers::of(options, &environment)?;
         servers.connected().await?;
         Ok(Self::over(Arc::new(servers), environment, options))
+    }
+
+    /// Returns the servers that the options name, without a client: a benchmark compares with what is sent to them by hand.
+    ///
+    /// # Errors
+    /// [`Config`](ylock_core::ErrorKind::Config) if a file that the options name cannot be read.
+    #[doc(hidden)]
+    pub fn servers(options: &EtcdOptions, environment: &Arc<dyn Environment>) -> Result<Arc<dyn Store>> {
+        Ok(Arc::new(Servers::of(options, environment)?))
+    }
+
+    /// Returns how many requests this client has sent.
+    pub fn requests(&self) -> u64 {
+        self.client.requests.load(Ordering::Relaxed)
     }
 
     /// Makes a client over any servers and environment; a simulation brings its own.
@@ -121,6 +136,10 @@ impl Engine for EtcdEngine {
 
     async fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
         runs::store_run(&self.client, key, run, kept).await
+    }
+
+    async fn examine(&self) -> Result<Examination> {
+        Ok(self.client.examine().await)
     }
 
     /// Ends the etcd leases of the client. Keys that are still being removed have a moment to go; the rest goes with the leases.

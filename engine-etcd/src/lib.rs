@@ -8,6 +8,7 @@
 // Simulations and tests put other servers below the algorithm. Programs have no use for that, and semver does not cover it.
 #[doc(hidden)]
 pub mod algorithm;
+pub mod driver_api;
 pub mod options;
 
 mod driver;

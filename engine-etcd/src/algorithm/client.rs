@@ -3,12 +3,12 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use parking_lot::Mutex;
-use ylock_core::engine::Meter;
+use ylock_core::engine::{Examination, Meter};
 use ylock_core::environment::{BackgroundTask, Environment};
 use ylock_core::{Error, ErrorKind, Result};
 
@@ -36,6 +36,8 @@ pub(crate) struct Client {
     sessions: Mutex<Vec<Arc<Session>>>,
     making: Mutex<Vec<(i64, Arc<SharedAttempt<Result<()>>>)>>,
     closed: AtomicBool,
+    /// The number of requests that were sent.
+    pub(crate) requests: AtomicU64,
 }
 
 impl Client {
@@ -55,6 +57,7 @@ impl Client {
             sessions: Mutex::default(),
             making: Mutex::default(),
             closed: AtomicBool::new(false),
+            requests: AtomicU64::new(0),
         })
     }
 
@@ -75,6 +78,11 @@ impl Client {
         self.measured("watch", self.store.watch(key, changes)).await
     }
 
+    /// Asks each server what it tells of itself.
+    pub(crate) async fn examine(&self) -> Examination {
+        self.store.examine().await
+    }
+
     /// Makes a lease for something that is no lock.
     pub(super) async fn grant(&self, seconds: i64) -> Result<i64, Fault> {
         Ok(self.measured("grant", self.store.grant(seconds)).await?.lease)
@@ -85,6 +93,7 @@ impl Client {
     }
 
     async fn measured<T>(&self, operation: &'static str, request: Pending<'_, T>) -> Result<T, Fault> {
+        self.requests.fetch_add(1, Ordering::Relaxed);
         self.meter.measure_as(&*self.environment, operation, request, failure).await
     }
 

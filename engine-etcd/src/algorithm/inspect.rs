@@ -29,8 +29,8 @@ pub(crate) async fn inspect(client: &Client, key: &Key) -> Result<Inspection> {
         let since = content.since();
         let waiter = Waiter::new(contender.id, content.owner, content.client, contender.mode, since);
         if holds(&all, contender) {
-            let token = u64::try_from(contender.place).ok().and_then(|place| StoreToken::new(floor + place));
-            inspection.holders.push(Holder::of(waiter, token.map(Into::into)));
+            let token = token_of(contender, floor).map(Into::into);
+            inspection.holders.push(Holder::of(waiter, token));
         } else {
             inspection.queue.push(waiter);
         }
@@ -59,8 +59,13 @@ pub(crate) async fn revoke(client: &Client, key: &Key, id: AcquisitionId) -> Res
     Err(Error::new(ErrorKind::Unavailable, "other clients kept changing the lock"))
 }
 
+/// Returns the token of a contender above this floor.
+pub(super) fn token_of(contender: &Contender, floor: u64) -> Option<StoreToken> {
+    StoreToken::new(floor.checked_add(u64::try_from(contender.place).ok()?)?)
+}
+
 /// Returns all contenders, in the order of their places.
-async fn shown(client: &Client, key: &Key) -> Result<(Header, Vec<Shown>)> {
+pub(super) async fn shown(client: &Client, key: &Key) -> Result<(Header, Vec<Shown>)> {
     let look = Look::at(Keys::below(client.names.lock(key)));
     let mut outcome = client.transact("inspect", Transaction::looking([look])).await.map_err(to_error)?;
     let entries = outcome.seen(0).entries.into_iter();

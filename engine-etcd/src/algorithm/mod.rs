@@ -2,7 +2,8 @@
 //! environment.
 //!
 //! - `acquire`, `renew`, `release`, `inspect`: what the engine is asked for. `announce`: the place of a waiter behind a grant.
-//! - `runs`: the last runs of jobs, which are no locks. `keys`: which locks there are.
+//! - `runs`: the last runs of jobs, which are no locks. `keys`: which locks there are. `owners`:
+//!   the keys of holders, for transactions of others.
 //! - `judge`: what one look means; safety and order in one place. Pure.
 //! - `names`, `contender`: the keys, and what is stored at them. `look`: what is asked of a queue.
 //! - `claim`, `claims`: what this client has in the store, or may have.
@@ -23,6 +24,7 @@ pub(crate) mod keepalive;
 pub(crate) mod keys;
 pub(crate) mod look;
 pub(crate) mod names;
+pub(crate) mod owners;
 pub(crate) mod release;
 pub(crate) mod renew;
 pub(crate) mod runs;

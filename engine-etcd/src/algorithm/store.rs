@@ -15,6 +15,7 @@ use std::fmt;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
+use ylock_core::engine::Examination;
 use ylock_core::{Error, ErrorKind};
 
 /// A request, not sent before it is polled.
@@ -33,6 +34,11 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// Ends a lease. One that is gone already is no fault.
     fn revoke(&self, lease: i64) -> Pending<'_, ()>;
+
+    /// Asks each server what it tells of itself.
+    fn examine(&self) -> BoxFuture<'_, Examination> {
+        Box::pin(std::future::ready(Examination::default()))
+    }
 
     /// Watches a key from now on: until it is deleted, and also until it is changed if `changes`.
     fn watch(&self, key: Vec<u8>, changes: bool) -> Pending<'_, Watching>;

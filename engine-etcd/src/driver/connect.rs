@@ -38,7 +38,7 @@ pub(super) struct Connector {
     encryption: Encryption,
     allow_old: bool,
     pub(super) connect_timeout: Duration,
-    request_timeout: Duration,
+    pub(super) request_timeout: Duration,
 }
 
 impl Connector {
@@ -89,22 +89,12 @@ impl Connector {
 
     async fn connect_to(&self, host: &Host, slot: &Slot) -> Result<()> {
         let address = host.address(DEFAULT_PORT);
-        let channel = self.endpoint(&address)?.connect().await.map_err(|error| {
-            errors::unavailable(format!("the member at {address} cannot be reached")).with_source(error)
-        })?;
-        let token = match &self.login {
-            Some(login) => Some(self.log_in(&channel, login).await?),
-            None => None,
-        };
+        let way = self.way_to(&address).await?;
+        self.check(&status(&way).await?, &address)?;
         let (watched, ended) = oneshot::channel::<()>();
         let mark = Arc::new(());
-        let live = Live {
-            way: Way { channel, token },
-            watches: Arc::new(Watches::default()),
-            mark: Arc::clone(&mark),
-            _watched: Arc::new(watched),
-        };
-        self.check(&live.way, &address).await?;
+        let watches = Arc::new(Watches::default());
+        let live = Live { way, watches, mark: Arc::clone(&mark), _watched: Arc::new(watched) };
         let watch = RuntimeWatch { slot: Arc::downgrade(slot), mark };
         *slot.lock() = Some(live);
         self.environment.spawn(Box::pin(async move {
@@ -112,6 +102,36 @@ impl Connector {
             drop(watch);
         }));
         Ok(())
+    }
+
+    async fn way_to(&self, address: &str) -> Result<Way> {
+        let channel = self.endpoint(address)?.connect().await.map_err(|error| {
+            errors::unavailable(format!("the member at {address} cannot be reached")).with_source(error)
+        })?;
+        let token = match &self.login {
+            Some(login) => Some(self.log_in(&channel, login).await?),
+            None => None,
+        };
+        Ok(Way { channel, token })
+    }
+
+    /// Returns what a member tells of itself, by a connection of its own.
+    pub(super) async fn status_of(&self, address: &str) -> Result<StatusResponse> {
+        status(&self.way_to(address).await?).await
+    }
+
+    /// Returns the addresses of the members.
+    pub(super) fn addresses(&self) -> impl Iterator<Item = String> + '_ {
+        self.hosts.iter().map(|host| host.address(DEFAULT_PORT))
+    }
+
+    /// Returns the user that the client logs in as.
+    pub(super) fn user(&self) -> Option<&str> {
+        self.login.as_ref().map(|login| login.user.as_str())
+    }
+
+    pub(super) fn is_encrypted(&self) -> bool {
+        self.encryption.is_on()
     }
 
     fn endpoint(&self, address: &str) -> Result<Endpoint> {
@@ -132,8 +152,7 @@ impl Connector {
     }
 
     /// Checks whether locks can be kept by this member.
-    async fn check(&self, way: &Way, address: &str) -> Result<()> {
-        let status: StatusResponse = ask(&way.channel, STATUS, way.request(StatusRequest {})).await?;
+    fn check(&self, status: &StatusResponse, address: &str) -> Result<()> {
         if status.is_learner {
             return Err(errors::unavailable(format!("the member at {address} is a learner")));
         }
@@ -146,6 +165,10 @@ impl Connector {
         }
         Ok(())
     }
+}
+
+async fn status(way: &Way) -> Result<StatusResponse> {
+    ask(&way.channel, STATUS, way.request(StatusRequest {})).await
 }
 
 /// Asks a question that changes nothing.
@@ -163,7 +186,7 @@ where
 }
 
 /// Returns whether a server may say of a revoked lease that it was renewed. What cannot be read is not taken for old.
-fn is_old(version: &str) -> bool {
+pub(super) fn is_old(version: &str) -> bool {
     let numbers: Option<Vec<u32>> =
         version.split(['.', '-', '+']).take(3).map(|number| number.parse().ok()).collect();
     let Some([major, minor, patch]) = numbers.and_then(|numbers| <[u32; 3]>::try_from(numbers).ok()) else {
@@ -177,10 +200,8 @@ fn is_old(version: &str) -> bool {
 
 impl fmt::Debug for Connector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hosts = self.hosts.iter().map(|host| host.address(DEFAULT_PORT)).collect::<Vec<_>>();
         f.debug_struct("Connector")
-            .field("hosts", &hosts)
-            .field("request_timeout", &self.request_timeout)
+            .field("hosts", &self.addresses().collect::<Vec<_>>())
             .finish_non_exhaustive()
     }
 }

@@ -269,8 +269,16 @@ pub(super) struct StatusRequest {}
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct StatusResponse {
+    #[prost(message, optional, tag = "1")]
+    pub(super) header: Option<ResponseHeader>,
     #[prost(string, tag = "2")]
     pub(super) version: String,
+    #[prost(int64, tag = "3")]
+    pub(super) db_size: i64,
+    #[prost(uint64, tag = "4")]
+    pub(super) leader: u64,
     #[prost(bool, tag = "10")]
     pub(super) is_learner: bool,
+    #[prost(int64, tag = "12")]
+    pub(super) db_size_quota: i64,
 }

@@ -3,6 +3,7 @@
 
 mod connect;
 mod errors;
+mod examine;
 mod live;
 mod messages;
 mod requests;
@@ -19,6 +20,7 @@ use prost::Message;
 use tonic::client::Grpc;
 use tonic_prost::ProstCodec;
 use ylock_core::Result;
+use ylock_core::engine::Examination;
 use ylock_core::environment::Environment;
 
 use self::connect::Connector;
@@ -189,6 +191,10 @@ impl Store for Servers {
                 Err(fault) => Err(fault),
             }
         })
+    }
+
+    fn examine(&self) -> futures_util::future::BoxFuture<'_, Examination> {
+        Box::pin(examine::examine(&self.connector, &*self.environment))
     }
 
     fn watch(&self, key: Vec<u8>, changes: bool) -> Pending<'_, Watching> {

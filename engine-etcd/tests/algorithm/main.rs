@@ -178,7 +178,7 @@ async fn a_waiter_whose_own_lease_has_ended_does_not_enter_by_what_it_has_seen()
         waiting.push(fixture.queue_up(client, Mode::Write).await);
     }
     fixture.fake.end_leases();
-    for (turn, client) in clients[1..].iter().enumerate() {
+    for turn in 1..clients.len() {
         let seen = fixture.fake.keys(LOCK).len();
         fixture.until("one is inside", || waiting.iter().any(JoinHandle::is_finished)).await;
         let inside: Vec<_> = waiting.iter().filter(|task| task.is_finished()).collect();
@@ -189,7 +189,6 @@ async fn a_waiter_whose_own_lease_has_ended_does_not_enter_by_what_it_has_seen()
         for engine in &clients {
             engine.release(&grant.key, grant.id, None).await.unwrap();
         }
-        drop(client);
     }
 }
 

@@ -10,7 +10,13 @@ use self::{
     program::program,
     stores::{Cluster, Single},
 };
-use crate::{engine::Engine, file_lock::FileLock, places::Places, rooms::Plan, store::Variable};
+use crate::{
+    engine::{Bench, Engine},
+    file_lock::FileLock,
+    places::Places,
+    rooms::Plan,
+    store::Variable,
+};
 
 pub(crate) static ENGINE: Engine = Engine {
     name: "etcd",
@@ -18,10 +24,11 @@ pub(crate) static ENGINE: Engine = Engine {
     stores: Some(|places| vec![Box::new(Single::new(places)), Box::new(Cluster::new(places))]),
     prepare: |places| program(places).map(drop),
     own_servers,
+    benches: &[Bench::new("etcd", "bench -p ylock-engine-etcd --bench etcd")],
     drivers: &["tonic", "tonic-prost", "prost"],
     rooms: &[Plan {
         sources: "engine-etcd/src",
-        floors: &[&["engine"], &["driver"], &["algorithm"]],
+        floors: &[&["driver_api"], &["engine"], &["driver"], &["algorithm"]],
         exceptions: &[],
     }],
     ..Engine::BASE

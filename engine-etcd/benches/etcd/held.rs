@@ -1,0 +1,12 @@
+//! A hundred thousand locks held by one process.
+
+use std::time::Duration;
+
+use ylock_testkit::measure::hold;
+
+const LOCKS: usize = 100_000;
+const TIME: Duration = Duration::from_secs(300);
+
+pub(crate) async fn run() {
+    hold(super::client().await, LOCKS, TIME, async || {}).await;
+}

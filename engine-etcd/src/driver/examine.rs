@@ -1,0 +1,102 @@
+//! What each member tells of itself: by a connection of its own, so that those are asked too that the client does not use.
+
+use futures_util::future::join_all;
+use ylock_core::engine::{Examination, Risk, ServerFacts};
+use ylock_core::environment::Environment;
+
+use super::connect::{Connector, is_old};
+use super::errors;
+use super::messages::StatusResponse;
+
+/// The part of its quota that a member's database may take before that is told, in percent. When it is used up, no lock can be acquired.
+const FULL: i64 = 80;
+
+/// Asks all members at once.
+pub(super) async fn examine(connector: &Connector, environment: &dyn Environment) -> Examination {
+    let told =
+        join_all(connector.addresses().map(|address| of_member(connector, address, environment))).await;
+    let mut seen = Examination::default();
+    for (facts, status) in told {
+        seen.risks.extend(status.iter().flat_map(|status| risks(&facts.address, status)));
+        seen.servers.push(facts);
+    }
+    seen
+}
+
+async fn of_member(
+    connector: &Connector,
+    address: String,
+    environment: &dyn Environment,
+) -> (ServerFacts, Option<StatusResponse>) {
+    let asked = environment.now();
+    let answer = tokio::select! {
+        biased;
+        answer = connector.status_of(&address) => answer,
+        () = environment.sleep(connector.request_timeout) => Err(errors::unavailable("it did not answer in time")),
+    };
+    let status = match answer {
+        Ok(status) => status,
+        Err(error) => return (ServerFacts::failed(address, format!("{error:#}")), None),
+    };
+    let mut facts = ServerFacts::new(address);
+    facts.version = Some(status.version.clone());
+    facts.role = Some(role(&status).to_owned());
+    facts.login = connector.user().map(str::to_owned);
+    facts.encrypted = Some(connector.is_encrypted());
+    facts.round_trip = Some(environment.now().since(asked));
+    (facts, Some(status))
+}
+
+fn role(status: &StatusResponse) -> &'static str {
+    let own = status.header.as_ref().map_or(0, |header| header.member_id);
+    match status.leader {
+        _ if status.is_learner => "learner",
+        0 => "without a leader",
+        leader if leader == own => "leader",
+        _ => "follower",
+    }
+}
+
+fn risks(address: &str, status: &StatusResponse) -> Vec<Risk> {
+    let mut risks = Vec::new();
+    if is_old(&status.version) {
+        risks.push(Risk::new(
+            format!(
+                "etcd {} at {address} may answer that a lease was renewed which was revoked",
+                status.version
+            ),
+            "install 3.6.5, 3.5.23 or 3.4.38, or a later version of these",
+        ));
+    }
+    // Servers before 3.6 do not tell the quota.
+    if status.db_size_quota > 0 && status.db_size >= status.db_size_quota / 100 * FULL {
+        risks.push(Risk::new(
+            format!(
+                "the database of {address} has {} of the {} bytes that it may have: without room no lock is acquired",
+                status.db_size, status.db_size_quota
+            ),
+            "compact by itself (--auto-compaction-mode=periodic --auto-compaction-retention=5m), and run: etcdctl defrag",
+        ));
+    }
+    risks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_that_is_nearly_full_and_an_old_server_are_risks() {
+        let status = StatusResponse {
+            version: "3.6.16".to_owned(),
+            db_size: 1_000,
+            db_size_quota: 2_000,
+            ..StatusResponse::default()
+        };
+        assert!(risks("a:1", &status).is_empty());
+        let full = StatusResponse { db_size: 1_700, ..status.clone() };
+        assert!(risks("a:1", &full)[0].what.contains("1700 of the 2000"));
+        let old = StatusResponse { version: "3.5.0".to_owned(), ..status };
+        assert!(risks("a:1", &old)[0].what.contains("3.5.0"));
+    }
+}
