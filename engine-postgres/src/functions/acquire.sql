@@ -2,7 +2,7 @@
 -- what it already has.
 --
 -- `ticket` may be null; `alive` is for how long a waiter counts as alive; `tell` is false if messages cannot be sent.
--- Returns 'granted <token> <contended>' | 'queued <ticket> <microseconds until the first lease may end> <last token>' | 'busy' | 'undone' | 'closed'
+-- Returns 'granted <token> <contended> <whether others hold it too>' | 'queued <ticket> <microseconds until the first lease may end> <last token>' | 'busy' | 'undone' | 'closed'
 
 create function ylock.acquire(
   k bytea, i uuid, m text, p_lease bigint, stay boolean, fair boolean, p_ticket bigint, p_alive bigint, p_owner uuid, p_channel bigint, p_client text,
@@ -16,6 +16,7 @@ declare
   r ylock.reader;
   given bigint;
   ends bigint;
+  joins boolean;
 begin
   -- A transaction of a caller has the lock: it would have its row, too, for longer than requests for other locks should wait.
   if not pg_try_advisory_xact_lock_shared(ylock.closing(k)) then
@@ -31,7 +32,7 @@ begin
     where x.id is null and not x.shared and not x.waiting and x.undone is null
     returning x.token into given;
   if found then
-    return 'granted ' || given || ' 0';
+    return 'granted ' || given || ' 0 0';
   end if;
 
   l := ylock.locked(k, now);
@@ -76,7 +77,8 @@ begin
   end if;
   if given is not null then
     perform ylock.finish(before, l, now);
-    return 'granted ' || given || ' ' || ylock.is_contended(l, m, null);
+    joins := l.shared and (l.id is not null or exists (select from ylock.reader x where x.key = k and x.id <> i));
+    return 'granted ' || given || ' ' || ylock.is_contended(l, m, null) || ' ' || joins::int;
   end if;
   if not stay then
     l := (ylock.leave(l, i, now)).l;

@@ -70,7 +70,7 @@ impl Driven for Functions {
             .await;
         let words: Vec<&str> = row.get::<_, &str>(0).split(' ').collect();
         match words[..] {
-            ["granted", token, contended] => {
+            ["granted", token, contended, _] => {
                 (Reply::Granted { contended: contended == "1" }, Some(token.parse().unwrap()))
             }
             ["queued", ..] => (Reply::Queued, None),
