@@ -17,6 +17,10 @@ use crate::driver::Store;
 use crate::options::PostgresOptions;
 use crate::{NAME, inspect, keys, release, renew, runs, sweep};
 
+/// The number of releases that are on their way at once, to begin with. Each is a commit, and one connection commits one after the other: thousands that
+/// are sent together would wait for each other until they time out.
+const RELEASES: usize = 64;
+
 /// The engine for locks on PostgreSQL: each lock is one row.
 #[derive(Debug)]
 pub struct PostgresEngine {
@@ -65,6 +69,10 @@ impl Engine for PostgresEngine {
 
     fn environment(&self) -> Arc<dyn Environment> {
         Arc::clone(&self.client.environment)
+    }
+
+    fn concurrent_releases(&self) -> Option<usize> {
+        Some(RELEASES)
     }
 
     fn check(&self, options: &Options) -> Result<()> {
