@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ylock_core::engine::{
-    AcquisitionId, Engine, Grant, Holding, Inspection, KeyPage, Meter, Release, Renewal, Request, Ticket,
+    AcquisitionId, Engine, Examination, Grant, Holding, Inspection, KeyPage, Meter, Release, Renewal,
+    Request, Ticket,
 };
 use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::options::check_lease;
@@ -124,6 +125,10 @@ impl Engine for PostgresEngine {
 
     async fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
         runs::store_run(&self.client, key, run, kept).await
+    }
+
+    async fn examine(&self) -> Result<Examination> {
+        self.client.store.examine().await
     }
 
     async fn close(&self) -> Result<()> {

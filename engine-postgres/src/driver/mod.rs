@@ -5,6 +5,7 @@ mod calls;
 mod connection;
 mod connector;
 mod errors;
+mod examine;
 mod layout;
 mod listener;
 mod server;

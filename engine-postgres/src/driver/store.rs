@@ -8,13 +8,13 @@ use std::time::Duration;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error as DriverError, Row};
 use ylock_core::Result;
-use ylock_core::engine::Meter;
+use ylock_core::engine::{Examination, Meter};
 use ylock_core::environment::{Environment, Moment};
 
 use super::calls::{Answer, Call, Statements, Value};
 use super::connection::Connection;
 use super::connector::Connector;
-use super::{errors, layout, server};
+use super::{errors, examine, layout, server};
 use crate::options::PostgresOptions;
 
 pub(super) type Answered = std::result::Result<Vec<Row>, DriverError>;
@@ -104,6 +104,11 @@ impl Store {
         self.requests.fetch_add(1, Ordering::Relaxed);
         let values: Vec<_> = call.values.iter().map(Value::to_sql).collect();
         self.connection.query(self.statements.of_function(call.function), &values, until).await
+    }
+
+    /// Asks what the server tells of itself.
+    pub(crate) async fn examine(&self) -> Result<Examination> {
+        examine::examine(self).await
     }
 
     /// Returns the server's clock, in microseconds since 1970.

@@ -134,3 +134,23 @@ async fn rows_that_are_not_used_any_more_are_swept() {
     .await;
     unlock(held).await;
 }
+
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn the_server_tells_what_it_is_and_what_is_wrong_with_it() {
+    let server = OwnServer::start().await;
+    let ylock = client(&server, LONG).await;
+    let seen = ylock.examine().await.unwrap();
+    let told = &seen.servers[0];
+    assert_eq!(
+        (told.role.as_deref(), told.login.as_deref(), told.encrypted),
+        (Some("primary"), Some("ylock"), Some(false))
+    );
+    assert!(
+        told.clock.is_some_and(|clock| clock.apart() < Duration::from_secs(1)) && told.fault.is_none(),
+        "{told:?}"
+    );
+    assert_eq!(seen.risks.len(), 1, "it does not wait for its disk: {seen:?}");
+    let _standby = server.standby("second").await;
+    assert_eq!(ylock.examine().await.unwrap().risks.len(), 2, "it does not wait for its standby");
+}
