@@ -23,6 +23,9 @@ use crate::shared_attempt::SharedAttempt;
 /// The number of times that an acquisition looks for a session: the runtime of the task that makes one may end, and a new one may be full at once.
 const ATTEMPTS: u32 = 8;
 
+/// A session that is being made.
+type Making = SharedAttempt<Result<()>>;
+
 /// One client of the servers.
 pub(crate) struct Client {
     store: Arc<dyn Store>,
@@ -34,7 +37,8 @@ pub(crate) struct Client {
     pub(super) cleaner: BackgroundTask,
     /// Those that are in use, or were a moment ago.
     sessions: Mutex<Vec<Arc<Session>>>,
-    making: Mutex<Vec<(i64, Arc<SharedAttempt<Result<()>>>)>>,
+    /// The making of new ones, by the seconds for which they live.
+    making: Mutex<Vec<(i64, Arc<Making>)>>,
     closed: AtomicBool,
     /// The number of requests that were sent.
     pub(crate) requests: AtomicU64,
@@ -130,7 +134,7 @@ impl Client {
         Some(Arc::clone(session))
     }
 
-    fn making(&self, seconds: i64) -> Arc<SharedAttempt<Result<()>>> {
+    fn making(&self, seconds: i64) -> Arc<Making> {
         let mut making = self.making.lock();
         if let Some((_, known)) = making.iter().find(|(of, _)| *of == seconds) {
             return Arc::clone(known);
