@@ -37,7 +37,7 @@ pub(super) struct Connector {
     login: Option<Login>,
     encryption: Encryption,
     allow_old: bool,
-    pub(super) connect_timeout: Duration,
+    connect_timeout: Duration,
     pub(super) request_timeout: Duration,
 }
 
@@ -54,9 +54,19 @@ impl Connector {
         })
     }
 
-    /// Connects to a member, and puts the connection into the slot. Each member is tried once, from `member` on, which then names the one that is
-    /// used.
-    pub(super) async fn connect(&self, slot: &Slot, member: &AtomicUsize) -> Result<()> {
+    /// Returns how long a member may take if all are to be tried while a client connects for the first time.
+    pub(super) fn first_patience(&self) -> Duration {
+        self.connect_timeout / self.count()
+    }
+
+    /// Returns how many members there are.
+    pub(super) fn count(&self) -> u32 {
+        u32::try_from(self.hosts.len()).unwrap_or(u32::MAX).max(1)
+    }
+
+    /// Connects to a member, and puts the connection into the slot. Each member is tried once, for as long as `patience`, from `member` on, which then
+    /// names the one that is used.
+    pub(super) async fn connect(&self, slot: &Slot, member: &AtomicUsize, patience: Duration) -> Result<()> {
         let first = member.load(Ordering::Relaxed);
         let mut failed: Option<Error> = None;
         for at in 0..self.hosts.len() {
@@ -64,7 +74,6 @@ impl Connector {
             let host = &self.hosts[number % self.hosts.len()];
             let attempt = self.connect_to(host, slot);
             // One that hangs leaves time for the others.
-            let patience = self.connect_timeout / u32::try_from(self.hosts.len()).unwrap_or(u32::MAX).max(1);
             let connected = tokio::select! {
                 biased;
                 connected = attempt => connected,

@@ -67,21 +67,23 @@ impl Servers {
 
     /// Waits until there is a connection.
     pub(crate) async fn connected(&self) -> Result<()> {
-        self.live().await.map(drop)
+        self.live(self.connector.first_patience()).await.map(drop)
     }
 
-    async fn live(&self) -> Result<Live> {
+    /// Returns the connection, or makes one, and waits for each member for as long as `patience`. Which is not long where locks are held: a member that
+    /// hangs must not cost them their leases.
+    async fn live(&self, patience: Duration) -> Result<Live> {
         for _ in 0..ATTEMPTS {
             if let Some(live) = self.slot.lock().clone() {
                 return Ok(live);
             }
             let (connector, slot) = (Arc::clone(&self.connector), Arc::clone(&self.slot));
             let member = Arc::clone(&self.member);
-            let patience = self.connector.connect_timeout;
+            let longest = patience * self.connector.count();
             let work = || -> futures_util::future::BoxFuture<'static, Result<()>> {
-                Box::pin(async move { connector.connect(&slot, &member).await })
+                Box::pin(async move { connector.connect(&slot, &member, patience).await })
             };
-            if let Some(Err(error)) = self.connecting.join(&self.environment, patience, work).await {
+            if let Some(Err(error)) = self.connecting.join(&self.environment, longest, work).await {
                 return Err(error);
             }
             // The connection is there, or the runtime in which it was made has ended.
@@ -98,9 +100,10 @@ impl Servers {
         T: Send,
     {
         let timeout = || self.environment.sleep(self.request_timeout);
+        let patience = self.request_timeout.min(self.connector.first_patience());
         let live = tokio::select! {
             biased;
-            live = self.live() => live.map_err(Fault::Refused)?,
+            live = self.live(patience) => live.map_err(Fault::Refused)?,
             () = timeout() => return Err(Fault::Refused(errors::unavailable("no member of the cluster can be reached"))),
         };
         let mark = Arc::clone(&live.mark);

@@ -35,7 +35,7 @@ async fn a_lease_that_an_operator_revokes_is_a_loss_and_its_client_goes_on() {
     assert!(next.token().unwrap() > token);
     let waiting = queue_up(&one, &two).await;
     drop(next);
-    granted(waiting).await;
+    drop(granted(waiting).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -56,7 +56,7 @@ async fn a_waiter_whose_lease_an_operator_revokes_queues_again() {
         assert!(guard.is_valid() && !waiting.is_finished());
         waiting
     };
-    granted(waiting).await;
+    drop(granted(waiting).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -68,7 +68,7 @@ async fn a_key_that_an_operator_deletes_is_a_loss() {
     cluster.0[0].post("/v3/kv/deleterange", &format!(r#"{{"key":"{key}"}}"#)).await.unwrap();
     within("the holder is told", guard.lost()).await;
     drop(guard);
-    within("the next gets in", two.locks("users").write("alice")).await.unwrap();
+    drop(within("the next gets in", two.locks("users").write("alice")).await.unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -78,7 +78,7 @@ async fn a_history_that_is_compacted_away_hurts_no_waiter() {
     let guard = one.locks("users").write("alice").await.unwrap();
     let waiting = queue_up(&two, &one).await;
     for round in 0..20 {
-        one.locks("others").write(&format!("{round}")).await.unwrap();
+        drop(one.locks("others").write(&format!("{round}")).await.unwrap());
     }
     let said = cluster.0[0].post("/v3/maintenance/status", "{}").await.unwrap();
     let revision = field(&said, "revision").unwrap();
@@ -88,5 +88,5 @@ async fn a_history_that_is_compacted_away_hurts_no_waiter() {
     assert!(said.unwrap().contains("200 OK"));
     assert!(!waiting.is_finished());
     drop(guard);
-    granted(waiting).await;
+    drop(granted(waiting).await);
 }

@@ -4,10 +4,13 @@
 mod by_hand;
 mod leaders;
 mod lines;
+mod logins;
 mod own_cluster;
 mod paused;
 #[path = "../server/mod.rs"]
 mod server;
+#[cfg(feature = "tls")]
+mod tls;
 
 use std::time::Duration;
 

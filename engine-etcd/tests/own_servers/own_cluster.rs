@@ -24,7 +24,22 @@ impl Cluster {
     /// Starts so many members, and waits until they serve.
     pub(crate) async fn start(count: usize) -> Self {
         let peers: Vec<_> = (0..count).map(|_| free_port("127.0.0.1")).collect();
-        let cluster = Self((0..count).map(|number| Member::launch(number, &peers)).collect());
+        Self::of((0..count).map(|number| Member::launch(number, &peers, &[])).collect()).await
+    }
+
+    /// Starts a member that also listens with TLS, at this port.
+    #[cfg(feature = "tls")]
+    pub(crate) async fn start_with_tls(port: u16, papers: &own_servers::Certificates) -> Self {
+        let more = [
+            format!("--listen-client-urls={{own}},https://127.0.0.1:{port}"),
+            format!("--cert-file={}", papers.file("certificate.pem")),
+            format!("--key-file={}", papers.file("key.pem")),
+        ];
+        Self::of(vec![Member::launch(0, &[free_port("127.0.0.1")], &more)]).await
+    }
+
+    async fn of(members: Vec<Member>) -> Self {
+        let cluster = Self(members);
         for member in &cluster.0 {
             member.until_it_serves().await;
         }
@@ -48,7 +63,7 @@ impl Cluster {
 }
 
 impl Member {
-    fn launch(number: usize, peers: &[u16]) -> Self {
+    fn launch(number: usize, peers: &[u16], more: &[String]) -> Self {
         let port = free_port("127.0.0.1");
         let folder = std::env::temp_dir().join(format!("ylock-etcd-{}", ylock_core::Owner::new()));
         std::fs::create_dir_all(&folder).unwrap();
@@ -64,7 +79,8 @@ impl Member {
             .args([format!("--listen-client-urls={own}"), format!("--advertise-client-urls={own}")])
             .args([format!("--listen-peer-urls={peer}"), format!("--initial-advertise-peer-urls={peer}")])
             .arg(format!("--initial-cluster={}", cluster.join(",")))
-            .args(["--initial-cluster-state=new", "--log-level=error", "--unsafe-no-fsync"]);
+            .args(["--initial-cluster-state=new", "--log-level=error", "--unsafe-no-fsync"])
+            .args(more.iter().map(|argument| argument.replace("{own}", &own)));
         let child = spawn(&mut program);
         Self { port, folder, program, child }
     }
