@@ -85,6 +85,11 @@ impl Harness for Etcd {
     fn is_variant(&self) -> bool {
         self.servers != Servers::One
     }
+
+    /// Several times what the longest case takes beside another suite.
+    fn bound(&self) -> Duration {
+        Duration::from_secs(300)
+    }
 }
 
 mod one {
