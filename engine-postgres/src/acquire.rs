@@ -101,7 +101,8 @@ impl<'a> Acquire<'a> {
                     if self.receiver.is_some() {
                         self.client.listener.listen();
                     }
-                    self.wait(lease_ends_in).await
+                    // The next question is answered only when the standby has what it writes, and so all that was written before it.
+                    self.wait(lease_ends_in).await.filter(|_| !self.client.asks_when_told)
                 }
                 Err(error) => {
                     self.retry_deadline.retry_or_fail(error).await?;

@@ -8,7 +8,7 @@ use ylock_core::environment::{BackgroundTask, Environment, Moment};
 use ylock_core::{Key, Result};
 
 use crate::clock::ServerClock;
-use crate::driver::{Heard, Listener, Store};
+use crate::driver::{Heard, Listener, Promises, Store};
 use crate::options::{Notify, PostgresOptions};
 use crate::place;
 use crate::records::Records;
@@ -26,6 +26,9 @@ pub(crate) struct Client {
     pub(crate) pauses: (Duration, Duration),
     /// True if tokens grow from holder to holder, also when another server takes over; otherwise there are no tokens.
     pub(crate) fencing: bool,
+    /// True if a message is no grant, and the server is asked once it has come. The server sends messages also about a commit for whose standby it has
+    /// given up waiting: only the connection that has made the commit is warned.
+    pub(crate) asks_when_told: bool,
     pub(crate) records: Arc<Records>,
     pub(crate) listener: Arc<Listener>,
     pub(crate) clock: Arc<ServerClock>,
@@ -36,7 +39,7 @@ impl Client {
     pub(crate) async fn new(
         store: Arc<Store>,
         options: &PostgresOptions,
-        fencing: bool,
+        promises: Promises,
         environment: &Arc<dyn Environment>,
         unwanted: Unwanted,
     ) -> Result<Arc<Self>> {
@@ -55,7 +58,8 @@ impl Client {
                 environment: Arc::clone(environment),
                 notify: options.notify(),
                 pauses: options.pauses(),
-                fencing,
+                fencing: promises.loses_nothing,
+                asks_when_told: promises.waits_for_standbys,
                 records: Arc::default(),
                 sweeping: BackgroundTask::default(),
             }

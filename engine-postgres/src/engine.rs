@@ -46,8 +46,7 @@ impl PostgresEngine {
             .with_fencing(promises.loses_nothing)
             .with_exclusive_after_failover(promises.loses_nothing);
         let unwanted = release::release_unwanted;
-        let client =
-            Client::new(Arc::new(store), options, guarantees.fencing, &environment, unwanted).await?;
+        let client = Client::new(Arc::new(store), options, promises, &environment, unwanted).await?;
         sweep::start(&client);
         Ok(Self { client, request_timeout: options.request_timeout(), guarantees })
     }

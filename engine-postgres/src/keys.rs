@@ -26,13 +26,13 @@ pub(crate) async fn keys(client: &Client, group: Option<&str>, after: Option<&st
     let answer = client.store.call(call).await?;
     let (mut keys, mut last, mut count) = (Vec::new(), None, 0);
     for row in answer.rows() {
+        count += 1;
         // What another program has put there is no lock.
         let Some(key) = place::read(row.get("key")?) else { continue };
         if row.get("used")? {
             keys.push(key.clone());
         }
         last = Some(key);
-        count += 1;
     }
     let next = last.filter(|_| count == LOOKED_AT).map(|key| key.to_text());
     Ok(KeyPage::new(keys, next))

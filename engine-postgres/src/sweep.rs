@@ -3,6 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use ylock_core::Result;
 use ylock_core::environment::BoxFuture;
 
 use crate::client::Client;
@@ -27,10 +28,18 @@ fn sweeping(client: Weak<Client>) -> BoxFuture {
         while let Some(environment) = client.upgrade().map(|client| Arc::clone(&client.environment)) {
             environment.sleep(environment.jitter(SWEEP_EVERY)).await;
             let Some(client) = client.upgrade() else { return };
-            let call = Call::of(Function::Sweep).with(Value::Small(MOST));
-            if let Err(error) = client.store.call(call).await {
+            if let Err(error) = sweep(&client).await {
                 tracing::debug!(error = format!("{error:#}"), "rows that are not used any more stay for now");
             }
         }
     })
+}
+
+async fn sweep(client: &Client) -> Result<()> {
+    loop {
+        let answer = client.store.call(Call::of(Function::Sweep).with(Value::Small(MOST))).await?;
+        if answer.value::<i32>()? < MOST {
+            return Ok(());
+        }
+    }
 }

@@ -244,6 +244,9 @@ impl Ylock {
     /// - **Tasks of one client** that hand the lock on to each other have one grant in the store. Their tokens differ, and all of them are accepted until
     ///   that grant ends, unless `hand_over` is zero.
     /// - **Readers** of one client share a grant as well.
+    /// - **A server that was replaced and does not know it** answers as before: a former primary of PostgreSQL that goes on, or for some ticks a leader of
+    ///   ZooKeeper that has lost the others. So may two nodes of Cassandra whose clocks differ, about a holder that has died, where the answer does not show the next
+    ///   holder.
     ///
     /// # Errors
     /// [`Unsupported`](crate::ErrorKind::Unsupported) if the engine gives no tokens ([`Guarantees::fencing`](crate::Guarantees::fencing)); otherwise as

@@ -19,8 +19,7 @@ use super::errors::{self, unavailable};
 use crate::options::{Address, PostgresOptions};
 
 /// The settings of a session, which spare the functions setting them for each transaction. What they must have they check.
-const SETTINGS: &str =
-    "-c default_transaction_isolation=read\\ committed -c lock_timeout=500ms -c idle_session_timeout=0";
+const SETTINGS: &str = "-c default_transaction_isolation=read\\ committed -c lock_timeout=500ms -c idle_session_timeout=0 -c client_min_messages=warning";
 
 /// What comes over a connection by itself. Answers come only while this is polled.
 pub(super) type Messages = Pin<Box<dyn Stream<Item = std::result::Result<AsyncMessage, DriverError>> + Send>>;

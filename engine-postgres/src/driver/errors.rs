@@ -29,6 +29,8 @@ pub(super) fn is_about_telling(error: &DriverError) -> bool {
         // The first is the code at the commit, when the queue of messages is full.
         *error.code() == SqlState::PROGRAM_LIMIT_EXCEEDED
             || error.where_().is_some_and(|place| place.contains("pg_notify"))
+            // At the commit, outside of any function: another transaction that notifies does not end its commit.
+            || *error.code() == SqlState::LOCK_NOT_AVAILABLE && error.where_().is_none()
     })
 }
 

@@ -15,4 +15,5 @@ mod tls;
 
 pub(crate) use calls::{Answer, Call, Fields, Function, Value};
 pub(crate) use listener::{Heard, Listener};
+pub(crate) use server::Promises;
 pub(crate) use store::Store;

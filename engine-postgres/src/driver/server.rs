@@ -25,6 +25,8 @@ pub(crate) struct Promises {
     pub(crate) durable: bool,
     /// Whether a server that takes over has all that was confirmed.
     pub(crate) loses_nothing: bool,
+    /// Whether it confirms nothing before a standby has it.
+    pub(crate) waits_for_standbys: bool,
 }
 
 /// Checks whether locks can be kept on the server.
@@ -85,7 +87,7 @@ fn judge(said: &Said, options: &PostgresOptions) -> Result<Promises> {
     }
     // Who says that writes may be lost gets no tokens, whatever the server says now: it may say something else when it is configured anew.
     let loses_nothing = loses_nothing && options.standby() == Standby::Synchronous;
-    Ok(Promises { durable: said.syncs, loses_nothing })
+    Ok(Promises { durable: said.syncs, loses_nothing, waits_for_standbys: said.waits_for_standbys })
 }
 
 #[cfg(test)]
@@ -118,7 +120,10 @@ mod tests {
             assert!(judge(&waits, &options(hosts)).unwrap().loses_nothing);
             assert!(!judge(&waits, &accepts(options(hosts))).unwrap().loses_nothing);
         }
-        assert_eq!(judge(&ALONE, &options(1)).unwrap(), Promises { durable: true, loses_nothing: true });
+        assert_eq!(
+            judge(&ALONE, &options(1)).unwrap(),
+            Promises { durable: true, loses_nothing: true, waits_for_standbys: false }
+        );
     }
 
     #[test]

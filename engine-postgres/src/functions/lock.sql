@@ -4,14 +4,20 @@ create function ylock.micros() returns bigint language sql volatile as $$
   select (extract(epoch from clock_timestamp()) * 1000000)::bigint
 $$;
 
--- Returns the time, and makes the transaction one in which the rest is right.
-create function ylock.started() returns bigint language plpgsql volatile as $$
+-- Refuses a transaction of another isolation.
+create function ylock.must_be_read_committed() returns void language plpgsql volatile as $$
 begin
   -- With a snapshot for the whole transaction a function would not see what was committed while it waited for the row.
   if current_setting('transaction_isolation') not in ('read committed', 'read uncommitted') then
     raise exception 'locks need transactions that are READ COMMITTED, and this one is %', upper(current_setting('transaction_isolation'))
       using errcode = 'YL001', hint = 'alter role … set default_transaction_isolation = ''read committed''';
   end if;
+end $$;
+
+-- Returns the time, and makes the transaction one in which the rest is right.
+create function ylock.started() returns bigint language plpgsql volatile as $$
+begin
+  perform ylock.must_be_read_committed();
   if current_setting('synchronous_commit') in ('off', 'local') then
     perform set_config('synchronous_commit', 'on', true);
   end if;
@@ -19,16 +25,27 @@ begin
   if current_setting('lock_timeout') <> '500ms' then
     perform set_config('lock_timeout', '500ms', true);
   end if;
+  -- The client must hear that the server has given up waiting for a standby.
+  if current_setting('client_min_messages') = 'error' then
+    perform set_config('client_min_messages', 'warning', true);
+  end if;
   return ylock.micros();
 end $$;
 
-create function ylock.key_of("group" text, name text) returns bytea language sql immutable as $$
-  select convert_to("group", 'UTF8') || '\xff'::bytea || convert_to(name, 'UTF8')
-$$;
+-- Returns the key of a lock. Refuses names that clients refuse: no listing could show such a lock.
+create function ylock.key_of("group" text, name text) returns bytea language plpgsql immutable as $$
+begin
+  if "group" is null or name is null or octet_length(convert_to("group", 'UTF8')) not between 1 and 256
+    or octet_length(convert_to(name, 'UTF8')) not between 1 and 1024
+  then
+    raise exception 'a lock has a group of 1 to 256 bytes and a name of 1 to 1024 bytes, in UTF-8' using errcode = 'invalid_parameter_value';
+  end if;
+  return convert_to("group", 'UTF8') || '\xff'::bytea || convert_to(name, 'UTF8');
+end $$;
 
--- Returns the number of the advisory lock by which a lock is closed while a transaction of a caller has it. It saves waiting for the row, and decides nothing.
+-- Returns the number of the advisory lock, one for each namespace, by which a lock is closed while a transaction of a caller has it. It saves waiting for the row, and decides nothing.
 create function ylock.closing(k bytea) returns bigint language sql immutable as $$
-  select hashtextextended(encode(k, 'hex'), 9127)
+  select hashtextextended('ylock.' || encode(k, 'hex'), 9127)
 $$;
 
 -- Returns the lock with its row locked, made if there was none.

@@ -17,9 +17,8 @@ declare
   stander uuid;
 begin
   -- A renewal lets no contender in, unless a writer becomes a reader: so it does not wait for a transaction that asserts the holder.
-  if m = 'w' then
-    select * into l from ylock.lock where key = k for no key update;
-  else
+  select * into l from ylock.lock where key = k for no key update;
+  if l.id = i and l.mode = 'w' and m = 'r' then
     select * into l from ylock.lock where key = k for update;
   end if;
   now := ylock.micros();
@@ -85,11 +84,7 @@ declare
   answers text[] := array_fill(null::text, array[coalesce(array_length(k, 1), 0)]);
 begin
   for n in 1 .. coalesce(array_length(k, 1), 0) loop
-    if m[n] = 'w' then
-      perform 1 from ylock.lock where key = k[n] for no key update skip locked;
-    else
-      perform 1 from ylock.lock where key = k[n] for update skip locked;
-    end if;
+    perform 1 from ylock.lock where key = k[n] for no key update skip locked;
     if found then
       answers[n] := ylock.renew(k[n], i[n], m[n], p_lease[n], null, null, null, null, null, null, null, false);
     else

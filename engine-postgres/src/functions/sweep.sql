@@ -1,4 +1,5 @@
--- Removes what was not used for a minute: rows of locks that are free, dead waiters, and runs whose time is over. One client at a time, and only every ten seconds.
+-- Removes what was not used for a minute: rows of locks that are free, dead waiters, and runs whose time is over. One client at a time, and only every ten seconds; at once
+-- again if there were as many as may be removed in one transaction.
 --
 -- Returns how many locks were removed.
 
@@ -13,7 +14,6 @@ begin
   if not found then
     return 0;
   end if;
-  update ylock.layout set swept = now;
   -- What is locked is in use. Conditions on the row are evaluated again on its newest version, once it is locked; the others follow below.
   for l in select * from ylock.lock x
     where x.used < old and x.token < old and (x.expires is null or x.expires < old)
@@ -29,5 +29,8 @@ begin
     end if;
   end loop;
   delete from ylock.run where kept_until < now;
+  if removed < most then
+    update ylock.layout set swept = now;
+  end if;
   return removed;
 end $$;

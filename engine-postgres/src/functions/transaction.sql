@@ -6,6 +6,11 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
   k bytea := ylock.key_of("group", name);
 begin
+  perform ylock.must_be_read_committed();
+  -- One that tries again and again while a lease holds the lock must not close it to those that ask for a place in the queue.
+  if exists (select from ylock.lock x where x.key = k and x.id is not null and x.expires > ylock.micros()) then
+    return false;
+  end if;
   -- What is locked in this block is unlocked when it fails: the renewals of a valid holder must not wait for the end of this transaction.
   begin
     perform pg_advisory_xact_lock(ylock.closing(k));
@@ -57,6 +62,7 @@ declare
   l ylock.lock;
   is_valid boolean;
 begin
+  perform ylock.must_be_read_committed();
   -- Renewals go on: they lock the row as for a change of what is no key.
   select * into l from ylock.lock where key = k for key share;
   is_valid := coalesce(l.id is not null and l.granted = token >> 10 and l.expires > ylock.micros() and not l.revoked, false);

@@ -171,3 +171,55 @@ async fn a_fence_lets_no_older_token_pass() {
     unlock(guard).await;
     unlock(within("it gets in", waiting).await.unwrap()).await;
 }
+
+/// A snapshot from before the lock was there shows nothing of what the holder before has committed.
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn transactions_with_a_snapshot_of_their_own_are_refused() {
+    let server = OwnServer::start().await;
+    drop(engine_with(&server.options()).await);
+    for call in
+        ["lock_in('users', 'alice')", "try_lock_in('users', 'alice')", "assert_holder('users', 'alice', 1)"]
+    {
+        let raw = server.client().await;
+        raw.batch_execute("begin isolation level repeatable read").await.unwrap();
+        let error = raw.query(&format!("select ylock.{call}"), &[]).await.unwrap_err();
+        assert_eq!(error.code().map(|code| code.code()), Some("YL001"), "{call}");
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn readers_are_renewed_while_a_transaction_asserts_one() {
+    let server = OwnServer::start().await;
+    let (one, two) = (client(&server, LEASE).await, client(&server, LEASE).await);
+    let first = one.locks("users").read("alice").await.unwrap();
+    let second = two.locks("users").read("alice").await.unwrap();
+    for reader in [&first, &second] {
+        let mut raw = server.client().await;
+        let transaction = raw.transaction().await.unwrap();
+        let token = reader.token().unwrap();
+        InTransaction::default().assert_holder(&transaction, &key(), token).await.unwrap();
+        tokio::time::sleep(LEASE * 2).await;
+        assert!(first.is_valid() && second.is_valid());
+        transaction.commit().await.unwrap();
+    }
+    // The first reader has its place in the lock's row, the other one has a row of its own.
+    unlock(first).await;
+    assert!(!locks(&mut server.client().await).await, "a reader is inside");
+    let token = second.token().unwrap();
+    assert_eq!(asserts(&mut server.client().await, token).await, Ok(()));
+    server.execute("update ylock.reader set revoked = true").await;
+    assert_eq!(asserts(&mut server.client().await, token).await, Err(ErrorKind::Lost));
+}
+
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn names_that_no_client_takes_are_refused() {
+    let server = OwnServer::start().await;
+    drop(engine_with(&server.options()).await);
+    for call in ["lock_in('', 'alice')", "lock_in('users', '')", "lock_in('users', repeat('x', 1025))"] {
+        let error = server.client().await.query(&format!("select ylock.{call}"), &[]).await.unwrap_err();
+        assert_eq!(error.code().map(|code| code.code()), Some("22023"), "{call}");
+    }
+}

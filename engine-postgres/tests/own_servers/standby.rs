@@ -6,7 +6,10 @@ use ylock_engine_postgres::{PostgresEngine, PostgresOptions};
 use ylock_testkit::own_servers::until;
 
 use super::own_server::{OwnServer, USER};
-use super::{LONG, acquire, client, client_with, engine_with, is_held, promises, unlock, within};
+use super::{
+    LONG, acquire, client, client_with, engine_with, is_held, one_holds_and_another_waits, promises, unlock,
+    within,
+};
 
 /// Options with both servers.
 fn of_both(one: &OwnServer, two: &OwnServer) -> PostgresOptions {
@@ -88,6 +91,35 @@ async fn a_commit_that_the_server_gives_up_waiting_for_is_not_believed() {
     let error = tried.expect_err("the outcome is unknown");
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
     drop(ylock);
+}
+
+/// The server sends messages about a commit all the same when it has given up waiting for the standby: the waiter's grant could be lost when that one
+/// takes over.
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn a_waiter_believes_no_message_about_a_commit_that_the_standby_lacks() {
+    let server = OwnServer::start().await;
+    let mut standby = server.standby("second").await;
+    waits_for_standby(&server).await;
+    let (one, two) = (client(&server, LONG).await, client(&server, LONG).await);
+    let (guard, waiting) = one_holds_and_another_waits(&one, &two).await;
+    standby.kill();
+    let leaving = tokio::spawn(guard.unlock());
+    let cancel = "select count(pg_cancel_backend(pid)) from pg_stat_activity where wait_event = 'SyncRep'";
+    until("the commit is given up", async || {
+        server.client().await.query_one(cancel, &[]).await.unwrap().get::<_, i64>(0) > 0
+    })
+    .await;
+    until("the waiter asks, and its question waits for the standby", async || {
+        let waits = "select exists (select from pg_stat_activity where wait_event = 'SyncRep' and query like '%acquire%')";
+        server.client().await.query_one(waits, &[]).await.unwrap().get::<_, bool>(0)
+    })
+    .await;
+    assert!(!waiting.is_finished(), "no standby has its grant");
+    server.execute("alter system set synchronous_standby_names = ''").await;
+    server.execute("select pg_reload_conf()").await;
+    drop(within("it gets in", waiting).await.unwrap());
+    drop(leaving);
 }
 
 #[tokio::test]
