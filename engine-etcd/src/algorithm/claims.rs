@@ -87,13 +87,7 @@ impl Claims {
 
     /// Makes a claim for a request that has none. Returns its number; `None` if it has one.
     pub(crate) fn begin(&self, client: &Client, session: &Arc<Session>, request: &Request) -> Option<u64> {
-        let mut inner = self.inner.lock();
-        let is_first = inner.claims.is_empty();
-        let number = inner.begin(client, session, request)?;
-        drop(inner);
-        // Otherwise the cleaner looks again soon by itself.
-        self.ring(is_first);
-        Some(number)
+        self.inner.lock().begin(client, session, request)
     }
 
     /// Makes a claim for a request that stands behind a grant of this client, in one step with the look at the grant: a task that gives the grant

@@ -12,8 +12,9 @@ use super::release;
 
 /// The number of claims that are removed together.
 const BATCH: usize = 64;
-/// The longest sleep while there is something to look after: timers may stand still while the machine is suspended.
-const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+/// The longest sleep while the client is in use. No acquisition wakes the cleaner, which would cost each of them more than all else that this client
+/// does for it: what begins is looked at after that time.
+const LONGEST_SLEEP: Duration = Duration::from_millis(250);
 /// The shortest sleep between two looks at what is due.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(5);
 
@@ -40,9 +41,9 @@ async fn run(weak: Weak<Client>, work: Arc<Notify>) {
         let began = client.environment.now();
         client.claims.give_up_lapsed(began);
         remove_due(&client).await;
-        let pause =
-            client.claims.next_due().map(|next| next.since(began).clamp(SHORTEST_SLEEP, LONGEST_SLEEP));
-        let sleep = pause.map(|pause| client.environment.sleep(pause));
+        let next = client.claims.next_due().map_or(LONGEST_SLEEP, |next| next.since(began));
+        let pause = next.clamp(SHORTEST_SLEEP, LONGEST_SLEEP);
+        let sleep = client.is_in_use().then(|| client.environment.sleep(pause));
         drop(client);
         let sleep = async {
             match sleep {

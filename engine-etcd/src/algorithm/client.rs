@@ -153,6 +153,7 @@ impl Client {
         self.sessions.lock().push(Arc::clone(&session));
         keepalive::start(self, &session);
         cleanup::start(self);
+        self.claims.work.notify_one();
         Ok(())
     }
 
@@ -170,6 +171,11 @@ impl Client {
     /// Forgets a session whose lease is gone.
     pub(super) fn forget(&self, session: &Arc<Session>) {
         self.sessions.lock().retain(|other| !Arc::ptr_eq(other, session));
+    }
+
+    /// Returns whether there is a session, or a claim that is left of one.
+    pub(super) fn is_in_use(&self) -> bool {
+        !self.sessions.lock().is_empty() || self.claims.count().0 > 0
     }
 
     pub(crate) fn is_closed(&self) -> bool {

@@ -99,19 +99,17 @@ impl Servers {
     where
         T: Send,
     {
-        let timeout = || self.environment.sleep(self.request_timeout);
-        let patience = self.request_timeout.min(self.connector.first_patience());
-        let live = tokio::select! {
-            biased;
-            live = self.live(patience) => live.map_err(Fault::Refused)?,
-            () = timeout() => return Err(Fault::Refused(errors::unavailable("no member of the cluster can be reached"))),
+        let known = self.slot.lock().clone();
+        let live = match known {
+            Some(live) => live,
+            None => Box::pin(self.live_in_time()).await?,
         };
         let mark = Arc::clone(&live.mark);
         let answer = tokio::select! {
             // An answer that is there counts, also after a pause of the process.
             biased;
             answer = request(live) => answer,
-            () = timeout() => {
+            () = self.environment.sleep(self.request_timeout) => {
                 self.give_up(&mark);
                 return Err(Fault::Unknown(errors::unavailable("the server did not answer in time")));
             }
@@ -123,6 +121,18 @@ impl Servers {
             }
             fault
         })
+    }
+
+    /// Returns a connection, if there is one within the time of a request.
+    async fn live_in_time(&self) -> Result<Live, Fault> {
+        let patience = self.request_timeout.min(self.connector.first_patience());
+        tokio::select! {
+            biased;
+            live = self.live(patience) => live.map_err(Fault::Refused),
+            () = self.environment.sleep(self.request_timeout) => {
+                Err(Fault::Refused(errors::unavailable("no member of the cluster can be reached")))
+            }
+        }
     }
 
     /// Goes on with the next member.
