@@ -10,7 +10,7 @@ use ylock_core::{Error, ErrorKind, Mode, Result, StoreToken};
 
 use super::claims::{Begun, Known, Sending};
 use super::client::Client;
-use super::contender::Contender;
+use super::contender::{Contender, Content};
 use super::judge::{Verdict, judge};
 use super::look::{self, Looked, Own};
 use super::release;
@@ -156,7 +156,7 @@ impl<'a> Acquire<'a> {
                 }
                 self.joined(begun, outcome).await
             }
-            Ok(outcome) => self.not_joined(begun, &sending.stored_at, outcome).await,
+            Ok(outcome) => self.not_joined(begun, outcome).await,
             Err(Fault::LeaseGone) => {
                 client.claims.end(id, begun.number);
                 Ok(AT_ONCE)
@@ -189,10 +189,7 @@ impl<'a> Acquire<'a> {
         Transaction {
             when: vec![Condition::MadeAt(mark, 0), Condition::MadeAt(free, 0)],
             then: [Does::Put(put), Does::Look(newest.clone())].into_iter().chain(readers).collect(),
-            otherwise: vec![
-                Does::Look(Look { values: false, ..Look::at(Keys::one(sending.stored_at.clone())) }),
-                Does::Look(newest),
-            ],
+            otherwise: vec![Does::Look(Look::at(Keys::one(sending.stored_at.clone()))), Does::Look(newest)],
         }
     }
 
@@ -205,10 +202,9 @@ impl<'a> Acquire<'a> {
     }
 
     /// The key was not put: it is there already, by an earlier request; or there is the mark that forbids it; or a try has found that others are there.
-    async fn not_joined(&mut self, begun: Begun, stored_at: &[u8], mut outcome: Outcome) -> Result<Step> {
+    async fn not_joined(&mut self, begun: Begun, mut outcome: Outcome) -> Result<Step> {
         let (client, id) = (self.client, self.request.id);
-        let own = outcome.seen(0).entries.into_iter().find(|entry| entry.key == stored_at);
-        let place = own.map(|entry| entry.made);
+        let place = Content::place_of(&outcome.seen(0).entries, id, begun.number)?;
         if !client.claims.answered(id, begun.number, place) {
             return Ok(Step::Again(SHORT_PAUSE));
         }

@@ -7,6 +7,7 @@ use ylock_core::Result;
 use ylock_core::engine::{AcquisitionId, Holding, Request};
 
 use super::client::Client;
+use super::contender::Content;
 use super::session::Session;
 use super::store::{Condition, Fault, Keys, Look, Put, Step, Transaction, to_error};
 
@@ -40,11 +41,11 @@ async fn announce(
     let transaction = Transaction {
         when: vec![Condition::MadeAt(mark, 0), Condition::MadeAt(own.clone(), 0)],
         then: vec![Step::Put(put)],
-        otherwise: vec![Step::Look(Look { values: false, ..Look::at(own) })],
+        otherwise: vec![Step::Look(Look::at(own))],
     };
     match session.transact(client, "announce", transaction).await {
         Ok(mut outcome) => {
-            let found = outcome.seen(0).entries.first().map(|entry| entry.made);
+            let found = Content::place_of(&outcome.seen(0).entries, next.id, number)?;
             let place = if outcome.held { Some(outcome.header.revision) } else { found };
             client.claims.answered(next.id, number, place);
             Ok(())

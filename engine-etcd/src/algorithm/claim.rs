@@ -22,7 +22,7 @@ pub(crate) struct Claim {
     /// have another name.
     pub(crate) number: u64,
     pub(crate) session: Arc<Session>,
-    /// The contender's key in the store.
+    /// The contender's key in the store. No other claim has it until this one is known to be gone.
     pub(crate) stored_at: Vec<u8>,
     pub(crate) content: Content,
     pub(crate) lease: Duration,
@@ -50,9 +50,17 @@ pub(crate) struct Removal {
 }
 
 impl Claim {
-    pub(crate) fn new(client: &Client, session: &Arc<Session>, request: &Request, number: u64) -> Self {
+    pub(super) fn new(
+        client: &Client,
+        session: &Arc<Session>,
+        request: &Request,
+        number: u64,
+        stored_at: Vec<u8>,
+    ) -> Self {
         let strict = request.fairness == Fairness::Strict;
         let content = Content {
+            id: request.id,
+            number,
             owner: request.owner,
             client: request.client.clone(),
             since: client.environment.wall_micros(),
@@ -63,7 +71,7 @@ impl Claim {
         Self {
             number,
             session: Arc::clone(session),
-            stored_at: client.names.contender(&request.key, request.mode, request.id, number),
+            stored_at,
             content,
             lease: request.lease,
             shown: client.environment.now(),

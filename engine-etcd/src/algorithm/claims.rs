@@ -1,7 +1,7 @@
 //! The claims of a client, to all that it has in the store or may have: one [claim](super::claim) per acquisition, from before its first
 //! request is sent until its key is known to be gone.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -26,6 +26,8 @@ pub(crate) struct Claims {
 struct Inner {
     claims: BTreeMap<AcquisitionId, Claim>,
     begun: u64,
+    /// The keys that claims have in the store, or may have.
+    taken: HashSet<Vec<u8>>,
     /// The acquisitions that stand behind a grant of this client: their places end with that grant.
     announced: BTreeSet<AcquisitionId>,
 }
@@ -273,7 +275,10 @@ impl Inner {
             return None;
         }
         self.begun += 1;
-        let claim = Claim::new(client, session, request, self.begun);
+        let key = |slot| client.names.contender(&request.key, request.mode, session.lease, slot);
+        let stored_at = (0..).map(key).find(|key| !self.taken.contains(key))?;
+        self.taken.insert(stored_at.clone());
+        let claim = Claim::new(client, session, request, self.begun, stored_at);
         session.note_claim();
         self.claims.insert(request.id, claim);
         Some(self.begun)
@@ -328,6 +333,7 @@ impl Inner {
         self.announced.remove(&id);
         if let Some(claim) = self.claims.remove(&id) {
             claim.session.forget_claim();
+            self.taken.remove(&claim.stored_at);
         }
         is_left
     }

@@ -91,7 +91,8 @@ fn joins(before: &[Contender], mode: Mode) -> bool {
 
 /// Returns the look at those behind: all if tickets decide, otherwise enough to know whether there are any besides one of the same client.
 fn behind(rivals: Look, place: i64, is_strict: bool) -> Look {
-    Look { most: if is_strict { 0 } else { 2 }, newest_first: false, made_after: Some(place), ..rivals }
+    let most = if is_strict { 0 } else { 2 };
+    Look { most, newest_first: false, made_after: Some(place), values: true, ..rivals }
 }
 
 /// Returns the steps that show a holder its own key, and whether contenders wait behind it that conflict.

@@ -1,4 +1,4 @@
-//! The keys in the store: `<prefix>/k/<group>/<name>/<mode>/<id>-<number>`, and those beside them.
+//! The keys in the store: `<prefix>/k/<group>/<name>/<mode>/<lease>-<slot>`, and those beside them.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use ylock_core::engine::AcquisitionId;
@@ -46,10 +46,11 @@ impl Names {
         self.lock(key) + "r/"
     }
 
-    /// Returns the key of a contender that came in this mode.
-    pub(crate) fn contender(&self, key: &Key, mode: Mode, id: AcquisitionId, number: u64) -> Vec<u8> {
+    /// Returns the key of a contender that came in this mode: the same for one after the other of a client. The servers keep something of each key
+    /// that there was until their history is compacted, and pass over it in every look at the lock.
+    pub(crate) fn contender(&self, key: &Key, mode: Mode, lease: i64, slot: usize) -> Vec<u8> {
         let letter = if mode == Mode::Write { 'w' } else { 'r' };
-        format!("{}{letter}/{:032x}-{number:x}", self.lock(key), id.as_u128()).into_bytes()
+        format!("{}{letter}/{lease:x}-{slot}", self.lock(key)).into_bytes()
     }
 
     /// Returns the key of the mark that says that this contender must not be made.
@@ -71,8 +72,8 @@ impl Names {
     }
 }
 
-/// Reads the mode in which a contender came, and its acquisition, from its key.
-pub(crate) fn read_contender(key: &[u8]) -> Option<(Mode, AcquisitionId)> {
+/// Reads the mode in which a contender came from its key.
+pub(crate) fn read_contender(key: &[u8]) -> Option<Mode> {
     let text = std::str::from_utf8(key).ok()?;
     let mut parts = text.rsplitn(3, '/');
     let (name, mode) = (parts.next()?, parts.next()?);
@@ -81,8 +82,9 @@ pub(crate) fn read_contender(key: &[u8]) -> Option<(Mode, AcquisitionId)> {
         "r" => Mode::Read,
         _ => return None,
     };
-    let (id, _) = name.split_once('-')?;
-    Some((mode, AcquisitionId::from_u128(u128::from_str_radix(id, 16).ok()?)))
+    let (lease, slot) = name.split_once('-')?;
+    let _: (u64, usize) = (u64::from_str_radix(lease, 16).ok()?, slot.parse().ok()?);
+    Some(mode)
 }
 
 fn encode(text: &str) -> String {
@@ -104,8 +106,8 @@ mod tests {
         let id = AcquisitionId::from_u128(0xabc);
         assert_eq!(names.lock(&key), "ylock/k/users/al%2Fice%20%C3%A9/");
         assert_eq!(
-            text(names.contender(&key, Mode::Write, id, 18)),
-            "ylock/k/users/al%2Fice%20%C3%A9/w/00000000000000000000000000000abc-12"
+            text(names.contender(&key, Mode::Write, 0xabc, 1)),
+            "ylock/k/users/al%2Fice%20%C3%A9/w/abc-1"
         );
         assert_eq!(text(names.mark(id, 18)), "ylock/x/00000000000000000000000000000abc-12");
         assert_eq!(text(names.run(&key)), "ylock/j/users/al%2Fice%20%C3%A9");
@@ -118,9 +120,9 @@ mod tests {
         let odd = ["a", "a/b", "..", "%2F", "w", "r", "é", "\0", "a b"];
         for (group, name) in odd.iter().flat_map(|group| odd.iter().map(move |name| (group, name))) {
             let key = Key::new(*group, *name).unwrap();
-            let written = names.contender(&key, Mode::Read, AcquisitionId::from_u128(7), 1);
+            let written = names.contender(&key, Mode::Read, 7, 1);
             assert_eq!(names.read_lock(&written), Some(key));
-            assert_eq!(read_contender(&written), Some((Mode::Read, AcquisitionId::from_u128(7))));
+            assert_eq!(read_contender(&written), Some(Mode::Read));
         }
     }
 

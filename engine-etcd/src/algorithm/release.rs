@@ -8,6 +8,7 @@ use ylock_core::engine::{AcquisitionId, Release, Request};
 
 use super::claims::GivenUp;
 use super::client::Client;
+use super::contender::Content;
 use super::store::{Condition, Fault, Keys, Look, Put, Step, Transaction, to_error};
 
 /// The pause after the first attempt of the cleaner that failed; it doubles.
@@ -84,15 +85,34 @@ async fn attempt(client: &Arc<Client>, found: &GivenUp, next: Option<&Request>) 
 }
 
 /// Deletes the key. If a request that puts it may still arrive, the mark that forbids it is put as well, under the same lease: it is there for as
-/// long as such a request could do anything.
+/// long as such a request could do anything. Never without the place: a late copy of this request must not delete what the next acquisition has put
+/// at the same key.
 async fn remove_own(client: &Client, found: &GivenUp) -> Result<bool, Fault> {
-    let mut then = vec![Step::Delete(found.stored_at.clone())];
-    if found.is_in_doubt {
-        let mark = client.names.mark(found.id, found.number);
-        then.push(Step::Put(Put { key: mark, value: Vec::new(), lease: Some(found.session.lease) }));
-    }
-    let transaction = Transaction { then, ..Transaction::default() };
-    Ok(found.session.transact(client, "release", transaction).await?.has_deleted())
+    let mark = || {
+        let key = client.names.mark(found.id, found.number);
+        Step::Put(Put { key, value: Vec::new(), lease: Some(found.session.lease) })
+    };
+    let own = Keys::one(found.stored_at.clone());
+    let place = match found.place {
+        Some(place) => place,
+        None => {
+            let then = vec![mark(), Step::Look(Look::at(own.clone()))];
+            let marking = Transaction { then, ..Transaction::default() };
+            let mut outcome = found.session.transact(client, "mark", marking).await?;
+            let entries = outcome.seen(1).entries;
+            match Content::place_of(&entries, found.id, found.number).map_err(Fault::Refused)? {
+                Some(place) => place,
+                None => return Ok(false),
+            }
+        }
+    };
+    let marks = || found.is_in_doubt.then(mark);
+    let delete = Transaction {
+        when: vec![Condition::MadeAt(own, place)],
+        then: [Step::Delete(found.stored_at.clone())].into_iter().chain(marks()).collect(),
+        otherwise: marks().into_iter().collect(),
+    };
+    Ok(found.session.transact(client, "release", delete).await?.has_deleted())
 }
 
 /// Deletes the key and puts that of `next` at the end of the queue, in one transaction.
@@ -121,7 +141,8 @@ async fn hand_on(client: &Arc<Client>, found: &GivenUp, place: i64, next: &Reque
             Ok(true)
         }
         Ok(mut outcome) => {
-            let place = outcome.seen(0).entries.first().map(|entry| entry.made);
+            let place =
+                Content::place_of(&outcome.seen(0).entries, next.id, number).map_err(Fault::Refused)?;
             client.claims.answered(next.id, number, place);
             client.claims.end_unsent(next.id, number);
             remove_own(client, found).await

@@ -56,7 +56,7 @@ impl Fake {
         Arc::new(Self { environment: Arc::clone(environment), state: Mutex::new(state) })
     }
 
-    /// The next transaction that puts a key under a lease has this fate.
+    /// The next transaction that puts a key under a lease, or deletes one, has this fate.
     pub(crate) fn next_is(&self, fate: Fate) {
         self.state.lock().fates.push_back(fate);
     }
@@ -228,8 +228,9 @@ impl Store for Fake {
         Box::pin(async move {
             let puts =
                 transaction.then.iter().any(|step| matches!(step, Step::Put(Put { lease: Some(1..), .. })));
+            let writes = puts || transaction.then.iter().any(|step| matches!(step, Step::Delete(_)));
             self.with(if puts { "put" } else { "transaction" }, |state, _| {
-                match if puts { state.fates.pop_front() } else { None } {
+                match if writes { state.fates.pop_front() } else { None } {
                     None => state.transact(transaction),
                     Some(Fate::AnswerLost) => {
                         drop(state.transact(transaction));

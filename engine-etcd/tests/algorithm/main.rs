@@ -140,6 +140,23 @@ async fn a_request_that_arrives_after_everything_was_undone_makes_nothing() {
     }
 }
 
+/// A client uses the same key again, so that the servers do not keep something of thousands of them.
+#[tokio::test(start_paused = true)]
+async fn a_release_that_arrives_late_deletes_nothing_of_the_next_acquisition() {
+    let fixture = Fixture::new();
+    let engine = fixture.client();
+    let first = engine.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    let key = fixture.fake.keys(LOCK);
+    fixture.fake.next_is(Fate::Late);
+    engine.release(&first.key, first.id, None).await.unwrap_err();
+    assert_eq!(engine.release(&first.key, first.id, None).await.unwrap(), Release::Released);
+    let second = engine.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    assert_eq!(fixture.fake.keys(LOCK), key);
+    assert_eq!(fixture.fake.deliver(), [false]);
+    assert_eq!(fixture.fake.keys(LOCK), key);
+    assert!(matches!(renews(&engine, &second).await, Renewal::Renewed { .. }));
+}
+
 /// The mark goes with the lease, and a late request under that lease can do nothing from then on.
 #[tokio::test(start_paused = true)]
 async fn a_request_that_arrives_after_the_lease_has_ended_makes_nothing() {
