@@ -7,7 +7,7 @@ use ylock_core::engine::{AcquisitionId, Holder, Inspection, KeyPage, Waiter};
 
 use super::judge::{Place, floor};
 use super::own_row::OwnRow;
-use super::store::{Partition, Store};
+use super::store::{Partition, SeenRow, State, Store};
 use crate::hints::Hint;
 
 /// The time for which a request to give up a lock is kept, in leases of the holder: it is found at the next renewal.
@@ -61,11 +61,12 @@ fn shown_by(look: &Partition) -> Inspection {
         places.extend(Place::all_of(seen.slot, row).map(|place| (place, row, seen.present_claim())));
     }
     places.sort_by_key(|(place, ..)| (place.ticket, place.slot));
+    let past = without_claims(look);
     let mut inspection = Inspection::default();
     for &(place, row, claim) in &places {
         let Place { acquisition: id, owner, mode, .. } = place;
         let shown = Waiter::new(id, owner, row.client.clone(), mode, time(row.since));
-        let enters = || claim.is_none_or(|claim| Some(claim.token) > floor(look, place.slot, mode));
+        let enters = || claim.is_none_or(|claim| Some(claim.token) > floor(&past, place.slot, mode));
         if is_inside(&place, places.iter().map(|(other, ..)| other), enters) {
             let token = claim.map(|claim| claim.token.into());
             inspection.holders.push(Holder::of(shown, token));
@@ -74,6 +75,14 @@ fn shown_by(look: &Partition) -> Inspection {
         }
     }
     inspection
+}
+
+/// Returns the partition without the clients that have claimed and do not say that they are inside: the first in line claims while the holder is still
+/// there, with a larger token than the holder's.
+fn without_claims(look: &Partition) -> Partition {
+    let claims = |seen: &&SeenRow| seen.row.as_ref().is_some_and(|row| row.state == State::Claimed);
+    let rows = look.rows.iter().filter(|seen| !claims(seen)).cloned().collect();
+    Partition { rows, ..*look }
 }
 
 /// Returns whether this place is inside: it says so, or it has claimed with a token by which it `enters`, and no other client that conflicts says so or
@@ -97,7 +106,7 @@ mod tests {
 
     use super::*;
     use crate::algorithm::rows_for_tests::{row, seen};
-    use crate::algorithm::store::{Claim, SeenRow, State};
+    use crate::algorithm::store::Claim;
 
     fn claimed(slot: u128, state: State, token: u64) -> SeenRow {
         let claim = StoreToken::new(token).map(|token| Claim { token, mode: Mode::Write });
@@ -112,5 +121,16 @@ mod tests {
             let shown = shown_by(&Partition { rows, last_write: None, last_read: None });
             assert_eq!((shown.holders.len(), shown.queue.len()), (holders, 1 - holders), "token {token}");
         }
+    }
+
+    /// The first in line has claimed while the holder is still there, which has not said yet that it is inside.
+    #[test]
+    fn a_claim_behind_a_holder_does_not_hide_it() {
+        let behind =
+            SeenRow { row: row(2, Mode::Write, State::Claimed, 4).into(), ..claimed(2, State::Claimed, 8) };
+        let rows = vec![claimed(1, State::Claimed, 7), behind];
+        let shown = shown_by(&Partition { rows, last_write: None, last_read: None });
+        assert_eq!((shown.holders.len(), shown.queue.len()), (1, 1), "{shown:?}");
+        assert_eq!(shown.holders[0].token, StoreToken::new(7).map(Into::into));
     }
 }
