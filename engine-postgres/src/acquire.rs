@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use ylock_core::engine::{Grant, Patience, Request, Ticket, valid_until};
 use ylock_core::environment::Moment;
+use ylock_core::records::{Notification, NotificationReceiver};
 use ylock_core::retry_deadline::RetryDeadline;
 use ylock_core::{Error, ErrorKind, Fairness, Result, StoreToken};
 
 use crate::client::Client;
 use crate::driver::{Answer, Call, Function, Value};
-use crate::records::{Notification, NotificationReceiver};
 use crate::release;
 use crate::words::{alive, mode_word};
 

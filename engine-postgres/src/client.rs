@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use ylock_core::engine::AcquisitionId;
 use ylock_core::environment::{BackgroundTask, Environment, Moment};
+use ylock_core::records::Records;
+use ylock_core::server_clock::ServerClock;
 use ylock_core::{Key, Result};
 
-use crate::clock::ServerClock;
 use crate::driver::{Heard, Listener, Promises, Store};
 use crate::options::{Notify, PostgresOptions};
 use crate::place;
-use crate::records::Records;
 
 /// What is done about a grant of which a message came and which no acquisition of this client waits for or has.
 pub(crate) type Unwanted = fn(&Arc<Client>, Key, AcquisitionId);
@@ -31,7 +31,7 @@ pub(crate) struct Client {
     pub(crate) asks_when_told: bool,
     pub(crate) records: Arc<Records>,
     pub(crate) listener: Arc<Listener>,
-    pub(crate) clock: Arc<ServerClock>,
+    pub(crate) clock: Arc<ServerClock<Store>>,
     pub(crate) sweeping: BackgroundTask,
 }
 

@@ -13,13 +13,11 @@ pub mod options;
 
 mod acquire;
 mod client;
-mod clock;
 mod driver;
 mod engine;
 mod inspect;
 mod keys;
 mod place;
-mod records;
 mod release;
 mod renew;
 mod runs;

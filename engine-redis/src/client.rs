@@ -5,13 +5,13 @@ use std::sync::{Arc, Weak};
 
 use ylock_core::engine::AcquisitionId;
 use ylock_core::environment::{Environment, Moment};
+use ylock_core::records::Records;
+use ylock_core::server_clock::ServerClock;
 use ylock_core::{Key, Result};
 
-use crate::clock::ServerClock;
 use crate::driver::{Call, Store, Subscriber, SubscriberEvent, Surroundings, scripts};
 use crate::options::{Notify, RedisOptions, Topology};
 use crate::place;
-use crate::records::Records;
 use crate::words::NONE;
 
 /// What is done about a grant, by place and acquisition, of which a message came and which no acquisition of this client waits for or has.
@@ -30,7 +30,7 @@ pub(crate) struct Client {
     /// The beginning of the names of all locks.
     prefix: String,
     pub(crate) subscriber: Arc<Subscriber>,
-    pub(crate) clock: Arc<ServerClock>,
+    pub(crate) clock: Arc<ServerClock<Store>>,
 }
 
 impl Client {

@@ -15,14 +15,12 @@ pub mod transport;
 
 mod acquire;
 mod client;
-mod clock;
 mod driver;
 mod engine;
 mod identity;
 mod inspect;
 mod keys;
 mod place;
-mod records;
 mod release;
 mod renew;
 mod runs;

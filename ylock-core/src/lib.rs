@@ -20,7 +20,9 @@ pub mod environment;
 pub mod layer;
 pub mod options;
 pub mod queue;
+pub mod records;
 pub mod retry_deadline;
+pub mod server_clock;
 pub mod url;
 
 mod acquire;

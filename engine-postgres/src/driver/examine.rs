@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio_postgres::Row;
 use ylock_core::Result;
 use ylock_core::engine::{ClockReading, Examination, Risk, ServerFacts};
+use ylock_core::server_clock::TellsTime;
 
 use super::errors;
 use super::store::Store;

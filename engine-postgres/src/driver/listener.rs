@@ -21,7 +21,7 @@ use ylock_core::{Error, Result, StoreToken};
 use super::connector::{Messages, To};
 use super::errors::{self, unavailable};
 use super::store::Store;
-use crate::records::Notification;
+use ylock_core::records::Notification;
 
 /// The time for which no waiter tries again after a connection could not be made.
 const PAUSE: Duration = Duration::from_millis(100);

@@ -10,6 +10,7 @@ use tokio_postgres::{Error as DriverError, Row};
 use ylock_core::Result;
 use ylock_core::engine::{Examination, Meter};
 use ylock_core::environment::{Environment, Moment};
+use ylock_core::server_clock::TellsTime;
 
 use super::calls::{Answer, Call, Statements, Value};
 use super::connection::Connection;
@@ -111,14 +112,6 @@ impl Store {
         examine::examine(self).await
     }
 
-    /// Returns the server's clock, in microseconds since 1970.
-    pub(crate) async fn server_time(&self) -> Result<i64> {
-        let rows = self.ask(CLOCK, &[]).await?;
-        rows.first()
-            .and_then(|row| row.try_get(0).ok())
-            .ok_or_else(|| errors::unavailable("the server does not tell the time"))
-    }
-
     /// Sends a statement that is about no lock, over the connection for requests.
     pub(super) async fn ask(
         &self,
@@ -131,5 +124,14 @@ impl Store {
 
     fn now(&self) -> Moment {
         self.connector.environment().now()
+    }
+}
+
+impl TellsTime for Store {
+    async fn server_time(&self) -> Result<i64> {
+        let rows = self.ask(CLOCK, &[]).await?;
+        rows.first()
+            .and_then(|row| row.try_get(0).ok())
+            .ok_or_else(|| errors::unavailable("the server does not tell the time"))
     }
 }

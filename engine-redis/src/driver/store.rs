@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use ylock_core::engine::{Examination, Meter};
 use ylock_core::environment::{BackgroundTask, BoxFuture, Environment};
+use ylock_core::server_clock::TellsTime;
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::cluster::Cluster;
@@ -151,14 +152,6 @@ impl Store {
         &self.meter
     }
 
-    /// Returns the server's clock, in microseconds since 1970; of a cluster, that of any server.
-    pub(crate) async fn server_time(&self) -> Result<i64> {
-        match &self.servers {
-            Servers::One(connection) => connection.server_time().await,
-            Servers::Cluster(cluster) => cluster.any()?.server_time().await,
-        }
-    }
-
     /// Returns the server that keeps a lock now.
     pub(super) fn server_for(&self, place: &str) -> Result<Arc<Connection>> {
         match &self.servers {
@@ -171,6 +164,16 @@ impl Store {
     pub(super) fn look_again(&self) {
         if let Servers::Cluster(cluster) = &self.servers {
             cluster.look_again();
+        }
+    }
+}
+
+impl TellsTime for Store {
+    /// Of a cluster, that of any server.
+    async fn server_time(&self) -> Result<i64> {
+        match &self.servers {
+            Servers::One(connection) => connection.server_time().await,
+            Servers::Cluster(cluster) => cluster.any()?.server_time().await,
         }
     }
 }

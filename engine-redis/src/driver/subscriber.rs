@@ -15,13 +15,13 @@ use parking_lot::Mutex;
 use redis::{FromRedisValue, PushInfo, PushKind};
 use ylock_core::engine::AcquisitionId;
 use ylock_core::environment::{Environment, Moment};
+use ylock_core::records::Notification;
 use ylock_core::{Error, ErrorKind, Result, StoreToken};
 
 use super::connection::Connection;
 use super::errors;
 use super::push_connection::{PROBE, Probed, PushConnection, SILENT};
 use super::store::Store;
-use crate::records::Notification;
 use crate::{identity, place};
 
 /// The time for which no waiter tries again after a connection could not be made.

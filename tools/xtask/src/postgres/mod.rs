@@ -29,7 +29,6 @@ pub(crate) static ENGINE: Engine = Engine {
             &["acquire", "renew", "inspect", "sweep"],
             &["release", "runs", "keys"],
             &["client"],
-            &["clock"],
             &["words"],
             &["driver"],
         ],

@@ -39,7 +39,6 @@ pub(crate) static ENGINE: Engine = Engine {
             &["acquire", "renew", "inspect"],
             &["release", "runs", "keys"],
             &["client"],
-            &["clock"],
             &["driver"],
         ],
         exceptions: &[HANDED_OVER],

@@ -4,6 +4,8 @@
 //! its way, and the release that undoes the acquisition must make the server remember that it is undone. So the record begins before the
 //! first such request is sent, and ends when the acquisition begins to be given back. From then on nothing is known of the acquisition,
 //! and what is not known counts as not answered: neither an acquisition that failed nor a release that was given up leaves anything here.
+//!
+//! For engines whose server lets acquisitions in and tells their clients. Not covered by semver.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,12 +13,13 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-use ylock_core::StoreToken;
-use ylock_core::engine::AcquisitionId;
+
+use crate::engine::AcquisitionId;
+use crate::token::StoreToken;
 
 /// The records of one client; see the [module](self).
 #[derive(Default)]
-pub(crate) struct Records(Mutex<HashMap<AcquisitionId, Record>>);
+pub struct Records(Mutex<HashMap<AcquisitionId, Record>>);
 
 #[derive(Default)]
 struct Record {
@@ -29,7 +32,9 @@ struct Record {
 }
 
 /// A request that could let an acquisition in. Dropped without an answer, it may still do so.
-pub(crate) struct Mark {
+#[derive(Debug)]
+#[must_use = "dropped, the request counts as not answered"]
+pub struct Mark {
     records: Arc<Records>,
     id: AcquisitionId,
     is_answered: bool,
@@ -37,43 +42,45 @@ pub(crate) struct Mark {
 
 /// The server's notice that an acquisition was let in.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Notification {
-    pub(crate) token: StoreToken,
-    pub(crate) contended: bool,
+pub struct Notification {
+    /// The token of the grant.
+    pub token: StoreToken,
+    /// Whether another contender that conflicts waits.
+    pub contended: bool,
 }
 
 /// The receiver of messages to an acquisition.
-#[derive(Default)]
-pub(crate) struct NotificationReceiver {
+#[derive(Debug, Default)]
+pub struct NotificationReceiver {
     notification: Mutex<Option<Notification>>,
     wake: Notify,
 }
 
 impl Records {
     /// Notes that a request is about to be sent that could let the acquisition in.
-    pub(crate) fn begin(self: &Arc<Self>, id: AcquisitionId) -> Mark {
+    pub fn begin(self: &Arc<Self>, id: AcquisitionId) -> Mark {
         self.0.lock().entry(id).or_default().on_their_way += 1;
         Mark { records: Arc::clone(self), id, is_answered: false }
     }
 
     /// Returns the receiver of messages to an acquisition, which has the one that came before it was asked for.
-    pub(crate) fn receiver(&self, id: AcquisitionId) -> Arc<NotificationReceiver> {
+    pub fn receiver(&self, id: AcquisitionId) -> Arc<NotificationReceiver> {
         Arc::clone(self.0.lock().entry(id).or_default().receiver.get_or_insert_default())
     }
 
     /// Returns whether all requests that could let the acquisition in were answered.
-    pub(crate) fn is_clear(&self, id: AcquisitionId) -> bool {
+    pub fn is_clear(&self, id: AcquisitionId) -> bool {
         self.0.lock().get(&id).is_some_and(Record::is_clear)
     }
 
     /// Ends the record of an acquisition that is about to be given back, and not used any more. Returns whether all requests that could let
     /// it in were answered.
-    pub(crate) fn end(&self, id: AcquisitionId) -> bool {
+    pub fn end(&self, id: AcquisitionId) -> bool {
         self.0.lock().remove(&id).is_some_and(|record| record.is_clear())
     }
 
     /// Delivers a message. Returns whether it is about an acquisition of this client.
-    pub(crate) fn deliver(&self, id: AcquisitionId, notification: Notification) -> bool {
+    pub fn deliver(&self, id: AcquisitionId, notification: Notification) -> bool {
         let receiver =
             self.0.lock().get_mut(&id).map(|record| Arc::clone(record.receiver.get_or_insert_default()));
         let Some(receiver) = receiver else { return false };
@@ -84,7 +91,7 @@ impl Records {
 
     /// Wakes all waiters, so that they ask: messages may have been missed. They are woken in the order of their ids, and not in that of the
     /// map, which its random seed decides: so a run of the simulation can be repeated.
-    pub(crate) fn wake_all(&self) {
+    pub fn wake_all(&self) {
         let mut records = self.0.lock();
         // What is held has no receiver, unless it has waited, and none is made for it.
         let may_wait =
@@ -96,11 +103,18 @@ impl Records {
             .for_each(|(_, record)| record.receiver.get_or_insert_default().wake.notify_one());
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// Returns how many acquisitions have a record.
+    pub fn len(&self) -> usize {
         self.0.lock().len()
     }
 
-    pub(crate) fn clear(&self) {
+    /// Returns whether no acquisition has a record.
+    pub fn is_empty(&self) -> bool {
+        self.0.lock().is_empty()
+    }
+
+    /// Ends the records of all acquisitions.
+    pub fn clear(&self) {
         self.0.lock().clear();
     }
 
@@ -120,7 +134,7 @@ impl Record {
 
 impl Mark {
     /// Notes that the answer has come.
-    pub(crate) fn answered(mut self) {
+    pub fn answered(mut self) {
         self.is_answered = true;
     }
 }
@@ -133,7 +147,7 @@ impl Drop for Mark {
 
 impl NotificationReceiver {
     /// Waits until there is something new: a grant, or a reason to ask.
-    pub(crate) async fn notified(&self) -> Option<Notification> {
+    pub async fn notified(&self) -> Option<Notification> {
         self.wake.notified().await;
         self.notification.lock().take()
     }
@@ -223,7 +237,7 @@ mod tests {
         assert!(!records.deliver(id(), notification()));
         drop(records.receiver(id()));
         records.clear();
-        assert!(!records.deliver(id(), notification()) && records.len() == 0);
+        assert!(!records.deliver(id(), notification()) && records.is_empty());
     }
 
     #[test]

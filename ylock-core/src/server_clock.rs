@@ -1,13 +1,20 @@
 //! The server's clock, as this client guesses it.
+//!
+//! For engines whose server's time decides. Not covered by semver.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
-use ylock_core::Result;
-use ylock_core::environment::{Environment, Moment};
+use crate::environment::{Environment, Moment};
+use crate::error::Result;
 
-use crate::driver::Store;
+/// A store whose server tells its time.
+pub trait TellsTime: fmt::Debug + Send + Sync + 'static {
+    /// Returns the server's clock, in microseconds since 1970.
+    fn server_time(&self) -> impl Future<Output = Result<i64>> + Send;
+}
 
 /// The age at which the guess of the server's clock is made anew.
 const CLOCK_AGE: Duration = Duration::from_secs(10);
@@ -19,16 +26,17 @@ const SHORT_TRIP: Duration = Duration::from_micros(500);
 
 /// The server's clock, as guessed when the server was last asked: for places in the queue that must be known at once.
 #[derive(Debug)]
-pub(crate) struct ServerClock {
-    store: Arc<Store>,
+pub struct ServerClock<S> {
+    store: Arc<S>,
     environment: Arc<dyn Environment>,
     /// The server's time less the client's, in microseconds.
     ahead: AtomicI64,
     asked: AtomicU64,
 }
 
-impl ServerClock {
-    pub(crate) fn new(store: &Arc<Store>, environment: &Arc<dyn Environment>) -> Arc<Self> {
+impl<S: TellsTime> ServerClock<S> {
+    /// Returns the clock of the server of this store, which was not asked yet.
+    pub fn new(store: &Arc<S>, environment: &Arc<dyn Environment>) -> Arc<Self> {
         Arc::new(Self {
             store: Arc::clone(store),
             environment: Arc::clone(environment),
@@ -38,13 +46,16 @@ impl ServerClock {
     }
 
     /// Returns what the server's clock shows now, in microseconds.
-    pub(crate) fn shows(&self) -> i64 {
+    pub fn shows(&self) -> i64 {
         micros(self.environment.now()).saturating_add(self.ahead.load(Ordering::Relaxed))
     }
 
     /// Compares the server's clock with the client's. A long trip makes the guess worse, so the shortest of a few trips counts; of more, as
     /// long as all are long.
-    pub(crate) async fn ask(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// Those of the request for the time.
+    pub async fn ask(&self) -> Result<()> {
         let mut best: Option<(Duration, i64)> = None;
         for number in 0..MOST_TRIPS {
             let before = self.environment.now();
@@ -66,7 +77,7 @@ impl ServerClock {
     }
 
     /// Keeps the guess fresh, in a task that no caller waits for.
-    pub(crate) fn keep_fresh(self: &Arc<Self>) {
+    pub fn keep_fresh(self: &Arc<Self>) {
         let asked = Moment::from_nanos(self.asked.load(Ordering::Relaxed));
         if self.environment.now().since(asked) < CLOCK_AGE {
             return;
