@@ -39,7 +39,7 @@ impl Functions {
         match hears {
             Hears::Told => Some(self.channel),
             Hears::Asks => None,
-            // Nobody listens there.
+            // No client listens there.
             Hears::Nothing => Some(self.channel ^ 1),
         }
     }
