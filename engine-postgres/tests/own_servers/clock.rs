@@ -78,6 +78,24 @@ async fn a_step_backwards_keeps_locks_and_order_and_tokens_grow() {
     until("nothing is left", async || one.inspect("users", "alice").await.unwrap().holders.is_empty()).await;
 }
 
+/// By the quick way in, too, which looks at nothing but the row.
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn tokens_of_a_lock_that_is_free_grow_after_a_step_backwards() {
+    let mut set = SetServer::start().await;
+    let one = client(&set.server, LEASE).await;
+    let guard = acquire(&one).await;
+    let mut last = guard.token();
+    unlock(guard).await;
+    set.backwards(HOUR).await;
+    for _ in 0..3 {
+        let guard = acquire(&one).await;
+        assert!(guard.token() > last, "{:?} after {last:?}", guard.token());
+        last = guard.token();
+        unlock(guard).await;
+    }
+}
+
 /// A holder that is dead, and readers that are, count for no more than one lease from when they are met.
 #[tokio::test]
 #[ignore = "needs postgres: run `cargo xtask test`"]

@@ -5,7 +5,7 @@ use ylock_core::{ErrorKind, Key, Token};
 use ylock_engine_postgres::driver_api::InTransaction;
 
 use super::own_server::OwnServer;
-use super::{LEASE, LONG, acquire, client, engine_with, is_held, joins, unlock, until, within};
+use super::{LEASE, LONG, acquire, client, engine_with, is_held, joins, told, unlock, until, within};
 
 fn key() -> Key {
     Key::new("users", "alice").unwrap()
@@ -211,6 +211,27 @@ async fn readers_are_renewed_while_a_transaction_asserts_one() {
     assert_eq!(asserts(&mut server.client().await, token).await, Ok(()));
     server.execute("update ylock.reader set revoked = true").await;
     assert_eq!(asserts(&mut server.client().await, token).await, Err(ErrorKind::Lost));
+}
+
+/// A writer that becomes a reader lets readers in: not while a transaction asserts it, which has checked that it writes alone.
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn no_reader_is_let_in_beside_a_writer_that_a_transaction_asserts() {
+    let server = OwnServer::start().await;
+    let (one, two) = (client(&server, LEASE).await, client(&server, LONG).await);
+    let guard = acquire(&one).await;
+    let reads = two.locks("users");
+    let reading = tokio::spawn(async move { reads.read("alice").await.unwrap() });
+    until("the reader can be told", async || told(&server).await == 1).await;
+    let mut raw = server.client().await;
+    let transaction = raw.transaction().await.unwrap();
+    InTransaction::default().assert_holder(&transaction, &key(), guard.token().unwrap()).await.unwrap();
+    let downgrading = tokio::spawn(guard.downgrade());
+    tokio::time::sleep(LEASE * 2).await;
+    assert!(!reading.is_finished());
+    transaction.commit().await.unwrap();
+    unlock(within("the reader gets in", reading).await.unwrap()).await;
+    drop(within("the downgrade ends", downgrading).await.unwrap());
 }
 
 #[tokio::test]

@@ -7,8 +7,8 @@ use ylock_testkit::own_servers::until;
 
 use super::own_server::{OwnServer, USER};
 use super::{
-    LONG, acquire, client, client_with, engine_with, is_held, one_holds_and_another_waits, promises, unlock,
-    within,
+    LONG, acquire, client, client_with, engine_with, is_held, one_holds_and_another_waits, promises, told,
+    unlock, within,
 };
 
 /// Options with both servers.
@@ -103,9 +103,10 @@ async fn a_waiter_believes_no_message_about_a_commit_that_the_standby_lacks() {
     waits_for_standby(&server).await;
     let (one, two) = (client(&server, LONG).await, client(&server, LONG).await);
     let (guard, waiting) = one_holds_and_another_waits(&one, &two).await;
+    until("the waiter can be told", async || told(&server).await == 1).await;
     standby.kill();
     let leaving = tokio::spawn(guard.unlock());
-    let cancel = "select count(pg_cancel_backend(pid)) from pg_stat_activity where wait_event = 'SyncRep'";
+    let cancel = "select count(pg_cancel_backend(pid)) from pg_stat_activity where wait_event = 'SyncRep' and query like '%release%'";
     until("the commit is given up", async || {
         server.client().await.query_one(cancel, &[]).await.unwrap().get::<_, i64>(0) > 0
     })
