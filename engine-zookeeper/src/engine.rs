@@ -8,8 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::future::join_all;
 use ylock_core::engine::{
-    AcquisitionId, Engine, Examination, Grant, Holding, Inspection, KeyPage, LossReason, Meter, Release,
-    Renewal, Request, Ticket,
+    AcquisitionId, Engine, Examination, Grant, Holder, Holding, Inspection, KeyPage, LossReason, Meter,
+    Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::options::check_lease;
@@ -147,6 +147,11 @@ impl Engine for ZookeeperEngine {
     async fn inspect(&self, key: &Key) -> Result<Inspection> {
         let session = self.sessions.any().await?;
         inspect::inspect(&session, key).await
+    }
+
+    async fn first_holder(&self, key: &Key) -> Result<Option<Holder>> {
+        let session = self.sessions.any().await?;
+        inspect::first_holder(&session, key).await
     }
 
     async fn keys(&self, group: Option<&str>, after: Option<&str>) -> Result<KeyPage> {

@@ -1,7 +1,7 @@
 //! What tells a semaphore from a lock of the same name: the owner by which its clients read that name.
 
 use crate::client_name::ClientName;
-use crate::engine::Inspection;
+use crate::engine::Holder;
 use crate::error::{Error, ErrorKind};
 use crate::key::Key;
 use crate::owner::Owner;
@@ -24,10 +24,9 @@ pub(crate) fn permits_of(owner: Owner) -> Option<u32> {
     Some(u32::from_be_bytes(number.try_into().ok()?))
 }
 
-/// Returns the error for a caller that uses this name as a lock, if one of its holders has it as a semaphore.
-pub(crate) fn found(key: &Key, seen: &Inspection) -> Option<Error> {
-    let found = seen.holders.iter().find_map(|holder| Some((permits_of(holder.owner)?, holder)));
-    found.map(|(permits, holder)| is_semaphore(key, &holder.client, permits))
+/// Returns the error for a caller that uses this name as a lock, if this holder has it as a semaphore.
+pub(crate) fn found(key: &Key, holder: &Holder) -> Option<Error> {
+    permits_of(holder.owner).map(|permits| is_semaphore(key, &holder.client, permits))
 }
 
 /// Returns the error for a caller that uses this name as a lock.

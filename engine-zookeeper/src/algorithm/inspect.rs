@@ -14,6 +14,9 @@ use super::store::{Fault, to_error};
 /// The number of times that a change of the content is tried if it meets another change.
 const ATTEMPTS: u32 = 8;
 
+/// The content of a contender's node, and the token that the store gave the node.
+type Stored = (Content, Option<StoreToken>);
+
 pub(crate) async fn inspect(session: &Session, key: &Key) -> Result<Inspection> {
     let place = Place::of(&session.base, key);
     let mut all = names(&session.list_now(&place).await.map_err(to_error)?)?;
@@ -22,18 +25,39 @@ pub(crate) async fn inspect(session: &Session, key: &Key) -> Result<Inspection> 
     let mut inspection = Inspection::default();
     for (name, content) in all.iter().zip(contents) {
         // A contender that left in between is not there.
-        let Some((content, token)) = content? else { continue };
-        // Since the contender came, also for a holder: see the guarantees.
-        let since = content.since();
-        let shown = Waiter::new(name.tag.id, content.owner, content.client, name.tag.mode, since);
+        let Some(content) = content? else { continue };
         if holds(&all, name) {
-            let token = content.token.or(token).map(Into::into);
-            inspection.holders.push(Holder::of(shown, token));
+            inspection.holders.push(holder(name, content));
         } else {
-            inspection.queue.push(shown);
+            inspection.queue.push(waiter(name, content.0));
         }
     }
     Ok(inspection)
+}
+
+/// Two requests, however many contenders there are.
+pub(crate) async fn first_holder(session: &Session, key: &Key) -> Result<Option<Holder>> {
+    let place = Place::of(&session.base, key);
+    for _ in 0..ATTEMPTS {
+        let all = names(&session.list_now(&place).await.map_err(to_error)?)?;
+        // None is before it, so it holds.
+        let Some(first) = all.iter().min_by_key(|name| name.place) else { return Ok(None) };
+        if let Some(content) = content(session, &place, first).await? {
+            return Ok(Some(holder(first, content)));
+        }
+    }
+    Err(Error::new(ErrorKind::Unavailable, "holders kept leaving the lock"))
+}
+
+fn holder(name: &Name, (content, token): Stored) -> Holder {
+    let token = content.token.or(token).map(Into::into);
+    Holder::of(waiter(name, content), token)
+}
+
+fn waiter(name: &Name, content: Content) -> Waiter {
+    // Since the contender came, also for a holder: see the guarantees.
+    let since = content.since();
+    Waiter::new(name.tag.id, content.owner, content.client, name.tag.mode, since)
 }
 
 /// Marks a grant as revoked, so that its holder finds out. The grant's node stays until the holder has heard of it and gives it back:
@@ -60,11 +84,7 @@ pub(crate) async fn revoke(session: &Session, key: &Key, id: AcquisitionId) -> R
     Err(Error::new(ErrorKind::Unavailable, "other clients kept changing the lock"))
 }
 
-async fn content(
-    session: &Session,
-    place: &Place,
-    name: &Name,
-) -> Result<Option<(Content, Option<StoreToken>)>> {
+async fn content(session: &Session, place: &Place, name: &Name) -> Result<Option<Stored>> {
     match session.read(&place.child(&name.to_string())).await {
         Ok(stored) => Ok(Some((Content::read(&stored.content)?, stored.token))),
         Err(Fault::NoNode) => Ok(None),

@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use tokio::sync::OnceCell;
 use ylock_core::engine::{
-    AcquisitionId, Engine, Grant, Holding, Inspection, KeyPage, LossReason, Meter, Release, Renewal, Request,
-    Ticket,
+    AcquisitionId, Engine, Grant, Holder, Holding, Inspection, KeyPage, LossReason, Meter, Release, Renewal,
+    Request, Ticket,
 };
 use ylock_core::environment::Environment;
 use ylock_core::{Guarantees, Key, Options, Result, Run};
@@ -104,6 +104,10 @@ impl Engine for Connecting {
 
     async fn inspect(&self, key: &Key) -> Result<Inspection> {
         self.engine().await?.inspect(key).await
+    }
+
+    async fn first_holder(&self, key: &Key) -> Result<Option<Holder>> {
+        self.engine().await?.first_holder(key).await
     }
 
     async fn keys(&self, group: Option<&str>, after: Option<&str>) -> Result<KeyPage> {

@@ -5,7 +5,7 @@ use std::slice;
 use std::sync::Arc;
 
 use ylock_core::engine::{
-    AcquisitionId, Engine, Grant, Holding, Inspection, KeyPage, Release, Renewal, Request,
+    AcquisitionId, Engine, Grant, Holder, Holding, Inspection, KeyPage, Release, Renewal, Request,
 };
 use ylock_core::{Error, ErrorKind, Key, Result};
 
@@ -64,6 +64,10 @@ impl Wrapper for Patient {
 
     async fn inspect(&self, key: &Key) -> Result<Inspection> {
         answered(|| self.0.inspect(key)).await
+    }
+
+    async fn first_holder(&self, key: &Key) -> Result<Option<Holder>> {
+        answered(|| self.0.first_holder(key)).await
     }
 
     async fn keys(&self, group: Option<&str>, after: Option<&str>) -> Result<KeyPage> {

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ylock_core::engine::{
-    AcquisitionId, AtOnce, EarlyRenewals, Engine, Examination, Grant, Holding, Inspection, KeyPage, Meter,
-    Release, Renewal, Request, Ticket,
+    AcquisitionId, AtOnce, EarlyRenewals, Engine, Examination, Grant, Holder, Holding, Inspection, KeyPage,
+    Meter, Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::Environment;
 use ylock_core::{Guarantees, Key, Options, Result, Run};
@@ -137,6 +137,11 @@ pub trait Wrapper: fmt::Debug + Send + Sync + 'static {
         async move { self.inner().inspect(key).await }
     }
 
+    /// See [`Engine::first_holder`].
+    fn first_holder(&self, key: &Key) -> impl Future<Output = Result<Option<Holder>>> + Send {
+        async move { self.inner().first_holder(key).await }
+    }
+
     /// See [`Engine::keys`].
     fn keys(&self, group: Option<&str>, after: Option<&str>) -> impl Future<Output = Result<KeyPage>> + Send {
         async move { self.inner().keys(group, after).await }
@@ -231,6 +236,10 @@ impl<W: Wrapper> Engine for Wrapped<W> {
 
     async fn inspect(&self, key: &Key) -> Result<Inspection> {
         self.0.around(Call::Inspect, self.0.inspect(key)).await
+    }
+
+    async fn first_holder(&self, key: &Key) -> Result<Option<Holder>> {
+        self.0.around(Call::Inspect, self.0.first_holder(key)).await
     }
 
     async fn keys(&self, group: Option<&str>, after: Option<&str>) -> Result<KeyPage> {
