@@ -1,7 +1,7 @@
 //! Several free locks: one after the other, and at once as a set, in turns. A semaphore that is busy, beside as many single locks. And ways to take locks
 //! that are found while the work goes on.
 //!
-//! `cargo xtask bench many [-- ENGINE...]`; without a name every engine.
+//! `cargo xtask bench many [-- ENGINE... PART...]`; without an engine all of them, without a part (`sets`, `permits`, `policies`) each.
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
 #![allow(missing_docs, reason = "a benchmark has no users")]
 
@@ -20,8 +20,21 @@ const COUNTS: [u32; 5] = [1, 2, 5, 20, 100];
 const TIME: Duration = Duration::from_secs(3);
 const ROUNDS: usize = 400;
 
+const PARTS: [&str; 3] = ["sets", "permits", "policies"];
+
+/// What the arguments name of these; all if they name none.
+struct Chosen(Vec<String>);
+
+impl Chosen {
+    fn has(&self, one: &str) -> bool {
+        self.0.is_empty() || self.0.iter().any(|named| named == one)
+    }
+}
+
 fn main() {
-    let chosen: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
+    let (parts, engines): (Vec<_>, Vec<_>) = arguments.partition(|named| PARTS.contains(&&**named));
+    let (parts, engines) = (Chosen(parts), Chosen(engines));
     let folder = std::env::temp_dir().join(format!("ylock-bench-many-{}", std::process::id()));
     let own = ["memory://".to_owned(), format!("file://{}", folder.display())];
     let servers = std::env::var("YLOCK_TEST_URLS").unwrap_or_default();
@@ -29,25 +42,39 @@ fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     for url in urls {
         let engine = url.split("://").next().unwrap_or_default();
-        if chosen.is_empty() || chosen.iter().any(|one| one == engine) {
+        if engines.has(engine) {
             println!("\n## {engine}");
-            runtime.block_on(measure(&url));
+            runtime.block_on(measure(&url, &parts));
         }
     }
     // It is there only if files were measured.
     drop(std::fs::remove_dir_all(folder));
 }
 
-async fn measure(url: &str) {
-    let ylock = ylock::connect(url).await.expect("the store answers");
+async fn measure(url: &str, parts: &Chosen) {
     let group = group();
+    if parts.has("sets") {
+        sets(url, &group).await;
+    }
+    let clients = clients::connect(url).await;
+    if parts.has("permits") {
+        permits::measure(&clients, &group).await;
+    }
+    if parts.has("policies") {
+        policies::measure(&clients, &group).await;
+    }
+    clients::close(clients).await;
+}
+
+async fn sets(url: &str, group: &str) {
+    let ylock = ylock::connect(url).await.expect("the store answers");
     // The first acquisition may have to connect.
-    drop(ylock.lock(&*group, "first").write().await.expect("granted"));
+    drop(ylock.lock(group, "first").write().await.expect("granted"));
     for count in COUNTS {
         let (mut singly, mut at_once, start) = (Times::default(), Times::default(), Instant::now());
         while start.elapsed() < TIME && at_once.len() < ROUNDS {
-            singly.push(one_by_one(&ylock, &group, count).await);
-            at_once.push(as_set(&ylock, &group, count).await);
+            singly.push(one_by_one(&ylock, group, count).await);
+            at_once.push(as_set(&ylock, group, count).await);
         }
         let (rounds, singly, at_once) = (at_once.len(), singly.quantile(0.5), at_once.quantile(0.5));
         println!(
@@ -58,10 +85,6 @@ async fn measure(url: &str) {
         );
     }
     ylock.close().await;
-    let clients = clients::connect(url).await;
-    permits::measure(&clients, &group).await;
-    policies::measure(&clients, &group).await;
-    clients::close(clients).await;
 }
 
 /// Returns how long it takes to acquire that many locks one after the other.

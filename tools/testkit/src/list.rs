@@ -274,6 +274,7 @@ macro_rules! __for_all_cases {
                 a_permit_is_not_reentered [SharedReads]
                 never_more_are_inside_than_permits [SharedReads]
                 permits_go_to_those_who_came_first [Fair SharedReads]
+                strict_permits_go_to_those_who_came_first_over_all_tasks [Fair SharedReads]
                 another_number_of_permits_is_an_error [SharedReads]
                 a_name_is_a_lock_or_a_semaphore [SharedReads]
                 a_lock_on_the_name_of_a_semaphore_is_an_error [SharedReads]

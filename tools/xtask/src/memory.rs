@@ -3,7 +3,7 @@
 use crate::engine::{Bench, Engine};
 
 const MANY: Bench = Bench {
-    help: Some("Several locks one by one, and at once, on every engine (`-- ENGINE...` for some)"),
+    help: Some("Several locks one by one, and at once, on every engine (`-- ENGINE... PART...` for some)"),
     of_all: true,
     ..Bench::new("many", "bench -p ylock --all-features --bench many")
 };

@@ -23,6 +23,7 @@ mod caller_drives;
 mod driver;
 mod effects;
 mod entry;
+mod grant_time;
 mod granted;
 mod held_sets;
 mod hold;
@@ -67,6 +68,7 @@ use caller_drives::{CallerDrives, Watch};
 use driver::Driver;
 use effects::Effects;
 use entry::{Context, Entry, Phase, Running};
+use grant_time::GrantTime;
 pub(crate) use held_sets::{AcquiringSet, HeldSet};
 use held_sets::{AcquiringSets, HeldSets};
 pub(crate) use hold::{Acquired, Admission, Hold};
@@ -113,6 +115,7 @@ pub(crate) struct Keeper {
     /// Bounds how many callers may look at once which holders and waiters are before them, and what the name is used for.
     looks: Semaphore,
     known_locks: KnownLocks,
+    grant_time: GrantTime,
     /// Where the events go to, from the first call on that asks for a stream of them.
     hub: OnceLock<Arc<EventBus>>,
 }
@@ -132,6 +135,7 @@ impl Keeper {
             acquiring_sets: AcquiringSets::default(),
             looks: Semaphore::new(before::LOOKS),
             known_locks: KnownLocks::default(),
+            grant_time: GrantTime::default(),
             hub: OnceLock::new(),
             environment: engine.environment(),
             engine,
@@ -167,6 +171,11 @@ impl Keeper {
 
     pub(crate) fn environment(&self) -> &Arc<dyn Environment> {
         &self.environment
+    }
+
+    /// Returns how long the store takes to let this client in, as its callers have noted it.
+    pub(crate) fn grant_time(&self) -> &GrantTime {
+        &self.grant_time
     }
 
     /// Returns how many keys are held, waited for, or on their way back.

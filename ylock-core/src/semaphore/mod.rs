@@ -45,8 +45,10 @@ use taking::{Taken, Taking};
 /// only; and whatever the store does not answer. A reader that was not noticed makes the calls of the semaphore fail.
 ///
 /// # Fairness
-/// Calls that wait get permits in the order in which they came, over all processes. A call that only tries may overtake waiting ones in
-/// the moment in which one of them has been served and the next has not looked yet.
+/// Calls that wait get permits in the order in which waiters get a lock with these [options](crate::Locks::with_options). By default that is the
+/// order in which they came within a process, and processes in the order in which they joined the queue; [`Strict`](crate::Fairness::Strict) makes it
+/// one order over all processes, which costs more requests the more clients wait. A call that only tries may overtake waiting ones in the moment in which
+/// one of them has been served and the next has not looked yet.
 ///
 /// # Reentrancy
 /// None: each call takes another permit, for whatever owner. A task that holds a permit and waits for one more may wait for itself.
@@ -106,7 +108,7 @@ impl Semaphore {
     /// Acquires a permit; waits while as many as there are are held.
     ///
     /// # Fairness
-    /// First come, first served, over all processes, on engines that are [fair](crate::Fairness).
+    /// As with [`Locks::write`](crate::Locks::write); see [`Semaphore`].
     ///
     /// # Reentrancy
     /// None: each call takes another permit. A task that holds a permit and waits for one more waits for itself, if no other holder leaves.

@@ -21,15 +21,16 @@ use crate::keeper::{AcquireArgs, Acquired, Admission, Hold, Site};
 use crate::key::Key;
 use crate::lease::Lease;
 use crate::mode::{Mode, Wait};
-use crate::options::{Fairness, Options};
 use crate::owner::Owner;
 use crate::permits::{permits_of, used_otherwise};
 use crate::terms::Terms;
 
 /// In the queues of how many permits of other clients the first waiter waits at first.
 const FIRST_QUEUES: usize = 2;
-/// How long it waits there before it joins more.
-const FIRST_PAUSE: Duration = Duration::from_millis(1);
+/// How long it waits there before it joins more: this many times as long as the store takes to grant a permit that is free, and not for less than the
+/// shortest pause. With a fixed pause the waiter would stand in all queues of a slow store before that has answered for the first ones.
+const PATIENCE: u32 = 2;
+const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 /// The longest that a try waits for other calls of its client, which ask for the name as well.
 const ALIKE: Duration = Duration::from_secs(1);
 /// The pause between two looks at a store that is silent.
@@ -162,13 +163,9 @@ impl Taking<'_> {
             let tried = self.try_permits().await?;
             return Ok(tried.map(|(place, permit)| (place, permit, false)));
         }
-        // In the order of all processes, and not handed to another task of this one.
-        let options = Options::default().with_fairness(Fairness::Strict);
-        let options = self.terms.with_options(options);
-        let turnstile =
-            self.ask_by(&options, &self.keys.turnstile, Mode::Write, self.new_owner(), self.wait());
-        let turnstile = turnstile.await?;
-        let Some(turnstile) = turnstile else { return Ok(None) };
+        // As fair as the locks of these options: an order over all tasks of all processes costs many requests for each turn on some stores.
+        let turnstile = self.ask(&self.keys.turnstile, Mode::Write, self.new_owner(), self.wait());
+        let Some(turnstile) = turnstile.await? else { return Ok(None) };
         let has_waited = waited(&turnstile);
         // Held until the permit is there: the next one takes its place at the permits only then.
         let turnstile = Guard::new(turnstile);
@@ -210,7 +207,8 @@ impl Taking<'_> {
     async fn wait_for_permits(&self) -> Result<Option<(usize, Acquired)>> {
         let (all, environment) = (self.keys.permits(), self.environment());
         let (places, mut joins) = self.own_first()?;
-        let (mut waits, mut joined, mut pause) = (FuturesUnordered::new(), 0, FIRST_PAUSE);
+        let (mut waits, mut joined) = (FuturesUnordered::new(), 0);
+        let mut pause = SHORTEST_PAUSE.max(self.terms.handle.keeper.grant_time().last() * PATIENCE);
         let mut none = Ok(None);
         joins += FIRST_QUEUES;
         loop {
@@ -252,29 +250,23 @@ impl Taking<'_> {
 
     async fn ask_for(&self, place: usize, wait: Wait) -> Result<Option<(usize, Acquired)>> {
         // An owner of its own: one that holds a permit already would get the same once more.
+        let (environment, keeper) = (self.environment(), &self.terms.handle.keeper);
+        let asked = environment.now();
         let granted = self.ask(&self.keys.permit(place)?, Mode::Write, self.new_owner(), wait).await?;
+        if granted.as_ref().is_some_and(|permit| !waited(permit)) {
+            keeper.grant_time().note(environment.now().since(asked));
+        }
         Ok(granted.map(|permit| (place, permit)))
     }
 
     async fn ask(&self, key: &Key, mode: Mode, owner: Owner, wait: Wait) -> Result<Option<Acquired>> {
-        self.ask_by(self.terms, key, mode, owner, wait).await
-    }
-
-    async fn ask_by(
-        &self,
-        terms: &Terms,
-        key: &Key,
-        mode: Mode,
-        owner: Owner,
-        wait: Wait,
-    ) -> Result<Option<Acquired>> {
         let args = AcquireArgs {
             key: key.clone(),
             mode,
             owner: Some(owner),
             wait,
             answer_within: self.deadline.left(self.environment()),
-            options: &terms.handle.options,
+            options: &self.terms.handle.options,
             before: None,
             as_lock: false,
             at: self.at,

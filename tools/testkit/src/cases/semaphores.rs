@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::task::JoinHandle;
 use ylock_core::engine::Inspection;
-use ylock_core::{ErrorKind, LossReason, Options, Owner, Permit, Result, Semaphore, Unlocked, Wait};
+use ylock_core::{
+    ErrorKind, Fairness, LossReason, Options, Owner, Permit, Result, Semaphore, Unlocked, Wait,
+};
 
 use crate::{Client, Fixture, eventually, poll_times, within};
 
@@ -143,18 +145,33 @@ impl Drop for Waits {
     }
 }
 
-/// Whichever permit becomes free, the one that came first gets it, over clients: a client hands no permit on among its own tasks.
+/// Whichever permit becomes free, the client that joined the queue first gets it.
 pub async fn permits_go_to_those_who_came_first(fixture: Fixture) {
-    let clients = fixture.clients(4).await;
+    let clients = fixture.clients(5).await;
+    go_in_order(&fixture, &clients, [1, 2, 3, 4]).await;
+}
+
+/// With `Fairness::Strict` the one that came first gets it, over clients: a client hands no turn on among its own tasks.
+pub async fn strict_permits_go_to_those_who_came_first_over_all_tasks(fixture: Fixture) {
+    let options = Options::default().with_lease(fixture.long_lease()).with_fairness(Fairness::Strict);
+    let mut clients = Vec::new();
+    for _ in 0..4 {
+        clients.push(fixture.client_with(options.clone()).await);
+    }
+    go_in_order(&fixture, &clients, [1, 1, 2, 1, 3, 1]).await;
+}
+
+/// Lets a task of each of these clients wait, one after the other, and serves them.
+async fn go_in_order<const N: usize>(fixture: &Fixture, clients: &[Client], places: [usize; N]) {
     let mut held = vec![acquire(&clients[0], 2).await, acquire(&clients[0], 2).await];
-    let mut waiting = vec![Waits::first(&clients[1], 2).await];
-    for place in [1, 2, 1, 3, 1] {
-        waiting.push(Waits::behind_others(&clients[place], 2).await);
+    let mut waiting = vec![Waits::first(&clients[places[0]], 2).await];
+    for place in &places[1..] {
+        waiting.push(Waits::behind_others(&clients[*place], 2).await);
     }
     for turn in 0..waiting.len() {
         assert!(!is_free(&clients[0], 2).await, "a try does not overtake one that waits at the permits");
         assert!(held.remove(0).unlock().await.unwrap().is_released());
-        held.push(waiting[turn].outcome(&fixture).await.unwrap());
+        held.push(waiting[turn].outcome(fixture).await.unwrap());
         assert!(waiting[turn + 1..].iter().all(|other| !other.0.is_finished()), "turn {turn}");
     }
 }

@@ -186,6 +186,23 @@ async fn a_permit_of_the_own_client_is_waited_for_without_the_store() {
     assert_eq!(calls.of(Call::Acquire), asked, "it was handed over");
 }
 
+/// A store takes 20 ms for everything. A waiter that joined more queues after each millisecond would be in all of them when the first answer comes.
+#[tokio::test(start_paused = true)]
+async fn a_waiter_gives_a_slow_store_the_time_to_answer_before_it_joins_more_queues() {
+    let (store, calls) = (MemoryStore::new(), Arc::new(CountsCalls::default()));
+    let slow = Arc::new(Slow::new(Duration::from_millis(10), Duration::from_millis(10)));
+    let slow = Faulty::over(Arc::new(store.engine()), &slow);
+    let ylock = Ylock::over(Faulty::over(slow, &calls));
+    let semaphore = ylock.locks("group").semaphore("name", 40);
+    let first = semaphore.acquire().await.unwrap();
+    let before = calls.of(Call::Acquire);
+    // The second of the two waits for the first one to leave the turnstile, and then goes to the queues.
+    let (second, third) = tokio::join!(semaphore.acquire(), semaphore.acquire());
+    let asked = calls.of(Call::Acquire) - before;
+    assert!(asked <= 2 + 1 + 2, "{asked}: the turnstile for each, a permit that is tried, and two queues");
+    assert!(first.is_valid() && second.unwrap().is_valid() && third.unwrap().is_valid());
+}
+
 /// Writes down how holds ended.
 #[derive(Debug, Default)]
 struct Ends(Mutex<Vec<(String, End)>>);

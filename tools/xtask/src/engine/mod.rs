@@ -83,8 +83,10 @@ impl Bench {
 impl Bench {
     /// Returns the engines whose servers it needs.
     pub(crate) fn engines(&self, own: &'static Engine, arguments: &[String]) -> Vec<&'static Engine> {
-        let is_named =
-            |engine: &Engine| arguments.is_empty() || arguments.iter().any(|one| one == engine.name);
+        let named = |engine: &Engine| arguments.iter().any(|one| one == engine.name);
+        // An argument may name something else that is measured.
+        let names_none = !ENGINES.iter().any(|engine| named(engine));
+        let is_named = |engine: &Engine| names_none || named(engine);
         let meant: Vec<_> = if self.of_all {
             ENGINES.iter().copied().filter(|engine| is_named(engine)).collect()
         } else {
