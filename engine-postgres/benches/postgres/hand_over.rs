@@ -1,4 +1,5 @@
-//! The gap between two holders of different clients, and what it costs; beside it the floor: an update with a `NOTIFY`, until it is heard.
+//! The gap between two holders of different clients, and what it costs; beside it the floor: an update with a `NOTIFY`, until it is heard. With as many
+//! connections that listen as there are clients: PostgreSQL wakes each of them for each message in the database, whatever they listen to.
 
 use std::time::{Duration, Instant};
 
@@ -15,9 +16,8 @@ const WARM_UP: Duration = Duration::from_secs(2);
 const TIME: Duration = Duration::from_secs(5);
 
 pub(crate) async fn run() {
-    let floor = floor().await;
-    println!("floor: update and notify until it is heard, p50 {}", ms(floor));
     for contenders in [2, 8, 32] {
+        let floor = floor(contenders).await;
         let mut clients = Vec::new();
         for _ in 0..contenders {
             clients.push(client(LEASE).await);
@@ -25,7 +25,8 @@ pub(crate) async fn run() {
         let mut result = contend(clients, HOLD, WARM_UP, TIME).await;
         let (p50, p99) = (result.gaps.quantile(0.5), result.gaps.quantile(0.99));
         println!(
-            "{contenders:4} clients: gap p50 {:>9}  p99 {:>9}  {:5.2} of the floor  {:5.2} requests  {:6} hand-overs  most/fewest {:.2}",
+            "{contenders:4} clients: floor p50 {:>9}, gap p50 {:>9}  p99 {:>9}  {:5.2} of the floor  {:5.2} requests  {:6} hand-overs  most/fewest {:.2}",
+            ms(floor),
             ms(p50),
             ms(p99),
             ratio(p50, floor),
@@ -36,8 +37,14 @@ pub(crate) async fn run() {
     }
 }
 
-async fn floor() -> Duration {
+async fn floor(listeners: usize) -> Duration {
     drop(Raw::connect().await);
+    let mut others = Vec::new();
+    for number in 1..listeners {
+        let other = connect().await;
+        other.batch_execute(&format!("listen other_{number}")).await.expect("listens");
+        others.push(other);
+    }
     let (listens, mut connection) = tokio_postgres::connect(&url(), NoTls).await.expect("the server answers");
     let mut messages =
         Box::pin(futures_util::stream::poll_fn(move |context| connection.poll_message(context)));

@@ -26,7 +26,7 @@ pub(crate) enum Function {
 }
 
 impl Function {
-    const ALL: [Self; 10] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::Acquire,
         Self::Release,
         Self::Renew,

@@ -9,14 +9,14 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::task::unconstrained;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{AsyncMessage, Client, Error as DriverError, Row};
+use tokio_postgres::{AsyncMessage, Error as DriverError, Row};
 use ylock_core::Result;
 use ylock_core::environment::Moment;
 
 use super::attempt::{Attempt, Connected};
 use super::connector::{Connector, Messages, To};
 use super::errors::{self, unavailable};
+use super::session::{Argument, Session, Text};
 
 /// The number of times that a request looks for a connection, because the runtime of one may have ended and taken it along.
 const ATTEMPTS: usize = 4;
@@ -24,7 +24,7 @@ const ATTEMPTS: usize = 4;
 /// The connection for requests; see the [module](self). Requests of all tasks are on their way at once; the server answers them in order.
 pub(super) struct Connection {
     connector: Arc<Connector>,
-    live: Mutex<Option<Arc<Client>>>,
+    live: Mutex<Option<Arc<Session>>>,
     /// The last attempt to connect, under way or failed.
     attempt: Mutex<Option<Attempt>>,
 }
@@ -35,12 +35,12 @@ impl Connection {
         Arc::new(Self { connector, live: Mutex::default(), attempt: Mutex::default() })
     }
 
-    /// Sends a statement. An error in the inner result is the server's, which has answered; one in the outer result means: *it may have
+    /// Sends a request. An error in the inner result is the server's, which has answered; one in the outer result means: *it may have
     /// happened, or still happen*.
     pub(super) async fn query(
         self: &Arc<Self>,
-        statement: &str,
-        values: &[(&(dyn ToSql + Sync), Type)],
+        text: Text<'_>,
+        arguments: &[Argument<'_>],
         until: Moment,
     ) -> Result<std::result::Result<Vec<Row>, DriverError>> {
         let known = self.live.lock().clone().filter(|live| !live.is_closed());
@@ -50,11 +50,15 @@ impl Connection {
         };
         let sent = self.connector.environment().now();
         let answer = {
-            let answer = pin!(async { Ok(live.query_typed(statement, values).await) });
+            let answer = pin!(async { Ok(live.ask(text, arguments).await) });
             self.connector.until(until, answer).await
         };
         let gave_time = until.since(sent) >= self.connector.request_timeout / 2;
         match &answer {
+            Ok(Err(error)) if errors::knows_no_statement(error) => {
+                self.connector.prepares_nothing();
+                self.forget(&live);
+            }
             Ok(Err(error)) if errors::ends_connection(error) => self.forget(&live),
             // Not if most of the time went by before the request was sent: then nothing is known of this connection.
             Err(_) if gave_time => self.forget(&live),
@@ -63,7 +67,7 @@ impl Connection {
         answer
     }
 
-    async fn live(self: &Arc<Self>) -> Result<Arc<Client>> {
+    async fn live(self: &Arc<Self>) -> Result<Arc<Session>> {
         for _ in 0..ATTEMPTS {
             if let Some(live) = self.live.lock().clone().filter(|live| !live.is_closed()) {
                 return Ok(live);
@@ -96,15 +100,16 @@ impl Connection {
     }
 
     async fn connect(&self) -> Result<()> {
-        let (client, messages) = self.connector.open(To::Server).await?;
+        let opened = self.connector.open(To::Server).await?;
         // In the runtime in which the connection was made: when that ends, the client is closed, and the next request connects in its own.
-        self.connector.environment().spawn(Box::pin(drive(messages)));
-        *self.live.lock() = Some(Arc::new(client));
+        self.connector.environment().spawn(Box::pin(drive(opened.messages)));
+        let is_own = self.connector.has_own_session(&opened.client, &opened.mark).await?;
+        *self.live.lock() = Some(Arc::new(Session::new(opened.client, is_own)));
         Ok(())
     }
 
     /// Forgets a connection, unless there is a newer one.
-    fn forget(&self, live: &Arc<Client>) {
+    fn forget(&self, live: &Arc<Session>) {
         self.live.lock().take_if(|now| Arc::ptr_eq(now, live));
     }
 }

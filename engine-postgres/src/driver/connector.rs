@@ -10,6 +10,7 @@ use futures_util::Stream;
 use futures_util::stream::poll_fn;
 use tokio_postgres::config::{SslMode, TargetSessionAttrs};
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
+use tokio_postgres::types::Type;
 use tokio_postgres::{AsyncMessage, Client, Config, Error as DriverError, NoTls, Socket};
 use ylock_core::Result;
 use ylock_core::environment::{Environment, Moment};
@@ -20,6 +21,10 @@ use crate::options::{Address, PostgresOptions};
 
 /// The settings of a session, which spare the functions setting them for each transaction. What they must have they check.
 const SETTINGS: &str = "-c default_transaction_isolation=read\\ committed -c lock_timeout=500ms -c idle_session_timeout=0 -c client_min_messages=warning";
+
+/// A setting that no server knows: each session keeps what it was told.
+const MARK: &str = "ylock.login";
+const SHOWN: &str = "select current_setting($1, true)";
 
 /// What comes over a connection by itself. Answers come only while this is polled.
 pub(super) type Messages = Pin<Box<dyn Stream<Item = std::result::Result<AsyncMessage, DriverError>> + Send>>;
@@ -44,6 +49,16 @@ pub(super) struct Connector {
     pub(super) request_timeout: Duration,
     /// True once the server, or the pooler before it, has refused settings with the login.
     refuses_settings: AtomicBool,
+    /// True once a statement that was prepared was not there any more: something between this client and the server changes sessions.
+    prepares_nothing: AtomicBool,
+}
+
+/// A connection that was opened. The caller must see to it that its messages are polled, in the runtime in which it was opened.
+pub(super) struct Opened {
+    pub(super) client: Client,
+    pub(super) messages: Messages,
+    /// What the login told the session to keep, if it could tell it something: a number that no other login has.
+    pub(super) mark: Option<String>,
 }
 
 impl Connector {
@@ -62,6 +77,7 @@ impl Connector {
             connect_timeout: options.connect_timeout(),
             request_timeout: options.request_timeout(),
             refuses_settings: AtomicBool::new(false),
+            prepares_nothing: AtomicBool::new(false),
         }))
     }
 
@@ -69,24 +85,47 @@ impl Connector {
         &self.environment
     }
 
-    /// Opens a connection. The caller must see to it that its messages are polled, in the runtime in which it was opened.
-    pub(super) async fn open(&self, to: To) -> Result<(Client, Messages)> {
+    /// Opens a connection.
+    pub(super) async fn open(&self, to: To) -> Result<Opened> {
         let opening = async {
             if !self.refuses_settings.load(Ordering::Relaxed) {
-                match self.log_in(self.config_of(to).clone().options(SETTINGS)).await {
+                let mark = format!("{:016x}", self.environment.random());
+                let settings = format!("{SETTINGS} -c {MARK}={mark}");
+                match self.log_in(self.config_of(to).clone().options(settings)).await {
                     Err(error) if errors::is_about_settings(&error) => {
                         self.refuses_settings.store(true, Ordering::Relaxed);
                     }
-                    opened => return opened.map_err(errors::classify),
+                    opened => {
+                        let (client, messages) = opened.map_err(errors::classify)?;
+                        return Ok(Opened { client, messages, mark: Some(mark) });
+                    }
                 }
             }
-            self.log_in(self.config_of(to)).await.map_err(errors::classify)
+            let (client, messages) = self.log_in(self.config_of(to)).await.map_err(errors::classify)?;
+            Ok(Opened { client, messages, mark: None })
         };
         tokio::select! {
             biased;
             opened = opening => opened,
             () = self.environment.sleep(self.connect_timeout) => Err(unavailable("the server cannot be reached")),
         }
+    }
+
+    /// Returns whether the session on the server is that which the login began: a pooler would have begun one by a login of its own.
+    pub(super) async fn has_own_session(&self, client: &Client, mark: &Option<String>) -> Result<bool> {
+        let Some(mark) = mark.as_deref().filter(|_| !self.prepares_nothing.load(Ordering::Relaxed)) else {
+            return Ok(false);
+        };
+        let asking =
+            async { client.query_typed(SHOWN, &[(&MARK, Type::TEXT)]).await.map_err(errors::classify) };
+        let rows = self.until(self.environment.now().plus(self.connect_timeout), asking).await?;
+        let shown = rows.first().and_then(|row| row.try_get::<_, Option<&str>>(0).ok().flatten());
+        Ok(shown == Some(mark))
+    }
+
+    /// From now on no statement is prepared.
+    pub(super) fn prepares_nothing(&self) {
+        self.prepares_nothing.store(true, Ordering::Relaxed);
     }
 
     /// Waits for an answer until `end`, however much of its time has gone by.

@@ -41,6 +41,11 @@ pub(super) fn is_about_settings(error: &DriverError) -> bool {
     })
 }
 
+/// Returns whether the session has no such prepared statement, or another client's under this name. The server has done nothing.
+pub(super) fn knows_no_statement(error: &DriverError) -> bool {
+    matches!(error.code(), Some(&SqlState::INVALID_SQL_STATEMENT_NAME | &SqlState::DUPLICATE_PSTATEMENT))
+}
+
 /// Returns whether the server is not the one that takes writes, any more: another one may be.
 pub(super) fn ends_connection(error: &DriverError) -> bool {
     error.is_closed()
@@ -60,6 +65,9 @@ fn meaning(error: &DriverError) -> (ErrorKind, String) {
         }
         &SqlState::T_R_DEADLOCK_DETECTED | &SqlState::T_R_SERIALIZATION_FAILURE => {
             silent(format!("the server ended the transaction: {says}"))
+        }
+        &SqlState::INVALID_SQL_STATEMENT_NAME | &SqlState::DUPLICATE_PSTATEMENT => {
+            silent("a pooler changed the session under a prepared statement".to_owned())
         }
         &SqlState::READ_ONLY_SQL_TRANSACTION => silent("the server takes no writes".to_owned()),
         code if code.code() == WRONG_ISOLATION => (ErrorKind::Config, with_hint(error)),

@@ -18,7 +18,7 @@ use ylock_core::engine::AcquisitionId;
 use ylock_core::environment::{Environment, Moment};
 use ylock_core::{Error, Result, StoreToken};
 
-use super::connector::{Messages, To};
+use super::connector::{self, Messages, To};
 use super::errors::{self, unavailable};
 use super::store::Store;
 use ylock_core::records::Notification;
@@ -128,7 +128,7 @@ impl Listener {
 
     async fn connect(self: &Arc<Self>) -> Result<()> {
         let connector = &self.store.connector;
-        let (client, messages) = connector.open(To::Direct).await?;
+        let connector::Opened { client, messages, .. } = connector.open(To::Direct).await?;
         // Positive, and never used again.
         let channel = (self.environment.random() >> 1).cast_signed();
         let (tried, was_heard) = oneshot::channel();

@@ -9,6 +9,7 @@ mod examine;
 mod layout;
 mod listener;
 mod server;
+mod session;
 mod store;
 #[cfg(feature = "tls")]
 mod tls;

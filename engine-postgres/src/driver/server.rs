@@ -41,9 +41,9 @@ pub(super) async fn check(connector: &Arc<Connector>, options: &PostgresOptions)
 
 /// Opens a connection that is used for one purpose, and closed when the client is dropped.
 pub(super) async fn alone(connector: &Arc<Connector>, to: To) -> Result<Client> {
-    let (client, messages) = connector.open(to).await?;
-    connector.environment().spawn(Box::pin(drive(messages)));
-    Ok(client)
+    let opened = connector.open(to).await?;
+    connector.environment().spawn(Box::pin(drive(opened.messages)));
+    Ok(opened.client)
 }
 
 /// What the server says of itself.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error as DriverError, Row};
 use ylock_core::Result;
 use ylock_core::engine::{Examination, Meter};
@@ -15,6 +14,7 @@ use ylock_core::server_clock::TellsTime;
 use super::calls::{Answer, Call, Statements, Value};
 use super::connection::Connection;
 use super::connector::Connector;
+use super::session::{Argument, Text};
 use super::{errors, examine, layout, server};
 use crate::options::PostgresOptions;
 
@@ -104,7 +104,8 @@ impl Store {
     async fn send_once(&self, call: &Call, until: Moment) -> Result<Answered> {
         self.requests.fetch_add(1, Ordering::Relaxed);
         let values: Vec<_> = call.values.iter().map(Value::to_sql).collect();
-        self.connection.query(self.statements.of_function(call.function), &values, until).await
+        let text = Text::Call(call.function, self.statements.of_function(call.function));
+        self.connection.query(text, &values, until).await
     }
 
     /// Asks what the server tells of itself.
@@ -113,13 +114,9 @@ impl Store {
     }
 
     /// Sends a statement that is about no lock, over the connection for requests.
-    pub(super) async fn ask(
-        &self,
-        statement: &str,
-        values: &[(&(dyn ToSql + Sync), Type)],
-    ) -> Result<Vec<Row>> {
+    pub(super) async fn ask(&self, statement: &str, arguments: &[Argument<'_>]) -> Result<Vec<Row>> {
         let until = self.now().plus(self.request_timeout);
-        self.connection.query(statement, values, until).await?.map_err(errors::classify)
+        self.connection.query(Text::Rare(statement), arguments, until).await?.map_err(errors::classify)
     }
 
     fn now(&self) -> Moment {

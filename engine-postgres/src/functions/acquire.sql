@@ -23,14 +23,18 @@ begin
     return 'closed';
   end if;
 
-  -- The quick way: the lock is free, and nothing is to be remembered. All that this looks at is in the row.
-  insert into ylock.lock as x (key, token, used, id, mode, lease, expires, granted, since, revoked, owner, client)
-    values (k, now, now, i, m, p_lease, now + p_lease, now, now, false, p_owner, p_client)
-    on conflict (key) do update set token = greatest(x.token + 1, excluded.token), used = excluded.used,
-      id = excluded.id, mode = excluded.mode, lease = excluded.lease, expires = excluded.expires,
-      granted = greatest(x.token + 1, excluded.token), since = excluded.since, revoked = false, owner = excluded.owner, client = excluded.client
-    where x.id is null and not x.shared and not x.waiting and x.undone is null
+  -- The quick ways: the lock is free, and nothing is to be remembered. All that this looks at is in the row. An update first, because it costs half of
+  -- what an insertion does that meets a row: locks are used again as a rule.
+  update ylock.lock x set token = greatest(x.token + 1, now), used = now, id = i, mode = m, lease = p_lease, expires = now + p_lease,
+    granted = greatest(x.token + 1, now), since = now, revoked = false, owner = p_owner, client = p_client
+    where x.key = k and x.id is null and not x.shared and not x.waiting and x.undone is null
     returning x.token into given;
+  if not found then
+    insert into ylock.lock as x (key, token, used, id, mode, lease, expires, granted, since, revoked, owner, client)
+      values (k, now, now, i, m, p_lease, now + p_lease, now, now, false, p_owner, p_client)
+      on conflict (key) do nothing
+      returning x.token into given;
+  end if;
   if found then
     return 'granted ' || given || ' 0 0';
   end if;

@@ -17,7 +17,9 @@ end $$;
 -- Returns the time, and makes the transaction one in which the rest is right.
 create function ylock.started() returns bigint language plpgsql volatile as $$
 begin
-  perform ylock.must_be_read_committed();
+  if current_setting('transaction_isolation') <> 'read committed' then
+    perform ylock.must_be_read_committed();
+  end if;
   if current_setting('synchronous_commit') in ('off', 'local') then
     perform set_config('synchronous_commit', 'on', true);
   end if;

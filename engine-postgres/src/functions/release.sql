@@ -15,6 +15,7 @@ declare
   gone record;
   was_there boolean;
 begin
+  -- `for update` also where the update alone would lock the row: that would not wait for a transaction which asserts this holder (`for key share`).
   select * into l from ylock.lock where key = k for update;
   now := ylock.micros();
   if l.id = i and not l.waiting and not l.shared and l.behind is null and late = 0 and n is null then

@@ -108,6 +108,11 @@ impl OwnServer {
         }
     }
 
+    /// Returns what the server has written into its log, if it collects one in `all.log`.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.join("log").join("all.log")).unwrap_or_default()
+    }
+
     /// A connection without ylock.
     pub(crate) async fn client(&self) -> Client {
         self.try_client().await.expect("the server answers")

@@ -57,6 +57,38 @@ impl Drop for Pooler {
     }
 }
 
+/// Returns how many of three releases were sent under the name of a prepared statement, and how many as text, by what the server has written into its log.
+async fn prepared_names(server: &OwnServer, options: &PostgresOptions) -> (usize, usize) {
+    let (before, client) = (server.log().len(), client_with(options.clone()).await);
+    for _ in 0..3 {
+        unlock(client.locks("users").write("alice").await.unwrap()).await;
+    }
+    let calls = || {
+        let log = server.log().split_off(before);
+        let count =
+            |how: &str| log.lines().filter(|line| line.contains(how) && line.contains("release(")).count();
+        (count("execute s"), count("execute <unnamed>"))
+    };
+    until("the log has all", async || calls().0 + calls().1 == 3).await;
+    calls()
+}
+
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn statements_are_prepared_where_the_session_is_the_connections_own() {
+    let log = ["logging_collector=on", "log_filename=all.log", "log_min_duration_statement=0"];
+    let server = OwnServer::start_with(&log, &[]).await;
+    assert_eq!(prepared_names(&server, &server.options()).await, (3, 0));
+    let Some(pooler) = Pooler::start(&server).await else {
+        return note_skip(
+            "postgres",
+            "statements_are_prepared_where_the_session_is_the_connections_own",
+            "there is no pgbouncer",
+        );
+    };
+    assert_eq!(prepared_names(&server, &pooler.options()).await, (0, 3));
+}
+
 #[tokio::test]
 #[ignore = "needs postgres: run `cargo xtask test`"]
 async fn clients_ask_through_a_pooler_and_are_told_at_another_address() {
