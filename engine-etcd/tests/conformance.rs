@@ -13,11 +13,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use server::Servers;
-use server::proxy::{Link, Proxy};
 use tokio::runtime::{Builder, Runtime};
 use ylock_core::Guarantees;
 use ylock_core::engine::Engine;
 use ylock_testkit::Harness;
+use ylock_testkit::own_servers::{Link, Proxy};
 
 /// The runtime of the proxies, which stand for the network: it outlives the runtimes of the clients.
 static NETWORK: LazyLock<Runtime> =

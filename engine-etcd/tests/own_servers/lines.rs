@@ -3,9 +3,9 @@
 use ylock_core::engine::{AcquisitionId, Engine, Release, Request};
 use ylock_core::{ClientName, Key, Mode, Owner};
 use ylock_engine_etcd::EtcdEngine;
+use ylock_testkit::own_servers::{Link, Proxy};
 
 use super::own_cluster::Cluster;
-use super::server::proxy::{Link, Proxy};
 use super::{LEASE, client, granted, options, queue_up, until, within};
 
 /// The transaction is carried out, and its answer is lost: the next attempt finds the key that it has made.

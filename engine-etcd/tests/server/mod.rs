@@ -2,8 +2,6 @@
 
 #![allow(dead_code, reason = "each test binary uses another part of it")]
 
-pub(crate) mod proxy;
-
 use std::time::Duration;
 
 use ylock_core::url::Host;

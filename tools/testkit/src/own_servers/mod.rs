@@ -6,6 +6,9 @@ mod certificates;
 mod clock;
 #[cfg(target_os = "linux")]
 mod clock_files;
+mod proxy;
+#[cfg(all(target_os = "linux", feature = "suite"))]
+mod small_disk;
 mod standing;
 
 use std::net::{IpAddr, TcpListener};
@@ -16,6 +19,9 @@ use std::time::Duration;
 pub use certificates::Certificates;
 #[cfg(target_os = "linux")]
 pub use clock::SetClock;
+pub use proxy::{Link, Proxy};
+#[cfg(all(target_os = "linux", feature = "suite"))]
+pub use small_disk::SmallDisk;
 pub use standing::await_standing;
 
 /// The time for which tests wait for what servers do.
