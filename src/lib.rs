@@ -53,7 +53,7 @@ pub mod cassandra {
     #[cfg(feature = "scylla-1")]
     pub use ylock_engine_cassandra::driver_api;
     pub use ylock_engine_cassandra::options::{
-        Clock, Consistency, DEFAULT_PORT, Notify, Protocol, SchemaMode, Tls,
+        ClientCertificate, Clock, Consistency, DEFAULT_PORT, Notify, Protocol, SchemaMode, Tls,
     };
     pub use ylock_engine_cassandra::{CassandraEngine, CassandraOptions, HintCounts};
 }
@@ -62,7 +62,7 @@ pub mod cassandra {
 #[cfg(feature = "etcd")]
 pub mod etcd {
     pub use ylock_engine_etcd::driver_api;
-    pub use ylock_engine_etcd::options::{DEFAULT_PORT, DEFAULT_PREFIX, Tls};
+    pub use ylock_engine_etcd::options::{ClientCertificate, DEFAULT_PORT, DEFAULT_PREFIX, Tls};
     pub use ylock_engine_etcd::{EtcdEngine, EtcdOptions};
 }
 
@@ -78,7 +78,9 @@ pub mod file {
 pub mod postgres {
     #[cfg(feature = "tokio-postgres-0_7")]
     pub use ylock_engine_postgres::driver_api;
-    pub use ylock_engine_postgres::options::{DEFAULT_PORT, Notify, SchemaMode, Standby, Tls};
+    pub use ylock_engine_postgres::options::{
+        ClientCertificate, DEFAULT_PORT, Notify, SchemaMode, Standby, Tls,
+    };
     pub use ylock_engine_postgres::{PostgresEngine, PostgresOptions};
 }
 
@@ -87,7 +89,7 @@ pub mod postgres {
 pub mod redis {
     #[cfg(feature = "redis-1")]
     pub use ylock_engine_redis::driver_api;
-    pub use ylock_engine_redis::options::{DEFAULT_PORT, Notify, Tls};
+    pub use ylock_engine_redis::options::{ClientCertificate, DEFAULT_PORT, Notify, Tls};
     pub use ylock_engine_redis::{RedisEngine, RedisOptions};
 }
 
@@ -96,7 +98,7 @@ pub mod redis {
 pub mod zookeeper {
     #[cfg(feature = "zookeeper-client-0-11")]
     pub use ylock_engine_zookeeper::driver_api;
-    pub use ylock_engine_zookeeper::options::{Acl, DEFAULT_BASE, DEFAULT_PORT, Tls};
+    pub use ylock_engine_zookeeper::options::{Acl, ClientCertificate, DEFAULT_BASE, DEFAULT_PORT, Tls};
     pub use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
 }
 

@@ -73,7 +73,7 @@ fn builder(options: &CassandraOptions, nodes: &Arc<Nodes>) -> Result<SessionBuil
     let patience = options.request_timeout().min(options.connect_timeout() / 5).max(SHORTEST_PROBE);
     let mut builder = SessionBuilder::new()
         .known_nodes(addresses)
-        .tls_context(tls::config(&options.tls())?)
+        .tls_context(tls::config(options)?)
         .connection_timeout(share)
         .keepalive_interval(interval)
         .keepalive_timeout(patience)

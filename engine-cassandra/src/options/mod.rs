@@ -18,7 +18,7 @@ mod values;
 
 pub(crate) use check::check_tokens;
 pub use values::{Clock, Consistency, Expiry, Notify, Protocol, SchemaMode};
-pub use ylock_core::options::Tls;
+pub use ylock_core::options::{ClientCertificate, Tls};
 
 /// How far the clocks of two servers may differ by default where rows go by their TTL: each second is one more after a crash.
 const SKEW_OF_TTL: Duration = Duration::from_secs(2);

@@ -47,7 +47,7 @@ impl Connector {
             environment: Arc::clone(environment),
             hosts: options.hosts().to_vec(),
             login: options.login().cloned(),
-            encryption: Encryption::of(&options.tls())?,
+            encryption: Encryption::of(options)?,
             allow_old: options.allow_old(),
             connect_timeout: options.connect_timeout(),
             request_timeout: options.request_timeout(),
@@ -72,7 +72,7 @@ impl Connector {
         for at in 0..self.hosts.len() {
             let number = first.wrapping_add(at);
             let host = &self.hosts[number % self.hosts.len()];
-            let attempt = self.connect_to(host, slot);
+            let attempt = async { self.connect_to(host, slot).await.map_err(errors::of_connection) };
             // One that hangs leaves time for the others.
             let connected = tokio::select! {
                 biased;

@@ -5,20 +5,24 @@ use ylock_core::Result;
 use ylock_core::options::Tls;
 
 use super::errors;
+use crate::options::EtcdOptions;
 
-/// Whether connections are encrypted, and who vouches for the servers.
+/// Whether connections are encrypted.
 pub(super) enum Encryption {
     Off,
     #[cfg(feature = "tls")]
-    PlatformRoots,
-    #[cfg(feature = "tls")]
-    Authority(Vec<u8>),
+    On {
+        /// The authorities that vouch for the servers, in PEM; those that the operating system trusts if there are none.
+        authority: Option<Vec<u8>>,
+        /// The certificate of this client and its key, in PEM.
+        certificate: Option<(Vec<u8>, Vec<u8>)>,
+    },
 }
 
 impl Encryption {
     #[cfg(not(feature = "tls"))]
-    pub(super) fn of(tls: &Tls) -> Result<Self> {
-        match tls {
+    pub(super) fn of(options: &EtcdOptions) -> Result<Self> {
+        match options.tls() {
             Tls::Off => Ok(Self::Off),
             Tls::PlatformRoots | Tls::Authority(_) => Err(errors::config("TLS is not compiled in")),
         }
@@ -35,17 +39,17 @@ impl Encryption {
     }
 
     #[cfg(feature = "tls")]
-    pub(super) fn of(tls: &Tls) -> Result<Self> {
-        let file = match tls {
+    pub(super) fn of(options: &EtcdOptions) -> Result<Self> {
+        let authority = match options.tls() {
             Tls::Off => return Ok(Self::Off),
-            Tls::PlatformRoots => return Ok(Self::PlatformRoots),
-            Tls::Authority(file) => file,
+            Tls::PlatformRoots => None,
+            Tls::Authority(file) => Some(std::fs::read(&file).map_err(|error| {
+                errors::config(format!("tls_ca={} cannot be read", file.display())).with_source(error)
+            })?),
         };
-        let read = std::fs::read(file);
-        let read = read.map_err(|error| {
-            errors::config(format!("tls_ca={} cannot be read", file.display())).with_source(error)
-        });
-        Ok(Self::Authority(read?))
+        let certificate = options.client_certificate().map(|certificate| certificate.read());
+        let certificate = certificate.transpose().map_err(|error| error.with_engine(crate::NAME))?;
+        Ok(Self::On { authority, certificate })
     }
 
     #[cfg(feature = "tls")]
@@ -55,12 +59,15 @@ impl Encryption {
 
     #[cfg(feature = "tls")]
     pub(super) fn of_endpoint(&self, endpoint: Endpoint) -> Result<Endpoint> {
-        use tonic::transport::{Certificate, ClientTlsConfig};
-        let tls = match self {
-            Self::Off => return Ok(endpoint),
-            Self::PlatformRoots => ClientTlsConfig::new().with_native_roots(),
-            Self::Authority(file) => ClientTlsConfig::new().ca_certificate(Certificate::from_pem(file)),
+        use tonic::transport::{Certificate, ClientTlsConfig, Identity};
+        let Self::On { authority, certificate } = self else { return Ok(endpoint) };
+        let mut tls = match authority {
+            None => ClientTlsConfig::new().with_native_roots(),
+            Some(text) => ClientTlsConfig::new().ca_certificate(Certificate::from_pem(text)),
         };
+        if let Some((certificate, key)) = certificate {
+            tls = tls.identity(Identity::from_pem(certificate, key));
+        }
         endpoint
             .tls_config(tls)
             .map_err(|error| errors::config("the options of TLS are wrong").with_source(error))

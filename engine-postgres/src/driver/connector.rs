@@ -72,7 +72,7 @@ impl Connector {
             config,
             direct,
             #[cfg(feature = "tls")]
-            tls: super::tls::connect(&options.tls())?,
+            tls: super::tls::connect(options)?,
             environment: Arc::clone(environment),
             connect_timeout: options.connect_timeout(),
             request_timeout: options.request_timeout(),
@@ -96,12 +96,12 @@ impl Connector {
                         self.refuses_settings.store(true, Ordering::Relaxed);
                     }
                     opened => {
-                        let (client, messages) = opened.map_err(errors::classify)?;
+                        let (client, messages) = opened.map_err(errors::of_login)?;
                         return Ok(Opened { client, messages, mark: Some(mark) });
                     }
                 }
             }
-            let (client, messages) = self.log_in(self.config_of(to)).await.map_err(errors::classify)?;
+            let (client, messages) = self.log_in(self.config_of(to)).await.map_err(errors::of_login)?;
             Ok(Opened { client, messages, mark: None })
         };
         tokio::select! {

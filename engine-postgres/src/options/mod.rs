@@ -13,7 +13,7 @@ mod values;
 pub(crate) use address::Address;
 use values::NotifyWord;
 pub use values::{Notify, SchemaMode, Standby};
-pub use ylock_core::options::Tls;
+pub use ylock_core::options::{ClientCertificate, Tls};
 
 /// The port of a server that names none.
 pub const DEFAULT_PORT: u16 = 5432;

@@ -39,10 +39,12 @@ pub(crate) struct Surroundings {
     pub(crate) transport: Option<Arc<dyn Transport>>,
 }
 
-/// The authorities to trust, in PEM; those of the operating system if there is none.
+#[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "TLS is not compiled in"))]
 struct Encrypted {
-    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "TLS is not compiled in"))]
+    /// The authorities to trust, in PEM; those of the operating system if there is none.
     authority: Option<Vec<u8>>,
+    /// The certificate of this client and its key, in PEM.
+    certificate: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Surroundings {
@@ -72,7 +74,7 @@ impl Connector {
         Ok(Arc::new(Self {
             login,
             database,
-            tls: encrypted(&options.tls())?,
+            tls: encrypted(options)?,
             handed_over: options.handed_over().cloned(),
             connect_timeout: options.connect_timeout(),
             request_timeout: options.request_timeout(),
@@ -201,7 +203,10 @@ impl Connector {
             let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         }
         let Some(tls) = &self.tls else { return Client::open(info).map_err(errors::classify) };
-        let certificates = redis::TlsCertificates { client_tls: None, root_cert: tls.authority.clone() };
+        let of_client = tls.certificate.clone();
+        let client_tls =
+            of_client.map(|(client_cert, client_key)| redis::ClientTlsConfig { client_cert, client_key });
+        let certificates = redis::TlsCertificates { client_tls, root_cert: tls.authority.clone() };
         Client::build_with_tls(info, certificates).map_err(errors::classify)
     }
 
@@ -251,17 +256,18 @@ pub(crate) fn address_of(server: &ConnectionInfo) -> Address {
     }
 }
 
-fn encrypted(tls: &Tls) -> Result<Option<Encrypted>> {
-    let file = match tls {
+fn encrypted(options: &RedisOptions) -> Result<Option<Encrypted>> {
+    let authority = match options.tls() {
         Tls::Off => return Ok(None),
-        Tls::Authority(file) => file,
-        Tls::PlatformRoots => return Ok(Some(Encrypted { authority: None })),
+        Tls::PlatformRoots => None,
+        Tls::Authority(file) => Some(std::fs::read(&file).map_err(|error| {
+            let message = format!("tls_ca={} cannot be read", file.display());
+            Error::new(ErrorKind::Config, message).with_engine(crate::NAME).with_source(error)
+        })?),
     };
-    let read = std::fs::read(file).map_err(|error| {
-        let message = format!("tls_ca={} cannot be read", file.display());
-        Error::new(ErrorKind::Config, message).with_engine(crate::NAME).with_source(error)
-    });
-    Ok(Some(Encrypted { authority: Some(read?) }))
+    let certificate = options.client_certificate().map(|certificate| certificate.read());
+    let certificate = certificate.transpose().map_err(|error| error.with_engine(crate::NAME))?;
+    Ok(Some(Encrypted { authority, certificate }))
 }
 
 impl fmt::Debug for Connector {

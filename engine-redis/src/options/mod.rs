@@ -13,7 +13,7 @@ mod check;
 mod url;
 
 pub(crate) use address::{Address, Topology};
-pub use ylock_core::options::Tls;
+pub use ylock_core::options::{ClientCertificate, Tls};
 
 /// The port of a server that names none.
 pub const DEFAULT_PORT: u16 = 6379;

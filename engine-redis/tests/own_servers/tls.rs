@@ -2,6 +2,7 @@
 
 use ylock_core::ErrorKind;
 use ylock_core::url::EngineUrl;
+use ylock_engine_redis::options::ClientCertificate;
 use ylock_engine_redis::{RedisEngine, RedisOptions};
 use ylock_testkit::own_servers::{Certificates, free_port};
 
@@ -49,6 +50,29 @@ async fn tls_and_a_password_are_told_by_the_url() {
         let error = RedisEngine::connect(&options(&url)).await.unwrap_err();
         assert_eq!(error.kind(), kind, "{url}: {error}");
         assert!(!format!("{error} {error:?}").contains("p@ss"), "{error}");
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_certificate_of_the_client_is_told_by_the_url() {
+    let (certificates, stranger) = (Certificates::make(), Certificates::make());
+    let (_server, port) = server(&certificates, &["--tls-auth-clients", "yes"]).await;
+    let ca = certificates.file("ca.pem");
+    let url = |more: &str| format!("rediss://127.0.0.1:{port}/0?connect_timeout=3s&tls_ca={ca}{more}");
+    let with = |of_client: &Certificates| {
+        let ClientCertificate { certificate, key } = of_client.of_client();
+        format!("&tls_cert={}&tls_key={}", certificate.display(), key.display())
+    };
+    let ylock = client_with(options(&url(&with(&certificates)))).await;
+    assert!(ylock.locks("users").write("alice").await.unwrap().is_valid());
+    for (url, kind) in [
+        (url(""), ErrorKind::Unavailable),
+        (url(&with(&stranger)), ErrorKind::Unavailable),
+        (url("&tls_cert=/nowhere.pem&tls_key=/nowhere.pem"), ErrorKind::Config),
+    ] {
+        let error = RedisEngine::connect(&options(&url)).await.unwrap_err();
+        assert_eq!(error.kind(), kind, "{url}: {error}");
     }
 }
 

@@ -110,7 +110,7 @@ impl Dialer {
         }
         #[cfg(feature = "tls")]
         if let Tls::Authority(file) = self.options.tls() {
-            connector = connector.with_tls(tls(&file)?);
+            connector = connector.with_tls(tls(&file, self.options.client_certificate().as_ref())?);
         }
         Ok(connector)
     }
@@ -145,13 +145,21 @@ impl Dialer {
 }
 
 #[cfg(feature = "tls")]
-fn tls(authority: &std::path::Path) -> Result<zookeeper_client::TlsOptions> {
-    let wrong = |error: &dyn fmt::Display| {
-        let message = format!("tls_ca={} cannot be used: {error}", authority.display());
+fn tls(
+    authority: &std::path::Path,
+    certificate: Option<&crate::options::ClientCertificate>,
+) -> Result<zookeeper_client::TlsOptions> {
+    let wrong = |option: &str, file: &std::path::Path, error: &dyn fmt::Display| {
+        let message = format!("{option}={} cannot be used: {error}", file.display());
         Error::new(ErrorKind::Config, message).with_engine(crate::NAME)
     };
-    let text = std::fs::read_to_string(authority).map_err(|error| wrong(&error))?;
-    zookeeper_client::TlsOptions::new().with_pem_ca(&text).map_err(|error| wrong(&error))
+    let text = std::fs::read_to_string(authority).map_err(|error| wrong("tls_ca", authority, &error))?;
+    let tls = zookeeper_client::TlsOptions::new().with_pem_ca(&text);
+    let tls = tls.map_err(|error| wrong("tls_ca", authority, &error))?;
+    let Some(of_client) = certificate else { return Ok(tls) };
+    let (text, key) = of_client.read().map_err(|error| error.with_engine(crate::NAME))?;
+    let (text, key) = (String::from_utf8_lossy(&text), String::from_utf8_lossy(&key));
+    tls.with_pem_identity(&text, &key).map_err(|error| wrong("tls_cert", &of_client.certificate, &error))
 }
 
 impl fmt::Debug for Dialer {

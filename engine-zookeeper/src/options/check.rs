@@ -71,7 +71,10 @@ impl ZookeeperOptions {
                 "TLS is not compiled in: switch on the Cargo feature \"tls\" of ylock-engine-zookeeper, or \"zookeeper-tls\" of ylock",
             ));
         }
-        if self.tls() == Tls::PlatformRoots && self.handed_over.is_none() {
+        // A connector that was handed over has its own certificate, unless the options say of whom to trust what is encrypted.
+        if self.tls() == Tls::PlatformRoots
+            && (self.handed_over.is_none() || self.client_certificate().is_some())
+        {
             return Err(invalid("tls=on needs tls_ca, the file with the authorities to trust"));
         }
         Ok(())

@@ -12,7 +12,7 @@ mod check;
 #[cfg(test)]
 mod tests;
 
-pub use ylock_core::options::Tls;
+pub use ylock_core::options::{ClientCertificate, Tls};
 
 /// The port of a host that names none.
 pub const DEFAULT_PORT: u16 = 2181;

@@ -52,6 +52,7 @@ fn bad_urls_say_what_is_bad() {
         ("zookeeper://:password@a", "user and a password"),
         #[cfg(feature = "tls")]
         ("zookeeper://a?tls=on", "needs tls_ca"),
+        ("zookeeper://a?tls=on&tls_ca=x&tls_cert=y", "tls_cert needs tls_key"),
         #[cfg(not(feature = "tls"))]
         ("zookeeper://a?tls=on&tls_ca=x", "\"zookeeper-tls\" of ylock"),
         ("zookeeper://a%2Cb", "not the name"),

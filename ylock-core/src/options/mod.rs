@@ -15,7 +15,7 @@ mod serialization;
 mod value;
 
 pub use define::Definition;
-pub use reach::{Login, Reach, Tls};
+pub use reach::{ClientCertificate, Login, Reach, Tls, tls_alert};
 #[cfg(feature = "serde")]
 pub use serialization::Values;
 pub use value::{OptionValue, read};

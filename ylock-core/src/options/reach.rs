@@ -1,6 +1,6 @@
 //! The options that every engine over a network has: how long an answer may take, the login, and the authorities to trust.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{Options, invalid};
@@ -29,6 +29,12 @@ crate::define_options! {
 
     /// With TLS: a PEM file of the only authorities to trust.
     tls_ca: PathBuf or "";
+
+    /// With TLS: a PEM file of the certificate by which the servers know this client, for servers that want one.
+    tls_cert: PathBuf or "";
+
+    /// With `tls_cert`: the PEM file of the certificate's private key.
+    tls_key: PathBuf or "";
 }
 
 /// The user to log in as, and its password.
@@ -52,6 +58,39 @@ pub enum Tls {
     PlatformRoots,
     /// Encrypted; only the authorities of this PEM file vouch for the servers.
     Authority(PathBuf),
+}
+
+/// The certificate by which servers know a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "what a URL can say")]
+pub struct ClientCertificate {
+    /// The PEM file of the certificate, followed by those of the authorities between it and one that the servers trust.
+    pub certificate: PathBuf,
+    /// The PEM file of its private key.
+    pub key: PathBuf,
+}
+
+impl ClientCertificate {
+    /// Returns what the files of the certificate and of its key have, in PEM.
+    ///
+    /// # Errors
+    /// [`Config`](crate::ErrorKind::Config) that names the option whose file cannot be read.
+    pub fn read(&self) -> Result<(Vec<u8>, Vec<u8>)> {
+        let read = |name: &str, file: &Path| {
+            std::fs::read(file).map_err(|error| {
+                invalid(format!("{name}={} cannot be read", file.display())).with_source(error)
+            })
+        };
+        Ok((read("tls_cert", &self.certificate)?, read("tls_key", &self.key)?))
+    }
+}
+
+/// Returns what a server said when it ended a TLS handshake, if that is the cause of an error. With TLS 1.3 a client hears of it after it has
+/// finished the handshake itself, with whatever it reads first: so it is what becomes of a certificate that the server does not trust, or misses.
+#[doc(hidden)]
+pub fn tls_alert(error: &(dyn std::error::Error + 'static)) -> Option<String> {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).find(|said| said.contains("received fatal alert"))
 }
 
 impl Default for Reach {
@@ -89,20 +128,31 @@ impl Reach {
         }
     }
 
+    /// Sets the certificate by which the servers know this client: the options `tls_cert` and `tls_key`.
+    #[must_use]
+    pub fn with_client_certificate(mut self, certificate: ClientCertificate) -> Self {
+        (self.tls_cert, self.tls_key) = (Some(certificate.certificate), Some(certificate.key));
+        self
+    }
+
+    /// Returns the certificate by which the servers know this client; see [`with_client_certificate`](Self::with_client_certificate).
+    pub fn client_certificate(&self) -> Option<ClientCertificate> {
+        let (certificate, key) = self.tls_cert.clone().zip(self.tls_key.clone())?;
+        Some(ClientCertificate { certificate, key })
+    }
+
     /// Returns how long one request may take: if no option says it, a fifth of the lease, at most two seconds.
     pub fn request_timeout(&self) -> Duration {
         self.request_timeout.unwrap_or_else(|| (self.lease / 5).min(Duration::from_secs(2)))
     }
 
     /// Checks the timeouts against the longest lease that grants will have: a renewal that gets no answer must leave time for
-    /// another one. Checks also that no caller takes a plain connection for an encrypted one: an authority needs TLS.
+    /// another one. Checks also that no caller takes a plain connection for an encrypted one: an authority and a certificate need TLS.
     ///
     /// # Errors
     /// [`Config`](crate::ErrorKind::Config) that says what is too long or too short.
     pub fn check(&self, lease: Duration) -> Result<()> {
-        if self.tls_ca.is_some() && !self.tls {
-            return Err(invalid("tls_ca needs TLS: tls=on".to_owned()));
-        }
+        self.check_tls()?;
         let request_timeout = self.request_timeout();
         if request_timeout.is_zero() || self.connect_timeout.is_zero() {
             return Err(invalid("request_timeout and connect_timeout must be longer than zero".to_owned()));
@@ -114,6 +164,22 @@ impl Reach {
             )));
         }
         Ok(())
+    }
+}
+
+impl Reach {
+    fn check_tls(&self) -> Result<()> {
+        let given = [("tls_ca", &self.tls_ca), ("tls_cert", &self.tls_cert), ("tls_key", &self.tls_key)];
+        if let Some((name, _)) = given.iter().find(|(_, file)| file.is_some() && !self.tls) {
+            return Err(invalid(format!("{name} needs TLS: tls=on")));
+        }
+        match (&self.tls_cert, &self.tls_key) {
+            (Some(_), None) => Err(invalid("tls_cert needs tls_key, the file of its private key".to_owned())),
+            (None, Some(_)) => {
+                Err(invalid("tls_key needs tls_cert, the file of the key's certificate".to_owned()))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -148,6 +214,13 @@ macro_rules! reach_methods {
         #[must_use]
         pub fn with_tls(mut self, tls: $crate::options::Tls) -> Self {
             self.$reach = self.$reach.with_tls(tls);
+            self
+        }
+
+        /// Sets the certificate by which the servers know this client, for servers that want one. The options `tls_cert` and `tls_key`.
+        #[must_use]
+        pub fn with_client_certificate(mut self, certificate: $crate::options::ClientCertificate) -> Self {
+            self.$reach = self.$reach.with_client_certificate(certificate);
             self
         }
 
@@ -197,6 +270,11 @@ macro_rules! reach_methods {
             self.$reach.tls()
         }
 
+        #[allow(dead_code, reason = "without TLS an engine has no use for it")]
+        pub(crate) fn client_certificate(&self) -> Option<$crate::options::ClientCertificate> {
+            self.$reach.client_certificate()
+        }
+
         /// Returns these options, changed by the login and the options of a URL, if the result passes the check.
         fn read(mut self, url: &$crate::url::EngineUrl, common: &$crate::Options) -> $crate::Result<Self> {
             self.$reach = self.$reach.with_url(url, common)?;
@@ -240,6 +318,26 @@ mod tests {
             assert!(tls(wrong).unwrap_err().to_string().contains("tls=on"));
         }
         assert!(tls("x://h?tls=yes").unwrap_err().to_string().contains("on or off"));
+    }
+
+    #[test]
+    fn a_certificate_comes_with_its_key_and_with_tls() {
+        let certificate = |text| {
+            let (url, mut reach) = (url(text), Reach::default());
+            url.set_options(&Reach::definitions(), |name, value| reach.set(name, value))?;
+            reach.check(reach.lease).map(|()| reach.client_certificate())
+        };
+        let known = ClientCertificate { certificate: "/c".into(), key: "/k".into() };
+        assert_eq!(certificate("x://h?tls=on&tls_cert=/c&tls_key=/k").unwrap(), Some(known.clone()));
+        assert_eq!(certificate("x://h?tls=on").unwrap(), None);
+        for (wrong, hint) in [
+            ("x://h?tls_cert=/c&tls_key=/k", "tls=on"),
+            ("x://h?tls=on&tls_cert=/c", "tls_key"),
+            ("x://h?tls=on&tls_key=/k", "tls_cert"),
+        ] {
+            assert!(certificate(wrong).unwrap_err().to_string().contains(hint), "{wrong}");
+        }
+        assert_eq!(Reach::default().with_client_certificate(known.clone()).client_certificate(), Some(known));
     }
 
     #[test]
