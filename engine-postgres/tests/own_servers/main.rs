@@ -7,6 +7,9 @@ mod clock;
 mod connections;
 #[cfg(feature = "tokio-postgres-0_7")]
 mod driver_api;
+#[cfg(target_os = "linux")]
+mod full;
+mod late;
 mod outages;
 mod own_server;
 mod paused;

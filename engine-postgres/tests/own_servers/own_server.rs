@@ -36,6 +36,29 @@ impl OwnServer {
         Self::run_in(folder, settings, variables).await
     }
 
+    /// A server whose log is on this disk, and in pieces of a megabyte.
+    #[cfg(target_os = "linux")]
+    pub(crate) async fn start_on(disk: &own_servers::SmallDisk) -> Self {
+        let (folder, log) = (folder(), disk.path().join("log"));
+        make(&log);
+        run(command("initdb")
+            .args(["--no-sync", "--auth=trust", "--locale=C", "--username", USER, "--wal-segsize=1"])
+            .arg("--waldir")
+            .arg(&log)
+            .arg("--pgdata")
+            .arg(&folder));
+        Self::run_in(folder, &["min_wal_size=2MB", "max_wal_size=8MB"], &[]).await
+    }
+
+    /// Writes into the log until the server cannot any more.
+    #[cfg(target_os = "linux")]
+    pub(crate) async fn fill_log(&self) {
+        let Ok(client) = self.try_client().await else { return };
+        let write = "select pg_logical_emit_message(false, 'filler', repeat('x', 300000))";
+        own_servers::within("the log is full", async { while client.query(write, &[]).await.is_ok() {} })
+            .await;
+    }
+
     #[cfg(target_os = "linux")]
     pub(crate) async fn start_by(clock: &own_servers::SetClock) -> Self {
         Self::start_with(&[], &clock.variables()).await
@@ -154,6 +177,20 @@ impl OwnServer {
         self.await_answer().await;
     }
 
+    /// As [`start_again`](Self::start_again), unless its processes have begun again by themselves.
+    #[cfg(target_os = "linux")]
+    pub(crate) async fn start_if_ended(&mut self) {
+        let answers = async {
+            while self.try_client().await.is_err() {
+                if self.child.try_wait().unwrap().is_some() {
+                    self.child = spawn(&mut self.program);
+                }
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        };
+        own_servers::within("the server answers", answers).await;
+    }
+
     /// Lets all its processes stand still, or go on.
     pub(crate) fn stop(&self) {
         own_servers::signal(&self.child, "STOP");
@@ -226,12 +263,16 @@ fn send(signal: &str, pid: u32) {
 
 fn folder() -> PathBuf {
     let folder = std::env::temp_dir().join(format!("ylock-postgres-{}", ylock_core::Owner::new()));
-    // The server refuses a folder that others may read.
-    std::fs::DirBuilder::new().mode(0o700).create(&folder).unwrap();
-    if let Some((uid, gid)) = other_user() {
-        std::os::unix::fs::chown(&folder, Some(uid), Some(gid)).unwrap();
-    }
+    make(&folder);
     folder
+}
+
+fn make(folder: &Path) {
+    // The server refuses a folder that others may read.
+    std::fs::DirBuilder::new().mode(0o700).create(folder).unwrap();
+    if let Some((uid, gid)) = other_user() {
+        std::os::unix::fs::chown(folder, Some(uid), Some(gid)).unwrap();
+    }
 }
 
 impl Drop for OwnServer {

@@ -135,6 +135,37 @@ async fn rows_that_are_not_used_any_more_are_swept() {
     unlock(held).await;
 }
 
+/// Otherwise a question that is still under way would find a lock of which nothing is known.
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn a_row_that_remembers_what_was_undone_stays_until_that_is_over() {
+    let server = OwnServer::start().await;
+    let ylock = client(&server, LONG).await;
+    for name in ["undone", "free"] {
+        unlock(within("it gets in", ylock.locks("users").write(name)).await.unwrap()).await;
+    }
+    let raw = server.client().await;
+    let names = async || {
+        // As if it had been two minutes ago.
+        let old =
+            "update ylock.lock set used = ylock.micros() - 120000000, token = ylock.micros() - 120000000";
+        raw.batch_execute(old).await.unwrap();
+        raw.batch_execute("update ylock.layout set swept = 0; select ylock.sweep(1000)").await.unwrap();
+        let names = "select coalesce(string_agg(convert_from(substr(key, position('\\xff' in key) + 1), 'UTF8'), ' '), '') from ylock.lock";
+        raw.query_one(names, &[]).await.unwrap().get::<_, String>(0)
+    };
+    let undone_until = async |time: &str| {
+        let note = format!(
+            "update ylock.lock set undone = jsonb_build_object(gen_random_uuid()::text, {time}) where position('undone'::bytea in key) > 0"
+        );
+        raw.batch_execute(&note).await.unwrap();
+    };
+    undone_until("ylock.micros() + 60000000").await;
+    assert_eq!(names().await, "undone");
+    undone_until("ylock.micros() - 1").await;
+    assert_eq!(names().await, "");
+}
+
 #[tokio::test]
 #[ignore = "needs postgres: run `cargo xtask test`"]
 async fn the_server_tells_what_it_is_and_what_is_wrong_with_it() {
