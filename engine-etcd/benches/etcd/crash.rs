@@ -8,18 +8,11 @@ use ylock_testkit::measure::crash;
 pub(crate) const ROLE: &str = "hold-until-killed";
 /// The servers keep the etcd lease for four seconds then.
 const LEASE: Duration = Duration::from_secs(3);
-const ROUNDS: u32 = 3;
+/// Somewhere between two keep-alives.
+const STEP: Duration = Duration::from_millis(300);
 
 pub(crate) async fn run() {
-    for round in 1..=ROUNDS {
-        let waiter = super::client_with(LEASE).await.ylock;
-        // Somewhere between two keep-alives.
-        let time = crash::time_to_next(ROLE, waiter, Duration::from_millis(300) * round, async |_| {}).await;
-        println!(
-            "kill -9 of the holder, etcd lease 4 s: next one in after {:.2} s  (target 5 s)",
-            time.as_secs_f64()
-        );
-    }
+    crash::run(ROLE, "etcd lease 4 s", "5 s", STEP, async || super::client_with(LEASE).await.ylock).await;
 }
 
 pub(crate) async fn hold_until_killed(group: &str) {

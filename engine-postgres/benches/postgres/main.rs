@@ -8,6 +8,7 @@
 #![allow(missing_docs, reason = "a benchmark has no users")]
 
 mod advisory;
+mod crash;
 mod hand_over;
 mod one_name;
 mod raw;
@@ -22,11 +23,12 @@ use ylock_core::url::EngineUrl;
 use ylock_engine_postgres::{PostgresEngine, PostgresOptions};
 use ylock_testkit::measure::{self, Arm, Measured};
 
-const ARMS: [Arm; 5] = [
+const ARMS: [Arm; 6] = [
     Arm::both_ways("uncontended"),
     Arm::both_ways("hand-over"),
     Arm::once("advisory"),
     Arm::once("one-name"),
+    Arm::once("crash"),
     Arm::once("stress"),
 ];
 
@@ -36,8 +38,10 @@ fn main() {
         ["hand-over"] => twice(hand_over::run).await,
         ["advisory"] => twice(advisory::run).await,
         ["one-name"] => one_name::run().await,
+        ["crash"] => crash::run().await,
         ["stress"] => stress::run().await,
         [stress::ROLE, folder, name] => stress::work(folder, name).await,
+        [crash::ROLE, group] => crash::hold_until_killed(group).await,
         _ => panic!("{words:?}: the arms are {:?}", ARMS.map(Arm::name)),
     });
 }

@@ -8,18 +8,12 @@ use ylock_testkit::measure::crash;
 pub(crate) const ROLE: &str = "hold-until-killed";
 const SESSION: Duration = Duration::from_secs(4);
 const LEASE: Duration = Duration::from_secs(3);
-const ROUNDS: u32 = 3;
+/// Somewhere between two heartbeats.
+const STEP: Duration = Duration::from_millis(700);
 
 pub(crate) async fn run() {
-    for round in 1..=ROUNDS {
-        let waiter = super::client_with(SESSION, LEASE).await.ylock;
-        // Somewhere between two heartbeats.
-        let time = crash::time_to_next(ROLE, waiter, Duration::from_millis(700) * round, async |_| {}).await;
-        println!(
-            "kill -9 of the holder, session 4 s: next one in after {:.2} s  (target 4 s and a tick)",
-            time.as_secs_f64()
-        );
-    }
+    let client = async || super::client_with(SESSION, LEASE).await.ylock;
+    crash::run(ROLE, "session 4 s", "4 s and a tick", STEP, client).await;
 }
 
 pub(crate) async fn hold_until_killed(group: &str) {
