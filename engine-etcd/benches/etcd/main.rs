@@ -51,7 +51,7 @@ pub(crate) async fn client() -> Measured {
 
 pub(crate) async fn client_with(lease: Duration) -> Measured {
     let engine = EtcdEngine::connect(&options(lease)).await.expect("the server answers");
-    Measured::new(engine, lease, EtcdEngine::requests)
+    Measured::of_kind(engine, lease, EtcdEngine::requests, ("keep-alives", EtcdEngine::keep_alives))
 }
 
 fn options(lease: Duration) -> EtcdOptions {

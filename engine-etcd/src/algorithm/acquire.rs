@@ -44,6 +44,8 @@ pub(crate) struct Acquire<'a> {
     has_beaten: bool,
     /// True for a contender that only tries and has seen that the lock is free, although a writer came before that is a reader now.
     has_looked: bool,
+    /// True if the servers have refused to put its key, the last time.
+    is_refused: bool,
     /// True if the last look showed readers that this one joins.
     joins: bool,
 }
@@ -86,6 +88,7 @@ impl<'a> Acquire<'a> {
             waited: false,
             has_beaten: false,
             has_looked: false,
+            is_refused: false,
             joins: false,
         }
     }
@@ -93,10 +96,10 @@ impl<'a> Acquire<'a> {
     pub(crate) async fn run(mut self) -> Result<Option<Grant>> {
         loop {
             let step = self.step().await;
-            // A keep-alive is an answer as well: a waiter may send nothing else for long.
+            // A keep-alive is an answer as well: a waiter may send nothing else for long. Not to one that is refused its place, for want of space.
             if step.is_ok() {
                 self.retry_deadline.answered();
-            } else if let Some(session) = &self.session {
+            } else if let Some(session) = self.session.as_ref().filter(|_| !self.is_refused) {
                 self.retry_deadline.answered_at(session.confirmed());
             }
             match step {
@@ -148,7 +151,9 @@ impl<'a> Acquire<'a> {
         let (client, id) = (self.client, self.request.id);
         let Some(sending) = client.claims.send(id, begun.number) else { return Ok(Step::Again(SHORT_PAUSE)) };
         let transaction = self.joining(&begun, &sending);
-        match begun.session.transact(client, "acquire", transaction).await {
+        let outcome = begun.session.transact(client, "acquire", transaction).await;
+        self.is_refused = matches!(outcome, Err(Fault::Refused(_)));
+        match outcome {
             Ok(outcome) if outcome.held => {
                 let place = outcome.header.revision;
                 if !client.claims.answered(id, begun.number, Some(place)) {

@@ -42,6 +42,8 @@ pub(crate) struct Client {
     closed: AtomicBool,
     /// The number of requests that were sent.
     pub(crate) requests: AtomicU64,
+    /// Those of them that were keep-alives.
+    pub(crate) keep_alives: AtomicU64,
 }
 
 impl Client {
@@ -62,6 +64,7 @@ impl Client {
             making: Mutex::default(),
             closed: AtomicBool::new(false),
             requests: AtomicU64::new(0),
+            keep_alives: AtomicU64::new(0),
         })
     }
 
@@ -75,6 +78,7 @@ impl Client {
     }
 
     pub(super) async fn keep_alive(&self, lease: i64) -> Result<KeptAlive, Fault> {
+        self.keep_alives.fetch_add(1, Ordering::Relaxed);
         self.measured("keep_alive", self.store.keep_alive(lease)).await
     }
 

@@ -1,6 +1,7 @@
 //! The meaning of the servers' errors: what is to be done about each, and whether the request may have had its effect.
 
 use tonic::{Code, Status};
+use ylock_core::options::tls_alert;
 use ylock_core::{Error, ErrorKind};
 
 use crate::algorithm::store::Fault;
@@ -52,11 +53,11 @@ const KNOWN: &[Known] = &[
     ),
     Known {
         ends_connection: true,
-        ..refused("invalid auth token", ErrorKind::Unavailable, "the login has ended")
+        ..refused(END_OF_LOGIN[0], ErrorKind::Unavailable, "the login has ended")
     },
     Known {
         ends_connection: true,
-        ..refused("auth store is old", ErrorKind::Unavailable, "the login has ended")
+        ..refused(END_OF_LOGIN[1], ErrorKind::Unavailable, "the login has ended")
     },
     Known {
         ends_connection: true,
@@ -80,6 +81,8 @@ const fn unknown(text: &'static str, message: &'static str) -> Known {
     Known { text, kind: ErrorKind::Unavailable, message, refused: false, ends_connection: false }
 }
 
+/// What servers say of a login that has ended, or that was made before users or roles were changed.
+const END_OF_LOGIN: [&str; 2] = ["invalid auth token", "auth store is old"];
 /// The text of the error that says that there is no such lease.
 const NO_LEASE: &str = "requested lease not found";
 /// What the driver says of a request that was not sent, because the connection has ended before.
@@ -111,11 +114,27 @@ pub(super) fn classify(status: &Status) -> (Fault, bool) {
     (Fault::Unknown(error(kind, message, status)), kind == ErrorKind::Unavailable)
 }
 
+/// Returns whether a request was refused, and has had no effect, because the login has ended.
+pub(super) fn is_end_of_login(status: &Status) -> bool {
+    END_OF_LOGIN.iter().any(|text| status.message().contains(text))
+}
+
 /// Returns the error of a login or of a question that changes nothing.
 pub(super) fn of_question(status: &Status) -> Error {
     match classify(status).0 {
         Fault::Refused(error) | Fault::Unknown(error) => error,
         Fault::LeaseGone => error(ErrorKind::Unexpected, "the server answered something unexpected", status),
+    }
+}
+
+/// Returns the error of a connection that could not be made, or over which the first request got no answer.
+pub(super) fn of_connection(error: Error) -> Error {
+    match tls_alert(&error) {
+        Some(said) => config(format!(
+            "the server ended the TLS handshake ({said}): if it wants a certificate of the client, name one that it trusts with tls_cert and tls_key"
+        ))
+        .with_source(error),
+        None => error,
     }
 }
 

@@ -21,7 +21,7 @@ use tonic::client::Grpc;
 use tonic_prost::ProstCodec;
 use ylock_core::Result;
 use ylock_core::engine::Examination;
-use ylock_core::environment::Environment;
+use ylock_core::environment::{Environment, Moment};
 
 use self::connect::Connector;
 use self::live::{Live, Slot, empty};
@@ -91,45 +91,60 @@ impl Servers {
         Err(errors::unavailable("no runtime is left to connect in"))
     }
 
-    /// Sends a request and waits for its answer, for as long as one may take. A connection over which it did not come is given up.
-    async fn ask<T>(
-        &self,
-        request: impl AsyncFnOnce(Live) -> Result<T, tonic::Status> + Send,
-    ) -> Result<T, Fault>
+    /// Sends a request and waits for its answer, for as long as one may take. If the login has ended, the request has had no effect, and is sent once
+    /// more with another login: after a while without requests that is so for every client.
+    async fn ask<T, F>(&self, request: impl Fn(Live) -> F + Send + Sync) -> Result<T, Fault>
     where
+        F: Future<Output = Result<T, tonic::Status>> + Send,
+        T: Send,
+    {
+        let until = self.environment.now().plus(self.request_timeout);
+        let first = self.ask_once(&request, until).await?;
+        let answer = match first {
+            Err(status) if errors::is_end_of_login(&status) => self.ask_once(&request, until).await?,
+            answer => answer,
+        };
+        answer.map_err(|status| errors::classify(&status).0)
+    }
+
+    /// Sends a request and waits for its answer until then. A connection over which it did not come is given up.
+    async fn ask_once<T, F>(
+        &self,
+        request: impl Fn(Live) -> F + Send,
+        until: Moment,
+    ) -> Result<Result<T, tonic::Status>, Fault>
+    where
+        F: Future<Output = Result<T, tonic::Status>> + Send,
         T: Send,
     {
         let known = self.slot.lock().clone();
         let live = match known {
             Some(live) => live,
-            None => Box::pin(self.live_in_time()).await?,
+            None => Box::pin(self.live_in_time(until)).await?,
         };
         let mark = Arc::clone(&live.mark);
         let answer = tokio::select! {
             // An answer that is there counts, also after a pause of the process.
             biased;
             answer = request(live) => answer,
-            () = self.environment.sleep(self.request_timeout) => {
+            () = self.environment.sleep(until.since(self.environment.now())) => {
                 self.give_up(&mark);
                 return Err(Fault::Unknown(errors::unavailable("the server did not answer in time")));
             }
         };
-        answer.map_err(|status| {
-            let (fault, ends_connection) = errors::classify(&status);
-            if ends_connection {
-                self.give_up(&mark);
-            }
-            fault
-        })
+        if answer.as_ref().is_err_and(|status| errors::classify(status).1) {
+            self.give_up(&mark);
+        }
+        Ok(answer)
     }
 
-    /// Returns a connection, if there is one within the time of a request.
-    async fn live_in_time(&self) -> Result<Live, Fault> {
+    /// Returns a connection, if there is one until then.
+    async fn live_in_time(&self, until: Moment) -> Result<Live, Fault> {
         let patience = self.request_timeout.min(self.connector.first_patience());
         tokio::select! {
             biased;
             live = self.live(patience) => live.map_err(Fault::Refused),
-            () = self.environment.sleep(self.request_timeout) => {
+            () = self.environment.sleep(until.since(self.environment.now())) => {
                 Err(Fault::Refused(errors::unavailable("no member of the cluster can be reached")))
             }
         }
@@ -145,16 +160,18 @@ impl Servers {
     /// Sends a request that has one answer.
     async fn unary<A, B>(&self, path: &'static str, message: A) -> Result<B, Fault>
     where
-        A: Message + Default + 'static,
+        A: Message + Default + Clone + 'static,
         B: Message + Default + 'static,
     {
-        self.ask(async move |live: Live| {
-            let mut grpc = Grpc::new(live.way.channel.clone());
-            grpc.ready().await.map_err(errors::not_ready)?;
-            let codec = ProstCodec::<A, B>::default();
-            let answer =
-                grpc.unary(live.way.request(message), PathAndQuery::from_static(path), codec).await?;
-            Ok(answer.into_inner())
+        self.ask(|live: Live| {
+            let message = live.way.request(message.clone());
+            async move {
+                let mut grpc = Grpc::new(live.way.channel.clone());
+                grpc.ready().await.map_err(errors::not_ready)?;
+                let codec = ProstCodec::<A, B>::default();
+                let answer = grpc.unary(message, PathAndQuery::from_static(path), codec).await?;
+                Ok(answer.into_inner())
+            }
         })
         .await
     }
@@ -178,7 +195,7 @@ impl Store for Servers {
 
     fn keep_alive(&self, lease: i64) -> Pending<'_, KeptAlive> {
         Box::pin(async move {
-            let answer = self.ask(async move |live: Live| {
+            let answer = self.ask(|live: Live| async move {
                 let mut grpc = Grpc::new(live.way.channel.clone());
                 grpc.ready().await.map_err(errors::not_ready)?;
                 let one = tokio_stream::iter([KeepAliveRequest { id: lease }]);
@@ -212,9 +229,10 @@ impl Store for Servers {
 
     fn watch(&self, key: Vec<u8>, changes: bool) -> Pending<'_, Watching> {
         let environment = Arc::clone(&self.environment);
-        Box::pin(
-            self.ask(async move |live: Live| live.watches.watch(&live.way, &environment, key, changes).await),
-        )
+        Box::pin(self.ask(move |live: Live| {
+            let (environment, key) = (Arc::clone(&environment), key.clone());
+            async move { live.watches.watch(&live.way, &environment, key, changes).await }
+        }))
     }
 }
 

@@ -3,12 +3,15 @@
 
 mod by_hand;
 mod leaders;
+mod learners;
 mod lines;
 mod logins;
 mod own_cluster;
+mod owners;
 mod paused;
 #[path = "../server/mod.rs"]
 mod server;
+mod space;
 #[cfg(feature = "tls")]
 mod tls;
 

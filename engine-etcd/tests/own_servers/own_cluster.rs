@@ -11,6 +11,7 @@ use ylock_testkit::own_servers::{self, free_port, until};
 /// One member, alone or of a cluster.
 pub(crate) struct Member {
     port: u16,
+    peer: u16,
     folder: PathBuf,
     /// The command that starts it, again and again.
     program: Command,
@@ -27,15 +28,33 @@ impl Cluster {
         Self::of((0..count).map(|number| Member::launch(number, &peers, &[])).collect()).await
     }
 
-    /// Starts a member that also listens with TLS, at this port.
-    #[cfg(feature = "tls")]
-    pub(crate) async fn start_with_tls(port: u16, papers: &own_servers::Certificates) -> Self {
-        let more = [
-            format!("--listen-client-urls={{own}},https://127.0.0.1:{port}"),
-            format!("--cert-file={}", papers.file("certificate.pem")),
-            format!("--key-file={}", papers.file("key.pem")),
-        ];
-        Self::of(vec![Member::launch(0, &[free_port("127.0.0.1")], &more)]).await
+    /// Starts a member that is alone, with more arguments; in them `{own}` is the URL that it listens at.
+    pub(crate) async fn start_with(more: &[String]) -> Self {
+        Self::of(vec![Member::launch(0, &[free_port("127.0.0.1")], more)]).await
+    }
+
+    /// Starts a member that only learns, and returns its id.
+    pub(crate) async fn add_learner(&mut self) -> String {
+        let peers: Vec<_> = self.0.iter().map(|member| member.peer).chain([free_port("127.0.0.1")]).collect();
+        let number = self.0.len();
+        let add = format!(r#"{{"peerURLs":["http://127.0.0.1:{}"],"isLearner":true}}"#, peers[number]);
+        let said = self.0[0].post("/v3/cluster/member/add", &add).await.unwrap();
+        let id = said.split("\"member\":").nth(1).and_then(|member| field(member, "ID")).expect("its id");
+        // The last of two equal arguments counts.
+        let learner = Member::launch(number, &peers, &["--initial-cluster-state=existing".to_owned()]);
+        until("it knows that it learns", async || {
+            let said = learner.post("/v3/maintenance/status", "{}").await;
+            said.is_some_and(|said| said.contains(r#""isLearner":true"#))
+        })
+        .await;
+        self.0.push(learner);
+        id
+    }
+
+    /// Gives a learner a vote. Returns whether it has learned enough for that.
+    pub(crate) async fn promote(&self, id: &str) -> bool {
+        let said = self.0[0].post("/v3/cluster/member/promote", &format!(r#"{{"ID":"{id}"}}"#)).await;
+        said.is_some_and(|said| said.contains("200 OK"))
     }
 
     async fn of(members: Vec<Member>) -> Self {
@@ -82,7 +101,7 @@ impl Member {
             .args(["--initial-cluster-state=new", "--log-level=error", "--unsafe-no-fsync"])
             .args(more.iter().map(|argument| argument.replace("{own}", &own)));
         let child = spawn(&mut program);
-        Self { port, folder, program, child }
+        Self { port, peer: peers[number], folder, program, child }
     }
 
     pub(crate) fn host(&self) -> Host {

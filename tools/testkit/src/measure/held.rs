@@ -9,9 +9,11 @@ use super::{Measured, Usage, group};
 /// The number of acquisitions that are on their way at once.
 const AT_ONCE: usize = 256;
 
-/// Takes this many locks, holds them for this long, and prints what was lost and what it cost; `meanwhile` is called while they are
-/// held. Closes the client.
+/// Takes this many locks, holds them for this long, or for the minutes that `YLOCK_HELD_MINUTES` says, and prints what was lost and what it cost;
+/// `meanwhile` is called while they are held. Closes the client.
 pub async fn hold(client: Measured, count: usize, time: Duration, meanwhile: impl AsyncFnOnce()) {
+    let minutes = std::env::var("YLOCK_HELD_MINUTES").ok().and_then(|minutes| minutes.parse().ok());
+    let time = minutes.map_or(time, |minutes: f64| Duration::from_secs_f64(60.0 * minutes));
     let locks = client.ylock.locks(group());
     let start = Instant::now();
     let acquired = stream::iter(0..count).map(|name| {
@@ -21,6 +23,7 @@ pub async fn hold(client: Measured, count: usize, time: Duration, meanwhile: imp
     let guards: Vec<_> = acquired.buffer_unordered(AT_ONCE).collect().await;
     println!("{count} locks acquired in {:.1} s", start.elapsed().as_secs_f64());
     let (usage, requests, start) = (Usage::now(), client.requests(), Instant::now());
+    let of_kind = client.requests_of_kind();
     tokio::time::sleep(time).await;
     let passed = start.elapsed().as_secs_f64();
     let lost = guards.iter().filter(|guard| !guard.is_valid()).count();
@@ -29,6 +32,9 @@ pub async fn hold(client: Measured, count: usize, time: Duration, meanwhile: imp
         Usage::now().since(usage).cpu.as_secs_f64() / passed * 100.0,
         (client.requests() - requests) as f64 / passed
     );
+    if let (Some((word, before)), Some((_, now))) = (of_kind, client.requests_of_kind()) {
+        println!("of these {:.1} {word}/s", (now - before) as f64 / passed);
+    }
     meanwhile().await;
     let start = Instant::now();
     drop(guards);

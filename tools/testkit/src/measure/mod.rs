@@ -29,22 +29,46 @@ pub struct Measured {
     /// The client that a user has.
     pub ylock: Ylock,
     requests: Box<dyn Fn() -> u64 + Send + Sync>,
+    /// Those of one kind among them, with the word for it.
+    of_kind: Option<(&'static str, Box<dyn Fn() -> u64 + Send + Sync>)>,
 }
 
 impl Measured {
     /// Creates a client over an engine that counts its requests.
     pub fn new<E: Engine>(engine: E, lease: Duration, requests: fn(&E) -> u64) -> Self {
+        Self::over(&Arc::new(engine), lease, requests)
+    }
+
+    /// As [`new`](Self::new), where requests of one kind are counted too.
+    pub fn of_kind<E: Engine>(
+        engine: E,
+        lease: Duration,
+        requests: fn(&E) -> u64,
+        (word, count): (&'static str, fn(&E) -> u64),
+    ) -> Self {
         let engine = Arc::new(engine);
+        let measured = Self::over(&engine, lease, requests);
+        Self { of_kind: Some((word, Box::new(move || count(&engine)))), ..measured }
+    }
+
+    fn over<E: Engine>(engine: &Arc<E>, lease: Duration, requests: fn(&E) -> u64) -> Self {
+        let engine = Arc::clone(engine);
         let ylock = Ylock::over(Arc::clone(&engine) as Arc<dyn Engine>);
         Self {
             ylock: ylock.with_options(Options::default().with_lease(lease)),
             requests: Box::new(move || requests(&engine)),
+            of_kind: None,
         }
     }
 
     /// Returns the number of requests so far.
     pub fn requests(&self) -> u64 {
         (self.requests)()
+    }
+
+    /// Returns the word for requests of one kind, if they are counted, and the number of them so far.
+    pub fn requests_of_kind(&self) -> Option<(&'static str, u64)> {
+        self.of_kind.as_ref().map(|(word, count)| (*word, count()))
     }
 }
 
