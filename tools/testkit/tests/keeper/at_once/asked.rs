@@ -6,6 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -13,7 +14,9 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 use ylock_core::engine::{AcquisitionId, AtOnce, Engine, Grant, Release, Request};
 use ylock_core::layer::{ClientEvent, Event};
-use ylock_core::{Error, ErrorKind, Guard, Key, Lock, MemoryEngine, MemoryStore, Result, Unlocked, Ylock};
+use ylock_core::{
+    Error, ErrorKind, Guard, HandOver, Key, Lock, MemoryEngine, MemoryStore, Options, Result, Unlocked, Ylock,
+};
 use ylock_testkit::{Wrapped, Wrapper, poll_once};
 
 use crate::support::current_thread;
@@ -25,6 +28,8 @@ const SOON: Duration = Duration::from_millis(5);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Instead {
     Fails,
+    /// The fault of the first waiter alone.
+    Refuses,
     Panics,
 }
 
@@ -50,6 +55,7 @@ impl Next {
         match instead {
             None => answer,
             Some(Instead::Fails) => Err(Error::new(ErrorKind::Indeterminate, "no answer")),
+            Some(Instead::Refuses) => Err(Error::new(ErrorKind::Config, "not so")),
             Some(Instead::Panics) => std::panic::resume_unwind(Box::new("an engine that is wrong")),
         }
     }
@@ -354,5 +360,37 @@ async fn all_waiters_of_two_clients_get_their_turn() {
     for task in tasks {
         timeout(Duration::from_secs(60), task).await.expect("in time").unwrap();
     }
+    assert!(stage.is_idle());
+}
+
+/// The first waiter is told of a failure in the middle of what one call does, and its waker panics there: what was still to be done is not forgotten.
+#[tokio::test(start_paused = true)]
+async fn a_waker_that_panics_in_the_middle_leaves_the_rest_to_a_driver() {
+    struct Panics;
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            std::panic::resume_unwind(Box::new("a waker that is wrong"));
+        }
+    }
+    let stage = Stage::set();
+    let none = HandOver::up_to(0, Duration::ZERO);
+    let lock = stage.lock().with_options(Options::default().with_hand_over(none));
+    let guard = lock.write().await.unwrap();
+    let first = lock.clone();
+    let mut fails = Box::pin(async move { first.write().await });
+    let waker = Waker::from(Arc::new(Panics));
+    assert!(fails.as_mut().poll(&mut Context::from_waker(&waker)).is_pending(), "it waits");
+    let second = begun(lock.clone()).await;
+    let next = Arc::clone(&stage.next);
+    // Not the release, but the acquisition that follows it.
+    stage.next.meanwhile(move || {
+        let failing = Arc::clone(&next);
+        next.meanwhile(move || *failing.instead.lock() = Some(Instead::Refuses));
+    });
+    let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(guard)));
+    assert!(dropped.is_err(), "the waker was woken");
+    drop(timeout(Duration::from_secs(60), second).await.expect("the key is stuck").unwrap());
+    assert_eq!(fails.await.unwrap_err().kind(), ErrorKind::Config);
+    timeout(Duration::from_secs(60), stage.ylock.close()).await.unwrap();
     assert!(stage.is_idle());
 }
