@@ -8,13 +8,16 @@ use ylock_core::engine::Engine;
 use ylock_core::environment::Environment;
 use ylock_engine_cassandra::CassandraOptions;
 use ylock_engine_cassandra::options::Notify;
+use ylock_engine_etcd::EtcdEngine;
 use ylock_engine_redis::RedisEngine;
 use ylock_engine_zookeeper::ZookeeperEngine;
 use ylock_testkit::Wrapped;
 
 use crate::clocks::Clocks;
 use crate::connecting::Connecting;
+use crate::etcd;
 use crate::faults::Fault;
+use crate::led::Led;
 use crate::memory::Server;
 use crate::places::Places;
 use crate::redis::{self, Dialer, Observed};
@@ -50,19 +53,24 @@ pub enum Subject {
     RedisCluster,
     /// Locks as users hold them, over the simulated cluster of Redis
     KeeperOverRedisCluster,
+    /// The etcd engine alone, over a simulated cluster of etcd
+    #[value(name = "etcd")]
+    EtcdEngine,
+    /// Locks as users hold them, over the simulated cluster of etcd
+    KeeperOverEtcd,
 }
 
 impl Subject {
     /// Returns whether this can go wrong there.
     pub fn knows(self, fault: Fault) -> bool {
         use Fault::{
-            Apart, Crash, Cut, Delay, Down, Drift, Election, FailOver, Forget, Lag, Loss, Pause, Reshard,
-            Runtime, SetBack, SetForward, StandStill, Step,
+            Anew, Apart, Crash, Cut, Delay, Down, Drift, Duplicate, Election, FailOver, Forget, Lag, Loss,
+            Pause, Reshard, Runtime, SetBack, SetForward, StandStill, Step,
         };
         match self {
             Self::Engine | Self::KeeperOverCassandra => !matches!(
                 fault,
-                Cut | Election | Lag | Runtime | SetBack | SetForward | FailOver | Reshard | Apart
+                Cut | Election | Lag | Runtime | SetBack | SetForward | FailOver | Reshard | Apart | Anew
             ),
             Self::RedisEngine | Self::KeeperOverRedis => matches!(
                 fault,
@@ -104,6 +112,24 @@ impl Subject {
                     | Lag
                     | Runtime
             ),
+            Self::EtcdEngine | Self::KeeperOverEtcd => matches!(
+                fault,
+                Pause
+                    | StandStill
+                    | Crash
+                    | Step
+                    | Drift
+                    | Delay
+                    | Loss
+                    | Duplicate
+                    | Down
+                    | Cut
+                    | Election
+                    | Lag
+                    | Runtime
+                    | Anew
+                    | Forget
+            ),
         }
     }
 
@@ -127,6 +153,7 @@ impl Subject {
                 | Self::KeeperOverZookeeper
                 | Self::KeeperOverRedis
                 | Self::KeeperOverRedisCluster
+                | Self::KeeperOverEtcd
         )
     }
 
@@ -146,6 +173,7 @@ pub(crate) enum Backend {
     Memory(Arc<Server>),
     Ensemble(Arc<Ensemble>),
     Redis(Arc<redis::Servers>),
+    Etcd(Arc<etcd::Cluster>),
 }
 
 impl Backend {
@@ -206,8 +234,23 @@ impl Backend {
                     }),
                 ))
             }
+            Self::Etcd(cluster) => {
+                let (timeout, options) = (setting.request_timeout(), setting.etcd_options());
+                let client = etcd::Client::new(cluster, clocks, timeout, setting.etcd_mistakes);
+                let client = (setting.wrap_etcd)(Arc::new(client), clocks);
+                Arc::new(EtcdEngine::over(client, Arc::clone(clocks) as _, &options))
+            }
         };
         (setting.wrap)(engine)
+    }
+
+    /// Returns the servers, if one of them leads.
+    pub(crate) fn led(&self) -> Option<Arc<dyn Led>> {
+        match self {
+            Self::Ensemble(ensemble) => Some(Arc::clone(ensemble) as _),
+            Self::Etcd(cluster) => Some(Arc::clone(cluster) as _),
+            Self::Cluster(_) | Self::Memory(_) | Self::Redis(_) => None,
+        }
     }
 
     /// Ends all trouble.
@@ -215,7 +258,7 @@ impl Backend {
         match self {
             Self::Cluster(cluster) => cluster.calm_down(),
             Self::Memory(_) => {}
-            Self::Ensemble(ensemble) => ensemble.calm_down(),
+            Self::Ensemble(_) | Self::Etcd(_) => self.led().into_iter().for_each(Led::calm_down),
             Self::Redis(servers) => servers.calm_down(),
         }
     }
@@ -235,6 +278,7 @@ impl Backend {
             Self::Memory(server) => server.left(keys),
             Self::Ensemble(ensemble) => ensemble.left(),
             Self::Redis(servers) => servers.left(keys),
+            Self::Etcd(cluster) => cluster.left(),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 
 use crate::chance::Chance;
+use crate::etcd;
 use crate::store::Weather;
 use crate::zookeeper::Rules;
 
@@ -61,6 +62,9 @@ pub enum Fault {
     Apart,
     /// A Redis replica that takes over and lacks the last two seconds: more than the engine promises to bear
     FailOver,
+    /// An etcd cluster that is set up anew, with nothing in it or from a backup, when it was away for longer than a lease lasts. Clients' wall clocks
+    /// are right within two seconds then. With `forget` it is not away at all, which is more than the engine promises to bear
+    Anew,
 }
 
 /// The trouble of one run.
@@ -77,6 +81,8 @@ impl Fault {
     const OF_REDIS: [Self; 1] = [Self::SetBack];
     /// The kinds that only a Redis cluster knows.
     const OF_A_CLUSTER: [Self; 1] = [Self::Reshard];
+    /// The kinds that only an etcd cluster knows.
+    const OF_ETCD: [Self; 1] = [Self::Anew];
     /// The kinds that are not there unless they are asked for: most are more than an engine promises to bear.
     const TOO_MUCH: [Self; 6] =
         [Self::Forget, Self::SetForward, Self::FailOver, Self::Join, Self::Gossip, Self::Apart];
@@ -91,7 +97,7 @@ impl Plan {
     /// Chooses among what is allowed.
     pub fn new(allowed: &[Fault], chance: &mut Chance) -> Self {
         // One number per kind, whether it is allowed or not: so the rest of the run stays as similar as possible.
-        let of_some = [&Fault::OF_AN_ENSEMBLE[..], &Fault::OF_REDIS, &Fault::OF_A_CLUSTER];
+        let of_some = [&Fault::OF_AN_ENSEMBLE[..], &Fault::OF_REDIS, &Fault::OF_A_CLUSTER, &Fault::OF_ETCD];
         let of_all =
             Fault::borne().into_iter().filter(|fault| !of_some.iter().any(|some| some.contains(fault)));
         let mut chosen: Vec<_> = of_all.filter(|_| chance.happens(0.5)).collect();
@@ -103,6 +109,10 @@ impl Plan {
         }
         // These are not left to chance: a caller that asks for one wants to see it.
         chosen.extend(Fault::TOO_MUCH);
+        // Tokens grow over a new cluster as long as wall clocks are right.
+        if chosen.contains(&Fault::Anew) {
+            chosen.retain(|fault| *fault != Fault::Step);
+        }
         Self { chosen: chosen.into_iter().filter(|fault| allowed.contains(fault)).collect() }
     }
 
@@ -143,6 +153,15 @@ impl Plan {
         Rules { session, ticks, patience, lag: Duration::from_millis(chance.below(lag)), rates }
     }
 
+    /// Returns how an etcd cluster works.
+    pub fn etcd(&self, members: usize, chance: &mut Chance) -> etcd::Rules {
+        let lag = if self.has(Fault::Lag) { 2_000 } else { 5 };
+        let rates = (0..members).map(|_| self.server_clock(chance)).collect();
+        // With less they do not agree upon a leader when messages are slow. With more, one that was deposed goes on for longer.
+        let patience = Duration::from_millis(1_000 + chance.below(7_000));
+        etcd::Rules { patience, lag: Duration::from_millis(chance.below(lag)), rates }
+    }
+
     /// Returns how fast the clock of a server runs.
     pub fn server_clock(&self, chance: &mut Chance) -> f64 {
         let drift = chance.around_zero(20_000);
@@ -155,7 +174,12 @@ impl Plan {
         let (drift, step) = (chance.around_zero(20_000), chance.around_zero(600_000_000));
         let drift = drift as f64 / 2e6 * hundredths;
         let rate = if self.has(Fault::Drift) { 1.0 + drift } else { 1.0 };
-        // Any two differ by less than what a hybrid clock follows.
-        (rate, if self.has(Fault::Step) { step } else { step / 24 })
+        let error = match (self.has(Fault::Step), self.has(Fault::Anew)) {
+            (true, _) => step,
+            (false, true) => step / 600,
+            // Any two differ by less than what a hybrid clock follows.
+            (false, false) => step / 24,
+        };
+        (rate, error)
     }
 }

@@ -13,6 +13,7 @@ use crate::backend::{Backend, Subject};
 use crate::chance::Chance;
 use crate::client::{Client, SharedState};
 use crate::clocks::Clocks;
+use crate::etcd;
 use crate::facade::{self, Built, Sets};
 use crate::faults::{Fault, Plan};
 use crate::memory::Server;
@@ -101,8 +102,11 @@ struct Scene<'a> {
 impl<'a> Scene<'a> {
     fn new(seed: u64, setting: &'a Setting<'a>) -> Self {
         let mut chance = Chance::new(seed);
-        let allowed: Vec<_> =
-            setting.allowed.iter().copied().filter(|fault| setting.of.knows(*fault)).collect();
+        let is_possible = |fault: &Fault| {
+            // A new cluster has forgotten which jobs were run.
+            setting.of.knows(*fault) && (*fault != Fault::Anew || setting.built == Built::None)
+        };
+        let allowed: Vec<_> = setting.allowed.iter().copied().filter(is_possible).collect();
         let plan = Plan::new(&allowed, &mut chance);
         let world = World::new(setting.lines);
         world.note(|| format!("seed {seed}: {plan:?}"));
@@ -126,6 +130,10 @@ impl<'a> Scene<'a> {
                 let session = setting.zookeeper_options().session();
                 let rules = plan.ensemble(setting.replicas, session, &mut chance);
                 Backend::Ensemble(Ensemble::new(&world, rules, weather, fate))
+            }
+            Subject::EtcdEngine | Subject::KeeperOverEtcd => {
+                let rules = plan.etcd(setting.replicas, &mut chance);
+                Backend::Etcd(etcd::Cluster::new(&world, rules, weather, fate))
             }
             Subject::RedisEngine | Subject::KeeperOverRedis => {
                 let (rate, mistake) = (plan.server_clock(&mut chance), setting.script_mistake);
@@ -266,12 +274,13 @@ impl<'a> Scene<'a> {
 
     fn something_happens(&self) {
         use Fault::{
-            Crash, Cut, Down, Election, FailOver, Forget, Pause, Reshard, Runtime, SetBack, SetForward,
+            Anew, Crash, Cut, Down, Election, FailOver, Forget, Pause, Reshard, Runtime, SetBack, SetForward,
             StandStill, Step,
         };
         let kinds = match &self.backend {
             Backend::Cluster(_) | Backend::Memory(_) => &[Crash, Down, Pause, StandStill, Step][..],
             Backend::Ensemble(_) => &[Crash, Down, Pause, StandStill, Step, Cut, Election, Runtime],
+            Backend::Etcd(_) => &[Crash, Down, Pause, StandStill, Step, Cut, Election, Runtime, Anew, Forget],
             Backend::Redis(_) if self.setting.of.is_redis_cluster() => {
                 &[Crash, Down, Pause, StandStill, Step, Reshard]
             }
@@ -284,8 +293,11 @@ impl<'a> Scene<'a> {
             self.chance(|chance| (chance.number() as usize, chance.between(Duration::ZERO, LONGEST_PAUSE)));
         let time = self.about_a_session().unwrap_or(time);
         match &self.backend {
-            Backend::Ensemble(ensemble) if matches!(kind, Down | Cut | Election) => {
-                return self.server_fails(ensemble, kind, whom % self.setting.replicas, time);
+            Backend::Etcd(cluster) if matches!(kind, Anew | Forget) => {
+                return self.cluster_is_set_up_anew(cluster, kind);
+            }
+            Backend::Ensemble(_) | Backend::Etcd(_) if matches!(kind, Down | Cut | Election) => {
+                return self.server_fails(kind, whom % self.setting.replicas, time);
             }
             Backend::Redis(servers) if kind == Reshard => return self.slot_moves(servers, whom),
             Backend::Redis(servers) if matches!(kind, Down | SetBack | SetForward | FailOver | Forget) => {
@@ -349,33 +361,53 @@ impl<'a> Scene<'a> {
 
     /// Returns a time about as long as a session lives without a sign of life, half of the times: where most can go wrong.
     fn about_a_session(&self) -> Option<Duration> {
-        let Backend::Ensemble(_) = self.backend else { return None };
-        let session = self.setting.zookeeper_options().session();
+        let session = match self.backend {
+            Backend::Ensemble(_) => self.setting.zookeeper_options().session(),
+            // The time to live of the etcd lease.
+            Backend::Etcd(_) => self.setting.leases[0] * 6 / 5,
+            Backend::Cluster(_) | Backend::Memory(_) | Backend::Redis(_) => return None,
+        };
         self.chance(|chance| {
             let time = chance.between(session * 3 / 4, session * 5 / 4);
             chance.happens(0.5).then_some(time)
         })
     }
 
-    /// Takes a server of an ensemble down for a while, or cuts it off from the others, half of the times the leader; or deposes the leader.
-    fn server_fails(&self, ensemble: &Arc<Ensemble>, kind: Fault, any: usize, time: Duration) {
+    /// Takes one of the servers of which one leads down for a while, or cuts it off from the others, half of the times the leader; or deposes the
+    /// leader.
+    fn server_fails(&self, kind: Fault, any: usize, time: Duration) {
+        let Some(servers) = self.backend.led().filter(|_| self.plan.has(kind)) else { return };
+        let (is_leader, is_noticed) = self.chance(|chance| (chance.happens(0.5), chance.happens(0.5)));
+        let server = Arc::clone(&servers).leader().filter(|_| is_leader).unwrap_or(any);
+        let again = Arc::clone(&servers);
+        match kind {
+            Fault::Down => {
+                servers.stop(server, is_noticed);
+                self.world.after(time, move || again.start(server));
+            }
+            Fault::Cut => {
+                // Only a member of etcd stops: so the seeds of ensembles stay what they are.
+                let is_etcd = matches!(self.backend, Backend::Etcd(_));
+                let stops = is_etcd && self.chance(|chance| chance.happens(0.5));
+                if stops {
+                    servers.suspend(server, is_noticed);
+                } else {
+                    servers.cut(server, is_noticed);
+                }
+                self.world.after(time, move || again.heal(server));
+            }
+            _ => servers.depose(),
+        }
+    }
+
+    /// Sets a cluster of etcd up anew: when all that clients may rely on is over, or at once.
+    fn cluster_is_set_up_anew(&self, cluster: &Arc<etcd::Cluster>, kind: Fault) {
         if !self.plan.has(kind) {
             return;
         }
-        let (is_leader, is_noticed) = self.chance(|chance| (chance.happens(0.5), chance.happens(0.5)));
-        let server = ensemble.leader().filter(|_| is_leader).unwrap_or(any);
-        let ensemble = Arc::clone(ensemble);
-        match kind {
-            Fault::Down => {
-                ensemble.stop(server, is_noticed);
-                self.world.after(time, move || ensemble.start(server));
-            }
-            Fault::Cut => {
-                ensemble.cut(server, is_noticed);
-                self.world.after(time, move || ensemble.heal(server));
-            }
-            _ => ensemble.depose(),
-        }
+        let longest = self.setting.longest_lease();
+        let time = if kind == Fault::Anew { longest * 6 / 5 } else { Duration::ZERO };
+        cluster.set_up_anew(time + self.chance(|chance| chance.between(Duration::ZERO, longest / 5)));
     }
 
     fn slot_moves(&self, servers: &Arc<redis::Servers>, any: usize) {
@@ -413,8 +445,8 @@ impl<'a> Scene<'a> {
     }
 
     fn runtime_ends(&self, actor: Actor) {
-        if let Backend::Ensemble(ensemble) = &self.backend {
-            ensemble.end_runtimes(actor);
+        if let Some(servers) = self.backend.led() {
+            servers.end_runtimes(actor);
         }
     }
 

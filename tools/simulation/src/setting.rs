@@ -11,6 +11,7 @@ use ylock_engine_cassandra::algorithm::store::Store;
 use ylock_engine_cassandra::clock::TimeCell;
 use ylock_engine_cassandra::options::{self, Clock, Expiry, Protocol};
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
+use ylock_engine_etcd::EtcdOptions;
 use ylock_engine_redis::RedisOptions;
 use ylock_engine_redis::options::Notify;
 use ylock_engine_zookeeper::ZookeeperOptions;
@@ -18,6 +19,7 @@ use ylock_engine_zookeeper::algorithm::store::Ensemble;
 
 use crate::backend::Subject;
 use crate::clocks::Clocks;
+use crate::etcd;
 use crate::facade::{Built, Sets};
 use crate::faults::Fault;
 use crate::redis;
@@ -32,6 +34,12 @@ pub type WrapEngine = dyn Fn(Arc<dyn Engine>) -> Arc<dyn Engine>;
 
 /// Wraps a client's way to an ensemble, as the broken variants of the tests do.
 pub type WrapEnsemble = dyn Fn(Arc<dyn Ensemble>, &Arc<Clocks>) -> Arc<dyn Ensemble>;
+
+/// Wraps a client's way to a cluster of etcd, as the broken variants of the tests do.
+pub type WrapEtcd = dyn Fn(
+    Arc<dyn ylock_engine_etcd::algorithm::store::Store>,
+    &Arc<Clocks>,
+) -> Arc<dyn ylock_engine_etcd::algorithm::store::Store>;
 
 /// The setting of a run.
 pub struct Setting<'a> {
@@ -63,6 +71,10 @@ pub struct Setting<'a> {
     pub wrap_ensemble: &'a WrapEnsemble,
     /// The mistakes of the driver of an ensemble's client.
     pub mistakes: Mistakes,
+    /// The function that wraps a client's way to a cluster of etcd.
+    pub wrap_etcd: &'a WrapEtcd,
+    /// The mistakes of the driver of such a client.
+    pub etcd_mistakes: etcd::Mistakes,
     /// The mistake in the scripts of a Redis server.
     pub script_mistake: redis::Mistake,
     /// How many of a hundred acquisitions of an engine do not wait.
@@ -114,6 +126,8 @@ impl Default for Setting<'_> {
             make: &real_engine,
             wrap_ensemble: &|ensemble, _| ensemble,
             mistakes: Mistakes::default(),
+            wrap_etcd: &|store, _| store,
+            etcd_mistakes: etcd::Mistakes::default(),
             script_mistake: None,
             tries: 20,
             sets: Sets::None,
@@ -151,6 +165,12 @@ impl Setting<'_> {
     pub(crate) fn zookeeper_options(&self) -> ZookeeperOptions {
         let host = Host::new("simulated", None);
         ZookeeperOptions::new([host]).with_lease(self.leases[0]).with_request_timeout(self.request_timeout())
+    }
+
+    /// Returns the options of a client of a cluster of etcd.
+    pub(crate) fn etcd_options(&self) -> EtcdOptions {
+        let host = Host::new("simulated", None);
+        EtcdOptions::new([host]).with_lease(self.leases[0]).with_request_timeout(self.request_timeout())
     }
 
     /// Returns the options of a client of a Redis server: some are told of their turn, the others ask.

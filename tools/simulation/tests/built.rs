@@ -4,7 +4,7 @@ mod support;
 
 use clap::ValueEnum;
 use ylock_simulation::Subject::{
-    KeeperAtOnce, KeeperOverCassandra, KeeperOverMemory, KeeperOverRedis, KeeperOverZookeeper,
+    KeeperAtOnce, KeeperOverCassandra, KeeperOverEtcd, KeeperOverMemory, KeeperOverRedis, KeeperOverZookeeper,
 };
 use ylock_simulation::{Built, Outcome, Setting, Subject, run};
 use ylock_testkit::short_or_long;
@@ -46,6 +46,11 @@ fn what_is_built_over_redis_breaks_nothing() {
 #[test]
 fn what_is_built_over_zookeeper_breaks_nothing() {
     nothing_breaks(KeeperOverZookeeper, 100);
+}
+
+#[test]
+fn what_is_built_over_etcd_breaks_nothing() {
+    nothing_breaks(KeeperOverEtcd, 100);
 }
 
 /// A holder that was paused while it stored that a run begins, and lost the lock meanwhile, was told that the store had lost tokens.

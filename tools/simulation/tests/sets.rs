@@ -6,7 +6,7 @@ mod support;
 
 use clap::ValueEnum;
 use ylock_simulation::Subject::{
-    KeeperAtOnce, KeeperOverCassandra, KeeperOverMemory, KeeperOverRedis, KeeperOverZookeeper,
+    KeeperAtOnce, KeeperOverCassandra, KeeperOverEtcd, KeeperOverMemory, KeeperOverRedis, KeeperOverZookeeper,
 };
 use ylock_simulation::{Outcome, Sets, Setting, Subject, run};
 use ylock_testkit::short_or_long;
@@ -48,6 +48,11 @@ fn sets_over_redis_break_nothing() {
 #[test]
 fn sets_over_zookeeper_break_nothing() {
     nothing_breaks(KeeperOverZookeeper, 100);
+}
+
+#[test]
+fn sets_over_etcd_break_nothing() {
+    nothing_breaks(KeeperOverEtcd, 100);
 }
 
 #[test]

@@ -46,6 +46,18 @@ impl Weather {
         Self { latency, slow, loss: 0.0, duplicates: 0.0, hints: true, read_repair: true }
     }
 
+    /// Returns how many nanoseconds a message takes on a connection, where everything behind a slow one is slow, too.
+    pub(crate) fn travel_in_order(&self, chance: &mut Chance) -> u64 {
+        let (least, most) = self.latency;
+        let (probability, slow) = self.slow;
+        let time = if chance.happens(probability / 4.0) {
+            chance.between(most, slow)
+        } else {
+            chance.between(least, most)
+        };
+        u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+    }
+
     /// Ends all trouble of messages.
     pub fn calm_down(&mut self) {
         (self.slow.0, self.loss, self.duplicates) = (0.0, 0.0, 0.0);

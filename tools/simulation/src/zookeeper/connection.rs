@@ -69,7 +69,7 @@ impl Servers {
     fn send(&mut self, connection: ConnectionId, to: End, event: Event) {
         let breaks = self.chance.happens(self.weather.loss / 4.0);
         let is_noticed = breaks && self.chance.happens(0.5);
-        let travel = self.travel();
+        let travel = self.weather.travel_in_order(&mut self.chance);
         let now = self.now();
         let Some(wire) = self.wires.get_mut(&connection) else { return };
         if wire.is_broken {
@@ -89,18 +89,6 @@ impl Servers {
         *arrives = (now + travel).max(*arrives);
         let delay = *arrives - now;
         self.after(Duration::from_nanos(delay), event);
-    }
-
-    fn travel(&mut self) -> u64 {
-        let (least, most) = self.weather.latency;
-        let (probability, slow) = self.weather.slow;
-        // On a connection everything behind a slow message is slow, too.
-        let time = if self.chance.happens(probability / 4.0) {
-            self.chance.between(most, slow)
-        } else {
-            self.chance.between(least, most)
-        };
-        u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
     }
 
     /// Brings something to the client, unless its end is closed.

@@ -1,4 +1,4 @@
-//! Who leads, and what goes wrong with servers.
+//! How servers of ZooKeeper become leaders and followers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,126 +7,89 @@ use super::ServerId;
 use super::ensemble::{Ensemble, Servers};
 use super::event::Event;
 use super::leader::{Follower, Leading};
-use super::server::{Role, Server};
+use super::server::Role;
+use crate::chance::Chance;
+use crate::led::{Coming, Elects, Group, Part, Reach};
+use crate::world::{Actor, World};
 
-/// The longest time that servers take to agree on a leader.
-const ELECTION: Duration = Duration::from_secs(2);
+impl Group for Ensemble {
+    type Servers = Servers;
 
-impl Ensemble {
-    /// Takes a server down. What it has stays on its disk.
-    pub fn stop(self: &Arc<Self>, server: ServerId, is_noticed: bool) {
-        self.with(|servers| {
-            servers.world.note(|| format!("server {server} is down"));
-            servers.servers[server].is_up = false;
-            servers.looks(server);
-            if is_noticed {
-                servers.lose(server);
-            }
-        });
+    fn with<T>(self: &Arc<Self>, work: impl FnOnce(&mut Servers) -> T) -> T {
+        Self::with(self, work)
     }
 
-    /// Starts a server again.
-    pub fn start(self: &Arc<Self>, server: ServerId) {
-        self.with(|servers| {
-            if !servers.servers[server].is_up {
-                servers.world.note(|| format!("server {server} is up"));
-                servers.servers[server].is_up = true;
-                servers.elect_soon();
-            }
-        });
-    }
-
-    /// Cuts a server off from the others, but not from its clients.
-    pub fn cut(self: &Arc<Self>, server: ServerId, is_noticed: bool) {
-        self.with(|servers| {
-            servers.world.note(|| format!("server {server} is cut off"));
-            servers.servers[server].is_cut = true;
-            if is_noticed {
-                // By the others. This one goes on until it misses them.
-                servers.lose(server);
-            }
-        });
-    }
-
-    /// Lets a server reach the others again.
-    pub fn heal(self: &Arc<Self>, server: ServerId) {
-        self.with(|servers| servers.heal(server));
-    }
-
-    /// Makes the leader step down.
-    pub fn depose(self: &Arc<Self>) {
-        self.with(|servers| {
-            let Some(leader) = servers.leader() else { return };
-            servers.world.note(|| format!("server {leader} steps down"));
-            servers.looks(leader);
-            servers.lose(leader);
-        });
-    }
-
-    /// Returns the server that leads, as the others see it.
-    pub fn leader(&self) -> Option<ServerId> {
-        self.look().leader()
-    }
-
-    /// Ends all trouble.
-    pub fn calm_down(self: &Arc<Self>) {
-        let count = self.with(|servers| {
-            servers.weather.calm_down();
-            servers.rules.lag = servers.rules.lag.min(Duration::from_millis(5));
-            servers.servers.len()
-        });
-        for server in 0..count {
-            self.heal(server);
-            self.start(server);
-        }
+    fn end_runtimes(self: &Arc<Self>, actor: Actor) {
+        Self::end_runtimes(self, actor);
     }
 }
 
-impl Servers {
-    fn leader(&self) -> Option<ServerId> {
-        let leads = |server: &&usize| {
-            let server = &self.servers[**server];
-            server.is_up && !server.is_cut && self.was_elected_last(server)
-        };
-        let all: Vec<_> = (0..self.servers.len()).collect();
-        all.iter().find(leads).copied()
+impl Elects for Servers {
+    fn world(&self) -> &Arc<World> {
+        &self.world
     }
 
-    fn was_elected_last(&self, server: &Server) -> bool {
-        matches!(&server.role, Role::Leading(leading) if leading.epoch() == self.epoch)
+    fn chance(&mut self) -> &mut Chance {
+        &mut self.chance
     }
 
-    fn heal(&mut self, server: ServerId) {
-        if !self.servers[server].is_cut {
-            return;
+    fn count(&self) -> usize {
+        self.servers.len()
+    }
+
+    fn reach(&self, server: ServerId) -> Reach {
+        self.servers[server].reach
+    }
+
+    fn reach_mut(&mut self, server: ServerId) -> &mut Reach {
+        &mut self.servers[server].reach
+    }
+
+    fn part(&self, server: ServerId) -> Part {
+        match &self.servers[server].role {
+            Role::Looking => Part::Looking,
+            Role::Following(leader) => Part::Following(*leader),
+            Role::Leading(leading) => Part::Leading(leading.epoch()),
         }
-        self.world.note(|| format!("server {server} is not cut off any more"));
-        self.servers[server].is_cut = false;
+    }
+
+    fn knows(&self, server: ServerId) -> (u64, u64) {
+        self.servers[server].knows()
+    }
+
+    fn last_election(&self) -> u64 {
+        self.epoch
+    }
+
+    fn is_electing(&mut self) -> &mut bool {
+        &mut self.is_electing
+    }
+
+    fn notice(&self) -> Duration {
+        self.half_tick()
+    }
+
+    fn comes(&mut self, after: Duration, what: Coming) {
+        let event = match what {
+            Coming::Election => Event::Election,
+            Coming::Loss(server) => Event::LosesLeader(server, self.servers[server].term),
+        };
+        self.after(after, event);
+    }
+
+    fn bring_held(&mut self) {
         for held in std::mem::take(&mut self.held) {
             self.after(Duration::ZERO, held);
         }
-        let state = &self.servers[server];
-        // A leader that hears of a later election steps down.
-        if matches!(state.role, Role::Leading(_)) && !self.was_elected_last(state) {
-            self.looks(server);
-        }
-        self.elect_soon();
     }
 
-    /// The followers of a server notice that they have lost it, each in its own time.
-    fn lose(&mut self, leader: ServerId) {
-        let half_tick = self.half_tick();
-        for server in 0..self.servers.len() {
-            if matches!(self.servers[server].role, Role::Following(followed) if followed == leader) {
-                let (delay, term) =
-                    (self.chance.between(Duration::ZERO, half_tick), self.servers[server].term);
-                self.after(delay, Event::LosesLeader(server, term));
-            }
-        }
+    fn calms(&mut self) {
+        self.weather.calm_down();
+        self.rules.lag = self.rules.lag.min(Duration::from_millis(5));
     }
 
     /// A server looks for a leader, and serves no client meanwhile.
-    pub(super) fn looks(&mut self, server: ServerId) {
+    fn looks(&mut self, server: ServerId) {
         self.world.note(|| format!("server {server} looks for a leader"));
         self.closes_all(server);
         let state = &mut self.servers[server];
@@ -134,44 +97,6 @@ impl Servers {
         state.term += 1;
         state.signs.clear();
         self.elect_soon();
-    }
-
-    fn elect_soon(&mut self) {
-        if !self.is_electing {
-            self.is_electing = true;
-            let delay = self.chance.between(Duration::from_millis(50), ELECTION);
-            self.after(delay, Event::Election);
-        }
-    }
-
-    /// Makes the servers that look for a leader follow the one that there is, or elect one of them if they are a majority.
-    pub(super) fn elect(&mut self) {
-        self.is_electing = false;
-        let is_candidate = |server: &ServerId| {
-            let server = &self.servers[*server];
-            server.is_up && !server.is_cut && matches!(server.role, Role::Looking)
-        };
-        let candidates: Vec<_> = (0..self.servers.len()).filter(is_candidate).collect();
-        match self.leader() {
-            Some(leader) => candidates.into_iter().for_each(|server| self.follows(server, leader)),
-            None if candidates.len() > self.servers.len() / 2 => self.elects(&candidates),
-            None => {}
-        }
-        if self.servers.iter().any(|server| matches!(server.role, Role::Looking)) {
-            self.elect_soon();
-        }
-    }
-
-    /// Elects the server that knows most: it has everything that a majority has ever had.
-    fn elects(&mut self, candidates: &[ServerId]) {
-        let first = self.chance.below(candidates.len() as u64) as usize;
-        let (before, behind) = candidates.split_at(first);
-        let newest = behind.iter().chain(before).max_by_key(|server| self.servers[**server].knows());
-        let Some(&leader) = newest else { return };
-        self.leads(leader);
-        for &server in candidates.iter().filter(|server| **server != leader) {
-            self.follows(server, leader);
-        }
     }
 
     fn leads(&mut self, leader: ServerId) {

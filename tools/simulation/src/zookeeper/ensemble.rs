@@ -15,6 +15,7 @@ use super::mailbox::Mailbox;
 use super::server::{Role, Server};
 use super::{ConnectionId, ServerId, SessionId};
 use crate::chance::Chance;
+use crate::led::Elects;
 use crate::store::Weather;
 use crate::world::{Actor, World};
 
@@ -42,7 +43,7 @@ pub struct Rules {
 }
 
 /// The state of all servers.
-pub(super) struct Servers {
+pub(crate) struct Servers {
     pub(super) world: Arc<World>,
     pub(super) rules: Rules,
     pub(super) weather: Weather,

@@ -10,13 +10,12 @@ use super::event::{Frame, Message, Origin, Read, Reply, Transaction};
 use super::leader::Leading;
 use super::tree::{Changes, On, Tree};
 use super::{ConnectionId, ServerId, SessionId};
+use crate::led::Reach;
 
 /// One server; see the [module](self).
 #[derive(Debug)]
 pub(super) struct Server {
-    pub(super) is_up: bool,
-    /// True if no other server reaches it. Clients do.
-    pub(super) is_cut: bool,
+    pub(super) reach: Reach,
     pub(super) role: Role,
     /// The number of its membership: what was sent under another one is not heard.
     pub(super) term: u64,
@@ -78,8 +77,7 @@ enum Queued {
 impl Server {
     pub(super) fn new(rate: f64) -> Self {
         Self {
-            is_up: true,
-            is_cut: false,
+            reach: Reach::default(),
             role: Role::Looking,
             term: 0,
             epoch: 0,
@@ -96,7 +94,7 @@ impl Server {
     }
 
     pub(super) fn serves(&self) -> bool {
-        self.is_up && !matches!(self.role, Role::Looking)
+        self.reach.is_up && !matches!(self.role, Role::Looking)
     }
 
     /// Returns how much it knows: the last election, and the last transaction in its log. What it has beyond a later election was never done.

@@ -6,6 +6,7 @@ use super::ensemble::Servers;
 use super::event::{Body, Event, Word};
 use super::server::Role;
 use super::{ServerId, SessionId};
+use crate::led::Elects;
 
 impl Servers {
     /// Asks the followers for signs of life, and looks whether there are enough of them.

@@ -41,10 +41,10 @@ impl Servers {
     }
 
     pub(super) fn hears(&mut self, from: ServerId, to: ServerId, terms: (u64, u64), word: Word) {
-        if self.servers[to].term != terms.1 || !self.servers[to].is_up {
+        if self.servers[to].term != terms.1 || !self.servers[to].reach.is_up {
             return;
         }
-        if self.servers[to].is_cut || self.servers[from].is_cut {
+        if self.servers[to].reach.is_cut || self.servers[from].reach.is_cut {
             // It is sent again when that is over.
             return self.held.push(Event::Between { from, to, terms, word });
         }

@@ -1,5 +1,7 @@
 //! The simulated ZooKeeper servers and the real ones get the same operations, and answer alike.
 
+#[path = "../both_sides/mod.rs"]
+mod both_sides;
 mod ends;
 mod game;
 mod operations;

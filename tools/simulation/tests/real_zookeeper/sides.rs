@@ -5,9 +5,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::BoxFuture as Boxed;
 use parking_lot::Mutex;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 use ylock_core::environment::{BoxFuture, Environment, Moment, RuntimeId, SystemEnvironment};
 use ylock_core::url::Host;
 use ylock_engine_zookeeper::algorithm::store::Ensemble;
@@ -18,8 +17,7 @@ use ylock_simulation::store::Weather;
 use ylock_simulation::world::World;
 use ylock_simulation::zookeeper::{self, Clients, Mistakes, Rules};
 
-/// A test that is stuck fails after this time.
-const LONGEST: Duration = Duration::from_secs(300);
+use super::both_sides;
 
 /// One side, as a test sees it.
 pub(crate) struct Side {
@@ -110,10 +108,6 @@ impl fmt::Debug for Doomed {
     }
 }
 
-fn runtime() -> Runtime {
-    Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime")
-}
-
 /// Plays on real servers.
 pub(crate) fn real<T, F>(servers: Real, session: Duration, play: impl FnOnce(Side) -> F) -> T
 where
@@ -121,7 +115,8 @@ where
 {
     let options = servers.options(session);
     let clock = SystemEnvironment::shared();
-    let doomed = Arc::new(Doomed { system: Arc::clone(&clock), runtime: Mutex::new(Some(runtime())) });
+    let doomed =
+        Arc::new(Doomed { system: Arc::clone(&clock), runtime: Mutex::new(Some(both_sides::runtime())) });
     let of_doomed: Arc<dyn Environment> = Arc::clone(&doomed) as _;
     let side = Side {
         servers: ZookeeperEngine::servers(&options, &clock),
@@ -132,8 +127,7 @@ where
             runtime.into_iter().for_each(Runtime::shutdown_background);
         }),
     };
-    let in_time = async { tokio::time::timeout(LONGEST, play(side)).await.expect("it is not stuck") };
-    runtime().block_on(in_time)
+    both_sides::real(|| play(side))
 }
 
 /// Plays on simulated servers, which do nothing wrong.
@@ -157,16 +151,5 @@ where
         clock,
         kill: Box::new(move || killed.kill(doomed)),
     };
-    let answer = Arc::new(Mutex::new(None));
-    let (to, playing) = (Arc::clone(&answer), play(side));
-    let task: Boxed<'static, ()> = Box::pin(async move {
-        let said = playing.await;
-        *to.lock() = Some(said);
-    });
-    world.spawn(tester, task);
-    let until = u64::try_from(LONGEST.as_nanos()).expect("a time");
-    world.run(until, || answer.lock().is_some());
-    let said = answer.lock().take();
-    world.end();
-    said.expect("it is not stuck")
+    both_sides::simulated(&world, tester, play(side))
 }

@@ -5,6 +5,8 @@
 mod attempts;
 mod built;
 mod engine;
+mod etcd;
+mod etcd_turns;
 mod hints;
 mod keeper;
 mod listing6;
@@ -138,6 +140,7 @@ broken_below_the_keeper! {
     the_redis_engine_counts_from_the_answer: RedisEngine K::ValidFromAnswer, "two valid holders";
     the_keeper_is_not_told_of_a_loss_by_a_server: KeeperOverRedis K::HidesTheLoss, "two valid holders";
     the_keeper_is_not_told_of_a_loss_by_an_ensemble: KeeperOverZookeeper K::HidesTheLoss, "two valid holders";
+    the_keeper_is_not_told_of_a_loss_by_etcd: KeeperOverEtcd K::HidesTheLoss, "two valid holders";
 }
 
 macro_rules! broken_ensemble {
@@ -166,6 +169,58 @@ broken_ensemble! {
     a_writer_becomes_a_reader_at_the_end: Z::DowngradesToTheEnd, "two valid holders";
     a_write_is_taken_for_a_removal: Z::TakesWritesForRemovals, "two valid holders";
     the_token_is_the_place: Z::TokenIsPlace, "the token of";
+}
+
+macro_rules! broken_etcd {
+    ($($test:ident: $defect:expr, $wrong:expr;)*) => {
+        $(
+            #[test]
+            fn $test() {
+                let broken = etcd::broken($defect);
+                must_find_everywhere(stringify!($test), $wrong, || Setting {
+                    of: Subject::EtcdEngine,
+                    wrap_etcd: &broken,
+                    ..Setting::default()
+                });
+            }
+        )*
+    };
+}
+
+use etcd::Defect as D;
+
+broken_etcd! {
+    a_keepalive_counts_when_it_is_answered: D::BelievesKeepAlives, "two valid holders";
+    a_keepalive_is_confirmed_in_another_term: D::IgnoresTerms, "two valid holders";
+    a_contender_enters_after_the_second_before_it: D::EntersAfterTheSecond, "two valid holders";
+    what_is_undone_leaves_no_mark: D::LeavesNoMark, "still wait";
+    a_key_in_doubt_is_forgotten: D::ForgetsContenders, "still wait";
+    the_deletion_of_a_key_in_doubt_is_forgotten: D::ForgetsRemovals, "still wait";
+    a_change_is_taken_for_a_deletion: D::TakesChangesForDeletions, "two valid holders";
+    the_end_of_a_watch_is_taken_for_a_deletion: D::TakesSilenceForDeletion, "two valid holders";
+    the_token_has_no_floor: D::TokenIsPlace, "the token of";
+    the_etcd_lease_lives_for_half_of_its_time: D::LeaseIsShorter, "two valid holders";
+}
+
+/// What confirms a keep-alive is asked of one member, which may be a leader that was deposed.
+#[test]
+fn a_look_shows_what_one_member_has() {
+    let etcd_mistakes = ylock_simulation::etcd::Mistakes { looks_at_one_member: true };
+    must_find_everywhere("a_look_shows_what_one_member_has", "two valid holders", || Setting {
+        of: Subject::EtcdEngine,
+        etcd_mistakes,
+        ..Setting::default()
+    });
+}
+
+#[test]
+fn the_etcd_engine_counts_from_the_answer() {
+    let broken = keeper::broken(K::ValidFromAnswer);
+    must_find_everywhere("the_etcd_engine_counts_from_the_answer", "two valid holders", || Setting {
+        of: Subject::EtcdEngine,
+        wrap: &broken,
+        ..Setting::default()
+    });
 }
 
 macro_rules! broken_scripts {

@@ -66,10 +66,17 @@ impl Plan {
         let chosen = engine::chosen(engines);
         // Only the whole has the packages that are of no engine.
         let whole = chosen.len() == ENGINES.len();
-        let is_wanted = |package: &Package| whole || chosen.iter().any(|engine| package.is_of(engine));
+        let is_own = |package: &Package| whole || chosen.iter().any(|engine| package.is_of(engine));
+        let is_beside_own = |name: &String| chosen.iter().any(|engine| is_beside(name, engine.name));
+        let wanted = |mut package: Package| {
+            if !is_own(&package) {
+                package.tests.retain(is_beside_own);
+            }
+            (is_own(&package) || !package.tests.is_empty()).then_some(package)
+        };
         let is_chosen = |name: &str| chosen.iter().any(|engine| engine.name == name);
         let absent = ENGINES.iter().map(|engine| engine.name).filter(|name| !is_chosen(name)).collect();
-        Self { packages: all.into_iter().filter(is_wanted).collect(), whole, servers, absent }
+        Self { packages: all.into_iter().filter_map(wanted).collect(), whole, servers, absent }
     }
 
     /// Returns the name of the chosen package that cargo knows by this id.
@@ -266,5 +273,14 @@ mod tests {
         let passes = plan(&[&zookeeper::ENGINE], ServersOf::Xtask).passes();
         assert_eq!(passes[0].cargo.join(" "), "--all-features -p ylock-engine-zookeeper --lib --bins");
         assert_eq!(passes[2].cargo.join(" "), "--all-features -p ylock-engine-zookeeper --test conformance");
+    }
+
+    #[test]
+    fn an_engine_brings_what_is_held_to_its_servers_and_nothing_else_of_that_crate() {
+        let passes = plan(&[&redis::ENGINE], ServersOf::Xtask).passes();
+        assert_eq!(
+            passes[0].cargo.join(" "),
+            "--all-features -p ylock-engine-redis -p ylock-simulation --lib --bins --test real_redis"
+        );
     }
 }

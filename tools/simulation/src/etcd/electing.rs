@@ -1,0 +1,161 @@
+//! How members become leaders and followers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::MemberId;
+use super::cluster::{Cluster, Members};
+use super::event::{Change, Event, Logged};
+use super::leading::{Follower, Leading};
+use super::member::Role;
+use super::talking::TICK;
+use crate::chance::Chance;
+use crate::led::{Coming, Elects, Group, Part, Reach};
+use crate::world::{Actor, World};
+
+impl Group for Cluster {
+    type Servers = Members;
+
+    fn with<T>(self: &Arc<Self>, work: impl FnOnce(&mut Members) -> T) -> T {
+        Self::with(self, work)
+    }
+
+    fn end_runtimes(self: &Arc<Self>, actor: Actor) {
+        self.with(|members| members.close_of(actor));
+    }
+}
+
+impl Elects for Members {
+    fn world(&self) -> &Arc<World> {
+        &self.world
+    }
+
+    fn chance(&mut self) -> &mut Chance {
+        &mut self.chance
+    }
+
+    fn count(&self) -> usize {
+        self.members.len()
+    }
+
+    fn reach(&self, member: MemberId) -> Reach {
+        self.members[member].reach
+    }
+
+    fn reach_mut(&mut self, member: MemberId) -> &mut Reach {
+        &mut self.members[member].reach
+    }
+
+    fn part(&self, member: MemberId) -> Part {
+        match &self.members[member].role {
+            Role::Looking => Part::Looking,
+            Role::Following(leader) => Part::Following(*leader),
+            Role::Leading(leading) => Part::Leading(leading.term),
+        }
+    }
+
+    fn knows(&self, member: MemberId) -> (u64, u64) {
+        self.members[member].knows()
+    }
+
+    fn last_election(&self) -> u64 {
+        self.term
+    }
+
+    fn is_electing(&mut self) -> &mut bool {
+        &mut self.is_electing
+    }
+
+    fn notice(&self) -> Duration {
+        TICK
+    }
+
+    fn comes(&mut self, after: Duration, what: Coming) {
+        let event = match what {
+            Coming::Election => Event::Election,
+            Coming::Loss(member) => Event::LosesLeader(member, self.members[member].membership),
+        };
+        self.after(after, event);
+    }
+
+    fn bring_held(&mut self) {
+        for held in std::mem::take(&mut self.held) {
+            self.after(Duration::ZERO, held);
+        }
+    }
+
+    fn calms(&mut self) {
+        self.weather.calm_down();
+        self.rules.lag = self.rules.lag.min(Duration::from_millis(5));
+    }
+
+    fn process_ends(&mut self, member: MemberId, is_noticed: bool) {
+        // What had arrived is gone with the process.
+        self.members[member].stalled.clear();
+        self.closes_all(member, is_noticed);
+    }
+
+    fn can_start(&self) -> bool {
+        !self.is_rebuilding
+    }
+
+    fn catches_up(&mut self, member: MemberId) {
+        let mut stalled = std::mem::take(&mut self.members[member].stalled);
+        // Which of its tasks runs first is not known. Each hears what it is told in order.
+        if self.chance.happens(0.5) {
+            stalled.sort_by_key(|event| !matches!(event, Event::Arrives(..)));
+        }
+        stalled.into_iter().for_each(|event| self.happens(event));
+    }
+
+    /// A member looks for a leader. What only a leader can answer fails meanwhile, or waits for the next one.
+    fn looks(&mut self, member: MemberId) {
+        self.world.note(|| format!("member {member} looks for a leader"));
+        let state = &mut self.members[member];
+        state.role = Role::Looking;
+        state.membership += 1;
+        self.fails_looks(member);
+        // Watches last for a while without a leader: so they outlive most elections.
+        if self.chance.happens(0.5) {
+            self.ends_watches(member);
+        }
+        self.elect_soon();
+    }
+
+    fn leads(&mut self, leader: MemberId) {
+        // A majority has agreed upon it: no two leaders have the same.
+        self.term += 1;
+        let term = self.term;
+        self.world.note(|| format!("member {leader} leads, term {term}"));
+        let state = &mut self.members[leader];
+        state.membership += 1;
+        // What a majority may have is done, also if the last leader did not hear of it: together with the first entry of this term.
+        state.log.push(Arc::new(Logged { term, change: Change::Nothing, origin: None }));
+        state.role = Role::Leading(Box::new(Leading::new(term)));
+        self.begins_all(leader);
+        self.ticks_later(leader);
+        self.commits(leader);
+    }
+
+    /// Makes a member know what the leader knows. What it has beyond that was never done.
+    fn follows(&mut self, member: MemberId, leader: MemberId) {
+        self.world.note(|| format!("member {member} follows {leader}"));
+        let (log, applied, now) =
+            (self.members[leader].log.clone(), self.members[leader].applied, self.now());
+        let state = &mut self.members[member];
+        (state.log, state.heard) = (log, now);
+        state.role = Role::Following(leader);
+        state.membership += 1;
+        let (membership, has) = (state.membership, state.log.len());
+        self.applies(member, applied);
+        if let Some(leading) = self.leading(leader) {
+            let follower = Follower { membership, has, answered: 0, heard: now };
+            leading.followers.insert(member, follower);
+        }
+        self.ticks_later(member);
+        self.commits(leader);
+        // Not before the leader has applied what its log has: it would know less leases than there are.
+        self.hands_on_all(leader);
+        self.hands_on_all(member);
+    }
+}

@@ -1,0 +1,228 @@
+//! Mistakes that can be made between the algorithm and a cluster of etcd.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+use ylock_core::environment::Environment;
+use ylock_core::{Error, ErrorKind};
+use ylock_engine_etcd::algorithm::store::{
+    Done, Fault, Granted, Header, KeptAlive, Outcome, Pending, Put, Step, Store, Transaction, Watching,
+};
+use ylock_simulation::clocks::Clocks;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Defect {
+    /// A keep-alive counts when it is answered: what would confirm it is not asked for.
+    BelievesKeepAlives,
+    /// Any later answer confirms a keep-alive, also one in another term.
+    IgnoresTerms,
+    /// A contender enters when the second before it has gone, without a look at the first.
+    EntersAfterTheSecond,
+    /// What is undone leaves no mark.
+    LeavesNoMark,
+    /// A contender of which no answer came is taken as not made.
+    ForgetsContenders,
+    /// A removal of which no answer came is taken as done.
+    ForgetsRemovals,
+    /// Whatever a watch tells is taken for a deletion that was seen.
+    TakesChangesForDeletions,
+    /// A watch that has ended is taken for a deletion that was seen.
+    TakesSilenceForDeletion,
+    /// What happened between a look and the beginning of the watch beside it is not looked for.
+    BelievesOldLooks,
+    /// The token is the place, without a floor.
+    TokenIsPlace,
+    /// The etcd lease lives for half of its time.
+    LeaseIsShorter,
+}
+
+/// Makes this mistake on a client's way to the cluster.
+pub(crate) fn broken(defect: Defect) -> impl Fn(Arc<dyn Store>, &Arc<Clocks>) -> Arc<dyn Store> {
+    move |inner, clocks| {
+        let clocks = Arc::clone(clocks);
+        Arc::new(Broken { inner, clocks, defect, known: Mutex::default() })
+    }
+}
+
+#[derive(Debug)]
+struct Broken {
+    inner: Arc<dyn Store>,
+    clocks: Arc<Clocks>,
+    defect: Defect,
+    known: Mutex<Known>,
+}
+
+/// What the servers have said, for answers that they do not give.
+#[derive(Debug, Default)]
+struct Known {
+    last: Header,
+    floor: Option<Outcome>,
+    kept: Option<Header>,
+}
+
+impl Broken {
+    fn is(&self, defect: Defect) -> bool {
+        self.defect == defect
+    }
+
+    /// Returns what would confirm the last keep-alive, as if it had been asked for.
+    fn believed(&self, transaction: &Transaction) -> Option<Outcome> {
+        if !self.is(Defect::BelievesKeepAlives) || !is_of_floor(transaction) {
+            return None;
+        }
+        let known = self.known.lock();
+        let (outcome, kept) = (known.floor.as_ref()?, known.kept?);
+        (outcome.header.cluster == kept.cluster).then(|| Outcome { header: kept, ..outcome.clone() })
+    }
+
+    async fn carry(&self, mut transaction: Transaction) -> Result<Outcome, Fault> {
+        if let Some(outcome) = self.believed(&transaction) {
+            return Ok(outcome);
+        }
+        let asked = transaction.clone();
+        if self.is(Defect::LeavesNoMark) {
+            [&mut transaction.then, &mut transaction.otherwise]
+                .into_iter()
+                .for_each(|steps| steps.retain(|step| !is_mark(step)));
+        }
+        if self.is(Defect::TokenIsPlace) {
+            transaction.then.iter_mut().for_each(without_floor);
+        }
+        match self.inner.transact(transaction).await {
+            Ok(outcome) => Ok(self.seen(&asked, outcome)),
+            Err(Fault::Unknown(_)) if self.is(Defect::ForgetsContenders) && puts(&asked) => {
+                Err(Fault::Refused(Error::new(ErrorKind::Unavailable, "not made")))
+            }
+            Err(Fault::Unknown(_)) if self.is(Defect::ForgetsRemovals) && deletes(&asked) => {
+                Ok(Outcome { header: self.known.lock().last, held: true, done: vec![Done::Deleted(1)] })
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+
+    fn seen(&self, asked: &Transaction, mut outcome: Outcome) -> Outcome {
+        self.known.lock().last = outcome.header;
+        match self.defect {
+            Defect::IgnoresTerms => outcome.header.term = 0,
+            Defect::BelievesKeepAlives => {
+                let mut known = self.known.lock();
+                if is_of_floor(asked) {
+                    known.floor = Some(outcome.clone());
+                }
+                outcome.header.term = known.kept.map_or(outcome.header.term, |kept| kept.term);
+            }
+            Defect::EntersAfterTheSecond => {
+                asked.then.iter().zip(&mut outcome.done).for_each(|(step, done)| without_first(step, done));
+            }
+            Defect::LeavesNoMark => {
+                let steps = if outcome.held { &asked.then } else { &asked.otherwise };
+                for (at, _) in steps.iter().enumerate().filter(|(_, step)| is_mark(step)) {
+                    outcome.done.insert(at, Done::Put);
+                }
+            }
+            _ => {}
+        }
+        outcome
+    }
+}
+
+/// Returns whether a transaction looks at the floor, as what confirms a keep-alive does.
+fn is_of_floor(transaction: &Transaction) -> bool {
+    let Transaction { when, then, otherwise } = transaction;
+    let is_look = |step: &Step| matches!(step, Step::Look(look) if look.keys.begin.ends_with(b"/floor"));
+    when.is_empty() && otherwise.is_empty() && then.len() == 1 && then.iter().all(is_look)
+}
+
+fn is_mark(step: &Step) -> bool {
+    matches!(step, Step::Put(put) if String::from_utf8_lossy(&put.key).contains("/x/"))
+}
+
+fn is_contender(step: &Step) -> bool {
+    matches!(step, Step::Put(Put { key, lease: Some(1..), .. }) if String::from_utf8_lossy(key).contains("/k/"))
+}
+
+fn puts(transaction: &Transaction) -> bool {
+    transaction.then.iter().any(is_contender)
+}
+
+fn deletes(transaction: &Transaction) -> bool {
+    matches!(transaction.then[..], [Step::Delete(_), ..]) && !puts(transaction)
+}
+
+fn without_floor(step: &mut Step) {
+    if let Step::Put(put) = step
+        && put.key.ends_with(b"/floor")
+    {
+        let text = String::from_utf8_lossy(&put.value).into_owned();
+        let cluster = text.split(' ').next().unwrap_or_default();
+        put.value = format!("{cluster} 0").into_bytes();
+    }
+}
+
+/// Leaves the nearest of those before a contender out, if there is another one.
+fn without_first(step: &Step, done: &mut Done) {
+    if let (Step::Look(look), Done::Looked(seen)) = (step, done)
+        && look.made_before.is_some()
+        && look.newest_first
+        && seen.entries.len() > 1
+    {
+        seen.entries = vec![seen.entries[1].clone()];
+        seen.more = false;
+    }
+}
+
+impl Store for Broken {
+    fn transact(&self, transaction: Transaction) -> Pending<'_, Outcome> {
+        Box::pin(self.carry(transaction))
+    }
+
+    fn grant(&self, seconds: i64) -> Pending<'_, Granted> {
+        if !self.is(Defect::LeaseIsShorter) {
+            return self.inner.grant(seconds);
+        }
+        Box::pin(async move {
+            let granted = self.inner.grant(seconds / 2).await?;
+            Ok(Granted { seconds, ..granted })
+        })
+    }
+
+    fn keep_alive(&self, lease: i64) -> Pending<'_, KeptAlive> {
+        Box::pin(async move {
+            let mut kept = self.inner.keep_alive(lease).await?;
+            match self.defect {
+                Defect::IgnoresTerms => kept.header.term = 0,
+                Defect::BelievesKeepAlives => self.known.lock().kept = Some(kept.header),
+                _ => {}
+            }
+            Ok(kept)
+        })
+    }
+
+    fn revoke(&self, lease: i64) -> Pending<'_, ()> {
+        self.inner.revoke(lease)
+    }
+
+    fn watch(&self, key: Vec<u8>, changes: bool) -> Pending<'_, Watching> {
+        Box::pin(async move {
+            let mut watching = self.inner.watch(key, changes).await?;
+            if self.is(Defect::BelievesOldLooks) {
+                watching.since = 0;
+            }
+            let [change, silence] =
+                [Defect::TakesChangesForDeletions, Defect::TakesSilenceForDeletion].map(|it| self.is(it));
+            if change || silence {
+                let (tell, told) = oneshot::channel();
+                let inner = std::mem::replace(&mut watching.told, told);
+                self.clocks.spawn(Box::pin(async move {
+                    let word = match inner.await {
+                        Ok(deleted) => Some(deleted || change),
+                        Err(_) => silence.then_some(true),
+                    };
+                    drop(word.map(|word| tell.send(word)));
+                }));
+            }
+            Ok(watching)
+        })
+    }
+}
