@@ -199,6 +199,7 @@ impl<'a> Scene<'a> {
         let until = self.later(PATIENCE);
         if !self.world.run(until, || self.shared.busy.load(Ordering::Relaxed) == 0) {
             let busy = self.shared.busy.load(Ordering::Relaxed);
+            self.world.note(|| format!("in the store: {:#?}", self.backend.left(&self.shared.keys)));
             return self.shared.oracle.complain(format!("{busy} still wait {PATIENCE:?} after the trouble"));
         }
         self.close();

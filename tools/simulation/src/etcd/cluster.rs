@@ -125,8 +125,11 @@ impl Cluster {
         let members = self.members.lock();
         let newest = members.members.iter().max_by_key(|member| member.data.revision());
         let keys = newest.into_iter().flat_map(|member| member.data.keys());
-        let text = keys.map(|entry| String::from_utf8_lossy(&entry.key).into_owned());
-        text.filter(|key| key.contains("/k/") || key.contains("/x/")).collect()
+        let shown = keys.map(|entry| {
+            let [key, value] = [&entry.key, &entry.value].map(|text| String::from_utf8_lossy(text));
+            format!("{key} made at {}: {value}", entry.made)
+        });
+        shown.filter(|shown| shown.contains("/k/") || shown.contains("/x/")).collect()
     }
 }
 

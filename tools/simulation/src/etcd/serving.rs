@@ -74,7 +74,7 @@ impl Members {
         }
         // To a connection that there never was: nothing is answered.
         let origin = Origin { member, connection: 0, request: 0 };
-        self.world.note(|| format!("member {member} gets late {ask:?}"));
+        self.world.note(|| format!("member {member} gets a late request"));
         self.asked(origin, ask);
     }
 

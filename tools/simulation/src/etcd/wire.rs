@@ -12,7 +12,7 @@ use super::event::{Ask, Event, Frame, Reply, Told};
 use super::{ConnectionId, MemberId};
 use crate::world::Actor;
 
-/// The latest that a request arrives, or arrives again, which its client gave up long since.
+/// The latest that a request arrives which its client gave up long since.
 const LATEST: Duration = Duration::from_secs(60);
 
 /// The answer to a request, or what came in its place.
@@ -81,12 +81,10 @@ impl Members {
         wire.asked.insert(request, answer);
         let member = wire.member;
         if ask.writes() && self.chance.happens(self.weather.duplicates) {
+            // As on a way that keeps what it was given, and brings it when no client waits for it any more. Nothing is brought twice.
             let late = self.chance.between(Duration::ZERO, LATEST);
-            self.after(late, Event::Late(member, self.cluster, ask.clone()));
-            // As on a way that keeps what it was given, and brings it when no client waits for it any more; or twice.
-            if self.chance.happens(0.5) {
-                return is_answered;
-            }
+            self.after(late, Event::Late(member, self.cluster, ask));
+            return is_answered;
         }
         self.send(connection, Frame::Ask(request, ask));
         is_answered

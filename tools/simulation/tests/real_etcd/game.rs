@@ -108,7 +108,7 @@ impl Game {
         }
         let last = self.key("last");
         let watching = self.side.servers.watch(last.clone(), true).await.expect("a watch");
-        self.put(&last).await;
+        self.put_last(&last).await;
         let told = select(watching.told, self.side.clock.sleep(PATIENCE)).await;
         assert!(matches!(told, Either::Left((Ok(false), _))), "a change is told");
         let step = &mut self.step;
@@ -122,7 +122,7 @@ impl Game {
         });
     }
 
-    async fn put(&self, key: &[u8]) -> Outcome {
+    async fn put_last(&self, key: &[u8]) -> Outcome {
         let put = Put { key: key.to_vec(), value: Vec::new(), lease: Some(0) };
         let putting = Transaction { then: vec![Does::Put(put)], ..Transaction::default() };
         self.side.servers.transact(putting).await.expect("a put")

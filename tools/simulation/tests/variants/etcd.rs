@@ -219,7 +219,9 @@ impl Store for Broken {
                         Ok(deleted) => Some(deleted || change),
                         Err(_) => silence.then_some(true),
                     };
-                    drop(word.map(|word| tell.send(word)));
+                    if let Some(word) = word {
+                        let _ = tell.send(word);
+                    }
                 }));
             }
             Ok(watching)
