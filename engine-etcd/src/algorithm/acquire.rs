@@ -180,11 +180,13 @@ impl<'a> Acquire<'a> {
         let is_strict = sending_ticket(request);
         let newest = look::newest(client, &request.key, request.mode, is_strict);
         let mark = Keys::one(client.names.mark(request.id, begun.number));
-        let free = if self.request.patience == Patience::Try && !self.has_looked {
-            newest.keys.clone()
-        } else {
-            Keys::one(sending.stored_at.clone())
-        };
+        // The own key also where a try asks for a lock that is free: that of a reader is none of its rivals. Were it there already, by an earlier
+        // request, its place would not be the revision of this one.
+        let mut when =
+            vec![Condition::MadeAt(mark, 0), Condition::MadeAt(Keys::one(sending.stored_at.clone()), 0)];
+        if self.request.patience == Patience::Try && !self.has_looked {
+            when.push(Condition::MadeAt(newest.keys.clone(), 0));
+        }
         let readers = look::readers(client, &request.key, request.mode).map(Does::Look);
         let put = Put {
             key: sending.stored_at.clone(),
@@ -192,7 +194,7 @@ impl<'a> Acquire<'a> {
             lease: Some(begun.session.lease),
         };
         Transaction {
-            when: vec![Condition::MadeAt(mark, 0), Condition::MadeAt(free, 0)],
+            when,
             then: [Does::Put(put), Does::Look(newest.clone())].into_iter().chain(readers).collect(),
             otherwise: vec![Does::Look(Look::at(Keys::one(sending.stored_at.clone()))), Does::Look(newest)],
         }

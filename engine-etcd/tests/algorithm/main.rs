@@ -86,6 +86,19 @@ async fn a_free_lock_is_one_request_and_giving_it_back_another_one() {
     assert!(grant.token > first.token && fixture.fake.keys(LOCK).is_empty());
 }
 
+/// The second request used to put the key once more, and the revision of that was taken for the place: nothing was deleted at it.
+#[tokio::test(start_paused = true)]
+async fn a_reader_that_tries_again_because_an_answer_was_lost_leaves_nothing() {
+    let fixture = Fixture::new();
+    let engine = fixture.client();
+    let request = fixture.request(Mode::Read).with_patience(Patience::Try);
+    fixture.fake.next_is(Fate::AnswerLost);
+    let grant = engine.acquire(&request).await.unwrap().expect("the lock is free");
+    assert!(matches!(renews(&engine, &grant).await, Renewal::Renewed { .. }));
+    assert_eq!(engine.release(&grant.key, grant.id, None).await.unwrap(), Release::Released);
+    assert_eq!(fixture.fake.keys(LOCK), [""; 0]);
+}
+
 /// The answer of a leader that does not know that it was deposed proves nothing: 48 of 48 were of this kind, when it was tried.
 #[tokio::test(start_paused = true)]
 async fn a_keep_alive_that_a_deposed_leader_has_answered_does_not_count() {

@@ -99,6 +99,19 @@ impl Elects for Members {
         !self.is_rebuilding
     }
 
+    /// A member that hears of a later leader follows it at once.
+    fn hears_of_the_leader(&mut self, member: MemberId) {
+        match self.leader().filter(|leader| *leader != member) {
+            Some(leader)
+                if self.reach(member).takes_part() && self.part(member) != Part::Following(leader) =>
+            {
+                self.looks(member);
+                self.follows(member, leader);
+            }
+            _ => self.elect_soon(),
+        }
+    }
+
     fn catches_up(&mut self, member: MemberId) {
         let mut stalled = std::mem::take(&mut self.members[member].stalled);
         // Which of its tasks runs first is not known. Each hears what it is told in order.

@@ -22,7 +22,7 @@ pub(crate) struct Reach {
 
 impl Reach {
     /// Returns whether the others reach the server, and it does what they ask.
-    fn takes_part(self) -> bool {
+    pub(crate) fn takes_part(self) -> bool {
         self.is_up && !self.is_cut && !self.is_suspended
     }
 }

@@ -13,10 +13,8 @@ use ylock_simulation::clocks::Clocks;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Defect {
-    /// A keep-alive counts when it is answered: what would confirm it is not asked for.
+    /// A keep-alive counts when it is answered: the look that would confirm it is not taken, once there was one.
     BelievesKeepAlives,
-    /// Any later answer confirms a keep-alive, also one in another term.
-    IgnoresTerms,
     /// A contender enters when the second before it has gone, without a look at the first.
     EntersAfterTheSecond,
     /// What is undone leaves no mark.
@@ -57,7 +55,8 @@ struct Broken {
 #[derive(Debug, Default)]
 struct Known {
     last: Header,
-    floor: Option<Outcome>,
+    /// The looks that confirm keep-alives, as they were answered before.
+    confirmations: Vec<(Transaction, Outcome)>,
     kept: Option<Header>,
 }
 
@@ -68,12 +67,10 @@ impl Broken {
 
     /// Returns what would confirm the last keep-alive, as if it had been asked for.
     fn believed(&self, transaction: &Transaction) -> Option<Outcome> {
-        if !self.is(Defect::BelievesKeepAlives) || !is_of_floor(transaction) {
-            return None;
-        }
         let known = self.known.lock();
-        let (outcome, kept) = (known.floor.as_ref()?, known.kept?);
-        (outcome.header.cluster == kept.cluster).then(|| Outcome { header: kept, ..outcome.clone() })
+        let (_, outcome) = known.confirmations.iter().find(|(asked, _)| asked == transaction)?;
+        let kept = known.kept.filter(|kept| kept.cluster == outcome.header.cluster)?;
+        Some(Outcome { header: kept, ..outcome.clone() })
     }
 
     async fn carry(&self, mut transaction: Transaction) -> Result<Outcome, Fault> {
@@ -104,13 +101,8 @@ impl Broken {
     fn seen(&self, asked: &Transaction, mut outcome: Outcome) -> Outcome {
         self.known.lock().last = outcome.header;
         match self.defect {
-            Defect::IgnoresTerms => outcome.header.term = 0,
-            Defect::BelievesKeepAlives => {
-                let mut known = self.known.lock();
-                if is_of_floor(asked) {
-                    known.floor = Some(outcome.clone());
-                }
-                outcome.header.term = known.kept.map_or(outcome.header.term, |kept| kept.term);
+            Defect::BelievesKeepAlives if confirms(asked) => {
+                self.known.lock().confirmations.push((asked.clone(), outcome.clone()));
             }
             Defect::EntersAfterTheSecond => {
                 asked.then.iter().zip(&mut outcome.done).for_each(|(step, done)| without_first(step, done));
@@ -127,11 +119,12 @@ impl Broken {
     }
 }
 
-/// Returns whether a transaction looks at the floor, as what confirms a keep-alive does.
-fn is_of_floor(transaction: &Transaction) -> bool {
+/// Returns whether a transaction only looks at the floor, or at a key as its holder does: what confirms a keep-alive.
+fn confirms(transaction: &Transaction) -> bool {
     let Transaction { when, then, otherwise } = transaction;
-    let is_look = |step: &Step| matches!(step, Step::Look(look) if look.keys.begin.ends_with(b"/floor"));
-    when.is_empty() && otherwise.is_empty() && then.len() == 1 && then.iter().all(is_look)
+    let is_look = |step: &Step| matches!(step, Step::Look(look) if look.made_before.is_none());
+    let is_of_one = matches!(&then[..], [Step::Look(look), ..] if look.keys.end.is_none());
+    when.is_empty() && otherwise.is_empty() && is_of_one && then.iter().all(is_look)
 }
 
 fn is_mark(step: &Step) -> bool {
@@ -189,12 +182,8 @@ impl Store for Broken {
 
     fn keep_alive(&self, lease: i64) -> Pending<'_, KeptAlive> {
         Box::pin(async move {
-            let mut kept = self.inner.keep_alive(lease).await?;
-            match self.defect {
-                Defect::IgnoresTerms => kept.header.term = 0,
-                Defect::BelievesKeepAlives => self.known.lock().kept = Some(kept.header),
-                _ => {}
-            }
+            let kept = self.inner.keep_alive(lease).await?;
+            self.known.lock().kept = Some(kept.header);
             Ok(kept)
         })
     }

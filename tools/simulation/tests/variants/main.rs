@@ -191,7 +191,6 @@ use etcd::Defect as D;
 
 broken_etcd! {
     a_keepalive_counts_when_it_is_answered: D::BelievesKeepAlives, "two valid holders";
-    a_keepalive_is_confirmed_in_another_term: D::IgnoresTerms, "two valid holders";
     a_contender_enters_after_the_second_before_it: D::EntersAfterTheSecond, "two valid holders";
     what_is_undone_leaves_no_mark: D::LeavesNoMark, "still wait";
     a_key_in_doubt_is_forgotten: D::ForgetsContenders, "still wait";
