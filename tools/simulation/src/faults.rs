@@ -157,9 +157,9 @@ impl Plan {
     pub fn etcd(&self, members: usize, chance: &mut Chance) -> etcd::Rules {
         let lag = if self.has(Fault::Lag) { 2_000 } else { 5 };
         let rates = (0..members).map(|_| self.server_clock(chance)).collect();
-        // With less they do not agree upon a leader when messages are slow. With more, one that was deposed goes on for longer.
-        let patience = Duration::from_millis(1_000 + chance.below(7_000));
-        etcd::Rules { patience, lag: Duration::from_millis(chance.below(lag)), rates }
+        // A leader that was deposed may go on for much longer than the others wait for it: nothing rests on its finding out.
+        let [patience, trust] = [2_000, 19_000].map(|most| Duration::from_millis(1_000 + chance.below(most)));
+        etcd::Rules { patience, trust, lag: Duration::from_millis(chance.below(lag)), rates }
     }
 
     /// Returns how fast the clock of a server runs.

@@ -28,8 +28,10 @@ pub struct Cluster {
 /// The settings of a cluster that a run decides.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// The time after which a member knows that it has lost its leader, or its followers.
+    /// The time after which a follower knows that it has lost its leader.
     pub patience: Duration,
+    /// The time after which a leader knows that it has lost its followers.
+    pub trust: Duration,
     /// The longest time by which a follower is behind with what it shows, and a watch with what it tells.
     pub lag: Duration,
     /// The speed of each member's clock.

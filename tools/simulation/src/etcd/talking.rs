@@ -121,18 +121,18 @@ impl Members {
     /// Looks whether the leader, or a majority of followers, was heard of; a leader sends heartbeats.
     pub(super) fn ticks(&mut self, member: MemberId) {
         let (now, members) = (self.now(), self.members.len());
-        let patience = nanos(self.by_clock(member, self.rules.patience));
-        let is_late = |heard: u64| heard + patience < now;
+        let [patience, trust] =
+            [self.rules.patience, self.rules.trust].map(|time| nanos(self.by_clock(member, time)));
         let state = &self.members[member];
         let question = match &state.role {
             Role::Leading(leading) => {
-                let heard = leading.followers.values().filter(|follower| !is_late(follower.heard));
+                let heard = leading.followers.values().filter(|follower| follower.heard + trust >= now);
                 if heard.count() < members / 2 {
                     return self.looks(member);
                 }
                 leading.asked
             }
-            Role::Following(_) if is_late(state.heard) => return self.looks(member),
+            Role::Following(_) if state.heard + patience < now => return self.looks(member),
             Role::Following(_) => 0,
             Role::Looking => return,
         };

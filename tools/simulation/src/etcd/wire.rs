@@ -107,10 +107,10 @@ impl Members {
 
     /// The client takes a watch back.
     pub(super) fn unwatch(&mut self, connection: ConnectionId, number: i64) {
-        let Some(wire) = self.wires.get_mut(&connection) else { return };
-        if wire.watches.remove(&number).is_some() {
-            self.send(connection, Frame::Unwatch(number));
-        }
+        let Some(wire) = self.wires.get_mut(&connection).filter(|wire| !wire.is_left) else { return };
+        // Also one that has told of something: the member goes on with it.
+        drop(wire.watches.remove(&number));
+        self.send(connection, Frame::Unwatch(number));
     }
 
     /// Sends something to the client.

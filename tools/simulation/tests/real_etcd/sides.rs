@@ -72,7 +72,8 @@ where
     F: Future<Output = T> + Send + 'static,
 {
     let (world, ms) = (World::new(false), Duration::from_millis);
-    let rules = Rules { patience: ms(3_000), lag: ms(0), rates: vec![1.0; servers.count()] };
+    let rules =
+        Rules { patience: ms(3_000), trust: ms(3_000), lag: ms(0), rates: vec![1.0; servers.count()] };
     let cluster = Cluster::new(&world, rules, Weather::calm((ms(1), ms(2))), Chance::new(1));
     let tester = world.new_actor();
     let clock = Clocks::new(&world, tester, 1.0, 0, Chance::new(2));

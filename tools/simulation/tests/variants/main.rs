@@ -192,6 +192,7 @@ use etcd::Defect as D;
 broken_etcd! {
     a_keepalive_counts_when_it_is_answered: D::BelievesKeepAlives, "two valid holders";
     a_contender_enters_after_the_second_before_it: D::EntersAfterTheSecond, "two valid holders";
+    a_reader_that_tries_puts_its_key_again: D::ComparesRivalsOnly, "still wait";
     what_is_undone_leaves_no_mark: D::LeavesNoMark, "still wait";
     a_key_in_doubt_is_forgotten: D::ForgetsContenders, "still wait";
     the_deletion_of_a_key_in_doubt_is_forgotten: D::ForgetsRemovals, "still wait";
