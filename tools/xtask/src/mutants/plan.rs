@@ -59,7 +59,7 @@ impl Plan {
     }
 }
 
-pub(super) const PLANS: [Plan; 5] = [
+pub(super) const PLANS: [Plan; 6] = [
     Plan {
         name: "core",
         folder: "ylock-core/",
