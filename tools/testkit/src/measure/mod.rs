@@ -28,10 +28,12 @@ pub use usage::{Usage, futex_calls_in_a_second};
 pub struct Measured {
     /// The client that a user has.
     pub ylock: Ylock,
-    requests: Box<dyn Fn() -> u64 + Send + Sync>,
+    requests: Counter,
     /// Those of one kind among them, with the word for it.
-    of_kind: Option<(&'static str, Box<dyn Fn() -> u64 + Send + Sync>)>,
+    of_kind: Option<(&'static str, Counter)>,
 }
+
+type Counter = Box<dyn Fn() -> u64 + Send + Sync>;
 
 impl Measured {
     /// Creates a client over an engine that counts its requests.
