@@ -202,6 +202,11 @@ impl Members {
         }
     }
 
+    /// Returns whether one of two members is cut off.
+    pub(super) fn are_apart(&self, one: MemberId, other: MemberId) -> bool {
+        self.members[one].reach.is_cut || self.members[other].reach.is_cut
+    }
+
     fn is_still(&self, member: MemberId, membership: u64) -> bool {
         self.members[member].membership == membership
     }
@@ -210,6 +215,8 @@ impl Members {
     fn stalls(&self, event: &Event) -> Option<MemberId> {
         let member = match event {
             Event::Arrives(connection, _) | Event::Tells(connection, _) => self.wires.get(connection)?.member,
+            // What is held up between two members comes after what was before it, whichever of the two is stopped.
+            Event::Between { from, to, .. } if self.are_apart(*from, *to) => return None,
             Event::Between { to, .. } => *to,
             Event::Watches(origin, ..) => origin.member,
             Event::Late(member, ..)

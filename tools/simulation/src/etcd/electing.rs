@@ -79,9 +79,8 @@ impl Elects for Members {
     }
 
     fn bring_held(&mut self) {
-        for held in std::mem::take(&mut self.held) {
-            self.after(Duration::ZERO, held);
-        }
+        // Now, so that nothing overtakes it.
+        std::mem::take(&mut self.held).into_iter().for_each(|held| self.happens(held));
     }
 
     fn calms(&mut self) {

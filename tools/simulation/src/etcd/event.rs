@@ -89,7 +89,8 @@ pub(super) enum Frame {
 #[derive(Clone, Debug)]
 pub(super) enum Word {
     // From the leader.
-    Append(Arc<Logged>),
+    /// With the number of entries before it.
+    Append(usize, Arc<Logged>),
     Commit(usize),
     /// With the number of the last question whether it still leads.
     Beat(u64),

@@ -23,8 +23,9 @@ impl Members {
     pub(super) fn logs(&mut self, leader: MemberId, logged: Logged) {
         let logged = Arc::new(logged);
         self.world.note(|| format!("member {leader} logs {}", logged.change));
+        let before = self.members[leader].log.len();
         self.members[leader].log.push(Arc::clone(&logged));
-        self.tell_followers(leader, &Word::Append(logged));
+        self.tell_followers(leader, &Word::Append(before, logged));
         self.commits(leader);
     }
 

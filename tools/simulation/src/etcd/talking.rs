@@ -58,11 +58,11 @@ impl Members {
         if state.membership != memberships.1 || !state.reach.is_up {
             return;
         }
-        if state.reach.is_cut || self.members[from].reach.is_cut {
+        if self.are_apart(from, to) {
             // It is sent again when that is over.
             return self.held.push(Event::Between { from, to, memberships, word });
         }
-        match state.role {
+        match self.members[to].role {
             Role::Leading(_) => self.leader_hears(from, to, memberships.0, word),
             Role::Following(leader) if leader == from => self.follower_hears(to, word),
             Role::Following(_) | Role::Looking => {}
@@ -94,8 +94,9 @@ impl Members {
     fn follower_hears(&mut self, member: MemberId, word: Word) {
         self.members[member].heard = self.now();
         match word {
-            Word::Append(logged) => {
+            Word::Append(at, logged) => {
                 let log = &mut self.members[member].log;
+                assert_eq!(log.len(), at, "entries arrive in order");
                 log.push(logged);
                 let count = log.len();
                 self.say_to_leader(member, Word::Has(count));
