@@ -67,6 +67,15 @@ pub(super) struct Waiting {
     pub(super) at: Option<usize>,
 }
 
+/// An entry that was applied, and what has come of it.
+#[derive(Debug)]
+pub(super) struct Made {
+    pub(super) logged: Arc<Logged>,
+    pub(super) answer: Result<Applied, Fault>,
+    /// What watches have to tell of it.
+    pub(super) changed: Vec<Changed>,
+}
+
 impl Member {
     pub(super) fn new(rate: f64, data: &Data) -> Self {
         Self {
@@ -95,17 +104,14 @@ impl Member {
         (self.log.last().map_or(0, |last| last.term), self.log.len() as u64)
     }
 
-    /// Applies one more entry. Returns it with its answer, and what watches have to tell of it.
-    pub(super) fn apply_next(
-        &mut self,
-        until: usize,
-    ) -> Option<(Arc<Logged>, Result<Applied, Fault>, Vec<Changed>)> {
+    /// Applies one more entry. Returns what has come of it.
+    pub(super) fn apply_next(&mut self, until: usize) -> Option<Made> {
         let next = self.log.get(self.applied).filter(|_| self.applied < until)?;
         let next = Arc::clone(next);
         self.applied += 1;
         self.term = next.term;
         let (answer, changed) = self.data.apply(&next.change);
-        Some((next, answer, changed))
+        Some(Made { logged: next, answer, changed })
     }
 
     /// Returns the looks that can be answered now.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::MemberId;
 use super::cluster::Members;
 use super::event::{Change, Logged, Origin, Word};
-use super::member::Role;
+use super::member::{Made, Role};
 
 impl Members {
     /// Logs a change, or hands it on to the leader.
@@ -44,7 +44,7 @@ impl Members {
 
     /// Applies so many entries, tells the watches, and answers those that asked.
     pub(super) fn applies(&mut self, member: MemberId, count: usize) {
-        while let Some((logged, answer, changed)) = self.members[member].apply_next(count) {
+        while let Some(Made { logged, answer, changed }) = self.members[member].apply_next(count) {
             for change in &changed {
                 for (connection, number) in self.members[member].watches_of(change) {
                     self.tell_of_watch(connection, number, change.1);

@@ -9,11 +9,11 @@ use ylock_core::engine::{AcquisitionId, Engine, Request};
 use ylock_core::environment::Environment;
 use ylock_core::url::Host;
 use ylock_core::{ClientName, Key, Mode, Owner};
-use ylock_engine_etcd::algorithm::store::Store;
 use ylock_engine_etcd::{EtcdEngine, EtcdOptions};
 use ylock_simulation::chance::Chance;
 use ylock_simulation::clocks::Clocks;
 use ylock_simulation::etcd::{Client, Cluster, Mistakes, Rules};
+use ylock_simulation::setting::WrapEtcd;
 use ylock_simulation::store::Weather;
 use ylock_simulation::world::World;
 
@@ -54,7 +54,7 @@ async fn visits(engine: EtcdEngine, world: Arc<World>, clocks: Arc<Clocks>, turn
     }
 }
 
-fn turns(seed: u64, make: &dyn Fn(Arc<dyn Store>, &Arc<Clocks>) -> Arc<dyn Store>) -> (Duration, u64) {
+fn turns(seed: u64, make: &WrapEtcd) -> (Duration, u64) {
     let (world, mut chance, ms) = (World::new(false), Chance::new(seed), Duration::from_millis);
     // One member, which answers a look at once: with more, a watch has begun before.
     let rules = Rules { patience: ms(3_000), trust: ms(3_000), lag: ms(0), rates: vec![1.0] };
