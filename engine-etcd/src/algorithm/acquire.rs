@@ -44,8 +44,8 @@ pub(crate) struct Acquire<'a> {
     has_beaten: bool,
     /// True for a contender that only tries and has seen that the lock is free, although a writer came before that is a reader now.
     has_looked: bool,
-    /// True if the servers have refused to put its key, the last time.
-    is_refused: bool,
+    /// True if the last request for its place was refused, or its outcome is unknown.
+    has_no_place: bool,
     /// True if the last look showed readers that this one joins.
     joins: bool,
 }
@@ -88,7 +88,7 @@ impl<'a> Acquire<'a> {
             waited: false,
             has_beaten: false,
             has_looked: false,
-            is_refused: false,
+            has_no_place: false,
             joins: false,
         }
     }
@@ -96,10 +96,10 @@ impl<'a> Acquire<'a> {
     pub(crate) async fn run(mut self) -> Result<Option<Grant>> {
         loop {
             let step = self.step().await;
-            // A keep-alive is an answer as well: a waiter may send nothing else for long. Not to one that is refused its place, for want of space.
+            // A keep-alive is an answer as well: a waiter may send nothing else for long. Not to one that does not get a place, for want of space.
             if step.is_ok() {
                 self.retry_deadline.answered();
-            } else if let Some(session) = self.session.as_ref().filter(|_| !self.is_refused) {
+            } else if let Some(session) = self.session.as_ref().filter(|_| !self.has_no_place) {
                 self.retry_deadline.answered_at(session.confirmed());
             }
             match step {
@@ -152,7 +152,7 @@ impl<'a> Acquire<'a> {
         let Some(sending) = client.claims.send(id, begun.number) else { return Ok(Step::Again(SHORT_PAUSE)) };
         let transaction = self.joining(&begun, &sending);
         let outcome = begun.session.transact(client, "acquire", transaction).await;
-        self.is_refused = matches!(outcome, Err(Fault::Refused(_)));
+        self.has_no_place = outcome.is_err();
         match outcome {
             Ok(outcome) if outcome.held => {
                 let place = outcome.header.revision;

@@ -86,7 +86,7 @@ impl Session {
     pub(crate) async fn beat(&self, client: &Client) -> Result<Moment, Fault> {
         for _ in 0..ATTEMPTS {
             let (sent, kept) = self.keep_alive(client).await?;
-            let header = floor::look(self, client).await?;
+            let header = floor::look(self, client, &kept).await?;
             if self.confirm(sent, &kept, &header)? {
                 return Ok(sent);
             }

@@ -35,9 +35,9 @@ const KNOWN: &[Known] = &[
         ErrorKind::Config,
         "the login may not do this: it needs the permission readwrite on the prefix",
     ),
-    refused(
+    // The transaction that uses up the last of it is carried out, and answered like this all the same.
+    unknown(
         "database space exceeded",
-        ErrorKind::Unavailable,
         "the space of the servers is used up: compact and defragment them, and disarm the alarm",
     ),
     refused("too many requests", ErrorKind::Unavailable, "the servers have too much to do"),
@@ -173,13 +173,14 @@ mod tests {
     /// What had an effect, or may have, must never be taken for what had none.
     #[test]
     fn only_what_the_servers_refuse_has_certainly_had_no_effect() {
-        for text in ["etcdserver: permission denied", "etcdserver: mvcc: database space exceeded", NOT_SENT] {
+        for text in ["etcdserver: permission denied", "etcdserver: too many requests", NOT_SENT] {
             assert!(matches!(classify(&Status::unknown(text)).0, Fault::Refused(_)), "{text}");
         }
         for text in [
             "etcdserver: request timed out",
             "etcdserver: leader changed",
             "etcdserver: no leader",
+            "etcdserver: mvcc: database space exceeded",
             "h2 error",
             "",
         ] {

@@ -81,6 +81,13 @@ impl Fake {
         }
     }
 
+    /// Forgets all that is stored, and begins again with the first revision, under the same id.
+    pub(crate) fn set_up_anew(&self) {
+        let mut state = self.state.lock();
+        (state.keys, state.leases) = Default::default();
+        state.revision = 1;
+    }
+
     /// Deletes a key, as an operator does.
     pub(crate) fn delete(&self, key: &str) {
         self.state.lock().delete(key.as_bytes());

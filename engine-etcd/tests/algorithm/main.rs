@@ -53,6 +53,14 @@ impl Fixture {
         waiting
     }
 
+    /// Waits until the client has asked this by itself, and for what it asks then.
+    async fn until_asked(&self, word: &str) {
+        while !self.fake.asked().contains(&word) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+
     /// Waits without letting time pass for more than a moment.
     async fn until(&self, what: &str, condition: impl Fn() -> bool) {
         for _ in 0..1_000 {
@@ -97,6 +105,25 @@ async fn a_reader_that_tries_again_because_an_answer_was_lost_leaves_nothing() {
     assert!(matches!(renews(&engine, &grant).await, Renewal::Renewed { .. }));
     assert_eq!(engine.release(&grant.key, grant.id, None).await.unwrap(), Release::Released);
     assert_eq!(fixture.fake.keys(LOCK), [""; 0]);
+}
+
+/// The client that was there before used to put its floor back before it noticed that all was gone: with revisions that begin again.
+#[tokio::test(start_paused = true)]
+async fn tokens_grow_also_when_a_cluster_is_set_up_anew_under_the_same_id_while_a_client_runs() {
+    let fixture = Fixture::new();
+    let engine = fixture.client();
+    for _ in 0..500 {
+        let grant = engine.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+        engine.release(&grant.key, grant.id, None).await.unwrap();
+    }
+    let grant = engine.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    fixture.fake.set_up_anew();
+    fixture.fake.asked();
+    fixture.until_asked("keep_alive").await;
+    assert_eq!(fixture.fake.keys("floor"), [""; 0]);
+    let next = fixture.client().acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    assert!(next.token > grant.token, "{:?} after {:?}", next.token, grant.token);
+    assert!(matches!(renews(&engine, &grant).await, Renewal::Lost(_)));
 }
 
 /// The answer of a leader that does not know that it was deposed proves nothing: 48 of 48 were of this kind, when it was tried.
