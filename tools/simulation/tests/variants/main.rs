@@ -192,6 +192,7 @@ use etcd::Defect as D;
 broken_etcd! {
     a_keepalive_counts_when_it_is_answered: D::BelievesKeepAlives, "two valid holders";
     a_contender_enters_after_the_second_before_it: D::EntersAfterTheSecond, "two valid holders";
+    a_reader_that_tries_puts_its_key_again: D::ComparesRivalsOnly, "still wait";
     what_is_undone_leaves_no_mark: D::LeavesNoMark, "still wait";
     a_key_in_doubt_is_forgotten: D::ForgetsContenders, "still wait";
     the_deletion_of_a_key_in_doubt_is_forgotten: D::ForgetsRemovals, "still wait";
@@ -199,18 +200,6 @@ broken_etcd! {
     the_end_of_a_watch_is_taken_for_a_deletion: D::TakesSilenceForDeletion, "two valid holders";
     the_token_has_no_floor: D::TokenIsPlace, "the token of";
     the_etcd_lease_lives_for_half_of_its_time: D::LeaseIsShorter, "two valid holders";
-}
-
-/// Where most acquisitions are tries.
-#[test]
-fn a_reader_that_tries_puts_its_key_again() {
-    let broken = etcd::broken(D::ComparesRivalsOnly);
-    must_find_everywhere("a_reader_that_tries_puts_its_key_again", "still wait", || Setting {
-        of: Subject::EtcdEngine,
-        tries: 70,
-        wrap_etcd: &broken,
-        ..Setting::default()
-    });
 }
 
 /// What confirms a keep-alive is asked of one member, which may be a leader that was deposed.
