@@ -28,6 +28,8 @@ pub(crate) enum Fate {
 pub(crate) enum Beat {
     /// A leader that was deposed answers, after this time, that the lease lives, in its old term. It is not prolonged.
     OfDeposedLeader(Duration),
+    /// The lease is prolonged, and the answer takes so long.
+    AnsweredLate(Duration),
     /// A leader that was deposed answers that there is no such lease, in its old term.
     DeniedByDeposedLeader,
 }
@@ -35,6 +37,8 @@ pub(crate) enum Beat {
 pub(crate) struct Fake {
     environment: Arc<dyn Environment>,
     state: Mutex<State>,
+    /// How long the answer takes that grants the next lease.
+    grants_take: Mutex<Duration>,
 }
 
 #[derive(Default)]
@@ -53,12 +57,18 @@ struct State {
 impl Fake {
     pub(crate) fn new(environment: &Arc<dyn Environment>) -> Arc<Self> {
         let state = State { revision: 1, term: 7, ..State::default() };
-        Arc::new(Self { environment: Arc::clone(environment), state: Mutex::new(state) })
+        let environment = Arc::clone(environment);
+        Arc::new(Self { environment, state: Mutex::new(state), grants_take: Mutex::default() })
     }
 
     /// The next transaction that puts a key under a lease, or deletes one, has this fate.
     pub(crate) fn next_is(&self, fate: Fate) {
         self.state.lock().fates.push_back(fate);
+    }
+
+    /// The next lease counts from now, and the answer takes so long.
+    pub(crate) fn next_lease_is_answered_after(&self, takes: Duration) {
+        *self.grants_take.lock() = takes;
     }
 
     /// The next keep-alive has this fate.
@@ -71,6 +81,11 @@ impl Fake {
         let mut state = self.state.lock();
         let late = std::mem::take(&mut state.late);
         late.into_iter().map(|one| state.transact(one).is_ok_and(|outcome| outcome.held)).collect()
+    }
+
+    /// The times to live of the leases that are there.
+    pub(crate) fn lease_times(&self) -> Vec<Duration> {
+        self.state.lock().leases.values().map(|(ttl, _)| *ttl).collect()
     }
 
     /// Ends all leases at once, with their keys.
@@ -254,12 +269,15 @@ impl Store for Fake {
 
     fn grant(&self, seconds: i64) -> Pending<'_, Granted> {
         Box::pin(async move {
-            Ok(self.with("grant", |state, now| {
+            let takes = std::mem::take(&mut *self.grants_take.lock());
+            let granted = self.with("grant", |state, now| {
                 state.revision += 1;
                 let (lease, ttl) = (state.revision, Duration::from_secs(seconds as u64));
                 state.leases.insert(lease, (ttl, now.plus(ttl)));
                 Granted { header: state.header(), lease, seconds }
-            }))
+            });
+            self.environment.sleep(takes).await;
+            Ok(granted)
         })
     }
 
@@ -269,19 +287,23 @@ impl Store for Fake {
             if let Some(Beat::OfDeposedLeader(takes)) = beat {
                 self.environment.sleep(takes).await;
             }
-            Ok(self.with("keep_alive", |state, now| {
+            let kept = self.with("keep_alive", |state, now| {
                 let header = state.header();
                 let old = Header { term: header.term - 1, ..header };
                 match (beat, state.leases.get_mut(&lease)) {
                     (Some(Beat::OfDeposedLeader(_)), _) => KeptAlive { header: old, seconds: 20 },
                     (Some(Beat::DeniedByDeposedLeader), _) => KeptAlive { header: old, seconds: 0 },
-                    (None, Some((ttl, end))) => {
+                    (None | Some(Beat::AnsweredLate(_)), Some((ttl, end))) => {
                         *end = now.plus(*ttl);
                         KeptAlive { header, seconds: ttl.as_secs() as i64 }
                     }
-                    (None, None) => KeptAlive { header, seconds: 0 },
+                    (None | Some(Beat::AnsweredLate(_)), None) => KeptAlive { header, seconds: 0 },
                 }
-            }))
+            });
+            if let Some(Beat::AnsweredLate(takes)) = beat {
+                self.environment.sleep(takes).await;
+            }
+            Ok(kept)
         })
     }
 

@@ -143,6 +143,35 @@ async fn a_keep_alive_that_a_deposed_leader_has_answered_does_not_count() {
     );
 }
 
+/// The servers count a lease from when they carry out the request, and that may be long before its answer arrives.
+#[tokio::test(start_paused = true)]
+async fn a_lease_counts_from_before_the_request_and_not_from_its_answer() {
+    let fixture = Fixture::new();
+    let engine = fixture.client();
+    let takes = Duration::from_millis(700);
+    let before = fixture.environment.now();
+    fixture.fake.next_lease_is_answered_after(takes);
+    let grant = engine.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    assert!(fixture.environment.now().since(before) >= takes);
+    assert!(grant.sent <= before, "it counts from {:?} later", grant.sent.since(before));
+    tokio::time::sleep(LEASE / 2).await;
+    let before = fixture.environment.now();
+    fixture.fake.next_beat_is(Beat::AnsweredLate(takes));
+    let Renewal::Renewed { sent, .. } = renews(&engine, &grant).await else { panic!("lost") };
+    assert!(fixture.environment.now().since(before) >= takes);
+    assert!(sent <= before, "it counts from {:?} later", sent.since(before));
+}
+
+/// What a holder may rely on is over before the servers end the lease of its key.
+#[tokio::test(start_paused = true)]
+async fn the_lease_of_the_servers_is_longer_than_that_of_the_lock() {
+    let fixture = Fixture::new();
+    let engine = fixture.client();
+    engine.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    let times = fixture.fake.lease_times();
+    assert!(times.len() == 1 && times[0] > LEASE, "{times:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_only_a_deposed_leader_has_not_is_not_lost() {
     let fixture = Fixture::new();
@@ -192,6 +221,24 @@ async fn a_release_that_arrives_late_deletes_nothing_of_the_next_acquisition() {
     assert_eq!(engine.release(&first.key, first.id, None).await.unwrap(), Release::Released);
     let second = engine.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
     assert_eq!(fixture.fake.keys(LOCK), key);
+    assert_eq!(fixture.fake.deliver(), [false]);
+    assert_eq!(fixture.fake.keys(LOCK), key);
+    assert!(matches!(renews(&engine, &second).await, Renewal::Renewed { .. }));
+}
+
+/// A release that takes the next one's place along is sent with the place of what it deletes: so its late copy finds another one.
+#[tokio::test(start_paused = true)]
+async fn a_hand_on_that_arrives_late_deletes_nothing_of_the_next_acquisition() {
+    let fixture = Fixture::new();
+    let engine = fixture.client();
+    let first = engine.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    let (key, next) = (fixture.fake.keys(LOCK), fixture.request(Mode::Write));
+    fixture.fake.next_is(Fate::Late);
+    engine.release(&first.key, first.id, Some(&next)).await.unwrap_err();
+    assert_eq!(engine.release(&first.key, first.id, None).await.unwrap(), Release::Released);
+    engine.release(&first.key, next.id, None).await.unwrap();
+    let second = engine.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    assert_eq!(fixture.fake.keys(LOCK), key, "it has the same key");
     assert_eq!(fixture.fake.deliver(), [false]);
     assert_eq!(fixture.fake.keys(LOCK), key);
     assert!(matches!(renews(&engine, &second).await, Renewal::Renewed { .. }));
