@@ -226,7 +226,7 @@ async fn a_release_that_arrives_late_deletes_nothing_of_the_next_acquisition() {
     assert!(matches!(renews(&engine, &second).await, Renewal::Renewed { .. }));
 }
 
-/// A release that takes the next one's place along is sent with the place of what it deletes: so its late copy finds another one.
+/// What undoes the next one, or its key, or the place of what is deleted, forbids the late release as a whole.
 #[tokio::test(start_paused = true)]
 async fn a_hand_on_that_arrives_late_deletes_nothing_of_the_next_acquisition() {
     let fixture = Fixture::new();
