@@ -406,7 +406,9 @@ impl<'a> Scene<'a> {
         if !self.plan.has(kind) {
             return;
         }
-        let longest = self.setting.longest_lease();
+        // The locks of sets have the lease that a client gives by itself.
+        let of_sets = (self.setting.sets != Sets::None).then(|| ylock_core::Options::default().lease());
+        let longest = self.setting.longest_lease().max(of_sets.unwrap_or_default());
         let time = if kind == Fault::Anew { longest * 6 / 5 } else { Duration::ZERO };
         cluster.set_up_anew(time + self.chance(|chance| chance.between(Duration::ZERO, longest / 5)));
     }
