@@ -149,9 +149,9 @@ impl Engine for ZookeeperEngine {
         inspect::inspect(&session, key).await
     }
 
-    async fn first_holder(&self, key: &Key) -> Result<Option<Holder>> {
+    async fn some_holders(&self, key: &Key) -> Result<Vec<Holder>> {
         let session = self.sessions.any().await?;
-        inspect::first_holder(&session, key).await
+        Ok(inspect::first_holder(&session, key).await?.into_iter().collect())
     }
 
     async fn keys(&self, group: Option<&str>, after: Option<&str>) -> Result<KeyPage> {

@@ -494,14 +494,13 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     /// Returns the holders of the key and the waiters for it, as the store shows them now.
     async fn inspect(&self, key: &Key) -> Result<Inspection>;
 
-    /// Returns one holder of the key, as the store shows it now; `None` if there is none. If there are several, one that was let in before
-    /// the others, as far as the store can tell.
+    /// Returns holders of the key, as the store shows them now: all, or at least the one that was let in before the others.
     ///
     /// # Behavior
     /// - Each caller that waits for long asks this once. So an engine whose inspection costs a request for each contender answers this with
     ///   fewer: by default it is an inspection.
-    async fn first_holder(&self, key: &Key) -> Result<Option<Holder>> {
-        Ok(self.inspect(key).await?.holders.into_iter().next())
+    async fn some_holders(&self, key: &Key) -> Result<Vec<Holder>> {
+        Ok(self.inspect(key).await?.holders)
     }
 
     /// Returns a page of the keys that are held or waited for, of one group or of all; the first page, or the one that follows `after`.

@@ -24,9 +24,10 @@ pub(crate) fn permits_of(owner: Owner) -> Option<u32> {
     Some(u32::from_be_bytes(number.try_into().ok()?))
 }
 
-/// Returns the error for a caller that uses this name as a lock, if this holder has it as a semaphore.
-pub(crate) fn found(key: &Key, holder: &Holder) -> Option<Error> {
-    permits_of(holder.owner).map(|permits| is_semaphore(key, &holder.client, permits))
+/// Returns the error for a caller that uses this name as a lock, if one of these holders has it as a semaphore.
+pub(crate) fn found(key: &Key, holders: &[Holder]) -> Option<Error> {
+    let found = holders.iter().find_map(|holder| Some((permits_of(holder.owner)?, holder)));
+    found.map(|(permits, holder)| is_semaphore(key, &holder.client, permits))
 }
 
 /// Returns the error for a caller that uses this name as a lock.

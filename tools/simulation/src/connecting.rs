@@ -106,8 +106,8 @@ impl Engine for Connecting {
         self.engine().await?.inspect(key).await
     }
 
-    async fn first_holder(&self, key: &Key) -> Result<Option<Holder>> {
-        self.engine().await?.first_holder(key).await
+    async fn some_holders(&self, key: &Key) -> Result<Vec<Holder>> {
+        self.engine().await?.some_holders(key).await
     }
 
     async fn keys(&self, group: Option<&str>, after: Option<&str>) -> Result<KeyPage> {

@@ -66,8 +66,8 @@ impl Wrapper for Patient {
         answered(|| self.0.inspect(key)).await
     }
 
-    async fn first_holder(&self, key: &Key) -> Result<Option<Holder>> {
-        answered(|| self.0.first_holder(key)).await
+    async fn some_holders(&self, key: &Key) -> Result<Vec<Holder>> {
+        answered(|| self.0.some_holders(key)).await
     }
 
     async fn keys(&self, group: Option<&str>, after: Option<&str>) -> Result<KeyPage> {

@@ -137,9 +137,9 @@ pub trait Wrapper: fmt::Debug + Send + Sync + 'static {
         async move { self.inner().inspect(key).await }
     }
 
-    /// See [`Engine::first_holder`].
-    fn first_holder(&self, key: &Key) -> impl Future<Output = Result<Option<Holder>>> + Send {
-        async move { self.inner().first_holder(key).await }
+    /// See [`Engine::some_holders`].
+    fn some_holders(&self, key: &Key) -> impl Future<Output = Result<Vec<Holder>>> + Send {
+        async move { self.inner().some_holders(key).await }
     }
 
     /// See [`Engine::keys`].
@@ -238,8 +238,8 @@ impl<W: Wrapper> Engine for Wrapped<W> {
         self.0.around(Call::Inspect, self.0.inspect(key)).await
     }
 
-    async fn first_holder(&self, key: &Key) -> Result<Option<Holder>> {
-        self.0.around(Call::Inspect, self.0.first_holder(key)).await
+    async fn some_holders(&self, key: &Key) -> Result<Vec<Holder>> {
+        self.0.around(Call::Inspect, self.0.some_holders(key)).await
     }
 
     async fn keys(&self, group: Option<&str>, after: Option<&str>) -> Result<KeyPage> {

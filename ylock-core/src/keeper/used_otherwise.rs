@@ -96,9 +96,9 @@ impl Keeper {
         let _permit = self.looks.try_acquire().ok()?;
         // Before the answer: what it shows is not older.
         let now = self.environment.now();
-        // One holder tells: as long as a name is in use, it is a lock for all clients, or a semaphore for all.
-        let holder = caught(self.engine.first_holder(key)).await.ok()?;
-        Some(match holder.and_then(|holder| permits::found(key, &holder)) {
+        // That of the first holder is enough: this client's own grant, if it has one, came later.
+        let seen = caught(self.engine.some_holders(key)).await.ok()?;
+        Some(match permits::found(key, &seen) {
             Some(error) => Err(self.about(key, error)),
             None => {
                 self.known_locks.note(key, now);

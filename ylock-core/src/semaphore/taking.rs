@@ -27,10 +27,13 @@ use crate::terms::Terms;
 
 /// In the queues of how many permits of other clients the first waiter waits at first.
 const FIRST_QUEUES: usize = 2;
-/// How long it waits there before it joins more: this many times as long as the store takes to grant a permit that is free, and not for less than the
-/// shortest pause. With a fixed pause the waiter would stand in all queues of a slow store before that has answered for the first ones.
+/// How long it waits there before it joins more: this many times as long as the store last took to grant a permit that was free, and twice as long each
+/// time. With a fixed pause the waiter would stand in all queues of a slow store before that has answered for the first ones.
 const PATIENCE: u32 = 2;
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
+/// No pause is longer: a grant may have taken very long because the process was suspended meanwhile, and permits become free in queues that the waiter
+/// has not joined.
+const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 /// The longest that a try waits for other calls of its client, which ask for the name as well.
 const ALIKE: Duration = Duration::from_secs(1);
 /// The pause between two looks at a store that is silent.
@@ -208,7 +211,8 @@ impl Taking<'_> {
         let (all, environment) = (self.keys.permits(), self.environment());
         let (places, mut joins) = self.own_first()?;
         let (mut waits, mut joined) = (FuturesUnordered::new(), 0);
-        let mut pause = SHORTEST_PAUSE.max(self.terms.handle.keeper.grant_time().last() * PATIENCE);
+        let grant_time = self.terms.handle.keeper.grant_time().last();
+        let mut pause = grant_time.saturating_mul(PATIENCE).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
         let mut none = Ok(None);
         joins += FIRST_QUEUES;
         loop {
@@ -219,7 +223,7 @@ impl Taking<'_> {
                 biased;
                 answer = waits.next() => answer,
                 () = environment.sleep(pause), if joined < all => {
-                    pause *= 2;
+                    pause = (pause * 2).min(LONGEST_PAUSE);
                     continue;
                 }
             };

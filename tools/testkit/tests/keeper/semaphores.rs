@@ -12,9 +12,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use tokio::time::{sleep, timeout};
+use ylock_core::engine::{Engine, Holder, Inspection};
 use ylock_core::layer::{Acquisition, End};
-use ylock_core::{Error, ErrorKind, Layer, LossReason, MemoryStore, Result, Unlocked, Ylock};
-use ylock_testkit::{Call, CountsCalls, Fault, Faulty, Slow};
+use ylock_core::{
+    Error, ErrorKind, Key, Layer, LossReason, MemoryEngine, MemoryStore, Result, Unlocked, Ylock,
+};
+use ylock_testkit::{Call, CountsCalls, Fault, Faulty, Slow, Wrapped, Wrapper};
 
 const SOON: Duration = Duration::from_secs(1);
 
@@ -201,6 +204,87 @@ async fn a_waiter_gives_a_slow_store_the_time_to_answer_before_it_joins_more_que
     let asked = calls.of(Call::Acquire) - before;
     assert!(asked <= 2 + 1 + 2, "{asked}: the turnstile for each, a permit that is tried, and two queues");
     assert!(first.is_valid() && second.unwrap().is_valid() && third.unwrap().is_valid());
+}
+
+/// Shows holders in the order opposite to that in which they came.
+#[derive(Debug)]
+struct LastFirst(MemoryEngine);
+
+impl Wrapper for LastFirst {
+    fn inner(&self) -> &dyn Engine {
+        &self.0
+    }
+
+    async fn inspect(&self, key: &Key) -> Result<Inspection> {
+        let mut seen = self.0.inspect(key).await?;
+        seen.holders.reverse();
+        Ok(seen)
+    }
+
+    async fn some_holders(&self, key: &Key) -> Result<Vec<Holder>> {
+        // As an engine that leaves it to the trait.
+        Ok(self.inspect(key).await?.holders)
+    }
+}
+
+/// The store may show the reader's own grant before those that came earlier.
+#[tokio::test(start_paused = true)]
+async fn a_reader_beside_permits_is_told_in_whatever_order_holders_are_shown() {
+    let store = MemoryStore::new();
+    let held = Ylock::new(store.engine()).locks("group").semaphore("name", 2).acquire().await.unwrap();
+    let here = Ylock::over(Arc::new(Wrapped(LastFirst(store.engine()))));
+    assert_eq!(here.lock("group", "name").read().await.unwrap_err().kind(), ErrorKind::Invalid);
+    assert!(held.is_valid());
+}
+
+/// A store that is slow once, as where the process was suspended while a permit was granted.
+#[derive(Debug, Default)]
+struct SlowOnce(AtomicBool);
+
+#[async_trait]
+impl Fault for SlowOnce {
+    async fn before(&self, _: Call) -> Result<()> {
+        Ok(())
+    }
+
+    async fn after(&self, call: Call) -> Result<()> {
+        if call == Call::Acquire && self.0.load(Ordering::SeqCst) {
+            sleep(Duration::from_secs(4)).await;
+        }
+        Ok(())
+    }
+}
+
+/// The waiter stands in the queues of two permits, and another one becomes free: it must not take long until it finds that.
+#[tokio::test(start_paused = true)]
+async fn a_grant_that_took_long_once_keeps_no_waiter_from_other_permits() {
+    let (store, fault) = (MemoryStore::new(), Arc::new(SlowOnce::default()));
+    let here = Ylock::over(Faulty::over(Arc::new(store.engine()), &fault));
+    let there = Ylock::new(store.engine());
+    let of = |ylock: &Ylock| ylock.locks("group").semaphore("name", 16);
+    fault.0.store(true, Ordering::SeqCst);
+    drop(of(&here).acquire().await.unwrap());
+    fault.0.store(false, Ordering::SeqCst);
+    sleep(Duration::from_millis(1)).await;
+    let mut held = Vec::new();
+    for _ in 0..16 {
+        held.push(of(&there).acquire().await.unwrap());
+    }
+    let waits = tokio::spawn(of(&here).acquire());
+    let queue = async |number: u32| {
+        let name = format!("name \u{203a} permit {number}");
+        there.inspect("group", name).await.unwrap().queue.len()
+    };
+    sleep(Duration::from_millis(20)).await;
+    let mut free = None;
+    for (at, permit) in held.iter().enumerate() {
+        if queue(permit.number()).await == 0 {
+            free = Some(at);
+        }
+    }
+    drop(held.remove(free.expect("the waiter is in the queues of two")));
+    let permit = timeout(SOON, waits).await.expect("it joins the others").unwrap().unwrap();
+    assert!(permit.is_valid());
 }
 
 /// Writes down how holds ended.
