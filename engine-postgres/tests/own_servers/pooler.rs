@@ -19,6 +19,11 @@ struct Pooler {
 impl Pooler {
     /// Starts a pooler, if there is the program.
     async fn start(server: &OwnServer) -> Option<Self> {
+        Self::start_with(server, "").await
+    }
+
+    /// Starts one with these settings too.
+    async fn start_with(server: &OwnServer, more: &str) -> Option<Self> {
         let program = std::env::var_os("YLOCK_TEST_PGBOUNCER").filter(|program| !program.is_empty())?;
         let port = free_port("127.0.0.1");
         let folder = std::env::temp_dir().join(format!("ylock-pgbouncer-{}", ylock_core::Owner::new()));
@@ -26,7 +31,7 @@ impl Pooler {
         let file = folder.join("pgbouncer.ini");
         let text = format!(
             "[databases]\npostgres = host=127.0.0.1 port={}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nauth_type = any\n\
-             pool_mode = transaction\ndefault_pool_size = 4\nunix_socket_dir =\nadmin_users = {USER}\n",
+             pool_mode = transaction\ndefault_pool_size = 4\nunix_socket_dir =\nadmin_users = {USER}\n{more}\n",
             server.port()
         );
         let text = text.replace("postgres = host", &format!("postgres = user={USER} host"));
@@ -79,14 +84,21 @@ async fn statements_are_prepared_where_the_session_is_the_connections_own() {
     let log = ["logging_collector=on", "log_filename=all.log", "log_min_duration_statement=0"];
     let server = OwnServer::start_with(&log, &[]).await;
     assert_eq!(prepared_names(&server, &server.options()).await, (3, 0));
-    let Some(pooler) = Pooler::start(&server).await else {
+    // The second one takes what a login says for the session, and does not pass it on.
+    let poolers = [
+        Pooler::start(&server).await,
+        Pooler::start_with(&server, "ignore_startup_parameters = options").await,
+    ];
+    let [Some(refuses), Some(ignores)] = poolers else {
         return note_skip(
             "postgres",
             "statements_are_prepared_where_the_session_is_the_connections_own",
             "there is no pgbouncer",
         );
     };
-    assert_eq!(prepared_names(&server, &pooler.options()).await, (0, 3));
+    for pooler in [refuses, ignores] {
+        assert_eq!(prepared_names(&server, &pooler.options()).await, (0, 3));
+    }
 }
 
 #[tokio::test]
