@@ -1,7 +1,7 @@
 //! The meaning of the servers' errors: what is to be done about each, and whether the request may have had its effect.
 
 use tonic::{Code, Status};
-use ylock_core::options::tls_alert;
+use ylock_core::options::ended_handshake;
 use ylock_core::{Error, ErrorKind};
 
 use crate::algorithm::store::Fault;
@@ -129,11 +129,8 @@ pub(super) fn of_question(status: &Status) -> Error {
 
 /// Returns the error of a connection that could not be made, or over which the first request got no answer.
 pub(super) fn of_connection(error: Error) -> Error {
-    match tls_alert(&error) {
-        Some(said) => config(format!(
-            "the server ended the TLS handshake ({said}): if it wants a certificate of the client, name one that it trusts with tls_cert and tls_key"
-        ))
-        .with_source(error),
+    match ended_handshake(&error) {
+        Some(message) => config(message).with_source(error),
         None => error,
     }
 }

@@ -2,7 +2,7 @@
 
 use tokio_postgres::Error as DriverError;
 use tokio_postgres::error::{DbError, SqlState};
-use ylock_core::options::tls_alert;
+use ylock_core::options::ended_handshake;
 use ylock_core::{Error, ErrorKind};
 
 /// The code of the functions for a transaction that is not READ COMMITTED.
@@ -16,13 +16,8 @@ pub(super) fn classify(error: DriverError) -> Error {
 
 /// Returns the error of a connection that could not be opened.
 pub(super) fn of_login(error: DriverError) -> Error {
-    match tls_alert(&error) {
-        Some(said) => {
-            let message = format!(
-                "the server ended the TLS handshake ({said}): if it wants a certificate of the client, name one that it trusts with tls_cert and tls_key"
-            );
-            wrong(message).with_source(error)
-        }
+    match ended_handshake(&error) {
+        Some(message) => wrong(message).with_source(error),
         None => classify(error),
     }
 }

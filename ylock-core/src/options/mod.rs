@@ -15,7 +15,7 @@ mod serialization;
 mod value;
 
 pub use define::Definition;
-pub use reach::{ClientCertificate, Login, Reach, Tls, tls_alert};
+pub use reach::{ClientCertificate, Login, Reach, Tls, ended_handshake};
 #[cfg(feature = "serde")]
 pub use serialization::Values;
 pub use value::{OptionValue, read};

@@ -85,12 +85,15 @@ impl ClientCertificate {
     }
 }
 
-/// Returns what a server said when it ended a TLS handshake, if that is the cause of an error. With TLS 1.3 a client hears of it after it has
+/// Returns what to tell the user if a server ended the TLS handshake, and that is the cause of an error. With TLS 1.3 a client hears of it after it has
 /// finished the handshake itself, with whatever it reads first: so it is what becomes of a certificate that the server does not trust, or misses.
 #[doc(hidden)]
-pub fn tls_alert(error: &(dyn std::error::Error + 'static)) -> Option<String> {
+pub fn ended_handshake(error: &(dyn std::error::Error + 'static)) -> Option<String> {
     let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).find(|said| said.contains("received fatal alert"))
+    let said = causes.map(ToString::to_string).find(|said| said.contains("received fatal alert"))?;
+    Some(format!(
+        "the server ended the TLS handshake ({said}): if it wants a certificate of the client, name one that it trusts with tls_cert and tls_key"
+    ))
 }
 
 impl Default for Reach {
