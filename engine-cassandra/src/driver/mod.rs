@@ -16,7 +16,6 @@ mod schema;
 mod session;
 mod statements;
 mod table;
-mod tls;
 mod values;
 
 pub(crate) use scylla::client::session::Session;

@@ -20,7 +20,6 @@ use ylock_core::environment::Environment;
 use super::balancing::Balancing;
 use super::errors::connect;
 use super::nodes::Nodes;
-use super::tls;
 use crate::options::{CassandraOptions, Consistency};
 
 /// How long a page of locks may take: as long as Cassandra itself gives it by default. No lease depends on it.
@@ -71,9 +70,11 @@ fn builder(options: &CassandraOptions, nodes: &Arc<Nodes>) -> Result<SessionBuil
     // connection and then for the pool: both must fit into the time for connecting.
     let interval = options.connect_timeout() / 8;
     let patience = options.request_timeout().min(options.connect_timeout() / 5).max(SHORTEST_PROBE);
+    let tls = options.tls().client_config(options.client_certificate().as_ref());
+    let tls = tls.map_err(|error| error.with_engine(crate::NAME))?.map(Arc::new);
     let mut builder = SessionBuilder::new()
         .known_nodes(addresses)
-        .tls_context(tls::config(options)?)
+        .tls_context(tls)
         .connection_timeout(share)
         .keepalive_interval(interval)
         .keepalive_timeout(patience)

@@ -30,6 +30,9 @@ const STATUS: &str = "/etcdserverpb.Maintenance/Status";
 /// The first versions of their lines that do not say of a revoked lease that it was renewed.
 const GOOD: [[u32; 3]; 3] = [[3, 4, 38], [3, 5, 23], [3, 6, 5]];
 
+/// How long a server is asked why it has ended a connection; one that has no reason to end it says nothing.
+const EXPLANATION: Duration = Duration::from_secs(1);
+
 /// What connects to the members of a cluster; see the [module](self).
 pub(super) struct Connector {
     environment: Arc<dyn Environment>,
@@ -72,7 +75,14 @@ impl Connector {
         for at in 0..self.hosts.len() {
             let number = first.wrapping_add(at);
             let host = &self.hosts[number % self.hosts.len()];
-            let attempt = async { self.connect_to(host, slot).await.map_err(errors::of_connection) };
+            let attempt = async {
+                match self.connect_to(host, slot).await {
+                    Err(error) if error.kind() == ErrorKind::Unavailable => {
+                        Err(self.explain(error, host).await)
+                    }
+                    connected => connected,
+                }
+            };
             // One that hangs leaves time for the others.
             let connected = tokio::select! {
                 biased;
@@ -111,6 +121,19 @@ impl Connector {
             drop(watch);
         }));
         Ok(())
+    }
+
+    /// Returns the error of a connection that could not be made, or over which the first request got no answer, with the server's reason if it has one.
+    async fn explain(&self, error: Error, host: &Host) -> Error {
+        let reason = tokio::select! {
+            biased;
+            reason = self.encryption.why_ended(host) => reason,
+            () = self.environment.sleep(EXPLANATION) => None,
+        };
+        match reason {
+            Some(reason) => reason.with_source(error),
+            None => error,
+        }
     }
 
     async fn way_to(&self, address: &str) -> Result<Way> {

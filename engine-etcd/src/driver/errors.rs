@@ -1,7 +1,6 @@
 //! The meaning of the servers' errors: what is to be done about each, and whether the request may have had its effect.
 
 use tonic::{Code, Status};
-use ylock_core::options::ended_handshake;
 use ylock_core::{Error, ErrorKind};
 
 use crate::algorithm::store::Fault;
@@ -124,14 +123,6 @@ pub(super) fn of_question(status: &Status) -> Error {
     match classify(status).0 {
         Fault::Refused(error) | Fault::Unknown(error) => error,
         Fault::LeaseGone => error(ErrorKind::Unexpected, "the server answered something unexpected", status),
-    }
-}
-
-/// Returns the error of a connection that could not be made, or over which the first request got no answer.
-pub(super) fn of_connection(error: Error) -> Error {
-    match ended_handshake(&error) {
-        Some(message) => config(message).with_source(error),
-        None => error,
     }
 }
 

@@ -7,6 +7,10 @@ mod examine;
 mod live;
 mod messages;
 mod requests;
+#[cfg(feature = "tls")]
+mod tls;
+#[cfg(not(feature = "tls"))]
+#[path = "no_tls.rs"]
 mod tls;
 mod watches;
 

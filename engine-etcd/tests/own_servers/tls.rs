@@ -58,10 +58,22 @@ async fn a_certificate_of_the_client_is_told_by_the_url() {
         (url(""), "name one that it trusts with tls_cert and tls_key"),
         (url(&with(&stranger.of_client())), "name one that it trusts with tls_cert and tls_key"),
         (url(&with(&nowhere)), "tls_cert=/nowhere.pem cannot be read"),
-        (url(&with(&of_another_key)), "options of TLS are wrong"),
+        (url(&with(&of_another_key)), "cannot be used with its tls_key"),
     ] {
         let error = EtcdEngine::connect(&options(&url)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Config, "{url}: {error:#}");
         assert!(error.to_string().contains(says), "{url}: {error:#}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs etcd: run `cargo xtask test`"]
+async fn a_server_without_tls_is_told() {
+    let (papers, cluster) = (Certificates::make(), Cluster::start(1).await);
+    let member = cluster.hosts()[0].address(2379);
+    let url = format!("etcd://{member}/locks?tls=on&tls_ca={}", papers.file("ca.pem"));
+    let error = EtcdEngine::connect(&options(&url)).await.unwrap_err();
+    // A server that stops just then looks the same.
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:#}");
+    assert!(error.to_string().contains("leave out tls=on"), "{error:#}");
 }

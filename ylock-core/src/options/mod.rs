@@ -9,6 +9,8 @@ use crate::mode::Wait;
 use crate::token::MAX_HAND_OVERS;
 
 mod define;
+#[cfg(feature = "rustls")]
+mod encryption;
 mod reach;
 #[cfg(feature = "serde")]
 mod serialization;

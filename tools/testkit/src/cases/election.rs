@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use ylock_core::{Election, ErrorKind, Leadership, LossReason, Mode, Result, Unlocked};
 
@@ -161,15 +162,19 @@ pub async fn the_work_of_a_leader_is_stopped_when_the_lead_is_lost(fixture: Fixt
     let (here, there) = (fixture.short_lived().await, fixture.client().await);
     let stopped = Arc::new(AtomicBool::new(false));
     let (working, campaign) = (Stopped(Arc::clone(&stopped)), election(&here));
+    let (begun, has_begun) = oneshot::channel();
     let work = tokio::spawn(async move {
         let work = |_| async move {
             let _working = working;
+            begun.send(()).unwrap();
             pending::<()>().await;
         };
         campaign.run_while_leader(work).await
     });
-    let leads = || async { there.take_away().await > 0 };
-    eventually(fixture.lapse(), "it leads, and loses the lead", leads).await;
+    // One that is about to lead may be shown as the leader, and only one that leads gives up.
+    within(fixture.lapse(), "it leads", has_begun).await.unwrap();
+    let taken = || async { there.take_away().await > 0 };
+    eventually(fixture.soon(), "the lead is taken away", taken).await;
     let error = within(fixture.lapse(), "the work is stopped", work).await.unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Lost);
     assert!(stopped.load(Ordering::SeqCst), "the work's future was dropped");
