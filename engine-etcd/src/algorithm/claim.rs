@@ -32,7 +32,7 @@ pub(crate) struct Claim {
     pub(crate) place: Option<i64>,
     /// The number of requests that could make the key and were not answered: as long as there are any, a copy of one may still arrive.
     pub(crate) unanswered: usize,
-    /// Set once the claim is not wanted any more.
+    /// Set once the claim is not wanted any more; changed by what keeps the order of removals alone.
     pub(crate) removal: Option<Removal>,
     /// The acquisition of the same client that stands behind this grant. Its place is the grant's, and goes with it.
     pub(crate) next: Option<AcquisitionId>,

@@ -25,6 +25,8 @@ pub(crate) struct Claims {
 #[derive(Default)]
 struct Inner {
     claims: BTreeMap<AcquisitionId, Claim>,
+    /// The claims that are being removed, in the order in which the cleaner takes them over.
+    removals: BTreeSet<(Moment, AcquisitionId)>,
     begun: u64,
     /// The keys that claims have in the store, or may have.
     taken: HashSet<Vec<u8>>,
@@ -196,41 +198,50 @@ impl Claims {
         given_up
     }
 
-    /// Gives up the claims whose lease has ended because no caller showed that they are still wanted. The cleaner removes them.
-    pub(crate) fn give_up_lapsed(&self, now: Moment) {
+    /// Gives up the claims whose lease has ended because no caller showed that they are still wanted. The cleaner removes them. Returns when the
+    /// next lease ends. It looks at every claim, so it is not for every occasion.
+    pub(crate) fn give_up_lapsed(&self, now: Moment) -> Option<Moment> {
         let mut inner = self.inner.lock();
-        let lapsed: Vec<_> =
-            inner.lapsing().filter(|(_, claim)| claim.ends() <= now).map(|(id, _)| *id).collect();
+        let (mut lapsed, mut next) = (Vec::new(), None::<Moment>);
+        for (id, claim) in inner.lapsing() {
+            match claim.ends() {
+                ends if ends <= now => lapsed.push(*id),
+                ends => next = Some(next.map_or(ends, |next| next.min(ends))),
+            }
+        }
         for id in lapsed {
             inner.remove_behind(id, None);
             inner.begin_removal(id);
         }
+        next
     }
 
     /// Returns claims whose removal is due. The task that asks has the time until `next` to remove them.
     pub(crate) fn due(&self, now: Moment, most: usize, next: Moment) -> Vec<GivenUp> {
         let mut inner = self.inner.lock();
-        let due = inner.claims.iter().filter(|(_, claim)| claim.removal.is_some_and(|it| it.due <= now));
-        let due: Vec<_> = due.map(|(id, _)| *id).take(most).collect();
+        let due = inner.removals.iter().take_while(|(due, _)| *due <= now);
+        let due: Vec<_> = due.map(|(_, id)| *id).take(most).collect();
         due.into_iter().filter_map(|id| inner.give_up(id, next)).collect()
     }
 
-    /// Returns when there is something to do: a lease ends, or a removal is due.
+    /// Returns when the next removal is due.
     pub(crate) fn next_due(&self) -> Option<Moment> {
-        let inner = self.inner.lock();
-        let ends = inner.lapsing().map(|(_, claim)| claim.ends());
-        let due = inner.claims.values().filter_map(|claim| claim.removal.map(|it| it.due));
-        ends.chain(due).min()
+        self.inner.lock().removals.first().map(|(due, _)| *due)
     }
 
     /// Notes that a removal was not finished, and is due at `due`.
     pub(crate) fn postpone(&self, id: AcquisitionId, number: u64, due: Moment) {
-        self.with(id, number, |claim| {
-            if let Some(removal) = &mut claim.removal {
-                removal.due = due;
-            }
-        });
+        self.go_on(id, number, due);
         self.work.notify_one();
+    }
+
+    /// Notes that the task which removes a claim runs: the cleaner takes it over at `due`.
+    pub(crate) fn go_on(&self, id: AcquisitionId, number: u64, due: Moment) {
+        let mut inner = self.inner.lock();
+        let claim = inner.claims.get(&id).filter(|claim| claim.number == number);
+        if let Some(removal) = claim.and_then(|claim| claim.removal) {
+            inner.schedule(id, Removal { due, ..removal });
+        }
     }
 
     /// Ends a claim of which nothing is left in the store.
@@ -253,7 +264,7 @@ impl Claims {
     /// Returns how many claims there are, and how many of them are being removed.
     pub(crate) fn count(&self) -> (usize, usize) {
         let inner = self.inner.lock();
-        (inner.claims.len(), inner.claims.values().filter(|claim| !claim.is_wanted()).count())
+        (inner.claims.len(), inner.removals.len())
     }
 
     /// Returns how many claims stand behind a grant.
@@ -291,8 +302,20 @@ impl Inner {
 
     /// Says that a claim is not wanted any more, and is to be removed now. Returns `false` if there is none, or that was said before.
     fn begin_removal(&mut self, id: AcquisitionId) -> bool {
-        let claim = self.claims.get_mut(&id).filter(|claim| claim.is_wanted());
-        claim.map(|claim| claim.removal = Some(Removal { due: Moment::ZERO, attempts: 0 })).is_some()
+        let begins = self.claims.get(&id).is_some_and(Claim::is_wanted);
+        if begins {
+            self.schedule(id, Removal { due: Moment::ZERO, attempts: 0 });
+        }
+        begins
+    }
+
+    fn schedule(&mut self, id: AcquisitionId, removal: Removal) {
+        let Some(claim) = self.claims.get_mut(&id) else { return };
+        let before = claim.removal.replace(removal);
+        if let Some(before) = before {
+            self.removals.remove(&(before.due, id));
+        }
+        self.removals.insert((removal.due, id));
     }
 
     /// Says that the claim that stands behind a grant is not wanted any more: its place is the grant's, unless its caller has come meanwhile. A
@@ -313,9 +336,9 @@ impl Inner {
     }
 
     fn give_up(&mut self, id: AcquisitionId, due: Moment) -> Option<GivenUp> {
-        let claim = self.claims.get_mut(&id)?;
-        let attempts = claim.removal.map_or(0, |removal| removal.attempts);
-        claim.removal = Some(Removal { due, attempts: attempts + 1 });
+        let attempts = self.claims.get(&id)?.removal.map_or(0, |removal| removal.attempts);
+        self.schedule(id, Removal { due, attempts: attempts + 1 });
+        let claim = self.claims.get(&id)?;
         Some(GivenUp {
             id,
             number: claim.number,
@@ -332,6 +355,9 @@ impl Inner {
         let is_left = self.remove_behind(id, None);
         self.announced.remove(&id);
         if let Some(claim) = self.claims.remove(&id) {
+            if let Some(removal) = claim.removal {
+                self.removals.remove(&(removal.due, id));
+            }
             claim.session.forget_claim();
             self.taken.remove(&claim.stored_at);
         }

@@ -17,6 +17,8 @@ const BATCH: usize = 64;
 const LONGEST_SLEEP: Duration = Duration::from_millis(250);
 /// The shortest sleep between two looks at what is due.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(5);
+/// The shortest time between two looks at the leases, in times that a look took.
+const SLEEP_PER_LOOK: u32 = 20;
 
 impl Client {
     /// Returns when the cleaner takes over a removal that another task begins now.
@@ -37,12 +39,20 @@ pub(super) fn start(client: &Arc<Client>) {
 }
 
 async fn run(weak: Weak<Client>, work: Arc<Notify>) {
+    // When leases are to be looked at. A look goes through all claims, so it has its own pace.
+    let mut lapse = Moment::ZERO;
     while let Some(client) = weak.upgrade().filter(|client| !client.is_closed()) {
         let began = client.environment.now();
-        client.claims.give_up_lapsed(began);
+        if began >= lapse {
+            let next = client.claims.give_up_lapsed(began);
+            let now = client.environment.now();
+            let shortest = (now.since(began) * SLEEP_PER_LOOK).max(SHORTEST_SLEEP);
+            let pause = next.map_or(LONGEST_SLEEP, |next| next.since(now)).min(LONGEST_SLEEP);
+            lapse = now.plus(pause.max(shortest));
+        }
         remove_due(&client).await;
-        let next = client.claims.next_due().map_or(LONGEST_SLEEP, |next| next.since(began));
-        let pause = next.clamp(SHORTEST_SLEEP, LONGEST_SLEEP);
+        let next = client.claims.next_due().map_or(lapse, |due| due.min(lapse));
+        let pause = next.since(client.environment.now()).max(SHORTEST_SLEEP);
         let sleep = client.is_in_use().then(|| client.environment.sleep(pause));
         drop(client);
         let sleep = async {

@@ -13,9 +13,12 @@ use ylock_core::environment::{BackgroundTask, Environment};
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::claims::Claims;
+use super::crowd::{Crowd, OnItsWay};
 use super::names::Names;
 use super::session::Session;
-use super::store::{Fault, KeptAlive, Outcome, Pending, Store, Transaction, Watching, failure, to_error};
+use super::store::{
+    Fault, Header, KeptAlive, Outcome, Pending, Step, Store, Transaction, Watching, failure, to_error,
+};
 use super::{cleanup, floor, keepalive};
 use crate::options::EtcdOptions;
 use crate::shared_attempt::SharedAttempt;
@@ -34,6 +37,7 @@ pub(crate) struct Client {
     pub(crate) request_timeout: Duration,
     pub(crate) meter: Meter,
     pub(crate) claims: Claims,
+    crowd: Crowd,
     pub(super) cleaner: BackgroundTask,
     /// Those that are in use, or were a moment ago.
     sessions: Mutex<Vec<Arc<Session>>>,
@@ -59,6 +63,7 @@ impl Client {
             request_timeout: options.request_timeout(),
             meter: Meter::of(crate::NAME, options.cluster()),
             claims: Claims::default(),
+            crowd: Crowd::default(),
             cleaner: BackgroundTask::default(),
             sessions: Mutex::default(),
             making: Mutex::default(),
@@ -68,6 +73,11 @@ impl Client {
         })
     }
 
+    /// Waits until an acquisition or a release may be sent; see [`Crowd::join`].
+    pub(super) async fn join_crowd(&self, runs: impl FnMut()) -> OnItsWay<'_> {
+        self.crowd.join(&*self.environment, self.request_timeout, runs).await
+    }
+
     /// Carries out a transaction.
     pub(crate) async fn transact(
         &self,
@@ -75,6 +85,13 @@ impl Client {
         transaction: Transaction,
     ) -> Result<Outcome, Fault> {
         self.measured(operation, self.store.transact(transaction)).await
+    }
+
+    /// Deletes a key that is never there: an entry of the log, which every member carries out, and which changes nothing. Not a put under a condition that
+    /// does not hold: the servers refuse that where their space is used up.
+    pub(super) async fn carry_out_nothing(&self) -> Result<Header, Fault> {
+        let then = vec![Step::Delete(self.names.nothing())];
+        Ok(self.transact("nothing", Transaction { then, ..Transaction::default() }).await?.header)
     }
 
     pub(super) async fn keep_alive(&self, lease: i64) -> Result<KeptAlive, Fault> {

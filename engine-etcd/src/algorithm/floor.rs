@@ -6,8 +6,8 @@
 use ylock_core::{Error, ErrorKind};
 
 use super::client::Client;
-use super::session::Session;
-use super::store::{Condition, Entry, Fault, Header, KeptAlive, Keys, Look, Put, Step, Transaction};
+use super::session::{Beat, Session};
+use super::store::{Condition, Entry, Fault, Header, Keys, Look, Put, Step, Transaction};
 
 /// The number of times that the floor is written if each time another client has come between.
 const ATTEMPTS: u32 = 8;
@@ -48,7 +48,8 @@ pub(super) async fn agree(client: &Client, cluster: u64) -> Result<u64, Fault> {
 ///
 /// It is put back only where the lease is there, by what the same leader has just said. Else the cluster may have been set up anew under the same id: there
 /// revisions begin again, and above the old floor the tokens of new holders would be smaller than those before.
-pub(super) async fn look(session: &Session, client: &Client, kept: &KeptAlive) -> Result<Header, Fault> {
+pub(super) async fn look(session: &Session, client: &Client, beat: &Beat) -> Result<Header, Fault> {
+    let kept = &beat.kept;
     let key = client.names.floor();
     let own = Stored { cluster: session.cluster(), floor: session.floor() };
     let mut outcome =
@@ -56,7 +57,7 @@ pub(super) async fn look(session: &Session, client: &Client, kept: &KeptAlive) -
     let header = outcome.header;
     if header.cluster == own.cluster {
         match outcome.seen(0).entries.first() {
-            None if kept.seconds > 0 && kept.header.term == header.term => {
+            None if kept.seconds > 0 && beat.is_of(header.term) => {
                 write(client, Condition::MadeAt(Keys::one(key), 0), own).await?;
             }
             None => {}

@@ -13,10 +13,8 @@ use super::client::Client;
 use super::contender::{Contender, Content};
 use super::judge::{Queue, is_contended};
 use super::look::{contenders, renewal_steps};
-use super::session::Session;
-use super::store::{
-    Condition, Entry, Fault, Header, KeptAlive, Keys, Look, Put, Seen, Step, Transaction, to_error,
-};
+use super::session::{self, Session};
+use super::store::{Condition, Entry, Fault, Header, Keys, Look, Put, Seen, Step, Transaction, to_error};
 
 /// The number of grants that are looked at in one transaction: servers take 128 steps in one.
 const TOGETHER: usize = 32;
@@ -50,7 +48,7 @@ struct Shown {
 enum Beat {
     /// Not long ago one was confirmed.
     Fresh(Moment),
-    Sent(Moment, KeptAlive),
+    Sent(session::Beat),
 }
 
 /// Renews grants, and makes the store show what the holdings say.
@@ -94,7 +92,7 @@ async fn renew_in(
         Err(fault) => return every(Err(to_error(fault))),
     };
     let looks = join_all(all.chunks(TOGETHER).map(|chunk| look(client, session, chunk))).await;
-    // All were sent after the answer to the keep-alive, so any of them may confirm it.
+    // All were sent after the answers of the keep-alive, so any of them may confirm it.
     let header = match looks.iter().find_map(|look| look.as_ref().ok()) {
         Some((header, _)) => *header,
         None => {
@@ -134,14 +132,13 @@ async fn beat(client: &Client, session: &Session, all: &[Held<'_>]) -> Result<Be
     if is_newer && client.environment.now().since(confirmed) < fresh && !session.is_over() {
         return Ok(Beat::Fresh(confirmed));
     }
-    let (sent, kept) = session.keep_alive(client).await?;
-    Ok(Beat::Sent(sent, kept))
+    session.keep_alive(client).await.map(Beat::Sent)
 }
 
 async fn confirm(client: &Client, session: &Session, beat: Beat, header: &Header) -> Result<Moment, Fault> {
     match beat {
         Beat::Fresh(sent) => Ok(sent),
-        Beat::Sent(sent, kept) if session.confirm(sent, &kept, header)? => Ok(sent),
+        Beat::Sent(beat) if session.confirm(&beat, header)? => Ok(beat.sent),
         // Another leader has taken over in between.
         Beat::Sent(..) => session.beat(client).await,
     }

@@ -1,6 +1,6 @@
 //! One etcd lease of this client, and until when it can be relied on.
 //!
-//! See [`guarantees.md`](crate) for why a keep-alive counts only when a transaction that was sent after its answer was answered in the same term.
+//! See [`guarantees.md`](crate) for why a keep-alive counts only when transactions that were sent after its answer were answered in the same term.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -40,6 +40,23 @@ pub(crate) struct Session {
     /// True once no acquisition may begin in it any more.
     retired: AtomicBool,
     pub(super) keepalive: BackgroundTask,
+}
+
+/// A keep-alive that was answered, and what may confirm it: see [`guarantees.md`](crate).
+pub(crate) struct Beat {
+    /// The moment just before it was sent.
+    pub(crate) sent: Moment,
+    pub(crate) kept: KeptAlive,
+    /// The answer to a transaction that was sent after the keep-alive was answered, and that every member carries out. Without it the member that answers
+    /// may name an earlier term: one that has caught up by a snapshot names that of the last entry which it has carried out itself.
+    pub(crate) carried: Header,
+}
+
+impl Beat {
+    /// Returns whether all its answers name this term.
+    pub(super) fn is_of(&self, term: u64) -> bool {
+        [self.kept.header.term, self.carried.term] == [term; 2]
+    }
 }
 
 impl Session {
@@ -85,30 +102,33 @@ impl Session {
     /// Prolongs the lease, and confirms that.
     pub(crate) async fn beat(&self, client: &Client) -> Result<Moment, Fault> {
         for _ in 0..ATTEMPTS {
-            let (sent, kept) = self.keep_alive(client).await?;
-            let header = floor::look(self, client, &kept).await?;
-            if self.confirm(sent, &kept, &header)? {
-                return Ok(sent);
+            let beat = self.keep_alive(client).await?;
+            let header = floor::look(self, client, &beat).await?;
+            if self.confirm(&beat, &header)? {
+                return Ok(beat.sent);
             }
         }
         let message = "the leader of the cluster changes: keep-alives are not confirmed";
         Err(Fault::Unknown(Error::new(ErrorKind::Unavailable, message).with_engine(crate::NAME)))
     }
 
-    /// Sends a keep-alive, which counts only when it was [confirmed](Self::confirm).
-    pub(crate) async fn keep_alive(&self, client: &Client) -> Result<(Moment, KeptAlive), Fault> {
+    /// Sends a keep-alive, which counts only when it was [confirmed](Self::confirm), and a transaction that all members carry out.
+    pub(crate) async fn keep_alive(&self, client: &Client) -> Result<Beat, Fault> {
         if self.is_over() {
             return Err(Fault::LeaseGone);
         }
         let sent = client.environment.now();
-        Ok((sent, client.keep_alive(self.lease).await?))
+        let kept = client.keep_alive(self.lease).await?;
+        Ok(Beat { sent, kept, carried: client.carry_out_nothing().await? })
     }
 
-    /// Confirms a keep-alive by the answer to a transaction that was sent after it was answered. Returns `false` if that does not confirm it.
-    pub(crate) fn confirm(&self, sent: Moment, kept: &KeptAlive, answer: &Header) -> Result<bool, Fault> {
-        self.check_cluster(&kept.header)?;
-        self.check_cluster(answer)?;
-        if answer.term != kept.header.term {
+    /// Confirms a keep-alive by the answer to a transaction that was sent after it. Returns `false` if that does not confirm it.
+    pub(crate) fn confirm(&self, beat: &Beat, answer: &Header) -> Result<bool, Fault> {
+        let Beat { sent, kept, carried } = beat;
+        for header in [&kept.header, carried, answer] {
+            self.check_cluster(header)?;
+        }
+        if !beat.is_of(answer.term) {
             return Ok(false);
         }
         if kept.seconds <= 0 {
@@ -116,7 +136,7 @@ impl Session {
             return Err(Fault::LeaseGone);
         }
         let mut confirmed = self.confirmed.lock();
-        *confirmed = sent.max(*confirmed);
+        *confirmed = (*sent).max(*confirmed);
         Ok(true)
     }
 

@@ -28,6 +28,8 @@ pub(crate) enum Fate {
 pub(crate) enum Beat {
     /// A leader that was deposed answers, after this time, that the lease lives, in its old term. It is not prolonged.
     OfDeposedLeader(Duration),
+    /// As before; and the member that is asked has caught up with the next leader by a snapshot: it names the old term until it carries out an entry.
+    OfDeposedLeaderByMemberBehind(Duration),
     /// The lease is prolonged, and the answer takes so long.
     AnsweredLate(Duration),
     /// A leader that was deposed answers that there is no such lease, in its old term.
@@ -45,6 +47,8 @@ pub(crate) struct Fake {
 struct State {
     revision: i64,
     term: u64,
+    /// The term that answers name, if it is an old one.
+    named: Option<u64>,
     keys: BTreeMap<Vec<u8>, Entry>,
     leases: HashMap<i64, (Duration, Moment)>,
     watches: Vec<(Vec<u8>, bool, oneshot::Sender<bool>)>,
@@ -103,6 +107,12 @@ impl Fake {
         state.revision = 1;
     }
 
+    /// Puts a key, as another program does.
+    pub(crate) fn put(&self, key: &str) {
+        let put = Put { key: key.into(), value: Vec::new(), lease: None };
+        self.state.lock().step(Step::Put(put));
+    }
+
     /// Deletes a key, as an operator does.
     pub(crate) fn delete(&self, key: &str) {
         self.state.lock().delete(key.as_bytes());
@@ -140,7 +150,7 @@ impl Fake {
 
 impl State {
     fn header(&self) -> Header {
-        Header { cluster: 1, revision: self.revision, term: self.term }
+        Header { cluster: 1, revision: self.revision, term: self.named.unwrap_or(self.term) }
     }
 
     fn end(&mut self, lease: i64) {
@@ -191,6 +201,11 @@ impl State {
     }
 
     fn transact(&mut self, transaction: Transaction) -> Result<Outcome, Fault> {
+        let mut steps = transaction.then.iter().chain(&transaction.otherwise);
+        if steps.any(|step| !matches!(step, Step::Look(_))) {
+            // An entry of the log.
+            self.named = None;
+        }
         let held = transaction.when.iter().all(|condition| self.holds(condition));
         let steps = if held { transaction.then } else { transaction.otherwise };
         let leases = steps.iter().filter_map(|step| match step {
@@ -250,7 +265,9 @@ impl Store for Fake {
         Box::pin(async move {
             let puts =
                 transaction.then.iter().any(|step| matches!(step, Step::Put(Put { lease: Some(1..), .. })));
-            let writes = puts || transaction.then.iter().any(|step| matches!(step, Step::Delete(_)));
+            // What deletes a key that is never there has no condition.
+            let deletes = transaction.then.iter().any(|step| matches!(step, Step::Delete(_)));
+            let writes = puts || deletes && !transaction.when.is_empty();
             self.with(if puts { "put" } else { "transaction" }, |state, _| {
                 match if writes { state.fates.pop_front() } else { None } {
                     None => state.transact(transaction),
@@ -284,14 +301,19 @@ impl Store for Fake {
     fn keep_alive(&self, lease: i64) -> Pending<'_, KeptAlive> {
         Box::pin(async move {
             let beat = self.state.lock().beats.pop_front();
-            if let Some(Beat::OfDeposedLeader(takes)) = beat {
+            if let Some(Beat::OfDeposedLeader(takes) | Beat::OfDeposedLeaderByMemberBehind(takes)) = beat {
                 self.environment.sleep(takes).await;
             }
             let kept = self.with("keep_alive", |state, now| {
                 let header = state.header();
                 let old = Header { term: header.term - 1, ..header };
+                if let Some(Beat::OfDeposedLeaderByMemberBehind(_)) = beat {
+                    state.named = Some(old.term);
+                }
                 match (beat, state.leases.get_mut(&lease)) {
-                    (Some(Beat::OfDeposedLeader(_)), _) => KeptAlive { header: old, seconds: 20 },
+                    (Some(Beat::OfDeposedLeader(_) | Beat::OfDeposedLeaderByMemberBehind(_)), _) => {
+                        KeptAlive { header: old, seconds: 20 }
+                    }
                     (Some(Beat::DeniedByDeposedLeader), _) => KeptAlive { header: old, seconds: 0 },
                     (None | Some(Beat::AnsweredLate(_)), Some((ttl, end))) => {
                         *end = now.plus(*ttl);

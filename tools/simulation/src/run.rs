@@ -16,6 +16,7 @@ use crate::clocks::Clocks;
 use crate::etcd;
 use crate::facade::{self, Built, Sets};
 use crate::faults::{Fault, Plan};
+use crate::led::Led;
 use crate::memory::Server;
 use crate::newcomer;
 use crate::oracle::Oracle;
@@ -392,6 +393,7 @@ impl<'a> Scene<'a> {
                 let stops = is_etcd && self.chance(|chance| chance.happens(0.5));
                 if stops {
                     servers.suspend(server, is_noticed);
+                    self.neighbour_stops(Arc::clone(&again), any, time);
                 } else {
                     servers.cut(server, is_noticed);
                 }
@@ -399,6 +401,15 @@ impl<'a> Scene<'a> {
             }
             _ => servers.depose(),
         }
+    }
+
+    /// Stops another member at the same time, half of the times, where a majority is left: the two have one machine.
+    fn neighbour_stops(&self, servers: Arc<dyn Led>, neighbour: usize, time: Duration) {
+        if self.setting.replicas < 5 || self.chance(|chance| chance.happens(0.5)) {
+            return;
+        }
+        Arc::clone(&servers).suspend(neighbour, false);
+        self.world.after(time, move || servers.heal(neighbour));
     }
 
     /// Sets a cluster of etcd up anew: when all that clients may rely on is over, or at once.

@@ -76,7 +76,7 @@ impl Members {
         if from == leader {
             self.prolonged(leader, number, seconds);
         } else {
-            self.answer_follower(leader, from, Word::Prolonged(number, seconds));
+            self.say(leader, from, (0, 0), Word::Prolonged(number, seconds));
         }
     }
 

@@ -55,7 +55,9 @@ impl Members {
 
     pub(super) fn hears(&mut self, from: MemberId, to: MemberId, memberships: (u64, u64), word: Word) {
         let state = &self.members[to];
-        if state.membership != memberships.1 || !state.reach.is_up {
+        // Keep-alives go their own way, and ask for no membership.
+        let is_of_lease = matches!(word, Word::Prolong(..) | Word::Prolonged(..));
+        if !(is_of_lease || state.membership == memberships.1) || !state.reach.is_up {
             return;
         }
         if self.are_apart(from, to) {
@@ -63,9 +65,18 @@ impl Members {
             return self.held.push(Event::Between { from, to, memberships, word });
         }
         match self.members[to].role {
+            _ if is_of_lease => self.hears_of_lease(from, to, word),
             Role::Leading(_) => self.leader_hears(from, to, memberships.0, word),
             Role::Following(leader) if leader == from => self.follower_hears(to, word),
             Role::Following(_) | Role::Looking => {}
+        }
+    }
+
+    fn hears_of_lease(&mut self, from: MemberId, to: MemberId, word: Word) {
+        match (word, &self.members[to].role) {
+            (Word::Prolong(number, lease), Role::Leading(_)) => self.prolongs(to, from, number, lease),
+            (Word::Prolonged(number, seconds), _) => self.prolonged(to, number, seconds),
+            _ => {}
         }
     }
 
@@ -86,7 +97,6 @@ impl Members {
             }
             Word::Propose(change, origin) => self.proposes(leader, change, origin),
             Word::ReadIndex(number) => self.asked_where(leader, from, number),
-            Word::Prolong(number, lease) => self.prolongs(leader, from, number, lease),
             _ => {}
         }
     }
@@ -104,7 +114,6 @@ impl Members {
             Word::Commit(count) => self.applies_later(member, count),
             Word::Beat(question) => self.say_to_leader(member, Word::Beaten(question)),
             Word::ReadAt(number, at) => self.told_where(member, number, at),
-            Word::Prolonged(number, seconds) => self.prolonged(member, number, seconds),
             _ => {}
         }
     }

@@ -7,7 +7,8 @@ use tokio::sync::oneshot;
 use ylock_core::environment::Environment;
 use ylock_core::{Error, ErrorKind};
 use ylock_engine_etcd::algorithm::store::{
-    Done, Fault, Granted, Header, KeptAlive, Outcome, Pending, Put, Step, Store, Transaction, Watching,
+    Done, Fault, Granted, Header, KeptAlive, Keys, Look, Outcome, Pending, Put, Step, Store, Transaction,
+    Watching,
 };
 use ylock_simulation::clocks::Clocks;
 
@@ -15,6 +16,8 @@ use ylock_simulation::clocks::Clocks;
 pub(crate) enum Defect {
     /// A keep-alive counts when it is answered: the look that would confirm it is not taken, once there was one.
     BelievesKeepAlives,
+    /// A keep-alive is confirmed by a look alone, without an entry of the log before it.
+    ConfirmsByALook,
     /// A contender enters when the second before it has gone, without a look at the first.
     EntersAfterTheSecond,
     /// A reader that tries does not ask whether its own key is there already.
@@ -80,6 +83,9 @@ impl Broken {
             return Ok(outcome);
         }
         let asked = transaction.clone();
+        if let (Defect::ConfirmsByALook, Some(key)) = (self.defect, nothing(&transaction)) {
+            transaction.then = vec![Step::Look(Look::at(Keys::one(key)))];
+        }
         if self.is(Defect::LeavesNoMark) {
             [&mut transaction.then, &mut transaction.otherwise]
                 .into_iter()
@@ -131,8 +137,19 @@ impl Broken {
     }
 }
 
-/// Returns whether a transaction only looks at the floor, or at a key as its holder does: what confirms a keep-alive.
+/// Returns the key that is never there, if a transaction is what carries out an entry of the log for its own sake.
+fn nothing(transaction: &Transaction) -> Option<Vec<u8>> {
+    match (&transaction.when[..], &transaction.then[..]) {
+        ([], [Step::Delete(key)]) => Some(key.clone()),
+        _ => None,
+    }
+}
+
+/// Returns whether a transaction only looks at the floor, or at a key as its holder does, or is an entry for its own sake: what confirms a keep-alive.
 fn confirms(transaction: &Transaction) -> bool {
+    if nothing(transaction).is_some() {
+        return true;
+    }
     let Transaction { when, then, otherwise } = transaction;
     let is_look = |step: &Step| matches!(step, Step::Look(look) if look.made_before.is_none());
     let is_of_one = matches!(&then[..], [Step::Look(look), ..] if look.keys.end.is_none());

@@ -202,13 +202,15 @@ broken_etcd! {
     the_etcd_lease_lives_for_half_of_its_time: D::LeaseIsShorter, "two valid holders";
 }
 
-/// What confirms a keep-alive is asked of one member, which may be a leader that was deposed.
+/// What confirms a keep-alive is a look alone, which one member answers that may be a leader that was deposed.
 #[test]
-fn a_look_shows_what_one_member_has() {
+fn a_look_at_one_member_confirms_a_keepalive() {
     let etcd_mistakes = ylock_simulation::etcd::Mistakes { looks_at_one_member: true };
-    must_find_everywhere("a_look_shows_what_one_member_has", "two valid holders", || Setting {
+    let broken = etcd::broken(D::ConfirmsByALook);
+    must_find_everywhere("a_look_at_one_member_confirms_a_keepalive", "two valid holders", || Setting {
         of: Subject::EtcdEngine,
         etcd_mistakes,
+        wrap_etcd: &broken,
         ..Setting::default()
     });
 }
