@@ -24,6 +24,8 @@ use crate::options::EtcdOptions;
 
 /// The number of times that closing looks whether everything is gone.
 const CLOSE_STEPS: u32 = 20;
+/// The most releases at once, to begin with. Fewer would be slower: servers write what comes together to their disks together.
+const RELEASES: usize = 128;
 
 /// The engine for locks on an etcd cluster: each lock is a queue of keys, all under one etcd lease of their client; under several, if there are
 /// very many or locks have different leases.
@@ -92,6 +94,10 @@ impl Engine for EtcdEngine {
 
     fn meter(&self) -> &Meter {
         &self.client.meter
+    }
+
+    fn concurrent_releases(&self) -> Option<usize> {
+        Some(RELEASES)
     }
 
     fn in_memory(&self) -> Vec<(&'static str, usize)> {

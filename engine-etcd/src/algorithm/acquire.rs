@@ -149,15 +149,9 @@ impl<'a> Acquire<'a> {
     /// Puts the contender's key, or finds it, and enters or looks.
     async fn join(&mut self, begun: Begun) -> Result<Step> {
         let (client, id) = (self.client, self.request.id);
-        let runs = || {
-            let now = client.environment.now();
-            client.claims.with(id, begun.number, |claim| claim.shown = now.max(claim.shown));
-        };
-        let on_its_way = client.join_crowd(runs).await;
         let Some(sending) = client.claims.send(id, begun.number) else { return Ok(Step::Again(SHORT_PAUSE)) };
         let transaction = self.joining(&begun, &sending);
         let outcome = begun.session.transact(client, "acquire", transaction).await;
-        drop(on_its_way);
         self.has_no_place = outcome.is_err();
         match outcome {
             Ok(outcome) if outcome.held => {

@@ -231,17 +231,13 @@ impl Claims {
 
     /// Notes that a removal was not finished, and is due at `due`.
     pub(crate) fn postpone(&self, id: AcquisitionId, number: u64, due: Moment) {
-        self.go_on(id, number, due);
-        self.work.notify_one();
-    }
-
-    /// Notes that the task which removes a claim runs: the cleaner takes it over at `due`.
-    pub(crate) fn go_on(&self, id: AcquisitionId, number: u64, due: Moment) {
         let mut inner = self.inner.lock();
         let claim = inner.claims.get(&id).filter(|claim| claim.number == number);
         if let Some(removal) = claim.and_then(|claim| claim.removal) {
             inner.schedule(id, Removal { due, ..removal });
         }
+        drop(inner);
+        self.work.notify_one();
     }
 
     /// Ends a claim of which nothing is left in the store.

@@ -46,7 +46,8 @@ async fn run(weak: Weak<Client>, work: Arc<Notify>) {
         if began >= lapse {
             let next = client.claims.give_up_lapsed(began);
             let now = client.environment.now();
-            let shortest = (now.since(began) * SLEEP_PER_LOOK).max(SHORTEST_SLEEP);
+            // The clock may have gone on while the machine stood still.
+            let shortest = (now.since(began) * SLEEP_PER_LOOK).clamp(SHORTEST_SLEEP, LONGEST_SLEEP * 4);
             let pause = next.map_or(LONGEST_SLEEP, |next| next.since(now)).min(LONGEST_SLEEP);
             lapse = now.plus(pause.max(shortest));
         }

@@ -13,7 +13,6 @@ use ylock_core::environment::{BackgroundTask, Environment};
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::claims::Claims;
-use super::crowd::{Crowd, OnItsWay};
 use super::names::Names;
 use super::session::Session;
 use super::store::{
@@ -37,7 +36,6 @@ pub(crate) struct Client {
     pub(crate) request_timeout: Duration,
     pub(crate) meter: Meter,
     pub(crate) claims: Claims,
-    crowd: Crowd,
     pub(super) cleaner: BackgroundTask,
     /// Those that are in use, or were a moment ago.
     sessions: Mutex<Vec<Arc<Session>>>,
@@ -63,7 +61,6 @@ impl Client {
             request_timeout: options.request_timeout(),
             meter: Meter::of(crate::NAME, options.cluster()),
             claims: Claims::default(),
-            crowd: Crowd::default(),
             cleaner: BackgroundTask::default(),
             sessions: Mutex::default(),
             making: Mutex::default(),
@@ -71,11 +68,6 @@ impl Client {
             requests: AtomicU64::new(0),
             keep_alives: AtomicU64::new(0),
         })
-    }
-
-    /// Waits until an acquisition or a release may be sent; see [`Crowd::join`].
-    pub(super) async fn join_crowd(&self, runs: impl FnMut()) -> OnItsWay<'_> {
-        self.crowd.join(&*self.environment, self.request_timeout, runs).await
     }
 
     /// Carries out a transaction.

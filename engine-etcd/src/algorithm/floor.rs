@@ -57,7 +57,7 @@ pub(super) async fn look(session: &Session, client: &Client, beat: &Beat) -> Res
     let header = outcome.header;
     if header.cluster == own.cluster {
         match outcome.seen(0).entries.first() {
-            None if kept.seconds > 0 && beat.is_of(header.term) => {
+            None if kept.seconds > 0 && beat.is_confirmed_by(&header) => {
                 write(client, Condition::MadeAt(Keys::one(key), 0), own).await?;
             }
             None => {}

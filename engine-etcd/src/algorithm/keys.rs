@@ -28,7 +28,7 @@ pub(crate) async fn keys(client: &Client, group: Option<&str>, after: Option<&st
     let look = Look { most: SIZE, values: false, ..Look::at(Keys { begin, end: Some(end) }) };
     let mut outcome = client.transact("list", Transaction::looking([look])).await.map_err(to_error)?;
     let seen = outcome.seen(0);
-    let lock = |entry: &Entry| client.names.read_lock(&entry.key);
+    let lock = |entry: &Entry| lock_of(&client.names, &entry.key);
     let last = seen.entries.last().filter(|_| seen.more);
     let next = last.map(|entry| match lock(entry) {
         Some(key) => key.to_text(),
@@ -38,6 +38,12 @@ pub(crate) async fn keys(client: &Client, group: Option<&str>, after: Option<&st
     let mut keys: Vec<Key> = seen.entries.iter().filter_map(lock).collect();
     keys.dedup();
     Ok(KeyPage::new(keys, next))
+}
+
+/// Returns the lock below which a contender would have this key.
+fn lock_of(names: &Names, key: &[u8]) -> Option<Key> {
+    // As no client writes it, it may be anywhere in the order of keys.
+    names.read_lock(key).filter(|lock| key.starts_with(names.lock(lock).as_bytes()))
 }
 
 /// Returns where the page begins that follows this position.
@@ -54,6 +60,16 @@ fn begin_after(names: &Names, position: &str) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_no_client_writes_is_no_lock() {
+        let names = Names::below("y");
+        for (key, is_lock) in
+            [("y/k/g/n/w/7-0", true), ("y/k/g/~n/v", false), ("y/k/%67/n/v", false), ("y/k/g/n", false)]
+        {
+            assert_eq!(lock_of(&names, key.as_bytes()).is_some(), is_lock, "{key}");
+        }
+    }
 
     #[test]
     fn a_page_begins_after_the_last_key_of_the_one_before_whatever_that_is() {

@@ -8,7 +8,7 @@
 //! - `names`, `contender`: the keys, and what is stored at them. `look`: what is asked of a queue.
 //! - `claim`, `claims`: what this client has in the store, or may have.
 //! - `client`: what all calls share. `session`: one etcd lease, and until when it can be relied on. `floor`: what makes tokens of revisions.
-//!   `keepalive`, `cleanup`: the tasks that look after these. `crowd`: how many acquisitions and releases are on their way at once.
+//!   `keepalive`, `cleanup`: the tasks that look after these.
 
 pub(crate) mod acquire;
 pub(crate) mod announce;
@@ -17,7 +17,6 @@ pub(crate) mod claims;
 pub(crate) mod cleanup;
 pub(crate) mod client;
 pub(crate) mod contender;
-pub(crate) mod crowd;
 pub(crate) mod floor;
 pub(crate) mod inspect;
 pub(crate) mod judge;

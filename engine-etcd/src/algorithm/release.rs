@@ -27,8 +27,6 @@ pub(crate) async fn release(
         return Ok(Release::WasGone);
     };
     let mut leaver = Leaver { client, id, number: Some(found.number) };
-    // The cleaner takes over from a task that does not run.
-    let _on_its_way = client.join_crowd(|| client.claims.go_on(id, found.number, client.due())).await;
     let was_there = attempt(client, &found, next).await?;
     leaver.number = None;
     Ok(if was_there { Release::Released } else { Release::WasGone })

@@ -53,9 +53,10 @@ pub(crate) struct Beat {
 }
 
 impl Beat {
-    /// Returns whether all its answers name this term.
-    pub(super) fn is_of(&self, term: u64) -> bool {
-        [self.kept.header.term, self.carried.term] == [term; 2]
+    /// Returns whether one member has given all answers, this one as the last, and knows of no later term than when it gave the first.
+    pub(super) fn is_confirmed_by(&self, answer: &Header) -> bool {
+        let members = [self.kept.header.member, self.carried.member];
+        members == [answer.member; 2] && self.kept.header.term == answer.term
     }
 }
 
@@ -108,7 +109,7 @@ impl Session {
                 return Ok(beat.sent);
             }
         }
-        let message = "the leader of the cluster changes: keep-alives are not confirmed";
+        let message = "keep-alives are not confirmed: the leader of the cluster changes, or a proxy spreads the requests of one connection over the members";
         Err(Fault::Unknown(Error::new(ErrorKind::Unavailable, message).with_engine(crate::NAME)))
     }
 
@@ -128,7 +129,7 @@ impl Session {
         for header in [&kept.header, carried, answer] {
             self.check_cluster(header)?;
         }
-        if !beat.is_of(answer.term) {
+        if !beat.is_confirmed_by(answer) {
             return Ok(false);
         }
         if kept.seconds <= 0 {

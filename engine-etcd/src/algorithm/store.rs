@@ -50,9 +50,11 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 pub struct Header {
     /// The cluster that has answered.
     pub cluster: u64,
+    /// The member that has answered.
+    pub member: u64,
     /// The revision of the answer: that of a transaction which has written.
     pub revision: i64,
-    /// The term of the leader, as the member that answers knows it.
+    /// The term of the last entry of the log that the member has carried out itself.
     pub term: u64,
 }
 

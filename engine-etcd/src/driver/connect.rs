@@ -77,9 +77,7 @@ impl Connector {
             let host = &self.hosts[number % self.hosts.len()];
             let attempt = async {
                 match self.connect_to(host, slot).await {
-                    Err(error) if error.kind() == ErrorKind::Unavailable => {
-                        Err(self.explain(error, host).await)
-                    }
+                    Err(error) if errors::is_of_transport(&error) => Err(self.explain(error, host).await),
                     connected => connected,
                 }
             };

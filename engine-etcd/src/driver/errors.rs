@@ -1,5 +1,7 @@
 //! The meaning of the servers' errors: what is to be done about each, and whether the request may have had its effect.
 
+use std::sync::Arc;
+
 use tonic::{Code, Status};
 use ylock_core::{Error, ErrorKind};
 
@@ -39,7 +41,11 @@ const KNOWN: &[Known] = &[
         "database space exceeded",
         "the space of the servers is used up: compact and defragment them, and disarm the alarm",
     ),
-    refused("too many requests", ErrorKind::Unavailable, "the servers have too much to do"),
+    // By a member that is behind; and by one that has caught up by a snapshot, until the next entry of the log.
+    Known {
+        ends_connection: true,
+        ..refused("too many requests", ErrorKind::Unavailable, "this member of the cluster is behind")
+    },
     refused(
         "request is too large",
         ErrorKind::Unexpected,
@@ -127,8 +133,17 @@ pub(super) fn of_question(status: &Status) -> Error {
 }
 
 /// Returns the status of a request that was not sent.
-pub(super) fn not_ready(_: tonic::transport::Error) -> Status {
-    Status::unavailable(NOT_SENT)
+pub(super) fn not_ready(error: tonic::transport::Error) -> Status {
+    let mut status = Status::unavailable(NOT_SENT);
+    status.set_source(Arc::new(error));
+    status
+}
+
+/// Returns whether an error comes from the connection, and not from the server.
+pub(super) fn is_of_transport(error: &Error) -> bool {
+    let first: &(dyn std::error::Error + 'static) = error;
+    let mut causes = std::iter::successors(Some(first), |error| error.source());
+    causes.any(|cause| cause.is::<tonic::transport::Error>())
 }
 
 /// Returns an error that may go away by itself.
@@ -180,6 +195,7 @@ mod tests {
     fn a_broken_connection_is_given_up_and_one_that_works_is_not() {
         assert!(classify(&Status::unavailable("tcp connect error")).1);
         assert!(classify(&Status::unavailable("etcdserver: no leader")).1);
+        assert!(classify(&Status::resource_exhausted("etcdserver: too many requests")).1);
         assert!(!classify(&Status::permission_denied("etcdserver: permission denied")).1);
         assert!(!classify(&Status::unavailable("etcdserver: request timed out")).1);
     }

@@ -30,6 +30,8 @@ pub(crate) enum Beat {
     OfDeposedLeader(Duration),
     /// As before; and the member that is asked has caught up with the next leader by a snapshot: it names the old term until it carries out an entry.
     OfDeposedLeaderByMemberBehind(Duration),
+    /// As before; and the entry is carried out by another member, which names the new term, and the look answered by the one that is behind.
+    OfDeposedLeaderAndTwoMembers(Duration),
     /// The lease is prolonged, and the answer takes so long.
     AnsweredLate(Duration),
     /// A leader that was deposed answers that there is no such lease, in its old term.
@@ -47,8 +49,10 @@ pub(crate) struct Fake {
 struct State {
     revision: i64,
     term: u64,
-    /// The term that answers name, if it is an old one.
+    /// The term that the answers of member 1 name, if it is an old one.
     named: Option<u64>,
+    /// True if the next entry is carried out by another member alone.
+    entry_elsewhere: bool,
     keys: BTreeMap<Vec<u8>, Entry>,
     leases: HashMap<i64, (Duration, Moment)>,
     watches: Vec<(Vec<u8>, bool, oneshot::Sender<bool>)>,
@@ -150,7 +154,7 @@ impl Fake {
 
 impl State {
     fn header(&self) -> Header {
-        Header { cluster: 1, revision: self.revision, term: self.named.unwrap_or(self.term) }
+        Header { cluster: 1, member: 1, revision: self.revision, term: self.named.unwrap_or(self.term) }
     }
 
     fn end(&mut self, lease: i64) {
@@ -202,9 +206,15 @@ impl State {
 
     fn transact(&mut self, transaction: Transaction) -> Result<Outcome, Fault> {
         let mut steps = transaction.then.iter().chain(&transaction.otherwise);
+        let mut header = Header { term: self.term, ..self.header() };
         if steps.any(|step| !matches!(step, Step::Look(_))) {
             // An entry of the log.
-            self.named = None;
+            match std::mem::take(&mut self.entry_elsewhere) {
+                true => header.member = 2,
+                false => self.named = None,
+            }
+        } else {
+            header = self.header();
         }
         let held = transaction.when.iter().all(|condition| self.holds(condition));
         let steps = if held { transaction.then } else { transaction.otherwise };
@@ -219,7 +229,7 @@ impl State {
             self.revision += 1;
         }
         let done = steps.into_iter().map(|step| self.step(step)).collect();
-        Ok(Outcome { header: self.header(), held, done })
+        Ok(Outcome { header: Header { revision: self.revision, ..header }, held, done })
     }
 
     fn step(&mut self, step: Step) -> Done {
@@ -268,17 +278,20 @@ impl Store for Fake {
             // What deletes a key that is never there has no condition.
             let deletes = transaction.then.iter().any(|step| matches!(step, Step::Delete(_)));
             let writes = puts || deletes && !transaction.when.is_empty();
-            self.with(if puts { "put" } else { "transaction" }, |state, _| {
-                match if writes { state.fates.pop_front() } else { None } {
-                    None => state.transact(transaction),
-                    Some(Fate::AnswerLost) => {
-                        drop(state.transact(transaction));
-                        Err(silence())
-                    }
-                    Some(Fate::Late) => {
-                        state.late.push(transaction);
-                        Err(silence())
-                    }
+            let word = match (puts, deletes) {
+                (true, _) => "put",
+                (false, true) if transaction.when.is_empty() => "nothing",
+                _ => "transaction",
+            };
+            self.with(word, |state, _| match if writes { state.fates.pop_front() } else { None } {
+                None => state.transact(transaction),
+                Some(Fate::AnswerLost) => {
+                    drop(state.transact(transaction));
+                    Err(silence())
+                }
+                Some(Fate::Late) => {
+                    state.late.push(transaction);
+                    Err(silence())
                 }
             })
         })
@@ -301,19 +314,30 @@ impl Store for Fake {
     fn keep_alive(&self, lease: i64) -> Pending<'_, KeptAlive> {
         Box::pin(async move {
             let beat = self.state.lock().beats.pop_front();
-            if let Some(Beat::OfDeposedLeader(takes) | Beat::OfDeposedLeaderByMemberBehind(takes)) = beat {
+            if let Some(
+                Beat::OfDeposedLeader(takes)
+                | Beat::OfDeposedLeaderByMemberBehind(takes)
+                | Beat::OfDeposedLeaderAndTwoMembers(takes),
+            ) = beat
+            {
                 self.environment.sleep(takes).await;
             }
             let kept = self.with("keep_alive", |state, now| {
                 let header = state.header();
                 let old = Header { term: header.term - 1, ..header };
-                if let Some(Beat::OfDeposedLeaderByMemberBehind(_)) = beat {
-                    state.named = Some(old.term);
+                let two = matches!(beat, Some(Beat::OfDeposedLeaderAndTwoMembers(_)));
+                if two || matches!(beat, Some(Beat::OfDeposedLeaderByMemberBehind(_))) {
+                    (state.named, state.entry_elsewhere) = (Some(old.term), two);
                 }
                 match (beat, state.leases.get_mut(&lease)) {
-                    (Some(Beat::OfDeposedLeader(_) | Beat::OfDeposedLeaderByMemberBehind(_)), _) => {
-                        KeptAlive { header: old, seconds: 20 }
-                    }
+                    (
+                        Some(
+                            Beat::OfDeposedLeader(_)
+                            | Beat::OfDeposedLeaderByMemberBehind(_)
+                            | Beat::OfDeposedLeaderAndTwoMembers(_),
+                        ),
+                        _,
+                    ) => KeptAlive { header: old, seconds: 20 },
                     (Some(Beat::DeniedByDeposedLeader), _) => KeptAlive { header: old, seconds: 0 },
                     (None | Some(Beat::AnsweredLate(_)), Some((ttl, end))) => {
                         *end = now.plus(*ttl);

@@ -131,16 +131,25 @@ async fn tokens_grow_also_when_a_cluster_is_set_up_anew_under_the_same_id_while_
 #[tokio::test(start_paused = true)]
 async fn a_keep_alive_that_a_deposed_leader_has_answered_does_not_count() {
     let takes = Duration::from_secs(1);
-    for fate in [Beat::OfDeposedLeader(takes), Beat::OfDeposedLeaderByMemberBehind(takes)] {
+    let fates =
+        [Beat::OfDeposedLeader, Beat::OfDeposedLeaderByMemberBehind, Beat::OfDeposedLeaderAndTwoMembers];
+    for fate in fates.map(|fate| fate(takes)) {
         let fixture = Fixture::new();
         let engine = fixture.client();
         let grant = engine.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
         tokio::time::sleep(Duration::from_millis(1_900)).await;
         fixture.fake.next_beat_is(fate);
         let before = fixture.environment.now();
+        fixture.fake.asked();
         let Renewal::Renewed { sent, .. } = renews(&engine, &grant).await else { panic!("lost") };
         let since = sent.since(before);
         assert!(since >= takes, "{fate:?}: {since:?} is when the deposed leader was asked");
+        // Each is sent when the one before it was answered.
+        let asked = fixture.fake.asked();
+        assert!(
+            asked.chunks(3).all(|one| one == ["keep_alive", "nothing", "transaction"]),
+            "{fate:?}: {asked:?}"
+        );
     }
 }
 
