@@ -75,12 +75,7 @@ impl Connector {
         for at in 0..self.hosts.len() {
             let number = first.wrapping_add(at);
             let host = &self.hosts[number % self.hosts.len()];
-            let attempt = async {
-                match self.connect_to(host, slot).await {
-                    Err(error) if errors::is_of_transport(&error) => Err(self.explain(error, host).await),
-                    connected => connected,
-                }
-            };
+            let attempt = self.connect_to(host, slot);
             // One that hangs leaves time for the others.
             let connected = tokio::select! {
                 biased;
@@ -106,8 +101,13 @@ impl Connector {
 
     async fn connect_to(&self, host: &Host, slot: &Slot) -> Result<()> {
         let address = host.address(DEFAULT_PORT);
-        let way = self.way_to(&address).await?;
-        self.check(&status(&way).await?, &address)?;
+        let (way, status) = match self.greet(&address).await {
+            Err(error) if error.kind() == ErrorKind::Unavailable => {
+                return Err(self.explain(error, host).await);
+            }
+            greeted => greeted?,
+        };
+        self.check(&status, &address)?;
         let (watched, ended) = oneshot::channel::<()>();
         let mark = Arc::new(());
         let watches = Arc::new(Watches::default());
@@ -119,6 +119,13 @@ impl Connector {
             drop(watch);
         }));
         Ok(())
+    }
+
+    /// Connects to a member, and returns what it tells of itself.
+    async fn greet(&self, address: &str) -> Result<(Way, StatusResponse)> {
+        let way = self.way_to(address).await?;
+        let status = status(&way).await?;
+        Ok((way, status))
     }
 
     /// Returns the error of a connection that could not be made, or over which the first request got no answer, with the server's reason if it has one.
@@ -147,7 +154,7 @@ impl Connector {
 
     /// Returns what a member tells of itself, by a connection of its own.
     pub(super) async fn status_of(&self, address: &str) -> Result<StatusResponse> {
-        status(&self.way_to(address).await?).await
+        Ok(self.greet(address).await?.1)
     }
 
     /// Returns the addresses of the members.

@@ -1,7 +1,5 @@
 //! The meaning of the servers' errors: what is to be done about each, and whether the request may have had its effect.
 
-use std::sync::Arc;
-
 use tonic::{Code, Status};
 use ylock_core::{Error, ErrorKind};
 
@@ -133,17 +131,8 @@ pub(super) fn of_question(status: &Status) -> Error {
 }
 
 /// Returns the status of a request that was not sent.
-pub(super) fn not_ready(error: tonic::transport::Error) -> Status {
-    let mut status = Status::unavailable(NOT_SENT);
-    status.set_source(Arc::new(error));
-    status
-}
-
-/// Returns whether an error comes from the connection, and not from the server.
-pub(super) fn is_of_transport(error: &Error) -> bool {
-    let first: &(dyn std::error::Error + 'static) = error;
-    let mut causes = std::iter::successors(Some(first), |error| error.source());
-    causes.any(|cause| cause.is::<tonic::transport::Error>())
+pub(super) fn not_ready(_: tonic::transport::Error) -> Status {
+    Status::unavailable(NOT_SENT)
 }
 
 /// Returns an error that may go away by itself.
