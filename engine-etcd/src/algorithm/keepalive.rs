@@ -46,7 +46,7 @@ async fn run(environment: Weak<dyn Environment>, client: Weak<Client>, session: 
 }
 
 /// Sends a keep-alive if it is due. Returns the time until the next one.
-async fn beat(client: &Client, session: &Session) -> Duration {
+async fn beat(client: &Arc<Client>, session: &Arc<Session>) -> Duration {
     let every = session.ttl / BEATS;
     let due = session.confirmed().plus(every);
     let now = client.environment.now();

@@ -3,9 +3,11 @@
 //! See [`guarantees.md`](crate) for why a keep-alive counts only when transactions that were sent after its answer were answered in the same term.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use ylock_core::environment::{BackgroundTask, Moment};
 use ylock_core::{Error, ErrorKind, StoreToken};
@@ -13,11 +15,14 @@ use ylock_core::{Error, ErrorKind, StoreToken};
 use super::client::Client;
 use super::floor;
 use super::store::{Fault, Granted, Header, KeptAlive, Outcome, Transaction};
+use crate::shared_attempt::SharedAttempt;
 
 /// The part of a lock's lease for which a confirmation is recent enough for a grant.
 const FRESH_PART: u32 = 4;
 /// The number of times that a keep-alive is sent if it is not confirmed because the leader changes.
 const ATTEMPTS: u32 = 4;
+/// The number of requests of a keep-alive, one after the other.
+const REQUESTS: u32 = 2;
 /// The number of claims after which another lease is made: the servers delete all keys of a lease that ends in one step.
 const MOST_CLAIMS: usize = 10_000;
 
@@ -40,9 +45,12 @@ pub(crate) struct Session {
     /// True once no acquisition may begin in it any more.
     retired: AtomicBool,
     pub(super) keepalive: BackgroundTask,
+    /// The keep-alive that is under way.
+    beating: SharedAttempt<Result<Beat, Fault>>,
 }
 
 /// A keep-alive that was answered, and what may confirm it: see [`guarantees.md`](crate).
+#[derive(Clone, Copy)]
 pub(crate) struct Beat {
     /// The moment just before it was sent.
     pub(crate) sent: Moment,
@@ -74,6 +82,7 @@ impl Session {
             over: AtomicBool::new(false),
             retired: AtomicBool::new(false),
             keepalive: BackgroundTask::default(),
+            beating: SharedAttempt::default(),
         }
     }
 
@@ -101,7 +110,7 @@ impl Session {
     }
 
     /// Prolongs the lease, and confirms that.
-    pub(crate) async fn beat(&self, client: &Client) -> Result<Moment, Fault> {
+    pub(crate) async fn beat(self: &Arc<Self>, client: &Arc<Client>) -> Result<Moment, Fault> {
         for _ in 0..ATTEMPTS {
             let beat = self.keep_alive(client).await?;
             let header = floor::look(self, client, &beat).await?;
@@ -113,8 +122,28 @@ impl Session {
         Err(Fault::Unknown(Error::new(ErrorKind::Unavailable, message).with_engine(crate::NAME)))
     }
 
-    /// Sends a keep-alive, which counts only when it was [confirmed](Self::confirm), and a transaction that all members carry out.
-    pub(crate) async fn keep_alive(&self, client: &Client) -> Result<Beat, Fault> {
+    /// Returns a keep-alive that was answered, which counts only when it was [confirmed](Self::confirm). All that ask for one at the same time have the
+    /// same: a client with very many locks, or waiters, is not to send as many.
+    pub(crate) async fn keep_alive(self: &Arc<Self>, client: &Arc<Client>) -> Result<Beat, Fault> {
+        let work = || -> BoxFuture<'static, Result<Beat, Fault>> {
+            let (session, client) = (Arc::clone(self), Arc::clone(client));
+            Box::pin(async move { session.own_keep_alive(&client).await })
+        };
+        let shared = self.beating.join(&client.environment, client.request_timeout, work);
+        let shared = tokio::select! {
+            biased;
+            shared = shared => shared,
+            // It may be in the hands of a runtime that is not driven any more.
+            () = client.environment.sleep(client.request_timeout * REQUESTS) => None,
+        };
+        match shared {
+            Some(beat) => beat,
+            None => self.own_keep_alive(client).await,
+        }
+    }
+
+    /// Sends a keep-alive, and then a transaction that all members carry out.
+    pub(crate) async fn own_keep_alive(&self, client: &Client) -> Result<Beat, Fault> {
         if self.is_over() {
             return Err(Fault::LeaseGone);
         }

@@ -14,6 +14,7 @@ use tokio::time::timeout;
 
 use super::fixture::Fixture;
 use super::harness::Harness;
+use super::long::{LONG, short_or_long};
 use super::registry::Case;
 
 /// Runs one case as a test, on a runtime of its own with two worker threads.
@@ -47,7 +48,7 @@ where
     C: FnOnce(Fixture) -> F,
     F: Future<Output = ()> + Send + 'static,
 {
-    let bound = harness.bound();
+    let bound = short_or_long(harness.bound(), harness.bound() * LONG);
     let fixture = Fixture::new(harness, case);
     bounded(&case, bound, body(fixture.clone())).await?;
     bounded(&case, bound, async move { fixture.expect_nothing_in_use().await }).await
