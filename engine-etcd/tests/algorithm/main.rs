@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fake::{Beat, Fake, Fate, Servers};
+use futures_util::future::join_all;
 use tokio::task::JoinHandle;
 use ylock_core::engine::{
     AcquisitionId, Engine, Grant, Holding, LossReason, Patience, Release, Renewal, Request,
@@ -408,4 +409,27 @@ async fn what_other_programs_have_put_between_the_locks_is_passed_over_page_by_p
         }
     }
     assert_eq!((all, pages), (vec![grant.key], 8));
+}
+
+/// A hundred thousand locks would want a keep-alive each, and an entry of the log with it.
+#[tokio::test(start_paused = true)]
+async fn renewals_that_are_due_at_once_share_a_keep_alive() {
+    let fixture = Fixture::new();
+    let engine = fixture.client();
+    let mut grants = Vec::new();
+    for number in 0..50 {
+        let mut request = fixture.request(Mode::Write);
+        request.key = Key::new("users", format!("user {number}")).unwrap();
+        grants.push(engine.acquire(&request).await.unwrap().unwrap());
+    }
+    tokio::time::sleep(Duration::from_millis(1_900)).await;
+    fixture.fake.asked();
+    fixture.fake.next_beat_is(Beat::AnsweredLate(Duration::from_millis(20)));
+    let before = fixture.environment.now();
+    for renewed in join_all(grants.iter().map(|grant| renews(&engine, grant))).await {
+        assert!(matches!(renewed, Renewal::Renewed { sent, .. } if sent >= before), "{renewed:?}");
+    }
+    let asked = fixture.fake.asked();
+    let count = |word: &str| asked.iter().filter(|asked| **asked == word).count();
+    assert_eq!((count("keep_alive"), count("nothing")), (1, 1), "{asked:?}");
 }
