@@ -83,7 +83,7 @@ impl Client {
     /// does not hold: the servers refuse that where their space is used up.
     pub(super) async fn carry_out_nothing(&self) -> Result<Header, Fault> {
         let then = vec![Step::Delete(self.names.nothing())];
-        Ok(self.transact("nothing", Transaction { then, ..Transaction::default() }).await?.header)
+        Ok(self.transact("entry", Transaction { then, ..Transaction::default() }).await?.header)
     }
 
     pub(super) async fn keep_alive(&self, lease: i64) -> Result<KeptAlive, Fault> {
