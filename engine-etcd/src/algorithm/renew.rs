@@ -128,14 +128,12 @@ async fn beat(client: &Arc<Client>, session: &Arc<Session>, all: &[Held<'_>]) ->
     let shortest = all.iter().map(|held| held.holding.grant.lease).min().unwrap_or(Duration::ZERO);
     let fresh = (session.ttl / FRESH_PART).min(shortest / SHORTEST_FRESH_PART);
     // Not one that is older than the grant: a renewal prolongs.
-    let is_newer = |sent| all.iter().all(|held| sent > held.holding.grant.sent);
-    if is_newer(confirmed) && client.environment.now().since(confirmed) < fresh && !session.is_over() {
+    let is_newer = all.iter().all(|held| confirmed > held.holding.grant.sent);
+    if is_newer && client.environment.now().since(confirmed) < fresh && !session.is_over() {
         return Ok(Beat::Fresh(confirmed));
     }
-    match session.keep_alive(client).await? {
-        beat if is_newer(beat.sent) => Ok(Beat::Sent(beat)),
-        _ => session.own_keep_alive(client).await.map(Beat::Sent),
-    }
+    // One that is under way was sent after each that was confirmed: it is newer than any grant.
+    session.keep_alive(client).await.map(Beat::Sent)
 }
 
 async fn confirm(

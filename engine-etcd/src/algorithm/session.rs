@@ -21,8 +21,6 @@ use crate::shared_attempt::SharedAttempt;
 const FRESH_PART: u32 = 4;
 /// The number of times that a keep-alive is sent if it is not confirmed because the leader changes.
 const ATTEMPTS: u32 = 4;
-/// The number of requests of a keep-alive, one after the other.
-const REQUESTS: u32 = 2;
 /// The number of claims after which another lease is made: the servers delete all keys of a lease that ends in one step.
 const MOST_CLAIMS: usize = 10_000;
 
@@ -133,8 +131,8 @@ impl Session {
         let shared = tokio::select! {
             biased;
             shared = shared => shared,
-            // It may be in the hands of a runtime that is not driven any more.
-            () = client.environment.sleep(client.request_timeout * REQUESTS) => None,
+            // It may be in the hands of a runtime that is not driven any more, and must not cost locks of others their leases.
+            () = client.environment.sleep(client.request_timeout) => None,
         };
         match shared {
             Some(beat) => beat,
@@ -143,7 +141,7 @@ impl Session {
     }
 
     /// Sends a keep-alive, and then a transaction that all members carry out.
-    pub(crate) async fn own_keep_alive(&self, client: &Client) -> Result<Beat, Fault> {
+    async fn own_keep_alive(&self, client: &Client) -> Result<Beat, Fault> {
         if self.is_over() {
             return Err(Fault::LeaseGone);
         }

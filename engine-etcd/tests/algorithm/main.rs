@@ -433,3 +433,17 @@ async fn renewals_that_are_due_at_once_share_a_keep_alive() {
     let count = |word: &str| asked.iter().filter(|asked| **asked == word).count();
     assert_eq!((count("keep_alive"), count("nothing")), (1, 1), "{asked:?}");
 }
+
+/// It may be in the hands of a runtime that is not driven any more: the renewals of other runtimes have no more time than for a request.
+#[tokio::test(start_paused = true)]
+async fn a_keep_alive_that_does_not_come_back_keeps_no_renewal_waiting_for_long() {
+    let fixture = Fixture::new();
+    let engine = fixture.client();
+    let grant = engine.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    tokio::time::sleep(Duration::from_millis(1_900)).await;
+    fixture.fake.next_beat_is(Beat::AnsweredLate(LEASE * 10));
+    let before = fixture.environment.now();
+    let Renewal::Renewed { .. } = renews(&engine, &grant).await else { panic!("lost") };
+    // A request takes a fifth of the lease at most.
+    assert!(fixture.environment.now().since(before) <= LEASE / 5);
+}
