@@ -46,7 +46,7 @@ pub(crate) struct Members {
     pub(super) chance: Chance,
     pub(super) members: Vec<Member>,
     pub(super) wires: BTreeMap<ConnectionId, Wire>,
-    /// The messages between members that arrived while one of the two was cut off, in order.
+    /// The messages between members that are held up, in order, whatever holds them up: one queue, so that none overtakes another one of the same two.
     pub(super) held: Vec<Event>,
     /// The number of the cluster: another one when it was set up anew.
     pub(super) cluster: u64,
@@ -207,9 +207,10 @@ impl Members {
         }
     }
 
-    /// Returns whether one of two members is cut off.
-    pub(super) fn are_apart(&self, one: MemberId, other: MemberId) -> bool {
-        self.members[one].reach.is_cut || self.members[other].reach.is_cut
+    /// Returns whether what one member says to another one is held up: one of them is cut off, or the process of the other one is stopped.
+    pub(super) fn is_held_up(&self, from: MemberId, to: MemberId) -> bool {
+        let [from, to] = [from, to].map(|member| self.members[member].reach);
+        from.is_cut || to.is_cut || to.is_suspended
     }
 
     fn is_still(&self, member: MemberId, membership: u64) -> bool {
@@ -220,16 +221,13 @@ impl Members {
     fn stalls(&self, event: &Event) -> Option<MemberId> {
         let member = match event {
             Event::Arrives(connection, _) | Event::Tells(connection, _) => self.wires.get(connection)?.member,
-            // What is held up between two members comes after what was before it, whichever of the two is stopped.
-            Event::Between { from, to, .. } if self.are_apart(*from, *to) => return None,
-            Event::Between { to, .. } => *to,
             Event::Watches(origin, ..) => origin.member,
             Event::Late(member, ..)
             | Event::Applies(member, ..)
             | Event::Ticks(member, _)
             | Event::MayEnd(member, ..)
             | Event::LosesLeader(member, _) => *member,
-            Event::ToClient(..) | Event::Election | Event::Rebuilt => return None,
+            Event::Between { .. } | Event::ToClient(..) | Event::Election | Event::Rebuilt => return None,
         };
         self.members[member].reach.is_suspended.then_some(member)
     }

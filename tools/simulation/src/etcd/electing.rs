@@ -89,8 +89,9 @@ impl Elects for Members {
     }
 
     fn process_ends(&mut self, member: MemberId, is_noticed: bool) {
-        // What had arrived is gone with the process.
+        // What had arrived, and what would have, is gone with the process.
         self.members[member].stalled.clear();
+        self.held.retain(|held| !matches!(held, Event::Between { to, .. } if *to == member));
         self.closes_all(member, is_noticed);
     }
 
@@ -112,12 +113,16 @@ impl Elects for Members {
     }
 
     fn catches_up(&mut self, member: MemberId) {
-        let mut stalled = std::mem::take(&mut self.members[member].stalled);
+        let stalled = std::mem::take(&mut self.members[member].stalled);
         // Which of its tasks runs first is not known. Each hears what it is told in order.
-        if self.chance.happens(0.5) {
-            stalled.sort_by_key(|event| !matches!(event, Event::Arrives(..)));
+        let hears_members_first = self.chance.happens(0.5);
+        if hears_members_first {
+            self.bring_held();
         }
         stalled.into_iter().for_each(|event| self.happens(event));
+        if !hears_members_first {
+            self.bring_held();
+        }
     }
 
     /// A member looks for a leader. What only a leader can answer fails meanwhile, or waits for the next one.

@@ -38,7 +38,7 @@ pub(super) struct Member {
     /// The moments at which the last message to each member arrives, and the last entry is applied.
     pub(super) arrivals: BTreeMap<MemberId, u64>,
     pub(super) works: u64,
-    /// What has happened while its process was stopped.
+    /// What has happened while its process was stopped, but for what other members said.
     pub(super) stalled: Vec<Event>,
 }
 

@@ -60,8 +60,8 @@ impl Members {
         if !(is_of_lease || state.membership == memberships.1) || !state.reach.is_up {
             return;
         }
-        if self.are_apart(from, to) {
-            // It is sent again when that is over.
+        if self.is_held_up(from, to) {
+            // It is sent again, or read, when that is over.
             return self.held.push(Event::Between { from, to, memberships, word });
         }
         match self.members[to].role {
