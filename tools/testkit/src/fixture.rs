@@ -9,6 +9,7 @@ use ylock_core::engine::Engine;
 
 use super::client::Client;
 use super::harness::Harness;
+use super::long::{LONG, short_or_long};
 use super::registry::Case;
 use super::waiting::eventually;
 
@@ -90,6 +91,12 @@ impl Fixture {
     /// Returns a lease that does not end within a case.
     pub fn long_lease(&self) -> Duration {
         (self.lease() * 4).max(self.0.harness.bound() * 2)
+    }
+
+    /// Returns the time after which a case is stuck: ten times as long where the [run is long](crate::short_or_long).
+    pub fn bound(&self) -> Duration {
+        let bound = self.0.harness.bound();
+        short_or_long(bound, bound * LONG)
     }
 
     /// Returns the time after which something that should happen at once has not happened.

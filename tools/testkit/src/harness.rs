@@ -11,7 +11,7 @@ use ylock_core::engine::Engine;
 use super::long::short_or_long;
 
 /// Longer than anything that an engine keeps for a minute.
-const LONGER_THAN_A_MINUTE: Duration = Duration::from_secs(75);
+const LONGER_THAN_A_MINUTE: Duration = Duration::from_secs(65);
 
 /// One store, with what the suite must know about it.
 #[async_trait]
@@ -52,6 +52,12 @@ pub trait Harness: fmt::Debug + Send + Sync + 'static {
     /// very often does it less often, unless the [run is long](short_or_long): a small machine has to get through all suites.
     fn is_variant(&self) -> bool {
         false
+    }
+
+    /// Returns how many cases run at the same time at most. Nearly all cases wait for leases nearly all of the time, so many more run than there are
+    /// cores, unless the servers have work to do for each.
+    fn most_at_once(&self) -> usize {
+        usize::MAX
     }
 
     /// Returns how many names count as many.

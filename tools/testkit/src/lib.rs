@@ -91,7 +91,7 @@ pub use fixture::Fixture;
 #[cfg(feature = "suite")]
 pub use harness::Harness;
 pub use log::Log;
-pub use long::{LONG, short_or_long};
+pub use long::short_or_long;
 #[cfg(feature = "suite")]
 pub use memory::MemoryHarness;
 pub use oracle::{ExclusionOracle, FencedRegister, Stale};

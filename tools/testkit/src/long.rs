@@ -4,7 +4,7 @@
 const VARIABLE: &str = "YLOCK_LONG";
 
 /// How many times as long a case may take then.
-pub const LONG: u32 = 10;
+pub(crate) const LONG: u32 = 10;
 
 /// Returns `long` under `cargo xtask test --long`, otherwise `short`.
 pub fn short_or_long<T>(short: T, long: T) -> T {

@@ -5,7 +5,7 @@ use std::fs::OpenOptions;
 use std::future::Future;
 use std::io::{self, Write as _};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::runtime::Builder;
@@ -14,7 +14,6 @@ use tokio::time::timeout;
 
 use super::fixture::Fixture;
 use super::harness::Harness;
-use super::long::{LONG, short_or_long};
 use super::registry::Case;
 
 /// Runs one case as a test, on a runtime of its own with two worker threads.
@@ -29,6 +28,7 @@ where
     if let Some(missing) = case.missing(harness.guarantees()) {
         return note_skip(harness.name(), &case.to_string(), &format!("{missing} is not declared"));
     }
+    let _turn = Turn::take(harness.most_at_once());
     let runtime =
         Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime can be built");
     let outcome = runtime.block_on(run_case(Arc::new(harness), case, body));
@@ -36,6 +36,30 @@ where
     runtime.shutdown_background();
     if let Err(failure) = outcome {
         panic!("{failure}");
+    }
+}
+
+/// The turn of one case of this process to run.
+struct Turn;
+
+/// How many cases have their turn.
+static RUNNING: Mutex<usize> = Mutex::new(0);
+static ENDED: Condvar = Condvar::new();
+
+impl Turn {
+    /// Waits until fewer than `most` cases run.
+    fn take(most: usize) -> Self {
+        let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = ENDED.wait_while(running, |running| *running >= most);
+        *running.unwrap_or_else(PoisonError::into_inner) += 1;
+        Self
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        ENDED.notify_all();
     }
 }
 
@@ -48,8 +72,8 @@ where
     C: FnOnce(Fixture) -> F,
     F: Future<Output = ()> + Send + 'static,
 {
-    let bound = short_or_long(harness.bound(), harness.bound() * LONG);
     let fixture = Fixture::new(harness, case);
+    let bound = fixture.bound();
     bounded(&case, bound, body(fixture.clone())).await?;
     bounded(&case, bound, async move { fixture.expect_nothing_in_use().await }).await
 }

@@ -18,7 +18,7 @@ use ylock_simulation::store::Weather;
 use ylock_simulation::world::World;
 
 use crate::etcd::{Defect, broken};
-use crate::{APART, PLACES};
+use crate::{APART, places};
 
 const LEASE: Duration = Duration::from_secs(5);
 const HELD: Duration = Duration::from_millis(5);
@@ -86,7 +86,7 @@ fn no_turn_is_missed_where_nothing_goes_wrong() {
 
 #[test]
 fn a_look_from_before_the_watch_is_believed() {
-    for first in (0..PLACES).map(|place| place * APART) {
+    for first in (0..places()).map(|place| place * APART) {
         let make = broken(Defect::BelievesOldLooks);
         let found = (first..first + SEEDS).find(|seed| turns(*seed, &make).0 > LONGEST_GAP);
         let seeds = found.map(|seed| seed + 1 - first);

@@ -24,12 +24,18 @@ use ylock_simulation::clocks::Clocks;
 use ylock_simulation::store::Connection;
 use ylock_simulation::zookeeper::Mistakes;
 use ylock_simulation::{Fault, Sets, Setting, Subject, run};
+use ylock_testkit::short_or_long;
 
 /// More seeds than any of them needs.
 const SEEDS: u64 = 3_000;
-/// The places from which a mistake is looked for that most seeds find, and the seeds between them.
-const PLACES: u64 = 10;
+/// The seeds between the places from which a mistake is looked for that most seeds find.
 const APART: u64 = 10_000;
+
+/// Returns how many places there are: where most seeds find a mistake, one lucky one proves little.
+fn places() -> u64 {
+    short_or_long(3, 10)
+}
+
 const LOST_UPDATE: &str = "a lost update";
 
 /// Fails unless a seed breaks an engine made like this.
@@ -69,9 +75,9 @@ fn must_find(variant: &str, wrong: &str, first: u64, setting: Setting<'_>) {
     }
 }
 
-/// Fails unless this is found from each of ten places among the seeds: where most seeds find it, one lucky one proves little.
+/// Fails unless this is found from each of the places among the seeds.
 fn must_find_everywhere<'a>(variant: &str, wrong: &str, setting: impl Fn() -> Setting<'a>) {
-    for place in 0..PLACES {
+    for place in 0..places() {
         must_find(variant, wrong, place * APART, setting());
     }
 }

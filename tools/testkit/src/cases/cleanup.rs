@@ -118,7 +118,7 @@ pub async fn ten_thousand_acquisitions_that_went_wrong_leave_nothing(fixture: Fi
         })
     });
     for task in work.collect::<Vec<_>>() {
-        within(fixture.harness().bound(), "all have gone wrong", task).await.unwrap();
+        within(fixture.bound(), "all have gone wrong", task).await.unwrap();
     }
     eventually(fixture.soon(), "the keys are forgotten", || async { here.keys_in_use() == 0 }).await;
     drop(held);

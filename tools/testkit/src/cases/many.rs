@@ -153,7 +153,7 @@ pub async fn sets_in_opposite_orders_end(fixture: Fixture) {
         })
     });
     let tasks: Vec<_> = tasks.collect();
-    for ended in within(fixture.harness().bound() / 2, "all sets end", join_all(tasks)).await {
+    for ended in within(fixture.bound() / 2, "all sets end", join_all(tasks)).await {
         ended.unwrap();
     }
     let written: usize = oracles.iter().map(ExclusionOracle::written).sum();

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use tokio::task::yield_now;
 use ylock_core::{Guards, Leases, Many};
 
-use crate::{Client, FencedRegister, Fixture, LONG, short_or_long, within};
+use crate::{Client, FencedRegister, Fixture, short_or_long, within};
 
 /// One account for each name, which refuses a token that is too old.
 struct Books {
@@ -83,7 +83,7 @@ async fn equal_increments(fixture: Fixture, accounts: usize) {
     const CLIENTS: usize = 4;
     let clients = fixture.clients(CLIENTS).await;
     let books = Books::of(accounts);
-    let rounds = (short_or_long(fixture.harness().rounds() / 10, fixture.harness().rounds())).max(5);
+    let rounds = (short_or_long(fixture.harness().rounds() / 25, fixture.harness().rounds())).max(5);
     let tasks = clients.iter().map(|client| {
         let (client, books) = (client.clone(), Arc::clone(&books));
         tokio::spawn(async move {
@@ -122,7 +122,7 @@ pub async fn a_sum_stays_zero_with_32_clients(fixture: Fixture) {
 
 async fn zero_sum(fixture: Fixture, clients: usize) {
     const ACCOUNTS: usize = 30;
-    let transfers = short_or_long(fixture.harness().rounds(), 10_000) / clients;
+    let transfers = short_or_long(fixture.harness().rounds() / 2, 10_000) / clients;
     let (clients, books) = (fixture.clients(clients).await, Books::of(ACCOUNTS));
     let tasks = clients.iter().map(|client| {
         let (client, books) = (client.clone(), Arc::clone(&books));
@@ -162,9 +162,7 @@ async fn expect_zero(client: &Client, books: &Books) {
 
 /// Waits for all tasks, each of which must come to an end.
 async fn finish(fixture: &Fixture, tasks: Vec<tokio::task::JoinHandle<()>>) {
-    let bound = fixture.harness().bound();
-    let bound = short_or_long(bound, bound * LONG) * 4 / 5;
-    for ended in within(bound, "all come to an end", join_all(tasks)).await {
+    for ended in within(fixture.bound() * 4 / 5, "all come to an end", join_all(tasks)).await {
         ended.unwrap();
     }
 }

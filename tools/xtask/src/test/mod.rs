@@ -6,7 +6,7 @@ mod report;
 mod run;
 mod skips;
 
-use std::{env, process::ExitCode, time::Instant};
+use std::{env, panic::resume_unwind, process::ExitCode, thread, time::Instant};
 
 use anyhow::Result;
 
@@ -81,13 +81,48 @@ fn run_all(
     let mut servers = if wanted.is_empty() { None } else { Some(Servers::start(places, wanted)?) };
     let prometheus = if plan.wants_prometheus() { prometheus::variable(places)? } else { None };
     more.extend(prometheus);
+    Ok(thread::scope(|threads| {
+        let more = &more;
+        let beside = plan.beside().map(|pass| threads.spawn(move || Beside::run(&pass, more, limit)));
+        let mut problems = one_after_the_other(plan, servers.as_mut(), limit, more, reader);
+        if let Some(beside) = beside {
+            let beside = beside.join().unwrap_or_else(|panic| resume_unwind(panic));
+            run::show(&beside.printed);
+            reader.feed(&beside.printed);
+            problems.extend(beside.problems);
+        }
+        problems
+    }))
+}
+
+/// What has become of the pass that runs beside the others.
+struct Beside {
+    printed: Vec<u8>,
+    problems: Vec<String>,
+}
+
+impl Beside {
+    fn run(pass: &Pass, variables: &[Variable], limit: Instant) -> Self {
+        let mut printed = Vec::new();
+        let problems = run::run_beside(pass, variables, limit, &mut printed);
+        Self { problems: problems.unwrap_or_else(|error| vec![format!("{error:#}")]), printed }
+    }
+}
+
+fn one_after_the_other(
+    plan: &Plan,
+    mut servers: Option<&mut Servers>,
+    limit: Instant,
+    more: &[Variable],
+    reader: &mut Reader,
+) -> Vec<String> {
     let mut problems = Vec::new();
     for pass in plan.passes() {
         if Instant::now() > limit {
             problems.push(format!("no time was left for the {}", pass.what));
             continue;
         }
-        match one_pass(&pass, servers.as_mut(), limit, &more, reader) {
+        match one_pass(&pass, servers.as_deref_mut(), limit, more, reader) {
             Ok(more) => problems.extend(more),
             Err(error) => {
                 problems.push(format!("{error:#}"));
@@ -95,7 +130,7 @@ fn run_all(
             }
         }
     }
-    Ok(problems)
+    problems
 }
 
 fn one_pass(

@@ -9,7 +9,9 @@ use crate::{
 };
 
 /// The file of an engine that runs the suite.
-pub(super) const CONFORMANCE: &str = "conformance";
+const CONFORMANCE: &str = "conformance";
+/// The files of the simulation that need nothing but a core.
+const COMPUTING: [&str; 3] = ["mutants", "seeds", "variants"];
 
 /// The owner of the servers that the tests use.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -32,6 +34,8 @@ pub(crate) struct Pass {
 pub(crate) enum What {
     Docs,
     Tests,
+    /// The simulation. It never waits, and what happens in it does not depend on how long it takes: so it takes the time that the others leave.
+    Computing,
     /// The suite that all engines share. Its cases wait for leases nearly all of the time.
     Conformance,
     /// Tests that start servers of their own, and kill and pause them: a few at a time, because starting takes a core.
@@ -45,6 +49,7 @@ impl fmt::Display for What {
         formatter.write_str(match self {
             Self::Docs => "documentation",
             Self::Tests => "tests",
+            Self::Computing => "tests that only compute",
             Self::Conformance => "conformance suite",
             Self::OwnServers => "tests that break servers of their own",
             Self::Trouble => "tests that break servers",
@@ -95,9 +100,20 @@ impl Plan {
         self.selection(&["--lib", "--bins", "--tests"])
     }
 
+    /// Returns the pass that runs beside all others.
+    pub(crate) fn beside(&self) -> Option<Pass> {
+        let computing: Vec<_> = self.test_files().into_iter().filter(|name| is_computing(name)).collect();
+        (!computing.is_empty()).then(|| Pass {
+            what: What::Computing,
+            cargo: self.files(&[], &computing),
+            libtest: self.side_by_side("--test-threads=2"),
+        })
+    }
+
+    /// Returns the passes that run one after the other.
     pub(crate) fn passes(&self) -> Vec<Pass> {
-        let (trouble, tests): (Vec<_>, Vec<_>) =
-            self.test_files().into_iter().partition(|name| is_trouble(name));
+        let tests = self.test_files().into_iter().filter(|name| !is_computing(name));
+        let (trouble, tests): (Vec<_>, Vec<_>) = tests.partition(|name| is_trouble(name));
         let (own_servers, tests): (Vec<_>, Vec<_>) =
             tests.into_iter().partition(|name| has_own_servers(name));
         let (conformance, tests): (Vec<_>, Vec<_>) = tests.into_iter().partition(|name| name == CONFORMANCE);
@@ -111,11 +127,11 @@ impl Plan {
             Pass { what: What::Docs, cargo: self.selection(&["--doc"]), libtest: vec![] },
         ];
         if !conformance.is_empty() {
-            let libtest = self.side_by_side("--test-threads=8");
+            let libtest = self.side_by_side("--test-threads=24");
             passes.push(Pass { what: What::Conformance, cargo: self.files(&[], &conformance), libtest });
         }
         if !own_servers.is_empty() {
-            let libtest = self.side_by_side("--test-threads=2");
+            let libtest = self.side_by_side("--test-threads=4");
             passes.push(Pass { what: What::OwnServers, cargo: self.files(&[], &own_servers), libtest });
         }
         if !trouble.is_empty() {
@@ -184,6 +200,10 @@ fn is_beside(name: &str, engine: &str) -> bool {
     name.strip_prefix("real_").is_some_and(|beside| beside == engine)
 }
 
+fn is_computing(name: &str) -> bool {
+    COMPUTING.contains(&name)
+}
+
 fn has_own_servers(name: &str) -> bool {
     name.starts_with("own_servers")
 }
@@ -225,15 +245,22 @@ mod tests {
         assert_eq!(
             passes[0].cargo.join(" "),
             "--all-features --workspace --lib --bins --test connect \
-             --test memory_conformance --test prometheus --test real_cassandra --test real_redis --test seeds \
+             --test memory_conformance --test prometheus --test real_cassandra --test real_redis \
              --test send_sync"
         );
         assert_eq!(passes[2].cargo.join(" "), "--all-features --workspace --test conformance");
-        assert_eq!(passes[2].libtest, ["--include-ignored", "--test-threads=8"]);
+        assert_eq!(passes[2].libtest, ["--include-ignored", "--test-threads=24"]);
         assert_eq!(passes[3].cargo.join(" "), "--all-features --workspace --test own_servers");
-        assert_eq!(passes[3].libtest, ["--include-ignored", "--test-threads=2"]);
+        assert_eq!(passes[3].libtest, ["--include-ignored", "--test-threads=4"]);
         assert_eq!(passes[4].cargo.join(" "), "--all-features --workspace --test trouble");
         assert_eq!(passes[4].libtest, ["--test-threads=1", "--include-ignored"]);
+    }
+
+    #[test]
+    fn what_only_computes_runs_beside_the_others() {
+        let beside = plan(&[], ServersOf::Xtask).beside().expect("the simulation");
+        assert_eq!(beside.cargo.join(" "), "--all-features --workspace --test seeds");
+        assert_eq!(plan(&[&redis::ENGINE], ServersOf::Xtask).beside(), None);
     }
 
     #[test]
@@ -259,7 +286,7 @@ mod tests {
     fn nothing_is_held_to_servers_that_are_not_there() {
         let passes = plan(&[&cassandra::ENGINE], ServersOf::Xtask).passes();
         let tests = passes[0].cargo.join(" ");
-        assert!(tests.ends_with("--test connect --test real_cassandra --test seeds"), "{tests}");
+        assert!(tests.ends_with("--test connect --test real_cassandra"), "{tests}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::{
     io::{Write, stdout},
     path::PathBuf,
+    process::{Command, ExitStatus},
     time::Instant,
 };
 
@@ -45,17 +46,43 @@ pub(crate) fn run(
     limit: Instant,
     reader: &mut Reader,
 ) -> Result<Vec<String>> {
-    let mut command = cargo::cargo();
-    command.args(["test", "--no-fail-fast"]).args(&pass.cargo).arg("--").args(&pass.libtest);
-    command.envs(variables.iter().map(|(name, value)| (name, value)));
-    // Colours would hide the words from the reader.
-    command.env("CARGO_TERM_COLOR", "never");
+    let mut command = prepared(cargo::cargo(), pass, variables);
     eprintln!("\n{}", cargo::shown(&command));
     let status = child::run_into(&mut command, Some(limit), |bytes| {
         reader.feed(bytes);
-        // The reader of our output may be gone, which is no reason to stop.
-        let _ = stdout().write_all(bytes).and_then(|()| stdout().flush());
+        show(bytes);
     })?;
+    Ok(problems(pass, status))
+}
+
+/// Runs a pass in the time that all others leave, and keeps what it prints for later. Returns what went wrong, if anything did.
+pub(crate) fn run_beside(
+    pass: &Pass,
+    variables: &[(&str, String)],
+    limit: Instant,
+    printed: &mut Vec<u8>,
+) -> Result<Vec<String>> {
+    let mut nice = cargo::in_workspace("nice");
+    nice.args(["-n", "19"]).arg(cargo::cargo().get_program());
+    let mut command = prepared(nice, pass, variables);
+    let status = child::run_into(&mut command, Some(limit), |bytes| printed.extend_from_slice(bytes))?;
+    Ok(problems(pass, status))
+}
+
+/// Shows what was printed. The reader of our output may be gone, which is no reason to stop.
+pub(crate) fn show(bytes: &[u8]) {
+    let _ = stdout().write_all(bytes).and_then(|()| stdout().flush());
+}
+
+fn prepared(mut cargo: Command, pass: &Pass, variables: &[(&str, String)]) -> Command {
+    cargo.args(["test", "--no-fail-fast"]).args(&pass.cargo).arg("--").args(&pass.libtest);
+    cargo.envs(variables.iter().map(|(name, value)| (name, value)));
+    // Colours would hide the words from the reader.
+    cargo.env("CARGO_TERM_COLOR", "never");
+    cargo
+}
+
+fn problems(pass: &Pass, status: ExitStatus) -> Vec<String> {
     let failed = || format!("`cargo test` of the {} ended with {status}", pass.what);
-    Ok(if status.success() { vec![] } else { vec![failed()] })
+    if status.success() { vec![] } else { vec![failed()] }
 }

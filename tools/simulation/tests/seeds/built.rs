@@ -1,7 +1,6 @@
 //! Seeds of runs in which tasks use what is built on locks: permits, the lead, and jobs that are run once per period.
 
-mod support;
-
+use crate::support;
 use clap::ValueEnum;
 use ylock_simulation::Subject::{
     KeeperAtOnce, KeeperOverCassandra, KeeperOverEtcd, KeeperOverMemory, KeeperOverRedis, KeeperOverZookeeper,

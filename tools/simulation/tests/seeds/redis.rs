@@ -1,7 +1,6 @@
 //! Seeds of runs over the simulated Redis server: those that must not break anything, and what the engine does not promise to bear.
 
-mod support;
-
+use crate::support;
 use std::time::Duration;
 
 use ylock_simulation::Subject::{KeeperOverRedis, KeeperOverRedisCluster, RedisCluster, RedisEngine};

@@ -1,7 +1,6 @@
 //! Seeds that must not break anything.
 
-mod support;
-
+use crate::support;
 use std::time::Duration;
 
 use ylock_engine_cassandra::options::{Clock, Protocol};

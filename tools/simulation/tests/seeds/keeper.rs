@@ -1,8 +1,7 @@
 //! Seeds of runs above the keeper that must not break anything.
 
-mod support;
-
-use support::failure;
+use crate::support;
+use crate::support::failure;
 use ylock_simulation::Subject::{KeeperAtOnce, KeeperOverCassandra, KeeperOverMemory};
 
 #[test]

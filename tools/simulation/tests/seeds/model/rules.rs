@@ -1,6 +1,6 @@
 //! What may happen next: the rules of `engine-cassandra/guarantees.md`, one step at a time, with at most one of them broken.
 
-use crate::state::{Client, MOST, Phase, State};
+use super::state::{Client, MOST, Phase, State};
 
 /// The rule that is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,6 @@
 //! Seeds of runs over the simulated ensemble that must not break anything.
 
-mod support;
-
+use crate::support;
 use ylock_simulation::Subject::{KeeperOverZookeeper, ZookeeperEngine};
 
 #[test]

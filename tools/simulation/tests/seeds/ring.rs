@@ -1,7 +1,6 @@
 //! Clusters of other sizes, nodes that join and are replaced, and clients whose leases differ.
 
-mod support;
-
+use crate::support;
 use std::time::Duration;
 
 use ylock_simulation::{Fault, Setting, run};

@@ -1,7 +1,6 @@
 //! Seeds of runs over the simulated cluster of etcd that must not break anything, and what is more than is promised.
 
-mod support;
-
+use crate::support;
 use ylock_simulation::Subject::{EtcdEngine, KeeperOverEtcd};
 use ylock_simulation::{Fault, Setting, run};
 

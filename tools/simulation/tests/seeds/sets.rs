@@ -2,8 +2,7 @@
 //!
 //! That every one of them gets in is the check that no ring of waiters closes.
 
-mod support;
-
+use crate::support;
 use clap::ValueEnum;
 use ylock_simulation::Subject::{
     KeeperAtOnce, KeeperOverCassandra, KeeperOverEtcd, KeeperOverMemory, KeeperOverRedis, KeeperOverZookeeper,
