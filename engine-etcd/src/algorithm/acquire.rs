@@ -307,7 +307,7 @@ impl<'a> Acquire<'a> {
                 }
                 other => return self.decide_after_waiting(standing, other).await,
             };
-            match (self.watch(standing, watching).await?, next) {
+            match (self.watch(standing, watching, &before).await?, next) {
                 // Contenders that came meanwhile were not looked at: it is better to take too many for waiting than too few.
                 (Waited::SawItGo, _) if last => return self.enter(standing, true).await,
                 // As a rule that one is the only one left: the next look, beside the next watch, says whether it is.
@@ -327,15 +327,16 @@ impl<'a> Acquire<'a> {
     }
 
     /// Waits until the watch tells of something, and shows meanwhile that this contender runs.
-    async fn watch(&self, standing: &Standing, mut watching: Watching) -> Result<Waited> {
+    async fn watch(&self, standing: &Standing, mut watching: Watching, before: &Contender) -> Result<Waited> {
         let (client, session) = (self.client, &standing.session);
         for _ in 0..SIGNS_PER_LOOK {
             tokio::select! {
                 biased;
                 told = &mut watching.told => {
                     return Ok(match told {
-                        Ok(true) => Waited::SawItGo,
-                        Ok(false) => Waited::LookAgain,
+                        // A client uses its keys again. The member that tells may be behind the look, and tell of an earlier deletion.
+                        Ok(event) if event.is_deletion && event.revision > before.place => Waited::SawItGo,
+                        Ok(_) => Waited::LookAgain,
                         Err(_) => Waited::Broken,
                     });
                 }

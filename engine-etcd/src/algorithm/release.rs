@@ -89,6 +89,8 @@ async fn attempt(client: &Arc<Client>, found: &GivenUp, next: Option<&Request>) 
 /// at the same key.
 async fn remove_own(client: &Client, found: &GivenUp) -> Result<bool, Fault> {
     let mark = || {
+        // Also where the answer says that it was not put, or none comes: rather too many than too few.
+        found.session.note_mark();
         let key = client.names.mark(found.id, found.number);
         Step::Put(Put { key, value: Vec::new(), lease: Some(found.session.lease) })
     };
@@ -106,11 +108,11 @@ async fn remove_own(client: &Client, found: &GivenUp) -> Result<bool, Fault> {
             }
         }
     };
-    let marks = || found.is_in_doubt.then(mark);
+    let marks = found.is_in_doubt.then(mark);
     let delete = Transaction {
         when: vec![Condition::MadeAt(own, place)],
-        then: [Step::Delete(found.stored_at.clone())].into_iter().chain(marks()).collect(),
-        otherwise: marks().into_iter().collect(),
+        then: [Step::Delete(found.stored_at.clone())].into_iter().chain(marks.clone()).collect(),
+        otherwise: marks.into_iter().collect(),
     };
     Ok(found.session.transact(client, "release", delete).await?.has_deleted())
 }

@@ -21,8 +21,8 @@ use crate::shared_attempt::SharedAttempt;
 const FRESH_PART: u32 = 4;
 /// The number of times that a keep-alive is sent if it is not confirmed because the leader changes.
 const ATTEMPTS: u32 = 4;
-/// The number of claims after which another lease is made: the servers delete all keys of a lease that ends in one step.
-const MOST_CLAIMS: usize = 10_000;
+/// The number of claims and marks after which another lease is made: the servers delete all keys of a lease that ends in one step.
+const MOST_KEYS: usize = 10_000;
 
 /// One etcd lease of this client; see the [module](self).
 pub(crate) struct Session {
@@ -38,6 +38,8 @@ pub(crate) struct Session {
     /// The moment at which there was last a claim.
     used: Mutex<Moment>,
     claims: AtomicUsize,
+    /// The marks that were put under the lease. They stay until it ends.
+    marks: AtomicUsize,
     /// True once the servers have said that the lease is gone, with all its keys; or it is being revoked.
     over: AtomicBool,
     /// True once no acquisition may begin in it any more.
@@ -77,6 +79,7 @@ impl Session {
             confirmed: Mutex::new(sent),
             used: Mutex::new(sent),
             claims: AtomicUsize::new(0),
+            marks: AtomicUsize::new(0),
             over: AtomicBool::new(false),
             retired: AtomicBool::new(false),
             keepalive: BackgroundTask::default(),
@@ -128,15 +131,19 @@ impl Session {
             Box::pin(async move { session.own_keep_alive(&client).await })
         };
         let shared = self.beating.join(&client.environment, client.request_timeout, work);
-        let shared = tokio::select! {
-            biased;
-            shared = shared => shared,
-            // It may be in the hands of a runtime that is not driven any more, and must not cost locks of others their leases.
-            () = client.environment.sleep(client.request_timeout) => None,
+        // It may be in the hands of a runtime that is not driven any more, and must not cost locks of others their leases. Or it is only slow: it is
+        // two requests, and is not worth less than one that begins later.
+        let own = async {
+            client.environment.sleep(client.request_timeout).await;
+            self.own_keep_alive(client).await
         };
-        match shared {
-            Some(beat) => beat,
-            None => self.own_keep_alive(client).await,
+        tokio::select! {
+            biased;
+            shared = shared => match shared {
+                Some(beat) => beat,
+                None => self.own_keep_alive(client).await,
+            },
+            beat = own => beat,
         }
     }
 
@@ -228,7 +235,11 @@ impl Session {
     pub(super) fn has_room(&self) -> bool {
         !self.is_over()
             && !self.retired.load(Ordering::Acquire)
-            && self.claims.load(Ordering::Relaxed) < MOST_CLAIMS
+            && self.claims.load(Ordering::Relaxed) + self.marks.load(Ordering::Relaxed) < MOST_KEYS
+    }
+
+    pub(super) fn note_mark(&self) {
+        self.marks.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(super) fn note_claim(&self) {

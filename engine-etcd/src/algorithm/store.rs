@@ -80,13 +80,24 @@ pub struct KeptAlive {
     pub seconds: i64,
 }
 
+/// What a watch has told of its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "not covered by semver")]
+pub struct KeyEvent {
+    /// True if the key was deleted, false if it was put.
+    pub is_deletion: bool,
+    /// The revision of that. It may be older than what a look has shown that was taken beside the watch: a watch begins with what its member has
+    /// carried out, which may be behind.
+    pub revision: i64,
+}
+
 /// A watch. Dropped, it takes the watch back.
 #[allow(clippy::exhaustive_structs, reason = "not covered by semver")]
 pub struct Watching {
     /// The revision after which changes are told.
     pub since: i64,
-    /// Fires once: `true` if the key was deleted, `false` if it was changed. Fails if the watch has broken.
-    pub told: oneshot::Receiver<bool>,
+    /// Fires once. Fails if the watch has broken.
+    pub told: oneshot::Receiver<KeyEvent>,
     /// Whatever ends the watch when it is dropped.
     pub guard: Box<dyn Send + Sync>,
 }

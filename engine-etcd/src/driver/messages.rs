@@ -193,6 +193,9 @@ pub(super) struct Event {
     /// 0 for a put, 1 for a deletion.
     #[prost(int32, tag = "1")]
     pub(super) kind: i32,
+    /// Of a deletion: the key, with the revision of the deletion.
+    #[prost(message, optional, tag = "2")]
+    pub(super) kv: Option<KeyValue>,
 }
 
 #[derive(Clone, PartialEq, Message)]

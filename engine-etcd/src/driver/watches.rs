@@ -15,8 +15,10 @@ use ylock_core::environment::Environment;
 
 use super::errors;
 use super::live::Way;
-use super::messages::{WatchAsked, WatchCancelRequest, WatchCreateRequest, WatchRequest, WatchResponse};
-use crate::algorithm::store::Watching;
+use super::messages::{
+    Event, WatchAsked, WatchCancelRequest, WatchCreateRequest, WatchRequest, WatchResponse,
+};
+use crate::algorithm::store::{KeyEvent, Watching};
 
 const WATCH: &str = "/etcdserverpb.Watch/Watch";
 /// The filter that leaves puts out, and the kind of an event that is a deletion.
@@ -46,7 +48,7 @@ struct Stream {
 /// A watch that has not told of anything.
 struct Waiting {
     created: Option<oneshot::Sender<i64>>,
-    told: oneshot::Sender<bool>,
+    told: oneshot::Sender<KeyEvent>,
 }
 
 impl Watches {
@@ -178,15 +180,20 @@ fn hear(state: &Mutex<State>, answer: WatchResponse) {
         // The watch may not be wanted any more.
         let _ = created.send(answer.header.map_or(0, |header| header.revision));
     }
-    let event = answer.events.first().map(|event| event.kind == DELETED);
+    let event = answer.events.last().map(key_event);
     if answer.canceled || event.is_some() {
         let waiting = state.waiting.remove(&watch_id);
         drop(state);
         // Dropped without a word if the server has cancelled the watch.
-        if let (Some(waiting), Some(deleted)) = (waiting, event) {
-            let _ = waiting.told.send(deleted);
+        if let (Some(waiting), Some(event)) = (waiting, event) {
+            let _ = waiting.told.send(event);
         }
     }
+}
+
+fn key_event(event: &Event) -> KeyEvent {
+    let revision = event.kv.as_ref().map_or(0, |kv| kv.mod_revision);
+    KeyEvent { is_deletion: event.kind == DELETED, revision }
 }
 
 fn ended() -> Status {

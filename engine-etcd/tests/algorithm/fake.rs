@@ -10,8 +10,8 @@ use tokio::sync::oneshot;
 use ylock_core::environment::{Environment, Moment};
 use ylock_core::{Error, ErrorKind};
 use ylock_engine_etcd::algorithm::store::{
-    Condition, Done, Entry, Fault, Granted, Header, KeptAlive, Keys, Look, Outcome, Pending, Put, Seen, Step,
-    Store, Transaction, Watching,
+    Condition, Done, Entry, Fault, Granted, Header, KeptAlive, KeyEvent, Keys, Look, Outcome, Pending, Put,
+    Seen, Step, Store, Transaction, Watching,
 };
 
 /// What becomes of a transaction that writes.
@@ -55,7 +55,7 @@ struct State {
     entry_elsewhere: bool,
     keys: BTreeMap<Vec<u8>, Entry>,
     leases: HashMap<i64, (Duration, Moment)>,
-    watches: Vec<(Vec<u8>, bool, oneshot::Sender<bool>)>,
+    watches: Vec<(Vec<u8>, bool, oneshot::Sender<KeyEvent>)>,
     fates: VecDeque<Fate>,
     beats: VecDeque<Beat>,
     late: Vec<Transaction>,
@@ -119,7 +119,18 @@ impl Fake {
 
     /// Deletes a key, as an operator does.
     pub(crate) fn delete(&self, key: &str) {
-        self.state.lock().delete(key.as_bytes());
+        let mut state = self.state.lock();
+        state.revision += 1;
+        state.delete(key.as_bytes());
+    }
+
+    pub(crate) fn revision(&self) -> i64 {
+        self.state.lock().revision
+    }
+
+    /// The watches of a key are told that it was deleted at this revision: by a member that is behind, so that they began before it.
+    pub(crate) fn tell_of_deletion(&self, key: &str, revision: i64) {
+        self.state.lock().tell(key.as_bytes(), true, revision);
     }
 
     /// The keys that contain this text.
@@ -169,19 +180,19 @@ impl State {
     fn delete(&mut self, key: &[u8]) -> bool {
         let was_there = self.keys.remove(key).is_some();
         if was_there {
-            self.tell(key, true);
+            self.tell(key, true, self.revision);
         }
         was_there
     }
 
-    fn tell(&mut self, key: &[u8], deleted: bool) {
+    fn tell(&mut self, key: &[u8], deleted: bool, revision: i64) {
         let (told, rest) = std::mem::take(&mut self.watches)
             .into_iter()
             .partition(|(watched, changes, _)| watched == key && (deleted || *changes));
         self.watches = rest;
-        let told: Vec<(Vec<u8>, bool, oneshot::Sender<bool>)> = told;
+        let told: Vec<(Vec<u8>, bool, oneshot::Sender<KeyEvent>)> = told;
         for (_, _, tell) in told {
-            let _ = tell.send(deleted);
+            let _ = tell.send(KeyEvent { is_deletion: deleted, revision });
         }
     }
 
@@ -242,7 +253,7 @@ impl State {
                     key.clone(),
                     Entry { key: key.clone(), value, made, changed: self.revision, lease },
                 );
-                self.tell(&key, false);
+                self.tell(&key, false, self.revision);
                 Done::Put
             }
             Step::Delete(key) => Done::Deleted(i64::from(self.delete(&key))),

@@ -309,6 +309,28 @@ async fn a_waiter_whose_own_lease_has_ended_does_not_enter_by_what_it_has_seen()
     }
 }
 
+/// A client uses its keys again, and a watch begins with what its member has carried out, which may be behind what the look beside it shows.
+#[tokio::test(start_paused = true)]
+async fn a_deletion_from_before_the_key_was_made_again_lets_nobody_in() {
+    let fixture = Fixture::new();
+    let [one, two] = [fixture.client(), fixture.client()];
+    let first = one.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    let key = fixture.fake.keys(LOCK).remove(0);
+    one.release(&first.key, first.id, None).await.unwrap();
+    let deleted = fixture.fake.revision();
+    let held = one.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    assert_eq!(fixture.fake.keys(LOCK), [key.as_str()], "the same key again");
+    let waiting = fixture.queue_up(&two, Mode::Write).await;
+    for _ in 0..3 {
+        fixture.until_asked("watch").await;
+        fixture.fake.tell_of_deletion(&key, deleted);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert!(!waiting.is_finished(), "two hold the lock");
+    }
+    one.release(&held.key, held.id, None).await.unwrap();
+    assert!(granted(waiting).await.token > held.token);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_lease_and_a_key_that_are_gone_are_a_loss() {
     let fixture = Fixture::new();

@@ -9,7 +9,7 @@ use ylock_core::engine::Engine;
 
 use super::client::Client;
 use super::harness::Harness;
-use super::long::{LONG, short_or_long};
+use super::long::short_or_long;
 use super::registry::Case;
 use super::waiting::eventually;
 
@@ -95,8 +95,7 @@ impl Fixture {
 
     /// Returns the time after which a case is stuck: ten times as long where the [run is long](crate::short_or_long).
     pub fn bound(&self) -> Duration {
-        let bound = self.0.harness.bound();
-        short_or_long(bound, bound * LONG)
+        self.0.harness.bound() * short_or_long(1, 10)
     }
 
     /// Returns the time after which something that should happen at once has not happened.

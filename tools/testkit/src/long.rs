@@ -3,9 +3,6 @@
 /// Set by `cargo xtask test --long`.
 const VARIABLE: &str = "YLOCK_LONG";
 
-/// How many times as long a case may take then.
-pub(crate) const LONG: u32 = 10;
-
 /// Returns `long` under `cargo xtask test --long`, otherwise `short`.
 pub fn short_or_long<T>(short: T, long: T) -> T {
     if std::env::var_os(VARIABLE).is_some() { long } else { short }

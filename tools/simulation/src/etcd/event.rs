@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ylock_engine_etcd::algorithm::store::{Fault, Granted, KeptAlive, Outcome, Step, Transaction};
+use ylock_engine_etcd::algorithm::store::{Fault, Granted, KeptAlive, KeyEvent, Outcome, Step, Transaction};
 
 use super::member::Watch;
 use super::{ConnectionId, LeaseId, MemberId};
@@ -71,7 +71,7 @@ pub(super) enum Told {
     Closed,
     Answer(u64, Result<Reply, Fault>),
     /// A watch has seen its key change, or go.
-    Changed(i64, bool),
+    Changed(i64, KeyEvent),
     /// A watch has ended.
     Cancelled(i64),
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use ylock_engine_etcd::algorithm::store::KeyEvent;
+
 use super::MemberId;
 use super::cluster::Members;
 use super::event::{Change, Logged, Origin, Word};
@@ -45,9 +47,11 @@ impl Members {
     /// Applies so many entries, tells the watches, and answers those that asked.
     pub(super) fn applies(&mut self, member: MemberId, count: usize) {
         while let Some(Made { logged, answer, changed }) = self.members[member].apply_next(count) {
+            let revision = self.members[member].data.revision();
             for change in &changed {
+                let event = KeyEvent { is_deletion: change.1, revision };
                 for (connection, number) in self.members[member].watches_of(change) {
-                    self.tell_of_watch(connection, number, change.1);
+                    self.tell_of_watch(connection, number, event);
                 }
             }
             self.minds_leases(member, &logged.change, &answer);

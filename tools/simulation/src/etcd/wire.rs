@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 use ylock_core::{Error, ErrorKind};
-use ylock_engine_etcd::algorithm::store::Fault;
+use ylock_engine_etcd::algorithm::store::{Fault, KeyEvent};
 
 use super::cluster::{Members, nanos};
 use super::event::{Ask, Event, Frame, Reply, Told};
@@ -33,7 +33,7 @@ pub(super) struct Wire {
     /// Tells whether the member has taken the connection.
     accepted: Option<oneshot::Sender<()>>,
     asked: BTreeMap<u64, oneshot::Sender<Answer>>,
-    watches: BTreeMap<i64, oneshot::Sender<bool>>,
+    watches: BTreeMap<i64, oneshot::Sender<KeyEvent>>,
 }
 
 #[derive(Clone, Copy)]
@@ -96,7 +96,7 @@ impl Members {
         connection: ConnectionId,
         key: Vec<u8>,
         changes: bool,
-    ) -> (i64, oneshot::Receiver<Answer>, oneshot::Receiver<bool>) {
+    ) -> (i64, oneshot::Receiver<Answer>, oneshot::Receiver<KeyEvent>) {
         let (tell, told) = oneshot::channel();
         let number = i64::try_from(self.next_request()).unwrap_or(i64::MAX);
         if let Some(wire) = self.wires.get_mut(&connection) {
@@ -119,7 +119,7 @@ impl Members {
     }
 
     /// Tells what a watch has seen: late, but in order.
-    pub(super) fn tell_of_watch(&mut self, connection: ConnectionId, number: i64, deleted: bool) {
+    pub(super) fn tell_of_watch(&mut self, connection: ConnectionId, number: i64, event: KeyEvent) {
         let lag = self.chance.between(Duration::ZERO, self.rules.lag);
         // One that was late when the history was compacted.
         let is_cancelled = lag > self.rules.lag / 2 && self.chance.happens(0.1);
@@ -127,7 +127,7 @@ impl Members {
         let Some(wire) = self.wires.get_mut(&connection) else { return };
         wire.told = (now + nanos(lag)).max(wire.told);
         let delay = wire.told - now;
-        let told = if is_cancelled { Told::Cancelled(number) } else { Told::Changed(number, deleted) };
+        let told = if is_cancelled { Told::Cancelled(number) } else { Told::Changed(number, event) };
         self.in_nanos(delay, Event::Tells(connection, told));
     }
 
@@ -195,9 +195,9 @@ impl Members {
                     let _ = asked.send(answer);
                 }
             }
-            Told::Changed(number, deleted) => {
+            Told::Changed(number, event) => {
                 if let Some(watch) = wire.watches.remove(&number) {
-                    let _ = watch.send(deleted);
+                    let _ = watch.send(event);
                 }
             }
             Told::Cancelled(number) => drop(wire.watches.remove(&number)),

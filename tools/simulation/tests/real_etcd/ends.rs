@@ -27,7 +27,7 @@ pub(crate) async fn expires(side: Side) -> Vec<Step> {
     step.outcome("puts", &outcome, &[granted.lease]);
     let watching = side.servers.watch(key("two"), false).await.expect("a watch");
     let told = select(watching.told, side.clock.sleep(PATIENCE)).await;
-    assert!(matches!(told, Either::Left((Ok(true), _))), "the lease ends");
+    assert!(matches!(told, Either::Left((Ok(event), _)) if event.is_deletion), "the lease ends");
     let lived = side.clock.now().since(began);
     step.say(format!("in its time: {}", lived >= Duration::from_secs(SECONDS.unsigned_abs())));
     let looking = Transaction::looking([Look::at(Keys::below(base.clone()))]);

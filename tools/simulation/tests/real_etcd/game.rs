@@ -110,11 +110,11 @@ impl Game {
         let watching = self.side.servers.watch(last.clone(), true).await.expect("a watch");
         self.put_last(&last).await;
         let told = select(watching.told, self.side.clock.sleep(PATIENCE)).await;
-        assert!(matches!(told, Either::Left((Ok(false), _))), "a change is told");
+        assert!(matches!(told, Either::Left((Ok(event), _)) if !event.is_deletion), "a change is told");
         let step = &mut self.step;
         self.watches.retain_mut(|(what, watching)| match (&mut watching.told).now_or_never() {
-            Some(Ok(deleted)) => {
-                step.say(format!("{what}: it was {}", if deleted { "deleted" } else { "changed" }));
+            Some(Ok(event)) => {
+                step.say(format!("{what}: it was {}", if event.is_deletion { "deleted" } else { "changed" }));
                 false
             }
             Some(Err(_)) => panic!("{what} has ended"),

@@ -7,8 +7,8 @@ use tokio::sync::oneshot;
 use ylock_core::environment::Environment;
 use ylock_core::{Error, ErrorKind};
 use ylock_engine_etcd::algorithm::store::{
-    Done, Fault, Granted, Header, KeptAlive, Keys, Look, Outcome, Pending, Put, Step, Store, Transaction,
-    Watching,
+    Done, Fault, Granted, Header, KeptAlive, KeyEvent, Keys, Look, Outcome, Pending, Put, Step, Store,
+    Transaction, Watching,
 };
 use ylock_simulation::clocks::Clocks;
 
@@ -34,6 +34,8 @@ pub(crate) enum Defect {
     TakesSilenceForDeletion,
     /// What happened between a look and the beginning of the watch beside it is not looked for.
     BelievesOldLooks,
+    /// What a watch tells counts whenever it happened.
+    BelievesOldDeletions,
     /// The token is the place, without a floor.
     TokenIsPlace,
     /// The etcd lease lives for half of its time.
@@ -227,18 +229,24 @@ impl Store for Broken {
             if self.is(Defect::BelievesOldLooks) {
                 watching.since = 0;
             }
-            let [change, silence] =
-                [Defect::TakesChangesForDeletions, Defect::TakesSilenceForDeletion].map(|it| self.is(it));
-            if change || silence {
+            let [change, silence, old] = [
+                Defect::TakesChangesForDeletions,
+                Defect::TakesSilenceForDeletion,
+                Defect::BelievesOldDeletions,
+            ]
+            .map(|it| self.is(it));
+            if change || silence || old {
                 let (tell, told) = oneshot::channel();
                 let inner = std::mem::replace(&mut watching.told, told);
                 self.clocks.spawn(Box::pin(async move {
-                    let word = match inner.await {
-                        Ok(deleted) => Some(deleted || change),
-                        Err(_) => silence.then_some(true),
+                    let gone = KeyEvent { is_deletion: true, revision: i64::MAX };
+                    let event = match inner.await {
+                        Ok(event) if change || old && event.is_deletion => Some(gone),
+                        Ok(event) => Some(event),
+                        Err(_) => silence.then_some(gone),
                     };
-                    if let Some(word) = word {
-                        let _ = tell.send(word);
+                    if let Some(event) = event {
+                        let _ = tell.send(event);
                     }
                 }));
             }
