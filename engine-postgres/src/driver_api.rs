@@ -8,7 +8,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 use ylock_core::{Error, ErrorKind, Key, Result, Token};
 
-use crate::functions::quoted;
+use crate::functions::{WRONG_ISOLATION, quoted};
 
 /// The code of the functions for a token that is not that of a holder.
 const NOT_THE_HOLDER: &str = "YL003";
@@ -115,6 +115,9 @@ fn failed(error: tokio_postgres::Error, key: &Key) -> Error {
             (ErrorKind::Config, "there are no functions of ylock in this namespace: connect a client once")
         }
         Some(&SqlState::INSUFFICIENT_PRIVILEGE) => (ErrorKind::Config, "the role may not use this namespace"),
+        Some(code) if code.code() == WRONG_ISOLATION => {
+            (ErrorKind::Config, "locks need transactions that are READ COMMITTED, and this one is not")
+        }
         _ => (ErrorKind::Unavailable, "the server did not do it"),
     };
     Error::new(kind, message).with_engine(crate::NAME).with_key(key).with_source(error)

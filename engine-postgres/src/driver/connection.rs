@@ -114,13 +114,17 @@ impl Connection {
     }
 }
 
+/// The routine of the server that warns when it gives up waiting: this name is the same in every language.
+const WAITS_FOR_STANDBY: &str = "SyncRepWaitForLSN";
+
 /// Brings answers, until the connection ends.
 pub(super) async fn drive(mut messages: Messages) {
     while let Some(Ok(message)) = messages.next().await {
         if let AsyncMessage::Notice(notice) = message
-            && (*notice.code() == SqlState::WARNING || *notice.code() == SqlState::ADMIN_SHUTDOWN)
+            && (notice.routine() == Some(WAITS_FOR_STANDBY) || *notice.code() == SqlState::ADMIN_SHUTDOWN)
         {
-            // The server has given up waiting for its standby, and will answer as if it had not: an answer that must not be heard.
+            // The server has given up waiting for its standby, and will answer as if it had not: an answer that must not be heard. Other warnings with
+            // the same code mean nothing for the answer.
             tracing::warn!(
                 notice = notice.message(),
                 "the server warns about a commit; its outcome counts as unknown"

@@ -5,8 +5,7 @@ use tokio_postgres::error::{DbError, SqlState};
 use ylock_core::options::ended_handshake;
 use ylock_core::{Error, ErrorKind};
 
-/// The code of the functions for a transaction that is not READ COMMITTED.
-const WRONG_ISOLATION: &str = "YL001";
+use crate::functions::WRONG_ISOLATION;
 
 /// Returns an error that says in our words what happened, with the driver's error as its source.
 pub(super) fn classify(error: DriverError) -> Error {

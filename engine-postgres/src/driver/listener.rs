@@ -53,6 +53,8 @@ pub(crate) struct Listener {
     state: Mutex<State>,
     /// True once it has found that it hears nothing.
     is_deaf: AtomicBool,
+    /// True once a message has come.
+    has_heard: AtomicBool,
     is_closed: AtomicBool,
 }
 
@@ -89,6 +91,7 @@ impl Listener {
             gives_up,
             state: Mutex::default(),
             is_deaf: AtomicBool::new(false),
+            has_heard: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
         })
     }
@@ -167,13 +170,21 @@ impl Listener {
         self.store.ask("select pg_notify($1, $2)", &values).await?;
         tokio::select! {
             biased;
-            heard = was_heard => heard.map_err(|_| unavailable("the connection that listens has ended")),
+            heard = was_heard => {
+                heard.map_err(|_| unavailable("the connection that listens has ended"))?;
+                self.has_heard.store(true, Ordering::Relaxed);
+                Ok(())
+            }
             () = self.environment.sleep(self.store.connector.request_timeout) => Err(self.deaf()),
         }
     }
 
     fn deaf(&self) -> Error {
-        if self.gives_up && !self.is_deaf.swap(true, Ordering::Relaxed) {
+        // What has come once comes again: then the server, or this process, was slow.
+        if self.gives_up
+            && !self.has_heard.load(Ordering::Relaxed)
+            && !self.is_deaf.swap(true, Ordering::Relaxed)
+        {
             tracing::warn!(
                 "NOTIFY does not arrive, as through a pooler in transaction mode: waiters ask by themselves. Name the server's own address by listen=host:port, \
                  or say notify=off"

@@ -13,10 +13,11 @@ use crate::options::{PostgresOptions, Standby};
 /// The oldest version that works.
 const OLDEST: i32 = 140_000;
 
-/// Backups and archives read the log as standbys do, and never take over.
+/// Backups, archives and subscriptions read the log as standbys do, and never take over.
 const QUESTION: &str = "select current_setting('server_version_num')::int, current_setting('synchronous_standby_names') <> '', \
     current_setting('fsync') = 'on', pg_is_in_recovery(), exists (select from pg_stat_replication \
-    where coalesce(state, 'streaming') = 'streaming' and coalesce(application_name, '') not in ('pg_basebackup', 'pg_receivewal'))";
+    where coalesce(state, 'streaming') = 'streaming' and coalesce(application_name, '') not in ('pg_basebackup', 'pg_receivewal') \
+    and pid not in (select active_pid from pg_replication_slots where slot_type = 'logical' and active_pid is not null))";
 
 /// The promises of a server, as far as they depend on how it is configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,10 @@
 //! Not covered by semver.
 
 /// The version of tables and functions. Clients of another version are refused: of two versions each would overwrite what the other one relies on.
-pub const VERSION: i32 = 1;
+pub const VERSION: i32 = 2;
+
+/// The code with which functions refuse a transaction of another isolation than READ COMMITTED.
+pub(crate) const WRONG_ISOLATION: &str = "YL001";
 
 /// The namespace in the texts.
 const NAMESPACE: &str = "ylock.";
@@ -52,14 +55,23 @@ pub fn layout(namespace: &str) -> String {
     text.push_str(&format!(
         "create function ylock.version() returns int language sql stable security definer set search_path = pg_catalog, pg_temp as $$\n  \
            select version from ylock.layout\n$$;\n\
-         insert into ylock.layout (version) values ({VERSION});\n\n\
-         revoke all on all functions in schema {} from public;\n",
-        quoted(namespace)
+         insert into ylock.layout (version) values ({VERSION});\n\n",
     ));
+    // One after the other: there may be functions of other programs in the schema.
+    for name in made() {
+        text.push_str(&format!("revoke all on function ylock.{name} from public;\n"));
+    }
     for name in CALLED {
         text.push_str(&format!("grant execute on function ylock.{name} to public;\n"));
     }
     text.replace(NAMESPACE, &format!("{}.", quoted(namespace)))
+}
+
+/// Returns the names of all functions that are made.
+fn made() -> impl Iterator<Item = &'static str> {
+    let of_one = |text: &'static str| text.split("create function ylock.").skip(1);
+    let names = TEXTS.into_iter().flat_map(of_one).filter_map(|rest| rest.split('(').next());
+    names.chain(["version"])
 }
 
 /// Returns a name as SQL has it.

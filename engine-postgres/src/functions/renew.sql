@@ -84,7 +84,8 @@ declare
   answers text[] := array_fill(null::text, array[coalesce(array_length(k, 1), 0)]);
 begin
   for n in 1 .. coalesce(array_length(k, 1), 0) loop
-    perform 1 from ylock.lock where key = k[n] for no key update skip locked;
+    -- Nor is one in which a writer becomes a reader, which waits for a transaction that asserts the writer.
+    perform 1 from ylock.lock where key = k[n] and (id = i[n] and mode = 'w' and m[n] = 'r') is not true for no key update skip locked;
     if found then
       answers[n] := ylock.renew(k[n], i[n], m[n], p_lease[n], null, null, null, null, null, null, null, false);
     else

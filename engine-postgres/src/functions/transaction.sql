@@ -8,7 +8,10 @@ declare
 begin
   perform ylock.must_be_read_committed();
   -- One that tries again and again while a lease holds the lock must not close it to those that ask for a place in the queue.
-  if exists (select from ylock.lock x where x.key = k and x.id is not null and x.expires > ylock.micros()) then
+  if exists (select from ylock.lock x where x.key = k and x.id is not null and x.expires > ylock.micros())
+    or exists (select from ylock.reader x where x.key = k and x.expires > ylock.micros())
+    or exists (select from ylock.waiter x where x.key = k and x.alive > ylock.micros())
+  then
     return false;
   end if;
   -- What is locked in this block is unlocked when it fails: the renewals of a valid holder must not wait for the end of this transaction.

@@ -1,11 +1,15 @@
 //! Locks in transactions of the program.
 
-use tokio_postgres::Client;
-use ylock_core::{ErrorKind, Key, Token};
+use tokio_postgres::{Client, IsolationLevel};
+use ylock_core::engine::{AcquisitionId, Engine, Holding, Renewal, Request};
+use ylock_core::environment::SystemEnvironment;
+use ylock_core::{ClientName, ErrorKind, Key, Mode, Owner, Token};
 use ylock_engine_postgres::driver_api::InTransaction;
 
 use super::own_server::OwnServer;
-use super::{LEASE, LONG, acquire, client, engine_with, is_held, joins, told, unlock, until, within};
+use super::{
+    LEASE, LONG, acquire, client, engine_with, is_held, joins, told, unlock, until, waiters, within,
+};
 
 fn key() -> Key {
     Key::new("users", "alice").unwrap()
@@ -152,6 +156,103 @@ async fn no_other_holder_is_let_in_before_the_transaction_has_ended() {
     }
 }
 
+/// For as long as a transaction asserts the holder the others are only not let in: they keep their places, and are told that the lock is not free.
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn waiters_bear_a_transaction_that_asserts_the_holder_for_long() {
+    let server = OwnServer::start().await;
+    let (one, two, three) =
+        (client(&server, LEASE).await, client(&server, LEASE).await, client(&server, LEASE).await);
+    let guard = acquire(&one).await;
+    let mut raw = server.client().await;
+    let transaction = raw.transaction().await.unwrap();
+    InTransaction::default().assert_holder(&transaction, &key(), guard.token().unwrap()).await.unwrap();
+    let waiting = joins(&two, &one, 0).await;
+    let other = two.locks("users").write("bob").await.unwrap();
+    let end = tokio::time::Instant::now() + LEASE * 3;
+    while tokio::time::Instant::now() < end {
+        assert!(is_held(&three).await, "an answer and no error");
+        tokio::time::sleep(LEASE / 10).await;
+    }
+    assert!(!waiting.is_finished() && guard.is_valid() && other.is_valid());
+    assert_eq!(waiters(&three).await, 1, "it keeps its place");
+    transaction.commit().await.unwrap();
+    assert!(!waiting.is_finished());
+    unlock(guard).await;
+    unlock(within("the waiter gets in", waiting).await.unwrap()).await;
+    unlock(other).await;
+}
+
+/// The holder's lease ends, and no other is let in for as long as the transaction lasts.
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn a_lease_that_ends_while_a_transaction_asserts_it_lets_nobody_in() {
+    let server = OwnServer::start().await;
+    let (one, two) = (client(&server, LEASE).await, client(&server, LEASE).await);
+    let guard = acquire(&one).await;
+    let mut raw = server.client().await;
+    let transaction = raw.transaction().await.unwrap();
+    InTransaction::default().assert_holder(&transaction, &key(), guard.token().unwrap()).await.unwrap();
+    let waiting = joins(&two, &two, 0).await;
+    server.execute("update ylock.lock set expires = 0, revoked = true").await;
+    within("it is lost", guard.lost()).await;
+    let end = tokio::time::Instant::now() + LEASE * 2;
+    while tokio::time::Instant::now() < end {
+        assert!(!waiting.is_finished() && is_held(&two).await);
+        tokio::time::sleep(LEASE / 10).await;
+    }
+    transaction.commit().await.unwrap();
+    unlock(within("the waiter gets in", waiting).await.unwrap()).await;
+}
+
+/// They are renewed in one request.
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn a_writer_that_cannot_become_a_reader_yet_costs_no_other_lock() {
+    let server = OwnServer::start().await;
+    let engine = engine_with(&server.options().with_lease(LEASE)).await;
+    let mut grants = Vec::new();
+    for name in ["alice", "bob", "carol"] {
+        let key = Key::new("users", name).unwrap();
+        let id = AcquisitionId::new(&*SystemEnvironment::shared());
+        let request = Request::new(key, id, Mode::Write, Owner::new(), ClientName::default(), LEASE);
+        grants.push(engine.acquire(&request).await.unwrap().unwrap());
+    }
+    let mut raw = server.client().await;
+    let transaction = raw.transaction().await.unwrap();
+    // With the bits that count hand-overs.
+    let token = i64::try_from(grants[0].token.unwrap().get()).unwrap() << 10;
+    transaction.execute("select ylock.assert_holder('users', 'alice', $1)", &[&token]).await.unwrap();
+    let holdings: Vec<_> = [grants[0].clone().with_mode(Mode::Read), grants[1].clone(), grants[2].clone()]
+        .into_iter()
+        .map(|grant| Holding::new(grant, None))
+        .collect();
+    let renewed = within("all are answered", engine.renew(&holdings)).await;
+    assert_eq!(renewed[0].as_ref().unwrap_err().kind(), ErrorKind::Unavailable);
+    for other in &renewed[1..] {
+        assert!(matches!(other, Ok(Renewal::Renewed { .. })), "{other:?}");
+    }
+}
+
+/// One that tries again and again must not close the lock to those that may join its readers.
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn a_transaction_is_refused_at_once_by_readers_behind_the_first() {
+    let server = OwnServer::start().await;
+    let ylock = client(&server, LONG).await;
+    let other = client(&server, LONG).await;
+    let first = ylock.locks("users").read("alice").await.unwrap();
+    let second = other.locks("users").read("alice").await.unwrap();
+    unlock(first).await;
+    let mut closing = server.client().await;
+    let closed = closing.transaction().await.unwrap();
+    let close = "select pg_advisory_xact_lock(ylock.closing(ylock.key_of('users', 'alice')))";
+    closed.execute(close, &[]).await.unwrap();
+    assert!(!locks(&mut server.client().await).await, "it is refused without a look at what closes");
+    closed.rollback().await.unwrap();
+    unlock(second).await;
+}
+
 #[tokio::test]
 #[ignore = "needs postgres: run `cargo xtask test`"]
 async fn a_fence_lets_no_older_token_pass() {
@@ -186,6 +287,11 @@ async fn transactions_with_a_snapshot_of_their_own_are_refused() {
         let error = raw.query(&format!("select ylock.{call}"), &[]).await.unwrap_err();
         assert_eq!(error.code().map(|code| code.code()), Some("YL001"), "{call}");
     }
+    let mut raw = server.client().await;
+    let building = raw.build_transaction().isolation_level(IsolationLevel::RepeatableRead);
+    let transaction = building.start().await.unwrap();
+    let error = InTransaction::default().lock(&transaction, &key()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config, "to be repeated is no use: {error}");
 }
 
 #[tokio::test]

@@ -89,6 +89,28 @@ impl OwnServer {
         standby
     }
 
+    /// Makes a subscription to all changes, which is no standby. It ends with the server.
+    pub(crate) async fn subscription(&self) {
+        self.execute("create publication everything for all tables").await;
+        self.execute("select pg_create_logical_replication_slot('subscription', 'pgoutput')").await;
+        let source = format!("host=127.0.0.1 port={} user={USER} dbname=postgres", self.port);
+        drop(spawn(
+            command("pg_recvlogical")
+                .args(["--slot=subscription", "--start", "--no-loop", "--file=/dev/null"])
+                .args([
+                    "--option=proto_version=1",
+                    "--option=publication_names=everything",
+                    "--dbname",
+                    &source,
+                ]),
+        ));
+        let is_active = "select active from pg_replication_slots";
+        own_servers::until("it reads", async || {
+            self.client().await.query_one(is_active, &[]).await.is_ok_and(|row| row.get(0))
+        })
+        .await;
+    }
+
     async fn run_in(folder: PathBuf, settings: &[&str], variables: &[(&str, PathBuf)]) -> Self {
         let port = free_port("127.0.0.1");
         let mut program = command("postgres");

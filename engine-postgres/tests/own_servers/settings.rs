@@ -57,6 +57,52 @@ async fn waiters_ask_where_they_cannot_be_told() {
     unlock(within("the next one gets in", waiting).await.unwrap()).await;
 }
 
+/// A server warns in the session that sends a message when its queue of messages is half full, and at every change when its transaction numbers come
+/// to their end: with the code of the warning about a standby. The answer is right.
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn a_warning_costs_no_connection() {
+    let server = OwnServer::start().await;
+    let (one, two) = (client(&server, LONG).await, client(&server, LONG).await);
+    let (guard, waiting) = one_holds_and_another_waits(&one, &two).await;
+    until("it can be told", async || told(&server).await == 1).await;
+    server
+        .execute(
+            "alter function pg_catalog.pg_notify(text, text) rename to pg_notify_as_it_was;
+             create function pg_catalog.pg_notify(a text, b text) returns void language plpgsql as
+             $$ begin raise warning 'the queue is half full'; perform pg_notify_as_it_was(a, b); end $$",
+        )
+        .await;
+    let sessions = async || -> Vec<i32> {
+        let of_clients = "select pid from pg_stat_activity where backend_type = 'client backend' \
+            and pid <> pg_backend_pid() and query like '%ylock%' order by pid";
+        let rows = server.client().await.query(of_clients, &[]).await.unwrap();
+        rows.iter().map(|row| row.get(0)).collect()
+    };
+    let before = sessions().await;
+    unlock(guard).await;
+    unlock(within("the next one gets in", waiting).await.unwrap()).await;
+    assert_eq!(sessions().await, before, "a connection was made anew");
+}
+
+/// In a schema that there is already, with functions of another program.
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn functions_of_other_programs_stay_what_they_are() {
+    let server = OwnServer::start().await;
+    server
+        .execute(
+            "create schema shop; grant usage on schema shop to public;
+             create function shop.price() returns int language sql as 'select 7';
+             create role customer login",
+        )
+        .await;
+    drop(engine_with(&server.options().with_namespace("shop")).await);
+    server.execute("set role customer; select shop.price()").await;
+    let refused = server.client().await.batch_execute("set role customer; select shop.micros()").await;
+    assert!(refused.is_err(), "what only functions call is for these");
+}
+
 #[tokio::test]
 #[ignore = "needs postgres: run `cargo xtask test`"]
 async fn tables_of_another_version_are_refused() {

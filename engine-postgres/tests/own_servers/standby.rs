@@ -51,6 +51,14 @@ async fn standbys_that_may_lack_writes_are_refused_unless_that_is_accepted() {
 
 #[tokio::test]
 #[ignore = "needs postgres: run `cargo xtask test`"]
+async fn a_subscription_is_no_standby() {
+    let server = OwnServer::start_with(&["wal_level=logical"], &[]).await;
+    server.subscription().await;
+    assert_eq!(promises(&engine_with(&server.options()).await), (false, true, true));
+}
+
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
 async fn a_synchronous_standby_that_takes_over_has_every_grant() {
     let mut server = OwnServer::start().await;
     let standby = server.standby("second").await;
