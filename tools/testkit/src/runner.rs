@@ -129,6 +129,8 @@ impl fmt::Display for Case {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
     use crate::{MemoryHarness, Need};
 
@@ -145,6 +147,22 @@ mod tests {
     fn a_case_that_is_stuck_dies() {
         let harness = MemoryHarness::new().with_bound(Duration::from_millis(10));
         run_test(harness, CASE, |_| std::future::pending());
+    }
+
+    #[test]
+    fn no_more_cases_have_their_turn_than_the_harness_says() {
+        let inside = AtomicUsize::new(0);
+        std::thread::scope(|threads| {
+            for _ in 0..8 {
+                threads.spawn(|| {
+                    // Other tests of this process have their turns as well.
+                    let _turn = Turn::take(1);
+                    assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two have their turn");
+                    std::thread::yield_now();
+                    inside.fetch_sub(1, Ordering::SeqCst);
+                });
+            }
+        });
     }
 
     #[test]
