@@ -61,7 +61,7 @@ async fn visits(
             turns.inside += 1;
             turns.most = turns.most.max(turns.inside);
         }
-        let is_long = clocks.random() % 8 == 0;
+        let is_long = clocks.random().is_multiple_of(8);
         clocks.sleep(if is_long { HELD + longer } else { HELD }).await;
         {
             let mut turns = turns.lock();
