@@ -190,6 +190,28 @@ async fn a_try_at_a_held_name_writes_nothing() {
     .await;
 }
 
+/// The call before was dropped with its runtime when it had claimed, and another client has come first since.
+#[tokio::test(start_paused = true)]
+async fn a_try_that_goes_on_and_is_refused_leaves_no_claim() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let (other, theirs) = fixture.contestant();
+        let theirs = theirs.with_ticket(other.ticket());
+        let (engine, request) = fixture.contestant();
+        let request = request.with_patience(Patience::Try);
+        fixture.fake.plan(|_, _| Fate::IsHeardAfter(LEASE / 10));
+        assert!(tokio::time::timeout(LEASE / 50, engine.acquire(&request)).await.is_err());
+        assert_eq!(fixture.states(), [State::Claimed]);
+        fixture.fake.plan(|_, _| Fate::Arrives);
+        let waiting = tokio::spawn(async move { other.acquire(&theirs).await });
+        fixture.until(State::Claimed, 2).await;
+        assert!(engine.acquire(&request).await.unwrap().is_none(), "the other one was first");
+        let entered = tokio::time::timeout(LEASE / 10, waiting).await.expect("nothing is in its way");
+        assert!(entered.unwrap().unwrap().is_some());
+    })
+    .await;
+}
+
 /// What was never acknowledged may be there all the same.
 #[tokio::test(start_paused = true)]
 async fn closing_removes_a_row_of_which_nobody_has_heard() {

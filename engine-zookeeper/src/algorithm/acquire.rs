@@ -105,7 +105,8 @@ impl<'a> Acquire<'a> {
     async fn step(&mut self, session: &Arc<Session>) -> Result<Step> {
         let (key, id) = (&self.request.key, self.request.id);
         let place = Place::of(&session.base, key);
-        if self.request.patience == Patience::Try && !self.looked {
+        // One that goes on with a call which was dropped with its runtime may have a node, which is to go if it does not get in.
+        if self.request.patience == Patience::Try && !self.looked && !session.claims.has(id) {
             // Without a node at first: a contender that only tries and does not get in must not be in the way of others.
             let all = names(&session.list_now(&place).await.map_err(to_error)?)?;
             if !is_free(&all, self.request.mode) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ylock_core::engine::{AcquisitionId, Engine, Grant, Request, valid_until};
+use ylock_core::engine::{AcquisitionId, Engine, Grant, Patience, Request, valid_until};
 use ylock_core::url::Host;
 use ylock_core::{ClientName, ErrorKind, Key, LossReason, Mode, Owner};
 use ylock_engine_zookeeper::ZookeeperEngine;
@@ -144,6 +144,28 @@ async fn a_release_that_is_dropped_after_any_poll_is_done_all_the_same() {
         behind.release(&next.key, next.id, None).await.unwrap();
         until("it is forgotten", async || engine.in_memory().iter().all(|(_, count)| *count == 0)).await;
         assert!(since.elapsed() < SOON, "{:?} after {polls} polls", since.elapsed());
+    }
+}
+
+/// The call before was dropped with its runtime: what it has left is the place of the one that goes on.
+#[tokio::test]
+#[ignore = "needs zookeeper: run `cargo xtask test`"]
+async fn a_try_goes_on_after_its_future_was_dropped() {
+    let server = OwnServer::start().await;
+    let engine = warm(vec![server.host()]).await;
+    for polls in 1.. {
+        let request = request(&engine, Duration::from_secs(50)).with_patience(Patience::Try);
+        let cut = poll_times(polls, engine.acquire(&request)).await;
+        let is_over = cut.is_some();
+        let again = match cut {
+            Some(answer) => answer,
+            None => within("it is answered", engine.acquire(&request)).await,
+        };
+        let grant = again.unwrap().unwrap_or_else(|| panic!("after {polls} polls: no other wants it"));
+        engine.release(&grant.key, grant.id, None).await.unwrap();
+        if is_over {
+            break;
+        }
     }
 }
 

@@ -181,6 +181,8 @@ pub(crate) async fn try_get_lock(
 ) -> Result<Option<Grant>> {
     // Step 1: if the main row has an entry, answer no.
     if is_taken(&look_past_the_dead(own_row, request.mode).await?, own_row, request.mode) {
+        // It may have joined already, where this call goes on with one that was dropped with its runtime. Otherwise nothing is written.
+        own_row.release(request.id, None).await?;
         return Ok(None);
     }
     let began = own_row.client.now();
