@@ -132,7 +132,8 @@ async fn beat(client: &Arc<Client>, session: &Arc<Session>, all: &[Held<'_>]) ->
     if is_newer && client.environment.now().since(confirmed) < fresh && !session.is_over() {
         return Ok(Beat::Fresh(confirmed));
     }
-    // One that is under way was sent after each that was confirmed: it is newer than any grant.
+    // One that is under way was sent after each that was confirmed before. Where a caller did not wait for it and sent its own, a grant may count from
+    // that one: then this renewal prolongs nothing, and shortens nothing.
     session.keep_alive(client).await.map(Beat::Sent)
 }
 

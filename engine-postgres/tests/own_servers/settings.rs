@@ -38,6 +38,16 @@ async fn a_server_that_does_not_wait_for_its_disk_is_not_durable() {
     }
 }
 
+/// Puts a function that does this in the place of the one that sends a message.
+async fn replace_notify(server: &OwnServer, does: &str) {
+    server
+        .execute(&format!(
+            "alter function pg_catalog.pg_notify(text, text) rename to pg_notify_as_it_was;
+             create function pg_catalog.pg_notify(a text, b text) returns void language plpgsql as $$ begin {does}; end $$"
+        ))
+        .await;
+}
+
 /// A release that failed because a waiter cannot be told would keep the lock closed.
 #[tokio::test]
 #[ignore = "needs postgres: run `cargo xtask test`"]
@@ -46,13 +56,7 @@ async fn waiters_ask_where_they_cannot_be_told() {
     let (one, two) = (client(&server, LONG).await, client(&server, LONG).await);
     let (guard, waiting) = one_holds_and_another_waits(&one, &two).await;
     until("it can be told", async || told(&server).await == 1).await;
-    server
-        .execute(
-            "alter function pg_catalog.pg_notify(text, text) rename to pg_notify_as_it_was;
-             create function pg_catalog.pg_notify(text, text) returns void language plpgsql as
-             $$ begin raise exception 'no message today'; end $$",
-        )
-        .await;
+    replace_notify(&server, "raise exception 'no message today'").await;
     unlock(guard).await;
     unlock(within("the next one gets in", waiting).await.unwrap()).await;
 }
@@ -66,12 +70,7 @@ async fn a_warning_costs_no_connection() {
     let (one, two) = (client(&server, LONG).await, client(&server, LONG).await);
     let (guard, waiting) = one_holds_and_another_waits(&one, &two).await;
     until("it can be told", async || told(&server).await == 1).await;
-    server
-        .execute(
-            "alter function pg_catalog.pg_notify(text, text) rename to pg_notify_as_it_was;
-             create function pg_catalog.pg_notify(a text, b text) returns void language plpgsql as
-             $$ begin raise warning 'the queue is half full'; perform pg_notify_as_it_was(a, b); end $$",
-        )
+    replace_notify(&server, "raise warning 'the queue is half full'; perform pg_notify_as_it_was(a, b)")
         .await;
     let sessions = async || -> Vec<i32> {
         let of_clients = "select pid from pg_stat_activity where backend_type = 'client backend' \
