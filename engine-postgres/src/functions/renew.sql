@@ -35,6 +35,10 @@ begin
   if r.revoked then
     return 'revoked';
   end if;
+  -- A dead waiter must not keep the readers of this client out: no other request may come that would forget it.
+  if l.waiting then
+    l := ylock.tidy(l, now);
+  end if;
   if is_first and b is null and l.behind is null and l.undone is null and l.mode = m then
     update ylock.lock set expires = now + p_lease, lease = p_lease where key = k;
     return 'renewed ' || ylock.is_contended(l, m, null);

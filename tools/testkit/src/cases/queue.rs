@@ -1,6 +1,8 @@
 //! Waiters in the queue that give up, die, or sleep.
 
-use ylock_core::Mode;
+use std::time::Duration;
+
+use ylock_core::{HandOver, Mode, Options};
 
 use crate::{Contender, Fixture, eventually, within};
 
@@ -56,15 +58,20 @@ pub async fn a_dead_client_at_the_head_is_skipped(fixture: Fixture) {
     assert!(!dead.is_done());
 }
 
-/// A client that waits as a writer and dies does not keep readers out for longer than its lease.
+/// A client that waits as a writer and dies does not keep readers out for longer than its lease: those of other clients, nor those of a client that reads
+/// already and has to ask the store for each of them.
 pub async fn a_dead_writer_in_the_queue_does_not_keep_readers_out(fixture: Fixture) {
-    let (holder, dying) = (fixture.client().await, fixture.short_lived().await);
-    let guard = holder.read().await;
-    let _dead = dying.queue_up_seen_by(Mode::Write, &holder).await;
-    dying.crash().await;
-    let read = || async { holder.try_acquire(Mode::Read).await.is_some() };
-    eventually(fixture.lapse(), "readers get in again", read).await;
-    drop(guard);
+    let asks = Options::default().with_lease(fixture.long_lease()).with_hand_over(HandOver::up_to(0, Duration::ZERO));
+    let (holder, other) = (fixture.client_with(asks).await, fixture.client().await);
+    for late in [&holder, &other] {
+        let dying = fixture.short_lived().await;
+        let guard = holder.read().await;
+        let _dead = dying.queue_up_seen_by(Mode::Write, &holder).await;
+        dying.crash().await;
+        let read = || async { late.try_acquire(Mode::Read).await.is_some() };
+        eventually(fixture.lapse(), "readers get in again", read).await;
+        drop(guard);
+    }
 }
 
 /// Many dead clients in the queue cost one lease together, not one each.
