@@ -13,6 +13,7 @@ declare
   l ylock.lock;
   before ylock.lock;
   is_there boolean := false;
+  is_asserted boolean := false;
   r ylock.reader;
   given bigint;
   ends bigint;
@@ -39,7 +40,20 @@ begin
     return 'granted ' || given || ' 0 0';
   end if;
 
-  l := ylock.locked(k, now);
+  -- As `locked`, but it does not wait for a transaction that asserts the holder (`for key share`): that may last for long, and requests for other locks
+  -- stand behind this one. While it lasts the acquisition keeps what it has, or takes a place, and none is let in.
+  select * into l from ylock.lock where key = k for update skip locked;
+  if not found then
+    perform 1 from ylock.lock where key = k for no key update;
+    select * into l from ylock.lock where key = k for update skip locked;
+    if not found then
+      select * into l from ylock.lock where key = k for no key update;
+      is_asserted := found;
+    end if;
+    if l.key is null then
+      l := ylock.locked(k, now);
+    end if;
+  end if;
   before := l;
   now := ylock.micros();
   l := ylock.forget_undone(l, now);
@@ -51,11 +65,13 @@ begin
       where w.key = k and w.id = i;
     is_there := found;
   end if;
-  l := ylock.settle(l, now, i, tell);
+  if not is_asserted then
+    l := ylock.settle(l, now, i, tell);
+  end if;
   is_there := is_there or l.id = i or l.shared and exists (select from ylock.reader x where x.key = k and x.id = i);
   if is_there is not true then
     -- Not the flag in the row alone: the last waiter may have been forgotten just now.
-    if ylock.is_free(l, m) and (not fair or not l.waiting or not exists (select from ylock.waiter w where w.key = k)) then
+    if not is_asserted and ylock.is_free(l, m) and (not fair or not l.waiting or not exists (select from ylock.waiter w where w.key = k)) then
       l := ylock.enter(l, now, i, m, p_lease, p_owner, p_client);
     elsif not stay then
       perform ylock.finish(before, l, now);
@@ -63,7 +79,9 @@ begin
     else
       l := ylock.join(l, now, i, m, p_lease, p_ticket, p_alive, p_owner, p_channel, p_client, null);
       -- It may enter at once: behind readers, or before waiters that came later and have not been let in.
-      l := ylock.settle(l, now, i, tell);
+      if not is_asserted then
+        l := ylock.settle(l, now, i, tell);
+      end if;
     end if;
   end if;
 
@@ -92,5 +110,6 @@ begin
   select w.ticket into p_ticket from ylock.waiter w where w.key = k and w.id = i;
   ends := least(l.expires, case when l.shared then l.earliest end);
   perform ylock.finish(before, l, now);
-  return 'queued ' || p_ticket || ' ' || greatest(coalesce(ends - now, 0), 0) || ' ' || l.token;
+  -- None is told when the transaction ends that asserts the holder.
+  return 'queued ' || p_ticket || ' ' || greatest(coalesce(ends - now, 0), case when is_asserted then 200000 else 0 end) || ' ' || l.token;
 end $$;

@@ -7,7 +7,9 @@ use ylock_core::{ClientName, ErrorKind, Key, Mode, Owner, Token};
 use ylock_engine_postgres::driver_api::InTransaction;
 
 use super::own_server::OwnServer;
-use super::{LEASE, LONG, acquire, client, engine_with, is_held, joins, told, unlock, until, within};
+use super::{
+    LEASE, LONG, acquire, client, engine_with, is_held, joins, told, unlock, until, waiters, within,
+};
 
 fn key() -> Key {
     Key::new("users", "alice").unwrap()
@@ -152,6 +154,55 @@ async fn no_other_holder_is_let_in_before_the_transaction_has_ended() {
         transaction.commit().await.unwrap();
         unlock(within("the next one gets in", waiting).await.unwrap()).await;
     }
+}
+
+/// For as long as a transaction asserts the holder the others are only not let in: they keep their places, and are told that the lock is not free.
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn waiters_bear_a_transaction_that_asserts_the_holder_for_long() {
+    let server = OwnServer::start().await;
+    let (one, two, three) =
+        (client(&server, LEASE).await, client(&server, LEASE).await, client(&server, LEASE).await);
+    let guard = acquire(&one).await;
+    let mut raw = server.client().await;
+    let transaction = raw.transaction().await.unwrap();
+    InTransaction::default().assert_holder(&transaction, &key(), guard.token().unwrap()).await.unwrap();
+    let waiting = joins(&two, &one, 0).await;
+    let other = two.locks("users").write("bob").await.unwrap();
+    let end = tokio::time::Instant::now() + LEASE * 3;
+    while tokio::time::Instant::now() < end {
+        assert!(is_held(&three).await, "an answer and no error");
+        tokio::time::sleep(LEASE / 10).await;
+    }
+    assert!(!waiting.is_finished() && guard.is_valid() && other.is_valid());
+    assert_eq!(waiters(&three).await, 1, "it keeps its place");
+    transaction.commit().await.unwrap();
+    assert!(!waiting.is_finished());
+    unlock(guard).await;
+    unlock(within("the waiter gets in", waiting).await.unwrap()).await;
+    unlock(other).await;
+}
+
+/// The holder's lease ends, and no other is let in for as long as the transaction lasts.
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn a_lease_that_ends_while_a_transaction_asserts_it_lets_nobody_in() {
+    let server = OwnServer::start().await;
+    let (one, two) = (client(&server, LEASE).await, client(&server, LEASE).await);
+    let guard = acquire(&one).await;
+    let mut raw = server.client().await;
+    let transaction = raw.transaction().await.unwrap();
+    InTransaction::default().assert_holder(&transaction, &key(), guard.token().unwrap()).await.unwrap();
+    let waiting = joins(&two, &two, 0).await;
+    server.execute("update ylock.lock set expires = 0, revoked = true").await;
+    within("it is lost", guard.lost()).await;
+    let end = tokio::time::Instant::now() + LEASE * 2;
+    while tokio::time::Instant::now() < end {
+        assert!(!waiting.is_finished() && is_held(&two).await);
+        tokio::time::sleep(LEASE / 10).await;
+    }
+    transaction.commit().await.unwrap();
+    unlock(within("the waiter gets in", waiting).await.unwrap()).await;
 }
 
 /// They are renewed in one request.
