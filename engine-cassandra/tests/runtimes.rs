@@ -8,11 +8,16 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime};
-use ylock_core::Unlocked;
+use ylock_core::{Unlocked, Ylock};
 use ylock_testkit::{eventually, within};
 
 /// Far below the time for which an outage is borne, and enough to connect on a busy machine.
-const SOON: Duration = Duration::from_secs(2);
+const SOON: Duration = Duration::from_secs(10);
+
+/// A client whose waiters and holders are there for far longer than that.
+async fn client() -> Ylock {
+    cluster::client_with(SOON * 3).await
+}
 
 fn runtime() -> Runtime {
     Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
@@ -23,7 +28,7 @@ fn runtime() -> Runtime {
 fn a_client_goes_on_in_another_runtime_when_the_one_that_it_connected_in_has_ended() {
     let (first, second, third) = (runtime(), runtime(), runtime());
     let engine = Arc::new(first.block_on(cluster::engine()));
-    let ylock = ylock_core::Ylock::over(engine.clone())
+    let ylock = Ylock::over(engine.clone())
         .with_options(ylock_core::Options::default().with_lease(cluster::LEASE));
     let locks = ylock.locks(cluster::group());
     let held = first.block_on(locks.write("held")).unwrap();
@@ -50,7 +55,7 @@ fn a_client_goes_on_in_another_runtime_when_the_one_that_it_connected_in_has_end
 #[ignore = "needs cassandra: run `cargo xtask test`"]
 fn requests_of_other_runtimes_go_on_while_the_one_with_the_connections_ends() {
     let (first, second) = (runtime(), runtime());
-    let ylock = first.block_on(cluster::client());
+    let ylock = first.block_on(client());
     let locks = ylock.locks(cluster::group());
     let (stop, visits) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
     let visitors: Vec<_> = (0..20)
@@ -92,9 +97,9 @@ fn requests_of_other_runtimes_go_on_while_the_one_with_the_connections_ends() {
 fn those_who_waited_in_a_runtime_that_has_ended_stand_in_nobodys_way() {
     const NAMES: usize = 20;
     let (first, second) = (runtime(), runtime());
-    let waiting = first.block_on(cluster::client());
+    let waiting = first.block_on(client());
     let group = cluster::group();
-    let (holder, next) = second.block_on(async { (cluster::client().await, cluster::client().await) });
+    let (holder, next) = second.block_on(async { (client().await, client().await) });
     let (held, waited) = (holder.locks(group.clone()), waiting.locks(group.clone()));
     let guards: Vec<_> =
         (0..NAMES).map(|name| second.block_on(held.write(format!("name-{name}"))).unwrap()).collect();
@@ -138,7 +143,7 @@ fn those_who_waited_in_a_runtime_that_has_ended_stand_in_nobodys_way() {
 fn connections_that_a_runtime_that_stands_still_has_begun_to_make_keep_nobody_waiting() {
     let (first, second) = (runtime(), runtime());
     let still = Builder::new_current_thread().enable_all().build().unwrap();
-    let ylock = first.block_on(cluster::client());
+    let ylock = first.block_on(client());
     let locks = ylock.locks(cluster::group());
     drop(first);
     still.block_on(async {

@@ -30,7 +30,7 @@ impl Harness for File {
     }
 
     fn lease(&self) -> Duration {
-        Duration::from_millis(600)
+        Duration::from_millis(1200)
     }
 
     fn trip(&self) -> Duration {

@@ -7,11 +7,14 @@ use ylock_core::engine::{AcquisitionId, Release, Request};
 use ylock_core::{Key, Result};
 
 use crate::client::Client;
-use crate::driver::{Call, Function, Value};
+use crate::driver::{Call, Function, Value, unavailable};
 use crate::words::{alive, mode_word};
 
 /// The time for which a request without an answer may still be on its way: longer than any connection holds it back.
 const LATE: Duration = Duration::from_secs(60);
+/// The pauses between two requests about a lock that a transaction of a program keeps as it is.
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// Undoes all that there is of an acquisition, for good, and lets `next` join the queue.
 pub(crate) async fn release(
@@ -22,17 +25,34 @@ pub(crate) async fn release(
 ) -> Result<Release> {
     let late = if client.records.end(id) { Duration::ZERO } else { LATE };
     let call = Call::at(Function::Release, key).with(Value::id(id)).time(late);
-    let answer = match next {
-        None => client.store.call(without_next(call)).await?,
+    let was_there = match next {
+        None => ask(client, without_next(call)).await?,
         Some(next) => {
             // This request may let `next` in: a copy of it may arrive after `next` was undone.
             let mark = client.records.begin(next.id);
-            let answer = client.store.call(with_next(client, call, next)).await?;
+            let answer = ask(client, with_next(client, call, next)).await?;
             mark.answered();
             answer
         }
     };
-    Ok(if answer.flag()? { Release::Released } else { Release::WasGone })
+    Ok(if was_there { Release::Released } else { Release::WasGone })
+}
+
+/// Asks until no transaction of a program has the lock, or asserts its holder, which as a rule is soon. Here, and not on the server, because there other
+/// requests would stand behind this one.
+async fn ask(client: &Client, call: Call) -> Result<bool> {
+    let until = client.now().plus(client.store.request_timeout());
+    let mut pause = FIRST_PAUSE;
+    loop {
+        if let Some(was_there) = client.store.call(call.clone()).await?.value()? {
+            return Ok(was_there);
+        }
+        if client.now().plus(pause) >= until {
+            return Err(unavailable("a transaction has the lock, or asserts its holder"));
+        }
+        client.environment.sleep(client.environment.jitter(pause)).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
 }
 
 /// Gives back a grant of which a message came and which no acquisition of this client waits for or has: it was caused by a request that

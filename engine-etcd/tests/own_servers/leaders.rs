@@ -53,6 +53,7 @@ async fn a_leader_that_is_killed_costs_neither_a_hold_nor_a_place() {
         [client(cluster.hosts()).await, client(cluster.hosts()).await, client(cluster.hosts()).await];
     let guard = one.locks("users").write("alice").await.unwrap();
     let waiting = queue_up(&two, &third).await;
+    until("there is a leader", async || cluster.leader(&[0, 1, 2]).await.is_some()).await;
     let leader = cluster.leader(&[0, 1, 2]).await.expect("there is a leader");
     cluster.0[leader].kill();
     let others: Vec<_> = (0..3).filter(|at| *at != leader).collect();

@@ -22,7 +22,7 @@ pub(super) fn of_login(error: DriverError) -> Error {
 }
 
 /// Returns an error that may go away by itself, of the kind `Unavailable`.
-pub(super) fn unavailable(message: impl Into<String>) -> Error {
+pub(crate) fn unavailable(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Unavailable, message).with_engine(crate::NAME)
 }
 

@@ -15,6 +15,7 @@ mod store;
 mod tls;
 
 pub(crate) use calls::{Answer, Call, Fields, Function, Value};
+pub(crate) use errors::unavailable;
 pub(crate) use listener::{Heard, Listener};
 pub(crate) use server::Promises;
 pub(crate) use store::Store;

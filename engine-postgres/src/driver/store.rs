@@ -66,6 +66,10 @@ impl Store {
         self.requests.load(Ordering::Relaxed)
     }
 
+    pub(crate) fn request_timeout(&self) -> Duration {
+        self.request_timeout
+    }
+
     pub(crate) fn meter(&self) -> &Meter {
         &self.meter
     }

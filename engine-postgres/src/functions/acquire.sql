@@ -14,6 +14,7 @@ declare
   before ylock.lock;
   is_there boolean := false;
   is_asserted boolean := false;
+  locked record;
   r ylock.reader;
   given bigint;
   ends bigint;
@@ -40,16 +41,12 @@ begin
     return 'granted ' || given || ' 0 0';
   end if;
 
-  -- As `locked`, but it does not wait for a transaction that asserts the holder (`for key share`): that may last for long, and requests for other locks
-  -- stand behind this one. While it lasts the acquisition keeps what it has, or takes a place, and none is let in.
   select * into l from ylock.lock where key = k for update skip locked;
   if not found then
-    perform 1 from ylock.lock where key = k for no key update;
-    select * into l from ylock.lock where key = k for update skip locked;
-    if not found then
-      select * into l from ylock.lock where key = k for no key update;
-      is_asserted := found;
-    end if;
+    -- While a transaction asserts the holder the acquisition keeps what it has, or takes a place, and none is let in.
+    locked := ylock.locked_soon(k);
+    l := locked.l;
+    is_asserted := locked.is_asserted;
     if l.key is null then
       l := ylock.locked(k, now);
     end if;
@@ -100,7 +97,7 @@ begin
   if given is not null then
     perform ylock.finish(before, l, now);
     joins := l.shared and (l.id is not null or exists (select from ylock.reader x where x.key = k and x.id <> i));
-    return 'granted ' || given || ' ' || ylock.is_contended(l, m, null) || ' ' || joins::int;
+    return 'granted ' || given || ' ' || ylock.is_contended(l, m, null, now) || ' ' || joins::int;
   end if;
   if not stay then
     l := (ylock.leave(l, i, now)).l;
@@ -110,6 +107,10 @@ begin
   select w.ticket into p_ticket from ylock.waiter w where w.key = k and w.id = i;
   ends := least(l.expires, case when l.shared then l.earliest end);
   perform ylock.finish(before, l, now);
-  -- None is told when the transaction ends that asserts the holder.
-  return 'queued ' || p_ticket || ' ' || greatest(coalesce(ends - now, 0), case when is_asserted then 200000 else 0 end) || ' ' || l.token;
+  ends := greatest(coalesce(ends - now, 0), 0);
+  if is_asserted then
+    -- None is told when the transaction ends.
+    ends := case when ends = 0 then 200000 else least(ends, 200000) end;
+  end if;
+  return 'queued ' || p_ticket || ' ' || ends || ' ' || l.token;
 end $$;

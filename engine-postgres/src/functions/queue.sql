@@ -10,29 +10,24 @@ begin
     where w.key = k and w.id = o.id;
 end $$;
 
--- Forgets dead waiters at the end: these are passed over only when their turn comes, and would stay for as long as a waiter before them waits, or readers
--- hold. Follows a clock that was set back.
-create function ylock.tidy(inout l ylock.lock, now bigint) language plpgsql volatile as $$
-declare
-  last ylock.waiter;
-begin
-  loop
-    select * into last from ylock.waiter w where w.key = l.key order by w.ticket desc, w.number desc limit 1;
-    exit when not found or last.alive > now;
-    delete from ylock.waiter w where w.key = l.key and w.id = last.id;
-  end loop;
-  if last.ticket > now then
-    perform ylock.follow_clock(l.key, now);
-    l.number := (select max(w.number) from ylock.waiter w where w.key = l.key);
-  end if;
-end $$;
-
 -- Gives an acquisition a place in the queue, behind all tickets that are not larger than its own.
 create function ylock.join(
   inout l ylock.lock, now bigint, i uuid, m text, lease bigint, ticket bigint, alive bigint, owner uuid, channel bigint, client text, behind uuid
 ) language plpgsql volatile as $$
+declare
+  last ylock.waiter;
 begin
-  l := ylock.tidy(l, now);
+  select * into last from ylock.waiter w where w.key = l.key order by w.ticket desc, w.number desc limit 1;
+  if last.alive <= now then
+    -- Forgets dead waiters at the end: these are passed over only when their turn comes, and would stay for as long as a waiter before them waits. All at
+    -- once: of rows that were deleted one by one each later look would find the entries in the index.
+    select * into last from ylock.waiter w where w.key = l.key and w.alive > now order by w.ticket desc, w.number desc limit 1;
+    delete from ylock.waiter w where w.key = l.key and (last.id is null or (w.ticket, w.number) > (last.ticket, last.number));
+  end if;
+  if last.ticket > now then
+    perform ylock.follow_clock(l.key, now);
+    l.number := (select max(w.number) from ylock.waiter w where w.key = l.key);
+  end if;
   l.number := l.number + 1;
   -- A client's guess of the server's time may be wrong, but must not be ahead of it.
   insert into ylock.waiter (key, id, mode, lease, alive, since, ticket, number, behind, owner, client, channel)

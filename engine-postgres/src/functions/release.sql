@@ -2,7 +2,8 @@
 -- and told.
 --
 -- `late` is for how long such a request may be on its way, or 0. `n…` is an acquisition that joins the queue at the same time, if any.
--- Returns whether there was a grant that is not over, or a place.
+-- Returns whether there was a grant that is not over, or a place. Null, and nothing has changed, while a transaction of a caller has the lock or asserts
+-- its holder.
 
 create function ylock.release(
   k bytea, i uuid, late bigint, n uuid, n_mode text, n_lease bigint, n_ticket bigint, n_alive bigint, n_owner uuid, n_channel bigint, n_client text,
@@ -14,9 +15,27 @@ declare
   before ylock.lock;
   gone record;
   was_there boolean;
+  is_asserted boolean := false;
+  locked record;
 begin
-  -- `for update` also where the update alone would lock the row: that would not wait for a transaction which asserts this holder (`for key share`).
-  select * into l from ylock.lock where key = k for update;
+  -- `for update` also where the update alone would lock the row: that would go on beside a transaction which asserts this holder (`for key share`).
+  select * into l from ylock.lock where key = k for update skip locked;
+  if not found then
+    if not pg_try_advisory_xact_lock_shared(ylock.closing(k)) then
+      -- A transaction of a caller has the lock, for longer than requests for other locks should wait. What is committed is enough if nothing of this
+      -- acquisition is on its way: it has no place then, and gets none.
+      if late = 0 and n is null and not ylock.is_present(k, i) then
+        return false;
+      end if;
+      return null;
+    end if;
+    locked := ylock.locked_soon(k);
+    l := locked.l;
+    is_asserted := locked.is_asserted;
+    if is_asserted and (l.id = i or l.shared and exists (select from ylock.reader x where x.key = k and x.id = i)) then
+      return null;
+    end if;
+  end if;
   now := ylock.micros();
   if l.id = i and not l.waiting and not l.shared and l.behind is null and late = 0 and n is null then
     -- The quick way: the only contender leaves.
@@ -52,7 +71,9 @@ begin
       l := ylock.join(l, now, n, n_mode, n_lease, n_ticket, n_alive, n_owner, n_channel, n_client, null);
     end if;
   end if;
-  l := ylock.settle(l, now, n, tell);
+  if not is_asserted then
+    l := ylock.settle(l, now, n, tell);
+  end if;
   perform ylock.finish(before, l, now);
   return was_there;
 end $$;

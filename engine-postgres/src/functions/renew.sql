@@ -1,7 +1,7 @@
 -- Renews a grant, and stores what its holder wants to be shown: its mode, and the waiter of the same client that stands behind it.
 --
 -- `b…` is the waiter behind it, if any.
--- Returns 'renewed <contended>' | 'gone' | 'revoked'
+-- Returns 'renewed <contended>' | 'asserted <contended>' if it was renewed and does not become a reader yet, because a transaction asserts it | 'gone' | 'revoked'
 
 create function ylock.renew(
   k bytea, i uuid, m text, p_lease bigint, b uuid, b_mode text, b_lease bigint, b_ticket bigint, b_owner uuid, b_channel bigint, b_client text,
@@ -15,11 +15,17 @@ declare
   w ylock.waiter;
   is_first boolean;
   stander uuid;
+  answer text := 'renewed ';
 begin
-  -- A renewal lets no contender in, unless a writer becomes a reader: so it does not wait for a transaction that asserts the holder.
+  -- A renewal lets no contender in, unless a writer becomes a reader: so it goes on beside a transaction that asserts the holder.
   select * into l from ylock.lock where key = k for no key update;
   if l.id = i and l.mode = 'w' and m = 'r' then
-    select * into l from ylock.lock where key = k for update;
+    perform 1 from ylock.lock where key = k for update skip locked;
+    if not found then
+      -- It stays a writer for as long as the transaction lasts, and is renewed as one.
+      m := 'w';
+      answer := 'asserted ';
+    end if;
   end if;
   now := ylock.micros();
   is_first := coalesce(l.id = i, false);
@@ -35,13 +41,12 @@ begin
   if r.revoked then
     return 'revoked';
   end if;
-  -- A dead waiter must not keep the readers of this client out: no other request may come that would forget it.
-  if l.waiting then
-    l := ylock.tidy(l, now);
+  if l.waiting and exists (select from ylock.waiter w where w.key = k and w.behind is null and w.alive > now + w.lease) then
+    perform ylock.follow_clock(k, now);
   end if;
   if is_first and b is null and l.behind is null and l.undone is null and l.mode = m then
     update ylock.lock set expires = now + p_lease, lease = p_lease where key = k;
-    return 'renewed ' || ylock.is_contended(l, m, null);
+    return answer || ylock.is_contended(l, m, null, now);
   end if;
 
   before := l;
@@ -75,7 +80,7 @@ begin
     l.longest := greatest(l.longest, p_lease);
   end if;
   perform ylock.finish(before, l, now);
-  return 'renewed ' || ylock.is_contended(l, case when is_first then l.mode else 'r' end, b);
+  return answer || ylock.is_contended(l, case when is_first then l.mode else 'r' end, b, now);
 end $$;
 
 -- Renews many grants with nothing behind them, in one transaction. A lock that is locked by another transaction at this moment is left out, so that no two of these
@@ -88,8 +93,7 @@ declare
   answers text[] := array_fill(null::text, array[coalesce(array_length(k, 1), 0)]);
 begin
   for n in 1 .. coalesce(array_length(k, 1), 0) loop
-    -- Nor is one in which a writer becomes a reader, which waits for a transaction that asserts the writer.
-    perform 1 from ylock.lock where key = k[n] and (id = i[n] and mode = 'w' and m[n] = 'r') is not true for no key update skip locked;
+    perform 1 from ylock.lock where key = k[n] for no key update skip locked;
     if found then
       answers[n] := ylock.renew(k[n], i[n], m[n], p_lease[n], null, null, null, null, null, null, null, false);
     else

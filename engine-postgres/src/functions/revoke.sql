@@ -5,7 +5,8 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
   now bigint := ylock.started();
 begin
-  perform 1 from ylock.lock where key = k for update;
+  -- Beside a transaction that asserts the holder: this ends none, and lets none in.
+  perform 1 from ylock.lock where key = k for no key update;
   now := ylock.micros();
   update ylock.lock set revoked = true where key = k and id = i and expires > now;
   if not found then

@@ -38,10 +38,19 @@ end $$;
 -- Locks the row, and returns whether no lease holds the lock or waits for it.
 create function ylock.take(k bytea) returns boolean language plpgsql volatile as $$
 declare
-  l ylock.lock := ylock.locked(k, ylock.micros());
-  before ylock.lock := l;
+  locked record := ylock.locked_soon(k);
+  l ylock.lock := locked.l;
+  before ylock.lock;
   now bigint := ylock.micros();
 begin
+  -- Nor for a transaction that asserts a holder: the lock is closed meanwhile to those that ask for a place in the queue.
+  if locked.is_asserted then
+    return false;
+  end if;
+  if l.key is null then
+    l := ylock.locked(k, now);
+  end if;
+  before := l;
   l := ylock.reap(l, now);
   if l.id is not null or l.shared then
     return false;

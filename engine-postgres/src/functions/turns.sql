@@ -4,14 +4,15 @@ create function ylock.is_free(l ylock.lock, m text) returns boolean language sql
   select case when m = 'r' then l.id is null or l.mode = 'r' else l.id is null and not l.shared end
 $$;
 
--- Returns 1 if a waiter other than `own` conflicts with this mode, otherwise 0.
-create function ylock.is_contended(l ylock.lock, m text, own uuid) returns int language plpgsql volatile as $$
+-- Returns 1 if a waiter other than `own` that is alive conflicts with this mode, otherwise 0. A dead one must not keep the readers of a client out that
+-- only renews: no other request may come that would forget it.
+create function ylock.is_contended(l ylock.lock, m text, own uuid, now bigint) returns int language plpgsql volatile as $$
 begin
   if not l.waiting then
     return 0;
   end if;
   return exists (
-    select from ylock.waiter w where w.key = l.key and w.id is distinct from own and (m = 'w' or w.mode = 'w')
+    select from ylock.waiter w where w.key = l.key and w.alive > now and w.id is distinct from own and (m = 'w' or w.mode = 'w')
   )::int;
 end $$;
 
@@ -115,7 +116,7 @@ begin
     if heard = 'told' then
       -- Sent when this transaction commits, and not before.
       perform pg_notify('ylock_' || to_hex(w.channel),
-        w.id || ' ' || greatest(l.token + 1, now) || ' ' || ylock.is_contended(l, w.mode, w.id) || ' ' || encode(l.key, 'hex'));
+        w.id || ' ' || greatest(l.token + 1, now) || ' ' || ylock.is_contended(l, w.mode, w.id, now) || ' ' || encode(l.key, 'hex'));
     end if;
     delete from ylock.waiter x where x.key = l.key and x.id = w.id;
     l := ylock.enter(l, now, w.id, w.mode, w.lease, w.owner, w.client);
@@ -147,3 +148,10 @@ begin
     was_there := was_there or found;
   end if;
 end $$;
+
+-- Returns whether an acquisition has something in the store, by what is committed.
+create function ylock.is_present(k bytea, i uuid) returns boolean language sql stable as $$
+  select exists (select from ylock.lock x where x.key = k and x.id = i)
+    or exists (select from ylock.reader x where x.key = k and x.id = i)
+    or exists (select from ylock.waiter x where x.key = k and x.id = i)
+$$;

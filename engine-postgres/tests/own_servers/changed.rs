@@ -61,7 +61,7 @@ async fn a_waiter_that_never_asks_is_passed_over() {
     let (one, two) = (client(&server, LEASE).await, client(&server, LEASE).await);
     let guard = acquire(&one).await;
     let put = "insert into ylock.waiter (key, id, mode, lease, alive, since, ticket, number, owner, client)
-        select key, gen_random_uuid(), 'w', 1000000, ylock.micros() + 600000, 0, 0, 0, gen_random_uuid(), 'x' from ylock.lock;
+        select key, gen_random_uuid(), 'w', 1000000, ylock.micros() + 5000000, 0, 0, 0, gen_random_uuid(), 'x' from ylock.lock;
         update ylock.lock set waiting = true";
     server.execute(put).await;
     let waiting = joins(&two, &two, 1).await;

@@ -102,7 +102,7 @@ async fn a_waiter_that_was_killed_at_the_head_is_passed_over_at_once() {
     let since = Instant::now();
     unlock(guard).await;
     unlock(within("the second gets in", waiting).await.unwrap()).await;
-    assert!(since.elapsed() < Duration::from_secs(1), "{:?}", since.elapsed());
+    assert!(since.elapsed() < LEASE / 2, "{:?}", since.elapsed());
 }
 
 #[tokio::test]
@@ -123,6 +123,6 @@ async fn the_lock_of_a_holder_that_was_killed_is_free_after_its_lease() {
     let since = Instant::now();
     let guard = within("the next one gets in", waiting).await.unwrap();
     assert!(guard.token().unwrap().get() > token);
-    assert!(since.elapsed() < LEASE + Duration::from_secs(1), "{:?}", since.elapsed());
+    assert!(since.elapsed() < LEASE * 3 / 2, "{:?}", since.elapsed());
     unlock(guard).await;
 }

@@ -129,7 +129,8 @@ local function last()
   return found
 end
 
--- Returns the last waiter on each level, and forgets dead ones at the end.
+-- Returns the last waiter on each level. A joining waiter forgets dead waiters at the end: these are passed over only when their turn
+-- comes, and would stay for as long as a waiter before them waits.
 local function last_alive()
   while true do
     local found = last()
@@ -140,21 +141,14 @@ local function last_alive()
   end
 end
 
--- Forgets dead waiters at the end: these are passed over only when their turn comes, and would stay for as long as a waiter before them waits, or readers
--- hold. Returns the last waiter on each level, and the last ticket before a clock that was set back was followed.
-local function tidy()
-  local found = last_alive()
-  local last = found[1] ~= '' and ticket_of(found[1]) or 0
-  was_set_back = was_set_back or last > micros
-  follow_clock()
-  return found, last
-end
-
 -- Gives an acquisition a place in the queue, behind all tickets that are not larger than its own.
 local function join(id, mode, lease, ticket, alive, who, behind)
   -- A client's guess of the server's time may be wrong, but must not be ahead of it.
   ticket = math.min(ticket, micros)
-  local found, last = tidy()
+  local found = last_alive()
+  local last = found[1] ~= '' and ticket_of(found[1]) or 0
+  was_set_back = was_set_back or last > micros
+  follow_clock()
   local number = add('j', 1)
   if last > ticket then found = before(ticket, number) end
   set('o:' .. id, who)

@@ -32,6 +32,4 @@ if downgraded then
   del('w')
   settle('')
 end
--- A dead waiter must not keep the readers of this client out: no other request may come that would forget it.
-if num('k') > 0 then tidy() end
-return finish({ 1, is_contended(held.mode, behind) })
+return finish({ 1, is_contended_now(held.mode, behind) })

@@ -82,6 +82,25 @@ local function is_contended(mode, own)
   return rivals > 0 and 1 or 0
 end
 
+-- Does the same, and does not count the dead: it forgets those that it meets. A renewal must not be told of them, because no other request may come that would
+-- forget them, and they would keep the readers of its client out. Looks no further than to the first that is alive and conflicts.
+local function is_contended_now(mode, own)
+  local id, step = is_contended(mode, own) == 1 and after('', 1), walk()
+  local found = 0
+  while id and found == 0 do
+    step()
+    local waits, next = read_waiter(id), after(id, 1)
+    if waits.alive <= now then
+      forget_waiter(id, waits)
+    elseif id ~= own and (mode == 'w' or waits.mode == 'w') then
+      found = 1
+    end
+    id = next
+  end
+  follow_clock()
+  return found
+end
+
 -- Makes an acquisition a holder. Its token is the server's time where that is larger than the last token: so tokens go on growing also
 -- after a loss of all data.
 local function enter(id, mode, lease)

@@ -95,7 +95,7 @@ async fn a_lock_that_is_held_for_long_does_not_grow_by_those_who_gave_up() {
     let since = Instant::now();
     drop(reader);
     drop(two.locks("users").write("alice").await.unwrap());
-    assert!(since.elapsed() < Duration::from_millis(500), "{:?}", since.elapsed());
+    assert!(since.elapsed() < Duration::from_secs(3), "{:?}", since.elapsed());
 }
 
 /// The client knows nothing of the acquisition, and the server has nothing of the lock: a request of it may still be on its way.

@@ -8,8 +8,10 @@ use ylock_core::{Guard, Ylock};
 use super::own_server::OwnServer;
 use super::{LEASE, LOCK, client, contenders, until, within};
 
-/// Far less than a lease.
-const SOON: Duration = Duration::from_secs(1);
+/// So long that nothing ends by its lease.
+const LONG: Duration = Duration::from_secs(50);
+/// Far less than that.
+const SOON: Duration = Duration::from_secs(20);
 
 /// A reader, and a writer of the same client that is shown behind it.
 async fn announced(ylock: &Ylock, server: &OwnServer) -> (Guard, JoinHandle<()>) {
@@ -18,6 +20,10 @@ async fn announced(ylock: &Ylock, server: &OwnServer) -> (Guard, JoinHandle<()>)
     let writer = tokio::spawn(async move { drop(locks.write("alice").await) });
     until("it is shown", async || contenders(&[server.host()], LOCK).await.len() == 2).await;
     (reader, writer)
+}
+
+async fn patient(server: &OwnServer) -> Ylock {
+    super::client_with(super::options(vec![server.host()]).with_lease(LONG)).await
 }
 
 async fn gives_up(writer: JoinHandle<()>) {
@@ -29,7 +35,7 @@ async fn gives_up(writer: JoinHandle<()>) {
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn a_writer_that_gave_up_behind_a_reader_of_its_client_keeps_nobody_out() {
     let server = OwnServer::start().await;
-    let (here, there) = (client(vec![server.host()]).await, client(vec![server.host()]).await);
+    let (here, there) = (patient(&server).await, patient(&server).await);
     for _ in 0..3 {
         let (reader, writer) = announced(&here, &server).await;
         gives_up(writer).await;
@@ -44,7 +50,7 @@ async fn a_writer_that_gave_up_behind_a_reader_of_its_client_keeps_nobody_out() 
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn a_writer_that_gave_up_behind_a_reader_of_its_client_lets_readers_pass() {
     let server = OwnServer::start().await;
-    let (here, there) = (client(vec![server.host()]).await, client(vec![server.host()]).await);
+    let (here, there) = (patient(&server).await, patient(&server).await);
     let (reader, writer) = announced(&here, &server).await;
     gives_up(writer).await;
     let since = Instant::now();

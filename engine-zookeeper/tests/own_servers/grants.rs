@@ -1,5 +1,6 @@
 //! How far a grant may be relied on, asked of the engine itself.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use ylock_core::engine::{AcquisitionId, Engine, Grant, Patience, Request, valid_until};
@@ -55,9 +56,13 @@ async fn only_a_write_is_a_heartbeat() {
     let guard = here.locks("users").write("alice").await.unwrap();
     let since = std::time::Instant::now();
     proxy.set(Link::Beatless);
+    let answered = Cell::new(0);
     let looks = async {
         loop {
-            here.inspect("users", "alice").await.unwrap();
+            // On a busy machine one of them may be late.
+            if here.inspect("users", "alice").await.is_ok() {
+                answered.set(answered.get() + 1);
+            }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
@@ -66,6 +71,7 @@ async fn only_a_write_is_a_heartbeat() {
         () = looks => unreachable!(),
     };
     assert_eq!(reason, LossReason::Lapsed);
+    assert!(answered.get() > 5, "reads go on: {}", answered.get());
     assert!(since.elapsed() < SESSION, "{:?}", since.elapsed());
 }
 

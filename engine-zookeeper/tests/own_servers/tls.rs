@@ -33,7 +33,7 @@ async fn tls_and_a_login_are_told_by_the_url() {
     let _server = server(port, &papers, "none").await;
     let url = |ca: &str| {
         format!(
-            "zookeeper://me:p%40ss@127.0.0.1:{port}/locks?connect_timeout=3s&tls=on&acl=creator&tls_ca={ca}"
+            "zookeeper://me:p%40ss@127.0.0.1:{port}/locks?connect_timeout=10s&tls=on&acl=creator&tls_ca={ca}"
         )
     };
     let ylock = client_with(options(&url(&papers.file("ca.pem")))).await;
@@ -54,7 +54,7 @@ async fn a_certificate_of_the_client_is_told_by_the_url() {
     let _server = server(port, &papers, "need").await;
     let ca = papers.file("ca.pem");
     let url = |more: &str| {
-        format!("zookeeper://127.0.0.1:{port}/locks?connect_timeout=3s&tls=on&tls_ca={ca}{more}")
+        format!("zookeeper://127.0.0.1:{port}/locks?connect_timeout=10s&tls=on&tls_ca={ca}{more}")
     };
     let with = |of_client: &Certificates| {
         let ClientCertificate { certificate, key } = of_client.of_client();

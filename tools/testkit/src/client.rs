@@ -10,6 +10,7 @@ use ylock_core::{Guard, Key, Lock, Mode, Options, Ylock};
 use super::contender::Contender;
 use super::faults::{KillableEngine, Process};
 use super::fixture::Fixture;
+use super::patient::answered;
 use super::waiting::{eventually, within};
 
 /// A client, and the one lock that most cases are about. Stands for a process: it can be paused and killed.
@@ -65,13 +66,13 @@ impl Client {
         }
     }
 
-    /// Tries the lock of the fixture.
+    /// Tries the lock of the fixture; again where a busy machine has not answered in time.
     #[track_caller]
     pub fn try_acquire(&self, mode: Mode) -> impl Future<Output = Option<Guard>> {
         let tried = within(self.fixture.soon(), "a try is answered", async move {
             match mode {
-                Mode::Read => self.lock.try_read().await,
-                Mode::Write => self.lock.try_write().await,
+                Mode::Read => answered(|| self.lock.try_read()).await,
+                Mode::Write => answered(|| self.lock.try_write()).await,
             }
         });
         async { tried.await.expect("try") }
@@ -97,7 +98,7 @@ impl Client {
     pub fn look(&self) -> impl Future<Output = Inspection> {
         let key = self.key();
         let looked = within(self.fixture.soon(), "a client looks", async move {
-            self.ylock.inspect(key.group(), key.name()).await
+            answered(|| self.ylock.inspect(key.group(), key.name())).await
         });
         async { looked.await.expect("inspect") }
     }
@@ -116,20 +117,21 @@ impl Client {
     /// Takes the lock of the fixture away from all holders.
     pub async fn take_away(&self) -> usize {
         let key = self.key();
-        self.ylock.revoke(key.group(), key.name()).await.expect("revoke")
+        answered(|| self.ylock.revoke(key.group(), key.name())).await.expect("revoke")
     }
 
     /// Returns whether this client could write the lock of this name, in the group of the fixture, now.
     pub async fn is_free(&self, name: &str) -> bool {
         let lock = self.ylock.lock(self.fixture.group(), name);
-        within(self.fixture.soon(), "a try is answered", lock.try_write()).await.unwrap().is_some()
+        let tried = answered(|| lock.try_write());
+        within(self.fixture.soon(), "a try is answered", tried).await.unwrap().is_some()
     }
 
     /// Waits until all locks of these names, in the group of the fixture, are free for others, with empty queues.
     pub async fn become_free(&self, names: &[&str]) {
         for name in names {
             let free = || async {
-                let seen = self.ylock.inspect(self.fixture.group(), *name).await.unwrap();
+                let seen = answered(|| self.ylock.inspect(self.fixture.group(), *name)).await.unwrap();
                 seen.holders.is_empty() && seen.queue.is_empty()
             };
             eventually(self.fixture.soon(), "it has no holders and no waiters", free).await;

@@ -224,6 +224,7 @@ macro_rules! __for_all_cases {
                 the_queue_is_shown_in_order [Fair]
                 a_dead_client_at_the_head_is_skipped [Fair]
                 a_dead_writer_in_the_queue_does_not_keep_readers_out [SharedReads]
+                a_reader_gets_in_when_the_writer_before_it_is_gone [SharedReads]
                 many_dead_clients_cost_one_lease_together [Fair]
                 a_wait_may_be_longer_than_many_leases [Fair]
                 a_short_pause_does_not_cost_the_place [Fair]

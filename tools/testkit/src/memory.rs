@@ -57,7 +57,7 @@ impl Harness for MemoryHarness {
     }
 
     fn lease(&self) -> Duration {
-        Duration::from_millis(600)
+        Duration::from_millis(1200)
     }
 
     fn trip(&self) -> Duration {

@@ -37,7 +37,7 @@ impl Place {
     }
 
     pub(crate) fn store(&self) -> String {
-        self.1.clone().unwrap_or_else(|| format!("file://{}/locks?lease=2s", self.0.display()))
+        self.1.clone().unwrap_or_else(|| format!("file://{}/locks?lease=6s", self.0.display()))
     }
 
     /// Returns the command on this store, with an environment of its own.

@@ -17,7 +17,7 @@ fn url() -> String {
 }
 
 fn url_of(server: &str) -> String {
-    format!("redis://{server}/0?lease=2s")
+    format!("redis://{server}/0?lease=6s")
 }
 
 fn server() -> String {

@@ -17,7 +17,7 @@ fn url() -> String {
 }
 
 fn url_of(server: &str) -> String {
-    format!("zookeeper://{server}/ylock-command?lease=2s")
+    format!("zookeeper://{server}/ylock-command?lease=6s")
 }
 
 /// Returns the URL of servers of which some are away, to be missed soon.

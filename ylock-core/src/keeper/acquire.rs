@@ -20,6 +20,11 @@ use crate::mode::{Mode, Wait};
 use crate::options::{Fairness, Options};
 use crate::owner::Owner;
 
+/// A wait that ends later than this after its time ends late because this process did not run.
+const LATE: Duration = Duration::from_millis(20);
+/// How much longer such a wait lasts, so that answers which came meanwhile are read.
+const LAST_MOMENT: Duration = Duration::from_millis(20);
+
 /// The acquisition that a caller wants.
 #[derive(Debug)]
 pub(crate) struct AcquireArgs<'a> {
@@ -203,6 +208,7 @@ struct Waiting {
 impl Waiting {
     async fn wait(mut self, limit: Option<Duration>, before: Option<&OnceLock<Before>>) -> Reply {
         let (keeper, key, number) = (Arc::clone(&self.keeper), self.key.clone(), self.number);
+        let began = keeper.environment.now();
         let timer = async {
             match limit {
                 Some(limit) => keeper.environment.sleep(limit).await,
@@ -218,6 +224,16 @@ impl Waiting {
             () = timer => {}
             never = look => match never {},
             never = warning => match never {},
+        }
+        let late = limit.is_some_and(|limit| keeper.environment.now().since(began) > limit.saturating_add(LATE));
+        if late {
+            // This process did not run: an answer may lie there unread, and the store would be called silent.
+            let last_moment = keeper.environment.sleep(LAST_MOMENT);
+            tokio::select! {
+                biased;
+                answer = drive(&mut self.drives, &mut self.answer) => return self.end(answer),
+                () = last_moment => {}
+            }
         }
         if let Some(silence) = keeper.stop_waiting(&key, number) {
             self.ended = true;

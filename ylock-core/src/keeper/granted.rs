@@ -16,6 +16,10 @@ use crate::error::{Error, Result};
 use crate::mode::Mode;
 use crate::options::{Fairness, Options};
 
+/// How long a reader that waits behind a writer of another process relies on what the store said of that writer: it may have given up, or be dead, of which
+/// this process is not told.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
 #[derive(Debug)]
 pub(super) struct Granted {
     /// The grant as the store was last told to show it: its mode is `Read` from the moment a downgrade is
@@ -85,6 +89,8 @@ impl Granted {
         let fresh = self.has_looked_for(reader);
         if !fresh {
             self.renew_soon(effects);
+        } else if self.grant.contended {
+            self.look_again_at(self.looked.plus(LOOK_AGAIN), effects);
         }
         fresh && !self.grant.contended
     }
@@ -138,10 +144,13 @@ impl Granted {
     /// Has the grant looked at when the process has kept it to itself for this long: nothing else may happen then, and readers elsewhere
     /// would wait for the next renewal.
     pub(super) fn look_again_after(&mut self, kept: Duration, effects: &mut Effects) {
-        let end = self.since.plus(kept);
-        // Never later than it is due already.
-        if end < self.due {
-            self.schedule(end, effects);
+        self.look_again_at(self.since.plus(kept), effects);
+    }
+
+    /// Has the grant looked at then, or when it is due already.
+    fn look_again_at(&mut self, at: Moment, effects: &mut Effects) {
+        if at < self.due {
+            self.schedule(at, effects);
         }
     }
 

@@ -156,6 +156,8 @@ pub async fn an_acquisition_dropped_after_any_poll_is_undone_by_its_release(fixt
 /// A contender in the queue that is released is gone from it.
 pub async fn a_contender_leaves_the_queue_by_its_release(fixture: Fixture) {
     let (mut holder, mut late) = pair(&fixture, Mode::Read).await;
+    // It is not renewed, and must not end while the writer waits.
+    holder.request.lease = fixture.long_lease();
     let grant = holder.tries().await.unwrap();
     let writer = Contestant::new(&fixture, Mode::Write, Patience::Queue).await;
     let granted = tokio::time::timeout(fixture.harness().trip() * 4, writer.acquires()).await;

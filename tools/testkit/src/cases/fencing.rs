@@ -7,6 +7,7 @@ use futures_util::future::join_all;
 use parking_lot::Mutex;
 use ylock_core::{ErrorKind, Mode, Token, Unlocked};
 
+use crate::patient::answered;
 use crate::{Client, FencedRegister, Fixture, Stale, eventually, within};
 
 async fn token(client: &Client, mode: Mode) -> Token {
@@ -20,7 +21,8 @@ async fn token(client: &Client, mode: Mode) -> Token {
 /// Asks as a worker does that is not the holder.
 async fn verified(client: &Client, token: Token) -> ylock_core::Result<bool> {
     let key = client.key();
-    within(client.fixture().soon(), "an answer", client.verify(key.group(), key.name(), token)).await
+    let verified = answered(|| client.verify(key.group(), key.name(), token));
+    within(client.fixture().soon(), "an answer", verified).await
 }
 
 /// There is a token if and only if the engine promises that it is safe.

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::Barrier;
 use ylock_core::{Error, ErrorKind, Growing, Key, Owner, Result};
 
+use crate::patient::answered;
 use crate::{Client, Fixture, eventually, poll_times, within};
 
 /// More polls than any call needs.
@@ -27,7 +28,7 @@ impl From<Error> for Own {
 /// Waits until a client sees this owner wait for this name.
 async fn seen_waiting(owner: Owner, name: &str, by: &Client) {
     let waits = || async {
-        let seen = by.inspect(by.fixture().group(), name).await.unwrap();
+        let seen = answered(|| by.inspect(by.fixture().group(), name)).await.unwrap();
         seen.queue.iter().any(|waiter| waiter.owner == owner)
     };
     eventually(by.fixture().lapse(), "it waits", waits).await;

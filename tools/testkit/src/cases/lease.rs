@@ -76,7 +76,7 @@ pub async fn a_holder_knows_of_its_loss_before_anybody_gets_in(fixture: Fixture)
         let (reason, told) = within(fixture.soon(), "the holder is told", told).await.unwrap();
         assert_eq!(reason, LossReason::Lapsed);
         // On a busy machine the two tasks may run in either order, but not far apart.
-        assert!(told < entered + fixture.lease() / 10, "told {:?} after another got in", told - entered);
+        assert!(told < entered + fixture.lease() / 2, "told {:?} after another got in", told - entered);
         assert_eq!(guard.unlock().await.unwrap(), Unlocked::WasLost);
         assert!(
             other.is_valid() && there.look().await.holders.len() == 1,

@@ -9,6 +9,7 @@ use tokio::sync::Barrier;
 use tokio::task::JoinHandle;
 use ylock_core::{ErrorKind, Guards, Key, LossReason, Many, Mode, Options, Owner, Result, Unlocked, Wait};
 
+use crate::patient::answered;
 use crate::{Client, ExclusionOracle, Fixture, eventually, poll_times, within};
 
 /// More polls than any call needs.
@@ -39,7 +40,7 @@ impl Wants {
         let wants = Self(tokio::spawn(many.clone().owned_by(&owner).acquire()));
         let waits = || async {
             assert!(!wants.0.is_finished(), "a set that should wait was granted");
-            let seen = by.inspect(by.fixture().group(), name).await.unwrap();
+            let seen = answered(|| by.inspect(by.fixture().group(), name)).await.unwrap();
             seen.queue.iter().any(|waiter| waiter.owner == owner)
         };
         eventually(by.fixture().soon(), "a set waits", waits).await;

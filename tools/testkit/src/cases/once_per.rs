@@ -15,6 +15,7 @@ use ylock_core::{
     ClientName, ErrorKind, Key, OncePer, Options, Owner, Period, Result, Run, Scheduled, Token,
 };
 
+use crate::patient::is_silence;
 use crate::{Call, Client, Fault, Faulty, Fixture, LosesReplies, WallClock, eventually, poll_times, within};
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -79,9 +80,22 @@ impl Replica {
         journal: &Journal,
         lasts: impl Future<Output = ()>,
     ) -> Result<OncePer<()>> {
-        let journal = journal.clone();
         let hour = |scheduled: &Scheduled| (scheduled.run().period_micros() - BEGIN) / HOUR_MICROS;
-        self.client.lock.once_per(period, |scheduled| journal.work(hour(&scheduled), lasts)).await
+        let mut lasts = Some(lasts);
+        for _ in 0..4 {
+            let work = |scheduled: Scheduled| {
+                let lasts = lasts.take().expect("once");
+                journal.clone().work(hour(&scheduled), lasts)
+            };
+            let outcome = self.client.lock.once_per(period, work).await;
+            match outcome {
+                // A busy machine has not answered in time, and the work has not begun.
+                Err(error) if is_silence(&error) && lasts.is_some() => {}
+                outcome => return outcome,
+            }
+        }
+        let last = lasts.expect("it has not begun");
+        self.client.lock.once_per(period, |scheduled| journal.clone().work(hour(&scheduled), last)).await
     }
 
     /// Begins the job, whose work lasts until a permit is added.

@@ -74,6 +74,27 @@ pub async fn a_dead_writer_in_the_queue_does_not_keep_readers_out(fixture: Fixtu
     }
 }
 
+/// A reader that waits behind a writer of another client, beside a reader of its own client, gets in when that writer is gone, long before the next renewal is due.
+pub async fn a_reader_gets_in_when_the_writer_before_it_is_gone(fixture: Fixture) {
+    let asks = Options::default().with_lease(fixture.long_lease()).with_hand_over(HandOver::up_to(0, Duration::ZERO));
+    let holder = fixture.client_with(asks).await;
+    for dies in [true, false] {
+        let gone = fixture.short_lived().await;
+        let guard = holder.read().await;
+        let writer = gone.queue_up_seen_by(Mode::Write, &holder).await;
+        let reader = holder.queue_up(Mode::Read).await;
+        fixture.work().await;
+        assert!(!reader.is_done(), "a reader overtook a writer that waits");
+        if dies {
+            gone.crash().await;
+        } else {
+            writer.cancel().await;
+        }
+        drop(within(fixture.lapse(), "the reader gets in", reader.outcome()).await.unwrap());
+        drop(guard);
+    }
+}
+
 /// Many dead clients in the queue cost one lease together, not one each.
 pub async fn many_dead_clients_cost_one_lease_together(fixture: Fixture) {
     let (holder, last) = (fixture.client().await, fixture.client().await);

@@ -129,7 +129,7 @@ pub async fn a_reader_does_not_join_its_client_when_its_time_is_over(fixture: Fi
     let time = options.hand_over().time();
     let (here, there) = (fixture.client_with(options).await, fixture.client().await);
     let reader = here.read().await;
-    let writer = there.queue_up(Mode::Write).await;
+    let writer = there.queue_up_seen_by(Mode::Write, &here).await;
     tokio::time::sleep(time * 2).await;
     let late = here.queue_up(Mode::Read).await;
     fixture.work().await;

@@ -10,6 +10,7 @@ use ylock_core::{
     ErrorKind, Fairness, LossReason, Options, Owner, Permit, Result, Semaphore, Unlocked, Wait,
 };
 
+use crate::patient::answered;
 use crate::{Client, Fixture, eventually, poll_times, within};
 
 /// More polls than any call needs.
@@ -27,13 +28,14 @@ async fn acquire(client: &Client, permits: u32) -> Permit {
 }
 
 async fn is_free(client: &Client, permits: u32) -> bool {
-    let tried = semaphore(client, permits).try_acquire();
+    let semaphore = semaphore(client, permits);
+    let tried = answered(|| semaphore.try_acquire());
     within(client.fixture().soon(), "a try is answered", tried).await.unwrap().is_some()
 }
 
 /// Returns how many clients hold or wait for the lock of this name.
 async fn contenders(client: &Client, name: &str) -> usize {
-    count(&client.inspect(client.fixture().group(), name).await.unwrap())
+    count(&answered(|| client.inspect(client.fixture().group(), name)).await.unwrap())
 }
 
 fn count(seen: &Inspection) -> usize {

@@ -1,14 +1,15 @@
 //! Trying, and waiting for a limited time.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio::sync::Barrier;
 use tokio::time::{Instant, sleep, timeout};
-use ylock_core::{ErrorKind, Mode, Unlocked, Wait};
+use ylock_core::{Error, ErrorKind, Mode, Result, Unlocked, Wait};
 
-use crate::patient::is_silence;
+use crate::patient::{answered, is_silence};
 use crate::{Client, Contender, Fixture, eventually, within};
 
 /// Trying a free lock gets it, in both modes.
@@ -102,10 +103,17 @@ pub async fn a_wait_ends_on_time(fixture: Fixture) {
     let guard = here.write().await;
     let time = fixture.harness().trip() * 2 + Duration::from_millis(100);
     for (client, mode) in [(&here, Mode::Write), (&there, Mode::Write), (&there, Mode::Read)] {
-        let start = Instant::now();
-        let waited = match mode {
-            Mode::Write => client.lock.write_within(time).await,
-            Mode::Read => client.lock.read_within(time).await,
+        let mut start = Instant::now();
+        // Once more where a busy machine has not answered by then.
+        let waited = loop {
+            let waited = match mode {
+                Mode::Write => client.lock.write_within(time).await,
+                Mode::Read => client.lock.read_within(time).await,
+            };
+            match waited {
+                Err(error) if is_silence(&error) => start = Instant::now(),
+                waited => break waited,
+            }
         };
         assert!(waited.unwrap().is_none());
         let took = start.elapsed();
@@ -136,12 +144,22 @@ pub async fn the_wait_of_the_options_ends_in_timed_out(fixture: Fixture) {
     let options =
         fixture.short_options().with_wait(Wait::For(fixture.harness().trip() + Duration::from_millis(50)));
     let impatient = there.lock.with_options(options);
-    for error in [impatient.write().await.unwrap_err(), impatient.read().await.unwrap_err()] {
+    let write = over(|| impatient.write()).await;
+    let read = over(|| impatient.read()).await;
+    for error in [write, read] {
         assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
         assert_eq!(error.key(), Some(&there.key()));
     }
-    assert_eq!(impatient.run(|_| async {}).await.unwrap_err().kind(), ErrorKind::TimedOut);
+    assert_eq!(over(|| impatient.run(|_| async {})).await.kind(), ErrorKind::TimedOut);
     drop(guard);
+}
+
+/// Returns the error of a wait that is over; of another one where a busy machine has not answered by then.
+async fn over<T, F: Future<Output = Result<T>>>(wait: impl Fn() -> F) -> Error {
+    match answered(wait).await {
+        Ok(_) => panic!("it got in"),
+        Err(error) => error,
+    }
 }
 
 /// A wait that is over leaves no place in the queue that others would have to wait for.
@@ -150,7 +168,7 @@ pub async fn a_wait_that_is_over_leaves_no_place_in_the_queue(fixture: Fixture) 
     let guard = clients[0].write().await;
     let time = fixture.harness().trip() * 2 + Duration::from_millis(50);
     for client in &clients {
-        assert!(client.lock.write_within(time).await.unwrap().is_none());
+        assert!(answered(|| client.lock.write_within(time)).await.unwrap().is_none());
     }
     let empty = || async { clients[0].look().await.queue.is_empty() };
     eventually(fixture.soon(), "the queue is empty", empty).await;
@@ -166,7 +184,11 @@ pub async fn a_grant_in_the_last_moment_is_not_lost(fixture: Fixture) {
     for round in 0..(fixture.harness().rounds() / 10) as u32 {
         let guard = here.write().await;
         let lock = there.lock.clone();
-        let waiter = tokio::spawn(async move { lock.write_within(time).await.unwrap() });
+        let waiter = tokio::spawn(async move {
+            let waited = lock.write_within(time).await;
+            // A busy machine may not have answered by then.
+            waited.or_else(|error| if is_silence(&error) { Ok(None) } else { Err(error) }).unwrap()
+        });
         // Work that ends a little before, with, or a little after the wait.
         sleep(time.mul_f64(0.8 + 0.02 * f64::from(round % 20))).await;
         drop(guard);
