@@ -20,8 +20,12 @@ const LOCKED: &str = "locked";
 /// The answer about a writer that shall become a reader while a transaction asserts it.
 const ASSERTED: &str = "asserted";
 /// The pauses after which such a writer is asked for again: most transactions are short.
-const PAUSES: [Duration; 4] =
-    [Duration::from_millis(5), Duration::from_millis(10), Duration::from_millis(20), Duration::from_millis(40)];
+const PAUSES: [Duration; 4] = [
+    Duration::from_millis(5),
+    Duration::from_millis(10),
+    Duration::from_millis(20),
+    Duration::from_millis(40),
+];
 
 /// Renews grants. A loss is only reported: the grant stays on the server until it is released.
 pub(crate) async fn renew(client: &Client, holdings: &[Holding]) -> Vec<Result<Renewal>> {
@@ -63,8 +67,11 @@ async fn renew_many(
         Err(error) => return places.iter().map(|place| (*place, Err(error.clone()))).collect(),
     };
     join_all(places.iter().zip(&said).map(async |(place, said)| {
-        let answer =
-            if said == LOCKED || is_asserted(said) { renew_one(client, &holdings[*place]).await } else { read(said, sent) };
+        let answer = if said == LOCKED || is_asserted(said) {
+            renew_one(client, &holdings[*place]).await
+        } else {
+            read(said, sent)
+        };
         (*place, answer)
     }))
     .await

@@ -41,7 +41,7 @@ begin
   if r.revoked then
     return 'revoked';
   end if;
-  if l.waiting and exists (select from ylock.waiter w where w.key = k and w.behind is null and w.alive > now + w.lease) then
+  if l.waiting and exists (select from ylock.waiter x where x.key = k and x.behind is null and x.alive > now + x.lease) then
     perform ylock.follow_clock(k, now);
   end if;
   if is_first and b is null and l.behind is null and l.undone is null and l.mode = m then

@@ -6,7 +6,7 @@ use tokio::task::JoinHandle;
 use ylock_core::{Guard, Ylock};
 
 use super::own_server::OwnServer;
-use super::{LEASE, LOCK, client, contenders, until, within};
+use super::{LEASE, LOCK, contenders, until, within};
 
 /// So long that nothing ends by its lease.
 const LONG: Duration = Duration::from_secs(50);

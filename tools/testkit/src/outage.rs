@@ -51,7 +51,10 @@ async fn in_time<T>(request_timeout: Duration, tried: impl Future<Output = T>) -
     let began = Instant::now();
     let answer = within(request_timeout * 4 + SHORT * 10, "a try ends", tried).await;
     let took = began.elapsed();
-    assert!(took < request_timeout * 2 + SHORT * 3, "a try took {took:?} with a request timeout of {request_timeout:?}");
+    assert!(
+        took < request_timeout * 2 + SHORT * 3,
+        "a try took {took:?} with a request timeout of {request_timeout:?}"
+    );
     answer
 }
 

@@ -225,7 +225,8 @@ impl Waiting {
             never = look => match never {},
             never = warning => match never {},
         }
-        let late = limit.is_some_and(|limit| keeper.environment.now().since(began) > limit.saturating_add(LATE));
+        let late =
+            limit.is_some_and(|limit| keeper.environment.now().since(began) > limit.saturating_add(LATE));
         if late {
             // This process did not run: an answer may lie there unread, and the store would be called silent.
             let last_moment = keeper.environment.sleep(LAST_MOMENT);

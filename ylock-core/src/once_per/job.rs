@@ -1,5 +1,6 @@
 //! One call: from the first look at the last run to the word that this one is done.
 
+use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,8 +22,8 @@ use super::verdict::{Verdict, judge};
 
 /// A call that waits for the lock looks so many times per lease whether another one has begun the period meanwhile.
 const LOOKS_PER_LEASE: u32 = 10;
-/// A write without an answer is sent again so many times per lease.
-const WRITES_PER_LEASE: u32 = 20;
+/// A request without an answer is sent again so many times per lease.
+const REQUESTS_PER_LEASE: u32 = 20;
 /// Whatever the lease is.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
@@ -103,7 +104,7 @@ impl<'a> Job<'a> {
 
     /// Judges the last run under the lock: no other call is at it.
     async fn judge_under(&self, guard: Guard) -> Result<Entered> {
-        let last = self.keeper().last_run(&self.key).await?;
+        let last = self.ask_under(&guard, || self.keeper().last_run(&self.key)).await?;
         let verdict = self.judge(last.as_ref())?;
         let run = match (verdict, last) {
             (Verdict::ToDo, _) | (_, None) => return Ok(Entered::ToDo(guard)),
@@ -166,12 +167,21 @@ impl<'a> Job<'a> {
 
     /// Writes down a run, until the store has answered or the lock is lost. Returns whether the store has it.
     async fn store(&self, run: &Run, guard: &Guard) -> Result<bool> {
+        // It may have happened, and happens no other way a second time.
+        self.ask_under(guard, || self.keeper().store_run(&self.key, run, self.period.kept())).await
+    }
+
+    /// Asks until the store has answered or the lock is lost.
+    async fn ask_under<T, F: Future<Output = Result<T>>>(
+        &self,
+        guard: &Guard,
+        ask: impl Fn() -> F,
+    ) -> Result<T> {
         let environment = self.keeper().environment();
         loop {
-            match self.keeper().store_run(&self.key, run, self.period.kept()).await {
-                // It may have happened, and happens no other way a second time.
+            match ask().await {
                 Err(error) if error.kind().is_silence() && guard.is_valid() => {
-                    let pause = (self.terms.options().lease() / WRITES_PER_LEASE).min(LONGEST_PAUSE);
+                    let pause = (self.terms.options().lease() / REQUESTS_PER_LEASE).min(LONGEST_PAUSE);
                     environment.sleep(environment.jitter(pause)).await;
                 }
                 answer => return answer,

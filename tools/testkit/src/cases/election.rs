@@ -134,8 +134,7 @@ pub async fn those_who_observe_are_told_of_each_leader(fixture: Fixture) {
     assert!(within(soon, "at first", told(&mut leaders)).await.is_none());
     for client in [&here, &there, &here] {
         let leadership = within(soon, "the only candidate leads", election(client).campaign()).await.unwrap();
-        let shown =
-            within(soon, "a leader is shown", told(&mut leaders)).await.expect("there is a leader");
+        let shown = within(soon, "a leader is shown", told(&mut leaders)).await.expect("there is a leader");
         assert_eq!((shown.owner(), shown.term()), (leadership.owner(), leadership.term()));
         // Long enough for many looks and some renewals, which are no change.
         let again = tokio::time::timeout(fixture.lease().max(PACE * 5), told(&mut leaders)).await;

@@ -61,7 +61,9 @@ pub async fn a_dead_client_at_the_head_is_skipped(fixture: Fixture) {
 /// A client that waits as a writer and dies does not keep readers out for longer than its lease: those of other clients, nor those of a client that reads
 /// already and has to ask the store for each of them.
 pub async fn a_dead_writer_in_the_queue_does_not_keep_readers_out(fixture: Fixture) {
-    let asks = Options::default().with_lease(fixture.long_lease()).with_hand_over(HandOver::up_to(0, Duration::ZERO));
+    let asks = Options::default()
+        .with_lease(fixture.long_lease())
+        .with_hand_over(HandOver::up_to(0, Duration::ZERO));
     let (holder, other) = (fixture.client_with(asks).await, fixture.client().await);
     for late in [&holder, &other] {
         let dying = fixture.short_lived().await;
@@ -76,7 +78,9 @@ pub async fn a_dead_writer_in_the_queue_does_not_keep_readers_out(fixture: Fixtu
 
 /// A reader that waits behind a writer of another client, beside a reader of its own client, gets in when that writer is gone, long before the next renewal is due.
 pub async fn a_reader_gets_in_when_the_writer_before_it_is_gone(fixture: Fixture) {
-    let asks = Options::default().with_lease(fixture.long_lease()).with_hand_over(HandOver::up_to(0, Duration::ZERO));
+    let asks = Options::default()
+        .with_lease(fixture.long_lease())
+        .with_hand_over(HandOver::up_to(0, Duration::ZERO));
     let holder = fixture.client_with(asks).await;
     for dies in [true, false] {
         let gone = fixture.short_lived().await;
