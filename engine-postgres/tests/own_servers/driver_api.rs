@@ -63,6 +63,8 @@ async fn waits_for_locks_of_a_transaction_are_given_up_at_once() {
     let transaction = raw.transaction().await.unwrap();
     let names: Vec<String> = (0..60).map(|number| format!("user {number}")).collect();
     for name in &names {
+        // There is a row.
+        unlock(ylock.locks("users").write(name).await.unwrap()).await;
         let key = Key::new("users", name).unwrap();
         assert!(InTransaction::default().lock(&transaction, &key).await.unwrap());
     }
@@ -185,6 +187,27 @@ async fn no_other_holder_is_let_in_before_the_transaction_has_ended() {
         transaction.commit().await.unwrap();
         unlock(within("the next one gets in", waiting).await.unwrap()).await;
     }
+}
+
+/// Nor one that finds no waiter before it.
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn a_lock_that_is_given_back_is_not_free_before_the_transaction_has_ended() {
+    let server = OwnServer::start().await;
+    let (one, two) = (client(&server, LONG).await, client(&server, LONG).await);
+    let guard = acquire(&one).await;
+    let mut raw = server.client().await;
+    let transaction = raw.transaction().await.unwrap();
+    InTransaction::default().assert_holder(&transaction, &key(), guard.token().unwrap()).await.unwrap();
+    let given_back = tokio::spawn(guard.unlock());
+    let end = tokio::time::Instant::now() + LEASE;
+    while tokio::time::Instant::now() < end {
+        assert!(is_held(&two).await && !given_back.is_finished());
+        tokio::time::sleep(LEASE / 50).await;
+    }
+    transaction.commit().await.unwrap();
+    assert!(within("it is given back", given_back).await.unwrap().unwrap().is_released());
+    until("it is free", async || !is_held(&two).await).await;
 }
 
 /// For as long as a transaction asserts the holder the others are only not let in: they keep their places, and are told that the lock is not free.
