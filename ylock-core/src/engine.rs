@@ -275,7 +275,8 @@ pub enum Renewal {
     Renewed {
         /// The moment just before the write was sent from which the lease counts now.
         sent: Moment,
-        /// True if a conflicting contender waits elsewhere.
+        /// True if a conflicting contender waits elsewhere. One that is dead counts for no longer than its lease: it keeps the readers of this client
+        /// out, and no other request may come to the store that would forget it.
         contended: bool,
     },
     /// The store does not have the grant any more.
