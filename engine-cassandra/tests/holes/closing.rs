@@ -7,7 +7,7 @@ use ylock_core::engine::Engine;
 use ylock_engine_cassandra::CassandraEngine;
 use ylock_engine_cassandra::algorithm::store::State;
 
-use crate::fake;
+use crate::fake::{self, Fate};
 use crate::fixture::{Fixture, bounded};
 use crate::own_rows::rows;
 
@@ -47,6 +47,25 @@ async fn closing_asks_the_store_for_nothing_where_the_row_has_ended_by_itself() 
         assert_eq!(rows(&engine), 1, "the client still knows of the row");
         engine.close().await.unwrap();
         assert_eq!(fixture.fake.erasures.load(Ordering::Relaxed), 0);
+    })
+    .await;
+}
+
+/// The release may not have arrived: then the lock would be held until the row ends. Its token is to be saved before the row may go.
+#[tokio::test(start_paused = true)]
+async fn closing_sends_a_release_in_doubt_again() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
+        engine.acquire(&request).await.unwrap().unwrap();
+        fixture.fake.plan(|_, _| Fate::IsLate);
+        engine.release(&fixture.key, request.id, None).await.unwrap_err();
+        assert!(fixture.states() != [State::Idle]);
+        fixture.fake.plan(|_, _| Fate::Arrives);
+        engine.close().await.unwrap();
+        assert!(fixture.rows().is_empty(), "{:?}", fixture.rows());
+        let (other, request) = fixture.contestant();
+        assert!(other.acquire(&request).await.unwrap().is_some());
     })
     .await;
 }

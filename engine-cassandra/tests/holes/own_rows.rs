@@ -155,7 +155,7 @@ async fn closing_does_not_erase_the_only_place_of_a_token() {
         let first = token_of(&engine, &request).await;
         fixture.fake.plan(|_, write| if write.used.is_some() { Fate::IsLate } else { Fate::Arrives });
         engine.release(&fixture.key, request.id, None).await.unwrap_err();
-        engine.close().await.unwrap();
+        engine.close().await.unwrap_err();
         tokio::time::sleep(LEASE * 2).await;
         fixture.world.step(-HOUR);
         let (next, request) = fixture.contestant();

@@ -58,6 +58,7 @@ macro_rules! __for_all_cases {
                 a_contender_leaves_the_queue_by_its_release [SharedReads]
                 a_revoked_grant_is_lost_at_its_renewal []
                 an_acquisition_goes_on_after_its_future_was_dropped []
+                a_try_goes_on_after_its_future_was_dropped []
                 a_revocation_that_crosses_a_downgrade_is_not_lost []
             }
             crash {

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ylock_core::engine::{Grant, Request, valid_until};
+use ylock_core::environment::Moment;
 use ylock_core::retry_deadline::RetryDeadline;
 use ylock_core::{Mode, Result};
 
@@ -97,7 +98,7 @@ async fn one_round(own_row: &Arc<OwnRow>, request: &Request, wait: &mut Wait) ->
     // Whatever I decided last, a quorum has it before I look: the argument for safety begins here.
     let me = own_row.join(request, own_row.is_alone()).await?;
     let asked_by = own_row.look_begins(std::mem::take(&mut wait.asked_by));
-    let began = own_row.client.now();
+    let (began, shown) = (own_row.client.now(), own_row.sent());
     let look = own_row.look().await?;
     if asked_by.is_hint() {
         wait.pace.told_of_a_turn(began);
@@ -111,7 +112,7 @@ async fn one_round(own_row: &Arc<OwnRow>, request: &Request, wait: &mut Wait) ->
         return Ok(None);
     }
     match me.judge(&look) {
-        Verdict::Enter if is_in_time(own_row, request) => {
+        Verdict::Enter if is_in_time(own_row, request, shown) => {
             own_row.turn_has_come(Turn::Enter, asked_by, &wait.tellers);
             wait.pace.enters();
             own_row.remember(wait.pace.estimates);
@@ -188,9 +189,10 @@ pub(crate) async fn try_get_lock(
     let began = own_row.client.now();
     loop {
         let me = own_row.join(request, true).await?;
+        let shown = own_row.sent();
         let look = own_row.look().await?;
         match me.judge(&look) {
-            Verdict::Enter if is_in_time(own_row, request) => {
+            Verdict::Enter if is_in_time(own_row, request, shown) => {
                 return enter(own_row, request, &me, &look).map(Some);
             }
             Verdict::Enter => own_row.stay(request).await?,
@@ -223,9 +225,10 @@ fn enter(own_row: &Arc<OwnRow>, request: &Request, me: &Contender, look: &Partit
 }
 
 /// Returns whether the lease of the claim, counted from before it was sent, still has its margin. The look took time, and the process
-/// may have been stopped: a row may have expired since.
-fn is_in_time(own_row: &OwnRow, request: &Request) -> bool {
-    own_row.client.now() < valid_until(own_row.sent(), request.lease)
+/// may have been stopped: a row may have expired since. `shown` is from before the look: a row that was written again meanwhile says nothing of what the
+/// look has shown.
+fn is_in_time(own_row: &OwnRow, request: &Request, shown: Moment) -> bool {
+    own_row.client.now() < valid_until(shown, request.lease)
 }
 
 /// Returns whether a waiter must show itself again.

@@ -64,6 +64,10 @@ impl OwnRow {
 
     /// Removes the row, unless it has expired by itself, or is the only place where a used token is known to be.
     pub(crate) async fn erase(&self) -> Result<()> {
+        if self.inner.lock().last_write.has_unsaved_token() {
+            // A release that is in doubt: the row may still show what was held.
+            self.settle().await?;
+        }
         let stamp = {
             let last_write = &self.inner.lock().last_write;
             if last_write.row().is_none() || last_write.has_unsaved_token() {

@@ -207,6 +207,41 @@ pub async fn an_acquisition_goes_on_after_its_future_was_dropped(fixture: Fixtur
     }
 }
 
+/// A try whose future was dropped, with its runtime, is made again: it is granted a lock that is free, and leaves nothing of one that is held.
+pub async fn a_try_goes_on_after_its_future_was_dropped(fixture: Fixture) {
+    for (mode, is_held) in [(Mode::Write, false), (Mode::Write, true), (Mode::Read, false), (Mode::Read, true)] {
+        for polls in 1.. {
+            let mut holder = Contestant::new(&fixture, Mode::Write, Patience::Try).await;
+            let one = Contestant::new(&fixture, mode, Patience::Try).await;
+            holder.request.lease = fixture.long_lease();
+            let held = match is_held {
+                true => Some(holder.tries().await.expect("it is free")),
+                false => None,
+            };
+            let cut = poll_times(polls, one.engine.acquire(&one.request));
+            let cut = within(fixture.lapse(), "the engine goes on", cut).await;
+            let is_over = cut.is_some();
+            let granted = match cut {
+                Some(answer) => answer.unwrap(),
+                None => one.acquires().await,
+            };
+            assert_eq!(granted.is_some(), !is_held, "{mode}, dropped after {polls} polls");
+            if let Some(granted) = granted {
+                assert_eq!(one.releases(granted.id).await, Release::Released);
+            }
+            if let Some(held) = held {
+                assert!(holder.engine.inspect(&held.key).await.unwrap().queue.is_empty());
+                assert_eq!(holder.releases(held.id).await, Release::Released);
+            }
+            let last = holder.tries().await.expect("nothing is left of it");
+            holder.releases(last.id).await;
+            if is_over {
+                break;
+            }
+        }
+    }
+}
+
 /// A revocation and a renewal that gives up writing cross: the revocation stays.
 pub async fn a_revocation_that_crosses_a_downgrade_is_not_lost(fixture: Fixture) {
     let (mut one, other) = pair(&fixture, Mode::Write).await;
