@@ -1,7 +1,5 @@
 //! Renewal: many grants in one request, and a request of its own for each that has a waiter of the same client behind it.
 
-use std::time::Duration;
-
 use futures_util::future::{join, join_all};
 use uuid::Uuid;
 use ylock_core::engine::{Grant, Holding, LossReason, Renewal};
@@ -17,15 +15,6 @@ use crate::words::{micros, mode_word};
 const MOST: usize = 64;
 /// The answer about a grant whose lock was locked by another transaction.
 const LOCKED: &str = "locked";
-/// The answer about a writer that shall become a reader while a transaction asserts it.
-const ASSERTED: &str = "asserted";
-/// The pauses after which such a writer is asked for again: most transactions are short.
-const PAUSES: [Duration; 4] = [
-    Duration::from_millis(5),
-    Duration::from_millis(10),
-    Duration::from_millis(20),
-    Duration::from_millis(40),
-];
 
 /// Renews grants. A loss is only reported: the grant stays on the server until it is released.
 pub(crate) async fn renew(client: &Client, holdings: &[Holding]) -> Vec<Result<Renewal>> {
@@ -67,11 +56,8 @@ async fn renew_many(
         Err(error) => return places.iter().map(|place| (*place, Err(error.clone()))).collect(),
     };
     join_all(places.iter().zip(&said).map(async |(place, said)| {
-        let answer = if said == LOCKED || is_asserted(said) {
-            renew_one(client, &holdings[*place]).await
-        } else {
-            read(said, sent)
-        };
+        let answer =
+            if said == LOCKED { renew_one(client, &holdings[*place]).await } else { read(said, sent) };
         (*place, answer)
     }))
     .await
@@ -98,29 +84,14 @@ async fn renew_one(client: &Client, holding: &Holding) -> Result<Renewal> {
             .with(Value::Number(None))
             .with(Value::Text(None)),
     };
-    for pause in PAUSES {
-        let sent = client.now();
-        let answer = client.store.call(call.clone()).await?;
-        let said = answer.value()?;
-        if !is_asserted(said) {
-            return read(said, sent);
-        }
-        client.environment.sleep(pause).await;
-    }
     let sent = client.now();
     read(client.store.call(call).await?.value()?, sent)
 }
 
-/// Returns whether the grant was renewed and its writer has not become a reader, because a transaction asserts it.
-fn is_asserted(said: &str) -> bool {
-    said.starts_with(ASSERTED)
-}
-
 fn read(said: &str, sent: Moment) -> Result<Renewal> {
     match said.split_once(' ') {
-        // For other clients it becomes a reader by the first renewal after the transaction has ended: until then none of this client may join it unasked.
-        Some((ASSERTED, _)) => Ok(Renewal::Renewed { sent, contended: true }),
         Some(("renewed", contended)) => Ok(Renewal::Renewed { sent, contended: contended == "1" }),
+        _ if said == "asserted" => Ok(Renewal::Kept { sent }),
         _ if said == "revoked" => Ok(Renewal::Lost(LossReason::Revoked)),
         _ if said == "gone" => Ok(Renewal::Lost(LossReason::Gone)),
         _ => Err(odd(said)),

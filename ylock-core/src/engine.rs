@@ -279,6 +279,11 @@ pub enum Renewal {
         /// out, and no other request may come to the store that would forget it.
         contended: bool,
     },
+    /// The store has the grant for another lease, and does not show its new mode yet, because it may not for now: the renewal is asked for again soon.
+    Kept {
+        /// The moment just before the write was sent from which the lease counts now.
+        sent: Moment,
+    },
     /// The store does not have the grant any more.
     Lost(LossReason),
 }

@@ -108,9 +108,9 @@ begin
   ends := least(l.expires, case when l.shared then l.earliest end);
   perform ylock.finish(before, l, now);
   ends := greatest(coalesce(ends - now, 0), 0);
-  if is_asserted then
+  if is_asserted and (ends = 0 or m = 'r' and l.mode = 'r') then
     -- None is told when the transaction ends.
-    ends := case when ends = 0 then 200000 else least(ends, 200000) end;
+    ends := 200000;
   end if;
   return 'queued ' || p_ticket || ' ' || ends || ' ' || l.token;
 end $$;

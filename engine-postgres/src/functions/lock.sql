@@ -23,7 +23,7 @@ begin
   if current_setting('synchronous_commit') in ('off', 'local') then
     perform set_config('synchronous_commit', 'on', true);
   end if;
-  -- A row is locked for longer only while a transaction asserts its holder: requests for other locks stand behind this one.
+  -- A row is locked for longer only while a transaction of a caller has the lock: requests for other locks stand behind this one.
   if current_setting('lock_timeout') <> '500ms' then
     perform set_config('lock_timeout', '500ms', true);
   end if;

@@ -2,8 +2,22 @@
 -- and told.
 --
 -- `late` is for how long such a request may be on its way, or 0. `n…` is an acquisition that joins the queue at the same time, if any.
--- Returns whether there was a grant that is not over, or a place. Null, and nothing has changed, while a transaction of a caller has the lock or asserts
--- its holder.
+-- Returns whether there was a grant that is not over, or a place. Null, and the grant is still there, while a transaction of a
+-- caller has the lock or asserts its holder.
+
+-- The next acquisition joins, or stays where it stands on its own from now on.
+create function ylock.join_next(
+  inout l ylock.lock, now bigint, n uuid, n_mode text, n_lease bigint, n_ticket bigint, n_alive bigint, n_owner uuid, n_channel bigint, n_client text
+) language plpgsql volatile as $$
+begin
+  -- A copy of this request may arrive after the next one was given back, or gave up.
+  if ylock.is_undone(l, n, now) or l.id is not distinct from n or exists (select from ylock.reader x where x.key = l.key and x.id = n) then
+    return;
+  end if;
+  if not ylock.stand_alone(l.key, n, now + n_alive) then
+    l := ylock.join(l, now, n, n_mode, n_lease, n_ticket, n_alive, n_owner, n_channel, n_client, null);
+  end if;
+end $$;
 
 create function ylock.release(
   k bytea, i uuid, late bigint, n uuid, n_mode text, n_lease bigint, n_ticket bigint, n_alive bigint, n_owner uuid, n_channel bigint, n_client text,
@@ -33,6 +47,13 @@ begin
     l := locked.l;
     is_asserted := locked.is_asserted;
     if is_asserted and (l.id = i or l.shared and exists (select from ylock.reader x where x.key = k and x.id = i)) then
+      -- The holder stays. The next one takes its place in the queue nevertheless: none that comes meanwhile shall go before it.
+      if n is not null then
+        before := l;
+        now := ylock.micros();
+        l := ylock.join_next(l, now, n, n_mode, n_lease, n_ticket, n_alive, n_owner, n_channel, n_client);
+        perform ylock.finish(before, l, now);
+      end if;
       return null;
     end if;
   end if;
@@ -54,7 +75,7 @@ begin
   before := l;
   l := ylock.forget_undone(l, now);
   if n is not null and l.waiting then
-    -- It stands on its own from now on.
+    -- It stands on its own from now on, and does not leave with the holder.
     update ylock.waiter w set behind = null where w.key = k and w.id = n and w.behind = i;
   end if;
   gone := ylock.leave(l, i, now);
@@ -63,13 +84,8 @@ begin
   if late > 0 then
     l.undone := coalesce(l.undone, '{}') || jsonb_build_object(i::text, now + late);
   end if;
-  -- A copy of this request may arrive after the next one was given back, or gave up.
-  if n is not null and not ylock.is_undone(l, n, now) and l.id is distinct from n
-    and not exists (select from ylock.reader x where x.key = k and x.id = n)
-  then
-    if not ylock.stand_alone(k, n, now + n_alive) then
-      l := ylock.join(l, now, n, n_mode, n_lease, n_ticket, n_alive, n_owner, n_channel, n_client, null);
-    end if;
+  if n is not null then
+    l := ylock.join_next(l, now, n, n_mode, n_lease, n_ticket, n_alive, n_owner, n_channel, n_client);
   end if;
   if not is_asserted then
     l := ylock.settle(l, now, n, tell);

@@ -1,7 +1,7 @@
 -- Renews a grant, and stores what its holder wants to be shown: its mode, and the waiter of the same client that stands behind it.
 --
 -- `b…` is the waiter behind it, if any.
--- Returns 'renewed <contended>' | 'asserted <contended>' if it was renewed and does not become a reader yet, because a transaction asserts it | 'gone' | 'revoked'
+-- Returns 'renewed <contended>' | 'asserted' if it was renewed and does not become a reader yet, because a transaction asserts it | 'gone' | 'revoked'
 
 create function ylock.renew(
   k bytea, i uuid, m text, p_lease bigint, b uuid, b_mode text, b_lease bigint, b_ticket bigint, b_owner uuid, b_channel bigint, b_client text,
@@ -15,7 +15,7 @@ declare
   w ylock.waiter;
   is_first boolean;
   stander uuid;
-  answer text := 'renewed ';
+  is_asserted boolean := false;
 begin
   -- A renewal lets no contender in, unless a writer becomes a reader: so it goes on beside a transaction that asserts the holder.
   select * into l from ylock.lock where key = k for no key update;
@@ -24,7 +24,7 @@ begin
     if not found then
       -- It stays a writer for as long as the transaction lasts, and is renewed as one.
       m := 'w';
-      answer := 'asserted ';
+      is_asserted := true;
     end if;
   end if;
   now := ylock.micros();
@@ -46,7 +46,7 @@ begin
   end if;
   if is_first and b is null and l.behind is null and l.undone is null and l.mode = m then
     update ylock.lock set expires = now + p_lease, lease = p_lease where key = k;
-    return answer || ylock.is_contended(l, m, null, now);
+    return case when is_asserted then 'asserted' else 'renewed ' || ylock.is_contended(l, m, null, now) end;
   end if;
 
   before := l;
@@ -80,7 +80,10 @@ begin
     l.longest := greatest(l.longest, p_lease);
   end if;
   perform ylock.finish(before, l, now);
-  return answer || ylock.is_contended(l, case when is_first then l.mode else 'r' end, b, now);
+  if is_asserted then
+    return 'asserted';
+  end if;
+  return 'renewed ' || ylock.is_contended(l, case when is_first then l.mode else 'r' end, b, now);
 end $$;
 
 -- Renews many grants with nothing behind them, in one transaction. A lock that is locked by another transaction at this moment is left out, so that no two of these
@@ -93,7 +96,8 @@ declare
   answers text[] := array_fill(null::text, array[coalesce(array_length(k, 1), 0)]);
 begin
   for n in 1 .. coalesce(array_length(k, 1), 0) loop
-    perform 1 from ylock.lock where key = k[n] for no key update skip locked;
+    -- Nor is one in which a writer becomes a reader: waiters that it lets in are told.
+    perform 1 from ylock.lock where key = k[n] and (id = i[n] and mode = 'w' and m[n] = 'r') is not true for no key update skip locked;
     if found then
       answers[n] := ylock.renew(k[n], i[n], m[n], p_lease[n], null, null, null, null, null, null, null, false);
     else

@@ -214,7 +214,7 @@ impl Client {
     async fn renew(&self, number: u64, grant: &mut Grant) -> bool {
         let holding = Holding::new(grant.clone(), None);
         match self.engine.renew(&[holding]).await.pop() {
-            Some(Ok(Renewal::Renewed { sent, .. })) => {
+            Some(Ok(Renewal::Renewed { sent, .. } | Renewal::Kept { sent })) => {
                 grant.sent = sent;
                 self.shared.oracle.renewed(number, Belief::of(grant, sent), self.shared.trusting)
             }

@@ -116,6 +116,7 @@ impl Wrapper for Client {
         self.server.travel().await;
         let on_own_clock = |answer| match answer {
             Renewal::Renewed { contended, .. } => Renewal::Renewed { sent: asked, contended },
+            Renewal::Kept { .. } => Renewal::Kept { sent: asked },
             lost @ Renewal::Lost(_) => lost,
         };
         answers.into_iter().map(|answer| answer.map(on_own_clock)).collect()

@@ -22,14 +22,14 @@ pub async fn an_outage_is_told_as_one(ylock: &Ylock, group: &str, request_timeou
     let set = ylock.many().write(group, "away").write(group, "gone");
     let tried = in_time(request_timeout, set.try_acquire()).await;
     assert_unavailable("try_acquire", tried.map(|guards| guards.is_some()));
-    let waited = within(SHORT * 20, "the limit ends the wait for a set", set.acquire_within(SHORT)).await;
+    let waited = within(SHORT * 6, "the limit ends the wait for a set", set.acquire_within(SHORT)).await;
     assert_unavailable("acquire_within", waited.map(|guards| guards.is_some()));
 }
 
 const SHORT: Duration = Duration::from_millis(500);
 
 async fn waits_are_unavailable(lock: &Lock) {
-    let (short, bound) = (SHORT, SHORT * 20);
+    let (short, bound) = (SHORT, SHORT * 6);
     let waited = within(bound, "the limit ends the wait", lock.write_within(short)).await;
     assert_unavailable("write_within", waited.map(|guard| guard.is_some()));
     let waited = within(bound, "the limit ends the wait to read", lock.read_within(short)).await;
@@ -52,7 +52,7 @@ async fn in_time<T>(request_timeout: Duration, tried: impl Future<Output = T>) -
     let answer = within(request_timeout * 4 + SHORT * 10, "a try ends", tried).await;
     let took = began.elapsed();
     assert!(
-        took < request_timeout * 2 + SHORT * 3,
+        took < request_timeout * 2 + SHORT * 2,
         "a try took {took:?} with a request timeout of {request_timeout:?}"
     );
     answer

@@ -55,7 +55,7 @@ impl Entry {
         }
         match granted.grant.mode {
             Mode::Write => granted.may_hand_over(&first.options, context.now()),
-            Mode::Read => granted.may_join(first, effects),
+            Mode::Read => granted.may_join(first, context.now(), effects),
         }
     }
 

@@ -79,7 +79,7 @@ impl Granted {
 
     /// Returns whether a local reader may share the grant. It must not overtake a writer that waits elsewhere, so what is known
     /// of such writers must be fresh; if it is not, the store is asked first.
-    pub(super) fn may_join(&mut self, reader: &Waiter, effects: &mut Effects) -> bool {
+    pub(super) fn may_join(&mut self, reader: &Waiter, now: Moment, effects: &mut Effects) -> bool {
         match reader.options.fairness() {
             Fairness::Unfair => return true,
             // Readers that waited together are one batch.
@@ -90,7 +90,8 @@ impl Granted {
         if !fresh {
             self.renew_soon(effects);
         } else if self.grant.contended {
-            self.look_again_at(self.looked.plus(LOOK_AGAIN), effects);
+            // From now on, and not since the last look began: a slow store would be asked without a pause.
+            self.look_again_at(now.plus(LOOK_AGAIN), effects);
         }
         fresh && !self.grant.contended
     }
@@ -130,6 +131,16 @@ impl Granted {
         if mode == self.grant.mode {
             self.shown.drain(..).for_each(|caller| effects.shown(caller, Ok(())));
         }
+    }
+
+    /// Handles a renewal that was confirmed, and that has not shown the new mode: it is asked for again soon.
+    pub(super) fn keep(&mut self, asked: Moment, sent: Moment, effects: &mut Effects) {
+        self.grant.sent = sent;
+        // For others it is a writer: no reader of theirs is inside, and none of this client may go before one that waits.
+        self.grant.contended = true;
+        self.failure = None;
+        self.announces = true;
+        self.schedule(asked.plus(retry_pause(self.grant.lease)), effects);
     }
 
     /// Has the store told at once, not only when the next renewal is due.

@@ -268,7 +268,7 @@ impl Entry {
         granted.renewing = false;
         if context.watched {
             let outcome = match &answer {
-                Ok(Renewal::Renewed { .. }) => Renewed::Renewed,
+                Ok(Renewal::Renewed { .. } | Renewal::Kept { .. }) => Renewed::Renewed,
                 Ok(Renewal::Lost(reason)) => Renewed::Lost(*reason),
                 Err(error) => Renewed::Failed(error.clone()),
             };
@@ -281,7 +281,13 @@ impl Entry {
                 granted.confirm(shown.mode, asked, sent, contended, effects);
                 self.advance(context, effects);
             }
-            Ok(Renewal::Renewed { .. }) => self.lose(context, LossReason::Lapsed, effects),
+            Ok(Renewal::Kept { sent }) if granted.validity.extend(sent, granted.grant.lease) => {
+                granted.keep(asked, sent, effects);
+                self.advance(context, effects);
+            }
+            Ok(Renewal::Renewed { .. } | Renewal::Kept { .. }) => {
+                self.lose(context, LossReason::Lapsed, effects);
+            }
             Ok(Renewal::Lost(reason)) => self.lose(context, reason, effects),
             Err(error) => {
                 effects.told.logged.push(Logged::RenewalFailed(error.clone()));

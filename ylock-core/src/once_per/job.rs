@@ -14,6 +14,7 @@ use crate::key::Key;
 use crate::mode::Mode;
 use crate::owner::Owner;
 use crate::period::Period;
+use crate::retry_deadline::RetryDeadline;
 use crate::run::Run;
 use crate::terms::Terms;
 use crate::token::Token;
@@ -22,8 +23,6 @@ use super::verdict::{Verdict, judge};
 
 /// A call that waits for the lock looks so many times per lease whether another one has begun the period meanwhile.
 const LOOKS_PER_LEASE: u32 = 10;
-/// A request without an answer is sent again so many times per lease.
-const REQUESTS_PER_LEASE: u32 = 20;
 /// Whatever the lease is.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
@@ -165,25 +164,23 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Writes down a run, until the store has answered or the lock is lost. Returns whether the store has it.
+    /// Writes down a run. Returns whether the store has it.
     async fn store(&self, run: &Run, guard: &Guard) -> Result<bool> {
         // It may have happened, and happens no other way a second time.
         self.ask_under(guard, || self.keeper().store_run(&self.key, run, self.period.kept())).await
     }
 
-    /// Asks until the store has answered or the lock is lost.
+    /// Asks until the store has answered, the lock is lost, or the store has been silent for about one lease.
     async fn ask_under<T, F: Future<Output = Result<T>>>(
         &self,
         guard: &Guard,
         ask: impl Fn() -> F,
     ) -> Result<T> {
         let environment = self.keeper().environment();
+        let mut retry_deadline = RetryDeadline::new(&**environment, self.terms.options().lease());
         loop {
             match ask().await {
-                Err(error) if error.kind().is_silence() && guard.is_valid() => {
-                    let pause = (self.terms.options().lease() / REQUESTS_PER_LEASE).min(LONGEST_PAUSE);
-                    environment.sleep(environment.jitter(pause)).await;
-                }
+                Err(error) if guard.is_valid() => retry_deadline.retry_or_fail(error).await?,
                 answer => return answer,
             }
         }

@@ -209,7 +209,9 @@ pub async fn an_acquisition_goes_on_after_its_future_was_dropped(fixture: Fixtur
 
 /// A try whose future was dropped, with its runtime, is made again: it is granted a lock that is free, and leaves nothing of one that is held.
 pub async fn a_try_goes_on_after_its_future_was_dropped(fixture: Fixture) {
-    for (mode, is_held) in [(Mode::Write, false), (Mode::Write, true), (Mode::Read, false), (Mode::Read, true)] {
+    for (mode, is_held) in
+        [(Mode::Write, false), (Mode::Write, true), (Mode::Read, false), (Mode::Read, true)]
+    {
         for polls in 1.. {
             let mut holder = Contestant::new(&fixture, Mode::Write, Patience::Try).await;
             let one = Contestant::new(&fixture, mode, Patience::Try).await;

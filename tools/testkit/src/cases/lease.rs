@@ -1,6 +1,7 @@
 //! The lease: renewed as long as it is held, over when it is not.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::Instant;
 use ylock_core::{LossReason, Mode, Owner, Unlocked};
@@ -76,7 +77,11 @@ pub async fn a_holder_knows_of_its_loss_before_anybody_gets_in(fixture: Fixture)
         let (reason, told) = within(fixture.soon(), "the holder is told", told).await.unwrap();
         assert_eq!(reason, LossReason::Lapsed);
         // On a busy machine the two tasks may run in either order, but not far apart.
-        assert!(told < entered + fixture.lease() / 2, "told {:?} after another got in", told - entered);
+        assert!(
+            told < entered + (fixture.lease() / 2).min(Duration::from_millis(250)),
+            "told {:?} after another got in",
+            told - entered
+        );
         assert_eq!(guard.unlock().await.unwrap(), Unlocked::WasLost);
         assert!(
             other.is_valid() && there.look().await.holders.len() == 1,
