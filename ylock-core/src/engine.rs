@@ -477,6 +477,7 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     /// - A loss is only reported. What is left of the grant is given back by the release that follows: if that happened here,
     ///   another contender could get in before the holder knows.
     /// - One grant that fails does not delay the others for longer than one request.
+    /// - A writer that cannot become a reader for now is renewed as a writer, and answered with [`Renewal::Kept`]: it must not lose its lock by it.
     async fn renew(&self, holdings: &[Holding]) -> Vec<Result<Renewal>>;
 
     /// Gives back a grant, leaves the queue, or undoes an acquisition with unknown outcome.

@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "a test stands outside: it looks at time")]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
@@ -172,4 +172,60 @@ async fn renewals_that_prolong_nothing_are_a_twelfth_of_the_lease_apart() {
     assert_eq!(timeout(LEASE, guard.lost()).await.expect("the lease is over"), LossReason::Lapsed);
     let renewals = behind.0.renewals.load(Ordering::Relaxed);
     assert!((5..=8).contains(&renewals), "{renewals}");
+}
+
+/// An engine that may not show a new mode before it is told to, and renews grants in the mode that they have until then.
+#[derive(Debug)]
+struct Keeps {
+    inner: MemoryEngine,
+    may_show: AtomicBool,
+    asked: AtomicUsize,
+}
+
+impl Wrapper for Keeps {
+    fn inner(&self) -> &dyn Engine {
+        &self.inner
+    }
+
+    fn meter(&self) -> &Meter {
+        self.inner.meter()
+    }
+
+    fn concurrent_releases(&self) -> Option<usize> {
+        self.inner.concurrent_releases()
+    }
+
+    async fn renew(&self, holdings: &[Holding]) -> Vec<Result<Renewal>> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        if self.may_show.load(Ordering::Relaxed) {
+            return self.inner.renew(holdings).await;
+        }
+        let as_before =
+            holdings.iter().map(|holding| Holding::new(holding.grant.clone().with_mode(Mode::Write), None));
+        let kept = |answer| match answer {
+            Renewal::Renewed { sent, .. } => Renewal::Kept { sent },
+            answer => answer,
+        };
+        let answers = self.inner.renew(&as_before.collect::<Vec<_>>()).await;
+        answers.into_iter().map(|answer| answer.map(kept)).collect()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_downgrade_that_the_store_may_not_show_yet_is_asked_for_again_soon_and_costs_no_lock() {
+    for lease in [LEASE, DAY] {
+        let (inner, may_show) = (MemoryStore::new().engine(), AtomicBool::new(false));
+        let keeps = Arc::new(Wrapped(Keeps { inner, may_show, asked: AtomicUsize::new(0) }));
+        let ylock = Ylock::over(Arc::clone(&keeps) as _).with_options(lasting(lease));
+        let guard = ylock.lock("group", "name").write().await.unwrap();
+        let kept = guard.lease();
+        let mut downgraded = Box::pin(guard.downgrade());
+        assert!(timeout(LEASE * 3, &mut downgraded).await.is_err(), "the store does not show it");
+        assert!(kept.loss().is_none(), "it is renewed");
+        let asked = keeps.0.asked.load(Ordering::Relaxed);
+        assert!((20..=50).contains(&asked), "asked {asked} times in {:?}", LEASE * 3);
+        keeps.0.may_show.store(true, Ordering::Relaxed);
+        let reader = timeout(SOON * 2, downgraded).await.expect("shown soon").unwrap();
+        assert!(reader.is_valid());
+    }
 }

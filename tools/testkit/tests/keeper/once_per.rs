@@ -9,16 +9,19 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::time::{Instant, sleep, timeout};
 use ylock_core::engine::{Engine, Holding, Renewal};
 use ylock_core::{Error, ErrorKind, Key, MemoryEngine, MemoryStore, Options, Period, Result, Run, Ylock};
-use ylock_testkit::{WallClock, Wrapped, Wrapper};
+use ylock_testkit::{Call, Fault, WallClock, Wrapped, Wrapper};
+
+use crate::support::over;
 
 const LEASE: Duration = Duration::from_secs(1);
 const PERIOD: Duration = Duration::from_secs(5);
@@ -218,5 +221,47 @@ fn a_store_that_makes_a_mistake_is_found_out() {
         let found = (0..500).find(|seed| run(*seed, mistake).iter().any(|times| *times > 1));
         println!("{mistake:?}: seed {found:?}");
         assert!(found.is_some(), "{mistake:?} is not found");
+    }
+}
+
+/// Answers the first look at the last run, and so many after that not at all.
+#[derive(Debug)]
+struct SilentLooks {
+    looks: AtomicUsize,
+    silent: usize,
+}
+
+#[async_trait]
+impl Fault for SilentLooks {
+    async fn before(&self, call: Call) -> Result<()> {
+        let looks = if call == Call::LastRun { self.looks.fetch_add(1, Ordering::SeqCst) } else { 0 };
+        if (1..=self.silent).contains(&looks) { Err(error(ErrorKind::Unavailable)) } else { Ok(()) }
+    }
+
+    async fn after(&self, _: Call) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Under the lock a look is borne as an acquisition bears it, and no longer: others wait for the lock meanwhile.
+#[tokio::test(start_paused = true)]
+async fn a_look_under_the_lock_that_is_not_answered_is_asked_for_again_for_one_lease() {
+    let options = Options::default().with_lease(LEASE * 10);
+    for (silent, does_run) in [(5, true), (usize::MAX - 1, false)] {
+        let store = MemoryStore::new();
+        let looks = Arc::new(SilentLooks { looks: AtomicUsize::new(0), silent });
+        let ylock = over(&store, &looks).with_options(options.clone());
+        let jobs = ylock.locks("jobs");
+        let began = Instant::now();
+        let ran = timeout(LEASE * 20, jobs.once_per("report", Period::of(PERIOD), |_| async {})).await;
+        match (does_run, ran.expect("it ends")) {
+            (true, ran) => assert!(ran.is_ok(), "{ran:?}"),
+            (false, ran) => {
+                assert_eq!(ran.unwrap_err().kind(), ErrorKind::Unavailable);
+                assert!(began.elapsed() >= LEASE * 9, "{:?}", began.elapsed());
+            }
+        }
+        let other = Ylock::new(store.engine()).with_options(options.clone());
+        drop(timeout(LEASE, other.locks("jobs").write("report")).await.expect("it is free").unwrap());
     }
 }
