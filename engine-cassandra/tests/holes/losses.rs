@@ -137,7 +137,7 @@ async fn a_lease_counts_from_before_its_write_was_sent() {
         let began = fixture.world.now();
         match engine.renew(&[Holding::new(grant, None)]).await.remove(0).unwrap() {
             Renewal::Renewed { sent, .. } => assert!(sent.since(began) < LEASE / 10),
-            lost @ Renewal::Lost(_) => panic!("{lost:?}"),
+            other => panic!("{other:?}"),
         }
     })
     .await;

@@ -66,7 +66,7 @@ async fn a_holder_that_renews_is_never_buried() {
             tokio::time::sleep(LEASE * 8 / 10).await;
             match engine.renew(&[Holding::new(grant.clone(), None)]).await.remove(0).unwrap() {
                 Renewal::Renewed { sent, .. } => grant.sent = sent,
-                lost @ Renewal::Lost(_) => panic!("{lost:?}"),
+                other => panic!("{other:?}"),
             }
         }
         assert_eq!(fixture.fake.burials(), []);
@@ -281,7 +281,7 @@ async fn a_waiter_that_died_does_not_make_a_lock_contended_for_long() {
             match engine.renew(&[Holding::new(grant.clone(), None)]).await.remove(0).unwrap() {
                 Renewal::Renewed { sent, contended: true } => grant.sent = sent,
                 Renewal::Renewed { .. } => break,
-                lost @ Renewal::Lost(_) => panic!("{lost:?}"),
+                other => panic!("{other:?}"),
             }
         }
         let time = fixture.world.now().since(began);

@@ -38,7 +38,9 @@ async fn a_keep_alive_that_a_deposed_leader_has_answered_does_not_count() {
     let thawed = environment.now();
     cluster.0[leader].thaw();
     match within("it is renewed", renewing).await.unwrap() {
-        Ok(Renewal::Renewed { sent, .. } | Renewal::Kept { sent }) => assert!(sent > thawed, "what the old leader said was counted"),
+        Ok(Renewal::Renewed { sent, .. } | Renewal::Kept { sent }) => {
+            assert!(sent > thawed, "what the old leader said was counted")
+        }
         Ok(Renewal::Lost(reason)) => panic!("lost: {reason:?}"),
         Err(error) => assert!(error.is_retryable(), "{error:#}"),
     }
