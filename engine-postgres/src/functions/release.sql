@@ -5,20 +5,6 @@
 -- Returns whether there was a grant that is not over, or a place. Null, and the grant is still there, while a transaction of a
 -- caller has the lock or asserts its holder.
 
--- The next acquisition joins, or stays where it stands on its own from now on.
-create function ylock.join_next(
-  inout l ylock.lock, now bigint, n uuid, n_mode text, n_lease bigint, n_ticket bigint, n_alive bigint, n_owner uuid, n_channel bigint, n_client text
-) language plpgsql volatile as $$
-begin
-  -- A copy of this request may arrive after the next one was given back, or gave up.
-  if ylock.is_undone(l, n, now) or l.id is not distinct from n or exists (select from ylock.reader x where x.key = l.key and x.id = n) then
-    return;
-  end if;
-  if not ylock.stand_alone(l.key, n, now + n_alive) then
-    l := ylock.join(l, now, n, n_mode, n_lease, n_ticket, n_alive, n_owner, n_channel, n_client, null);
-  end if;
-end $$;
-
 create function ylock.release(
   k bytea, i uuid, late bigint, n uuid, n_mode text, n_lease bigint, n_ticket bigint, n_alive bigint, n_owner uuid, n_channel bigint, n_client text,
   tell boolean
