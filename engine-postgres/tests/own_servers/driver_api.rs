@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use tokio_postgres::{Client, IsolationLevel};
+use tokio_postgres::{Client, IsolationLevel, Transaction};
 use ylock_core::engine::{AcquisitionId, Engine, Grant, Holding, Renewal, Request};
 use ylock_core::environment::SystemEnvironment;
-use ylock_core::{ClientName, ErrorKind, Key, Mode, Owner, Token};
+use ylock_core::{ClientName, ErrorKind, Guard, Key, Mode, Owner, Token};
 use ylock_engine_postgres::PostgresEngine;
 use ylock_engine_postgres::driver_api::InTransaction;
 
@@ -136,6 +136,13 @@ async fn transactions_wait_for_each_other() {
     assert!(within("it is answered", waiting).await.unwrap());
 }
 
+/// Returns a transaction that asserts the holder.
+async fn asserting<'a>(raw: &'a mut Client, guard: &Guard) -> Transaction<'a> {
+    let transaction = raw.transaction().await.unwrap();
+    InTransaction::default().assert_holder(&transaction, &key(), guard.token().unwrap()).await.unwrap();
+    transaction
+}
+
 async fn asserts(client: &mut Client, token: Token) -> Result<(), ErrorKind> {
     let transaction = client.transaction().await.unwrap();
     let asserted = InTransaction::default().assert_holder(&transaction, &key(), token).await;
@@ -208,8 +215,7 @@ async fn a_lock_that_is_given_back_is_not_free_before_the_transaction_has_ended(
     let (one, two) = (client(&server, LONG).await, client(&server, LONG).await);
     let guard = acquire(&one).await;
     let mut raw = server.client().await;
-    let transaction = raw.transaction().await.unwrap();
-    InTransaction::default().assert_holder(&transaction, &key(), guard.token().unwrap()).await.unwrap();
+    let transaction = asserting(&mut raw, &guard).await;
     let given_back = tokio::spawn(guard.unlock());
     let end = tokio::time::Instant::now() + LEASE;
     while tokio::time::Instant::now() < end {
@@ -230,8 +236,7 @@ async fn waiters_bear_a_transaction_that_asserts_the_holder_for_long() {
         (client(&server, LEASE).await, client(&server, LEASE).await, client(&server, LEASE).await);
     let guard = acquire(&one).await;
     let mut raw = server.client().await;
-    let transaction = raw.transaction().await.unwrap();
-    InTransaction::default().assert_holder(&transaction, &key(), guard.token().unwrap()).await.unwrap();
+    let transaction = asserting(&mut raw, &guard).await;
     let waiting = joins(&two, &one, 0).await;
     let other = two.locks("users").write("bob").await.unwrap();
     let end = tokio::time::Instant::now() + LEASE * 3;
@@ -259,8 +264,7 @@ async fn a_lease_that_ends_while_a_transaction_asserts_it_lets_nobody_in() {
     let (one, two) = (client(&server, LEASE).await, client(&server, LEASE).await);
     let guard = acquire(&one).await;
     let mut raw = server.client().await;
-    let transaction = raw.transaction().await.unwrap();
-    InTransaction::default().assert_holder(&transaction, &key(), guard.token().unwrap()).await.unwrap();
+    let transaction = asserting(&mut raw, &guard).await;
     let waiting = joins(&two, &two, 0).await;
     server.execute("update ylock.lock set expires = 0, revoked = true").await;
     within("it is lost", guard.lost()).await;
@@ -309,8 +313,7 @@ async fn a_writer_that_becomes_a_reader_while_a_transaction_asserts_it_stays_hel
         let guard = acquire(&one).await;
         let lost = guard.lease();
         let mut raw = server.client().await;
-        let transaction = raw.transaction().await.unwrap();
-        InTransaction::default().assert_holder(&transaction, &key(), guard.token().unwrap()).await.unwrap();
+        let transaction = asserting(&mut raw, &guard).await;
         let downgraded = tokio::spawn(guard.downgrade());
         let reads = async || two.locks("users").try_read("alice").await.unwrap().is_some();
         let end = tokio::time::Instant::now() + LEASE * 2;
@@ -358,8 +361,7 @@ async fn the_next_of_a_client_that_gives_back_has_its_place_before_those_that_co
     let next = tokio::spawn(async move { of_users.write("alice").await.unwrap() });
     until("it waits", async || waiters(&one).await == 1).await;
     let mut raw = server.client().await;
-    let transaction = raw.transaction().await.unwrap();
-    InTransaction::default().assert_holder(&transaction, &key(), guard.token().unwrap()).await.unwrap();
+    let transaction = asserting(&mut raw, &guard).await;
     // Nothing is handed over: the time for that is over.
     tokio::time::sleep(Duration::from_millis(300)).await;
     let given_back = tokio::spawn(guard.unlock());
@@ -469,8 +471,7 @@ async fn no_reader_is_let_in_beside_a_writer_that_a_transaction_asserts() {
     let reading = tokio::spawn(async move { reads.read("alice").await.unwrap() });
     until("the reader can be told", async || told(&server).await == 1).await;
     let mut raw = server.client().await;
-    let transaction = raw.transaction().await.unwrap();
-    InTransaction::default().assert_holder(&transaction, &key(), guard.token().unwrap()).await.unwrap();
+    let transaction = asserting(&mut raw, &guard).await;
     let downgrading = tokio::spawn(guard.downgrade());
     tokio::time::sleep(LEASE * 2).await;
     assert!(!reading.is_finished());
