@@ -283,6 +283,7 @@ impl Entry {
         let is_awaited = !self.queue.is_empty();
         // The waiter that is to follow may have gone, and the store have let it in: then it keeps other clients out.
         let releasing = self.releasing(id).filter(|releasing| !is_awaited && releasing.next.is_none())?;
+        releasing.throttled = true;
         Some(Arc::clone(releasing.waits_for_place.insert(Arc::default())))
     }
 

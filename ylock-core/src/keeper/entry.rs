@@ -126,6 +126,8 @@ pub(super) struct Releasing {
     pub(super) began: Option<Moment>,
     /// The failed attempts, and those that were dropped. The request of each may have been sent.
     pub(super) attempts: u32,
+    /// True if it had to wait for a place among the releases that are on their way.
+    pub(super) throttled: bool,
     /// The driver's wait for that place. Rung when a waiter comes.
     pub(super) waits_for_place: Option<Arc<Notify>>,
     /// It was granted.
@@ -319,6 +321,7 @@ impl Entry {
             valid_until: granted.unwrap_or_default(),
             began: None,
             attempts: 0,
+            throttled: false,
             waits_for_place: None,
             held: granted.is_some(),
             last_hold,

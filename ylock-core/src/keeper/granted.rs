@@ -135,6 +135,8 @@ impl Granted {
 
     /// Handles a renewal that was confirmed, and that has not shown the new mode: it is asked for again soon.
     pub(super) fn keep(&mut self, asked: Moment, sent: Moment, effects: &mut Effects) {
+        // Else a local reader would have it asked for again at once, each time, and a try would wait for a look that tells nothing new.
+        self.looked = asked;
         self.grant.sent = sent;
         // For others it is a writer: no reader of theirs is inside, and none of this client may go before one that waits.
         self.grant.contended = true;

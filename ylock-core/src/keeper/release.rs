@@ -129,8 +129,8 @@ impl Entry {
         let Some(releasing) = self.take_releasing(id) else { return };
         releasing.tell(context, true, effects);
         // If the answer to an earlier attempt got lost, that attempt may be the reason why it is gone now. The grant was
-        // valid when it was given back, and may have lapsed while its release waited: for many others, or for the store.
-        let may_have_lapsed = context.now() >= releasing.valid_until;
+        // valid when it was given back, and may have lapsed while its release waited for many others.
+        let may_have_lapsed = releasing.throttled && context.now() >= releasing.valid_until;
         let surely_lost = answer == Release::WasGone && releasing.attempts == 0 && !may_have_lapsed;
         let result = if surely_lost { Unlocked::WasLost } else { releasing.result };
         effects.done(releasing.done, &Ok(result));

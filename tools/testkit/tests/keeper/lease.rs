@@ -220,7 +220,14 @@ async fn a_downgrade_that_the_store_may_not_show_yet_is_asked_for_again_soon_and
         let guard = ylock.lock("group", "name").write().await.unwrap();
         let kept = guard.lease();
         let mut downgraded = Box::pin(guard.downgrade());
-        assert!(timeout(LEASE * 3, &mut downgraded).await.is_err(), "the store does not show it");
+        assert!(poll_once(downgraded.as_mut()).await.is_none(), "the store does not show it");
+        sleep(LEASE / 10).await;
+        let strict = ylock.lock("group", "name").with_options(lasting(lease).with_fairness(Fairness::Strict));
+        let tried = timeout(SOON * 3, strict.try_read()).await.expect("a try is answered").unwrap();
+        assert!(tried.is_none(), "no reader goes before those of others");
+        let mut reader = Box::pin(strict.read());
+        assert!(timeout(LEASE * 3, &mut reader).await.is_err(), "nor one that waits");
+        drop(reader);
         assert!(kept.loss().is_none(), "it is renewed");
         let asked = keeps.0.asked.load(Ordering::Relaxed);
         assert!((20..=50).contains(&asked), "asked {asked} times in {:?}", LEASE * 3);
