@@ -108,7 +108,7 @@ begin
   ends := least(l.expires, case when l.shared then l.earliest end);
   perform ylock.finish(before, l, now);
   ends := greatest(coalesce(ends - now, 0), 0);
-  if is_asserted and (ends = 0 or m = 'r' and l.mode = 'r') then
+  if is_asserted and (ends = 0 or ylock.is_free(l, m)) then
     -- None is told when the transaction ends.
     ends := 200000;
   end if;

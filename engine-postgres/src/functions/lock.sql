@@ -62,7 +62,7 @@ begin
   return l;
 end $$;
 
--- Locks the row, made or not, where it could not be locked without waiting. Waits for other functions, which are quick, and not for a transaction of a
+-- Locks the row, if there is one, where it could not be locked without waiting. Waits for other functions, which are quick, and not for a transaction of a
 -- caller that asserts the holder (`for key share`), which may last for long: requests for other locks stand behind this one, and renewals of this lock would
 -- stand behind a request that waits for such a transaction. While it lasts the row is locked as for a change that ends no holder and lets none in, and
 -- `is_asserted` is true.

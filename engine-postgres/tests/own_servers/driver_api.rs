@@ -95,6 +95,47 @@ async fn waits_for_locks_of_a_transaction_are_given_up_at_once() {
     unlock(guard).await;
 }
 
+/// What closes the lock says nothing of its holder: it may be a transaction that is about to be refused.
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn a_holder_of_a_closed_lock_gives_back_when_it_may() {
+    let server = OwnServer::start().await;
+    let (one, two) = (client(&server, LONG).await, client(&server, LONG).await);
+    let guard = acquire(&one).await;
+    let mut raw = server.client().await;
+    let closed = raw.transaction().await.unwrap();
+    let close = "select pg_advisory_xact_lock(ylock.closing(key)) from ylock.lock for update";
+    closed.execute(close, &[]).await.unwrap();
+    let given_back = tokio::spawn(guard.unlock());
+    tokio::time::sleep(LEASE / 4).await;
+    assert!(!given_back.is_finished());
+    closed.rollback().await.unwrap();
+    assert!(within("it is given back", given_back).await.unwrap().unwrap().is_released());
+    unlock(acquire(&two).await).await;
+}
+
+/// None is told when the transaction ends: they ask again soon, also if the first of the readers has left.
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn readers_ask_again_soon_while_a_transaction_asserts_another_one() {
+    let server = OwnServer::start().await;
+    let (one, two) = (client(&server, LONG).await, client(&server, LONG).await);
+    let first = one.locks("users").read("alice").await.unwrap();
+    let second = two.locks("users").read("alice").await.unwrap();
+    let ask = "select ylock.acquire(ylock.key_of('users', 'alice'), gen_random_uuid(), 'r', 30000000, true, true, null, 20000000, \
+               gen_random_uuid(), null, 'another', false)";
+    for leaves in [None, Some(first)] {
+        if let Some(first) = leaves {
+            unlock(first).await;
+        }
+        let mut raw = server.client().await;
+        let transaction = asserting(&mut raw, &second).await;
+        let answer: String = server.client().await.query_one(ask, &[]).await.unwrap().get(0);
+        assert!(answer.starts_with("queued ") && answer.contains(" 200000 "), "{answer}");
+        transaction.rollback().await.unwrap();
+    }
+}
+
 /// A transaction that was refused must not keep the holder from renewing.
 #[tokio::test]
 #[ignore = "needs postgres: run `cargo xtask test`"]

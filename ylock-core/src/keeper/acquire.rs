@@ -208,7 +208,7 @@ struct Waiting {
 impl Waiting {
     async fn wait(mut self, limit: Option<Duration>, before: Option<&OnceLock<Before>>) -> Reply {
         let (keeper, key, number) = (Arc::clone(&self.keeper), self.key.clone(), self.number);
-        let began = keeper.environment.now();
+        let due = limit.map(|limit| keeper.environment.now().plus(limit));
         let timer = async {
             match limit {
                 Some(limit) => keeper.environment.sleep(limit).await,
@@ -225,9 +225,7 @@ impl Waiting {
             never = look => match never {},
             never = warning => match never {},
         }
-        let late =
-            limit.is_some_and(|limit| keeper.environment.now().since(began) > limit.saturating_add(LATE));
-        if late {
+        if due.is_some_and(|due| keeper.environment.now().since(due) > LATE) {
             // This process did not run: an answer may lie there unread, and the store would be called silent.
             let last_moment = keeper.environment.sleep(LAST_MOMENT);
             tokio::select! {

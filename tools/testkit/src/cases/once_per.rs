@@ -82,20 +82,20 @@ impl Replica {
     ) -> Result<OncePer<()>> {
         let hour = |scheduled: &Scheduled| (scheduled.run().period_micros() - BEGIN) / HOUR_MICROS;
         let mut lasts = Some(lasts);
-        for _ in 0..4 {
+        let mut rounds = 0;
+        loop {
             let work = |scheduled: Scheduled| {
                 let lasts = lasts.take().expect("once");
                 journal.clone().work(hour(&scheduled), lasts)
             };
             let outcome = self.client.lock.once_per(period, work).await;
+            rounds += 1;
             match outcome {
                 // A busy machine has not answered in time, and the work has not begun.
-                Err(error) if is_silence(&error) && lasts.is_some() => {}
+                Err(error) if is_silence(&error) && lasts.is_some() && rounds < 5 => {}
                 outcome => return outcome,
             }
         }
-        let last = lasts.expect("it has not begun");
-        self.client.lock.once_per(period, |scheduled| journal.clone().work(hour(&scheduled), last)).await
     }
 
     /// Begins the job, whose work lasts until a permit is added.

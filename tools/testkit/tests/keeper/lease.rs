@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
-use ylock_core::engine::{Engine, Holding, Meter, Renewal};
+use ylock_core::engine::{Engine, Holding, Renewal};
 use ylock_core::{
     Error, ErrorKind, Fairness, Guard, LossReason, MemoryEngine, MemoryStore, Mode, Options, Result, Ylock,
 };
@@ -145,14 +145,6 @@ impl Wrapper for Behind {
         &self.inner
     }
 
-    fn meter(&self) -> &Meter {
-        self.inner.meter()
-    }
-
-    fn concurrent_releases(&self) -> Option<usize> {
-        self.inner.concurrent_releases()
-    }
-
     async fn renew(&self, holdings: &[Holding]) -> Vec<Result<Renewal>> {
         let renewals = self.renewals.fetch_add(1, Ordering::Relaxed);
         let answer = |holding: &Holding| match renewals {
@@ -185,14 +177,6 @@ struct Keeps {
 impl Wrapper for Keeps {
     fn inner(&self) -> &dyn Engine {
         &self.inner
-    }
-
-    fn meter(&self) -> &Meter {
-        self.inner.meter()
-    }
-
-    fn concurrent_releases(&self) -> Option<usize> {
-        self.inner.concurrent_releases()
     }
 
     async fn renew(&self, holdings: &[Holding]) -> Vec<Result<Renewal>> {

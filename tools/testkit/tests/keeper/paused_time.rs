@@ -9,9 +9,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use tokio::time::{Instant, sleep};
-use ylock_core::{Guard, LossReason, MemoryStore, Options, Unlocked, Wait, Ylock};
-use ylock_testkit::{Call, CountsCalls, Faulty, KillableEngine, Outage, Process};
+use ylock_core::{Guard, LossReason, MemoryStore, Options, Result, Unlocked, Wait, Ylock};
+use ylock_testkit::{Call, CountsCalls, Fault, Faulty, KillableEngine, Outage, Process, poll_once};
 
 const LEASE: Duration = Duration::from_secs(10);
 /// Timers have a resolution of a millisecond.
@@ -163,4 +164,32 @@ async fn a_long_lease_survives_a_long_outage() {
     outage.end();
     sleep(Duration::from_secs(50 * 60)).await;
     assert!(guard.is_valid());
+}
+
+/// An answer that takes a task two steps to read, after a pause of the process as before one.
+#[derive(Debug)]
+struct InTwoSteps;
+
+#[async_trait]
+impl Fault for InTwoSteps {
+    async fn before(&self, _: Call) -> Result<()> {
+        sleep(Duration::from_millis(50)).await;
+        sleep(Duration::from_millis(5)).await;
+        Ok(())
+    }
+
+    async fn after(&self, _: Call) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// The answer was there long before the wait was over.
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_ends_after_a_pause_of_the_process_reads_what_came_meanwhile() {
+    let ylock = Ylock::over(Faulty::over(Arc::new(MemoryStore::new().engine()), &Arc::new(InTwoSteps)));
+    let lock = ylock.lock("group", "name");
+    let mut waits = Box::pin(lock.write_within(Duration::from_millis(100)));
+    assert!(poll_once(waits.as_mut()).await.is_none());
+    tokio::time::advance(LEASE / 10).await;
+    assert!(waits.await.unwrap().is_some(), "the store was taken for silent");
 }
