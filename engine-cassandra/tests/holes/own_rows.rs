@@ -1,5 +1,6 @@
 //! Nothing stays: what a client keeps of a lock that it has left goes by itself, and not before it may.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -208,6 +209,45 @@ async fn a_try_that_goes_on_and_is_refused_leaves_no_claim() {
         assert!(engine.acquire(&request).await.unwrap().is_none(), "the other one was first");
         let entered = tokio::time::timeout(LEASE / 10, waiting).await.expect("nothing is in its way");
         assert!(entered.unwrap().unwrap().is_some());
+    })
+    .await;
+}
+
+/// Each has claimed when it looks again. The one that came first was dropped with its runtime meanwhile, and goes on.
+#[tokio::test(start_paused = true)]
+async fn of_two_tries_that_cross_the_first_gets_in_also_if_it_was_dropped_and_goes_on() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
+        let request = request.with_ticket(engine.ticket()).with_patience(Patience::Try);
+        let (other, theirs) = fixture.contestant();
+        let theirs = theirs.with_patience(Patience::Try);
+        fixture.fake.plan(|_, _| Fate::IsHeardAfter(LEASE / 10));
+        let tries = tokio::spawn(async move { other.acquire(&theirs).await });
+        assert!(tokio::time::timeout(LEASE / 50, engine.acquire(&request)).await.is_err());
+        assert_eq!(fixture.states(), [State::Claimed; 2]);
+        fixture.fake.plan(|_, _| Fate::Arrives);
+        assert!(engine.acquire(&request).await.unwrap().is_some(), "the other one gives way");
+        assert!(tries.await.unwrap().unwrap().is_none());
+    })
+    .await;
+}
+
+/// The look after the claim takes so long that the row has expired.
+#[tokio::test(start_paused = true)]
+async fn a_try_whose_row_has_expired_shows_it_again() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
+        let (fake, mut is_first) = (Arc::downgrade(&fixture.fake), true);
+        fixture.fake.plan(move |_, _| {
+            if std::mem::take(&mut is_first) {
+                fake.upgrade().unwrap().slow_read(LEASE * 10);
+            }
+            Fate::Arrives
+        });
+        let granted = engine.acquire(&request.with_patience(Patience::Try)).await.unwrap();
+        assert!(granted.is_some(), "the lock is free");
     })
     .await;
 }

@@ -56,7 +56,7 @@ pub(crate) async fn make(
 /// Finds the node of a claim, if a request that was not answered has made it.
 pub(crate) async fn find(session: &Session, place: &Place, id: AcquisitionId) -> Result<Option<Name>> {
     let Some(number) = session.claims.with(id, |claim| claim.number) else { return Ok(None) };
-    let all = names(&session.list_now(place).await.map_err(to_error)?)?;
+    let all = names(&session.list_after_all(place).await.map_err(to_error)?)?;
     let found = session.claims.with(id, |claim| {
         let found = judge::find(&all, &claim.tag).filter(|_| claim.is_open(number))?;
         claim.settle(found);

@@ -178,7 +178,7 @@ impl Attempt<'_> {
     /// Asks the server what there is, and removes it. What was sent before on this session is found by that question, or never happens: the
     /// server handles the requests of a session in their order, and after a change of servers those of the old connection are refused.
     async fn search_and_remove(&self) -> Result<bool> {
-        let all = self.session.list_now(&self.place).await.map_err(to_error)?;
+        let all = self.session.list_after_all(&self.place).await.map_err(to_error)?;
         // Another task may have finished this removal meanwhile, and the acquisition have begun another claim: the listed node may be that
         // claim's then. As long as this claim is there, the acquisition has begun no other.
         let is_over = |known: &GivenUp| !self.session.claims.is_being_removed(known.id, known.number);

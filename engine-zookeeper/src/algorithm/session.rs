@@ -20,7 +20,7 @@ use super::token_floor::TokenFloor;
 use super::watch::Watch;
 
 /// A request of the store, not sent before it is polled.
-type Request<'a, T> = futures_util::future::BoxFuture<'a, Result<T, Fault>>;
+pub(super) type Request<'a, T> = futures_util::future::BoxFuture<'a, Result<T, Fault>>;
 
 /// One session of this client; see the [module](self).
 pub(crate) struct Session {
@@ -172,7 +172,7 @@ impl Session {
     pub(super) async fn show(&self) -> Result<(), Fault> {
         self.attached()?;
         let sent = self.now();
-        self.answer(InFlight::send(self.store.catch_up(&self.base))).await?;
+        self.answer(InFlight::send(self.store.sync(&self.base))).await?;
         self.heartbeat.answered(sent, self);
         Ok(())
     }

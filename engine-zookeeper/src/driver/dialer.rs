@@ -11,6 +11,7 @@ use ylock_core::{Error, ErrorKind, Result};
 use zookeeper_client::{Client, Connector, Error as Fault, SessionInfo};
 
 use super::errors::translated;
+use super::tree::write_nothing;
 use crate::algorithm::store::to_error;
 use crate::options::ZookeeperOptions;
 
@@ -82,9 +83,9 @@ impl Dialer {
 
     /// Waits until the server has caught up. The driver does not tell the server how far the old connection of its session had come. The
     /// server that answers now may be behind that, and must catch up before it is asked what there is: otherwise it would not show what
-    /// this session has made.
+    /// this session has made. By a write, because a leader does not answer a `sync` of its own clients as it answers those of its followers.
     pub(super) async fn catch_up(&self, client: &Client) -> Result<(), Refusal> {
-        while let Err(fault) = client.sync("/").await {
+        while let Err(fault) = write_nothing(client).await {
             if client.state().is_terminated() {
                 return Err(Refusal::Ended);
             }

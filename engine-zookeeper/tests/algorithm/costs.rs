@@ -41,7 +41,7 @@ async fn a_try_at_a_held_lock_only_looks() {
     sent(&fixture);
     let request = fixture.request(Mode::Write).with_patience(Patience::Try);
     assert!(there.acquire(&request).await.unwrap().is_none());
-    assert_eq!(sent(&fixture), ["catch_up", "list"]);
+    assert_eq!(sent(&fixture), ["sync", "list"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -54,7 +54,7 @@ async fn a_waiter_is_told_and_seldom_asks() {
     }
     let sent = sent(&fixture);
     // Three looks in a minute, by each of which the waiter reads the list and the node before its own.
-    let reads = sent.iter().filter(|request| **request != "catch_up").count();
+    let reads = sent.iter().filter(|request| **request != "sync").count();
     assert!(!waits.is_finished() && (2..=8).contains(&reads), "{sent:?}");
     assert!(!sent.contains(&"token"), "it knows its token: {sent:?}");
     waits.abort();

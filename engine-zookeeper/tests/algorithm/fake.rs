@@ -269,6 +269,10 @@ impl Store for Session {
         self.trip("catch_up", catch_up).await
     }
 
+    async fn sync(&self, _path: &str) -> Result<(), Fault> {
+        self.trip("sync", |_| Ok(())).await
+    }
+
     async fn list(&self, lock: &str) -> Result<Vec<String>, Fault> {
         let list = |nodes: &mut Nodes| match self.servers.fates.is_behind() {
             true => Err(Fault::NoNode),

@@ -35,7 +35,7 @@ fn announced(engine: &ZookeeperEngine) -> usize {
 /// Returns what was sent since the last call, without what keeps the session.
 fn reads(fixture: &Fixture) -> Vec<&'static str> {
     let all = fixture.fake.sent().into_iter();
-    all.filter(|request| !["check", "count", "catch_up"].contains(request)).collect()
+    all.filter(|request| !["check", "count", "sync"].contains(request)).collect()
 }
 
 #[tokio::test(start_paused = true)]

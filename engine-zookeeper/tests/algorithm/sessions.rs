@@ -172,7 +172,7 @@ async fn lock_after_a_sign(fate: Fate, until_answered: Duration) -> Duration {
     let fixture = Fixture::new();
     let here = fixture.client().await;
     tokio::time::sleep(MOMENT).await;
-    fixture.fake.fates.of_next("catch_up", fate);
+    fixture.fake.fates.of_next("sync", fate);
     while !fixture.fake.fates.has_come() {
         tokio::time::sleep(MOMENT / 10).await;
     }

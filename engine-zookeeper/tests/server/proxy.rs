@@ -42,10 +42,9 @@ pub(crate) enum What {
 }
 
 /// Kinds of requests.
-pub(crate) const SYNC: u32 = 9;
 const PING: u32 = 11;
 const CHECK: u32 = 13;
-const MULTI: u32 = 14;
+pub(crate) const MULTI: u32 = 14;
 
 /// One proxy for each of some servers.
 #[derive(Clone, Debug)]

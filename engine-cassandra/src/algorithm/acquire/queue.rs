@@ -180,10 +180,10 @@ pub(crate) async fn try_get_lock(
     request: &Request,
     longest: Duration,
 ) -> Result<Option<Grant>> {
-    // Step 1: if the main row has an entry, answer no.
-    if is_taken(&look_past_the_dead(own_row, request.mode).await?, own_row, request.mode) {
-        // It may have joined already, where this call goes on with one that was dropped with its runtime. Otherwise nothing is written.
-        own_row.release(request.id, None).await?;
+    // Step 1: if the main row has an entry, answer no, and write nothing. Not where this call goes on with one that was dropped with its runtime and
+    // has joined already: of two that have claimed, each would see the other's entry, and neither would get in.
+    let look = look_past_the_dead(own_row, request.mode).await?;
+    if !own_row.takes_part(request.id) && is_taken(&look, own_row, request.mode) {
         return Ok(None);
     }
     let began = own_row.client.now();
@@ -195,7 +195,8 @@ pub(crate) async fn try_get_lock(
             Verdict::Enter if is_in_time(own_row, request, shown) => {
                 return enter(own_row, request, &me, &look).map(Some);
             }
-            Verdict::Enter => own_row.stay(request).await?,
+            // The claim is too old to rely on, or the row has expired, which says nothing of the lock: show it again, and look again.
+            Verdict::Enter | Verdict::Gone => own_row.stay(request).await?,
             Verdict::ClaimAbove(floor) => own_row.claim(request, Some(floor)).await?,
             Verdict::Revoked => own_row.shed(request).await?,
             // Step 10: a contender that came later has claimed too, and will give way.

@@ -79,6 +79,11 @@ impl OwnRow {
         self.contender(request)
     }
 
+    /// Returns whether an acquisition has joined, and not left.
+    pub(super) fn takes_part(&self, id: AcquisitionId) -> bool {
+        self.inner.lock().last_write.row_of(id).is_some()
+    }
+
     /// Reads the partition for a client that wants in, and remembers what it shows of other clients.
     pub(super) async fn look(&self) -> Result<Partition> {
         self.look_and_learn(true).await

@@ -28,7 +28,8 @@
 //! | [`remove`](Store::remove) | `delete` | if the key has its place: `delete` |
 //! | [`remove_version`](Store::remove_version) | `delete` of this version | if the key has this version: `delete` |
 //! | [`write_content`](Store::write_content) | `setData` of this version | if the key has this version: `put`, the lease stays |
-//! | [`catch_up`](Store::catch_up) | `sync` | a linearizable read; a `list` sent after it is asked again if its revision is below the one of that read |
+//! | [`catch_up`](Store::catch_up) | a transaction with one check, whatever its answer is | a linearizable read; a `list` sent after it is asked again if its revision is below the one of that read |
+//! | [`sync`](Store::sync) | `sync` | as `catch_up` |
 //! | [`list`](Store::list) | `getChildren` | a serializable range: the mode in a name comes from the value |
 //! | [`list_and_watch`](Store::list_and_watch) | `getChildren` with a watch | a watch from now on, and beside it a range |
 //! | [`token`](Store::token) | `exists`: the `czxid` | a range of one key: the `create_revision`, and what makes it grow after a restore |
@@ -172,9 +173,14 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Writes the content of a node. Fails with [`BadVersion`](Fault::BadVersion) if the content has another version.
     async fn write_content(&self, path: &str, content: &[u8], version: i64) -> Result<(), Fault>;
 
-    /// Makes what is asked of this path on this session from now on not older than this call. A read that is sent behind it, without
-    /// waiting for the answer, is answered from there.
+    /// Makes what is asked on this session from now on show every write that was answered to any session before this call, and every one that this
+    /// session has sent, also over an earlier connection: of those the ones that are not shown then will never be done. A read that is sent behind
+    /// it, without waiting for the answer, is answered from there.
     async fn catch_up(&self, path: &str) -> Result<(), Fault>;
+
+    /// Does the same at the cost of a read, but for a moment: a leader answers its own clients as if this were a read, beside what is on its way, and
+    /// before it shows what its followers show already. So what a session has sent over an earlier connection may still be done.
+    async fn sync(&self, path: &str) -> Result<(), Fault>;
 
     /// Returns the names of a lock's contenders, in no promised order. Fails with [`NoNode`](Fault::NoNode) if the lock has no node.
     async fn list(&self, lock: &str) -> Result<Vec<String>, Fault>;

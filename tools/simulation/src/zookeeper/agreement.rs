@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ylock_engine_zookeeper::algorithm::store::Fault;
 
 use super::ensemble::Servers;
-use super::event::{Body, Origin, Reply, Transaction, Word};
+use super::event::{Body, Origin, Reply, Transaction, Word, Work};
 use super::server::Role;
 use super::step::Edit;
 use super::{ConnectionId, ServerId, SessionId};
@@ -53,10 +53,11 @@ impl Servers {
         let (own, servers) = (self.servers[leader].log.len(), self.servers.len());
         let Some(leading) = self.leading(leader) else { return };
         let done = leading.done(own, servers);
-        if done > self.servers[leader].applied {
-            self.applies(leader, done);
+        if done > leading.committed {
+            leading.committed = done;
             self.tell_followers(leader, &Word::Commit(done));
             self.answers_syncs(leader);
+            self.later(leader, Work::Commit(done));
         }
     }
 
@@ -107,17 +108,13 @@ impl Servers {
     }
 
     pub(super) fn answers_syncs(&mut self, leader: ServerId) {
-        let applied = self.servers[leader].applied;
         let Some(leading) = self.leading(leader) else { return };
-        let (due, later) = leading.syncs.drain(..).partition(|(count, ..)| *count <= applied);
+        let committed = leading.committed;
+        let (due, later) = leading.syncs.drain(..).partition(|(count, ..)| *count <= committed);
         leading.syncs = later;
         let due: Vec<(usize, ServerId, ConnectionId, u64)> = due;
-        for (_, server, connection, xid) in due {
-            if server == leader {
-                self.settles(leader, connection, xid, Ok(Reply::Done));
-            } else {
-                self.answer_follower(leader, server, Word::Synced(connection, xid));
-            }
+        for (_, follower, connection, xid) in due {
+            self.answer_follower(leader, follower, Word::Synced(connection, xid));
         }
     }
 }

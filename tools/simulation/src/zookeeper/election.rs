@@ -108,7 +108,7 @@ impl Elects for Servers {
         // A majority has agreed upon it: no two leaders have the same.
         self.epoch += 1;
         let epoch = self.epoch;
-        let leading = Leading::new(&state.tree, epoch, ends);
+        let leading = Leading::new(&state.tree, sure, epoch, ends);
         let sessions = leading.sessions();
         state.role = Role::Leading(Box::new(leading));
         state.epoch = epoch;
@@ -124,14 +124,15 @@ impl Elects for Servers {
     /// Makes a server know what the leader knows. What it has beyond that was never done.
     fn follows(&mut self, server: ServerId, leader: ServerId) {
         self.world.note(|| format!("server {server} follows {leader}"));
-        let (log, applied) = (self.servers[leader].log.clone(), self.servers[leader].applied);
+        let log = self.servers[leader].log.clone();
+        let committed = self.leading(leader).map_or(0, |leading| leading.committed);
         let (now, epoch) = (self.now(), self.epoch);
         let state = &mut self.servers[server];
         (state.log, state.heard, state.epoch) = (log, now, epoch);
         state.role = Role::Following(leader);
         state.term += 1;
         let (term, count) = (state.term, state.log.len());
-        self.applies(server, applied);
+        self.applies(server, committed);
         if let Some(leading) = self.leading(leader) {
             leading.followers.insert(server, Follower { term, acknowledged: count, heard: now });
         }

@@ -135,7 +135,7 @@ pub(super) enum Word {
     Pong(Vec<SessionId>),
 }
 
-/// The part of a follower's work that happens in the order of the transactions, and perhaps late.
+/// The part of a server's work that happens in the order of the transactions, and perhaps late.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Work {
     Commit(usize),

@@ -20,6 +20,8 @@ pub(super) struct Leading {
     zxid: u64,
     /// The nodes as they are when everything is done that was proposed.
     planned: Tree,
+    /// The number of transactions that are done. It tells its followers so before it shows them itself.
+    pub(super) committed: usize,
     pub(super) followers: BTreeMap<ServerId, Follower>,
     sessions: BTreeMap<SessionId, Tracked>,
     /// The questions of followers that have to wait until so many transactions are done.
@@ -67,8 +69,8 @@ fn moved() -> Fault {
 }
 
 impl Leading {
-    /// Begins to lead, with these nodes. Every session has the whole time again: what earlier leaders heard is not known.
-    pub(super) fn new(planned: &Tree, epoch: u64, ends: u64) -> Self {
+    /// Begins to lead, with these nodes, which so many transactions have made. Every session has the whole time again: what earlier leaders heard is not known.
+    pub(super) fn new(planned: &Tree, committed: usize, epoch: u64, ends: u64) -> Self {
         let zxid = epoch << COUNTER_BITS;
         let sessions = planned.sessions();
         let tracked = sessions.map(|session| (session, Tracked { ends, owner: None }));
@@ -76,6 +78,7 @@ impl Leading {
             zxid,
             sessions: tracked.collect(),
             planned: planned.clone(),
+            committed,
             followers: BTreeMap::new(),
             syncs: Vec::new(),
         }

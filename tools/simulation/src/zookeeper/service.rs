@@ -1,7 +1,7 @@
 //! How a server serves the clients that are connected to it.
 
 use super::ensemble::Servers;
-use super::event::{Body, Frame, Message, Origin, Word};
+use super::event::{Body, Frame, Message, Origin, Reply, Word};
 use super::server::{Role, Served};
 use super::{ConnectionId, ServerId, SessionId};
 
@@ -43,7 +43,8 @@ impl Servers {
                 self.hands_on(Origin { server, connection, xid }, session, body);
             }
             Frame::Sync(xid) if asks => match self.servers[server].role {
-                Role::Leading(_) => self.asked_to_sync(server, server, connection, xid),
+                // As a read, also beside what it has proposed and what it has not shown yet.
+                Role::Leading(_) => self.servers[server].settle(connection, xid, Ok(Reply::Done)),
                 _ => self.say_to_leader(server, Word::Sync(connection, xid)),
             },
             Frame::SetWatches(seen, watches) => {

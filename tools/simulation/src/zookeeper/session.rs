@@ -227,6 +227,13 @@ impl Store for Session {
     }
 
     async fn catch_up(&self, _path: &str) -> Result<(), Fault> {
+        match self.check("/").await {
+            Err(Fault::NoNode) => Ok(()),
+            answer => answer,
+        }
+    }
+
+    async fn sync(&self, _path: &str) -> Result<(), Fault> {
         self.ask(Ask::Sync).await.map(drop)
     }
 

@@ -17,6 +17,7 @@ pub(crate) enum Operation {
     Mkdir,
     Check,
     CatchUp,
+    Sync,
     List,
     ListAndWatch,
     Read,
@@ -32,11 +33,11 @@ pub(crate) enum Operation {
 
 use Operation::{
     CatchUp, Check, Clear, Count, Empty, End, Join, List, ListAndWatch, MakeBoth, Mkdir, Read, ReadAndWatch,
-    Remove, RemoveBoth, Rename, Replace, Token, Write,
+    Remove, RemoveBoth, Rename, Replace, Sync, Token, Write,
 };
 
 /// How often each of them comes.
-const SHARES: [(Operation, u64); 18] = [
+const SHARES: [(Operation, u64); 19] = [
     (MakeBoth, 4),
     (Join, 4),
     (Replace, 2),
@@ -47,6 +48,7 @@ const SHARES: [(Operation, u64); 18] = [
     (Mkdir, 1),
     (Check, 1),
     (CatchUp, 1),
+    (Sync, 1),
     (List, 1),
     (ListAndWatch, 3),
     (Read, 1),
@@ -270,6 +272,7 @@ impl Game {
         match operation {
             Check => self.step.answer(&what, store.check(&path).await),
             CatchUp => self.step.answer(&what, store.catch_up(&path).await),
+            Sync => self.step.answer(&what, store.sync(&path).await),
             Read => self.step.read(&what, store.read(&path).await),
             Token => self.step.told(&what, store.token(&path).await),
             Count => self.step.answer(&what, store.count(&path).await),

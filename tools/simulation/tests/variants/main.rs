@@ -169,6 +169,7 @@ broken_ensemble! {
     a_contender_is_made_late: Z::MakesLate, "still wait";
     a_removal_in_doubt_is_forgotten: Z::ForgetsRemovals, "still wait";
     a_search_begins_without_catching_up: Z::SearchesBehind, "still wait", from 1_450;
+    a_search_begins_behind_a_sync: Z::SearchesBehindSync, "still wait", from 1_900;
     a_heartbeat_is_a_read: Z::BeatsByReading, "two valid holders";
     // Once in some thousand seeds.
     a_heartbeat_after_a_silence_counts: Z::IgnoresSilence, "two valid holders", from 15_700;

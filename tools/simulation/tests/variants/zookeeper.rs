@@ -19,6 +19,8 @@ pub(crate) enum Defect {
     ForgetsRemovals,
     /// The server is not asked to catch up before it is asked what there is.
     SearchesBehind,
+    /// It is asked by a `sync`.
+    SearchesBehindSync,
     /// A heartbeat is a read.
     BeatsByReading,
     /// Leases are for a session that lasts twice as long.
@@ -200,7 +202,15 @@ impl Store for Broken {
     }
 
     async fn catch_up(&self, path: &str) -> Result<(), Fault> {
-        if self.is(Defect::SearchesBehind) { Ok(()) } else { self.inner.catch_up(path).await }
+        match self.defect {
+            Defect::SearchesBehind => Ok(()),
+            Defect::SearchesBehindSync => self.inner.sync(path).await,
+            _ => self.inner.catch_up(path).await,
+        }
+    }
+
+    async fn sync(&self, path: &str) -> Result<(), Fault> {
+        self.inner.sync(path).await
     }
 
     async fn list(&self, lock: &str) -> Result<Vec<String>, Fault> {

@@ -73,13 +73,15 @@ pub(in crate::zookeeper) struct Driver {
     seen: u64,
     xid: u64,
     unsent: VecDeque<Request>,
-    sent: VecDeque<(u64, Option<Request>)>,
+    sent: VecDeque<(u64, Request)>,
     watches: BTreeMap<(Arc<str>, On), Vec<oneshot::Sender<bool>>>,
     received: Moment,
     last_sent: Moment,
     is_pinging: bool,
     /// The request that tells the servers that the session is over.
     farewell: Option<u64>,
+    /// The write by which a server of a session that goes on catches up.
+    catching_up: Option<u64>,
     tick: BoxFuture,
 }
 
@@ -130,6 +132,7 @@ impl Driver {
             last_sent: now,
             is_pinging: false,
             farewell: None,
+            catching_up: None,
             tick: clocks.sleep(timeout / 20),
         }
     }
@@ -167,7 +170,7 @@ impl Driver {
     /// Ends the session for this client.
     fn over(&mut self) {
         self.line.end(Moment::ZERO);
-        let sent = self.sent.drain(..).filter_map(|(_, request)| request);
+        let sent = self.sent.drain(..).map(|(_, request)| request);
         for request in sent.chain(self.unsent.drain(..)) {
             let _ = request.answer.send(Err(ended()));
         }
@@ -176,10 +179,8 @@ impl Driver {
     fn send(&mut self, frame: impl FnOnce(u64) -> Frame, request: Option<Request>) -> u64 {
         self.xid += 1;
         let frame = frame(self.xid);
-        // The farewell is known by its number.
-        if request.is_some() || matches!(frame, Frame::Sync(_)) {
-            self.sent.push_back((self.xid, request));
-        }
+        // The driver's own are known by their numbers.
+        self.sent.extend(request.map(|request| (self.xid, request)));
         self.last_sent = self.clocks.now();
         self.ask(frame);
         self.xid
@@ -194,8 +195,8 @@ impl Driver {
     /// Gives a connection up. It is not known what became of the requests that were not answered.
     fn lose(&mut self) {
         self.hang_up();
-        self.farewell = None;
-        for request in self.sent.drain(..).filter_map(|(_, request)| request) {
+        (self.farewell, self.catching_up) = (None, None);
+        for (_, request) in self.sent.drain(..) {
             let _ = request.answer.send(Err(Fault::ConnectionLoss));
         }
     }

@@ -10,13 +10,15 @@ use super::{Ask, Driver, Request, Served};
 use crate::zookeeper::event::{Body, Frame, Message, Read, Reply};
 use crate::zookeeper::line::State;
 use crate::zookeeper::mailbox::Incoming;
+use crate::zookeeper::step::Step;
 use crate::zookeeper::tree::{Change, On};
 
 impl Driver {
     /// Serves the algorithm over one connection. With `catches_up`, only until the server has caught up.
     pub(super) async fn serve(&mut self, catches_up: bool) -> Served {
         if catches_up {
-            self.send(Frame::Sync, None);
+            let check = Step::Check(String::from("/"));
+            self.catching_up = Some(self.send(|xid| Frame::Write(xid, Body::Steps([check].into())), None));
         } else {
             self.flush();
         }
@@ -43,7 +45,6 @@ impl Driver {
                     self.lose();
                     return Served::Lost;
                 }
-                Some(Served::CaughtUp) if !catches_up => {}
                 Some(served) => return served,
                 None => {}
             }
@@ -94,9 +95,12 @@ impl Driver {
         if self.farewell == Some(xid) || matches!(answer, Err(Fault::Ended(_))) {
             return Some(Served::Over);
         }
+        if self.catching_up == Some(xid) {
+            return Some(Served::CaughtUp);
+        }
         let first = self.sent.pop_front()?;
         debug_assert_eq!(first.0, xid, "answers come in order");
-        let Some(Request { ask, answer: to }) = first.1 else { return Some(Served::CaughtUp) };
+        let Request { ask, answer: to } = first.1;
         let answer = answer.map(|reply| {
             let told = self.watch(&ask);
             (reply, told)
