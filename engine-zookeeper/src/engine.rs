@@ -154,6 +154,11 @@ impl Engine for ZookeeperEngine {
         Ok(inspect::first_holder(&session, key).await?.into_iter().collect())
     }
 
+    async fn exact_holders(&self, key: &Key) -> Result<Vec<Holder>> {
+        let session = self.sessions.any().await?;
+        inspect::exact_holders(&session, key).await
+    }
+
     async fn keys(&self, group: Option<&str>, after: Option<&str>) -> Result<KeyPage> {
         let session = self.sessions.any().await?;
         keys::keys(&session, group, after).await

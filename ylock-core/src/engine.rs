@@ -510,6 +510,16 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
         Ok(self.inspect(key).await?.holders)
     }
 
+    /// Returns all holders of the key, of which none had left when this was called: none whose release was answered before, and none behind which a
+    /// contender that conflicts was let in before.
+    ///
+    /// # Behavior
+    /// - A resource decides by this whose token it accepts. So an engine whose inspection may be late by a moment answers this with more requests: by
+    ///   default it is an inspection.
+    async fn exact_holders(&self, key: &Key) -> Result<Vec<Holder>> {
+        Ok(self.inspect(key).await?.holders)
+    }
+
     /// Returns a page of the keys that are held or waited for, of one group or of all; the first page, or the one that follows `after`.
     ///
     /// # Behavior

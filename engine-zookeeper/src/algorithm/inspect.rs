@@ -35,11 +35,22 @@ pub(crate) async fn inspect(session: &Session, key: &Key) -> Result<Inspection> 
     Ok(inspection)
 }
 
-/// Three requests, however many contenders there are. None that has left is told: resources ask by this whose token is the holder's.
+/// Returns all holders, none that had left when this was called.
+pub(crate) async fn exact_holders(session: &Session, key: &Key) -> Result<Vec<Holder>> {
+    let place = Place::of(&session.base, key);
+    let all = names(&session.list_after_all(&place).await.map_err(to_error)?)?;
+    let holding: Vec<_> = all.iter().filter(|name| holds(&all, name)).collect();
+    let contents = join_all(holding.iter().map(|name| content(session, &place, name))).await;
+    let shown =
+        holding.iter().zip(contents).map(|(name, content)| Ok(content?.map(|content| holder(name, content))));
+    shown.filter_map(Result::transpose).collect()
+}
+
+/// Two requests, however many contenders there are.
 pub(crate) async fn first_holder(session: &Session, key: &Key) -> Result<Option<Holder>> {
     let place = Place::of(&session.base, key);
     for _ in 0..ATTEMPTS {
-        let all = names(&session.list_after_all(&place).await.map_err(to_error)?)?;
+        let all = names(&session.list_now(&place).await.map_err(to_error)?)?;
         // None is before it, so it holds.
         let Some(first) = all.iter().min_by_key(|name| name.place) else { return Ok(None) };
         if let Some(content) = content(session, &place, first).await? {

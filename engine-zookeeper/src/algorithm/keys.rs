@@ -24,7 +24,7 @@ struct Position {
 /// A lock's node: its bucket, and its name in it.
 type Node = (u8, String);
 
-/// Returns a page of the keys of the locks that are there, not older than this call.
+/// Returns a page of the keys of the locks that are there; see [`Store::sync`](super::store::Store::sync).
 pub(crate) async fn keys(session: &Session, group: Option<&str>, after: Option<&str>) -> Result<KeyPage> {
     let begin = match after {
         Some(next) => Position::read(next).ok_or_else(KeyPage::wrong)?,

@@ -175,8 +175,9 @@ impl Attempt<'_> {
         }
     }
 
-    /// Asks the server what there is, and removes it. What was sent before on this session is found by that question, or never happens: the
-    /// server handles the requests of a session in their order, and after a change of servers those of the old connection are refused.
+    /// Asks the server what there is, behind a write, and removes it. What was sent before on this session is found by that question, or never happens: the
+    /// leader gives that write its place behind all that it has taken from the session, and after a change of servers refuses what comes over the old
+    /// connection.
     async fn search_and_remove(&self) -> Result<bool> {
         let all = self.session.list_after_all(&self.place).await.map_err(to_error)?;
         // Another task may have finished this removal meanwhile, and the acquisition have begun another claim: the listed node may be that

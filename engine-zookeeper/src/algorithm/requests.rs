@@ -5,7 +5,7 @@ use ylock_core::StoreToken;
 use super::in_flight::InFlight;
 use super::node::{Name, Tag};
 use super::place::Place;
-use super::session::{Request, Session};
+use super::session::Session;
 use super::store::{Contender, Created, Fault, WatchEvent};
 use super::token_floor;
 
@@ -124,20 +124,21 @@ impl Session {
     /// Returns the names of a lock's contenders, after all writes that were answered to any client before this call, and all that this session has
     /// sent over this connection or another one: what is not there then never will be.
     pub(crate) async fn list_after_all(&self, place: &Place) -> Result<Vec<String>, Fault> {
-        self.list_behind(self.store.catch_up(&place.lock), place).await
+        self.attached()?;
+        // Both are sent at once. The server answers them in order, the second from what it has when it has caught up.
+        let caught_up = InFlight::send(self.store.catch_up(&place.lock));
+        let list = InFlight::send(self.store.list(&place.lock));
+        self.caught_up(caught_up).await?;
+        or_none(self.answer(list).await)
     }
 
     /// Returns the names of a lock's contenders, not older than this call but as [`sync`](super::store::Store::sync) says.
     pub(crate) async fn list_now(&self, place: &Place) -> Result<Vec<String>, Fault> {
-        self.list_behind(self.store.sync(&place.lock), place).await
-    }
-
-    async fn list_behind(&self, before: Request<'_, ()>, place: &Place) -> Result<Vec<String>, Fault> {
         self.attached()?;
-        // Both are sent at once. The server answers them in order, the second from what it has when it has caught up.
-        let before = InFlight::send(before);
+        // As in `list_after_all`.
+        let synced = InFlight::send(self.store.sync(&place.lock));
         let list = InFlight::send(self.store.list(&place.lock));
-        self.answer(before).await?;
+        self.answer(synced).await?;
         or_none(self.answer(list).await)
     }
 
@@ -162,13 +163,13 @@ impl Session {
         Ok(Contender { token, ..stored })
     }
 
-    /// Returns content and version of a node, as [`list_now`](Self::list_now) does the names.
-    pub(crate) async fn read_now(&self, path: &str) -> Result<Contender, Fault> {
+    /// Returns content and version of a node, after all writes that were answered to any client before this call.
+    pub(crate) async fn read_after_all(&self, path: &str) -> Result<Contender, Fault> {
         self.attached()?;
-        // As in `list_behind`.
-        let synced = InFlight::send(self.store.sync(path));
+        // As in `list_after_all`.
+        let caught_up = InFlight::send(self.store.catch_up(path));
         let read = InFlight::send(self.store.read(path));
-        self.answer(synced).await?;
+        self.caught_up(caught_up).await?;
         self.answer(read).await
     }
 

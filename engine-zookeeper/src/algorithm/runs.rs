@@ -40,10 +40,11 @@ impl Stored {
     }
 }
 
-/// Returns the last run of the job of a key. The session may be another one than that which has the lock.
+/// Returns the last run of the job of a key. The session may be another one than that which has the lock, so its server may not have shown yet what the
+/// last holder has stored.
 pub(crate) async fn last_run(session: &Session, key: &Key) -> Result<Option<Run>> {
     let path = Place::of_run(&session.base, key).lock;
-    match session.read_now(&path).await {
+    match session.read_after_all(&path).await {
         Ok(node) => Ok(read(&path, &node)?.map(|stored| stored.run)),
         Err(Fault::NoNode) => Ok(None),
         Err(fault) => Err(to_error(fault)),
@@ -71,7 +72,7 @@ async fn store(session: &Session, path: &str, run: &Run, kept: Duration) -> Resu
     let until = session.environment.wall_micros().saturating_add(kept);
     let content = Stored { until, run: run.clone() }.to_content();
     for _ in 0..ATTEMPTS {
-        let attempt = match session.read_now(path).await {
+        let attempt = match session.read_after_all(path).await {
             Ok(node) => {
                 if read(path, &node)?.is_some_and(|stored| !run.replaces(&stored.run)) {
                     return Ok(false);

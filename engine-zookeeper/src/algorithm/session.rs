@@ -20,7 +20,7 @@ use super::token_floor::TokenFloor;
 use super::watch::Watch;
 
 /// A request of the store, not sent before it is polled.
-pub(super) type Request<'a, T> = futures_util::future::BoxFuture<'a, Result<T, Fault>>;
+type Request<'a, T> = futures_util::future::BoxFuture<'a, Result<T, Fault>>;
 
 /// One session of this client; see the [module](self).
 pub(crate) struct Session {
@@ -212,6 +212,11 @@ impl Session {
     /// Waits for the answer to a read.
     pub(super) async fn answer<T>(&self, request: InFlight<Request<'_, T>>) -> Result<T, Fault> {
         self.timed("read", failure, request).await
+    }
+
+    /// Waits until the server has caught up.
+    pub(super) async fn caught_up(&self, request: InFlight<Request<'_, ()>>) -> Result<(), Fault> {
+        self.timed("transaction", failure_of_transaction, request).await
     }
 
     /// Waits for the answer to a request, for as long as one may take, and counts it. The request was sent before this is polled: `select!`

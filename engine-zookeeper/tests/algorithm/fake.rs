@@ -291,7 +291,11 @@ impl Store for Session {
     }
 
     async fn read(&self, path: &str) -> Result<Contender, Fault> {
-        self.trip("read", |nodes| nodes.read(path)).await
+        let read = |nodes: &mut Nodes| match self.servers.fates.is_behind() {
+            true => Err(Fault::NoNode),
+            false => nodes.read(path),
+        };
+        self.trip("read", read).await
     }
 
     async fn read_and_watch(&self, path: &str) -> Result<(Vec<u8>, WatchEvent), Fault> {

@@ -44,7 +44,7 @@ impl Fates {
         first.map_or(Fate::Done, |first| next.remove(first).1)
     }
 
-    /// Makes the server that answers from now on show no lock in its lists, until it is asked to catch up.
+    /// Makes the server that answers from now on show no lock in its lists, and no content, until it is asked to catch up.
     pub(crate) fn fall_behind(&self) {
         self.is_behind.store(true, Ordering::Relaxed);
     }

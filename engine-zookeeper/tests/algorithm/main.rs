@@ -121,12 +121,12 @@ async fn a_node_whose_answer_got_lost_is_found_again() {
 
 /// Resources ask so whose token is the holder's, and may not be told of one that has left.
 #[tokio::test(start_paused = true)]
-async fn the_holder_is_asked_for_at_servers_that_have_caught_up() {
+async fn holders_are_exact_at_servers_that_have_caught_up() {
     let fixture = Fixture::new();
     let here = fixture.client().await;
     let grant = here.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
     fixture.fake.fates.fall_behind();
-    let holders = here.some_holders(&grant.key).await.unwrap();
+    let holders = here.exact_holders(&grant.key).await.unwrap();
     assert_eq!(holders.iter().map(|holder| holder.token).collect::<Vec<_>>(), [grant.token.map(Into::into)]);
 }
 

@@ -54,6 +54,16 @@ async fn client(fixture: &Fixture) -> std::sync::Arc<ZookeeperEngine> {
     engine
 }
 
+/// The lock may have been acquired over another session, whose server knew already that the last holder had left.
+#[tokio::test(start_paused = true)]
+async fn the_last_run_is_asked_for_at_a_server_that_has_caught_up() {
+    let fixture = Fixture::new();
+    let here = client(&fixture).await;
+    fixture.fake.fates.fall_behind();
+    let last = here.last_run(&Key::new("users", "alice").unwrap()).await.unwrap();
+    assert!(last.is_some_and(|last| last.is_done && last.period_micros() == 1));
+}
+
 /// The clock of the client may be ahead by a day. What cannot be read stays for the error that says so, and what is empty is being made.
 #[tokio::test(start_paused = true)]
 async fn runs_that_have_been_over_for_a_day_go_and_all_others_stay() {

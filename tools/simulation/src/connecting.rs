@@ -110,6 +110,10 @@ impl Engine for Connecting {
         self.engine().await?.some_holders(key).await
     }
 
+    async fn exact_holders(&self, key: &Key) -> Result<Vec<Holder>> {
+        self.engine().await?.exact_holders(key).await
+    }
+
     async fn keys(&self, group: Option<&str>, after: Option<&str>) -> Result<KeyPage> {
         self.engine().await?.keys(group, after).await
     }

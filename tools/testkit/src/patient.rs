@@ -70,6 +70,10 @@ impl Wrapper for Patient {
         answered(|| self.0.some_holders(key)).await
     }
 
+    async fn exact_holders(&self, key: &Key) -> Result<Vec<Holder>> {
+        answered(|| self.0.exact_holders(key)).await
+    }
+
     async fn keys(&self, group: Option<&str>, after: Option<&str>) -> Result<KeyPage> {
         answered(|| self.0.keys(group, after)).await
     }

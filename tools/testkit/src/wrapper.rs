@@ -142,6 +142,11 @@ pub trait Wrapper: fmt::Debug + Send + Sync + 'static {
         async move { self.inner().some_holders(key).await }
     }
 
+    /// See [`Engine::exact_holders`].
+    fn exact_holders(&self, key: &Key) -> impl Future<Output = Result<Vec<Holder>>> + Send {
+        async move { self.inner().exact_holders(key).await }
+    }
+
     /// See [`Engine::keys`].
     fn keys(&self, group: Option<&str>, after: Option<&str>) -> impl Future<Output = Result<KeyPage>> + Send {
         async move { self.inner().keys(group, after).await }
@@ -240,6 +245,10 @@ impl<W: Wrapper> Engine for Wrapped<W> {
 
     async fn some_holders(&self, key: &Key) -> Result<Vec<Holder>> {
         self.0.around(Call::Inspect, self.0.some_holders(key)).await
+    }
+
+    async fn exact_holders(&self, key: &Key) -> Result<Vec<Holder>> {
+        self.0.around(Call::Inspect, self.0.exact_holders(key)).await
     }
 
     async fn keys(&self, group: Option<&str>, after: Option<&str>) -> Result<KeyPage> {

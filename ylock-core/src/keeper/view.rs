@@ -43,16 +43,16 @@ impl Keeper {
 
     /// Returns whether the store shows a grant with this token as held; see [`Ylock::verify`](crate::Ylock::verify).
     pub(crate) async fn verify(&self, key: &Key, token: Token) -> Result<bool> {
-        let seen = self.inspect_as_others(key).await?;
+        let holders = self.engine.exact_holders(key).await.map_err(|error| self.about(key, error))?;
         // The store knows a grant by its own number: how often it was handed on inside its process, only that process knows.
         let is_of_grant =
             |holder: &&Holder| holder.token.is_some_and(|shown| shown.of_store() == token.of_store());
-        let Some(own) = seen.holders.iter().find(is_of_grant) else { return Ok(false) };
+        let Some(own) = holders.iter().find(is_of_grant) else { return Ok(false) };
         // A store may show a holder whose lease has ended beside the next one for a while: the larger token is that of the next one.
         let follows = |other: &Holder| {
             other.mode.conflicts_with(own.mode) && other.token.is_some_and(|other| other > token)
         };
-        Ok(!seen.holders.iter().any(|other| other.id != own.id && follows(other)))
+        Ok(!holders.iter().any(|other| other.id != own.id && follows(other)))
     }
 
     /// Returns whether this client holds the key now.

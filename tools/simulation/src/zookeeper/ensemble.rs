@@ -36,7 +36,7 @@ pub struct Rules {
     pub ticks: u32,
     /// The ticks after which a server knows that it has lost its leader, or its followers.
     pub patience: u32,
-    /// The longest time for which a follower is behind with what it shows.
+    /// The longest time for which a server is behind with what it shows.
     pub lag: Duration,
     /// The speed of each server's clock.
     pub rates: Vec<f64>,

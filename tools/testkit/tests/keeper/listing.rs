@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::future::Future;
 
 use tokio::task::yield_now;
-use ylock_core::engine::{Engine, Inspection};
+use ylock_core::engine::{Engine, Holder, Inspection};
 use ylock_core::{Error, ErrorKind, Guard, Key, Listed, Listing, MemoryEngine, MemoryStore, Result, Ylock};
 use ylock_testkit::{Call, Wrapped, Wrapper, poll_times};
 
@@ -177,4 +177,39 @@ async fn a_lock_that_is_damaged_is_listed_as_such_and_does_not_end_the_listing()
     })
     .await;
     assert_eq!((names, damaged), (expected, vec!["17".to_owned()]));
+}
+
+/// Inspections show for ever what there was once; holders that are asked for exactly are those of now.
+#[derive(Debug)]
+struct Behind {
+    inner: MemoryEngine,
+    shown: std::sync::OnceLock<Inspection>,
+}
+
+impl Wrapper for Behind {
+    fn inner(&self) -> &dyn Engine {
+        &self.inner
+    }
+
+    async fn inspect(&self, key: &Key) -> Result<Inspection> {
+        let now = self.inner.inspect(key).await?;
+        Ok(self.shown.get_or_init(|| now).clone())
+    }
+
+    async fn exact_holders(&self, key: &Key) -> Result<Vec<Holder>> {
+        self.inner.exact_holders(key).await
+    }
+}
+
+/// A resource decides by it, so a holder that has just given back must not be shown.
+#[tokio::test]
+async fn a_token_is_verified_by_holders_that_are_exact() {
+    let store = MemoryStore::new();
+    let ylock = Ylock::new(Wrapped(Behind { inner: store.engine(), shown: Default::default() }));
+    let guard = ylock.lock("group", "name").write().await.unwrap();
+    let token = guard.token().unwrap();
+    assert_eq!(ylock.inspect("group", "name").await.unwrap().holders.len(), 1);
+    assert!(ylock.verify("group", "name", token).await.unwrap());
+    assert!(guard.unlock().await.unwrap().is_released());
+    assert!(!ylock.verify("group", "name", token).await.unwrap());
 }
