@@ -143,6 +143,17 @@ mod tests {
     }
 
     #[test]
+    fn a_look_that_a_hint_has_asked_for_is_no_miss_and_the_end_of_a_pause_no_hint() {
+        let second = AskedBy::SecondHint;
+        assert!(HINT.is_hint() && second.is_hint());
+        for asked_by in [AskedBy::LongPause, AskedBy::FirstPause, AskedBy::Other] {
+            assert!(!asked_by.is_hint());
+            assert_eq!(asked_by.unless_missed(), AskedBy::Other);
+        }
+        assert_eq!((HINT.unless_missed(), second.unless_missed()), (HINT, second));
+    }
+
+    #[test]
     fn two_misses_one_after_the_other_end_that() {
         let mut told = heard();
         for _ in 0..10 {

@@ -22,7 +22,7 @@ use std::time::Duration;
 use ylock_core::engine::{Grant, Request, valid_until};
 use ylock_core::environment::Moment;
 use ylock_core::retry_deadline::RetryDeadline;
-use ylock_core::{Mode, Result};
+use ylock_core::{Error, ErrorKind, Mode, Result};
 
 use super::look_past_the_dead;
 use crate::algorithm::judge::{Contender, Verdict, is_contended, places_of_others};
@@ -35,6 +35,9 @@ use crate::hints;
 
 /// The number of waiters further behind that bury what is dead within one lease, one after the other, if those before them do not.
 const BURIALS_IN_A_LEASE: u32 = 10;
+
+/// How often a client that tries shows a row again that was too old when it was seen.
+const SHOWN_AGAIN: u32 = 10;
 
 /// Waits in the queue until the lock is granted: Listing 6.
 ///
@@ -180,12 +183,15 @@ pub(crate) async fn try_get_lock(
     request: &Request,
     longest: Duration,
 ) -> Result<Option<Grant>> {
-    // Step 1: if the main row has an entry, answer no, and write nothing. Not where this call goes on with one that was dropped with its runtime and
-    // has joined already: of two that have claimed, each would see the other's entry, and neither would get in.
+    // Step 1: if the main row has an entry, answer no. Not where this call goes on with one that was dropped with its runtime and has joined
+    // already: of two that have claimed, each would see the other's entry, and neither would get in.
     let look = look_past_the_dead(own_row, request.mode).await?;
     if !own_row.takes_part(request.id) && is_taken(&look, own_row, request.mode) {
+        // The call before may have been dropped while it left. Otherwise nothing is written.
+        own_row.release(request.id, None).await?;
         return Ok(None);
     }
+    let mut shown_again = 0;
     let began = own_row.client.now();
     loop {
         let me = own_row.join(request, true).await?;
@@ -196,7 +202,11 @@ pub(crate) async fn try_get_lock(
                 return enter(own_row, request, &me, &look).map(Some);
             }
             // The claim is too old to rely on, or the row has expired, which says nothing of the lock: show it again, and look again.
-            Verdict::Enter | Verdict::Gone => own_row.stay(request).await?,
+            Verdict::Enter | Verdict::Gone if shown_again < SHOWN_AGAIN => {
+                shown_again += 1;
+                own_row.stay(request).await?;
+            }
+            Verdict::Enter | Verdict::Gone => return Err(expires_early()),
             Verdict::ClaimAbove(floor) => own_row.claim(request, Some(floor)).await?,
             Verdict::Revoked => own_row.shed(request).await?,
             // Step 10: a contender that came later has claimed too, and will give way.
@@ -208,6 +218,12 @@ pub(crate) async fn try_get_lock(
             }
         }
     }
+}
+
+fn expires_early() -> Error {
+    let message = "each look came when the lease of this client's row was over, or the row gone: is this machine too slow for the lease, or the clock of a \
+                   node wrong?";
+    Error::new(ErrorKind::Unavailable, message)
 }
 
 /// Returns whether another client that conflicts has an entry in the main row.

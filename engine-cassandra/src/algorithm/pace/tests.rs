@@ -70,6 +70,16 @@ fn longer_holds_are_learnt_slowly_and_shorter_ones_fast() {
     assert_eq!(pace.estimates.hold, ms(100), "it is learnt once");
 }
 
+/// A waiter that is told looks seldom: the last look may have been long before the hold was over.
+#[test]
+fn a_hint_of_a_turn_tells_how_long_the_hold_was() {
+    let mut pace = pace();
+    pace.pause(0, &held(1), at(0));
+    pace.told_of_a_turn(at(800));
+    pace.enters();
+    assert_eq!(pace.estimates.hold, ms(200));
+}
+
 #[test]
 fn nothing_is_learnt_from_claims_and_from_far_behind() {
     let mut claims = pace();
@@ -120,13 +130,22 @@ fn a_newcomer_looks_at_once_unless_its_client_saw_several_others() {
 fn the_time_of_a_look_is_an_average() {
     let mut pace = learnt(ms(0), ms(4));
     pace.looked_for(ms(16));
-    assert_eq!(pace.estimates.look, ms(7));
+    assert_eq!(pace.estimates.look(), ms(7));
+}
+
+/// Its turn to claim comes when all but the last of those before it have been inside and given back.
+#[test]
+fn a_newcomer_that_is_told_looks_when_the_last_of_the_others_enters() {
+    let Pace { estimates, .. } = learnt(ms(80), ms(10));
+    let pauses = [0, 1, 2, 3, 100].map(|others| estimates.first_pause_until_told(others));
+    assert_eq!(pauses, [80, 80, 300, 520, 1_500].map(ms));
 }
 
 #[test]
 fn pauses_are_drawn_from_around_what_was_decided() {
     let environment = SystemEnvironment::shared();
     assert_eq!(about(ms(1) / 2, &*environment), ms(0));
+    assert!(about(ms(1), &*environment) >= ms(1) * 8 / 10, "a timer can do that");
     for _ in 0..100 {
         let pause = about(ms(100), &*environment);
         assert!((ms(90)..=ms(110)).contains(&pause), "{pause:?}");
