@@ -208,44 +208,54 @@ pub async fn an_acquisition_goes_on_after_its_future_was_dropped(fixture: Fixtur
     }
 }
 
-/// A try whose future was dropped, with its runtime, is made again: it is granted a lock that is free, and leaves nothing of one that is held.
+/// When another contender tries, beside a try that is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Other {
+    Never,
+    Before,
+    Meanwhile,
+}
+
+/// A try whose future was dropped, with its runtime, is made again: it is granted a lock that is free, and leaves nothing of one that is held; and of two that
+/// cross one gets in.
 pub async fn a_try_goes_on_after_its_future_was_dropped(fixture: Fixture) {
-    for (mode, is_held) in
-        [(Mode::Write, false), (Mode::Write, true), (Mode::Read, false), (Mode::Read, true)]
+    for (mode, comes) in [Mode::Write, Mode::Read]
+        .into_iter()
+        .flat_map(|mode| [Other::Never, Other::Before, Other::Meanwhile].map(|comes| (mode, comes)))
     {
         for polls in 1.. {
-            let mut holder = Contestant::new(&fixture, Mode::Write, Patience::Try).await;
+            let mut other = Contestant::new(&fixture, Mode::Write, Patience::Try).await;
             let one = Contestant::new(&fixture, mode, Patience::Try).await;
-            holder.request.lease = fixture.long_lease();
-            let held = match is_held {
-                true => Some(holder.tries().await.expect("it is free")),
-                false => None,
-            };
+            other.request.lease = fixture.long_lease();
+            let mut held = if comes == Other::Before { other.tries().await } else { None };
             let cut = poll_times(polls, one.engine.acquire(&one.request));
             let cut = within(fixture.lapse(), "the engine goes on", cut).await;
             let is_over = cut.is_some();
+            if comes == Other::Meanwhile {
+                held = other.tries().await;
+            }
             let answer = match cut {
                 Some(answer) => answer,
                 None => one.engine.acquire(&one.request).await,
             };
             let granted = match answer {
                 // It was refused, and the answer to its own undoing is lost: as after every unknown outcome its caller releases.
-                Err(error) if is_held && is_silence(&error) => {
+                Err(error) if held.is_some() && is_silence(&error) => {
                     one.releases(one.request.id).await;
                     None
                 }
                 answer => answer.unwrap(),
             };
-            assert_eq!(granted.is_some(), !is_held, "{mode}, dropped after {polls} polls");
+            assert_ne!(granted.is_some(), held.is_some(), "{mode}, dropped after {polls} polls, {comes:?}");
             if let Some(granted) = granted {
                 assert_eq!(one.releases(granted.id).await, Release::Released);
             }
             if let Some(held) = held {
-                assert!(holder.engine.inspect(&held.key).await.unwrap().queue.is_empty());
-                assert_eq!(holder.releases(held.id).await, Release::Released);
+                assert!(other.engine.inspect(&held.key).await.unwrap().queue.is_empty());
+                assert_eq!(other.releases(held.id).await, Release::Released);
             }
-            let last = holder.tries().await.expect("nothing is left of it");
-            holder.releases(last.id).await;
+            let last = other.tries().await.expect("nothing is left of it");
+            other.releases(last.id).await;
             if is_over {
                 break;
             }
