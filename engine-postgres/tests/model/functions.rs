@@ -19,20 +19,30 @@ pub(crate) struct Functions {
     /// Has the advisory lock of the channel that this test listens on.
     _listening: Client,
     channel: i64,
+    /// The schema in which they are, as SQL has it.
+    schema: String,
 }
 
 impl Functions {
     pub(crate) async fn connect() -> Self {
         // A client has made the functions, if there were none.
         drop(server::engine(Default::default()).await);
+        Self::of("ylock".to_owned()).await
+    }
+
+    pub(crate) async fn of(schema: String) -> Self {
         let listening = server::raw().await;
         let channel = i64::try_from(rand() >> 1).expect("63 bits");
         listening.query_one("select pg_advisory_lock($1)", &[&channel]).await.expect("locked");
-        Self { client: server::raw().await, _listening: listening, channel }
+        Self { client: server::raw().await, _listening: listening, channel, schema }
+    }
+
+    fn text(&self, statement: &str) -> String {
+        statement.replace("ylock.", &format!("{}.", self.schema))
     }
 
     async fn ask(&self, statement: &str, values: &[(&(dyn ToSql + Sync), Type)]) -> Row {
-        self.client.query_typed_one(statement, values).await.expect("an answer")
+        self.client.query_typed_one(&self.text(statement), values).await.expect("an answer")
     }
 
     fn channel(&self, hears: Hears) -> Option<i64> {
@@ -138,8 +148,9 @@ impl Driven for Functions {
     async fn show(&mut self, place: &str) -> Shown {
         let key = place.as_bytes();
         let key: [(&(dyn ToSql + Sync), Type); 1] = [(&key, Type::BYTEA)];
-        let rows =
-            |statement: &'static str| async { self.client.query_typed(statement, &key).await.unwrap() };
+        let rows = |statement: &'static str| async {
+            self.client.query_typed(&self.text(statement), &key).await.unwrap()
+        };
         let locks = rows("select id, mode, waiting, shared from ylock.lock where key = $1").await;
         let readers = rows("select id, 'r' from ylock.reader where key = $1").await;
         let waiters =
@@ -160,7 +171,7 @@ impl Driven for Functions {
     async fn remove(&mut self, place: &str) {
         for table in ["lock", "reader", "waiter"] {
             let statement = format!("delete from ylock.{table} where key = $1");
-            self.client.execute(&statement, &[&place.as_bytes()]).await.expect("removed");
+            self.client.execute(&self.text(&statement), &[&place.as_bytes()]).await.expect("removed");
         }
     }
 }

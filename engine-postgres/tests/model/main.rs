@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests of real servers wait in real time")]
 
 mod functions;
+mod mistakes;
 
 #[path = "../server/mod.rs"]
 mod server;

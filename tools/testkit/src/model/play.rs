@@ -1,7 +1,7 @@
 //! One lock, and random operations on it.
 
 use ylock_core::Mode;
-use ylock_core::engine::{AcquisitionId, Ticket};
+use ylock_core::engine::{AcquisitionId, Renewal, Ticket};
 
 use super::Driven;
 use super::chance::Chance;
@@ -19,13 +19,15 @@ pub(super) struct Play {
     /// Acquisitions that were used already, some of them still there.
     ids: Vec<AcquisitionId>,
     last_token: u64,
+    /// The last grant that was renewed with a waiter behind it, and that waiter.
+    announced: Option<(AcquisitionId, Asked)>,
 }
 
 impl Play {
     pub(super) fn new(seed: u64) -> Self {
         let place = format!("ylock-model:{seed}:{}", ylock_core::Owner::new());
         let (ids, model) = (Vec::new(), Reference::default());
-        Self { seed, chance: Chance::new(seed), place, model, ids, last_token: 0 }
+        Self { seed, chance: Chance::new(seed), place, model, ids, last_token: 0, announced: None }
     }
 
     pub(super) async fn play(mut self, driven: &mut dyn Driven) {
@@ -64,8 +66,14 @@ impl Play {
     }
 
     async fn release(&mut self, driven: &mut dyn Driven) -> String {
-        let (id, is_late) = (self.id(), self.chance.below(6) == 0);
-        let next = (self.chance.below(3) == 0).then(|| self.asked()).filter(|next| next.id != id);
+        // In every second play nothing is remembered, and the quick ways are open.
+        let is_late = self.seed.is_multiple_of(2) && self.chance.below(6) == 0;
+        let (id, next) = match self.announced.take_if(|_| self.chance.below(4) == 0) {
+            // Mostly the one that it stands behind.
+            Some((id, behind)) => (if self.chance.below(3) > 0 { id } else { self.id() }, Some(behind)),
+            None => (self.id(), (self.chance.below(3) == 0).then(|| self.asked())),
+        };
+        let next = next.filter(|next| next.id != id);
         let what = format!("release {id:?} late {is_late} next {next:?}");
         let was_there = driven.release(&self.place, id, is_late, next).await;
         let shown = driven.show(&self.place).await;
@@ -75,13 +83,21 @@ impl Play {
     }
 
     async fn renew(&mut self, driven: &mut dyn Driven) -> String {
-        let (id, mode) = (self.id(), self.mode());
+        let id = match self.announced {
+            Some((id, _)) if self.chance.below(3) == 0 => id,
+            _ => self.id(),
+        };
+        let held = self.model.mode_of_holder(id).filter(|_| self.chance.below(2) == 0);
+        let mode = held.unwrap_or_else(|| self.mode());
         let behind = (self.chance.below(2) == 0).then(|| self.asked()).filter(|behind| behind.id != id);
         let what = format!("renew {id:?} {mode:?} behind {behind:?}");
         let answer = driven.renew(&self.place, id, mode, behind).await;
         let shown = driven.show(&self.place).await;
         let expected = self.model.renew(id, mode, behind, &shown);
         assert_eq!(answer, expected, "seed {}: {what}", self.seed);
+        if let (Renewal::Renewed { .. }, Some(behind)) = (answer, behind) {
+            self.announced = Some((id, behind));
+        }
         what
     }
 
@@ -96,8 +112,12 @@ impl Play {
         Asked { id: self.id(), mode: self.mode(), hears: self.hears() }
     }
 
-    /// Returns an acquisition that was used already, or a new one.
+    /// Returns a holder, another acquisition that was used already, or a new one.
     fn id(&mut self) -> AcquisitionId {
+        let holders = self.model.show().holders;
+        if !holders.is_empty() && self.chance.below(5) == 0 {
+            return holders[self.chance.below(holders.len() as u64) as usize].0;
+        }
         let known = self.ids.len() as u64;
         if known > 0 && self.chance.below(3) > 0 {
             let back = self.chance.below(known.min(12));
