@@ -510,8 +510,8 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
         Ok(self.inspect(key).await?.holders)
     }
 
-    /// Returns all holders of the key, of which none had left when this was called: none whose release was answered before, and none behind which a
-    /// contender that conflicts was let in before.
+    /// Returns all holders of the key, none whose release was answered before this was called. As in an inspection, one whose lease has ended may be shown
+    /// beside the next one.
     ///
     /// # Behavior
     /// - A resource decides by this whose token it accepts. So an engine whose inspection may be late by a moment answers this with more requests: by

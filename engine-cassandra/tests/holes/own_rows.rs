@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use ylock_core::engine::{Engine, Holding, Patience, Release, Request};
-use ylock_core::{Key, StoreToken};
+use ylock_core::{ErrorKind, Key, StoreToken};
 use ylock_engine_cassandra::CassandraEngine;
 use ylock_engine_cassandra::algorithm::store::State;
 
@@ -248,6 +248,51 @@ async fn a_try_whose_row_has_expired_shows_it_again() {
         });
         let granted = engine.acquire(&request.with_patience(Patience::Try)).await.unwrap();
         assert!(granted.is_some(), "the lock is free");
+    })
+    .await;
+}
+
+/// It must not go on for ever, nor say that the lock is held.
+#[tokio::test(start_paused = true)]
+async fn a_try_whose_row_expires_before_each_look_ends_with_an_error() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
+        let fake = Arc::downgrade(&fixture.fake);
+        fixture.fake.plan(move |_, _| {
+            fake.upgrade().unwrap().slow_read(LEASE * 10);
+            Fate::Arrives
+        });
+        let error = engine.acquire(&request.with_patience(Patience::Try)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    })
+    .await;
+}
+
+/// The call before has ended while it left, because another client has come first.
+#[tokio::test(start_paused = true)]
+async fn a_try_that_was_leaving_leaves_when_it_goes_on() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let (other, theirs) = fixture.contestant();
+        let theirs = theirs.with_ticket(other.ticket());
+        let (engine, request) = fixture.contestant();
+        let request = request.with_patience(Patience::Try);
+        let cut = || tokio::time::timeout(LEASE / 50, engine.acquire(&request));
+        fixture.fake.plan(|_, _| Fate::IsHeardAfter(LEASE / 10));
+        assert!(cut().await.is_err());
+        fixture.fake.plan(|_, _| Fate::Arrives);
+        let waiting = tokio::spawn(async move { other.acquire(&theirs).await });
+        fixture.until(State::Claimed, 2).await;
+        fixture.fake.plan(|_, write| match write.row.state {
+            State::Idle => Fate::IsLate,
+            _ => Fate::Arrives,
+        });
+        assert!(!matches!(cut().await, Ok(Ok(_))), "its release is lost");
+        fixture.fake.plan(|_, _| Fate::Arrives);
+        assert!(engine.acquire(&request).await.unwrap().is_none(), "the other one was first");
+        assert_eq!(fixture.states().iter().filter(|state| **state == State::Idle).count(), 1);
+        assert!(waiting.await.unwrap().unwrap().is_some());
     })
     .await;
 }

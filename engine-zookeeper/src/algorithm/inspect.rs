@@ -38,15 +38,24 @@ pub(crate) async fn inspect(session: &Session, key: &Key) -> Result<Inspection> 
 /// Returns all holders, none that had left when this was called.
 pub(crate) async fn exact_holders(session: &Session, key: &Key) -> Result<Vec<Holder>> {
     let place = Place::of(&session.base, key);
-    let all = names(&session.list_after_all(&place).await.map_err(to_error)?)?;
-    let holding: Vec<_> = all.iter().filter(|name| holds(&all, name)).collect();
-    let contents = join_all(holding.iter().map(|name| content(session, &place, name))).await;
-    let shown =
-        holding.iter().zip(contents).map(|(name, content)| Ok(content?.map(|content| holder(name, content))));
-    shown.filter_map(Result::transpose).collect()
+    for _ in 0..ATTEMPTS {
+        let all = names(&session.list_after_all(&place).await.map_err(to_error)?)?;
+        let holding: Vec<_> = all.iter().filter(|name| holds(&all, name)).collect();
+        let contents = join_all(holding.iter().map(|name| content(session, &place, name))).await;
+        let contents: Option<Vec<_>> = contents.into_iter().collect::<Result<_>>()?;
+        // One whose node is gone may have become a reader, and still be inside.
+        if let Some(contents) = contents {
+            return Ok(holding
+                .into_iter()
+                .zip(contents)
+                .map(|(name, content)| holder(name, content))
+                .collect());
+        }
+    }
+    Err(Error::new(ErrorKind::Unavailable, "holders kept leaving the lock"))
 }
 
-/// Two requests, however many contenders there are.
+/// Three requests, however many contenders there are.
 pub(crate) async fn first_holder(session: &Session, key: &Key) -> Result<Option<Holder>> {
     let place = Place::of(&session.base, key);
     for _ in 0..ATTEMPTS {

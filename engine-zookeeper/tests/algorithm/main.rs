@@ -119,7 +119,7 @@ async fn a_node_whose_answer_got_lost_is_found_again() {
     assert!(fixture.fake.fates.has_come() && fixture.contenders().len() == 1);
 }
 
-/// Resources ask so whose token is the holder's, and may not be told of one that has left.
+/// Resources ask so whose token is the holder's. A server that is behind knows neither the one that has come nor that the one before has left.
 #[tokio::test(start_paused = true)]
 async fn holders_are_exact_at_servers_that_have_caught_up() {
     let fixture = Fixture::new();

@@ -177,7 +177,7 @@ fn turn(lease: Duration, before: usize) -> Duration {
 /// Takes the lock if it is free, and otherwise leaves nothing behind: Listing 7.
 ///
 /// # Errors
-/// The error of the first request that fails; the caller releases then.
+/// The error of the first request that fails, or `Unavailable` if the looks take longer than the lease; the caller releases then.
 pub(crate) async fn try_get_lock(
     own_row: &Arc<OwnRow>,
     request: &Request,

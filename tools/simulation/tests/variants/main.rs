@@ -172,7 +172,7 @@ broken_ensemble! {
     a_search_begins_behind_a_sync: Z::SearchesBehindSync, "still wait", from 1_900;
     a_heartbeat_is_a_read: Z::BeatsByReading, "two valid holders";
     // Once in some thousand seeds.
-    a_heartbeat_after_a_silence_counts: Z::IgnoresSilence, "two valid holders", from 15_700;
+    a_heartbeat_after_a_silence_counts: Z::IgnoresSilence, "two valid holders", from 23_000;
     a_writer_becomes_a_reader_at_the_end: Z::DowngradesToTheEnd, "two valid holders";
     a_write_is_taken_for_a_removal: Z::TakesWritesForRemovals, "two valid holders";
     the_token_is_the_place: Z::TokenIsPlace, "the token of";

@@ -87,13 +87,15 @@ fn run_all(
         let mut problems = one_after_the_other(plan, servers.as_mut(), limit, more, reader);
         if let Some(beside) = beside {
             let beside = beside.join().unwrap_or_else(|panic| resume_unwind(panic));
-            problems.extend(beside.read(reader));
+            run::show(&beside.printed);
+            reader.feed(&beside.printed);
+            problems.extend(beside.problems);
         }
         problems
     }))
 }
 
-/// What has become of a pass that runs beside another one.
+/// What has become of the pass that runs beside the others.
 struct Beside {
     printed: Vec<u8>,
     problems: Vec<String>,
@@ -105,13 +107,6 @@ impl Beside {
         let problems = run::run_beside(pass, variables, limit, &mut printed);
         Self { problems: problems.unwrap_or_else(|error| vec![format!("{error:#}")]), printed }
     }
-
-    /// Shows what it has printed, and returns what went wrong.
-    fn read(self, reader: &mut Reader) -> Vec<String> {
-        run::show(&self.printed);
-        reader.feed(&self.printed);
-        self.problems
-    }
 }
 
 fn one_after_the_other(
@@ -122,12 +117,12 @@ fn one_after_the_other(
     reader: &mut Reader,
 ) -> Vec<String> {
     let mut problems = Vec::new();
-    for step in plan.steps() {
+    for pass in plan.passes() {
         if Instant::now() > limit {
-            problems.extend(step.iter().map(|pass| format!("no time was left for the {}", pass.what)));
+            problems.push(format!("no time was left for the {}", pass.what));
             continue;
         }
-        match one_step(&step, servers.as_deref_mut(), limit, more, reader) {
+        match one_pass(&pass, servers.as_deref_mut(), limit, more, reader) {
             Ok(more) => problems.extend(more),
             Err(error) => {
                 problems.push(format!("{error:#}"));
@@ -138,30 +133,17 @@ fn one_after_the_other(
     problems
 }
 
-fn one_step(
-    step: &[Pass],
+fn one_pass(
+    pass: &Pass,
     mut servers: Option<&mut Servers>,
     limit: Instant,
     more: &[Variable],
     reader: &mut Reader,
 ) -> Result<Vec<String>> {
-    if let (true, Some(servers)) = (step.iter().any(|pass| pass.what == What::Trouble), servers.as_mut()) {
+    if let (What::Trouble, Some(servers)) = (pass.what, servers.as_mut()) {
         servers.alone()?;
     }
     let mut variables = servers.map(|servers| servers.environment()).transpose()?.unwrap_or_default();
     variables.extend_from_slice(more);
-    let Some((first, others)) = step.split_first() else { return Ok(Vec::new()) };
-    thread::scope(|threads| {
-        let variables = &variables;
-        let others: Vec<_> =
-            others.iter().map(|pass| threads.spawn(move || Beside::run(pass, variables, limit))).collect();
-        let mut problems = run::run(first, variables, limit, reader);
-        for other in others {
-            let other = other.join().unwrap_or_else(|panic| resume_unwind(panic)).read(reader);
-            if let Ok(problems) = &mut problems {
-                problems.extend(other);
-            }
-        }
-        problems
-    })
+    run::run(pass, &variables, limit, reader)
 }

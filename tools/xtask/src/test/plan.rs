@@ -38,7 +38,7 @@ pub(crate) enum What {
     Computing,
     /// The suite that all engines share. Its cases wait for leases nearly all of the time.
     Conformance,
-    /// Tests that start servers of their own, and kill and pause them: a few at a time, because starting takes a core. They wait most of the time.
+    /// Tests that start servers of their own, and kill and pause them: a few at a time, because starting takes a core.
     OwnServers,
     /// Tests that kill and pause servers that other tests use too: alone, one after the other.
     Trouble,
@@ -110,15 +110,8 @@ impl Plan {
         })
     }
 
-    /// Returns the steps, one after the other. The passes of a step run side by side: those of the last one wait most of the time, and use other servers.
-    pub(crate) fn steps(&self) -> Vec<Vec<Pass>> {
-        let (last, first): (Vec<_>, Vec<_>) =
-            self.passes().into_iter().partition(|pass| matches!(pass.what, What::OwnServers | What::Trouble));
-        let first = first.into_iter().map(|pass| vec![pass]);
-        first.chain((!last.is_empty()).then_some(last)).collect()
-    }
-
-    fn passes(&self) -> Vec<Pass> {
+    /// Returns the passes that run one after the other.
+    pub(crate) fn passes(&self) -> Vec<Pass> {
         let tests = self.test_files().into_iter().filter(|name| !is_computing(name));
         let (trouble, tests): (Vec<_>, Vec<_>) = tests.partition(|name| is_trouble(name));
         let (own_servers, tests): (Vec<_>, Vec<_>) =
@@ -244,9 +237,6 @@ mod tests {
 
     #[test]
     fn tests_that_break_servers_run_last_and_one_by_one() {
-        let steps = plan(&[], ServersOf::Xtask).steps();
-        let last: Vec<_> = steps[3].iter().map(|pass| pass.what).collect();
-        assert_eq!((steps.len(), &last[..]), (4, &[What::OwnServers, What::Trouble][..]));
         let passes = plan(&[], ServersOf::Xtask).passes();
         assert_eq!(
             passes.iter().map(|pass| pass.what).collect::<Vec<_>>(),

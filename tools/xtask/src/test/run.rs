@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{
     output::{Executables, Reader, Target},
-    plan::{Pass, Plan, What},
+    plan::{Pass, Plan},
 };
 use crate::{cargo, child};
 
@@ -55,18 +55,16 @@ pub(crate) fn run(
     Ok(problems(pass, status))
 }
 
-/// Runs a pass beside another one, and keeps what it prints for later. What only computes does so in the time that all others leave. Returns what went
-/// wrong, if anything did.
+/// Runs a pass in the time that all others leave, and keeps what it prints for later. Returns what went wrong, if anything did.
 pub(crate) fn run_beside(
     pass: &Pass,
     variables: &[(&str, String)],
     limit: Instant,
     printed: &mut Vec<u8>,
 ) -> Result<Vec<String>> {
-    let mut command = cargo::in_workspace("nice");
-    command.args(["-n", if pass.what == What::Computing { "19" } else { "0" }]);
-    command.arg(cargo::cargo().get_program());
-    let mut command = prepared(command, pass, variables);
+    let mut nice = cargo::in_workspace("nice");
+    nice.args(["-n", "19"]).arg(cargo::cargo().get_program());
+    let mut command = prepared(nice, pass, variables);
     let status = child::run_into(&mut command, Some(limit), |bytes| printed.extend_from_slice(bytes))?;
     Ok(problems(pass, status))
 }
