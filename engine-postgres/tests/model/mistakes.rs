@@ -12,11 +12,13 @@ use ylock_testkit::model;
 use super::functions::Functions;
 use super::server;
 
+/// By the latest of them the last mistake is noticed.
+const SEEDS: u64 = 100;
 /// Most are noticed within a second.
 const BOUND: Duration = Duration::from_secs(120);
 
 /// Plays with the functions, in a schema of their own, with one text in the place of another. Returns whether an operation made a difference.
-async fn is_noticed(right: &str, wrong: &str) -> bool {
+async fn is_noticed(right: &str, wrong: &str, seeds: u64) -> bool {
     // Another run may use the same server.
     let schema = format!("mistake_{}", Owner::new()).replace('-', "");
     let in_schema = |text: &str| text.replace("ylock.", &format!("\"{schema}\"."));
@@ -27,7 +29,7 @@ async fn is_noticed(right: &str, wrong: &str) -> bool {
     server.batch_execute(&make).await.expect("the functions are made");
     let mut functions = Functions::of(schema.clone()).await;
     let played = tokio::spawn(async move {
-        model::random_operations_make_no_difference(&mut functions).await;
+        model::play(&mut functions, 0..seeds).await;
     });
     let played = tokio::time::timeout(BOUND, played).await.expect("it goes on");
     server.batch_execute(&format!("drop schema {schema} cascade")).await.expect("they are removed");
@@ -38,7 +40,7 @@ async fn is_noticed(right: &str, wrong: &str) -> bool {
 #[tokio::test]
 #[ignore = "needs postgres: run `cargo xtask test`"]
 async fn functions_without_a_mistake_make_no_difference() {
-    assert!(!is_noticed("if r.revoked then", "if r.revoked then").await);
+    assert!(!is_noticed("if r.revoked then", "if r.revoked then", 10).await);
 }
 
 macro_rules! mistakes {
@@ -47,7 +49,7 @@ macro_rules! mistakes {
             #[tokio::test]
             #[ignore = "needs postgres: run `cargo xtask test`"]
             async fn $name() {
-                assert!(is_noticed($right, $wrong).await, "no operation made a difference");
+                assert!(is_noticed($right, $wrong, SEEDS).await, "no operation made a difference");
             }
         )*
     };

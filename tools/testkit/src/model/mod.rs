@@ -6,6 +6,8 @@ mod chance;
 mod play;
 mod reference;
 
+use std::ops::Range;
+
 use async_trait::async_trait;
 use ylock_core::Mode;
 use ylock_core::engine::{AcquisitionId, Renewal};
@@ -41,6 +43,11 @@ pub async fn random_operations_make_no_difference(driven: &mut dyn Driven) {
     let all = crate::short_or_long(100, 5_000);
     let given = std::env::var("YLOCK_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
     let seeds = given.map_or(0..all, |seed: u64| seed..seed + 1);
+    play(driven, seeds).await;
+}
+
+/// Drives it by the random operations of these seeds.
+pub async fn play(driven: &mut dyn Driven, seeds: Range<u64>) {
     for seed in seeds {
         Play::new(seed).play(driven).await;
     }
