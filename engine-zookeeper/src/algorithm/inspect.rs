@@ -38,21 +38,33 @@ pub(crate) async fn inspect(session: &Session, key: &Key) -> Result<Inspection> 
 /// Returns all holders, none that had left when this was called.
 pub(crate) async fn exact_holders(session: &Session, key: &Key) -> Result<Vec<Holder>> {
     let place = Place::of(&session.base, key);
-    for _ in 0..ATTEMPTS {
-        let all = names(&session.list_after_all(&place).await.map_err(to_error)?)?;
-        let holding: Vec<_> = all.iter().filter(|name| holds(&all, name)).collect();
-        let contents = join_all(holding.iter().map(|name| content(session, &place, name))).await;
-        let contents: Option<Vec<_>> = contents.into_iter().collect::<Result<_>>()?;
-        // One whose node is gone may have become a reader, and still be inside.
-        if let Some(contents) = contents {
-            return Ok(holding
-                .into_iter()
-                .zip(contents)
-                .map(|(name, content)| holder(name, content))
-                .collect());
+    let all = names(&session.list_after_all(&place).await.map_err(to_error)?)?;
+    let holding = all.iter().filter(|name| holds(&all, name)).copied().collect();
+    let (mut holders, gone) = holders_of(session, &place, holding).await?;
+    if !gone.is_empty() {
+        // A writer that has become a reader meanwhile, which it does once, has another node at its place. All others have left.
+        let mut again = names(&session.list(&place).await.map_err(to_error)?)?;
+        again.retain(|name| gone.iter().any(|gone| gone.place == name.place));
+        holders.extend(holders_of(session, &place, again).await?.0);
+    }
+    Ok(holders)
+}
+
+/// Returns the holders with these names, and the names that are gone.
+async fn holders_of(
+    session: &Session,
+    place: &Place,
+    holding: Vec<Name>,
+) -> Result<(Vec<Holder>, Vec<Name>)> {
+    let contents = join_all(holding.iter().map(|name| content(session, place, name))).await;
+    let (mut holders, mut gone) = (Vec::new(), Vec::new());
+    for (name, content) in holding.into_iter().zip(contents) {
+        match content? {
+            Some(content) => holders.push(holder(&name, content)),
+            None => gone.push(name),
         }
     }
-    Err(Error::new(ErrorKind::Unavailable, "holders kept leaving the lock"))
+    Ok((holders, gone))
 }
 
 /// Three requests, however many contenders there are.

@@ -20,6 +20,7 @@ use futures_util::FutureExt;
 use tokio::task::coop;
 use ylock_core::engine::{Engine, LossReason, Patience, Release, Renewal};
 use ylock_core::{ErrorKind, Mode};
+use ylock_engine_zookeeper::algorithm::store::Fault;
 
 use self::fates::Fate;
 use self::fixture::{Fixture, renew};
@@ -108,7 +109,9 @@ async fn a_node_whose_answer_got_lost_is_found_again() {
     fixture.fake.fates.of_next("make_both", Fate::Unheard);
     // A leader that is asked by a `sync` may not show it yet.
     fixture.fake.fates.fall_behind();
-    let grant = here.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    let request = fixture.request(Mode::Write);
+    let acquired = tokio::time::timeout(fake::SESSION * 10, here.acquire(&request)).await;
+    let grant = acquired.expect("its own node is in its way").unwrap().unwrap();
     assert!(fixture.fake.fates.has_come() && fixture.contenders().len() == 1);
     fixture.fake.fates.of_next("join", Fate::Unheard);
     let waits = fixture.acquiring(&there, Mode::Write);
@@ -128,6 +131,18 @@ async fn holders_are_exact_at_servers_that_have_caught_up() {
     fixture.fake.fates.fall_behind();
     let holders = here.exact_holders(&grant.key).await.unwrap();
     assert_eq!(holders.iter().map(|holder| holder.token).collect::<Vec<_>>(), [grant.token.map(Into::into)]);
+}
+
+/// The node that the list has shown is gone, and there is another one at its place.
+#[tokio::test(start_paused = true)]
+async fn a_writer_that_becomes_a_reader_is_among_the_exact_holders() {
+    let fixture = Fixture::new();
+    let here = fixture.client().await;
+    let grant = here.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    fixture.fake.fates.of_next("read", Fate::Refused(Fault::NoNode));
+    let holders = here.exact_holders(&grant.key).await.unwrap();
+    assert_eq!(holders.iter().map(|holder| holder.token).collect::<Vec<_>>(), [grant.token.map(Into::into)]);
+    assert!(fixture.fake.fates.has_come());
 }
 
 #[tokio::test(start_paused = true)]

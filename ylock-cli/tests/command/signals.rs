@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 
-use crate::support::{Place, eventually};
+use crate::support::{Place, eventually, ignored_signals};
 
 #[test]
 fn signals_are_passed_on_to_the_command() {
@@ -14,6 +14,7 @@ fn signals_are_passed_on_to_the_command() {
     );
     let running = place.start(&["run", "users/alice", "--", "sh", "-c", &script]);
     place.wait_for("held");
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     for (name, signal) in [
         ("HUP", Signal::HUP),
         ("INT", Signal::INT),
@@ -23,7 +24,7 @@ fn signals_are_passed_on_to_the_command() {
         ("USR2", Signal::USR2),
     ] {
         // A shell makes what it starts in the background ignore some, and what is ignored stays so.
-        if is_ignored(signal) {
+        if ignored_signals(&status) >> (signal.as_raw() - 1) & 1 == 1 {
             continue;
         }
         running.send(signal);
@@ -36,14 +37,6 @@ fn signals_are_passed_on_to_the_command() {
     );
     place.make("go");
     assert_eq!(running.ended().code, Some(7));
-}
-
-/// Returns whether these tests were started with a signal ignored.
-fn is_ignored(signal: Signal) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let bits = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let bits = bits.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0);
-    bits >> (signal.as_raw() - 1) & 1 == 1
 }
 
 #[test]

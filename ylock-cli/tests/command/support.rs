@@ -197,6 +197,12 @@ impl Drop for Running {
     }
 }
 
+/// Returns the signals that a process ignores, one bit each, from what the system tells of it; none where it does not tell.
+pub(crate) fn ignored_signals(status: &str) -> u64 {
+    let bits = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    bits.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0)
+}
+
 pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let until = Instant::now() + SOON;
     while !is_so() {
