@@ -130,10 +130,16 @@ impl Local {
     }
 
     /// Merges the store's view with these details: the store shows one contender for this process, which stands for all of its tasks.
-    fn merge(self, seen: Inspection, now: SystemTime) -> Inspection {
+    fn merge(mut self, seen: Inspection, now: SystemTime) -> Inspection {
         let mut merged = Inspection::default();
-        for holder in seen.holders {
-            if Some(holder.id) == self.held_as {
+        for mut holder in seen.holders {
+            if Some(holder.id) == self.waits_as {
+                // The store has granted, and its answer is on its way, to the first waiter that the contender stands for.
+                if let Some(place) = self.queue.iter().position(|(_, mode)| *mode == holder.mode) {
+                    (holder.owner, _) = self.queue.remove(place);
+                }
+                merged.holders.push(holder);
+            } else if Some(holder.id) == self.held_as {
                 merged.holders.extend(self.holders.iter().map(|&(owner, mode, token)| Holder {
                     owner,
                     mode,
@@ -167,5 +173,35 @@ impl Local {
     fn waiters(&self, id: AcquisitionId, since: SystemTime) -> impl Iterator<Item = Waiter> {
         let client = self.client.clone();
         self.queue.iter().map(move |&(owner, mode)| Waiter { id, owner, client: client.clone(), mode, since })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the owners of the holders and of the waiters, where the store shows a writer of this owner as granted, and these writers wait here for its
+    /// answer.
+    fn shown(granted: Owner, waiting: &[Owner]) -> (Vec<Owner>, Vec<Owner>) {
+        let id = AcquisitionId::from_u128(1);
+        let queue = waiting.iter().map(|owner| (*owner, Mode::Write)).collect();
+        let local = Local { waits_as: Some(id), queue, ..Local::default() };
+        let holder = Waiter::new(id, granted, ClientName::default(), Mode::Write, UNIX_EPOCH);
+        let seen = Inspection { holders: vec![Holder::of(holder, None)], ..Inspection::default() };
+        let merged = local.merge(seen, UNIX_EPOCH);
+        let holders = merged.holders.iter().map(|holder| holder.owner).collect();
+        (holders, merged.queue.iter().map(|waiter| waiter.owner).collect())
+    }
+
+    /// The store has granted, and the answer is on its way.
+    #[test]
+    fn a_contender_that_the_store_shows_as_a_holder_is_shown_once() {
+        let (first, second) = (Owner::new(), Owner::new());
+        assert_eq!(shown(first, &[first, second]), (vec![first], vec![second]));
+        // The caller that the contender was made for has given up: it stands for the next one.
+        assert_eq!(shown(first, &[second]), (vec![second], vec![]));
+        assert_eq!(shown(first, &[second, first]), (vec![second], vec![first]));
+        // All have given up, and the release is on its way.
+        assert_eq!(shown(first, &[]), (vec![first], vec![]));
     }
 }
