@@ -114,6 +114,7 @@ impl<'a> Acquire<'a> {
 
     async fn step(&mut self) -> Result<Step> {
         let (client, request) = (self.client, self.request);
+        release::remove_former(client, request.id).await?;
         match client.claims.known(request.id, client.environment.now()) {
             Known::Nothing => {
                 let session = client.session_for(request.lease).await?;
@@ -247,7 +248,7 @@ impl<'a> Acquire<'a> {
         match verdict {
             Verdict::Enters { contended } => self.enter(standing, contended).await,
             _ if self.request.patience == Patience::Try => self.leave().await,
-            Verdict::GivesWay => self.give_way().await,
+            Verdict::GivesWay => self.give_way(standing).await,
             Verdict::Waits { before, .. } => {
                 self.waited = true;
                 self.wait(standing, before).await
@@ -322,7 +323,7 @@ impl<'a> Acquire<'a> {
     async fn decide_after_waiting(&mut self, standing: &Standing, verdict: Verdict) -> Result<Step> {
         match verdict {
             Verdict::Enters { contended } => self.enter(standing, contended).await,
-            _ => self.give_way().await,
+            _ => self.give_way(standing).await,
         }
     }
 
@@ -363,8 +364,8 @@ impl<'a> Acquire<'a> {
 
     /// Leaves the queue, to join it again at the end: a contender that came earlier is behind. It has not entered, so no other contender is let in
     /// beside it whenever its key goes.
-    async fn give_way(&self) -> Result<Step> {
-        release::release(self.client, self.request.id, None).await?;
+    async fn give_way(&self, standing: &Standing) -> Result<Step> {
+        release::give_way(self.client, self.request, standing.number).await?;
         Ok(AT_ONCE)
     }
 

@@ -32,6 +32,8 @@ struct Inner {
     taken: HashSet<Vec<u8>>,
     /// The acquisitions that stand behind a grant of this client: their places end with that grant.
     announced: BTreeSet<AcquisitionId>,
+    /// The former claim of each acquisition that gives its place up and whose key may still be there.
+    former: BTreeMap<AcquisitionId, AcquisitionId>,
 }
 
 /// What is known of an acquisition.
@@ -198,6 +200,34 @@ impl Claims {
         given_up
     }
 
+    /// Gives up the place of an acquisition that goes on at another one. The claim is that of a removal alone from now on, `as_other`: the acquisition
+    /// may begin its next claim before the key of this one has gone, and is told of its [`former`](Self::former) claim until then. `None` if the claim
+    /// is not wanted any more; or if a request that makes its key may still arrive, because the mark that forbids that has the name of the acquisition.
+    pub(crate) fn depart(
+        &self,
+        (id, number): (AcquisitionId, u64),
+        as_other: AcquisitionId,
+        due: Moment,
+    ) -> Option<GivenUp> {
+        let mut inner = self.inner.lock();
+        let claim = inner.claims.get(&id).filter(|claim| claim.number == number && claim.is_wanted())?;
+        let has_former = inner.former.contains_key(&id);
+        if has_former || claim.unanswered > 0 || claim.place.is_none() || claim.next.is_some() {
+            return None;
+        }
+        let claim = inner.claims.remove(&id)?;
+        inner.announced.remove(&id);
+        inner.claims.insert(as_other, claim);
+        inner.former.insert(id, as_other);
+        inner.give_up(as_other, due)
+    }
+
+    /// Returns the former claim of an acquisition whose key may still be there. It has the acquisition's id, and goes first: before the acquisition
+    /// takes its next place, enters there, or is said to be released.
+    pub(crate) fn former(&self, id: AcquisitionId) -> Option<AcquisitionId> {
+        self.inner.lock().former.get(&id).copied()
+    }
+
     /// Gives up the claims whose lease has ended because no caller showed that they are still wanted. The cleaner removes them. Returns when the
     /// next lease ends. It looks at every claim, so it is not for every occasion.
     pub(crate) fn give_up_lapsed(&self, now: Moment) -> Option<Moment> {
@@ -350,6 +380,7 @@ impl Inner {
     fn remove(&mut self, id: AcquisitionId) -> bool {
         let is_left = self.remove_behind(id, None);
         self.announced.remove(&id);
+        self.former.retain(|_, former| *former != id);
         if let Some(claim) = self.claims.remove(&id) {
             if let Some(removal) = claim.removal {
                 self.removals.remove(&(removal.due, id));

@@ -22,14 +22,37 @@ pub(crate) async fn release(
     next: Option<&Request>,
 ) -> Result<Release> {
     let stay = next.map(|next| (next.id, client.environment.now()));
-    let Some(found) = client.claims.give_up(id, stay, client.due()) else {
-        // This client has sent nothing for it, or nothing is left of it.
-        return Ok(Release::WasGone);
-    };
-    let mut leaver = Leaver { client, id, number: Some(found.number) };
+    // None: this client has sent nothing for it, or nothing is left of it.
+    let found = client.claims.give_up(id, stay, client.due());
+    let mut leaver = Leaver { client, id, number: found.as_ref().map(|found| found.number) };
+    let former = remove_former(client, id).await?;
+    let Some(found) = found else { return Ok(former.unwrap_or(Release::WasGone)) };
     let was_there = attempt(client, &found, next).await?;
     leaver.number = None;
     Ok(if was_there { Release::Released } else { Release::WasGone })
+}
+
+/// Removes what is left of the place that the acquisition has given up to go on at another one, if it has. The cleaner would as well, in its own time.
+pub(super) async fn remove_former(client: &Arc<Client>, id: AcquisitionId) -> Result<Option<Release>> {
+    let Some(former) = client.claims.former(id) else { return Ok(None) };
+    let Some(found) = client.claims.give_up(former, None, client.due()) else { return Ok(None) };
+    let mut leaver = Leaver { client, id: former, number: Some(found.number) };
+    let was_there = attempt(client, &found, None).await?;
+    leaver.number = None;
+    Ok(Some(if was_there { Release::Released } else { Release::WasGone }))
+}
+
+/// Gives the place of a contender up and takes one at the end, in one transaction: of two, a contender that came later could enter in between. What a
+/// transaction that fails has left is removed [first](remove_former) when the acquisition goes on, or is released.
+pub(super) async fn give_way(client: &Arc<Client>, request: &Request, number: u64) -> Result<()> {
+    let as_other = AcquisitionId::new(&*client.environment);
+    let Some(found) = client.claims.depart((request.id, number), as_other, client.due()) else {
+        return release(client, request.id, None).await.map(drop);
+    };
+    let mut leaver = Leaver { client, id: found.id, number: Some(found.number) };
+    attempt(client, &found, Some(request)).await?;
+    leaver.number = None;
+    Ok(())
 }
 
 /// Makes one attempt to remove a claim for which no caller waits.

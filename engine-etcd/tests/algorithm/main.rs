@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "a test starts tasks of its own")]
 
 mod fake;
+mod giving_way;
 
 use std::sync::Arc;
 use std::time::Duration;
