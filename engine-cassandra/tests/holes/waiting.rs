@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ylock_core::engine::Engine;
+use ylock_core::engine::{Engine, Holding, Patience};
 use ylock_core::environment::Environment;
 use ylock_core::{ErrorKind, Mode};
 use ylock_engine_cassandra::CassandraOptions;
@@ -125,6 +125,30 @@ async fn nobody_enters_over_its_own_late_withdrawal() {
     .await;
 }
 
+/// It has claimed by the look that showed the holder, and the next look shows that the holder has left.
+#[tokio::test(start_paused = true)]
+async fn one_that_claims_behind_a_holder_has_waited() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let (holder, held) = fixture.contestant();
+        let grant = holder.acquire(&held).await.unwrap().unwrap();
+        holder.renew(&[Holding::new(grant, None)]).await.remove(0).unwrap();
+        let (engine, request) = fixture.contestant();
+        // So it knows of others, and does not claim before it looks.
+        let tries = fixture.again(&request).with_patience(Patience::Try);
+        assert!(engine.acquire(&tries).await.unwrap().is_none());
+        fixture.fake.plan(|_, write| match write.row.state {
+            State::Claimed => Fate::IsHeardAfter(LEASE / 100),
+            _ => Fate::Arrives,
+        });
+        let waiting = tokio::spawn(async move { engine.acquire(&request).await.unwrap().unwrap() });
+        fixture.until(State::Claimed, 1).await;
+        holder.release(&fixture.key, held.id, None).await.unwrap();
+        assert!(waiting.await.unwrap().waited);
+    })
+    .await;
+}
+
 /// A look that took so long that the claim may have expired since lets no contender in: the claim is shown again first.
 #[tokio::test(start_paused = true)]
 async fn nobody_enters_with_a_look_that_is_too_old() {
@@ -134,6 +158,60 @@ async fn nobody_enters_with_a_look_that_is_too_old() {
         fixture.fake.slow_read(LEASE);
         let grant = engine.acquire(&request).await.unwrap().unwrap();
         assert!(fixture.world.now().since(grant.sent) < LEASE / 2, "valid when it is granted");
+    })
+    .await;
+}
+
+/// Nor does a try, whose second look it is.
+#[tokio::test(start_paused = true)]
+async fn a_try_does_not_enter_with_a_look_that_is_too_old() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
+        fixture.fake.slow_read(LEASE);
+        fixture.fake.slow_read(Duration::from_millis(1));
+        let grant = engine.acquire(&request.with_patience(Patience::Try)).await.unwrap().unwrap();
+        assert!(fixture.world.now().since(grant.sent) < LEASE / 2, "valid when it is granted");
+    })
+    .await;
+}
+
+/// While it looked, its row expired, and another client was inside with a larger token and has left.
+#[tokio::test(start_paused = true)]
+async fn a_try_whose_token_has_become_too_small_claims_again() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
+        fixture.fake.slow_read(Duration::from_secs(1));
+        fixture.fake.slow_read(Duration::from_millis(1));
+        let trying =
+            tokio::spawn(async move { engine.acquire(&request.with_patience(Patience::Try)).await.unwrap() });
+        fixture.until(State::Claimed, 1).await;
+        fixture.fake.expire(&fixture.key);
+        let (other, theirs) = fixture.contestant();
+        let grant = other.acquire(&theirs).await.unwrap().unwrap();
+        other.release(&fixture.key, theirs.id, None).await.unwrap();
+        assert!(trying.await.unwrap().expect("it is free").token > grant.token);
+    })
+    .await;
+}
+
+/// The contender that came later has claimed as well, and died before it gave way.
+#[tokio::test(start_paused = true)]
+async fn a_try_does_not_wait_for_one_that_never_gives_way() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
+        fixture.fake.slow_read(Duration::from_secs(1));
+        fixture.fake.slow_read(Duration::from_millis(1));
+        let trying =
+            tokio::spawn(async move { engine.acquire(&request.with_patience(Patience::Try)).await.unwrap() });
+        fixture.until(State::Claimed, 1).await;
+        let (later, claims) = fixture.contestant();
+        let claiming = tokio::spawn(async move { later.acquire(&claims).await });
+        fixture.until(State::Claimed, 2).await;
+        claiming.abort();
+        assert!(trying.await.unwrap().is_none());
     })
     .await;
 }

@@ -290,3 +290,15 @@ async fn pause(
     // However often hints ask for looks: the row is shown again when it is due, and not later.
     if is_due(own_row, request) { own_row.stay(request).await } else { Ok(()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_two_bury_at_once_and_the_others_one_after_the_other() {
+        let seconds =
+            [0, 1, 2, 3, 11, 12, usize::MAX].map(|before| turn(Duration::from_secs(10), before).as_secs());
+        assert_eq!(seconds, [0, 0, 1, 2, 10, 10, 10]);
+    }
+}

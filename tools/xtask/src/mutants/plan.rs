@@ -131,7 +131,7 @@ pub(super) const PLANS: [Plan; 6] = [
             "src/waiters.rs",
         ],
         packages: &[],
-        tests: &["announced", "left", "let_in", "model", "processes", "refused"],
+        tests: &["announced", "left", "let_in", "model", "processes", "refused", "root", "runs"],
         slow: &[],
         // It is not in the simulation: its conformance suite is the second stage.
         subjects: "",
