@@ -37,6 +37,8 @@ pub(crate) struct Broken {
     made_in: JoinHandle<()>,
     handed_on: Mutex<HashMap<AcquisitionId, Grant>>,
     taken_along: Mutex<HashSet<AcquisitionId>>,
+    /// What was asked for, whatever was answered.
+    asked: Mutex<HashSet<AcquisitionId>>,
     /// The lease of the holder that each announced waiter stood behind.
     lent: Mutex<HashMap<AcquisitionId, Duration>>,
     refused: AtomicUsize,
@@ -54,6 +56,7 @@ impl Broken {
                 made_in: tokio::spawn(std::future::pending()),
                 handed_on: Mutex::default(),
                 taken_along: Mutex::default(),
+                asked: Mutex::default(),
                 lent: Mutex::default(),
                 refused: AtomicUsize::new(0),
             }))
@@ -133,6 +136,13 @@ impl Broken {
             }
         })
         .await
+    }
+
+    async fn acquire_unless_asked_before(&self, request: &Request) -> Result<Option<Grant>> {
+        let is_new = self.asked.lock().insert(request.id);
+        // Here the future is dropped.
+        tokio::task::yield_now().await;
+        if is_new { self.inner.acquire(request).await } else { Ok(None) }
     }
 
     async fn try_and_stay(&self, request: &Request) -> Result<Option<Grant>> {
@@ -261,6 +271,7 @@ impl Wrapper for Broken {
             Defect::NoLock => Ok(Some(self.fabricate(request))),
             Defect::EntersAfterItsPlaceLapsed => self.enter_however_long_it_slept(&sent).await,
             Defect::TriesStayInTheQueue => self.try_and_stay(&sent).await,
+            Defect::RefusesAgain => self.acquire_unless_asked_before(&sent).await,
             Defect::TakesSleepForAnOutage => self.acquire_awake(&sent).await,
             Defect::RevokesWaiters => {
                 let revocations = || self.shared.revocations.load(Ordering::SeqCst);

@@ -26,6 +26,8 @@ pub(crate) enum Defect {
     StaysInTheQueue,
     /// A try that failed stays in the queue.
     TriesStayInTheQueue,
+    /// A try that was asked before, by a future that was dropped, is refused: it meets its own traces.
+    RefusesAgain,
     /// The store frees a grant earlier than its holder believes.
     LeaseEndsEarly,
     /// A contender enters without a look at the contenders before it.

@@ -127,6 +127,8 @@ noticed! {
         growing::a_set_that_grows_is_dropped_after_any_poll;
     an_engine_whose_tries_stay_in_the_queue: TriesStayInTheQueue by
         tries::a_try_on_a_held_lock_answers_none_and_leaves_nothing;
+    an_engine_whose_tries_meet_their_own_traces: RefusesAgain by
+        contract::a_try_goes_on_after_its_future_was_dropped;
     an_engine_whose_leases_end_early: LeaseEndsEarly by
         lease::a_holder_knows_of_its_loss_before_anybody_gets_in;
     an_engine_that_overtakes: Overtakes by
