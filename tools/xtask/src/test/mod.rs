@@ -2,18 +2,28 @@
 
 mod output;
 mod plan;
+mod printer;
 mod report;
 mod run;
 mod skips;
 
-use std::{env, panic::resume_unwind, process::ExitCode, thread, time::Instant};
+use std::{
+    env,
+    io::stdout,
+    panic::resume_unwind,
+    process::ExitCode,
+    thread::{self, ScopedJoinHandle},
+    time::Instant,
+};
 
 use anyhow::Result;
 
 use self::{
     output::Reader,
     plan::{Pass, Plan, ServersOf, What},
+    printer::Printer,
     report::Report,
+    run::Program,
     skips::SkipsFile,
 };
 use crate::{
@@ -35,17 +45,19 @@ pub(crate) fn test(places: &Places, options: &Test) -> Result<ExitCode> {
     let servers = whose(&wanted, &packages, places);
     let plan = Plan::new(packages, &options.engines, servers);
     // First the build: it fails sooner than servers start, and the servers need not run meanwhile.
-    let executables = run::build(&plan, limit)?;
-    let mut reader = Reader::new(executables);
+    let programs = run::build(&plan, limit)?;
+    let reader = Reader::new(programs.iter().filter_map(Program::named).collect());
+    let printer = Printer::new(Box::new(stdout()), reader);
     let skips = SkipsFile::create(places.skips_file())?;
     let mut more = vec![skips.variable()];
     if options.long {
         // As `short_or_long` of the test kit reads it.
         more.push(("YLOCK_LONG", "1".to_owned()));
     }
-    let problems = run_all(places, &wanted, &plan, limit, more, &mut reader)?;
+    let problems =
+        Run { plan: &plan, programs: &programs, limit, printer: &printer }.all(places, &wanted, more)?;
     let deny_skips = options.deny_skips || env::var("CI").is_ok_and(|ci| ci == "true" || ci == "1");
-    let report = Report { rows: reader.rows(), skips: skips.read()?, problems, deny_skips };
+    let report = Report { rows: printer.rows(), skips: skips.read()?, problems, deny_skips };
     report.print();
     Ok(match (interrupt::happened(), report.succeeded()) {
         (true, _) => ExitCode::from(interrupt::EXIT_CODE),
@@ -68,82 +80,61 @@ fn whose(wanted: &[&'static Engine], packages: &[Package], places: &Places) -> S
     }
 }
 
-/// Runs all passes, and returns what went wrong apart from tests. The servers are stopped before the sums are printed, which shall
-/// come last.
-fn run_all(
-    places: &Places,
-    wanted: &[&'static Engine],
-    plan: &Plan,
+/// What all passes of a run share.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    plan: &'a Plan,
+    programs: &'a [Program],
     limit: Instant,
-    mut more: Vec<Variable>,
-    reader: &mut Reader,
-) -> Result<Vec<String>> {
-    let mut servers = if wanted.is_empty() { None } else { Some(Servers::start(places, wanted)?) };
-    let prometheus = if plan.wants_prometheus() { prometheus::variable(places)? } else { None };
-    more.extend(prometheus);
-    Ok(thread::scope(|threads| {
-        let more = &more;
-        let beside = plan.beside().map(|pass| threads.spawn(move || Beside::run(&pass, more, limit)));
-        let mut problems = one_after_the_other(plan, servers.as_mut(), limit, more, reader);
-        if let Some(beside) = beside {
-            let beside = beside.join().unwrap_or_else(|panic| resume_unwind(panic));
-            run::show(&beside.printed);
-            reader.feed(&beside.printed);
-            problems.extend(beside.problems);
-        }
-        problems
-    }))
+    printer: &'a Printer,
 }
 
-/// What has become of the pass that runs beside the others.
-struct Beside {
-    printed: Vec<u8>,
-    problems: Vec<String>,
-}
-
-impl Beside {
-    fn run(pass: &Pass, variables: &[Variable], limit: Instant) -> Self {
-        let mut printed = Vec::new();
-        let problems = run::run_beside(pass, variables, limit, &mut printed);
-        Self { problems: problems.unwrap_or_else(|error| vec![format!("{error:#}")]), printed }
+impl Run<'_> {
+    /// Runs all passes, and returns what went wrong apart from tests. The servers are stopped before the sums are printed, which shall
+    /// come last.
+    fn all(
+        self,
+        places: &Places,
+        wanted: &[&'static Engine],
+        mut more: Vec<Variable>,
+    ) -> Result<Vec<String>> {
+        let mut servers = if wanted.is_empty() { None } else { Some(Servers::start(places, wanted)?) };
+        let prometheus = if self.plan.wants_prometheus() { prometheus::variable(places)? } else { None };
+        more.extend(prometheus);
+        Ok(thread::scope(|threads| {
+            let more = &more;
+            let beside = self.plan.beside().map(|pass| threads.spawn(move || self.pass(&pass, more)));
+            let mut problems = self.one_after_the_other(servers.as_mut(), more);
+            problems.extend(beside.map(joined).into_iter().flatten());
+            problems
+        }))
     }
-}
 
-fn one_after_the_other(
-    plan: &Plan,
-    mut servers: Option<&mut Servers>,
-    limit: Instant,
-    more: &[Variable],
-    reader: &mut Reader,
-) -> Vec<String> {
-    let mut problems = Vec::new();
-    for pass in plan.passes() {
-        if Instant::now() > limit {
-            problems.push(format!("no time was left for the {}", pass.what));
-            continue;
-        }
-        match one_pass(&pass, servers.as_deref_mut(), limit, more, reader) {
-            Ok(more) => problems.extend(more),
-            Err(error) => {
-                problems.push(format!("{error:#}"));
-                break;
+    fn one_after_the_other(self, mut servers: Option<&mut Servers>, more: &[Variable]) -> Vec<String> {
+        let mut problems = Vec::new();
+        for pass in self.plan.passes() {
+            match told(&pass, servers.as_deref_mut()) {
+                Ok(told) => problems.extend(self.pass(&pass, &[&told, more].concat())),
+                Err(error) => problems.push(format!("{}: {error:#}", pass.what)),
             }
         }
+        problems
     }
-    problems
+
+    /// Runs a pass, and returns what went wrong.
+    fn pass(self, pass: &Pass, variables: &[Variable]) -> Vec<String> {
+        run::run(pass, self.programs, variables, self.limit, self.printer)
+    }
 }
 
-fn one_pass(
-    pass: &Pass,
-    mut servers: Option<&mut Servers>,
-    limit: Instant,
-    more: &[Variable],
-    reader: &mut Reader,
-) -> Result<Vec<String>> {
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+/// Returns the variables that tell the tests of a pass of its servers. A pass that breaks servers waits until no other run uses them.
+fn told(pass: &Pass, mut servers: Option<&mut Servers>) -> Result<Vec<Variable>> {
     if let (What::Trouble, Some(servers)) = (pass.what, servers.as_mut()) {
         servers.alone()?;
     }
-    let mut variables = servers.map(|servers| servers.environment()).transpose()?.unwrap_or_default();
-    variables.extend_from_slice(more);
-    run::run(pass, &variables, limit, reader)
+    Ok(servers.map(|servers| servers.environment()).transpose()?.unwrap_or_default())
 }

@@ -1,14 +1,24 @@
-//! Reads along with the output of `cargo test`.
+//! Reads along with what tests print.
 
 use std::collections::BTreeMap;
 
 /// The executables in `target/…/deps`, by the names of their files.
 pub(crate) type Executables = BTreeMap<String, Target>;
 
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+/// What cargo makes one program of tests of.
+#[derive(Clone, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct Target {
     pub(crate) package: String,
+    /// The name of the file in `tests/`, or [`UNIT_TESTS`](Self::UNIT_TESTS).
     pub(crate) name: String,
+}
+
+impl Target {
+    pub(crate) const UNIT_TESTS: &str = "unit tests";
+
+    pub(crate) fn of(package: &str, name: &str) -> Self {
+        Self { package: package.to_owned(), name: name.to_owned() }
+    }
 }
 
 /// The result of one test binary.
@@ -70,14 +80,14 @@ impl Reader {
         }
     }
 
-    /// Returns the target from lines like `Running tests/x.rs (target/debug/deps/x-0123456789abcdef)` and `Doc-tests ylock_core`.
+    /// Returns the target from lines like `Running ylock  x (target/debug/deps/x-0123456789abcdef)` and `Doc-tests ylock_core`.
     fn target(&self, line: &str) -> Option<Target> {
         if let Some(name) = line.strip_prefix("Doc-tests ") {
-            return Some(Target { package: name.replace('_', "-"), name: "doc tests".to_owned() });
+            return Some(Target::of(&name.replace('_', "-"), "doc tests"));
         }
         let path = line.strip_prefix("Running ")?.strip_suffix(')')?.rsplit_once('(')?.1;
         let file = path.rsplit(['/', '\\']).next()?;
-        let unknown = || Target { package: file.to_owned(), name: String::new() };
+        let unknown = || Target::of(file, "");
         Some(self.executables.get(file).map_or_else(unknown, Clone::clone))
     }
 }
@@ -177,7 +187,7 @@ test it_hangs has been running for over 60 seconds
 test it_";
 
     fn read(chunk: usize) -> Vec<Row> {
-        let target = Target { package: "ylock-engine-cassandra".to_owned(), name: "conformance".to_owned() };
+        let target = Target::of("ylock-engine-cassandra", "conformance");
         let mut reader = Reader::new([("conformance-0a1b".to_owned(), target)].into());
         PRINTED.as_bytes().chunks(chunk).for_each(|bytes| reader.feed(bytes));
         reader.rows()

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::output::Target;
 use crate::{
     ENGINES,
     cargo::Package,
@@ -21,13 +22,21 @@ pub(crate) enum ServersOf {
     Xtask,
 }
 
-/// One call of `cargo test`.
+/// Tests that are run in one way.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) struct Pass {
     pub(crate) what: What,
-    /// The arguments of `cargo test`.
-    pub(crate) cargo: Vec<String>,
+    pub(crate) programs: Programs,
+    /// The arguments of each program.
     pub(crate) libtest: Vec<&'static str>,
+}
+
+#[derive(Debug, Eq, PartialEq)]
+pub(crate) enum Programs {
+    /// Those that cargo alone can make, with these arguments of `cargo test`: the examples of the documentation.
+    OfCargo(Vec<String>),
+    /// Those of these targets, in this order, as many side by side.
+    These { targets: Vec<Target>, at_once: usize },
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -54,6 +63,19 @@ impl fmt::Display for What {
             Self::OwnServers => "tests that break servers of their own",
             Self::Trouble => "tests that break servers",
         })
+    }
+}
+
+impl What {
+    /// Returns what the tests of this name are.
+    fn of(name: &str) -> Self {
+        match name {
+            CONFORMANCE => Self::Conformance,
+            name if COMPUTING.contains(&name) => Self::Computing,
+            name if has_own_servers(name) => Self::OwnServers,
+            name if is_trouble(name) => Self::Trouble,
+            _ => Self::Tests,
+        }
     }
 }
 
@@ -102,47 +124,50 @@ impl Plan {
 
     /// Returns the pass that runs beside all others.
     pub(crate) fn beside(&self) -> Option<Pass> {
-        let computing: Vec<_> = self.test_files().into_iter().filter(|name| is_computing(name)).collect();
-        (!computing.is_empty()).then(|| Pass {
-            what: What::Computing,
-            cargo: self.files(&[], &computing),
-            libtest: self.side_by_side("--test-threads=2"),
-        })
+        self.pass(What::Computing, 1, self.side_by_side("--test-threads=2"))
     }
 
     /// Returns the passes that run one after the other.
     pub(crate) fn passes(&self) -> Vec<Pass> {
-        let tests = self.test_files().into_iter().filter(|name| !is_computing(name));
-        let (trouble, tests): (Vec<_>, Vec<_>) = tests.partition(|name| is_trouble(name));
-        let (own_servers, tests): (Vec<_>, Vec<_>) =
-            tests.into_iter().partition(|name| has_own_servers(name));
-        let (conformance, tests): (Vec<_>, Vec<_>) = tests.into_iter().partition(|name| name == CONFORMANCE);
-        let mut passes = vec![
-            Pass {
-                what: What::Tests,
-                cargo: self.files(&["--lib", "--bins"], &tests),
-                libtest: self.side_by_side("--test-threads=4"),
-            },
-            // Without `--include-ignored`, which would run examples that are marked as not to be run.
-            Pass { what: What::Docs, cargo: self.selection(&["--doc"]), libtest: vec![] },
+        // Without `--include-ignored`, which would run examples that are marked as not to be run.
+        let docs = Pass {
+            what: What::Docs,
+            programs: Programs::OfCargo(self.selection(&["--doc"])),
+            libtest: vec![],
+        };
+        let mut alone = vec!["--test-threads=1"];
+        // We do not break servers that are not ours; these tests are then counted as skipped.
+        if self.servers == ServersOf::Xtask {
+            alone.extend(self.ignored());
+        }
+        let passes = [
+            // Most of them wait for half of their time.
+            self.pass(What::Tests, 2, self.side_by_side("--test-threads=4")),
+            Some(docs),
+            // One suite takes two cores: beside another one requests are not answered in time.
+            self.pass(What::Conformance, 1, self.side_by_side("--test-threads=24")),
+            self.pass(What::OwnServers, 1, self.side_by_side("--test-threads=4")),
+            self.pass(What::Trouble, 1, alone),
         ];
-        if !conformance.is_empty() {
-            let libtest = self.side_by_side("--test-threads=24");
-            passes.push(Pass { what: What::Conformance, cargo: self.files(&[], &conformance), libtest });
-        }
-        if !own_servers.is_empty() {
-            let libtest = self.side_by_side("--test-threads=4");
-            passes.push(Pass { what: What::OwnServers, cargo: self.files(&[], &own_servers), libtest });
-        }
-        if !trouble.is_empty() {
-            let mut libtest = vec!["--test-threads=1"];
-            // We do not break servers that are not ours; these tests are then counted as skipped.
-            if self.servers == ServersOf::Xtask {
-                libtest.extend(self.ignored());
-            }
-            passes.push(Pass { what: What::Trouble, cargo: self.files(&[], &trouble), libtest });
-        }
-        passes
+        passes.into_iter().flatten().collect()
+    }
+
+    /// Returns the pass of the tests of this kind; nothing if there are none.
+    fn pass(&self, what: What, at_once: usize, libtest: Vec<&'static str>) -> Option<Pass> {
+        let targets: Vec<_> = self.targets().filter(|target| What::of(&target.name) == what).collect();
+        let programs = Programs::These { targets, at_once };
+        (programs != Programs::These { targets: vec![], at_once }).then_some(Pass { what, programs, libtest })
+    }
+
+    /// Returns all targets: of each crate its unit tests, and its files in the order of their names.
+    pub(crate) fn targets(&self) -> impl Iterator<Item = Target> {
+        let is_possible = |name: &&String| !self.absent.iter().any(|engine| is_beside(name, engine));
+        self.packages.iter().flat_map(move |package| {
+            let mut names: Vec<_> = package.tests.iter().filter(is_possible).map(String::as_str).collect();
+            names.sort_unstable();
+            let names = [Target::UNIT_TESTS].into_iter().chain(names);
+            names.map(|name| Target::of(&package.name, name)).collect::<Vec<_>>()
+        })
     }
 
     /// Returns the arguments of tests that run side by side. Cases with servers mostly wait for leases, so more of them than there are
@@ -155,21 +180,6 @@ impl Plan {
 
     fn ignored(&self) -> Vec<&'static str> {
         if self.servers == ServersOf::Nobody { vec![] } else { vec!["--include-ignored"] }
-    }
-
-    fn test_files(&self) -> Vec<String> {
-        let is_possible = |name: &String| !self.absent.iter().any(|engine| is_beside(name, engine));
-        let names = self.packages.iter().flat_map(|package| package.tests.clone());
-        let mut names: Vec<_> = names.filter(is_possible).collect();
-        names.sort();
-        names.dedup();
-        names
-    }
-
-    fn files(&self, more: &[&str], tests: &[String]) -> Vec<String> {
-        let mut words = self.selection(more);
-        words.extend(tests.iter().flat_map(|name| ["--test".to_owned(), name.clone()]));
-        words
     }
 
     fn selection(&self, more: &[&str]) -> Vec<String> {
@@ -189,8 +199,7 @@ pub(crate) fn makes_trouble(package: &Package) -> bool {
     package.tests.iter().any(|name| is_trouble(name))
 }
 
-/// Returns whether tests of this file break servers that other tests use. The file name is all that `cargo metadata` and `--test` know
-/// of a test.
+/// Returns whether tests of this file break servers that other tests use. The file name is all that `cargo metadata` knows of a test.
 fn is_trouble(name: &str) -> bool {
     name.starts_with("trouble")
 }
@@ -198,10 +207,6 @@ fn is_trouble(name: &str) -> bool {
 /// Returns whether tests of this file hold something to the servers of this engine.
 fn is_beside(name: &str, engine: &str) -> bool {
     name.strip_prefix("real_").is_some_and(|beside| beside == engine)
-}
-
-fn is_computing(name: &str) -> bool {
-    COMPUTING.contains(&name)
 }
 
 fn has_own_servers(name: &str) -> bool {
@@ -235,31 +240,52 @@ mod tests {
         Plan::new(all, engines, servers)
     }
 
+    /// Returns what the pass of this kind runs, as words.
+    fn words(plan: &Plan, what: What) -> String {
+        let pass = plan.passes().into_iter().find(|pass| pass.what == what).expect("such a pass");
+        match pass.programs {
+            Programs::OfCargo(arguments) => arguments.join(" "),
+            Programs::These { targets, .. } => {
+                let words = |target: &Target| format!("{} {}", target.package, target.name);
+                targets.iter().map(words).collect::<Vec<_>>().join(", ")
+            }
+        }
+    }
+
     #[test]
     fn tests_that_break_servers_run_last_and_one_by_one() {
-        let passes = plan(&[], ServersOf::Xtask).passes();
+        let whole = plan(&[], ServersOf::Xtask);
+        let passes = whole.passes();
         assert_eq!(
             passes.iter().map(|pass| pass.what).collect::<Vec<_>>(),
             [What::Tests, What::Docs, What::Conformance, What::OwnServers, What::Trouble]
         );
         assert_eq!(
-            passes[0].cargo.join(" "),
-            "--all-features --workspace --lib --bins --test connect \
-             --test memory_conformance --test prometheus --test real_cassandra --test real_redis \
-             --test send_sync"
+            words(&whole, What::Tests),
+            "xtask unit tests, ylock unit tests, ylock connect, ylock-core unit tests, ylock-core send_sync, \
+             ylock-engine-cassandra unit tests, ylock-engine-redis unit tests, \
+             ylock-engine-zookeeper unit tests, ylock-observability unit tests, \
+             ylock-observability prometheus, ylock-simulation unit tests, ylock-simulation real_cassandra, \
+             ylock-simulation real_redis, ylock-testkit unit tests, ylock-testkit memory_conformance"
         );
-        assert_eq!(passes[2].cargo.join(" "), "--all-features --workspace --test conformance");
+        assert_eq!(
+            words(&whole, What::Conformance),
+            "ylock-engine-cassandra conformance, ylock-engine-redis conformance, \
+             ylock-engine-zookeeper conformance"
+        );
         assert_eq!(passes[2].libtest, ["--include-ignored", "--test-threads=24"]);
-        assert_eq!(passes[3].cargo.join(" "), "--all-features --workspace --test own_servers");
+        assert_eq!(words(&whole, What::OwnServers), "ylock-engine-redis own_servers");
         assert_eq!(passes[3].libtest, ["--include-ignored", "--test-threads=4"]);
-        assert_eq!(passes[4].cargo.join(" "), "--all-features --workspace --test trouble");
+        assert_eq!(words(&whole, What::Trouble), "ylock-engine-cassandra trouble");
         assert_eq!(passes[4].libtest, ["--test-threads=1", "--include-ignored"]);
+        assert!(matches!(passes[4].programs, Programs::These { at_once: 1, .. }));
     }
 
     #[test]
     fn what_only_computes_runs_beside_the_others() {
         let beside = plan(&[], ServersOf::Xtask).beside().expect("the simulation");
-        assert_eq!(beside.cargo.join(" "), "--all-features --workspace --test seeds");
+        let targets = vec![Target::of("ylock-simulation", "seeds")];
+        assert_eq!(beside.programs, Programs::These { targets, at_once: 1 });
         assert_eq!(plan(&[&redis::ENGINE], ServersOf::Xtask).beside(), None);
     }
 
@@ -267,26 +293,26 @@ mod tests {
     fn servers_of_the_user_are_not_broken() {
         let passes = plan(&[], ServersOf::User).passes();
         assert_eq!(passes[0].libtest, ["--include-ignored", "--test-threads=4"]);
-        assert_eq!(passes[4].libtest, ["--test-threads=1"]);
+        assert_eq!((passes[4].what, &passes[4].libtest[..]), (What::Trouble, &["--test-threads=1"][..]));
     }
 
     #[test]
     fn memory_alone_wants_no_driver_tests() {
-        let passes = plan(&[&memory::ENGINE], ServersOf::Nobody).passes();
+        let memory = plan(&[&memory::ENGINE], ServersOf::Nobody);
         assert_eq!(
-            passes[0].cargo.join(" "),
-            "--all-features -p ylock -p ylock-core -p ylock-testkit --lib --bins --test connect \
-             --test memory_conformance --test send_sync"
+            words(&memory, What::Tests),
+            "ylock unit tests, ylock connect, ylock-core unit tests, ylock-core send_sync, \
+             ylock-testkit unit tests, ylock-testkit memory_conformance"
         );
-        assert!(passes.iter().all(|pass| !pass.libtest.contains(&"--include-ignored")));
+        assert!(memory.passes().iter().all(|pass| !pass.libtest.contains(&"--include-ignored")));
     }
 
     /// The crate of the simulation is Cassandra's, but holds its servers to those of the others as well.
     #[test]
     fn nothing_is_held_to_servers_that_are_not_there() {
-        let passes = plan(&[&cassandra::ENGINE], ServersOf::Xtask).passes();
-        let tests = passes[0].cargo.join(" ");
-        assert!(tests.ends_with("--test connect --test real_cassandra"), "{tests}");
+        let tests = words(&plan(&[&cassandra::ENGINE], ServersOf::Xtask), What::Tests);
+        assert!(tests.contains("ylock-simulation real_cassandra"), "{tests}");
+        assert!(!tests.contains("real_redis"), "{tests}");
     }
 
     #[test]
@@ -297,17 +323,17 @@ mod tests {
 
     #[test]
     fn an_engine_brings_its_own_crate_alone() {
-        let passes = plan(&[&zookeeper::ENGINE], ServersOf::Xtask).passes();
-        assert_eq!(passes[0].cargo.join(" "), "--all-features -p ylock-engine-zookeeper --lib --bins");
-        assert_eq!(passes[2].cargo.join(" "), "--all-features -p ylock-engine-zookeeper --test conformance");
+        let zookeeper = plan(&[&zookeeper::ENGINE], ServersOf::Xtask);
+        assert_eq!(words(&zookeeper, What::Docs), "--all-features -p ylock-engine-zookeeper --doc");
+        assert_eq!(words(&zookeeper, What::Tests), "ylock-engine-zookeeper unit tests");
+        assert_eq!(words(&zookeeper, What::Conformance), "ylock-engine-zookeeper conformance");
     }
 
     #[test]
     fn an_engine_brings_what_is_held_to_its_servers_and_nothing_else_of_that_crate() {
-        let passes = plan(&[&redis::ENGINE], ServersOf::Xtask).passes();
         assert_eq!(
-            passes[0].cargo.join(" "),
-            "--all-features -p ylock-engine-redis -p ylock-simulation --lib --bins --test real_redis"
+            words(&plan(&[&redis::ENGINE], ServersOf::Xtask), What::Tests),
+            "ylock-engine-redis unit tests, ylock-simulation unit tests, ylock-simulation real_redis"
         );
     }
 }
