@@ -40,9 +40,14 @@ pub(crate) fn mutants(files: &[String], shard: Option<&str>, again: bool) -> Res
             command.args(shard.map(|shard| format!("--shard={shard}")));
             // Leaves out what was noticed before, by the lists that each run writes.
             command.args((again || matches!(stage, Stage::Seeds)).then_some("--iterate"));
-            child::run(&mut command, None)?;
+            let status = child::run(&mut command, None)?;
             let lists = output.join("mutants.out");
-            all.add(Outcomes::read(&lists.join("outcomes.json"))?);
+            let outcomes = lists.join("outcomes.json");
+            if status.success() && !outcomes.is_file() {
+                // All was noticed before, and nothing is left to try.
+                continue;
+            }
+            all.add(Outcomes::read(&outcomes)?);
             if matches!(stage, Stage::Own) {
                 leave_out_what_hung(&lists)?;
             }
