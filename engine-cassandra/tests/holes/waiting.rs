@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ylock_core::engine::{Engine, Holding, Patience};
+use tokio::task::JoinHandle;
+use ylock_core::engine::{Engine, Grant, Holding, Patience};
 use ylock_core::environment::Environment;
 use ylock_core::{ErrorKind, Mode};
 use ylock_engine_cassandra::CassandraOptions;
@@ -162,15 +163,20 @@ async fn nobody_enters_with_a_look_that_is_too_old() {
     .await;
 }
 
-/// Nor does a try, whose second look it is.
+/// Starts a try whose second look, by which it enters, takes this long.
+fn try_that_looks_for(time: Duration, fixture: &Fixture) -> JoinHandle<Option<Grant>> {
+    let (engine, request) = fixture.contestant();
+    fixture.fake.slow_read(time);
+    fixture.fake.slow_read(Duration::from_millis(1));
+    tokio::spawn(async move { engine.acquire(&request.with_patience(Patience::Try)).await.unwrap() })
+}
+
+/// Nor does a try.
 #[tokio::test(start_paused = true)]
 async fn a_try_does_not_enter_with_a_look_that_is_too_old() {
     bounded(async {
         let fixture = Fixture::new();
-        let (engine, request) = fixture.contestant();
-        fixture.fake.slow_read(LEASE);
-        fixture.fake.slow_read(Duration::from_millis(1));
-        let grant = engine.acquire(&request.with_patience(Patience::Try)).await.unwrap().unwrap();
+        let grant = try_that_looks_for(LEASE, &fixture).await.unwrap().unwrap();
         assert!(fixture.world.now().since(grant.sent) < LEASE / 2, "valid when it is granted");
     })
     .await;
@@ -181,11 +187,7 @@ async fn a_try_does_not_enter_with_a_look_that_is_too_old() {
 async fn a_try_whose_token_has_become_too_small_claims_again() {
     bounded(async {
         let fixture = Fixture::new();
-        let (engine, request) = fixture.contestant();
-        fixture.fake.slow_read(Duration::from_secs(1));
-        fixture.fake.slow_read(Duration::from_millis(1));
-        let trying =
-            tokio::spawn(async move { engine.acquire(&request.with_patience(Patience::Try)).await.unwrap() });
+        let trying = try_that_looks_for(Duration::from_secs(1), &fixture);
         fixture.until(State::Claimed, 1).await;
         fixture.fake.expire(&fixture.key);
         let (other, theirs) = fixture.contestant();
@@ -201,11 +203,7 @@ async fn a_try_whose_token_has_become_too_small_claims_again() {
 async fn a_try_does_not_wait_for_one_that_never_gives_way() {
     bounded(async {
         let fixture = Fixture::new();
-        let (engine, request) = fixture.contestant();
-        fixture.fake.slow_read(Duration::from_secs(1));
-        fixture.fake.slow_read(Duration::from_millis(1));
-        let trying =
-            tokio::spawn(async move { engine.acquire(&request.with_patience(Patience::Try)).await.unwrap() });
+        let trying = try_that_looks_for(Duration::from_secs(1), &fixture);
         fixture.until(State::Claimed, 1).await;
         let (later, claims) = fixture.contestant();
         let claiming = tokio::spawn(async move { later.acquire(&claims).await });

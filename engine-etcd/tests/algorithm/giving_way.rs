@@ -19,11 +19,21 @@ struct Waiting {
 }
 
 impl Waiting {
-    async fn start(fixture: &Fixture, (first, second): (&Arc<EtcdEngine>, &Arc<EtcdEngine>)) -> Self {
+    async fn start(fixture: &Fixture, engines: (&Arc<EtcdEngine>, &Arc<EtcdEngine>)) -> Self {
+        Self::start_with(fixture, engines, None).await
+    }
+
+    /// Starts them. `fate` is that of the first request by which the first one makes its key.
+    async fn start_with(
+        fixture: &Fixture,
+        (first, second): (&Arc<EtcdEngine>, &Arc<EtcdEngine>),
+        fate: Option<Fate>,
+    ) -> Self {
         let holder = fixture.client();
         let held = holder.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
         let early = strict(fixture, holder.ticket());
         let middle = strict(fixture, holder.ticket());
+        fate.into_iter().for_each(|fate| fixture.fake.next_is(fate));
         let mut waiting = Vec::new();
         for (engine, request) in [(first, &middle), (second, &early)] {
             waiting.push(fixture.acquiring(engine, request));
@@ -39,6 +49,33 @@ impl Waiting {
     async fn holder_leaves(&self) {
         self.holder.release(&self.held.key, self.held.id, None).await.unwrap();
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_strict_contender_lets_those_go_first_that_came_earlier() {
+    let fixture = Fixture::new();
+    let [two, three] = [(); 2].map(|()| fixture.client());
+    let waiting = Waiting::start(&fixture, (&two, &three)).await;
+    waiting.holder_leaves().await;
+    let first = granted(waiting.early).await;
+    assert!(!waiting.giving_way.is_finished());
+    three.release(&first.key, first.id, None).await.unwrap();
+    assert!(granted(waiting.giving_way).await.token > first.token);
+}
+
+/// A request that makes its former key is on its way for a while yet. What forbids that has the name of the acquisition.
+#[tokio::test(start_paused = true)]
+async fn a_request_from_before_it_gave_way_makes_nothing() {
+    let fixture = Fixture::new();
+    let [two, three] = [(); 2].map(|()| fixture.client());
+    let waiting = Waiting::start_with(&fixture, (&two, &three), Some(Fate::Late)).await;
+    waiting.holder_leaves().await;
+    for (engine, next) in [(&three, waiting.early), (&two, waiting.giving_way)] {
+        let grant = granted(next).await;
+        engine.release(&grant.key, grant.id, None).await.unwrap();
+    }
+    assert_eq!(fixture.fake.deliver(), [false]);
+    assert_eq!(fixture.fake.keys(LOCK), [""; 0]);
 }
 
 /// Were its key away for a moment, the one behind it would enter that came later.

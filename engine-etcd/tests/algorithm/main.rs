@@ -379,24 +379,6 @@ async fn waiters_that_do_not_run_lose_their_places_and_those_that_do_keep_them()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_strict_contender_lets_those_go_first_that_came_earlier() {
-    let fixture = Fixture::new();
-    let [one, two, three] = [fixture.client(), fixture.client(), fixture.client()];
-    let held = one.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
-    let strict = |ticket| fixture.request(Mode::Write).with_fairness(Fairness::Strict).with_ticket(ticket);
-    let (early, late) = (two.ticket(), two.ticket());
-    let late = fixture.acquiring(&two, &strict(late));
-    fixture.until("it waits", || fixture.fake.keys(LOCK).len() == 2).await;
-    let early = fixture.acquiring(&three, &strict(early));
-    fixture.until("both wait", || fixture.fake.keys(LOCK).len() == 3).await;
-    one.release(&held.key, held.id, None).await.unwrap();
-    let first = granted(early).await;
-    assert!(!late.is_finished());
-    three.release(&first.key, first.id, None).await.unwrap();
-    assert!(granted(late).await.token > first.token);
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_reader_waits_for_writers_that_still_are_writers() {
     let fixture = Fixture::new();
     let [one, two, three] = [fixture.client(), fixture.client(), fixture.client()];

@@ -113,6 +113,14 @@ impl Run<'_> {
     fn one_after_the_other(self, mut servers: Option<&mut Servers>, more: &[Variable]) -> Vec<String> {
         let mut problems = Vec::new();
         for pass in self.plan.passes() {
+            if interrupt::happened() {
+                break;
+            }
+            // Before other runs are waited for, which may take their time.
+            if Instant::now() > self.limit {
+                problems.push(format!("no time was left for the {}", pass.what));
+                continue;
+            }
             match told(&pass, servers.as_deref_mut()) {
                 Ok(told) => problems.extend(self.pass(&pass, &[&told, more].concat())),
                 Err(error) => problems.push(format!("{}: {error:#}", pass.what)),

@@ -155,8 +155,10 @@ impl Plan {
     /// Returns the pass of the tests of this kind; nothing if there are none.
     fn pass(&self, what: What, at_once: usize, libtest: Vec<&'static str>) -> Option<Pass> {
         let targets: Vec<_> = self.targets().filter(|target| What::of(&target.name) == what).collect();
-        let programs = Programs::These { targets, at_once };
-        (programs != Programs::These { targets: vec![], at_once }).then_some(Pass { what, programs, libtest })
+        if targets.is_empty() {
+            return None;
+        }
+        Some(Pass { what, programs: Programs::These { targets, at_once }, libtest })
     }
 
     /// Returns all targets: of each crate its unit tests, and its files in the order of their names.
