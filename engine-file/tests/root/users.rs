@@ -40,8 +40,11 @@ impl Shared {
         // Not in memory, from where many systems run nothing.
         let test = folder.beside("").file_name().unwrap().to_owned();
         let program = std::env::temp_dir().join(test).with_extension("program");
-        fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        // Written by another process: a child that another test starts meanwhile would inherit the file that this one has open, and a
+        // program that is open for writing is not started ("Text file busy").
+        let mut install = Command::new("install");
+        install.arg("--mode=0755").arg(std::env::current_exe().unwrap()).arg(&program);
+        assert!(install.status().unwrap().success(), "a copy of this program");
         Self { folder, program }
     }
 

@@ -41,6 +41,12 @@ pub(crate) fn mutants(files: &[String], shard: Option<&str>, again: bool) -> Res
             // Leaves out what was noticed before, by the lists that each run writes.
             command.args((again || matches!(stage, Stage::Seeds)).then_some("--iterate"));
             let status = child::run(&mut command, None)?;
+            // Nothing but survivors (2) and tests that did not end (3). Where a test fails without any mutant, none has been tried.
+            ensure!(
+                matches!(status.code(), Some(0 | 2 | 3)),
+                "no mutant was tried in {}: {status}",
+                plan.folder
+            );
             let lists = output.join("mutants.out");
             let outcomes = lists.join("outcomes.json");
             if status.success() && !outcomes.is_file() {
