@@ -17,3 +17,6 @@ pub(crate) use folder::Folder;
 pub(crate) use key_file::{IfMissing, Locked};
 pub(crate) use pipe::{Messages, Pipe, Watch};
 pub use stop_point::stop_at;
+
+#[cfg(test)]
+mod tests;

@@ -27,7 +27,7 @@ pub(crate) fn observe(places: &Places, options: &Observe) -> Result<ExitCode> {
     if !child::run(&mut build, None)?.success() {
         bail!("the workload does not compile");
     }
-    let [metrics, prometheus] = free_ports()?.map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    let [metrics, prometheus] = free_ports().map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
     let metrics = options.metrics.unwrap_or(metrics);
     let prometheus = options.prometheus.unwrap_or(prometheus);
     // Dropped last: the workload gives back its locks before its servers go.

@@ -6,12 +6,12 @@ mod certificates;
 mod clock;
 #[cfg(target_os = "linux")]
 mod clock_files;
+mod ports;
 mod proxy;
 #[cfg(all(target_os = "linux", feature = "suite"))]
 mod small_disk;
 mod standing;
 
-use std::net::{IpAddr, TcpListener};
 use std::process::{Child, Command};
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use std::time::Duration;
 pub use certificates::Certificates;
 #[cfg(target_os = "linux")]
 pub use clock::SetClock;
+pub use ports::free_port;
 pub use proxy::{Link, Proxy};
 #[cfg(all(target_os = "linux", feature = "suite"))]
 pub use small_disk::SmallDisk;
@@ -41,15 +42,6 @@ pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
 /// If it does not within half a minute.
 pub async fn until(what: &str, condition: impl AsyncFn() -> bool) {
     super::eventually(BOUND, what, || condition()).await;
-}
-
-/// Returns a port of this address that no server listens on.
-///
-/// # Panics
-/// If there is no such address, or no port left.
-pub fn free_port(ip: &str) -> u16 {
-    let ip: IpAddr = ip.parse().expect("an address");
-    TcpListener::bind((ip, 0)).and_then(|listener| listener.local_addr()).expect("a port").port()
 }
 
 /// Sends a signal to a process, such as `CONT`, or `STOP`: when that returns, the process stands still as a machine does that hangs.

@@ -39,7 +39,7 @@ impl Store for Single {
     }
 
     fn start(&self) -> Result<()> {
-        let [port, peer] = free_ports()?;
+        let [port, peer] = free_ports();
         self.member.start(&program(&self.places)?, port, 0, &[peer])
     }
 
@@ -78,7 +78,7 @@ impl Store for Cluster {
 
     fn start(&self) -> Result<()> {
         let program = program(&self.places)?;
-        let [a, b, c, peers @ ..] = free_ports::<6>()?;
+        let [a, b, c, peers @ ..] = free_ports::<6>();
         for (number, (member, port)) in self.members().iter().zip([a, b, c]).enumerate() {
             member.start(&program, port, number, &peers)?;
         }

@@ -100,7 +100,7 @@ impl Store for Server {
     fn start(&self) -> Result<()> {
         let user = RunsAs::find()?;
         self.init(user)?;
-        let [port] = free_ports()?;
+        let [port] = free_ports();
         let mut command = Command::new(program::folder()?.join("postgres"));
         command.arg("-D").arg(&self.data);
         for setting in [

@@ -42,7 +42,7 @@ impl Store for Cluster {
 
     fn start(&self) -> Result<()> {
         let masters = self.masters();
-        let [a, b, c, bus_a, bus_b, bus_c] = free_ports()?;
+        let [a, b, c, bus_a, bus_b, bus_c] = free_ports();
         let ports = [(a, bus_a), (b, bus_b), (c, bus_c)];
         for (master, (port, bus)) in masters.iter().zip(ports) {
             // A server that knows old peers cannot be told to form a cluster.

@@ -33,7 +33,7 @@ impl Sentinels {
 
     fn start_data(&self) -> Result<u16> {
         let [master, replica] = self.data();
-        let [master_port, replica_port] = free_ports()?;
+        let [master_port, replica_port] = free_ports();
         // By default the master waits 5 s for more replicas.
         let at_once = ["--repl-diskless-sync-delay", "0"];
         master.start(master_port, &at_once)?;
@@ -67,7 +67,7 @@ impl Store for Sentinels {
 
     fn start(&self) -> Result<()> {
         let master = self.start_data()?;
-        let ports: [u16; 3] = free_ports()?;
+        let ports: [u16; 3] = free_ports();
         for (sentinel, port) in self.sentinels().iter().zip(ports) {
             sentinel.start_sentinel(port, &configuration(port, master))?;
         }

@@ -3,7 +3,6 @@
 use std::{
     fs,
     io::ErrorKind,
-    net::{Ipv4Addr, TcpListener},
     path::{Path, PathBuf},
     process::Command,
 };
@@ -11,6 +10,11 @@ use std::{
 use anyhow::{Context, Result};
 
 use crate::daemon::{Daemon, ProcessState};
+
+/// The ports that no other process of the tests chooses. The tests use this module too.
+#[allow(unreachable_pub, reason = "public where it is at home")]
+#[path = "../../../testkit/src/own_servers/ports.rs"]
+mod ports;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Process {
@@ -81,29 +85,7 @@ pub(crate) fn addresses(processes: &[Process]) -> Result<String> {
     Ok(processes.iter().map(address).collect::<Result<Vec<_>>>()?.join(","))
 }
 
-/// Returns ports that were free just now, no two of them the same.
-pub(crate) fn free_ports<const COUNT: usize>() -> Result<[u16; COUNT]> {
-    // All ports are held until the last one is known.
-    let mut held = Vec::new();
-    let mut ports = [0; COUNT];
-    for port in &mut ports {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        *port = listener.local_addr()?.port();
-        held.push(listener);
-    }
-    Ok(ports)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::HashSet;
-
-    use super::*;
-
-    #[test]
-    fn free_ports_differ() {
-        let ports = free_ports::<8>().unwrap();
-        assert_eq!(HashSet::from(ports).len(), ports.len());
-        assert!(!ports.contains(&0));
-    }
+/// Returns ports that are free, no two of them the same.
+pub(crate) fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
+    std::array::from_fn(|_| ports::free_port("127.0.0.1"))
 }

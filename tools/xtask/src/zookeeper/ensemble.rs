@@ -39,7 +39,7 @@ impl Store for Ensemble {
 
     fn start(&self) -> Result<()> {
         let software = JARS.software(&self.places)?;
-        let [a, b, c, ports @ ..] = free_ports::<9>()?;
+        let [a, b, c, ports @ ..] = free_ports::<9>();
         let peers = peers(ports);
         for (index, (server, port)) in self.servers().iter().zip([a, b, c]).enumerate() {
             server.start(&software, port, index + 1, &peers)?;

@@ -34,7 +34,7 @@ impl Store for Single {
     }
 
     fn start(&self) -> Result<()> {
-        let [port] = free_ports()?;
+        let [port] = free_ports();
         self.server.start(&JARS.software(&self.places)?, port, 1, "")
     }
 
