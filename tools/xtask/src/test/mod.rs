@@ -112,21 +112,29 @@ impl Run<'_> {
 
     fn one_after_the_other(self, mut servers: Option<&mut Servers>, more: &[Variable]) -> Vec<String> {
         let mut problems = Vec::new();
-        for pass in self.plan.passes() {
+        for step in self.plan.steps() {
             if interrupt::happened() {
                 break;
             }
             // Before other runs are waited for, which may take their time.
             if Instant::now() > self.limit {
-                problems.push(format!("no time was left for the {}", pass.what));
+                problems.extend(step.iter().map(|pass| format!("no time was left for the {}", pass.what)));
                 continue;
             }
-            match told(&pass, servers.as_deref_mut()) {
-                Ok(told) => problems.extend(self.pass(&pass, &[&told, more].concat())),
-                Err(error) => problems.push(format!("{}: {error:#}", pass.what)),
+            match told(&step, servers.as_deref_mut()) {
+                Ok(told) => problems.extend(self.side_by_side(&step, &[&told, more].concat())),
+                Err(error) => problems.extend(step.iter().map(|pass| format!("{}: {error:#}", pass.what))),
             }
         }
         problems
+    }
+
+    fn side_by_side(self, step: &[Pass], variables: &[Variable]) -> Vec<String> {
+        thread::scope(|threads| {
+            let passes: Vec<_> =
+                step.iter().map(|pass| threads.spawn(move || self.pass(pass, variables))).collect();
+            passes.into_iter().flat_map(joined).collect()
+        })
     }
 
     /// Runs a pass, and returns what went wrong.
@@ -139,9 +147,10 @@ fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-/// Returns the variables that tell the tests of a pass of its servers. A pass that breaks servers waits until no other run uses them.
-fn told(pass: &Pass, mut servers: Option<&mut Servers>) -> Result<Vec<Variable>> {
-    if let (What::Trouble, Some(servers)) = (pass.what, servers.as_mut()) {
+/// Returns the variables that tell the tests of a step of its servers. A step that breaks servers of the run waits until no other run uses them.
+fn told(step: &[Pass], mut servers: Option<&mut Servers>) -> Result<Vec<Variable>> {
+    let breaks_servers = step.iter().any(|pass| pass.what == What::Trouble);
+    if let (true, Some(servers)) = (breaks_servers, servers.as_mut()) {
         servers.alone()?;
     }
     Ok(servers.map(|servers| servers.environment()).transpose()?.unwrap_or_default())

@@ -47,7 +47,7 @@ pub(crate) enum What {
     Computing,
     /// The suite that all engines share. Its cases wait for leases nearly all of the time.
     Conformance,
-    /// Tests that start servers of their own, and kill and pause them: a few at a time, because starting takes a core.
+    /// Tests that start servers of their own, and kill and pause them: a few at a time, because starting takes a core. They wait most of the time.
     OwnServers,
     /// Tests that kill and pause servers that other tests use too: alone, one after the other.
     Trouble,
@@ -127,8 +127,16 @@ impl Plan {
         self.pass(What::Computing, 1, self.side_by_side("--test-threads=2"))
     }
 
-    /// Returns the passes that run one after the other.
-    pub(crate) fn passes(&self) -> Vec<Pass> {
+    /// Returns the steps, one after the other. The passes of a step run side by side: those of the last one wait for most of their time, and use
+    /// other servers.
+    pub(crate) fn steps(&self) -> Vec<Vec<Pass>> {
+        let breaks = |pass: &Pass| matches!(pass.what, What::OwnServers | What::Trouble);
+        let (last, first): (Vec<_>, Vec<_>) = self.passes().into_iter().partition(breaks);
+        let first = first.into_iter().map(|pass| vec![pass]);
+        first.chain((!last.is_empty()).then_some(last)).collect()
+    }
+
+    fn passes(&self) -> Vec<Pass> {
         // Without `--include-ignored`, which would run examples that are marked as not to be run.
         let docs = Pass {
             what: What::Docs,
@@ -257,6 +265,8 @@ mod tests {
     #[test]
     fn tests_that_break_servers_run_last_and_one_by_one() {
         let whole = plan(&[], ServersOf::Xtask);
+        let steps = whole.steps();
+        assert_eq!((steps.len(), steps.last().map(Vec::len)), (4, Some(2)), "the last two side by side");
         let passes = whole.passes();
         assert_eq!(
             passes.iter().map(|pass| pass.what).collect::<Vec<_>>(),
