@@ -152,17 +152,40 @@ impl Plan {
             // Most of them wait for half of their time.
             self.pass(What::Tests, 2, self.side_by_side("--test-threads=4")),
             Some(docs),
-            // One suite takes two cores: beside another one requests are not answered in time.
-            self.pass(What::Conformance, 1, self.side_by_side("--test-threads=24")),
+            self.conformance(true),
+            self.conformance(false),
             self.pass(What::OwnServers, 1, self.side_by_side("--test-threads=4")),
             self.pass(What::Trouble, 1, alone),
         ];
         passes.into_iter().flatten().collect()
     }
 
-    /// Returns the pass of the tests of this kind; nothing if there are none.
+    /// Returns the pass of the suites that run alone, or of the others, which wait for most of their time: two side by side. Beside one that
+    /// takes all cores, requests were not answered in time.
+    fn conformance(&self, alone: bool) -> Option<Pass> {
+        let runs_alone = |target: &Target| {
+            let engine = ENGINES.iter().find(|engine| engine.packages.contains(&&*target.package));
+            engine.is_some_and(|engine| engine.suite_runs_alone)
+        };
+        let is_meant = |target: &Target| runs_alone(target) == alone;
+        let at_once = if alone { 1 } else { 2 };
+        self.pass_of(What::Conformance, is_meant, at_once, self.side_by_side("--test-threads=24"))
+    }
+
+    /// Returns the pass of all tests of this kind; nothing if there are none.
     fn pass(&self, what: What, at_once: usize, libtest: Vec<&'static str>) -> Option<Pass> {
-        let targets: Vec<_> = self.targets().filter(|target| What::of(&target.name) == what).collect();
+        self.pass_of(what, |_| true, at_once, libtest)
+    }
+
+    fn pass_of(
+        &self,
+        what: What,
+        is_meant: impl Fn(&Target) -> bool,
+        at_once: usize,
+        libtest: Vec<&'static str>,
+    ) -> Option<Pass> {
+        let is_of_pass = |target: &Target| What::of(&target.name) == what && is_meant(target);
+        let targets: Vec<_> = self.targets().filter(is_of_pass).collect();
         if targets.is_empty() {
             return None;
         }
@@ -250,9 +273,13 @@ mod tests {
         Plan::new(all, engines, servers)
     }
 
-    /// Returns what the pass of this kind runs, as words.
+    /// Returns what the first pass of this kind runs, as words.
     fn words(plan: &Plan, what: What) -> String {
         let pass = plan.passes().into_iter().find(|pass| pass.what == what).expect("such a pass");
+        words_of(pass)
+    }
+
+    fn words_of(pass: Pass) -> String {
         match pass.programs {
             Programs::OfCargo(arguments) => arguments.join(" "),
             Programs::These { targets, .. } => {
@@ -266,11 +293,11 @@ mod tests {
     fn tests_that_break_servers_run_last_and_one_by_one() {
         let whole = plan(&[], ServersOf::Xtask);
         let steps = whole.steps();
-        assert_eq!((steps.len(), steps.last().map(Vec::len)), (4, Some(2)), "the last two side by side");
+        assert_eq!((steps.len(), steps.last().map(Vec::len)), (5, Some(2)), "the last two side by side");
         let passes = whole.passes();
         assert_eq!(
             passes.iter().map(|pass| pass.what).collect::<Vec<_>>(),
-            [What::Tests, What::Docs, What::Conformance, What::OwnServers, What::Trouble]
+            [What::Tests, What::Docs, What::Conformance, What::Conformance, What::OwnServers, What::Trouble]
         );
         assert_eq!(
             words(&whole, What::Tests),
@@ -280,17 +307,25 @@ mod tests {
              ylock-observability prometheus, ylock-simulation unit tests, ylock-simulation real_cassandra, \
              ylock-simulation real_redis, ylock-testkit unit tests, ylock-testkit memory_conformance"
         );
-        assert_eq!(
-            words(&whole, What::Conformance),
-            "ylock-engine-cassandra conformance, ylock-engine-redis conformance, \
-             ylock-engine-zookeeper conformance"
-        );
-        assert_eq!(passes[2].libtest, ["--include-ignored", "--test-threads=24"]);
         assert_eq!(words(&whole, What::OwnServers), "ylock-engine-redis own_servers");
-        assert_eq!(passes[3].libtest, ["--include-ignored", "--test-threads=4"]);
+        assert_eq!(passes[4].libtest, ["--include-ignored", "--test-threads=4"]);
         assert_eq!(words(&whole, What::Trouble), "ylock-engine-cassandra trouble");
-        assert_eq!(passes[4].libtest, ["--test-threads=1", "--include-ignored"]);
-        assert!(matches!(passes[4].programs, Programs::These { at_once: 1, .. }));
+        assert_eq!(passes[5].libtest, ["--test-threads=1", "--include-ignored"]);
+        assert!(matches!(passes[5].programs, Programs::These { at_once: 1, .. }));
+    }
+
+    #[test]
+    fn a_suite_that_takes_all_cores_runs_alone_and_others_two_by_two() {
+        let is_suite = |pass: &Pass| pass.what == What::Conformance;
+        let [alone, others] = <[_; 2]>::try_from(
+            plan(&[], ServersOf::Xtask).passes().into_iter().filter(is_suite).collect::<Vec<_>>(),
+        )
+        .expect("two passes");
+        assert!(matches!(alone.programs, Programs::These { at_once: 1, .. }));
+        assert!(matches!(others.programs, Programs::These { at_once: 2, .. }));
+        assert_eq!(others.libtest, ["--include-ignored", "--test-threads=24"]);
+        assert_eq!(words_of(alone), "ylock-engine-cassandra conformance");
+        assert_eq!(words_of(others), "ylock-engine-redis conformance, ylock-engine-zookeeper conformance");
     }
 
     #[test]
@@ -305,7 +340,7 @@ mod tests {
     fn servers_of_the_user_are_not_broken() {
         let passes = plan(&[], ServersOf::User).passes();
         assert_eq!(passes[0].libtest, ["--include-ignored", "--test-threads=4"]);
-        assert_eq!((passes[4].what, &passes[4].libtest[..]), (What::Trouble, &["--test-threads=1"][..]));
+        assert_eq!((passes[5].what, &passes[5].libtest[..]), (What::Trouble, &["--test-threads=1"][..]));
     }
 
     #[test]
