@@ -153,7 +153,11 @@ async fn a_damaged_file_is_an_error_that_names_it_and_no_lock() {
     let another = connect(&folder).await;
     let error = another.locks("users").try_write("alice").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unexpected);
-    assert!(error.to_string().contains("locks/users=alice is damaged"), "{error}");
+    let error = error.to_string();
+    assert!(
+        error.contains("locks/users=alice is damaged") && error.contains("Who holds this lock"),
+        "{error}"
+    );
     // Other locks go on; and when the file is removed, so does this one.
     assert!(another.locks("users").try_write("bob").await.unwrap().is_some());
     fs::remove_file(&file).unwrap();

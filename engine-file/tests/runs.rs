@@ -54,5 +54,9 @@ async fn a_damaged_file_of_a_run_is_an_error_that_names_it() {
     std::fs::write(&path, bytes).unwrap();
     let error = client.last_run(&key).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unexpected);
-    assert!(error.to_string().contains("runs/jobs=report is damaged"), "{error}");
+    let error = error.to_string();
+    assert!(
+        error.contains("runs/jobs=report is damaged") && error.contains("Which run of this job"),
+        "{error}"
+    );
 }

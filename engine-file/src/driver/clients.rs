@@ -6,8 +6,8 @@ use ylock_core::Result;
 use super::errors::failed;
 use super::file_name::{FileName, Shelf};
 use super::folder::Folder;
-use super::folder::open_folder;
 use super::key_file::{IfMissing, Locked};
+use super::open::open_folder;
 use crate::client_id::ClientId;
 
 impl Folder {
@@ -35,7 +35,7 @@ impl Folder {
             let opened = match folder.as_str() {
                 "" => self.list(self.shelf(shelf), shelf.name())?,
                 // A folder that is gone has nothing in it.
-                inner => match open_folder(self.shelf(shelf), inner.as_ref()) {
+                inner => match open_folder(self.shelf(shelf), inner) {
                     Ok(inner_folder) => self.list(&inner_folder, shelf.name())?,
                     Err(_) => continue,
                 },

@@ -1,10 +1,10 @@
 //! The folder that the processes share, opened once and for all: it is this one also if another one gets its name.
 
 use std::fmt;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, Stat, chmodat, fstat, fstatfs, mkdirat, openat};
+use rustix::fs::{CWD, Mode, Stat, chmodat, fstat, fstatfs, mkdirat};
 use rustix::io::Errno;
 use rustix::process::{Pid, getpid};
 use ylock_core::{Error, Result};
@@ -12,6 +12,7 @@ use ylock_core::{Error, Result};
 use super::errors::{config, failed, unexpected};
 use super::file_name::Shelf;
 use super::layout::Layout;
+use super::open::open_folder;
 use crate::options::FileOptions;
 
 /// The file systems on which `flock` and pipes are known to be those of one kernel, by the numbers that `statfs` gives them.
@@ -80,7 +81,7 @@ impl Folder {
         let Some(layout) = layout else { return Ok(None) };
         let below = |name| {
             let what = format!("open the folder {shown}/{name}");
-            open_folder(&folder, Path::new(name)).map_err(|errno| failed(&what, errno))
+            open_folder(&folder, name).map_err(|errno| failed(&what, errno))
         };
         let (locks, clients) = (below(super::layout::LOCKS)?, below(super::layout::CLIENTS)?);
         let runs = below(super::layout::RUNS)?;
@@ -170,10 +171,6 @@ impl fmt::Debug for Folder {
 /// The permissions of folders. In a shared one, files belong to the group of the folder.
 pub(super) fn mode_of(is_shared: bool) -> u32 {
     if is_shared { 0o2770 } else { 0o700 }
-}
-
-pub(super) fn open_folder(below: impl AsFd, path: &Path) -> Result<OwnedFd, Errno> {
-    openat(below, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
 /// Fails if processes of other users, or of other machines, could change the folder.

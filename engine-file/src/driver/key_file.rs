@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
-use rustix::fs::{AtFlags, Mode, OFlags, chmodat, fchmod, fstat, mkdirat, openat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, chmodat, fchmod, fstat, mkdirat, unlinkat};
 use rustix::io::Errno;
 use ylock_core::{Error, ErrorKind, Key, Result};
 
@@ -10,6 +10,7 @@ use super::errors::{failed, unexpected};
 use super::file_name::{FileName, Shelf};
 use super::folder::Folder;
 use super::locked_file::LockedFile;
+use super::open::open;
 use super::slots::{Failed, Slots};
 use super::stop_point;
 
@@ -82,12 +83,10 @@ impl Folder {
 
     /// Opens the file of a key. Returns nothing if it has none, and is to have none.
     fn open_file(&self, name: &FileName, if_missing: IfMissing) -> Result<Option<OwnedFd>> {
-        let usual = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let flags = if if_missing == IfMissing::Create { usual | OFlags::CREATE } else { usual };
-        let mode = Mode::from_raw_mode(0o660);
+        let how = if if_missing == IfMissing::Create { OFlags::RDWR | OFlags::CREATE } else { OFlags::RDWR };
         for _ in 0..REMOVED {
             stop_point::pass();
-            match openat(self.shelf(name.shelf), name.as_str(), flags, mode) {
+            match open(self.shelf(name.shelf), name.as_str(), how) {
                 Ok(file) => return Ok(Some(file)),
                 Err(Errno::NOENT) if if_missing == IfMissing::Leave => return Ok(None),
                 Err(Errno::NOENT) => self.make_folders_of(name)?,

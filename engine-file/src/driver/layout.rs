@@ -8,14 +8,15 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use rustix::fs::{
-    AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, fchmod, flock, ftruncate, mkdirat, openat, unlinkat,
+    AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, fchmod, flock, ftruncate, mkdirat, unlinkat,
 };
 use rustix::io::{Errno, pread, pwrite};
 use ylock_core::Result;
 
 use super::errors::{config, failed};
-use super::folder::{mode_of, open_folder};
+use super::folder::mode_of;
 use super::machine::Machine;
+use super::open::{open, open_folder};
 use super::slots::Slots;
 use super::stop_point;
 use crate::state::State;
@@ -52,8 +53,7 @@ impl Layout {
         is_shared: bool,
     ) -> Result<Option<Self>> {
         let here = Machine::here()?;
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let file = openat(folder, LAYOUT, flags, Mode::from_raw_mode(0o660))
+        let file = open(folder, LAYOUT, OFlags::RDWR | OFlags::CREATE)
             .map_err(|errno| failed(&format!("open {}/{LAYOUT}", path.display()), errno))?;
         if is_shared {
             // Only its owner may, and only its owner needs to.
@@ -193,8 +193,7 @@ impl Clearing<'_> {
         if !self.make(below)? {
             return Ok(());
         }
-        let folder =
-            open_folder(self.folder, Path::new(below)).map_err(|errno| self.failed("open", below, errno))?;
+        let folder = open_folder(self.folder, below).map_err(|errno| self.failed("open", below, errno))?;
         self.empty(&folder, below, &mut see)
     }
 
@@ -213,22 +212,12 @@ impl Clearing<'_> {
             stop_point::pass();
             let removed = match entry.file_type() {
                 FileType::Directory => {
-                    let inner = openat(
-                        folder,
-                        name,
-                        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
-                        Mode::empty(),
-                    );
+                    let inner = open_folder(folder, name);
                     self.empty(&inner.map_err(|errno| self.failed("open", shown, errno))?, shown, see)?;
                     unlinkat(folder, name, AtFlags::REMOVEDIR)
                 }
                 FileType::RegularFile => {
-                    if let Ok(file) = openat(
-                        folder,
-                        name,
-                        OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW,
-                        Mode::empty(),
-                    ) {
+                    if let Ok(file) = open(folder, name, OFlags::RDONLY) {
                         see(&file)?;
                     }
                     unlinkat(folder, name, AtFlags::empty())

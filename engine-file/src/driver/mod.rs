@@ -8,6 +8,7 @@ mod key_file;
 mod layout;
 mod locked_file;
 mod machine;
+mod open;
 mod pipe;
 mod slots;
 mod stop_point;

@@ -4,9 +4,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, RenameFlags, fchmod, mknodat, openat, renameat_with, unlinkat,
-};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, fchmod, mknodat, renameat_with, unlinkat};
 use rustix::io::{Errno, write};
 use rustix::pipe::fcntl_getpipe_size;
 use tokio::io::Interest;
@@ -15,6 +13,7 @@ use ylock_core::Result;
 
 use super::errors::failed;
 use super::folder::Folder;
+use super::open::open;
 use super::stop_point;
 use crate::client_id::ClientId;
 use crate::message::{MESSAGE, Message};
@@ -69,7 +68,7 @@ impl Folder {
 
     fn open_and_name(&self, new: &str, name: &str) -> Result<OwnedFd, Errno> {
         stop_point::pass();
-        let file = openat(&self.clients, new, usual() | OFlags::RDWR, Mode::empty())?;
+        let file = self.open_pipe_for(new, OFlags::RDWR)?;
         if self.is_shared() {
             // The mask of the process may have kept the group out.
             fchmod(&file, Mode::from_raw_mode(0o660))?;
@@ -126,12 +125,8 @@ impl Folder {
     }
 
     fn open_pipe_for(&self, name: &str, what: OFlags) -> Result<OwnedFd, Errno> {
-        openat(&self.clients, name, usual() | what, Mode::empty())
+        open(&self.clients, name, what | OFlags::NONBLOCK)
     }
-}
-
-fn usual() -> OFlags {
-    OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW
 }
 
 impl Pipe {

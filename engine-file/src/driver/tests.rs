@@ -28,11 +28,18 @@ impl OfTest {
     }
 
     fn open(&self) -> Folder {
-        self.open_for(Access::Owner)
+        self.open_at(0, 0)
     }
 
-    fn open_for(&self, access: Access) -> Folder {
-        Folder::open(&FileOptions::new(self.path()).with_access(access), 0, 0).unwrap().expect("not cleared")
+    /// Opens it at this time of the wall clock, and this long after the machine was started.
+    fn open_at(&self, wall_micros: i64, boot_micros: u64) -> Folder {
+        let opened = Folder::open(&FileOptions::new(self.path()), wall_micros, boot_micros);
+        opened.unwrap().expect("not cleared")
+    }
+
+    fn open_for_group(&self) -> Folder {
+        let options = FileOptions::new(self.path()).with_access(Access::Group);
+        Folder::open(&options, 0, 0).unwrap().expect("not cleared")
     }
 }
 
@@ -73,7 +80,7 @@ fn a_folder_says_what_it_is_and_who_uses_it() {
     assert_eq!(fact(&folder, "clients now"), "2");
 
     let test = OfTest::new("facts-of-a-group");
-    assert_eq!(fact(&test.open_for(Access::Group), "shared by"), "its group (mode=0770)");
+    assert_eq!(fact(&test.open_for_group(), "shared by"), "its group (mode=0770)");
 }
 
 /// Other clients make it anew: what is looked for in the old one is elsewhere.
@@ -129,4 +136,75 @@ async fn a_program_that_the_process_starts_inherits_nothing() {
     let all = ["", "clients", &*pipe, &*pipe, &*pipe, "layout", "locks", "locks/users=alice", "runs"];
     assert_eq!(found, all);
     assert!(inherited.is_empty(), "{inherited:?}");
+}
+
+/// A name so long that its file is in two folders is no name that another client has removed just now.
+#[test]
+fn a_long_name_in_a_folder_that_is_gone_is_not_looked_for_again_and_again() {
+    let test = OfTest::new("long");
+    let folder = test.open();
+    let long = Key::new("users", "long".repeat(200)).unwrap();
+    fs::remove_dir_all(test.path()).unwrap();
+    let error = folder.lock(&long, IfMissing::Create).unwrap_err();
+    assert!(error.to_string().contains("was removed while it was in use"), "{error}");
+}
+
+#[test]
+fn a_link_in_the_place_of_a_file_is_not_followed() {
+    use std::os::unix::fs::symlink;
+    let test = OfTest::new("links");
+    let folder = test.open();
+    let elsewhere = test.0.join("elsewhere");
+    fs::write(&elsewhere, "").unwrap();
+
+    symlink(&elsewhere, test.path().join("locks/users=alice")).unwrap();
+    let error = folder.lock(&key(), IfMissing::Create).unwrap_err();
+    assert!(error.to_string().contains("locks/users=alice"), "{error}");
+
+    // The other client's pipe, under the name of one that has none.
+    let dead = folder.make_pipe(client(1)).unwrap();
+    drop(dead);
+    symlink(client(1).to_string(), test.path().join("clients").join(client(2).to_string())).unwrap();
+    assert!(folder.is_dead(client(1)) && !folder.is_dead(client(2)));
+
+    drop(folder);
+    fs::remove_file(test.path().join("layout")).unwrap();
+    symlink(&elsewhere, test.path().join("layout")).unwrap();
+    let error = Folder::open(&FileOptions::new(test.path()), 0, 0).unwrap_err();
+    assert!(error.to_string().contains("/layout"), "{error}");
+    assert_eq!(fs::read_to_string(elsewhere).unwrap(), "");
+}
+
+/// Whatever the wall clock did, as long as the machine was not started again: then that clock is all there is.
+#[test]
+fn the_clock_of_the_tokens_goes_on_from_client_to_client() {
+    let test = OfTest::new("tokens");
+    let folder = test.open_at(5_000, 1_000);
+    assert_eq!(folder.token_clock(1_000), 5_000);
+    drop(folder);
+    // Set back, and set forward.
+    for wall_micros in [0, 9_000_000] {
+        assert_eq!(test.open_at(wall_micros, 2_000).token_clock(2_000), 6_000, "{wall_micros}");
+    }
+    let layout = test.path().join("layout");
+    let of_another_run = fs::read_to_string(&layout).unwrap().replace("boot ", "boot x");
+    fs::write(layout, of_another_run).unwrap();
+    assert_eq!(test.open_at(7_000, 100).token_clock(100), 7_000);
+}
+
+/// The client that made the folders was killed before it let the group in.
+#[test]
+fn the_next_client_lets_the_group_in() {
+    use std::os::unix::fs::PermissionsExt;
+    let test = OfTest::new("group");
+    drop(test.open_for_group());
+    let inner = ["locks", "runs", "clients"].map(|name| test.path().join(name));
+    for folder in &inner {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o2700)).unwrap();
+    }
+    drop(test.open_for_group());
+    for folder in &inner {
+        let mode = fs::metadata(folder).unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o2770, "{}", folder.display());
+    }
 }

@@ -1,5 +1,7 @@
 //! A process that is killed, or stopped, between any two calls of the system by which it changes a lock.
 
+use std::path::Path;
+
 use ylock_core::{ErrorKind, Guard, Ylock};
 use ylock_engine_file::stop_at;
 use ylock_testkit::ChildProcess;
@@ -11,9 +13,13 @@ const POINTS: u64 = 100;
 
 /// The other process: joins the queue behind this test's guard or enters at once, and leaves; it stops on its way.
 async fn enter_and_leave(ylock: &Ylock, number: u64, ends: bool) {
+    enter_and_leave_one(ylock, "alice", number, ends).await;
+}
+
+async fn enter_and_leave_one(ylock: &Ylock, name: &str, number: u64, ends: bool) {
     let users = ylock.locks("users");
     stop_at(number, ends);
-    let guard = users.write("alice").await.unwrap();
+    let guard = users.write(name).await.unwrap();
     ChildProcess::say(&format!("holds {}", guard.token().unwrap()));
     drop(guard);
     ChildProcess::say("left");
@@ -175,4 +181,40 @@ async fn a_try_that_fails_keeps_no_other_client_out() {
         assert_eq!(said, ["left"], "point {number}");
     }
     panic!("more than {POINTS} points");
+}
+
+/// The file of a long name is in folders, which go with the last file in them: also those that another process has made for its own just now.
+#[tokio::test]
+async fn folders_that_are_removed_before_the_file_is_made_are_made_again() {
+    const TEST: &str = "between_calls::folders_that_are_removed_before_the_file_is_made_are_made_again";
+    let long = "long".repeat(200);
+    if let Some((number, ylock)) = told(LEASE).await {
+        return enter_and_leave_one(&ylock, &long, number.parse().unwrap(), false).await;
+    }
+    let folder = Folder::new();
+    // So that the other one is not the first client, which clears the folder.
+    let _ylock = client(folder.path(), LEASE).await;
+    let mut has_removed = Vec::new();
+    for number in 1..POINTS {
+        let mut other = start(TEST, &folder, &number.to_string());
+        let has_stopped = other.has_stopped().await;
+        has_removed.push(remove_empty(&folder.path().join("locks")));
+        if has_stopped {
+            other.go_on();
+        }
+        let said = other.says_until_it_ends().await;
+        assert!(told_by(&said).1, "point {number}: {said:?}");
+        if !has_stopped {
+            assert!(has_removed.contains(&1) && has_removed.contains(&2), "{has_removed:?}");
+            return;
+        }
+    }
+    panic!("more than {POINTS} points");
+}
+
+/// Removes the folders that have nothing in them but such folders. Returns how many.
+fn remove_empty(folder: &Path) -> usize {
+    let inner = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let inner = inner.filter(|path| path.is_dir());
+    inner.map(|path| remove_empty(&path) + usize::from(std::fs::remove_dir(&path).is_ok())).sum()
 }
