@@ -151,10 +151,21 @@ fn read_at(file: impl AsFd, into: &mut [u8], from: u64) -> Result<usize, Errno> 
 }
 
 fn write_at(file: impl AsFd, bytes: &[u8], at: u64) -> Result<(), Failed> {
+    in_parts(bytes, at, |part, at| {
+        stop_point::pass();
+        retry_on_intr(|| pwrite(&file, part, at))
+    })
+}
+
+/// Writes everything, by calls each of which may write a part only.
+fn in_parts(
+    bytes: &[u8],
+    at: u64,
+    mut write: impl FnMut(&[u8], u64) -> Result<usize, Errno>,
+) -> Result<(), Failed> {
     let mut written = 0;
     while written < bytes.len() {
-        stop_point::pass();
-        match retry_on_intr(|| pwrite(&file, &bytes[written..], at + written as u64))? {
+        match write(&bytes[written..], at + written as u64)? {
             0 => return Err(Errno::NOSPC.into()),
             more => written += more,
         }

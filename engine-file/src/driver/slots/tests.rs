@@ -53,6 +53,22 @@ fn a_text_that_is_too_long_is_refused_and_the_last_one_stays() {
     let slots = Slots::read(&file).unwrap().0;
     assert!(matches!(slots.write(&file, &"x".repeat(MAX_BYTES + 1)), Err(Failed::TooLong)));
     assert_eq!(text_of(&file), "before");
+    let longest = "x".repeat(MAX_BYTES);
+    replace(&file, &longest);
+    assert!(text_of(&file) == longest);
+}
+
+#[test]
+fn what_the_system_writes_in_parts_is_written_as_a_whole() {
+    let mut written = [0; 14];
+    let write = |part: &[u8], at: u64| {
+        let (part, at) = (&part[..part.len().min(3)], usize::try_from(at).unwrap());
+        written[at..at + part.len()].copy_from_slice(part);
+        Ok(part.len())
+    };
+    in_parts(b"0123456789", 2, write).unwrap();
+    assert_eq!(&written, b"\0\x000123456789\0\0");
+    assert!(matches!(in_parts(b"0", 0, |_, _| Ok(0)), Err(Failed::System(Errno::NOSPC))));
 }
 
 /// A process that is killed has written the first bytes of a text and its header, however many.

@@ -119,6 +119,7 @@ pub(super) const PLANS: [Plan; 6] = [
             "src/driver/folder.rs",
             "src/driver/key_file.rs",
             "src/driver/layout.rs",
+            "src/driver/open.rs",
             "src/driver/pipe.rs",
             "src/driver/slots.rs",
             "src/idle.rs",
