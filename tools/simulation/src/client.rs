@@ -33,6 +33,8 @@ pub struct SharedState {
     pub trusting: bool,
     /// The part of the acquisitions that do not wait.
     pub tries: f64,
+    /// True if all acquisitions ask for the strict order.
+    pub strict: bool,
     /// Whether tasks above the keeper take several locks at once.
     pub sets: Sets,
     /// Whether tasks above the keeper use what is built on locks.
@@ -120,7 +122,7 @@ impl Client {
     async fn visit(&mut self) {
         let request = self.request();
         if request.patience == Patience::Queue {
-            self.shared.places.begins(self.clocks.actor(), &request);
+            self.shared.places.begins(&self.clocks, &request);
         }
         let grant = if self.chance.happens(0.15) {
             let patience = self.chance.between(Duration::ZERO, self.shared.lease);
@@ -170,7 +172,13 @@ impl Client {
             self.shared.any_lease(&mut self.chance),
         );
         let patience = if self.chance.happens(self.shared.tries) { Patience::Try } else { Patience::Queue };
-        request.with_patience(patience).with_fairness(fairness[self.chance.below(4) as usize])
+        let fairness = fairness[self.chance.below(4) as usize];
+        let request = request.with_patience(patience);
+        if self.shared.strict {
+            // The place is taken when the caller asks, as the keeper does.
+            return request.with_fairness(Fairness::Strict).with_ticket(self.engine.ticket());
+        }
+        request.with_fairness(fairness)
     }
 
     /// Stays inside, renews, and changes what the lock protects. What the client writes may arrive when it has lost the lock long since.

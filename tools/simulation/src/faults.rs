@@ -116,6 +116,11 @@ impl Plan {
         Self { chosen: chosen.into_iter().filter(|fault| allowed.contains(fault)).collect() }
     }
 
+    /// Returns whether nothing goes wrong.
+    pub fn is_calm(&self) -> bool {
+        self.chosen.is_empty()
+    }
+
     /// Returns whether this goes wrong.
     pub fn has(&self, fault: Fault) -> bool {
         self.chosen.contains(&fault)

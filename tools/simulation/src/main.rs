@@ -28,6 +28,9 @@ struct Arguments {
     /// Only these kinds of trouble; all that the engine bears when none is given
     #[arg(long = "fault", value_enum)]
     faults: Vec<Fault>,
+    /// No trouble at all
+    #[arg(long, conflicts_with = "faults")]
+    calm: bool,
     /// Run the lock that the queue lock replaces
     #[arg(long)]
     shadow_rows: bool,
@@ -49,6 +52,9 @@ struct Arguments {
     /// How many of a hundred acquisitions of an engine do not wait
     #[arg(long, default_value_t = 20)]
     tries: u64,
+    /// All acquisitions of an engine ask for the strict order; with `--calm` they must enter in it, except on Cassandra
+    #[arg(long)]
+    strict: bool,
     /// Above the keeper: take several locks at once, too
     #[arg(long)]
     sets: bool,
@@ -62,7 +68,10 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let allowed = if arguments.faults.is_empty() { Fault::borne() } else { arguments.faults.clone() };
+    let allowed = match arguments.faults[..] {
+        [] if !arguments.calm => Fault::borne(),
+        _ => arguments.faults.clone(),
+    };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let (next, failed) = (AtomicU64::new(0), Mutex::new(BTreeMap::new()));
     let (entries, nanos) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -85,6 +94,7 @@ fn main() -> ExitCode {
                     replicas: arguments.replicas,
                     notify: arguments.notify == Notify::Udp && !arguments.shadow_rows,
                     tries: arguments.tries,
+                    strict: arguments.strict,
                     built: if arguments.built { Built::Right } else { Built::None },
                     sets: if arguments.sets { Sets::Right } else { Sets::None },
                     leases: if leases.len() == 0 { preset.leases.clone() } else { leases.collect() },

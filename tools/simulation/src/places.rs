@@ -7,11 +7,16 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use ylock_core::engine::{AcquisitionId, Request};
+use ylock_core::environment::Environment;
 use ylock_core::{Fairness, Key, Mode};
 use ylock_engine_cassandra::algorithm::store::{State, Write};
 
+use crate::clocks::Clocks;
 use crate::oracle::Oracle;
 use crate::world::{Actor, World};
+
+/// By how much one client must have come before another one, by all clocks, for an order of the two: its place is in the store by then.
+const BEFORE: Duration = Duration::from_secs(1);
 
 /// The observer of the queue; see the [module](self).
 #[derive(Debug)]
@@ -24,6 +29,8 @@ pub struct Places {
     demanding: bool,
     /// True if the row of a client that has left lives for a lease, whatever the clocks of the nodes say.
     idle_rows_stay: bool,
+    /// True if nothing goes wrong: of those that ask for `strict` none enters before one that came earlier.
+    is_calm: bool,
     inner: Mutex<Inner>,
 }
 
@@ -62,6 +69,8 @@ struct Waiting {
     key: Key,
     mode: Mode,
     began: u64,
+    /// What its wall clock showed then, in microseconds, if it asks for the strict order.
+    strict: Option<i64>,
     /// The moment at which a quorum had its place.
     arrived: Option<u64>,
 }
@@ -74,7 +83,15 @@ impl Places {
     /// Creates an observer of an empty queue.
     pub fn new(world: &Arc<World>, oracle: &Arc<Oracle>, lease: Duration, demanding: bool) -> Self {
         let (world, oracle) = (Arc::clone(world), Arc::clone(oracle));
-        Self { world, oracle, lease, demanding, idle_rows_stay: true, inner: Mutex::default() }
+        Self {
+            world,
+            oracle,
+            lease,
+            demanding,
+            idle_rows_stay: true,
+            is_calm: false,
+            inner: Mutex::default(),
+        }
     }
 
     /// Returns the observer of a queue in which the row of a client that has left may be gone at once, and its place with it.
@@ -83,13 +100,21 @@ impl Places {
         Self { idle_rows_stay: false, ..self }
     }
 
+    /// Returns the observer of a run in which nothing goes wrong.
+    #[must_use]
+    pub fn in_calm(self, is_calm: bool) -> Self {
+        Self { is_calm, ..self }
+    }
+
     /// Notes that a client begins to queue, if it is one that goes behind others and that others go behind.
-    pub fn begins(&self, actor: Actor, request: &Request) {
+    pub fn begins(&self, clocks: &Clocks, request: &Request) {
         if request.fairness == Fairness::Unfair {
             return;
         }
         let (key, began) = (request.key.clone(), self.world.now());
-        let waiting = Waiting { actor, key, mode: request.mode, began, arrived: None };
+        let strict = (request.fairness == Fairness::Strict).then(|| clocks.wall_micros());
+        let waiting =
+            Waiting { actor: clocks.actor(), key, mode: request.mode, began, strict, arrived: None };
         self.inner.lock().waiting.insert(request.id, waiting);
     }
 
@@ -97,14 +122,22 @@ impl Places {
     pub fn enters(&self, id: AcquisitionId) {
         let mut inner = self.inner.lock();
         let Some(own) = inner.waiting.remove(&id) else { return };
-        let overtakes = inner.waiting.values().any(|other| {
-            other.key == own.key
-                && other.mode.conflicts_with(own.mode)
-                && other.arrived.is_some_and(|arrived| arrived < own.began)
-                && self.world.is_alive(other.actor)
+        let in_its_way: Vec<_> =
+            inner.waiting.values().filter(|other| other.is_in_the_way_of(&own)).collect();
+        let overtakes = in_its_way.iter().any(|other| {
+            other.arrived.is_some_and(|arrived| arrived < own.began) && self.world.is_alive(other.actor)
         });
+        let earlier = in_its_way.iter().find(|other| self.is_calm && other.is_strictly_before(&own));
+        let earlier = earlier.map(|other| other.actor);
         inner.entries += 1;
         inner.inversions += u64::from(overtakes);
+        drop(inner);
+        if let Some(earlier) = earlier {
+            self.oracle.complain(format!(
+                "{:?} enters before {earlier:?}, which came earlier, both strictly",
+                own.actor
+            ));
+        }
     }
 
     /// Notes that a client does not wait any more.
@@ -193,6 +226,21 @@ impl Places {
 
     fn later(&self, time: u64) -> u64 {
         time + u64::try_from(self.lease.as_nanos()).unwrap_or(u64::MAX)
+    }
+}
+
+impl Waiting {
+    fn is_in_the_way_of(&self, other: &Self) -> bool {
+        self.key == other.key && self.mode.conflicts_with(other.mode)
+    }
+
+    /// Returns whether both ask for the strict order, and this one is before the other one in it, whichever clocks it goes by: those of the
+    /// clients, or that of the server.
+    fn is_strictly_before(&self, other: &Self) -> bool {
+        let (Some(own_wall), Some(other_wall)) = (self.strict, other.strict) else { return false };
+        let before = i64::try_from(BEFORE.as_micros()).unwrap_or(i64::MAX);
+        u128::from(other.began.saturating_sub(self.began)) > BEFORE.as_nanos()
+            && other_wall - own_wall > before
     }
 }
 

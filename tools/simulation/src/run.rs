@@ -164,6 +164,8 @@ impl<'a> Scene<'a> {
         let is_ordered = setting.protocol == Protocol::Queue && setting.clock == Clock::Hlc;
         let is_ordered = is_ordered && !plan.has(Fault::Step);
         let places = Places::new(&world, &oracle, setting.shortest_life(), is_ordered);
+        // On Cassandra the order is that of hybrid clocks, which follow each other: one that has met a fast one is behind those that have not.
+        let places = places.in_calm(plan.is_calm() && !setting.of.is_of_cassandra());
         let shared = Arc::new(SharedState {
             // Where rows are observed, idle ones do not outlive the skew of the nodes' clocks.
             places: Arc::new(match setting.expiry {
@@ -176,6 +178,7 @@ impl<'a> Scene<'a> {
             leases: setting.leases.clone(),
             trusting: setting.trusting,
             tries: setting.tries as f64 / 100.0,
+            strict: setting.strict,
             sets: setting.sets,
             built: setting.built,
             is_over: AtomicBool::new(false),

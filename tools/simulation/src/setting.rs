@@ -79,6 +79,8 @@ pub struct Setting<'a> {
     pub script_mistake: redis::Mistake,
     /// How many of a hundred acquisitions of an engine do not wait.
     pub tries: u64,
+    /// True if all acquisitions of an engine ask for the strict order.
+    pub strict: bool,
     /// Whether tasks above the keeper take several locks at once, and with which mistake.
     pub sets: Sets,
     /// Whether tasks above the keeper use what is built on locks, and with which mistake.
@@ -130,6 +132,7 @@ impl Default for Setting<'_> {
             etcd_mistakes: etcd::Mistakes::default(),
             script_mistake: None,
             tries: 20,
+            strict: false,
             sets: Sets::None,
             built: Built::None,
             wrap: &|engine| engine,

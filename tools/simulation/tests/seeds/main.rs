@@ -9,6 +9,7 @@ mod keeper;
 mod listing;
 mod model;
 mod observed;
+mod order;
 mod quick;
 mod redis;
 mod ring;

@@ -38,6 +38,8 @@ pub(crate) enum Defect {
     BelievesOldDeletions,
     /// The token is the place, without a floor.
     TokenIsPlace,
+    /// A contender gives its place up by one request, and takes the next one by another.
+    GivesWayInTwo,
     /// The etcd lease lives for half of its time.
     LeaseIsShorter,
 }
@@ -92,6 +94,13 @@ impl Broken {
             [&mut transaction.then, &mut transaction.otherwise]
                 .into_iter()
                 .for_each(|steps| steps.retain(|step| !is_mark(step)));
+        }
+        if self.is(Defect::GivesWayInTwo) && deletes(&asked) && puts(&asked) {
+            let second = Transaction { when: transaction.when.split_off(1), ..transaction.clone() };
+            let first = Transaction { then: vec![transaction.then[0].clone()], ..transaction.clone() };
+            if self.inner.transact(first).await?.held {
+                transaction = second;
+            }
         }
         if self.is(Defect::ComparesRivalsOnly)
             && transaction.when.len() == 3

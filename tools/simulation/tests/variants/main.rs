@@ -64,9 +64,17 @@ fn must_find(variant: &str, wrong: &str, first: u64, setting: Setting<'_>) {
     // A clock that stood still excuses whatever its owner believes, but no lost update: the token is for that.
     let allows = |fault: &Fault| *fault != Fault::StandStill || wrong == LOST_UPDATE;
     let allowed: Vec<_> = Fault::borne().into_iter().filter(allows).collect();
-    let setting = Setting { allowed, ..setting };
+    must_find_there(variant, wrong, first, &Setting { allowed, ..setting });
+}
+
+/// Fails unless a seed finds that those who ask for the strict order do not enter in it, where nothing else goes wrong.
+fn must_find_out_of_order(variant: &str, setting: Setting<'_>) {
+    must_find_there(variant, "came earlier", 0, &Setting { allowed: vec![], strict: true, ..setting });
+}
+
+fn must_find_there(variant: &str, wrong: &str, first: u64, setting: &Setting<'_>) {
     let found = (first..first + SEEDS).find_map(|seed| {
-        let found = run(seed, &setting).wrong.into_iter().find(|what| what.contains(wrong))?;
+        let found = run(seed, setting).wrong.into_iter().find(|what| what.contains(wrong))?;
         Some((seed + 1 - first, found))
     });
     match found {
@@ -230,6 +238,29 @@ fn the_etcd_engine_counts_from_the_answer() {
         wrap: &broken,
         ..Setting::default()
     });
+}
+
+/// Between the two requests a contender that came later enters.
+#[test]
+fn a_contender_gives_way_on_etcd_by_two_requests() {
+    let broken = etcd::broken(D::GivesWayInTwo);
+    let setting = Setting { of: Subject::EtcdEngine, wrap_etcd: &broken, ..Setting::default() };
+    must_find_out_of_order("a_contender_gives_way_on_etcd_by_two_requests", setting);
+}
+
+#[test]
+fn a_contender_gives_way_on_zookeeper_by_two_requests() {
+    let broken = zookeeper::broken(Z::GivesWayInTwo);
+    let setting = Setting { of: Subject::ZookeeperEngine, wrap_ensemble: &broken, ..Setting::default() };
+    must_find_out_of_order("a_contender_gives_way_on_zookeeper_by_two_requests", setting);
+}
+
+#[test]
+fn a_contender_joins_the_queue_of_redis_in_front() {
+    let (right, wrong) = ("if last > ticket then found = before(ticket, number) end", "found = before(0, 0)");
+    let setting =
+        Setting { of: Subject::RedisEngine, script_mistake: Some((right, wrong)), ..Setting::default() };
+    must_find_out_of_order("a_contender_joins_the_queue_of_redis_in_front", setting);
 }
 
 macro_rules! broken_scripts {

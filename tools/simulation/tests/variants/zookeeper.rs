@@ -29,6 +29,8 @@ pub(crate) enum Defect {
     IgnoresSilence,
     /// A writer that becomes a reader gets a place at the end of the queue.
     DowngradesToTheEnd,
+    /// A contender gives its place up by one request, and takes the next one by another.
+    GivesWayInTwo,
     /// Whatever a watch tells is taken for a removal that was seen.
     TakesWritesForRemovals,
     /// The token is the place.
@@ -173,6 +175,10 @@ impl Store for Broken {
     }
 
     async fn replace(&self, lock: &str, old: &str, name: &str, content: &[u8]) -> Result<Created, Fault> {
+        if self.is(Defect::GivesWayInTwo) {
+            self.inner.remove(&format!("{lock}/{old}")).await?;
+            return self.inner.join(lock, name, content).await;
+        }
         self.made(self.inner.replace(lock, old, name, content).await)
     }
 
