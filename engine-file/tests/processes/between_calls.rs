@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use ylock_core::{ErrorKind, Guard, Ylock};
-use ylock_engine_file::stop_at;
+use ylock_core::engine::{AcquisitionId, Engine, Request};
+use ylock_core::{ClientName, ErrorKind, Guard, Key, Mode, Owner, Ylock};
+use ylock_engine_file::{FileEngine, FileOptions, stop_at};
 use ylock_testkit::ChildProcess;
 
 use super::{Folder, LEASE, client, start, told, until, waiters, within};
@@ -13,13 +14,9 @@ const POINTS: u64 = 100;
 
 /// The other process: joins the queue behind this test's guard or enters at once, and leaves; it stops on its way.
 async fn enter_and_leave(ylock: &Ylock, number: u64, ends: bool) {
-    enter_and_leave_one(ylock, "alice", number, ends).await;
-}
-
-async fn enter_and_leave_one(ylock: &Ylock, name: &str, number: u64, ends: bool) {
     let users = ylock.locks("users");
     stop_at(number, ends);
-    let guard = users.write(name).await.unwrap();
+    let guard = users.write("alice").await.unwrap();
     ChildProcess::say(&format!("holds {}", guard.token().unwrap()));
     drop(guard);
     ChildProcess::say("left");
@@ -187,9 +184,9 @@ async fn a_try_that_fails_keeps_no_other_client_out() {
 #[tokio::test]
 async fn folders_that_are_removed_before_the_file_is_made_are_made_again() {
     const TEST: &str = "between_calls::folders_that_are_removed_before_the_file_is_made_are_made_again";
-    let long = "long".repeat(200);
-    if let Some((number, ylock)) = told(LEASE).await {
-        return enter_and_leave_one(&ylock, &long, number.parse().unwrap(), false).await;
+    if let Some(told) = ChildProcess::told() {
+        let (number, folder) = told.split_once('\n').unwrap();
+        return ask_once(Path::new(folder), number.parse().unwrap()).await;
     }
     let folder = Folder::new();
     // So that the other one is not the first client, which clears the folder.
@@ -210,6 +207,18 @@ async fn folders_that_are_removed_before_the_file_is_made_are_made_again() {
         }
     }
     panic!("more than {POINTS} points");
+}
+
+/// The other process: asks for the lock of a long name once, below the keeper, which would ask again after an error.
+async fn ask_once(folder: &Path, number: u64) {
+    let engine = FileEngine::connect(&FileOptions::new(folder)).await.unwrap();
+    let (key, id) =
+        (Key::new("users", "long".repeat(200)).unwrap(), AcquisitionId::new(&*engine.environment()));
+    let request = Request::new(key.clone(), id, Mode::Write, Owner::new(), ClientName::default(), LEASE);
+    stop_at(number, false);
+    assert!(engine.acquire(&request).await.unwrap().is_some());
+    engine.release(&key, id, None).await.unwrap();
+    ChildProcess::say("left");
 }
 
 /// Removes the folders that have nothing in them but such folders. Returns how many.
