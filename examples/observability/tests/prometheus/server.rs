@@ -3,7 +3,7 @@
 use std::{
     env, fs,
     io::Write,
-    net::{Ipv4Addr, SocketAddr, TcpListener},
+    net::{Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
@@ -130,7 +130,7 @@ pub(crate) fn promtool(arguments: &[&str], input: &str) {
 }
 
 pub(crate) fn free_address() -> SocketAddr {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap()
+    (Ipv4Addr::LOCALHOST, ylock_testkit::own_servers::free_port("127.0.0.1")).into()
 }
 
 const PATIENCE: Duration = Duration::from_secs(40);
