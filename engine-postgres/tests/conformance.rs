@@ -51,8 +51,9 @@ impl Harness for Postgres {
         self.0 != Notify::Auto
     }
 
+    /// Several times what the longest case takes beside another suite.
     fn bound(&self) -> Duration {
-        Duration::from_secs(120)
+        Duration::from_secs(300)
     }
 }
 

@@ -57,8 +57,9 @@ impl Harness for Redis {
         (self.0, self.1) != (Servers::Single, Notify::On)
     }
 
+    /// Several times what the longest case takes beside another suite.
     fn bound(&self) -> Duration {
-        Duration::from_secs(120)
+        Duration::from_secs(300)
     }
 }
 

@@ -248,8 +248,7 @@ async fn databases_are_strangers() {
 
 #[tokio::test]
 async fn nobody_there_is_told_in_time() {
-    // A port that was free a moment ago.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = ylock_testkit::own_servers::free_port("127.0.0.1");
     let options = RedisOptions::new("127.0.0.1", port).with_connect_timeout(Duration::from_secs(2));
     let error = RedisEngine::connect(&options).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");

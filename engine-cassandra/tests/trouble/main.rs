@@ -1,6 +1,6 @@
 //! What happens to locks while nodes of the cluster die, stop and return.
 //!
-//! Run alone by `cargo xtask test`, which started the nodes and so may break them.
+//! Run by `cargo xtask test`, which started the nodes and so may break them, when no other test uses them.
 #![allow(clippy::disallowed_methods, reason = "tests start tasks of their own")]
 
 #[cfg(feature = "scylla-1")]

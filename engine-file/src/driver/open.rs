@@ -7,7 +7,7 @@ use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
 use rustix::path::Arg;
 
-/// Opens a file, or makes it, for its owner and its group. Fails if it is a link: what that leads to is not below the folder.
+/// Opens a file, or makes it, for its owner and its group. Fails if it is a link: that may lead anywhere.
 pub(super) fn open(below: impl AsFd, name: impl Arg, how: OFlags) -> Result<OwnedFd, Errno> {
     openat(below, name, how | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::from_raw_mode(0o660))
 }

@@ -18,9 +18,9 @@ impl OfTest {
     fn new(name: &str) -> Self {
         let memory = Path::new("/dev/shm");
         let all = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-        let path = all.join(format!("ylock-driver-{name}-{}", std::process::id()));
+        let path = all.join(format!("ylock-driver-{name}-{}", ylock_core::Owner::new()));
         fs::create_dir(&path).unwrap();
-        Self(path)
+        Self(path.canonicalize().unwrap())
     }
 
     fn path(&self) -> PathBuf {
@@ -81,6 +81,15 @@ fn a_folder_says_what_it_is_and_who_uses_it() {
 
     let test = OfTest::new("facts-of-a-group");
     assert_eq!(fact(&test.open_for_group(), "shared by"), "its group (mode=0770)");
+}
+
+#[test]
+fn a_file_in_the_place_of_the_folder_is_named() {
+    let test = OfTest::new("file");
+    fs::write(test.path(), "").unwrap();
+    fs::set_permissions(test.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    let error = Folder::open(&FileOptions::new(test.path()), 0, 0).unwrap_err().to_string();
+    assert!(error.contains("open the folder"), "{error}");
 }
 
 /// Other clients make it anew: what is looked for in the old one is elsewhere.

@@ -144,7 +144,7 @@ impl Subject {
     }
 
     /// Returns whether clients are watched above the keeper.
-    pub(crate) fn is_above_the_keeper(self) -> bool {
+    pub fn is_above_the_keeper(self) -> bool {
         matches!(
             self,
             Self::KeeperOverMemory

@@ -117,7 +117,7 @@ impl Plan {
     }
 
     /// Returns whether nothing goes wrong.
-    pub fn is_calm(&self) -> bool {
+    pub fn is_without_trouble(&self) -> bool {
         self.chosen.is_empty()
     }
 

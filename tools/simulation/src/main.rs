@@ -68,6 +68,10 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if arguments.strict && arguments.of.is_above_the_keeper() {
+        eprintln!("--strict is for engines: the tasks above the keeper ask for every order");
+        return ExitCode::FAILURE;
+    }
     let allowed = match arguments.faults[..] {
         [] if !arguments.calm => Fault::borne(),
         _ => arguments.faults.clone(),
@@ -153,10 +157,12 @@ fn main() -> ExitCode {
     }
     let Some((first, _)) = failed.first_key_value() else { return ExitCode::SUCCESS };
     println!(
-        "{} of {} seeds failed; the trace of one: cargo xtask simulate --of {} --from {first} --seeds 1 --trace",
+        "{} of {} seeds failed; the trace of one: cargo xtask simulate --of {}{}{} --from {first} --seeds 1 --trace",
         failed.len(),
         arguments.seeds,
-        arguments.of.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+        arguments.of.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned()),
+        if arguments.strict { " --strict" } else { "" },
+        if arguments.calm { " --calm" } else { "" },
     );
     ExitCode::FAILURE
 }

@@ -30,7 +30,7 @@ pub struct Places {
     /// True if the row of a client that has left lives for a lease, whatever the clocks of the nodes say.
     idle_rows_stay: bool,
     /// True if nothing goes wrong: of those that ask for `strict` none enters before one that came earlier.
-    is_calm: bool,
+    is_without_trouble: bool,
     inner: Mutex<Inner>,
 }
 
@@ -89,7 +89,7 @@ impl Places {
             lease,
             demanding,
             idle_rows_stay: true,
-            is_calm: false,
+            is_without_trouble: false,
             inner: Mutex::default(),
         }
     }
@@ -102,8 +102,8 @@ impl Places {
 
     /// Returns the observer of a run in which nothing goes wrong.
     #[must_use]
-    pub fn in_calm(self, is_calm: bool) -> Self {
-        Self { is_calm, ..self }
+    pub fn without_trouble(self, is_without_trouble: bool) -> Self {
+        Self { is_without_trouble, ..self }
     }
 
     /// Notes that a client begins to queue, if it is one that goes behind others and that others go behind.
@@ -127,7 +127,8 @@ impl Places {
         let overtakes = in_its_way.iter().any(|other| {
             other.arrived.is_some_and(|arrived| arrived < own.began) && self.world.is_alive(other.actor)
         });
-        let earlier = in_its_way.iter().find(|other| self.is_calm && other.is_strictly_before(&own));
+        let earlier =
+            in_its_way.iter().find(|other| self.is_without_trouble && other.is_strictly_before(&own));
         let earlier = earlier.map(|other| other.actor);
         inner.entries += 1;
         inner.inversions += u64::from(overtakes);

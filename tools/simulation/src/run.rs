@@ -164,8 +164,9 @@ impl<'a> Scene<'a> {
         let is_ordered = setting.protocol == Protocol::Queue && setting.clock == Clock::Hlc;
         let is_ordered = is_ordered && !plan.has(Fault::Step);
         let places = Places::new(&world, &oracle, setting.shortest_life(), is_ordered);
-        // On Cassandra the order is that of hybrid clocks, which follow each other: one that has met a fast one is behind those that have not.
-        let places = places.in_calm(plan.is_calm() && !setting.of.is_of_cassandra());
+        // On Cassandra the order is that of hybrid clocks: a client whose clock has followed a fast one takes a place behind clients whose clocks have
+        // not.
+        let places = places.without_trouble(plan.is_without_trouble() && !setting.of.is_of_cassandra());
         let shared = Arc::new(SharedState {
             // Where rows are observed, idle ones do not outlive the skew of the nodes' clocks.
             places: Arc::new(match setting.expiry {

@@ -23,6 +23,7 @@ pub(crate) static ENGINE: Engine = Engine {
         ],
         exceptions: &[],
     }],
+    suite_runs_alone: true,
     ..Engine::BASE
 };
 

@@ -28,7 +28,8 @@ pub(crate) struct Engine {
     /// The crates of the store's driver: only the engine's `driver` may name them, and no default feature may bring them.
     pub(crate) drivers: &'static [&'static str],
     pub(crate) rooms: &'static [Plan],
-    /// True if its servers keep all cores busy while they answer the conformance suite: no other suite runs beside it.
+    /// True if no other conformance suite runs beside its own: the servers keep all cores busy meanwhile, or the suite expects answers sooner than
+    /// busy cores give them.
     pub(crate) suite_runs_alone: bool,
 }
 

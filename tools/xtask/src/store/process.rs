@@ -87,5 +87,5 @@ pub(crate) fn addresses(processes: &[Process]) -> Result<String> {
 
 /// Returns ports that are free, no two of them the same.
 pub(crate) fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
-    std::array::from_fn(|_| ports::free_port("127.0.0.1"))
+    std::array::from_fn(|_| ports::free_port_of(ports::OF_XTASK, "127.0.0.1"))
 }

@@ -43,7 +43,7 @@ pub(crate) fn test(places: &Places, options: &Test) -> Result<ExitCode> {
         engine::chosen(&options.engines).into_iter().filter(|engine| engine.has_servers()).collect();
     let packages = cargo::packages()?;
     let servers = whose(&wanted, &packages, places);
-    let plan = Plan::new(packages, &options.engines, servers);
+    let plan = Plan::new(packages, &options.engines, servers, options.long);
     // First the build: it fails sooner than servers start, and the servers need not run meanwhile.
     let programs = run::build(&plan, limit)?;
     let reader = Reader::new(programs.iter().filter_map(Program::named).collect());
@@ -121,19 +121,39 @@ impl Run<'_> {
                 problems.extend(step.iter().map(|pass| format!("no time was left for the {}", pass.what)));
                 continue;
             }
-            match told(&step, servers.as_deref_mut()) {
-                Ok(told) => problems.extend(self.side_by_side(&step, &[&told, more].concat())),
+            match told(servers.as_deref()) {
+                Ok(told) => {
+                    let variables = [&told, more].concat();
+                    problems.extend(self.side_by_side(&step, servers.as_deref_mut(), &variables));
+                }
                 Err(error) => problems.extend(step.iter().map(|pass| format!("{}: {error:#}", pass.what))),
             }
         }
         problems
     }
 
-    fn side_by_side(self, step: &[Pass], variables: &[Variable]) -> Vec<String> {
+    /// Runs the passes of a step, and returns what went wrong.
+    fn side_by_side(
+        self,
+        step: &[Pass],
+        mut servers: Option<&mut Servers>,
+        variables: &[Variable],
+    ) -> Vec<String> {
+        let breaks = |pass: &&Pass| pass.what == What::Trouble;
         thread::scope(|threads| {
-            let passes: Vec<_> =
-                step.iter().map(|pass| threads.spawn(move || self.pass(pass, variables))).collect();
-            passes.into_iter().flat_map(joined).collect()
+            let others = step.iter().filter(|pass| !breaks(pass));
+            let others: Vec<_> =
+                others.map(|pass| threads.spawn(move || self.pass(pass, variables))).collect();
+            let mut problems = Vec::new();
+            for pass in step.iter().filter(breaks) {
+                // Not before the others have begun: it waits until no other run uses the servers.
+                match servers.as_deref_mut().map_or(Ok(()), Servers::alone) {
+                    Ok(()) => problems.extend(self.pass(pass, variables)),
+                    Err(error) => problems.push(format!("{}: {error:#}", pass.what)),
+                }
+            }
+            problems.extend(others.into_iter().flat_map(joined));
+            problems
         })
     }
 
@@ -147,11 +167,7 @@ fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-/// Returns the variables that tell the tests of a step of its servers. A step that breaks servers of the run waits until no other run uses them.
-fn told(step: &[Pass], mut servers: Option<&mut Servers>) -> Result<Vec<Variable>> {
-    let breaks_servers = step.iter().any(|pass| pass.what == What::Trouble);
-    if let (true, Some(servers)) = (breaks_servers, servers.as_mut()) {
-        servers.alone()?;
-    }
-    Ok(servers.map(|servers| servers.environment()).transpose()?.unwrap_or_default())
+/// Returns the variables that tell tests of the servers.
+fn told(servers: Option<&Servers>) -> Result<Vec<Variable>> {
+    Ok(servers.map(Servers::environment).transpose()?.unwrap_or_default())
 }

@@ -49,7 +49,7 @@ pub(crate) enum What {
     Conformance,
     /// Tests that start servers of their own, and kill and pause them: a few at a time, because starting takes a core. They wait most of the time.
     OwnServers,
-    /// Tests that kill and pause servers that other tests use too: alone, one after the other.
+    /// Tests that kill and pause servers that other tests use too: when no other test uses them, one after the other.
     Trouble,
 }
 
@@ -84,12 +84,18 @@ pub(crate) struct Plan {
     packages: Vec<Package>,
     whole: bool,
     servers: ServersOf,
+    is_long: bool,
     /// The engines whose servers are not there.
     absent: Vec<&'static str>,
 }
 
 impl Plan {
-    pub(crate) fn new(all: Vec<Package>, engines: &[&'static Engine], servers: ServersOf) -> Self {
+    pub(crate) fn new(
+        all: Vec<Package>,
+        engines: &[&'static Engine],
+        servers: ServersOf,
+        is_long: bool,
+    ) -> Self {
         let chosen = engine::chosen(engines);
         // Only the whole has the packages that are of no engine.
         let whole = chosen.len() == ENGINES.len();
@@ -103,7 +109,7 @@ impl Plan {
         };
         let is_chosen = |name: &str| chosen.iter().any(|engine| engine.name == name);
         let absent = ENGINES.iter().map(|engine| engine.name).filter(|name| !is_chosen(name)).collect();
-        Self { packages: all.into_iter().filter_map(wanted).collect(), whole, servers, absent }
+        Self { packages: all.into_iter().filter_map(wanted).collect(), whole, servers, is_long, absent }
     }
 
     /// Returns the name of the chosen package that cargo knows by this id.
@@ -128,8 +134,11 @@ impl Plan {
     }
 
     /// Returns the steps, one after the other. The passes of a step run side by side: those of the last one wait for most of their time, and use
-    /// other servers.
+    /// other servers. Not in the long run, in which the nodes of Cassandra answer a whole conformance suite while their clocks step.
     pub(crate) fn steps(&self) -> Vec<Vec<Pass>> {
+        if self.is_long {
+            return self.passes().into_iter().map(|pass| vec![pass]).collect();
+        }
         let breaks = |pass: &Pass| matches!(pass.what, What::OwnServers | What::Trouble);
         let (last, first): (Vec<_>, Vec<_>) = self.passes().into_iter().partition(breaks);
         let first = first.into_iter().map(|pass| vec![pass]);
@@ -270,7 +279,7 @@ mod tests {
             package("ylock-simulation", &["real_cassandra", "real_redis", "seeds"]),
             package("ylock-testkit", &["memory_conformance"]),
         ];
-        Plan::new(all, engines, servers)
+        Plan::new(all, engines, servers, false)
     }
 
     /// Returns what the first pass of this kind runs, as words.
@@ -290,10 +299,12 @@ mod tests {
     }
 
     #[test]
-    fn tests_that_break_servers_run_last_and_one_by_one() {
+    fn tests_that_break_servers_run_last() {
         let whole = plan(&[], ServersOf::Xtask);
         let steps = whole.steps();
         assert_eq!((steps.len(), steps.last().map(Vec::len)), (5, Some(2)), "the last two side by side");
+        let steps = Plan { is_long: true, ..plan(&[], ServersOf::Xtask) }.steps();
+        assert_eq!((steps.len(), steps.last().map(Vec::len)), (6, Some(1)), "not in the long run");
         let passes = whole.passes();
         assert_eq!(
             passes.iter().map(|pass| pass.what).collect::<Vec<_>>(),
