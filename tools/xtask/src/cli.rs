@@ -70,9 +70,6 @@ pub(crate) enum Command {
     Mutants {
         /// Files of the workspace; all that decide if none is given
         files: Vec<String>,
-        /// A part of the mutants, such as `0/8`
-        #[arg(long)]
-        shard: Option<String>,
         /// Leaves out what the last run has noticed: goes on with one that was ended, or tries again what it did not notice
         #[arg(long)]
         again: bool,

@@ -92,9 +92,7 @@ fn run(command: Command) -> Result<ExitCode> {
             return bench::bench(&places, of, against.as_deref(), &arguments);
         }
         Command::Simulate { arguments } => return simulate::simulate(&arguments),
-        Command::Mutants { files, shard, again } => {
-            return mutants::mutants(&files, shard.as_deref(), again);
-        }
+        Command::Mutants { files, again } => return mutants::mutants(&files, again),
         Command::Observe(options) => return observe::observe(&places, &options),
         Command::Check => return check::check(),
     }

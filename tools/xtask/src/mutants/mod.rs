@@ -32,9 +32,8 @@ const FAILS_WITHOUT_A_MUTANT: i32 = 4;
 /// The mutants that no test notices, each with the schedule that was considered.
 const SURVIVORS: &str = "tools/xtask/src/mutants/survivors.md";
 
-/// Tries the mutants of these files, or of all that decide. `shard` is a part of them, such as `0/8`. `again` leaves out those that the last
-/// run has noticed.
-pub(crate) fn mutants(files: &[String], shard: Option<&str>, again: bool) -> Result<ExitCode> {
+/// Tries the mutants of these files, or of all that decide. `again` leaves out those that the last run has noticed.
+pub(crate) fn mutants(files: &[String], again: bool) -> Result<ExitCode> {
     let tool = tool()?;
     let mut all = Outcomes::default();
     for (plan, files) in chosen(files)? {
@@ -42,7 +41,6 @@ pub(crate) fn mutants(files: &[String], shard: Option<&str>, again: bool) -> Res
         std::fs::create_dir_all(&output)?;
         for stage in [Stage::Own, Stage::Seeds] {
             let mut command = run(&tool, plan, &files, &output, stage);
-            command.args(shard.map(|shard| format!("--shard={shard}")));
             // Leaves out what was noticed before, by the lists that each run writes.
             command.args((again || matches!(stage, Stage::Seeds)).then_some("--iterate"));
             let status = child::run(&mut command, None)?;
