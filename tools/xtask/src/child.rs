@@ -55,15 +55,23 @@ fn read_all(
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut group = group?;
     let mut buffer = [0; 8192];
-    let mut ended = None;
-    while ended.is_none_or(|at: Instant| at.elapsed() < LEFTOVERS) {
+    let (mut has_ended, mut left) = (false, LEFTOVERS);
+    while !left.is_zero() {
+        let asked = Instant::now();
         match read_some(&mut output, &mut buffer)? {
             Some(0) => break,
             Some(length) => sink(&buffer[..length]),
+            // Only such time counts: what has come is taken, however slowly the reader of our own output lets us.
+            None if has_ended => left = left.saturating_sub(asked.elapsed()),
             None => {}
         }
-        if ended.is_none() && group.look(limit)?.is_some() {
-            ended = Some(Instant::now());
+        if has_ended {
+            interrupt::check()?;
+        } else {
+            has_ended = group.look(limit)?.is_some();
+        }
+        if has_ended && limit.is_some_and(|limit| Instant::now() > limit) {
+            break;
         }
     }
     group.wait(limit)
@@ -129,5 +137,42 @@ impl Drop for Group {
 
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The time for which a process that outlives its leader may keep the output open.
+/// The time for which a process that outlives its leader may keep the output open without a word.
 const LEFTOVERS: Duration = Duration::from_secs(2);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    /// As much as the pipe holds is left when the command has ended.
+    #[test]
+    fn what_was_printed_is_read_to_its_end_also_slowly() {
+        let mut length = 0;
+        let slowly = |bytes: &[u8]| {
+            length += bytes.len();
+            thread::sleep(LEFTOVERS / 6);
+        };
+        let status = run_into(&mut sh("head -c 65000 /dev/zero"), None, slowly).unwrap();
+        assert!(status.success());
+        assert_eq!(length, 65_000);
+    }
+
+    #[test]
+    fn what_outlives_the_command_is_not_waited_for_without_end() {
+        let began = Instant::now();
+        let mut printed = Vec::new();
+        let sink = |bytes: &[u8]| printed.extend_from_slice(bytes);
+        assert!(run_into(&mut sh("sleep 60 & echo here"), None, sink).unwrap().success());
+        assert_eq!(printed, b"here\n");
+        assert!(began.elapsed() < LEFTOVERS * 10);
+        let until = Some(Instant::now() + LEFTOVERS / 2);
+        assert!(run_into(&mut sh("yes & echo here"), until, |_| ()).unwrap().success());
+        assert!(began.elapsed() < LEFTOVERS * 20);
+    }
+}
