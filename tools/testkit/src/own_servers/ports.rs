@@ -31,8 +31,8 @@ pub(crate) fn free_port_of(range: Range<u16>, ip: &str) -> u16 {
     // Anywhere: processes that begin at one place would try each other's ports first.
     let first = RandomState::new().build_hasher().finish() % u64::from(count);
     let first = u16::try_from(first).expect("less than the count");
-    let ports = (0..count).map(|step| range.start + (first + step) % count);
-    ports.into_iter().find(|port| take(ip, *port)).expect("a port")
+    let mut ports = (0..count).map(|step| range.start + (first + step) % count);
+    ports.find(|port| take(ip, *port)).expect("a port")
 }
 
 /// Takes a port if no process has it.
