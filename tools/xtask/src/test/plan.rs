@@ -178,7 +178,7 @@ impl Plan {
         };
         let is_meant = |target: &Target| runs_alone(target) == alone;
         let at_once = if alone { 1 } else { 2 };
-        self.pass_of(What::Conformance, is_meant, at_once, self.side_by_side("--test-threads=24"))
+        self.pass_of(What::Conformance, is_meant, at_once, self.side_by_side("--test-threads=12"))
     }
 
     /// Returns the pass of all tests of this kind; nothing if there are none.
@@ -334,7 +334,7 @@ mod tests {
         .expect("two passes");
         assert!(matches!(alone.programs, Programs::These { at_once: 1, .. }));
         assert!(matches!(others.programs, Programs::These { at_once: 2, .. }));
-        assert_eq!(others.libtest, ["--include-ignored", "--test-threads=24"]);
+        assert_eq!(others.libtest, ["--include-ignored", "--test-threads=12"]);
         assert_eq!(words_of(alone), "ylock-engine-cassandra conformance");
         assert_eq!(words_of(others), "ylock-engine-redis conformance, ylock-engine-zookeeper conformance");
     }
