@@ -98,7 +98,7 @@ pub use oracle::{ExclusionOracle, FencedRegister, Stale};
 pub use outage::an_outage_is_told_as_one;
 pub use polls::{poll_once, poll_times};
 #[cfg(feature = "suite")]
-pub use registry::{CASES, Case, Need};
+pub use registry::{Body, CASES, Case, Need};
 #[cfg(feature = "suite")]
 pub use runner::{note_skip, run_case, run_test};
 pub use waiting::{eventually, within};

@@ -1,9 +1,16 @@
 //! Cases as values and as tests.
 
+use std::pin::Pin;
+
 use ylock_core::Guarantees;
 
+use super::fixture::Fixture;
+
+/// What a case does. Boxed here, so that the compiler translates the cases once, and not for each engine.
+pub type Body = fn(Fixture) -> Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// One case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Case {
     /// Its file.
     pub module: &'static str,
@@ -11,6 +18,8 @@ pub struct Case {
     pub name: &'static str,
     /// The guarantees that the engine must declare; otherwise the case is left out.
     pub needs: &'static [Need],
+    /// Its function, called.
+    pub body: Body,
 }
 
 /// A guarantee that a case relies on.
@@ -26,6 +35,15 @@ pub enum Need {
 }
 
 impl Case {
+    /// Returns the case of this name.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn named(module: &str, name: &str) -> Self {
+        let found = CASES.iter().find(|case| (case.module, case.name) == (module, name));
+        *found.unwrap_or_else(|| panic!("there is no case {module}::{name}"))
+    }
+
     /// Returns the first guarantee that this case needs and the engine does not declare.
     pub fn missing(&self, guarantees: Guarantees) -> Option<&'static str> {
         self.needs.iter().find_map(|need| {
@@ -43,25 +61,11 @@ impl Case {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __one_test {
-    ([$(#[$attribute:meta])*] [$harness:expr] $module:ident $name:ident [$($need:ident)*]) => {
+    ([$(#[$attribute:meta])*] [$harness:expr] $module:ident $name:ident) => {
         #[test]
         $(#[$attribute])*
         fn $name() {
-            let case = $crate::__case!($module $name [$($need)*]);
-            $crate::run_test($harness, case, $crate::cases::$module::$name);
-        }
-    };
-}
-
-/// One case as a value.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __case {
-    ($module:ident $name:ident [$($need:ident)*]) => {
-        $crate::Case {
-            module: stringify!($module),
-            name: stringify!($name),
-            needs: &[$($crate::Need::$need),*],
+            $crate::run_test($harness, $crate::Case::named(stringify!($module), stringify!($name)));
         }
     };
 }
@@ -75,7 +79,7 @@ macro_rules! __all_tests {
             $(mod $module {
                 #[allow(unused_imports, reason = "the harness may be named by a full path")]
                 use super::super::*;
-                $($crate::__one_test! { $attributes $harness $module $name $needs })*
+                $($crate::__one_test! { $attributes $harness $module $name })*
             })*
         }
     };
@@ -93,13 +97,18 @@ macro_rules! conformance_tests {
 }
 
 macro_rules! table {
-    ([] $($module:ident { $($name:ident $needs:tt)* })*) => {
-        &[$($(crate::__case!($module $name $needs),)*)*]
+    ([] $($module:ident { $($name:ident [$($need:ident)*])* })*) => {
+        &[$($(Case {
+            module: stringify!($module),
+            name: stringify!($name),
+            needs: &[$(Need::$need),*],
+            body: |fixture| Box::pin(crate::cases::$module::$name(fixture)),
+        },)*)*]
     };
 }
 
 /// All cases.
-pub const CASES: &[Case] = crate::__for_all_cases!([table] []);
+pub static CASES: &[Case] = crate::__for_all_cases!([table] []);
 
 #[cfg(test)]
 mod tests {
@@ -132,7 +141,8 @@ mod tests {
 
     #[test]
     fn a_case_is_left_out_only_by_a_guarantee_that_is_not_declared() {
-        let case = Case { module: "m", name: "n", needs: &[Need::Fair, Need::Fencing] };
+        let needs = &[Need::Fair, Need::Fencing];
+        let case = Case { module: "m", name: "n", needs, body: |_| unreachable!() };
         assert_eq!(case.missing(Guarantees::ALL), None);
         assert_eq!(case.missing(Guarantees::ALL.with_fencing(false)), Some("fencing"));
         assert!(CASES.iter().any(|case| case.needs.is_empty()));

@@ -20,18 +20,18 @@ use super::registry::Case;
 ///
 /// # Panics
 /// If the case fails or does not end.
-pub fn run_test<C, F>(harness: impl Harness, case: Case, body: C)
-where
-    C: FnOnce(Fixture) -> F,
-    F: Future<Output = ()> + Send + 'static,
-{
+pub fn run_test(harness: impl Harness, case: Case) {
+    run(Arc::new(harness), case);
+}
+
+fn run(harness: Arc<dyn Harness>, case: Case) {
     if let Some(missing) = case.missing(harness.guarantees()) {
         return note_skip(harness.name(), &case.to_string(), &format!("{missing} is not declared"));
     }
     let _turn = Turn::take(harness.most_at_once());
     let runtime =
         Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime can be built");
-    let outcome = runtime.block_on(run_case(Arc::new(harness), case, body));
+    let outcome = runtime.block_on(run_case(harness, case));
     // Without waiting: a stuck case may have left tasks behind that never end.
     runtime.shutdown_background();
     if let Err(failure) = outcome {
@@ -67,14 +67,10 @@ impl Drop for Turn {
 ///
 /// # Errors
 /// The failure, as a text that names the case.
-pub async fn run_case<C, F>(harness: Arc<dyn Harness>, case: Case, body: C) -> Result<(), String>
-where
-    C: FnOnce(Fixture) -> F,
-    F: Future<Output = ()> + Send + 'static,
-{
+pub async fn run_case(harness: Arc<dyn Harness>, case: Case) -> Result<(), String> {
     let fixture = Fixture::new(harness, case);
     let bound = fixture.bound();
-    bounded(&case, bound, body(fixture.clone())).await?;
+    bounded(&case, bound, (case.body)(fixture.clone())).await?;
     bounded(&case, bound, async move { fixture.expect_nothing_in_use().await }).await
 }
 
@@ -132,21 +128,25 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
+    use crate::registry::Body;
     use crate::{MemoryHarness, Need};
 
-    const CASE: Case = Case { module: "module", name: "name", needs: &[Need::Fencing] };
+    fn case(body: Body) -> Case {
+        Case { module: "module", name: "name", needs: &[Need::Fencing], body }
+    }
 
     #[test]
     #[should_panic(expected = "module::name: it failed")]
     fn the_failure_of_a_case_names_it() {
-        run_test(MemoryHarness::new(), CASE, |_| async { std::panic::resume_unwind(Box::new("it failed")) });
+        let fails = case(|_| Box::pin(async { std::panic::resume_unwind(Box::new("it failed")) }));
+        run_test(MemoryHarness::new(), fails);
     }
 
     #[test]
     #[should_panic(expected = "module::name: stuck")]
     fn a_case_that_is_stuck_dies() {
         let harness = MemoryHarness::new().with_bound(Duration::from_millis(10));
-        run_test(harness, CASE, |_| std::future::pending());
+        run_test(harness, case(|_| Box::pin(std::future::pending())));
     }
 
     #[test]
@@ -168,9 +168,9 @@ mod tests {
     #[test]
     #[should_panic(expected = "forgets every key")]
     fn a_case_that_leaves_something_behind_fails() {
-        run_test(MemoryHarness::new(), CASE, |fixture| async move {
-            std::mem::forget(fixture.client().await.write().await);
-        });
+        let leaves =
+            case(|fixture| Box::pin(async move { std::mem::forget(fixture.client().await.write().await) }));
+        run_test(MemoryHarness::new(), leaves);
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! The conformance suite, asked of nodes whose clocks are far apart.
 
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ use tokio::task::spawn_blocking;
 use ylock_core::Guarantees;
 use ylock_core::engine::Engine;
 use ylock_engine_cassandra::CassandraEngine;
-use ylock_testkit::{CASES, Case, Fixture, Harness, cases, run_test};
+use ylock_testkit::{CASES, Case, Harness, run_test};
 
 use super::clients::Rule;
 use crate::cluster;
@@ -54,29 +53,12 @@ impl Harness for Apart {
     }
 }
 
-type Test = Box<dyn FnOnce() + Send>;
-
-fn test<C, F>(rule: Rule, case: Case, body: C) -> Test
-where
-    C: FnOnce(Fixture) -> F + Send + 'static,
-    F: Future<Output = ()> + Send + 'static,
-{
-    Box::new(move || run_test(Apart(rule), case, body))
-}
-
-macro_rules! tests {
-    ([$rule:ident $cases:ident] $($module:ident { $($name:ident $needs:tt)* })*) => {
-        vec![$($(test($rule, $cases.next().expect("the same list"), cases::$module::$name),)*)*]
-    };
-}
-
 /// Runs the cases that are wanted, eight at a time and each in a runtime of its own, as elsewhere. Returns those that ran, and those of them
 /// that failed.
 pub(super) async fn run(rule: Rule, is_wanted: impl Fn(&Case) -> bool) -> (usize, Vec<Case>) {
-    let mut cases = CASES.iter().copied();
-    let tests: Vec<Test> = ylock_testkit::__for_all_cases!([tests] [rule cases]);
-    let wanted = CASES.iter().zip(tests).filter(|(case, _)| is_wanted(case));
-    let runs = wanted.map(async |(case, test)| (*case, spawn_blocking(test).await.is_ok()));
+    let wanted = CASES.iter().filter(|case| is_wanted(case));
+    let runs =
+        wanted.map(async |case| (*case, spawn_blocking(move || run_test(Apart(rule), *case)).await.is_ok()));
     let ran: Vec<_> = stream::iter(runs).buffer_unordered(8).collect().await;
     (ran.len(), ran.into_iter().filter(|(_, passed)| !passed).map(|(case, _)| case).collect())
 }

@@ -13,32 +13,24 @@ mod broken;
 mod defect;
 mod listing;
 
-use std::future::Future;
 use std::sync::{Arc, Once};
 
 use broken::Broken;
 use defect::Defect;
 use tokio::runtime::Builder;
-use ylock_testkit::{CASES, Case, Fixture, cases, run_case};
+use ylock_testkit::{Case, run_case};
 
 const THREAD: &str = "expected to fail";
 /// The number of times that a case is played that looks for a race, and may miss it.
 const PLAYS: usize = 50;
 
 /// Runs one case against one broken engine, and fails if the case does not.
-fn must_notice<C, F>(defect: Defect, module: &str, name: &str, body: C)
-where
-    C: FnOnce(Fixture) -> F + Clone,
-    F: Future<Output = ()> + Send + 'static,
-{
+fn must_notice(defect: Defect, case: Case) {
     hush();
-    let case: Case = *CASES.iter().find(|case| (case.module, case.name) == (module, name)).unwrap();
     let runtime =
         Builder::new_multi_thread().worker_threads(2).thread_name(THREAD).enable_all().build().unwrap();
-    let how = (0..PLAYS).find_map(|_| {
-        let body = body.clone();
-        runtime.block_on(run_case(Arc::new(Broken::harness(defect)), case, body)).err()
-    });
+    let how =
+        (0..PLAYS).find_map(|_| runtime.block_on(run_case(Arc::new(Broken::harness(defect)), case)).err());
     runtime.shutdown_background();
     match how {
         None => panic!("{case} did not notice {defect:?}"),
@@ -64,12 +56,7 @@ macro_rules! noticed {
         $(
             #[test]
             fn $test() {
-                $(must_notice(
-                    Defect::$defect,
-                    stringify!($module),
-                    stringify!($case),
-                    cases::$module::$case,
-                );)+
+                $(must_notice(Defect::$defect, Case::named(stringify!($module), stringify!($case)));)+
             }
         )*
     };
