@@ -51,15 +51,19 @@ impl<S: TellsTime> ServerClock<S> {
     }
 
     /// Compares the server's clock with the client's. A long trip makes the guess worse, so the shortest of a few trips counts; of more, as
-    /// long as all are long.
+    /// long as all are long, and until one got no answer.
     ///
     /// # Errors
-    /// Those of the request for the time.
+    /// Those of the first request for the time.
     pub async fn ask(&self) -> Result<()> {
         let mut best: Option<(Duration, i64)> = None;
         for number in 0..MOST_TRIPS {
             let before = self.environment.now();
-            let server = self.store.server_time().await?;
+            let server = match self.store.server_time().await {
+                Ok(server) => server,
+                Err(error) if best.is_none() => return Err(error),
+                Err(_) => break,
+            };
             let trip = self.environment.now().since(before);
             let ahead = server - micros(before.plus(trip / 2));
             if best.is_none_or(|(shortest, _)| trip < shortest) {
@@ -90,4 +94,35 @@ impl<S: TellsTime> ServerClock<S> {
 
 fn micros(moment: Moment) -> i64 {
     i64::try_from(moment.as_nanos() / 1_000).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU32;
+
+    use super::*;
+    use crate::environment::SystemEnvironment;
+    use crate::error::{Error, ErrorKind};
+
+    /// Answers so many requests, and no more.
+    #[derive(Debug)]
+    struct Answers(AtomicU32);
+
+    impl TellsTime for Answers {
+        async fn server_time(&self) -> Result<i64> {
+            let left = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+            left.map(|_| 1_000_000_000_000_000).map_err(|_| Error::new(ErrorKind::Unavailable, "no answer"))
+        }
+    }
+
+    #[tokio::test]
+    async fn one_answer_is_enough() {
+        for answers in [1, 2] {
+            let clock = ServerClock::new(&Arc::new(Answers(answers.into())), &SystemEnvironment::shared());
+            clock.ask().await.unwrap();
+            assert!(clock.shows() >= 1_000_000_000_000_000);
+        }
+        let silent = ServerClock::new(&Arc::new(Answers(0.into())), &SystemEnvironment::shared());
+        assert_eq!(silent.ask().await.unwrap_err().kind(), ErrorKind::Unavailable);
+    }
 }
