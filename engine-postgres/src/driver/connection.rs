@@ -67,6 +67,11 @@ impl Connection {
         answer
     }
 
+    /// Waits until there is a connection, for as long as connecting may take.
+    pub(super) async fn connected(self: &Arc<Self>) -> Result<()> {
+        self.live().await.map(drop)
+    }
+
     async fn live(self: &Arc<Self>) -> Result<Arc<Session>> {
         for _ in 0..ATTEMPTS {
             if let Some(live) = self.live.lock().clone().filter(|live| !live.is_closed()) {

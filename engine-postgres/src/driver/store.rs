@@ -58,6 +58,8 @@ impl Store {
             request_timeout: options.request_timeout(),
             meter: Meter::of(crate::NAME, addresses.join(",")),
         };
+        // By the first request it would have to be there within the time of a request.
+        store.connection.connected().await?;
         Ok((store, promises))
     }
 

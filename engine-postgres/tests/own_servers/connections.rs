@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use super::own_server::OwnServer;
-use super::{LONG, client, one_holds_and_another_waits, told, unlock, until, waiters, within};
+use super::{
+    LEASE, LONG, acquire, client, one_holds_and_another_waits, told, unlock, until, waiters, within,
+};
 
 #[tokio::test]
 #[ignore = "needs postgres: run `cargo xtask test`"]
@@ -58,4 +60,13 @@ async fn messages_that_no_function_has_sent_change_nothing() {
     assert!(guard.is_valid() && !waiting.is_finished());
     unlock(guard).await;
     unlock(within("the next one gets in", waiting).await.unwrap()).await;
+}
+
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn a_login_may_take_longer_than_a_request() {
+    let server = OwnServer::start_with(&["post_auth_delay=1"], &[]).await;
+    assert!(server.options().with_lease(LEASE).request_timeout() < Duration::from_secs(1));
+    let ylock = client(&server, LEASE).await;
+    unlock(acquire(&ylock).await).await;
 }

@@ -64,11 +64,13 @@ async fn a_transaction_excludes_leases_and_is_excluded_by_them() {
 }
 
 /// Requests of one client stand behind each other: what is undone of waits for locks that a transaction has must not keep other locks from being renewed.
+/// If each was undone after half a second, as a statement that waits for a lock is ended, the waits would keep them for half a minute.
 #[tokio::test]
 #[ignore = "needs postgres: run `cargo xtask test`"]
 async fn waits_for_locks_of_a_transaction_are_given_up_at_once() {
     let server = OwnServer::start().await;
-    let ylock = client(&server, LEASE).await;
+    let lease = LEASE * 4;
+    let ylock = client(&server, lease).await;
     let guard = acquire(&ylock).await;
     let mut raw = server.client().await;
     let transaction = raw.transaction().await.unwrap();
@@ -89,7 +91,7 @@ async fn waits_for_locks_of_a_transaction_are_given_up_at_once() {
         assert!(within("a try is answered", locks.try_write("alice")).await.unwrap().is_none());
         assert!(guard.is_valid());
     }
-    tokio::time::sleep(LEASE).await;
+    tokio::time::sleep(lease).await;
     assert!(guard.is_valid());
     transaction.commit().await.unwrap();
     unlock(guard).await;
