@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use ylock_core::connecting::patiently;
 use ylock_core::engine::{
     AcquisitionId, Engine, Examination, Grant, Holding, Inspection, KeyPage, Meter, Release, Renewal,
     Request, Ticket,
@@ -31,7 +32,7 @@ pub struct PostgresEngine {
 }
 
 impl PostgresEngine {
-    /// Connects to the server and makes a client.
+    /// Connects to the server and makes a client. It is tried again while the server is too slow for a request, for as long as connecting may take.
     ///
     /// # Errors
     /// [`Config`](ylock_core::ErrorKind::Config) for bad options, a refused login, a server that is too old, tables that are missing or of another
@@ -40,13 +41,18 @@ impl PostgresEngine {
     pub async fn connect(options: &PostgresOptions) -> Result<Self> {
         options.check()?;
         let environment: Arc<dyn Environment> = SystemEnvironment::shared();
-        let (store, promises) = Store::open(options, &environment).await?;
+        let attempt = || Self::connect_once(options, &environment);
+        patiently(&*environment, options.connect_timeout(), options.request_timeout(), attempt).await
+    }
+
+    async fn connect_once(options: &PostgresOptions, environment: &Arc<dyn Environment>) -> Result<Self> {
+        let (store, promises) = Store::open(options, environment).await?;
         let guarantees = Guarantees::ALL
             .with_durable(promises.durable)
             .with_fencing(promises.loses_nothing)
             .with_exclusive_after_failover(promises.loses_nothing);
         let unwanted = release::release_unwanted;
-        let client = Client::new(Arc::new(store), options, promises, &environment, unwanted).await?;
+        let client = Client::new(Arc::new(store), options, promises, environment, unwanted).await?;
         sweep::start(&client);
         Ok(Self { client, request_timeout: options.request_timeout(), guarantees })
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::join_all;
+use ylock_core::connecting::patiently;
 use ylock_core::engine::{
     AcquisitionId, Engine, Examination, Grant, Holding, Inspection, KeyPage, Meter, Release, Renewal,
     Request, Ticket,
@@ -29,7 +30,7 @@ pub struct RedisEngine {
 }
 
 impl RedisEngine {
-    /// Connects to the servers and makes a client.
+    /// Connects to the servers and makes a client. It is tried again while a server is too slow for a request, for as long as connecting may take.
     ///
     /// # Errors
     /// [`Config`](ylock_core::ErrorKind::Config) for bad options, a refused login or a server that is too old or of the wrong kind;
@@ -55,9 +56,11 @@ impl RedisEngine {
     async fn connect_over(options: &RedisOptions, surroundings: &Surroundings) -> Result<Self> {
         options.check()?;
         let guarantees = guarantees(options.topology());
-        let client =
-            Client::connect(options, guarantees.fencing, release::release_unwanted, surroundings).await?;
-        Ok(Self { client, request_timeout: options.request_timeout(), guarantees })
+        let (environment, request_timeout) = (&*surroundings.environment, options.request_timeout());
+        let attempt =
+            || Client::connect(options, guarantees.fencing, release::release_unwanted, surroundings);
+        let client = patiently(environment, options.connect_timeout(), request_timeout, attempt).await?;
+        Ok(Self { client, request_timeout, guarantees })
     }
 
     /// Returns how many scripts this client has called.

@@ -48,6 +48,8 @@ struct State {
     is_overasked: bool,
     /// The number of replicas that follow.
     replicas: i64,
+    /// The commands of which the next request gets no answer.
+    unanswered: Vec<&'static str>,
     listener: Option<(String, Arc<tokio::sync::Mutex<WriteHalf<DuplexStream>>>)>,
 }
 
@@ -61,6 +63,18 @@ impl FakeServer {
     pub(crate) fn with_replicas(self, replicas: i64) -> Self {
         self.0.lock().replicas = replicas;
         self
+    }
+
+    pub(crate) fn leaving_unanswered(self, command: &'static str) -> Self {
+        self.0.lock().unanswered.push(command);
+        self
+    }
+
+    /// Returns whether this request gets no answer.
+    fn ignores(&self, request: &[String]) -> bool {
+        let unanswered = &mut self.0.lock().unanswered;
+        let found = unanswered.iter().position(|command| *command == request[0]);
+        found.map(|place| unanswered.remove(place)).is_some()
     }
 
     pub(crate) async fn engine(&self, options: RedisOptions) -> RedisEngine {
@@ -92,6 +106,9 @@ impl FakeServer {
         let mut unread = Vec::new();
         while let Ok(1..) = reader.read_buf(&mut unread).await {
             while let Some(request) = take_request(&mut unread) {
+                if self.ignores(&request) {
+                    continue;
+                }
                 if request[0] == "SUBSCRIBE" {
                     self.0.lock().listener = Some((request[1].clone(), Arc::clone(&writer)));
                 }

@@ -48,6 +48,16 @@ async fn a_free_lock_costs_one_request_that_says_what_is_wanted() {
     assert_eq!(asked.arguments[1..5], ["w", "5000", "queue", "fair"]);
 }
 
+/// One slow request is no reason for a program not to start: connecting may take longer than a request.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_slow_for_a_moment_is_connected_to() {
+    for command in ["INFO", "SCRIPT", "SUBSCRIBE", "TIME"] {
+        let server = FakeServer::answering([Granted]).leaving_unanswered(command);
+        let engine = server.engine(options()).await;
+        assert!(engine.acquire(&request()).await.unwrap().is_some(), "{command}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_try_and_an_unfair_acquisition_are_told_as_such() {
     let server = FakeServer::answering([Granted]);

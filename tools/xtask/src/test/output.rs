@@ -36,10 +36,6 @@ pub(crate) struct Row {
     pub(crate) names_of_ignored: Vec<String>,
     /// The tests that libtest warned about and that have not ended since.
     names_of_stuck: Vec<String>,
-    /// What the tests that failed have printed, under lines with their names.
-    pub(crate) said_by_failed: Vec<String>,
-    /// True while the binary repeats what the tests that failed have printed.
-    is_repeating: bool,
     /// The test that runs: its name is printed before it runs, and the output of its children comes before its outcome.
     open: Option<String>,
     /// The cases of the suite that all engines share.
@@ -108,9 +104,7 @@ impl Row {
     }
 
     fn line(&mut self, line: &str) {
-        if self.is_repeating(line) {
-            self.said_by_failed.push(line.to_owned());
-        } else if let Some(sums) = line.strip_prefix("test result: ") {
+        if let Some(sums) = line.strip_prefix("test result: ") {
             self.finished = true;
             self.passed += sum(sums, "passed");
             self.failed += sum(sums, "failed");
@@ -124,17 +118,6 @@ impl Row {
         } else if let Some((name, _)) = line.split_once(" has been running for over ") {
             self.names_of_stuck.push(name.trim_start_matches("test ").to_owned());
         }
-    }
-
-    /// Returns whether the line belongs to what the tests that failed have printed: it begins after `failures:` with the first test's name, and
-    /// ends with another `failures:`, after which there are the names alone.
-    fn is_repeating(&mut self, line: &str) -> bool {
-        if line.starts_with("---- ") && line.ends_with(" stdout ----") {
-            self.is_repeating = true;
-        } else if line == "failures:" {
-            self.is_repeating = false;
-        }
-        self.is_repeating
     }
 
     /// Notes the outcome of the open test, unless the words are the output of a child.
@@ -194,17 +177,6 @@ test needs_server ... ignored, needs cassandra: run `cargo xtask test`
 test slow has been running for over 60 seconds
 test slow ... ok
 
-failures:
-
----- token_grows stdout ----
-
-thread 'token_grows' panicked at tests/conformance.rs:7:5:
-test result: its words
-
-
-failures:
-    token_grows
-
 test result: FAILED. 2 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.02s
 
    Doc-tests ylock_core
@@ -237,13 +209,6 @@ test it_";
         assert_eq!(rows[0].target.package, "ylock-engine-cassandra");
         assert_eq!(rows[0].names_of_failed, ["token_grows"]);
         assert_eq!(rows[0].names_of_ignored, ["needs_server"]);
-        let said = [
-            "---- token_grows stdout ----",
-            "thread 'token_grows' panicked at tests/conformance.rs:7:5:",
-            "test result: its words",
-        ];
-        assert_eq!(rows[0].said_by_failed.iter().filter(|line| !line.is_empty()).collect::<Vec<_>>(), said);
-        assert!(rows[1].said_by_failed.is_empty());
         assert_eq!(rows[0].conformance, Cases { passed: 2, failed: 1 });
         assert_eq!(rows[1].target.package, "ylock-core");
         assert_eq!(rows[2].target.package, "died-0c2d");

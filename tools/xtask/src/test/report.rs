@@ -7,9 +7,6 @@ use super::{
     skips::Skip,
 };
 
-/// How many lines of what tests that failed have said are printed once more.
-const LONGEST_SAID: usize = 200;
-
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     pub(crate) rows: Vec<Row>,
@@ -32,7 +29,6 @@ impl Report {
             println!("{name:44} {:>7} {:>7} {:>8} {seconds:>8}", row.passed, row.failed, row.ignored);
         }
         self.print_conformance();
-        self.print_said();
         self.print_names();
         println!("\n{}", self.last_line());
     }
@@ -55,18 +51,6 @@ impl Report {
         }
         for Skip { engine, case } in &self.skips {
             println!("  left out  {engine}  {case}");
-        }
-    }
-
-    /// Prints once more what tests that failed have said, as the end of the output is often all that there is of a run.
-    fn print_said(&self) {
-        let said = self.rows.iter().flat_map(|row| &row.said_by_failed).filter(|line| !line.is_empty());
-        for (number, line) in said.enumerate() {
-            if number == LONGEST_SAID {
-                println!("  … and more above");
-                break;
-            }
-            println!("  {line}");
         }
     }
 
