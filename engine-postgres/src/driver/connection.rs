@@ -69,7 +69,8 @@ impl Connection {
 
     /// Waits until there is a connection, for as long as connecting may take.
     pub(super) async fn connected(self: &Arc<Self>) -> Result<()> {
-        self.live().await.map(drop)
+        let until = self.connector.environment().now().plus(self.connector.connect_timeout);
+        self.connector.until(until, self.live()).await.map(drop)
     }
 
     async fn live(self: &Arc<Self>) -> Result<Arc<Session>> {

@@ -58,7 +58,7 @@ impl Store {
             request_timeout: options.request_timeout(),
             meter: Meter::of(crate::NAME, addresses.join(",")),
         };
-        // By the first request it would have to be there within the time of a request.
+        // A first request that had to connect would give up after the time of a request.
         store.connection.connected().await?;
         Ok((store, promises))
     }
