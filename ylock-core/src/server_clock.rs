@@ -51,18 +51,19 @@ impl<S: TellsTime> ServerClock<S> {
     }
 
     /// Compares the server's clock with the client's. A long trip makes the guess worse, so the shortest of a few trips counts; of more, as
-    /// long as all are long, and until one got no answer.
+    /// long as all are long. If a request gets no answer, an older guess stays; where there is none, one answer is enough.
     ///
     /// # Errors
-    /// Those of the first request for the time.
+    /// Those of the request for the time.
     pub async fn ask(&self) -> Result<()> {
+        let is_first = self.asked.load(Ordering::Relaxed) == 0;
         let mut best: Option<(Duration, i64)> = None;
         for number in 0..MOST_TRIPS {
             let before = self.environment.now();
             let server = match self.store.server_time().await {
                 Ok(server) => server,
-                Err(error) if best.is_none() => return Err(error),
-                Err(_) => break,
+                Err(_) if is_first && best.is_some() => break,
+                Err(error) => return Err(error),
             };
             let trip = self.environment.now().since(before);
             let ahead = server - micros(before.plus(trip / 2));
@@ -104,6 +105,9 @@ mod tests {
     use crate::environment::SystemEnvironment;
     use crate::error::{Error, ErrorKind};
 
+    /// What the server's clock shows, in microseconds.
+    const SHOWN: i64 = 1_000_000_000_000_000;
+
     /// Answers so many requests, and no more.
     #[derive(Debug)]
     struct Answers(AtomicU32);
@@ -111,18 +115,32 @@ mod tests {
     impl TellsTime for Answers {
         async fn server_time(&self) -> Result<i64> {
             let left = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
-            left.map(|_| 1_000_000_000_000_000).map_err(|_| Error::new(ErrorKind::Unavailable, "no answer"))
+            left.map(|_| SHOWN).map_err(|_| Error::new(ErrorKind::Unavailable, "no answer"))
         }
     }
 
+    fn clock(answers: u32) -> Arc<ServerClock<Answers>> {
+        ServerClock::new(&Arc::new(Answers(answers.into())), &SystemEnvironment::shared())
+    }
+
     #[tokio::test]
-    async fn one_answer_is_enough() {
+    async fn one_answer_is_enough_for_a_first_guess() {
         for answers in [1, 2] {
-            let clock = ServerClock::new(&Arc::new(Answers(answers.into())), &SystemEnvironment::shared());
+            let clock = clock(answers);
             clock.ask().await.unwrap();
-            assert!(clock.shows() >= 1_000_000_000_000_000);
+            assert!(clock.shows() >= SHOWN);
         }
-        let silent = ServerClock::new(&Arc::new(Answers(0.into())), &SystemEnvironment::shared());
-        assert_eq!(silent.ask().await.unwrap_err().kind(), ErrorKind::Unavailable);
+        assert_eq!(clock(0).ask().await.unwrap_err().kind(), ErrorKind::Unavailable);
+    }
+
+    /// The trip that was answered may have been the longest: of a process that was paused, say.
+    #[tokio::test]
+    async fn a_guess_stays_when_a_later_question_has_no_answer() {
+        let clock = clock(1);
+        clock.ask().await.unwrap();
+        let guessed = clock.ahead.load(Ordering::Relaxed);
+        clock.store.0.store(1, Ordering::Relaxed);
+        assert_eq!(clock.ask().await.unwrap_err().kind(), ErrorKind::Unavailable);
+        assert_eq!(clock.ahead.load(Ordering::Relaxed), guessed);
     }
 }
