@@ -54,8 +54,8 @@ pub trait Harness: fmt::Debug + Send + Sync + 'static {
         false
     }
 
-    /// Returns how many cases run at the same time at most. Nearly all cases wait for leases nearly all of the time, so many more run than there are
-    /// cores, unless the servers have work to do for each.
+    /// Returns how many cases run at the same time at most. Most cases wait for leases most of the time, so more run than there are cores, unless the
+    /// servers have work to do for each.
     fn most_at_once(&self) -> usize {
         usize::MAX
     }

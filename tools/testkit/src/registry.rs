@@ -18,7 +18,7 @@ pub struct Case {
     pub name: &'static str,
     /// The guarantees that the engine must declare; otherwise the case is left out.
     pub needs: &'static [Need],
-    /// Its function, called.
+    /// What it does: its function, as a value.
     pub body: Body,
 }
 

@@ -5,6 +5,7 @@ mod plan;
 mod printer;
 mod report;
 mod run;
+mod said;
 mod skips;
 
 use std::{

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::said::SaidByFailed;
+
 /// The executables in `target/…/deps`, by the names of their files.
 pub(crate) type Executables = BTreeMap<String, Target>;
 
@@ -36,6 +38,7 @@ pub(crate) struct Row {
     pub(crate) names_of_ignored: Vec<String>,
     /// The tests that libtest warned about and that have not ended since.
     names_of_stuck: Vec<String>,
+    pub(crate) said_by_failed: SaidByFailed,
     /// The test that runs: its name is printed before it runs, and the output of its children comes before its outcome.
     open: Option<String>,
     /// The cases of the suite that all engines share.
@@ -104,6 +107,9 @@ impl Row {
     }
 
     fn line(&mut self, line: &str) {
+        if self.said_by_failed.takes(line, &self.names_of_failed) {
+            return;
+        }
         if let Some(sums) = line.strip_prefix("test result: ") {
             self.finished = true;
             self.passed += sum(sums, "passed");
@@ -176,6 +182,14 @@ FAILED
 test needs_server ... ignored, needs cassandra: run `cargo xtask test`
 test slow has been running for over 60 seconds
 test slow ... ok
+
+failures:
+
+---- token_grows stdout ----
+test result: ok. 1 passed, in words of the test
+
+failures:
+    token_grows
 
 test result: FAILED. 2 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.02s
 

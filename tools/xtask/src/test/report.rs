@@ -29,6 +29,10 @@ impl Report {
             println!("{name:44} {:>7} {:>7} {:>8} {seconds:>8}", row.passed, row.failed, row.ignored);
         }
         self.print_conformance();
+        // Once more, as the end of the output is often all that there is of a run.
+        for Row { target, said_by_failed, .. } in &self.rows {
+            said_by_failed.print(&target.package, &target.name);
+        }
         self.print_names();
         println!("\n{}", self.last_line());
     }
