@@ -50,7 +50,7 @@ mod tests {
         let (environment, attempts) = (SystemEnvironment::on_tokio_clock(), Cell::new(0));
         let attempt = async || {
             attempts.set(attempts.get() + 1);
-            tokio::time::sleep(takes).await;
+            environment.sleep(takes).await;
             if attempts.get() == 4 { Ok(()) } else { Err(Error::new(kind, "no answer")) }
         };
         (patiently(&*environment, CONNECT, REQUEST, attempt).await, attempts.get())
