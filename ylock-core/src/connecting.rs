@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use crate::environment::Environment;
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
 
 /// Connects, and begins again where a server was too slow for a request: one that is busy for a moment fails a request by its timeout, and many requests
 /// make a client. A server that refuses at once ends it, and so does the end of the time for connecting.
@@ -27,7 +27,7 @@ where
         let connected = attempt().await;
         let Err(error) = &connected else { return connected };
         let now = environment.now();
-        let was_slow = error.kind() == ErrorKind::Unavailable && now.since(attempted) >= request_timeout;
+        let was_slow = error.kind().is_silence() && now.since(attempted) >= request_timeout;
         if !was_slow || now.since(began) + request_timeout > connect_timeout {
             return connected;
         }
@@ -40,7 +40,7 @@ mod tests {
 
     use super::*;
     use crate::environment::SystemEnvironment;
-    use crate::error::Error;
+    use crate::error::{Error, ErrorKind};
 
     const REQUEST: Duration = Duration::from_secs(2);
     const CONNECT: Duration = Duration::from_secs(10);
