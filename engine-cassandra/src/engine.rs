@@ -210,7 +210,7 @@ impl Engine for CassandraEngine {
         self.check_lease(request.lease)?;
         acquire::ask_for_the_time(&self.client, request.lease).await?;
         let own_row = self.own_row(&request.key);
-        let answer = acquire::acquire(&own_row, request, self.protocol, self.request_timeout).await;
+        let answer = acquire::acquire(&own_row, request, self.protocol).await;
         // No release follows an attempt that was refused.
         if matches!(answer, Ok(None)) {
             self.own_rows.left(&request.key, &self.client.environment);

@@ -195,7 +195,7 @@ impl Locks {
     ///
     /// # Fairness
     /// Does not overtake waiters; with [`Unfair`](crate::Fairness::Unfair) it may overtake those of other processes. Of many callers that try
-    /// a free name at once, one gets it; with `protocol=shadow-rows` perhaps none.
+    /// a free name at once, one gets it, unless one of them fails with `Unavailable`; with `protocol=shadow-rows` perhaps none.
     ///
     /// # Reentrancy
     /// As with [`write`](Self::write); a task that holds the lock itself under another owner does not wait for itself: it gets `None`.

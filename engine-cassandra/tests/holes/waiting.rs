@@ -1,15 +1,16 @@
 //! Waiters, and how they enter.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
-use ylock_core::engine::{Engine, Grant, Holding, Patience};
+use ylock_core::engine::{Engine, Grant, Holding, Patience, Request};
 use ylock_core::environment::Environment;
-use ylock_core::{ErrorKind, Mode};
-use ylock_engine_cassandra::CassandraOptions;
+use ylock_core::{ErrorKind, Mode, Result};
 use ylock_engine_cassandra::algorithm::store::State;
+use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
 use ylock_testkit::an_outage_is_told_as_one;
 
 use crate::fake::{Fate, LEASE, World, client};
@@ -198,17 +199,78 @@ async fn a_try_whose_token_has_become_too_small_claims_again() {
     .await;
 }
 
-/// The contender that came later has claimed as well, and died before it gave way.
+/// Starts a try, and another client that came later, has claimed as well and does nothing more.
+async fn try_beside_a_later_claim(fixture: &Fixture) -> (Trying, CassandraEngine, Request) {
+    let (engine, request) = fixture.contestant();
+    fixture.fake.slow_read(Duration::from_secs(1));
+    fixture.fake.slow_read(Duration::from_millis(1));
+    let trying = tokio::spawn(async move { engine.acquire(&request.with_patience(Patience::Try)).await });
+    fixture.until(State::Claimed, 1).await;
+    let (later, claims) = fixture.contestant();
+    {
+        let mut claiming = pin!(later.acquire(&claims));
+        let until = fixture.until(State::Claimed, 2);
+        tokio::select! {
+            biased;
+            () = until => {}
+            _ = &mut claiming => panic!("it entered beside the try"),
+        }
+    }
+    (trying, later, claims)
+}
+
+type Trying = JoinHandle<Result<Option<Grant>>>;
+
+/// The client that came later is slow: nobody but the first is left to enter, so it must not give up before.
 #[tokio::test(start_paused = true)]
-async fn a_try_does_not_wait_for_one_that_never_gives_way() {
+async fn a_try_that_is_first_gets_in_however_late_the_others_give_way() {
     bounded(async {
         let fixture = Fixture::new();
-        let trying = try_that_looks_for(Duration::from_secs(1), &fixture);
-        fixture.until(State::Claimed, 1).await;
-        let (later, claims) = fixture.contestant();
-        let claiming = tokio::spawn(async move { later.acquire(&claims).await });
+        let (trying, later, claims) = try_beside_a_later_claim(&fixture).await;
+        tokio::time::sleep(LEASE.mul_f64(0.8)).await;
+        assert!(!trying.is_finished(), "the lock is not held");
+        later.release(&fixture.key, claims.id, None).await.unwrap();
+        let grant = trying.await.unwrap().unwrap().expect("it is free");
+        assert!(fixture.world.now().since(grant.sent) < LEASE / 2, "valid when it is granted");
+    })
+    .await;
+}
+
+/// The contender that came later died before it gave way, or entered: which of the two is unknown, so "held" would be a guess.
+#[tokio::test(start_paused = true)]
+async fn a_try_beside_a_claim_that_stays_is_told_so_after_a_lease() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let began = fixture.world.now();
+        let (trying, _later, _) = try_beside_a_later_claim(&fixture).await;
+        let error = trying.await.unwrap().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert!(error.to_string().contains("has claimed the lock"), "{error}");
+        let took = fixture.world.now().since(began);
+        assert!(LEASE <= took && took < LEASE + Duration::from_secs(1), "{took:?}");
+        let reads = fixture.fake.reads.load(Ordering::Relaxed);
+        assert!(reads < 200, "{reads} looks: no pause between them");
+    })
+    .await;
+}
+
+/// A client with a faster clock has entered while the claim of the first was on its way. Its row says so at its renewal.
+#[tokio::test(start_paused = true)]
+async fn a_try_that_is_first_is_refused_when_a_later_claim_turns_out_to_be_inside() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
+        let request = request.with_ticket(engine.ticket()).with_patience(Patience::Try);
+        fixture.fake.plan(|_, _| Fate::IsLate);
+        engine.acquire(&request).await.unwrap_err();
+        fixture.fake.plan(|_, _| Fate::Arrives);
+        let (inside, held) = fixture.contestant();
+        let grant = inside.acquire(&held).await.unwrap().expect("it is free");
+        let trying = tokio::spawn(async move { engine.acquire(&request).await.unwrap() });
         fixture.until(State::Claimed, 2).await;
-        claiming.abort();
+        tokio::time::sleep(LEASE / 3).await;
+        assert!(!trying.is_finished(), "nothing says that it is held");
+        inside.renew(&[Holding::new(grant, None)]).await.remove(0).unwrap();
         assert!(trying.await.unwrap().is_none());
     })
     .await;

@@ -39,6 +39,9 @@ const BURIALS_IN_A_LEASE: u32 = 10;
 /// How often a client that tries shows a row again that was too old when it was seen.
 const SHOWN_AGAIN: u32 = 10;
 
+/// The longest pause of a client that tries, and is first, between two looks at a later claim.
+const LONGEST_BESIDE_RIVAL: Duration = Duration::from_millis(100);
+
 /// Waits in the queue until the lock is granted: Listing 6.
 ///
 /// # Errors
@@ -176,13 +179,14 @@ fn turn(lease: Duration, before: usize) -> Duration {
 
 /// Takes the lock if it is free, and otherwise leaves nothing behind: Listing 7.
 ///
+/// Of those that try a free lock at once one gets it, which is Theorem 4 of the thesis. Each that gives way has seen one that came earlier, so
+/// the first one must not give up while the lock is not held: nobody else is left to enter. It cannot know of a later claim whether its client is
+/// about to give way or has entered, which the row says at the next renewal only. So it looks until the claim is gone or held, for one lease.
+///
 /// # Errors
-/// The error of the first request that fails, or `Unavailable` if the looks take longer than the lease; the caller releases then.
-pub(crate) async fn try_get_lock(
-    own_row: &Arc<OwnRow>,
-    request: &Request,
-    longest: Duration,
-) -> Result<Option<Grant>> {
+/// The error of the first request that fails, or `Unavailable` if the looks take longer than the lease, or if a later claim stays for as long;
+/// the caller releases then.
+pub(crate) async fn try_get_lock(own_row: &Arc<OwnRow>, request: &Request) -> Result<Option<Grant>> {
     // Step 1: if the main row has an entry, answer no. Not where this call goes on with one that was dropped with its runtime and has joined
     // already: of two that have claimed, each would see the other's entry, and neither would get in.
     let look = look_past_the_dead(own_row, request.mode).await?;
@@ -191,12 +195,12 @@ pub(crate) async fn try_get_lock(
         own_row.release(request.id, None).await?;
         return Ok(None);
     }
-    let mut shown_again = 0;
+    let (mut shown_again, mut rivals_seen) = (0, 0);
     let began = own_row.client.now();
     loop {
         let me = own_row.join(request, true).await?;
         let shown = own_row.sent();
-        let look = own_row.look().await?;
+        let look = look_past_the_dead(own_row, request.mode).await?;
         match me.judge(&look) {
             Verdict::Enter if is_in_time(own_row, request, shown) => {
                 return enter(own_row, request, &me, &look).map(Some);
@@ -209,15 +213,38 @@ pub(crate) async fn try_get_lock(
             Verdict::Enter | Verdict::Gone => return Err(expires_early()),
             Verdict::ClaimAbove(floor) => own_row.claim(request, Some(floor)).await?,
             Verdict::Revoked => own_row.shed(request).await?,
-            // Step 10: a contender that came later has claimed too, and will give way.
-            Verdict::Wait { before: 0, held: false } if own_row.client.now().since(began) < longest => {}
-            // Steps 12 and 13: not first.
+            // Step 10: a contender that came later has claimed too.
+            Verdict::Wait { before: 0, held: false } => {
+                if own_row.client.now().since(began) >= request.lease {
+                    return Err(rival_stays(request.lease));
+                }
+                let environment = &own_row.client.environment;
+                environment.sleep(pace::about(pause_beside_rival(rivals_seen), &**environment)).await;
+                rivals_seen += 1;
+                if is_due(own_row, request) {
+                    own_row.stay(request).await?;
+                }
+            }
+            // Steps 12 and 13: not first, or it is held.
             _ => {
                 own_row.release(request.id, None).await?;
                 return Ok(None);
             }
         }
     }
+}
+
+/// Returns the pause of a try after it has seen a later claim so often: the other client looks, and takes its claim back, in two trips.
+fn pause_beside_rival(seen: u32) -> Duration {
+    LONGEST_BESIDE_RIVAL.min(Duration::from_millis(1) * 2_u32.saturating_pow(seen))
+}
+
+fn rival_stays(lease: Duration) -> Error {
+    let message = format!(
+        "a client that came later has claimed the lock, and has neither entered nor given way for {lease:?}: it may have stopped. Its row ends with its \
+         lease; try again then"
+    );
+    Error::new(ErrorKind::Unavailable, message)
 }
 
 fn expires_early() -> Error {
