@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use ylock_core::Guarantees;
 use ylock_core::engine::Engine;
 use ylock_engine_cassandra::options::{Notify, Protocol};
-use ylock_testkit::Harness;
+use ylock_testkit::{Harness, Role};
 
 #[derive(Debug)]
 struct Cassandra(Protocol, Notify);
@@ -51,18 +51,13 @@ impl Harness for Cassandra {
         Duration::from_secs(1)
     }
 
-    fn is_variant(&self) -> bool {
-        (self.0, self.1) != (Protocol::Queue, Notify::Off)
+    fn role(&self) -> Role {
+        if (self.0, self.1) != (Protocol::Queue, Notify::Off) { Role::Variant } else { Role::Whole }
     }
 
     /// Three nodes and the tests share two cores: more cases side by side only wait longer, until requests are not answered in time.
     fn most_at_once(&self) -> usize {
         8
-    }
-
-    /// So long ten thousand names take on three nodes that share two cores with other work.
-    fn bound(&self) -> Duration {
-        Duration::from_secs(600)
     }
 }
 

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use folder::Folder;
 use ylock_core::Guarantees;
 use ylock_core::engine::Engine;
-use ylock_testkit::Harness;
+use ylock_testkit::{Harness, Role};
 
 #[derive(Debug)]
 struct File(Folder);
@@ -27,6 +27,10 @@ impl Harness for File {
 
     async fn engine(&self) -> Arc<dyn Engine> {
         Arc::new(self.0.client().await)
+    }
+
+    fn role(&self) -> Role {
+        Role::Whole
     }
 
     fn lease(&self) -> Duration {

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use ylock_core::Guarantees;
 use ylock_core::engine::Engine;
 use ylock_engine_postgres::options::Notify;
-use ylock_testkit::Harness;
+use ylock_testkit::{Harness, Role};
 
 const POLL: Notify = Notify::Off { poll: Duration::from_millis(5), poll_longest: Duration::from_millis(40) };
 
@@ -19,7 +19,7 @@ struct Postgres(Notify);
 #[async_trait]
 impl Harness for Postgres {
     fn name(&self) -> &str {
-        if self.is_variant() { "postgres polling" } else { "postgres" }
+        if self.role() == Role::Variant { "postgres polling" } else { "postgres" }
     }
 
     fn guarantees(&self) -> Guarantees {
@@ -47,13 +47,8 @@ impl Harness for Postgres {
         server::left_behind(group).await
     }
 
-    fn is_variant(&self) -> bool {
-        self.0 != Notify::Auto
-    }
-
-    /// Several times what the longest case takes beside another suite.
-    fn bound(&self) -> Duration {
-        Duration::from_secs(300)
+    fn role(&self) -> Role {
+        if self.0 != Notify::Auto { Role::Variant } else { Role::Engine }
     }
 }
 

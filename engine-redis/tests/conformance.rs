@@ -10,7 +10,7 @@ use server::Servers;
 use ylock_core::Guarantees;
 use ylock_core::engine::Engine;
 use ylock_engine_redis::options::Notify;
-use ylock_testkit::Harness;
+use ylock_testkit::{Harness, Role};
 
 const POLL: Notify = Notify::Off { poll: Duration::from_millis(5), poll_longest: Duration::from_millis(40) };
 
@@ -53,13 +53,8 @@ impl Harness for Redis {
         self.0.left_behind(group).await
     }
 
-    fn is_variant(&self) -> bool {
-        (self.0, self.1) != (Servers::Single, Notify::On)
-    }
-
-    /// Several times what the longest case takes beside another suite.
-    fn bound(&self) -> Duration {
-        Duration::from_secs(300)
+    fn role(&self) -> Role {
+        if (self.0, self.1) != (Servers::Single, Notify::On) { Role::Variant } else { Role::Whole }
     }
 }
 

@@ -17,7 +17,7 @@ use server::proxy::{Link, Proxy};
 use tokio::runtime::{Builder, Runtime};
 use ylock_core::Guarantees;
 use ylock_core::engine::Engine;
-use ylock_testkit::Harness;
+use ylock_testkit::{Harness, Role};
 
 /// The runtime of the proxies, which stand for the network: it outlives the runtimes of the clients.
 static NETWORK: LazyLock<Runtime> =
@@ -82,13 +82,8 @@ impl Harness for Zookeeper {
         server::left_behind(&self.servers.hosts(), group).await.len()
     }
 
-    fn is_variant(&self) -> bool {
-        self.servers != Servers::One
-    }
-
-    /// Several times what the longest case takes beside another suite.
-    fn bound(&self) -> Duration {
-        Duration::from_secs(300)
+    fn role(&self) -> Role {
+        if self.servers != Servers::One { Role::Variant } else { Role::Whole }
     }
 }
 

@@ -1,6 +1,10 @@
 //! The fixture of a case: what it runs with.
 
+use std::future::Future;
+use std::panic::Location;
+use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -9,9 +13,16 @@ use ylock_core::engine::Engine;
 
 use super::client::Client;
 use super::harness::Harness;
-use super::long::short_or_long;
 use super::registry::Case;
-use super::waiting::eventually;
+use super::timed::Timed;
+use super::waiting::{Bound, eventually, or_over};
+use super::wrapper::Wrapped;
+
+/// Longer than a case takes, also on a slow machine.
+const LONGER_THAN_ANY_CASE: Duration = Duration::from_secs(600);
+
+/// For how many bounds a case may go on that makes progress.
+const MOST_BOUNDS: u32 = 30;
 
 /// One store, a group of its own in it, and the clients that a case made.
 #[derive(Clone, Debug)]
@@ -22,6 +33,8 @@ struct Inner {
     harness: Arc<dyn Harness>,
     group: Arc<str>,
     clients: Mutex<Vec<Client>>,
+    /// How often an engine of the case has answered, apart from renewals.
+    answers: Arc<AtomicU64>,
 }
 
 impl Fixture {
@@ -29,7 +42,7 @@ impl Fixture {
     pub fn new(harness: Arc<dyn Harness>, case: Case) -> Self {
         let run: u64 = rand::random();
         let group = format!("conformance {} {run:016x}", case.name).into();
-        Self(Arc::new(Inner { harness, group, clients: Mutex::default() }))
+        Self(Arc::new(Inner { harness, group, clients: Mutex::default(), answers: Arc::default() }))
     }
 
     /// Returns the harness of the store.
@@ -73,7 +86,9 @@ impl Fixture {
     {
         let engine = self.0.harness.engine().await;
         assert_eq!(engine.guarantees(), self.0.harness.guarantees(), "the harness knows its engine");
-        let client = Client::new(self, options, engine, wrap);
+        let (trip, answers) = (self.0.harness.trip(), Arc::clone(&self.0.answers));
+        let timed = |inner| Arc::new(Wrapped(Timed { inner, trip, answers }));
+        let client = Client::new(self, options, engine, |engine| wrap(timed(engine)));
         self.0.clients.lock().push(client.clone());
         client
     }
@@ -90,12 +105,36 @@ impl Fixture {
 
     /// Returns a lease that does not end within a case.
     pub fn long_lease(&self) -> Duration {
-        (self.lease() * 4).max(self.0.harness.bound() * 2)
+        (self.lease() * 4).max(LONGER_THAN_ANY_CASE)
     }
 
-    /// Returns the time after which a case is stuck: ten times as long where the [run is long](crate::short_or_long).
-    pub fn bound(&self) -> Duration {
-        self.0.harness.bound() * short_or_long(1, 10)
+    /// Returns the result of the future; nothing when the case makes no progress for so long that it is stuck: when none of its engines answers
+    /// anything but renewals, or the same goes on and on.
+    pub(super) async fn unless_stuck<F: Future>(&self, future: F) -> Option<F::Output> {
+        let answers = || self.0.answers.load(Ordering::Relaxed);
+        // In one case nothing happens but that a lock is held.
+        let longest = self.0.harness.bound() + self.0.harness.long_hold();
+        let mut future = pin!(future);
+        for _ in 0..MOST_BOUNDS {
+            let before = answers();
+            match or_over(Bound::new(longest), future.as_mut()).await {
+                None if answers() > before => {}
+                ended => return ended,
+            }
+        }
+        None
+    }
+
+    /// Returns the result of the future, however long it takes; panics when the case makes no progress.
+    #[track_caller]
+    pub fn to_its_end<F: Future>(&self, what: &str, future: F) -> impl Future<Output = F::Output> {
+        let caller = Location::caller();
+        async move {
+            match self.unless_stuck(future).await {
+                Some(output) => output,
+                None => panic!("{caller}: no progress: {what}"),
+            }
+        }
     }
 
     /// Returns the time after which something that should happen at once has not happened.
@@ -127,7 +166,8 @@ impl Fixture {
     /// Returns a fixture on the same store and group, without the list of clients.
     pub(super) fn without_clients(&self) -> Self {
         let harness = Arc::clone(&self.0.harness);
-        Self(Arc::new(Inner { harness, group: self.group(), clients: Mutex::default() }))
+        let answers = Arc::clone(&self.0.answers);
+        Self(Arc::new(Inner { harness, group: self.group(), clients: Mutex::default(), answers }))
     }
 
     /// Checks that every client that lives forgets all its keys: the case has dropped its guards and futures.

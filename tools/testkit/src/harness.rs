@@ -9,6 +9,7 @@ use ylock_core::Guarantees;
 use ylock_core::engine::Engine;
 
 use super::long::short_or_long;
+use super::registry::Role;
 
 /// Longer than anything that an engine keeps for a minute.
 const LONGER_THAN_A_MINUTE: Duration = Duration::from_secs(65);
@@ -48,11 +49,9 @@ pub trait Harness: fmt::Debug + Send + Sync + 'static {
         0
     }
 
-    /// Returns whether this is an engine that the suite asks already, over servers or with options of another kind. Then a case that does the same
-    /// very often does it less often, unless the [run is long](short_or_long): a small machine has to get through all suites.
-    fn is_variant(&self) -> bool {
-        false
-    }
+    /// Returns what this harness stands for among all others: which cases the short run asks it. A case that does the same very often does it less
+    /// often where it is not the only one of its kind, unless the [run is long](short_or_long).
+    fn role(&self) -> Role;
 
     /// Returns how many cases run at the same time at most. Most cases wait for leases most of the time, so more run than there are cores, unless the
     /// servers have work to do for each.
@@ -62,21 +61,21 @@ pub trait Harness: fmt::Debug + Send + Sync + 'static {
 
     /// Returns how many names count as many.
     fn many(&self) -> usize {
-        if self.is_variant() { short_or_long(1_000, 10_000) } else { 10_000 }
+        if self.role() == Role::Variant { short_or_long(1_000, 10_000) } else { 10_000 }
     }
 
     /// Returns how many rounds are enough to find a rare race.
     fn rounds(&self) -> usize {
-        if self.is_variant() { short_or_long(100, 500) } else { 500 }
+        if self.role() == Role::Variant { short_or_long(100, 500) } else { 500 }
     }
 
     /// Returns how long a lock is held in the case of a long hold: longer than a minute, as engines keep things for a minute, at least
     /// once for each engine.
     fn long_hold(&self) -> Duration {
-        if self.is_variant() { self.lease() * 4 } else { LONGER_THAN_A_MINUTE }
+        if self.role() == Role::Variant { self.lease() * 4 } else { LONGER_THAN_A_MINUTE }
     }
 
-    /// Returns the time after which a case is stuck.
+    /// Returns for how long a case that is not stuck makes no progress at most.
     fn bound(&self) -> Duration {
         Duration::from_secs(60)
     }

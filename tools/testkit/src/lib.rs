@@ -68,6 +68,7 @@ mod long;
 mod memory;
 mod oracle;
 mod outage;
+mod pace;
 #[cfg(feature = "suite")]
 mod patient;
 mod polls;
@@ -75,6 +76,8 @@ mod polls;
 mod registry;
 #[cfg(feature = "suite")]
 mod runner;
+#[cfg(feature = "suite")]
+mod timed;
 mod waiting;
 mod wrapper;
 
@@ -96,9 +99,10 @@ pub use long::short_or_long;
 pub use memory::MemoryHarness;
 pub use oracle::{ExclusionOracle, FencedRegister, Stale};
 pub use outage::an_outage_is_told_as_one;
+pub use pace::quiet_time;
 pub use polls::{poll_once, poll_times};
 #[cfg(feature = "suite")]
-pub use registry::{Body, CASES, Case, Need};
+pub use registry::{Body, CASES, Case, DecidedBy, Need, Role};
 #[cfg(feature = "suite")]
 pub use runner::{note_skip, run_case, run_test};
 pub use waiting::{eventually, within};

@@ -9,6 +9,7 @@ use ylock_core::engine::Engine;
 use ylock_core::{Guarantees, MemoryEngine, MemoryStore};
 
 use super::harness::Harness;
+use super::registry::Role;
 
 type Wrap = Arc<dyn Fn(MemoryEngine) -> Arc<dyn Engine> + Send + Sync>;
 
@@ -54,6 +55,10 @@ impl Harness for MemoryHarness {
 
     async fn engine(&self) -> Arc<dyn Engine> {
         (self.wrap)(self.store.engine())
+    }
+
+    fn role(&self) -> Role {
+        Role::Whole
     }
 
     fn lease(&self) -> Duration {

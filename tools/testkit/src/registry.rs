@@ -16,10 +16,49 @@ pub struct Case {
     pub module: &'static str,
     /// Its function.
     pub name: &'static str,
+    /// The part that decides what it checks.
+    pub decided_by: DecidedBy,
     /// The guarantees that the engine must declare; otherwise the case is left out.
     pub needs: &'static [Need],
     /// What it does: its function, as a value.
     pub body: Body,
+}
+
+/// The part that decides what a case checks. The short run asks a case only of what decides it; the long run asks everything of everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "as many as there are parts that decide")]
+pub enum DecidedBy {
+    /// How the store tells, fails over, orders or spreads its locks: asked of every engine and of every variant of one.
+    Store,
+    /// The engine, by its contract: asked of every engine.
+    Engine,
+    /// The keeper or the facade. The one case of its feature that is asked of every engine all the same, to show that the feature works there.
+    Smoke,
+    /// The keeper or the facade: asked of one engine of each kind.
+    Keeper,
+}
+
+/// What a harness stands for among all others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "as many as there are sets of cases")]
+pub enum Role {
+    /// The engine of its kind that is asked every case.
+    Whole,
+    /// Another engine of such a kind.
+    Engine,
+    /// An engine that is asked already, over servers or with options of another kind.
+    Variant,
+}
+
+impl Role {
+    /// Returns whether the short run asks a case of a harness in this role.
+    pub fn includes(self, decided_by: DecidedBy) -> bool {
+        match self {
+            Self::Whole => true,
+            Self::Engine => decided_by != DecidedBy::Keeper,
+            Self::Variant => decided_by == DecidedBy::Store,
+        }
+    }
 }
 
 /// A guarantee that a case relies on.
@@ -74,7 +113,7 @@ macro_rules! __one_test {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __all_tests {
-    ([$attributes:tt $harness:tt] $($module:ident { $($name:ident $needs:tt)* })*) => {
+    ([$attributes:tt $harness:tt] $($module:ident { $($name:ident $decided_by:ident $needs:tt)* })*) => {
         mod conformance {
             $(mod $module {
                 #[allow(unused_imports, reason = "the harness may be named by a full path")]
@@ -96,11 +135,27 @@ macro_rules! conformance_tests {
     };
 }
 
+macro_rules! decided {
+    (store) => {
+        DecidedBy::Store
+    };
+    (engine) => {
+        DecidedBy::Engine
+    };
+    (smoke) => {
+        DecidedBy::Smoke
+    };
+    (keeper) => {
+        DecidedBy::Keeper
+    };
+}
+
 macro_rules! table {
-    ([] $($module:ident { $($name:ident [$($need:ident)*])* })*) => {
+    ([] $($module:ident { $($name:ident $decided_by:ident [$($need:ident)*])* })*) => {
         &[$($(Case {
             module: stringify!($module),
             name: stringify!($name),
+            decided_by: decided!($decided_by),
             needs: &[$(Need::$need),*],
             body: |fixture| Box::pin(crate::cases::$module::$name(fixture)),
         },)*)*]
@@ -115,7 +170,7 @@ mod tests {
     use super::*;
 
     macro_rules! sources {
-        ([] $($module:ident { $($name:ident $needs:tt)* })*) => {
+        ([] $($module:ident { $($name:ident $decided_by:ident $needs:tt)* })*) => {
             [$((stringify!($module), include_str!(concat!("cases/", stringify!($module), ".rs")))),*]
         };
     }
@@ -139,10 +194,35 @@ mod tests {
         assert_eq!(files.map(|file| file.trim_end_matches(';')).collect::<Vec<_>>(), modules);
     }
 
+    /// Each file is about one feature.
+    #[test]
+    fn the_short_run_asks_each_engine_for_each_feature() {
+        let mut modules: Vec<_> = CASES.iter().map(|case| case.module).collect();
+        modules.dedup();
+        for module in modules {
+            let cases: Vec<_> = CASES.iter().filter(|case| case.module == module).collect();
+            let asked = cases.iter().any(|case| Role::Engine.includes(case.decided_by));
+            assert!(asked, "{module}: no case shows that it works on every engine");
+            let smoke = cases.iter().filter(|case| case.decided_by == DecidedBy::Smoke).count();
+            assert!(smoke <= 2, "{module}: {smoke} cases are called the one of its feature");
+        }
+    }
+
+    #[test]
+    fn every_case_is_asked_of_what_decides_it() {
+        let roles = [Role::Whole, Role::Engine, Role::Variant];
+        let asked = |decided_by| roles.map(|role| role.includes(decided_by));
+        assert_eq!(asked(DecidedBy::Store), [true, true, true]);
+        assert_eq!(asked(DecidedBy::Engine), [true, true, false]);
+        assert_eq!(asked(DecidedBy::Smoke), [true, true, false]);
+        assert_eq!(asked(DecidedBy::Keeper), [true, false, false]);
+    }
+
     #[test]
     fn a_case_is_left_out_only_by_a_guarantee_that_is_not_declared() {
         let needs = &[Need::Fair, Need::Fencing];
-        let case = Case { module: "m", name: "n", needs, body: |_| unreachable!() };
+        let decided_by = DecidedBy::Keeper;
+        let case = Case { module: "m", name: "n", decided_by, needs, body: |_| unreachable!() };
         assert_eq!(case.missing(Guarantees::ALL), None);
         assert_eq!(case.missing(Guarantees::ALL.with_fencing(false)), Some("fencing"));
         assert!(CASES.iter().any(|case| case.needs.is_empty()));

@@ -6,14 +6,13 @@ use std::future::Future;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
 
 use tokio::runtime::Builder;
 use tokio::task::JoinError;
-use tokio::time::timeout;
 
 use super::fixture::Fixture;
 use super::harness::Harness;
+use super::long::{is_of_part, part};
 use super::registry::Case;
 
 /// Runs one case as a test, on a runtime of its own with two worker threads.
@@ -28,6 +27,9 @@ fn run(harness: Arc<dyn Harness>, case: Case) {
     if let Some(missing) = case.missing(harness.guarantees()) {
         return note_skip(harness.name(), &case.to_string(), &format!("{missing} is not declared"));
     }
+    if is_left_out(&case, &*harness) {
+        return note(&format!("LATER {} {case}", harness.name()));
+    }
     let _turn = Turn::take(harness.most_at_once());
     let runtime =
         Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime can be built");
@@ -37,6 +39,14 @@ fn run(harness: Arc<dyn Harness>, case: Case) {
     if let Err(failure) = outcome {
         panic!("{failure}");
     }
+}
+
+/// Returns whether a case is left to the long run: the short one asks each harness what it [decides](super::registry::DecidedBy), and one part of all
+/// the rest, another one each time.
+fn is_left_out(case: &Case, harness: &dyn Harness) -> bool {
+    let Some(part) = part() else { return false };
+    let name = format!("{} {case}", harness.name());
+    !harness.role().includes(case.decided_by) && !is_of_part(&name, part)
 }
 
 /// The turn of one case of this process to run.
@@ -69,23 +79,23 @@ impl Drop for Turn {
 /// The failure, as a text that names the case.
 pub async fn run_case(harness: Arc<dyn Harness>, case: Case) -> Result<(), String> {
     let fixture = Fixture::new(harness, case);
-    let bound = fixture.bound();
-    bounded(&case, bound, (case.body)(fixture.clone())).await?;
-    bounded(&case, bound, async move { fixture.expect_nothing_in_use().await }).await
+    bounded(&case, &fixture, (case.body)(fixture.clone())).await?;
+    let left = fixture.clone();
+    bounded(&case, &fixture, async move { left.expect_nothing_in_use().await }).await
 }
 
-async fn bounded<F>(case: &Case, bound: Duration, body: F) -> Result<(), String>
+async fn bounded<F>(case: &Case, fixture: &Fixture, body: F) -> Result<(), String>
 where
     F: Future<Output = ()> + Send + 'static,
 {
     let task = tokio::spawn(body);
     let abort = task.abort_handle();
-    match timeout(bound, task).await {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(error)) => Err(format!("{case}: {}", message(error))),
-        Err(_) => {
+    match fixture.unless_stuck(task).await {
+        Some(Ok(())) => Ok(()),
+        Some(Err(error)) => Err(format!("{case}: {}", message(error))),
+        None => {
             abort.abort();
-            Err(format!("{case}: stuck, not done within {bound:?}"))
+            Err(format!("{case}: stuck, it makes no progress"))
         }
     }
 }
@@ -106,10 +116,14 @@ fn message(error: JoinError) -> String {
 /// # Panics
 /// If the list cannot be written.
 pub fn note_skip(engine: &str, case: &str, why: &str) {
-    let line = format!("SKIPPED {engine} {case}: {why}");
+    note(&format!("SKIPPED {engine} {case}: {why}"));
+}
+
+/// Writes a line to the list of what was left out.
+fn note(line: &str) {
     println!("{line}");
     let Some(path) = std::env::var_os("YLOCK_SKIPS_FILE") else { return };
-    append(Path::new(&path), &line).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    append(Path::new(&path), line).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
 }
 
 fn append(path: &Path, line: &str) -> io::Result<()> {
@@ -127,12 +141,14 @@ impl fmt::Display for Case {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use std::time::Duration;
+
     use super::*;
-    use crate::registry::Body;
+    use crate::registry::{Body, DecidedBy};
     use crate::{MemoryHarness, Need};
 
     fn case(body: Body) -> Case {
-        Case { module: "module", name: "name", needs: &[Need::Fencing], body }
+        Case { module: "module", name: "name", decided_by: DecidedBy::Store, needs: &[Need::Fencing], body }
     }
 
     #[test]

@@ -2,11 +2,48 @@
 
 use std::future::Future;
 use std::panic::Location;
-use std::time::Duration;
+use std::pin::pin;
+use std::time::{Duration, Instant};
 
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{self, sleep};
 
-/// Asks again and again until the condition holds; panics if it does not within `bound`.
+use super::pace::quiet_time;
+
+/// How often it is looked whether a bound is over that only the clock says is over.
+const AGAIN: Duration = Duration::from_millis(50);
+
+/// A bound on how long something may make no progress: over when it has passed by tokio's clock, which a test may have paused, and in
+/// [quiet time](quiet_time).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bound {
+    bound: Duration,
+    began: time::Instant,
+    really_began: Instant,
+    quiet: Duration,
+}
+
+impl Bound {
+    pub(crate) fn new(bound: Duration) -> Self {
+        Self { bound, began: time::Instant::now(), really_began: Instant::now(), quiet: quiet_time() }
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        let passed = self.began.elapsed();
+        // A paused clock runs ahead of the real one whenever all tasks wait.
+        let is_paused = passed > self.really_began.elapsed() * 2 + AGAIN;
+        passed >= self.bound && (is_paused || quiet_time() - self.quiet >= self.bound)
+    }
+
+    /// Returns when the bound is over.
+    pub(crate) async fn over(self) {
+        sleep(self.bound).await;
+        while !self.is_over() {
+            sleep(AGAIN).await;
+        }
+    }
+}
+
+/// Asks again and again until the condition holds; panics if it does not within `bound` of quiet time.
 #[track_caller]
 pub fn eventually<C, F>(bound: Duration, what: &str, mut condition: C) -> impl Future<Output = ()>
 where
@@ -15,23 +52,50 @@ where
 {
     let caller = Location::caller();
     async move {
-        let (start, mut pause) = (Instant::now(), Duration::from_millis(1));
+        let (waiting, mut pause) = (Bound::new(bound), Duration::from_millis(1));
         while !condition().await {
-            assert!(start.elapsed() < bound, "{caller}: not within {bound:?}: {what}");
+            assert!(!waiting.is_over(), "{caller}: not within {bound:?}: {what}");
             sleep(pause).await;
             pause = (pause * 2).min(Duration::from_millis(20));
         }
     }
 }
 
-/// Returns the result of the future; panics if it takes longer than `bound`.
+/// Returns the result of the future; panics if it takes longer than `bound` of quiet time.
 #[track_caller]
 pub fn within<F: Future>(bound: Duration, what: &str, future: F) -> impl Future<Output = F::Output> {
     let caller = Location::caller();
     async move {
-        match timeout(bound, future).await {
-            Ok(output) => output,
-            Err(_) => panic!("{caller}: not within {bound:?}: {what}"),
+        match or_over(Bound::new(bound), future).await {
+            Some(output) => output,
+            None => panic!("{caller}: not within {bound:?}: {what}"),
         }
+    }
+}
+
+/// Returns the result of the future, or nothing if the bound is over before.
+pub(crate) async fn or_over<F: Future>(bound: Bound, future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    tokio::select! {
+        biased;
+        output = &mut future => Some(output),
+        () = bound.over() => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    #[should_panic(expected = "not within 1800s: never")]
+    async fn a_bound_ends_on_a_paused_clock() {
+        eventually(Duration::from_secs(1_800), "never", || async { false }).await;
+    }
+
+    #[tokio::test]
+    #[should_panic(expected = "not within 50ms: never")]
+    async fn a_bound_ends_on_a_real_clock() {
+        within(Duration::from_millis(50), "never", std::future::pending::<()>()).await;
     }
 }

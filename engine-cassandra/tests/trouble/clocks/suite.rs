@@ -9,7 +9,7 @@ use tokio::task::spawn_blocking;
 use ylock_core::Guarantees;
 use ylock_core::engine::Engine;
 use ylock_engine_cassandra::CassandraEngine;
-use ylock_testkit::{CASES, Case, Harness, run_test};
+use ylock_testkit::{CASES, Case, Harness, Role, run_test};
 
 use super::clients::Rule;
 use crate::cluster;
@@ -32,6 +32,10 @@ impl Harness for Apart {
         Arc::new(CassandraEngine::connect(&options).await.expect("the cluster under test answers"))
     }
 
+    fn role(&self) -> Role {
+        Role::Whole
+    }
+
     fn lease(&self) -> Duration {
         cluster::LEASE
     }
@@ -46,10 +50,6 @@ impl Harness for Apart {
 
     fn many(&self) -> usize {
         2_000
-    }
-
-    fn bound(&self) -> Duration {
-        Duration::from_secs(600)
     }
 }
 

@@ -119,7 +119,7 @@ pub async fn ten_thousand_acquisitions_that_went_wrong_leave_nothing(fixture: Fi
         })
     });
     for task in work.collect::<Vec<_>>() {
-        within(fixture.bound(), "all have gone wrong", task).await.unwrap();
+        fixture.to_its_end("all have gone wrong", task).await.unwrap();
     }
     eventually(fixture.soon(), "the keys are forgotten", || async { here.keys_in_use() == 0 }).await;
     drop(held);

@@ -218,7 +218,7 @@ pub async fn sets_that_grow_in_opposite_orders_end(fixture: Fixture) {
         })
     });
     let tasks: Vec<_> = tasks.collect();
-    for ended in within(fixture.bound() / 2, "all end", join_all(tasks)).await {
+    for ended in fixture.to_its_end("all end", join_all(tasks)).await {
         ended.unwrap();
     }
     // A run adds a lock to those that the next one begins with.

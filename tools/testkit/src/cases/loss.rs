@@ -168,13 +168,14 @@ pub async fn a_revocation_hits_no_waiter(fixture: Fixture) {
     };
     let tasks: Vec<_> = (0..6).map(|number| visits(&clients[number % 2], number)).collect();
     let all_done = || tasks.iter().all(JoinHandle::is_finished);
-    within(fixture.bound() / 2, "all have had their turns", async {
-        while !all_done() {
-            clients[2].take_away().await;
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    fixture
+        .to_its_end("all have had their turns", async {
+            while !all_done() {
+                clients[2].take_away().await;
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
     for task in tasks {
         task.await.unwrap();
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::future::pending;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio::sync::Barrier;
@@ -25,10 +26,12 @@ fn key(fixture: &Fixture, name: &str) -> Key {
     Key::new(fixture.group(), name).unwrap()
 }
 
+/// Longer than a set of a hundred free locks takes.
+const SOON: Duration = Duration::from_secs(30);
+
 /// Acquires a set that must be free.
 async fn acquire(many: &Many) -> Guards {
-    let soon = std::time::Duration::from_secs(30);
-    within(soon, "a set that is free is granted", many.acquire()).await.expect("a set")
+    within(SOON, "a set that is free is granted", many.acquire()).await.expect("a set")
 }
 
 /// A task that wants a set. Dropping it cancels the task, wherever it is.
@@ -154,7 +157,7 @@ pub async fn sets_in_opposite_orders_end(fixture: Fixture) {
         })
     });
     let tasks: Vec<_> = tasks.collect();
-    for ended in within(fixture.bound() / 2, "all sets end", join_all(tasks)).await {
+    for ended in fixture.to_its_end("all sets end", join_all(tasks)).await {
         ended.unwrap();
     }
     let written: usize = oracles.iter().map(ExclusionOracle::written).sum();

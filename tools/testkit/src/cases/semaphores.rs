@@ -106,7 +106,7 @@ pub async fn never_more_are_inside_than_permits(fixture: Fixture) {
         })
     });
     for task in tasks.collect::<Vec<_>>() {
-        within(fixture.bound(), "each task gets a permit", task).await.expect("no panic");
+        fixture.to_its_end("each task gets a permit", task).await.expect("no panic");
     }
     assert_eq!(most.load(Ordering::SeqCst), PERMITS, "all permits were used");
     becomes_free(&clients[0], PERMITS as u32).await;

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use tokio::task::yield_now;
 use ylock_core::{Guards, Leases, Many};
 
-use crate::{Client, FencedRegister, Fixture, short_or_long, within};
+use crate::{Client, FencedRegister, Fixture, short_or_long};
 
 /// One account for each name, which refuses a token that is too old.
 struct Books {
@@ -162,7 +162,7 @@ async fn expect_zero(client: &Client, books: &Books) {
 
 /// Waits for all tasks, each of which must come to an end.
 async fn finish(fixture: &Fixture, tasks: Vec<tokio::task::JoinHandle<()>>) {
-    for ended in within(fixture.bound() * 4 / 5, "all come to an end", join_all(tasks)).await {
+    for ended in fixture.to_its_end("all come to an end", join_all(tasks)).await {
         ended.unwrap();
     }
 }

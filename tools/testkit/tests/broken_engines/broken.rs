@@ -61,7 +61,7 @@ impl Broken {
                 refused: AtomicUsize::new(0),
             }))
         });
-        harness.with_bound(Duration::from_secs(20))
+        harness.with_bound(Duration::from_secs(5))
     }
 
     fn fabricate(&self, request: &Request) -> Grant {
