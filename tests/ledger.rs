@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use tokio::process::Command;
 use tokio::sync::Mutex;
-use tokio::time::timeout;
 
 /// The lock of the arm that runs: the arms share the machine's few cores, so they run one after the other.
 static ALONE: Mutex<()> = Mutex::const_new(());
@@ -111,11 +110,9 @@ async fn example(name: &str, arguments: &[&str]) -> String {
     let _alone = ALONE.lock().await;
     let mut command = Command::new(built(name).await);
     command.args(arguments).kill_on_drop(true);
+    let bound = Duration::from_secs(ylock_testkit::short_or_long(120, 420));
     let Output { status, stdout, stderr } =
-        timeout(Duration::from_secs(ylock_testkit::short_or_long(120, 420)), command.output())
-            .await
-            .expect("the example ends in time")
-            .expect("the example starts");
+        ylock_testkit::within(bound, "the example ends", command.output()).await.expect("the example starts");
     let report = format!("{}{}", String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
     assert!(status.success(), "{status}\n{report}");
     report

@@ -17,7 +17,7 @@ use ylock::blocking::Ylock;
 use ylock::{MemoryStore, Options};
 
 /// So long a test may take, and a wait that is to come to its end.
-const BOUND: Duration = Duration::from_secs(30);
+const BOUND: Duration = Duration::from_secs(120);
 /// So long a wait takes that is to be in vain.
 const SHORT: Duration = Duration::from_millis(100);
 

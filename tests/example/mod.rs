@@ -4,7 +4,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use tokio::process::Command;
-use tokio::time::timeout;
 
 /// Builds the example and runs it. It must end well within `bound`. Returns what it has printed.
 pub(crate) async fn run(example: &str, argument: &str, bound: Duration) -> String {
@@ -23,7 +22,7 @@ pub(crate) async fn run(example: &str, argument: &str, bound: Duration) -> Strin
     let profile = test.parent().and_then(Path::parent).unwrap();
     let mut program = Command::new(profile.join("examples").join(example));
     program.arg(argument).kill_on_drop(true);
-    let output = timeout(bound, program.output()).await.expect("it ends").unwrap();
+    let output = ylock_testkit::within(bound, "it ends", program.output()).await.unwrap();
     let report =
         format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success() && report.contains("OK: "), "{report}");

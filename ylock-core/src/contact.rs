@@ -1,5 +1,7 @@
 //! The contact with the store for one key, so that a wait that ends can tell a lock that is held from a store that is away.
 
+mod pace;
+
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -8,6 +10,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
+pub(crate) use self::pace::Pace;
 use crate::environment::{Environment, Moment};
 use crate::error::{Error, ErrorKind};
 
@@ -36,6 +39,8 @@ struct State {
     answered: bool,
     /// The longest that an answer took.
     slowest: Duration,
+    /// The answers to the client's other requests: a store that is slow for all of them is not silent for one.
+    pace: Option<Arc<Pace>>,
     /// The failure that came instead of the last answer.
     failure: Option<Error>,
 }
@@ -54,8 +59,9 @@ impl Contact {
             return Some(away(failure.clone()));
         }
         let waited = now.since(state.asked?);
-        let is_silent =
-            !state.answered || waited > state.slowest.saturating_mul(SLOWER).saturating_add(GRACE);
+        let others = state.pace.as_ref().map_or(Duration::ZERO, |pace| pace.slowest(now)).min(SLOWEST);
+        let slowest = state.slowest.max(others);
+        let is_silent = !state.answered || waited > slowest.saturating_mul(SLOWER).saturating_add(GRACE);
         is_silent.then(|| {
             Error::new(ErrorKind::Unavailable, format!("the store has not answered for {waited:.1?}"))
         })
@@ -84,6 +90,25 @@ pub async fn asking<T>(
     request: impl Future<Output = T>,
     failure: impl FnOnce(&T) -> Option<Error>,
 ) -> T {
+    ask(environment, None, request, failure).await
+}
+
+/// As [`asking`], for a request whose answer tells how fast the store is.
+pub(crate) async fn asking_at<T>(
+    environment: &dyn Environment,
+    pace: &Arc<Pace>,
+    request: impl Future<Output = T>,
+    failure: impl FnOnce(&T) -> Option<Error>,
+) -> T {
+    ask(environment, Some(pace), request, failure).await
+}
+
+async fn ask<T>(
+    environment: &dyn Environment,
+    pace: Option<&Arc<Pace>>,
+    request: impl Future<Output = T>,
+    failure: impl FnOnce(&T) -> Option<Error>,
+) -> T {
     let Ok(contact) = CURRENT.try_with(Arc::clone) else { return request.await };
     let asked = environment.now();
     let mut request = pin!(request);
@@ -94,13 +119,17 @@ pub async fn asking<T>(
             return answer;
         }
         Poll::Pending => {
-            let _asking = Asking::since(asked, &contact);
+            let _asking = Asking::since(asked, &contact, pace);
             request.await
         }
     };
     match failure(&answer) {
         Some(error) => contact.failed(&error),
-        None => contact.answered(environment.now().since(asked)),
+        None => {
+            let now = environment.now();
+            pace.iter().for_each(|pace| pace.answered(now, now.since(asked)));
+            contact.answered(now.since(asked));
+        }
     }
     answer
 }
@@ -120,8 +149,10 @@ pub(crate) fn away(failure: Error) -> Error {
 struct Asking<'a>(&'a Contact);
 
 impl<'a> Asking<'a> {
-    fn since(asked: Moment, contact: &'a Contact) -> Self {
-        contact.0.lock().asked.get_or_insert(asked);
+    fn since(asked: Moment, contact: &'a Contact, pace: Option<&Arc<Pace>>) -> Self {
+        let mut state = contact.0.lock();
+        state.asked.get_or_insert(asked);
+        state.pace = pace.cloned();
         Self(contact)
     }
 }
@@ -146,12 +177,20 @@ mod tests {
 
     struct Store {
         environment: Arc<dyn Environment>,
+        pace: Arc<Pace>,
         contact: Arc<Contact>,
     }
 
     impl Store {
         fn new() -> Self {
-            Self { environment: SystemEnvironment::on_tokio_clock(), contact: Arc::default() }
+            let environment = SystemEnvironment::on_tokio_clock();
+            Self { environment, pace: Arc::default(), contact: Arc::default() }
+        }
+
+        /// The same store, asked for another key.
+        fn for_another_key(&self) -> Self {
+            let (environment, pace) = (Arc::clone(&self.environment), Arc::clone(&self.pace));
+            Self { environment, pace, contact: Arc::default() }
         }
 
         /// Asks, and waits for the answer for so long.
@@ -161,7 +200,7 @@ mod tests {
                 environment.sleep(answer.unwrap_or(TRIP)).await;
                 answer.map_err(|kind| Error::new(kind, "no answer"))
             };
-            let call = asking(environment, request, |answer| answer.as_ref().err().cloned());
+            let call = asking_at(environment, &self.pace, request, |answer| answer.as_ref().err().cloned());
             drop(tokio::time::timeout(patience, self.contact.scope(call)).await);
         }
 
@@ -212,6 +251,24 @@ mod tests {
         store.ask(Ok(TRIP), TRIP * 2).await;
         assert!(!look(TRIP).await);
         assert!(look(TRIP * SLOWER + GRACE * 2).await);
+    }
+
+    /// Where many wait, each for a key of its own, the requests of all of them become slow together.
+    #[tokio::test(start_paused = true)]
+    async fn a_store_that_has_become_slow_for_all_keys_is_not_silent_for_one() {
+        let (slow, store) = (TRIP * 20, Store::new());
+        store.ask(Ok(TRIP), TRIP * 2).await;
+        let other = store.for_another_key();
+        let hangs = asking_at(&*store.environment, &store.pace, pending::<()>(), |()| None);
+        let mut hangs = pin!(store.contact.scope(hangs));
+        let mut look = async |after: Duration| {
+            assert!(tokio::time::timeout(after, hangs.as_mut()).await.is_err());
+            store.is_silent()
+        };
+        assert!(!look(Duration::ZERO).await);
+        other.ask(Ok(slow), slow * 2).await;
+        assert!(!look(slow).await);
+        assert!(look(slow * SLOWER).await);
     }
 
     /// A session that is there already, say.

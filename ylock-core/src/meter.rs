@@ -10,7 +10,7 @@ use arc_swap::ArcSwapOption;
 
 use crate::availability::Availability;
 use crate::client_name::SharedName;
-use crate::contact::asking;
+use crate::contact::{Pace, asking_at};
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -30,6 +30,7 @@ struct Inner {
     on: AtomicBool,
     requests: ArcSwapOption<Weak<dyn Requests>>,
     availability: Availability,
+    pace: Arc<Pace>,
 }
 
 impl Meter {
@@ -80,7 +81,7 @@ impl Meter {
     ) -> T {
         let failed = |answer: &T| failure(answer).map(|kind| Error::new(kind, format!("{operation} failed")));
         let sent = environment.now();
-        let answer = asking(environment, request, failed).await;
+        let answer = asking_at(environment, &self.0.pace, request, failed).await;
         let now = environment.now();
         let took = now.since(sent);
         self.0.availability.learn(failure(&answer), now);

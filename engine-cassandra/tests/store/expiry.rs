@@ -24,9 +24,7 @@ async fn eventually(bench: &Bench, what: &str, fits: impl Fn(&Partition) -> bool
 }
 
 pub(crate) async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(20), future)
-        .await
-        .unwrap_or_else(|_| panic!("{what}: not within 20 s"))
+    ylock_testkit::within(Duration::from_secs(20), what, future).await
 }
 
 #[tokio::test]

@@ -77,7 +77,7 @@ async fn those_behind_a_killed_waiter_come_in_in_their_order() {
 #[tokio::test]
 async fn a_stopped_holder_keeps_its_lock_for_a_lease_and_knows_that_it_is_lost() {
     const TEST: &str = "killed::a_stopped_holder_keeps_its_lock_for_a_lease_and_knows_that_it_is_lost";
-    let lease = SOON / 5;
+    let lease = SOON / 2;
     if let Some((_, ylock)) = told(lease).await {
         let guard = within("it gets in", ylock.locks("users").write("alice")).await.unwrap();
         return ChildProcess::hold_through_pause(guard, lease).await;
@@ -141,7 +141,7 @@ async fn the_first_client_clears_what_is_left_of_all() {
 #[tokio::test]
 async fn a_holder_is_told_when_the_folder_is_removed() {
     let folder = Folder::new();
-    let lease = SOON / 5;
+    let lease = SOON / 2;
     let ylock = client(folder.path(), lease).await;
     let guard = ylock.locks("users").write("alice").await.unwrap();
     std::fs::remove_dir_all(folder.path()).unwrap();
@@ -188,6 +188,6 @@ async fn a_writer_gets_in_when_a_reader_that_overtook_it_is_killed() {
     assert!(reads.unlock().await.unwrap().is_released());
     // It looks at who is in its way now; nothing shows that, and were it killed before that, the writer would find out at that look.
     drop(other);
-    let guard = tokio::time::timeout(SOON, waits).await.expect("before it looks by itself").unwrap();
+    let guard = within("before it looks by itself", waits).await.unwrap();
     drop(guard);
 }

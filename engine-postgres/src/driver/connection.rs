@@ -17,6 +17,7 @@ use super::attempt::{Attempt, Connected};
 use super::connector::{Connector, Messages, To};
 use super::errors::{self, unavailable};
 use super::session::{Argument, Session, Text};
+use super::warmup;
 
 /// The number of times that a request looks for a connection, because the runtime of one may have ended and taken it along.
 const ATTEMPTS: usize = 4;
@@ -110,6 +111,9 @@ impl Connection {
         // In the runtime in which the connection was made: when that ends, the client is closed, and the next request connects in its own.
         self.connector.environment().spawn(Box::pin(drive(opened.messages)));
         let is_own = self.connector.has_own_session(&opened.client, &opened.mark).await?;
+        if is_own {
+            warmup::run(&self.connector, &opened.client).await?;
+        }
         *self.live.lock() = Some(Arc::new(Session::new(opened.client, is_own)));
         Ok(())
     }

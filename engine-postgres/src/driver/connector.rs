@@ -47,6 +47,7 @@ pub(super) struct Connector {
     environment: Arc<dyn Environment>,
     pub(super) connect_timeout: Duration,
     pub(super) request_timeout: Duration,
+    pub(super) namespace: String,
     /// True once the server, or the pooler before it, has refused settings with the login.
     refuses_settings: AtomicBool,
     /// True once a statement that was prepared was not there any more: something between this client and the server changes sessions.
@@ -76,6 +77,7 @@ impl Connector {
             environment: Arc::clone(environment),
             connect_timeout: options.connect_timeout(),
             request_timeout: options.request_timeout(),
+            namespace: options.namespace().to_owned(),
             refuses_settings: AtomicBool::new(false),
             prepares_nothing: AtomicBool::new(false),
         }))

@@ -13,6 +13,7 @@ mod session;
 mod store;
 #[cfg(feature = "tls")]
 mod tls;
+mod warmup;
 
 pub(crate) use calls::{Answer, Call, Fields, Function, Value};
 pub(crate) use errors::unavailable;

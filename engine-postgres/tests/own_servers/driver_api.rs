@@ -12,7 +12,8 @@ use ylock_engine_postgres::driver_api::InTransaction;
 
 use super::own_server::OwnServer;
 use super::{
-    LEASE, LONG, acquire, client, engine_with, is_held, joins, told, unlock, until, waiters, within,
+    LEASE, LONG, OUTLASTS, acquire, channel, client, engine_with, is_held, joins, options, told, unlock,
+    until, waiters, within,
 };
 
 fn key() -> Key {
@@ -69,8 +70,7 @@ async fn a_transaction_excludes_leases_and_is_excluded_by_them() {
 #[ignore = "needs postgres: run `cargo xtask test`"]
 async fn waits_for_locks_of_a_transaction_are_given_up_at_once() {
     let server = OwnServer::start().await;
-    let lease = LEASE * 4;
-    let ylock = client(&server, lease).await;
+    let ylock = client(&server, LEASE).await;
     let guard = acquire(&ylock).await;
     let mut raw = server.client().await;
     let transaction = raw.transaction().await.unwrap();
@@ -91,7 +91,7 @@ async fn waits_for_locks_of_a_transaction_are_given_up_at_once() {
         unlock(within("a try is answered", locks.try_write("bob")).await.unwrap().unwrap()).await;
         assert!(guard.is_valid());
     }
-    tokio::time::sleep(lease).await;
+    tokio::time::sleep(OUTLASTS).await;
     assert!(guard.is_valid());
     transaction.commit().await.unwrap();
     unlock(guard).await;
@@ -148,12 +148,12 @@ async fn a_transaction_that_was_refused_stops_no_holder() {
     let mut raw = server.client().await;
     let transaction = raw.transaction().await.unwrap();
     assert!(!InTransaction::default().lock(&transaction, &key()).await.unwrap());
-    tokio::time::sleep(LEASE * 2).await;
+    tokio::time::sleep(OUTLASTS).await;
     assert!(guard.is_valid() && is_held(&two).await);
     // By SQL it fails outright.
     let error = transaction.batch_execute("select ylock.lock_in('users', 'alice')").await.unwrap_err();
     assert_eq!(error.code().map(|code| code.code()), Some("55P03"));
-    tokio::time::sleep(LEASE).await;
+    tokio::time::sleep(OUTLASTS).await;
     assert!(guard.is_valid());
     drop(transaction);
     unlock(guard).await;
@@ -197,7 +197,7 @@ async fn asserts(client: &mut Client, token: Token) -> Result<(), ErrorKind> {
 #[ignore = "needs postgres: run `cargo xtask test`"]
 async fn only_a_holder_that_is_valid_is_one() {
     let server = OwnServer::start().await;
-    let (one, two) = (client(&server, LEASE).await, client(&server, LEASE).await);
+    let (one, two) = (client(&server, LONG).await, client(&server, LONG).await);
     let mut raw = server.client().await;
     let guard = acquire(&one).await;
     let first = guard.token().unwrap();
@@ -235,7 +235,7 @@ async fn no_other_holder_is_let_in_before_the_transaction_has_ended() {
         };
         if gives_back {
             // Renewals go on meanwhile.
-            tokio::time::sleep(LEASE * 2).await;
+            tokio::time::sleep(OUTLASTS).await;
             assert!(guard.is_valid());
             drop(guard);
         } else {
@@ -243,7 +243,7 @@ async fn no_other_holder_is_let_in_before_the_transaction_has_ended() {
             server.execute("update ylock.lock set revoked = true").await;
             within("it is lost", guard.lost()).await;
         }
-        tokio::time::sleep(LEASE * 2).await;
+        tokio::time::sleep(OUTLASTS).await;
         assert!(!waiting.is_finished());
         transaction.commit().await.unwrap();
         unlock(within("the next one gets in", waiting).await.unwrap()).await;
@@ -260,10 +260,10 @@ async fn a_lock_that_is_given_back_is_not_free_before_the_transaction_has_ended(
     let mut raw = server.client().await;
     let transaction = asserting(&mut raw, &guard).await;
     let given_back = tokio::spawn(guard.unlock());
-    let end = tokio::time::Instant::now() + LEASE;
+    let end = tokio::time::Instant::now() + LEASE / 3;
     while tokio::time::Instant::now() < end {
         assert!(is_held(&two).await && !given_back.is_finished());
-        tokio::time::sleep(LEASE / 50).await;
+        tokio::time::sleep(LEASE / 150).await;
     }
     transaction.commit().await.unwrap();
     assert!(within("it is given back", given_back).await.unwrap().unwrap().is_released());
@@ -282,7 +282,7 @@ async fn waiters_bear_a_transaction_that_asserts_the_holder_for_long() {
     let transaction = asserting(&mut raw, &guard).await;
     let waiting = joins(&two, &one, 0).await;
     let other = two.locks("users").write("bob").await.unwrap();
-    let end = tokio::time::Instant::now() + LEASE * 3;
+    let end = tokio::time::Instant::now() + OUTLASTS;
     while tokio::time::Instant::now() < end {
         assert!(is_held(&three).await, "an answer and no error");
         let of_users = three.locks("users");
@@ -311,7 +311,7 @@ async fn a_lease_that_ends_while_a_transaction_asserts_it_lets_nobody_in() {
     let waiting = joins(&two, &two, 0).await;
     server.execute("update ylock.lock set expires = 0, revoked = true").await;
     within("it is lost", guard.lost()).await;
-    let end = tokio::time::Instant::now() + LEASE * 2;
+    let end = tokio::time::Instant::now() + OUTLASTS;
     while tokio::time::Instant::now() < end {
         assert!(!waiting.is_finished() && is_held(&two).await);
         tokio::time::sleep(LEASE / 10).await;
@@ -325,7 +325,7 @@ async fn a_lease_that_ends_while_a_transaction_asserts_it_lets_nobody_in() {
 #[ignore = "needs postgres: run `cargo xtask test`"]
 async fn a_writer_that_cannot_become_a_reader_yet_costs_no_other_lock() {
     let server = OwnServer::start().await;
-    let engine = engine_with(&server.options().with_lease(LEASE)).await;
+    let engine = engine_with(&options(&server, LONG)).await;
     let mut grants = Vec::new();
     for name in ["alice", "bob", "carol"] {
         grants.push(acquired(&engine, name).await);
@@ -351,7 +351,8 @@ async fn a_writer_that_cannot_become_a_reader_yet_costs_no_other_lock() {
 #[ignore = "needs postgres: run `cargo xtask test`"]
 async fn a_writer_that_becomes_a_reader_while_a_transaction_asserts_it_stays_held() {
     let server = OwnServer::start().await;
-    for lease in [LEASE, LONG] {
+    // By the next renewal it would be too late.
+    for lease in [LEASE, LONG * 20] {
         let (one, two) = (client(&server, lease).await, client(&server, lease).await);
         let guard = acquire(&one).await;
         let lost = guard.lease();
@@ -359,15 +360,13 @@ async fn a_writer_that_becomes_a_reader_while_a_transaction_asserts_it_stays_hel
         let transaction = asserting(&mut raw, &guard).await;
         let downgraded = tokio::spawn(guard.downgrade());
         let reads = async || two.locks("users").try_read("alice").await.unwrap().is_some();
-        let end = tokio::time::Instant::now() + LEASE * 2;
+        let end = tokio::time::Instant::now() + OUTLASTS;
         while tokio::time::Instant::now() < end {
             assert!(!downgraded.is_finished() && lost.loss().is_none() && !reads().await);
             tokio::time::sleep(LEASE / 10).await;
         }
         transaction.commit().await.unwrap();
-        let since = tokio::time::Instant::now();
         let guard = within("it becomes a reader", downgraded).await.unwrap().unwrap();
-        assert!(since.elapsed() < LEASE * 2, "{:?}", since.elapsed());
         assert!(reads().await && guard.is_valid());
         unlock(guard).await;
     }
@@ -378,19 +377,20 @@ async fn a_writer_that_becomes_a_reader_while_a_transaction_asserts_it_stays_hel
 #[ignore = "needs postgres: run `cargo xtask test`"]
 async fn readers_are_told_of_a_writer_that_becomes_one_of_them_among_many_renewals() {
     let server = OwnServer::start().await;
-    let engine = engine_with(&server.options().with_lease(LONG)).await;
+    let engine = engine_with(&options(&server, LONG)).await;
     let (alice, bob) = (acquired(&engine, "alice").await, acquired(&engine, "bob").await);
     let two = client(&server, LONG).await;
     let of_users = two.locks("users");
     let reader = tokio::spawn(async move { of_users.read("alice").await.unwrap() });
     until("it waits, and can be told", async || told(&server).await == 1).await;
+    let (_listens, mut messages) = server.listen(&channel(&server).await).await;
     let holdings = [Holding::new(alice.with_mode(Mode::Read), None), Holding::new(bob, None)];
-    let since = tokio::time::Instant::now();
     for renewed in engine.renew(&holdings).await {
         assert!(matches!(renewed, Ok(Renewal::Renewed { .. })), "{renewed:?}");
     }
     unlock(within("the reader is let in", reader).await.unwrap()).await;
-    assert!(since.elapsed() < Duration::from_millis(900), "it asks once a second: {:?}", since.elapsed());
+    // One that asks by itself is let in without a message.
+    within("it was told", messages.recv()).await.unwrap();
 }
 
 /// Its place does not go with the grant that stays.
@@ -450,9 +450,9 @@ async fn a_fence_lets_no_older_token_pass() {
     }
     let error = raw.execute(update, &[&5_i64]).await.unwrap_err();
     assert_eq!(error.code().map(|code| code.code()), Some("YL004"));
-    let waits = client(&server, LEASE).await;
+    let waits = client(&server, LONG).await;
     let guard = acquire(&waits).await;
-    let waiting = joins(&client(&server, LEASE).await, &waits, 0).await;
+    let waiting = joins(&client(&server, LONG).await, &waits, 0).await;
     unlock(guard).await;
     unlock(within("it gets in", waiting).await.unwrap()).await;
 }
@@ -490,7 +490,7 @@ async fn readers_are_renewed_while_a_transaction_asserts_one() {
         let transaction = raw.transaction().await.unwrap();
         let token = reader.token().unwrap();
         InTransaction::default().assert_holder(&transaction, &key(), token).await.unwrap();
-        tokio::time::sleep(LEASE * 2).await;
+        tokio::time::sleep(OUTLASTS).await;
         assert!(first.is_valid() && second.is_valid());
         transaction.commit().await.unwrap();
     }
@@ -516,7 +516,7 @@ async fn no_reader_is_let_in_beside_a_writer_that_a_transaction_asserts() {
     let mut raw = server.client().await;
     let transaction = asserting(&mut raw, &guard).await;
     let downgrading = tokio::spawn(guard.downgrade());
-    tokio::time::sleep(LEASE * 2).await;
+    tokio::time::sleep(OUTLASTS).await;
     assert!(!reading.is_finished());
     transaction.commit().await.unwrap();
     unlock(within("the reader gets in", reading).await.unwrap()).await;

@@ -30,7 +30,10 @@ use ylock_core::{Guard, Options, Ylock};
 use ylock_engine_postgres::{PostgresEngine, PostgresOptions};
 use ylock_testkit::own_servers::{until, within};
 
-const LEASE: Duration = Duration::from_secs(2);
+/// For tests that are about renewals or the end of a lease.
+const LEASE: Duration = Duration::from_secs(6);
+/// Longer than a lease lasts that is not renewed.
+const OUTLASTS: Duration = Duration::from_millis(7_500);
 /// So long that nothing ends by its lease while a test does what it is about.
 const LONG: Duration = Duration::from_secs(30);
 
@@ -43,7 +46,12 @@ async fn client_with(options: PostgresOptions) -> Ylock {
 }
 
 async fn client(server: &OwnServer, lease: Duration) -> Ylock {
-    client_with(server.options().with_lease(lease)).await
+    client_with(options(server, lease)).await
+}
+
+/// Options with this lease, and much time for a request: a server that is slow is not away.
+fn options(server: &OwnServer, lease: Duration) -> PostgresOptions {
+    server.options().with_lease(lease).with_request_timeout((lease * 3 / 10).min(LONG / 4))
 }
 
 async fn acquire(ylock: &Ylock) -> Guard {
@@ -79,6 +87,12 @@ async fn one_holds_and_another_waits(one: &Ylock, another: &Ylock) -> (Guard, Jo
 /// Returns how many waiters can be told.
 async fn told(server: &OwnServer) -> i64 {
     let statement = "select count(*) from ylock.waiter where channel is not null";
+    server.client().await.query_one(statement, &[]).await.unwrap().get(0)
+}
+
+/// Returns the channel on which the only waiter is told.
+async fn channel(server: &OwnServer) -> String {
+    let statement = "select 'ylock_' || to_hex(channel) from ylock.waiter";
     server.client().await.query_one(statement, &[]).await.unwrap().get(0)
 }
 

@@ -48,7 +48,8 @@ async fn what_was_granted_is_on_the_disk() {
 #[ignore = "needs postgres: run `cargo xtask test`"]
 async fn a_server_that_hangs_for_less_than_the_lease_loses_nothing() {
     let server = OwnServer::start().await;
-    let (one, two) = (client(&server, LONG).await, client(&server, LONG).await);
+    let connect = async || client_with(server.options().with_lease(LONG)).await;
+    let (one, two) = (connect().await, connect().await);
     let (guard, waiting) = one_holds_and_another_waits(&one, &two).await;
     server.stop();
     // Longer than a request may take: so requests fail, and connections are made again.

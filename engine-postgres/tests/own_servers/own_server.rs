@@ -6,13 +6,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use tokio_postgres::{Client, Config, NoTls};
+use futures_util::StreamExt;
+use futures_util::stream::poll_fn;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio_postgres::{AsyncMessage, Client, Config, NoTls};
 use ylock_engine_postgres::PostgresOptions;
 use ylock_testkit::own_servers::{self, free_port};
 
 /// The user that tests log in as.
 pub(crate) const USER: &str = "ylock";
 const DATABASE: &str = "postgres";
+/// The settings of a server that writes all that it was asked into its [log](OwnServer::log).
+pub(crate) const LOGGED: [&str; 3] =
+    ["logging_collector=on", "log_filename=all.log", "log_min_duration_statement=0"];
 
 pub(crate) struct OwnServer {
     port: u16,
@@ -164,11 +170,32 @@ impl OwnServer {
     }
 
     async fn try_client(&self) -> Result<Client, tokio_postgres::Error> {
-        let mut config = Config::new();
-        config.host("127.0.0.1").port(self.port).user(USER).dbname(DATABASE).application_name("test");
-        let (client, connection) = config.connect(NoTls).await?;
+        let (client, connection) = self.config().connect(NoTls).await?;
         tokio::spawn(connection);
         Ok(client)
+    }
+
+    fn config(&self) -> Config {
+        let mut config = Config::new();
+        config.host("127.0.0.1").port(self.port).user(USER).dbname(DATABASE).application_name("test");
+        config
+    }
+
+    /// Listens to a channel for as long as the client is there. Returns what is said on it.
+    pub(crate) async fn listen(&self, channel: &str) -> (Client, UnboundedReceiver<String>) {
+        let (client, mut connection) = self.config().connect(NoTls).await.expect("the server answers");
+        let (sender, receiver) = unbounded_channel();
+        tokio::spawn(async move {
+            let mut messages = poll_fn(|context| connection.poll_message(context));
+            while let Some(Ok(message)) = messages.next().await {
+                if let AsyncMessage::Notification(said) = message {
+                    // The test may have ended.
+                    let _ = sender.send(said.payload().to_owned());
+                }
+            }
+        });
+        client.batch_execute(&format!("listen {channel}")).await.expect("it listens");
+        (client, receiver)
     }
 
     pub(crate) async fn execute(&self, statements: &str) {
@@ -243,7 +270,7 @@ impl OwnServer {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(30), answering).await.expect("the server answers");
+        own_servers::within("the server answers", answering).await;
     }
 }
 

@@ -1,13 +1,12 @@
 //! PgBouncer in transaction mode before the server.
 
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use ylock_engine_postgres::PostgresOptions;
 use ylock_testkit::note_skip;
 use ylock_testkit::own_servers::{free_port, until};
 
-use super::own_server::{OwnServer, USER};
+use super::own_server::{LOGGED, OwnServer, USER};
 use super::{LONG, client_with, one_holds_and_another_waits, told, unlock, within};
 
 struct Pooler {
@@ -81,8 +80,7 @@ async fn prepared_names(server: &OwnServer, options: &PostgresOptions) -> (usize
 #[tokio::test]
 #[ignore = "needs postgres: run `cargo xtask test`"]
 async fn statements_are_prepared_where_the_session_is_the_connections_own() {
-    let log = ["logging_collector=on", "log_filename=all.log", "log_min_duration_statement=0"];
-    let server = OwnServer::start_with(&log, &[]).await;
+    let server = OwnServer::start_with(&LOGGED, &[]).await;
     assert_eq!(prepared_names(&server, &server.options()).await, (3, 0));
     // The second one takes what a login says for the session, and does not pass it on.
     let poolers = [
@@ -120,9 +118,7 @@ async fn clients_ask_through_a_pooler_and_are_told_at_another_address() {
             if is_told == 1 {
                 until("it can be told", async || told(&server).await == 1).await;
             } else if round == 0 {
-                // As long as it takes to find out.
-                tokio::time::sleep(Duration::from_secs(3)).await;
-                assert_eq!(told(&server).await, 0);
+                until("it finds out that it is not told", async || told(&server).await == 0).await;
             }
             unlock(guard).await;
             unlock(within("the next one gets in", waiting).await.unwrap()).await;

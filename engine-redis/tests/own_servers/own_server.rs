@@ -115,7 +115,7 @@ impl OwnServer {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(20), answering).await.expect("the server answers");
+        own_servers::within("the server answers", answering).await;
     }
 }
 

@@ -1,7 +1,7 @@
 //! What stays of acquisitions that went wrong: nothing, in the client and on the server.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ylock_core::engine::{AcquisitionId, Engine};
 use ylock_core::options::HandOver;
@@ -9,10 +9,11 @@ use ylock_core::{ErrorKind, Key, Options, Ylock};
 use ylock_engine_redis::RedisEngine;
 
 use super::own_server::{Disk, OwnServer};
-use super::{client, until};
+use super::{LONG, client, until, within};
 
 async fn both(server: &OwnServer, lease: Duration) -> (Arc<RedisEngine>, Ylock) {
-    let engine = Arc::new(RedisEngine::connect(&server.options().with_lease(lease)).await.unwrap());
+    let options = server.options().with_lease(lease).with_request_timeout(lease * 3 / 10);
+    let engine = Arc::new(RedisEngine::connect(&options).await.unwrap());
     let shared: Arc<dyn Engine> = Arc::clone(&engine) as Arc<dyn Engine>;
     let options = Options::default().with_lease(lease).with_hand_over(HandOver::up_to(0, Duration::ZERO));
     (engine, Ylock::over(shared).with_options(options))
@@ -26,7 +27,7 @@ async fn nothing_stays(engine: &RedisEngine, ylock: &Ylock) {
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn nothing_stays_of_acquisitions_that_failed_in_an_outage() {
-    let (mut server, lease) = (OwnServer::start(Disk::Nothing).await, Duration::from_millis(600));
+    let (mut server, lease) = (OwnServer::start(Disk::Nothing).await, Duration::from_secs(3));
     let (engine, ylock) = both(&server, lease).await;
     server.kill();
     for _ in 0..2 {
@@ -50,7 +51,7 @@ async fn nothing_stays_of_acquisitions_that_failed_in_an_outage() {
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn nothing_stays_of_those_who_were_to_follow_a_release_that_was_given_up() {
-    let (mut server, lease) = (OwnServer::start(Disk::Nothing).await, Duration::from_millis(600));
+    let (mut server, lease) = (OwnServer::start(Disk::Nothing).await, Duration::from_secs(3));
     let (engine, ylock) = both(&server, lease).await;
     let (mut guards, mut waiting) = (Vec::new(), Vec::new());
     for number in 0..50 {
@@ -71,8 +72,8 @@ async fn nothing_stays_of_those_who_were_to_follow_a_release_that_was_given_up()
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn a_lock_that_is_held_for_long_does_not_grow_by_those_who_gave_up() {
-    let (server, lease) = (OwnServer::start(Disk::Nothing).await, Duration::from_secs(10));
-    let (one, two) = (client(&server, lease).await, client(&server, lease).await);
+    let server = OwnServer::start(Disk::Nothing).await;
+    let (one, two) = (client(&server, LONG).await, client(&server, LONG).await);
     let reader = one.locks("users").read("alice").await.unwrap();
     let keys: Vec<String> = server.ask(&["KEYS", "ylock:*"]).await.unwrap();
     for _ in 0..300 {
@@ -92,10 +93,8 @@ async fn a_lock_that_is_held_for_long_does_not_grow_by_those_who_gave_up() {
     let left = left().await;
     // Token and expiry; the holder and its owner; the number of holders, and when their leases end.
     assert!(left.len() <= 8, "{left:?}");
-    let since = Instant::now();
     drop(reader);
-    drop(two.locks("users").write("alice").await.unwrap());
-    assert!(since.elapsed() < Duration::from_secs(3), "{:?}", since.elapsed());
+    drop(within("it is free at once", two.locks("users").write("alice")).await.unwrap());
 }
 
 /// The client knows nothing of the acquisition, and the server has nothing of the lock: a request of it may still be on its way.

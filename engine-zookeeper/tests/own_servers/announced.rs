@@ -1,6 +1,6 @@
 //! A writer that waits behind a reader of its own client has a place in the queue that belongs to the reader's grant.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use ylock_core::{Guard, Ylock};
@@ -10,8 +10,6 @@ use super::{LEASE, LOCK, contenders, until, within};
 
 /// So long that nothing ends by its lease.
 const LONG: Duration = Duration::from_secs(50);
-/// Far less than that.
-const SOON: Duration = Duration::from_secs(20);
 
 /// A reader, and a writer of the same client that is shown behind it.
 async fn announced(ylock: &Ylock, server: &OwnServer) -> (Guard, JoinHandle<()>) {
@@ -40,9 +38,7 @@ async fn a_writer_that_gave_up_behind_a_reader_of_its_client_keeps_nobody_out() 
         let (reader, writer) = announced(&here, &server).await;
         gives_up(writer).await;
         assert!(reader.unlock().await.unwrap().is_released());
-        let since = Instant::now();
         drop(within("another client", there.locks("users").write("alice")).await.unwrap());
-        assert!(since.elapsed() < SOON, "{:?}", since.elapsed());
     }
 }
 
@@ -53,9 +49,7 @@ async fn a_writer_that_gave_up_behind_a_reader_of_its_client_lets_readers_pass()
     let (here, there) = (patient(&server).await, patient(&server).await);
     let (reader, writer) = announced(&here, &server).await;
     gives_up(writer).await;
-    let since = Instant::now();
     drop(within("another reader", there.locks("users").read("alice")).await.unwrap());
-    assert!(since.elapsed() < SOON, "{:?}", since.elapsed());
     assert!(reader.unlock().await.unwrap().is_released());
 }
 

@@ -13,9 +13,6 @@ use super::own_server::OwnServer;
 use super::server::proxy::{Link, Proxy, What};
 use super::{LEASE, LOCK, SESSION, client, contenders, options, until, waiters, within};
 
-/// Far less than the time that the cleaner leaves to callers that remove something themselves.
-const SOON: Duration = Duration::from_secs(5);
-
 pub(super) fn request(engine: &ZookeeperEngine, lease: Duration) -> Request {
     let (key, id) = (Key::new("users", "alice").unwrap(), AcquisitionId::new(&*engine.environment()));
     Request::new(key, id, Mode::Write, Owner::new(), ClientName::default(), lease)
@@ -136,20 +133,19 @@ async fn an_acquisition_that_is_asked_for_again_has_its_old_place() {
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn a_release_that_is_dropped_after_any_poll_is_done_all_the_same() {
     let server = OwnServer::start().await;
-    // Sessions of a minute: nothing gets free by their end.
+    // Sessions of a minute: nothing gets free by their end. Nor does the cleaner remove anything by itself before some such requests could have failed.
     let patient = options(vec![server.host()]).with_lease(Duration::from_secs(50));
+    let patient = patient.with_request_timeout(LONG_ENOUGH);
     let engine = ZookeeperEngine::connect(&patient).await.unwrap();
     let behind = ZookeeperEngine::connect(&patient).await.unwrap();
     for polls in 1..8 {
         let request = request(&engine, Duration::from_secs(50));
         let grant = within("granted", engine.acquire(&request)).await.unwrap().unwrap();
         drop(poll_times(polls, engine.release(&grant.key, grant.id, None)).await);
-        let since = std::time::Instant::now();
         let next = super::grants::request(&behind, Duration::from_secs(50));
         let next = within("it is given back", behind.acquire(&next)).await.unwrap().unwrap();
         behind.release(&next.key, next.id, None).await.unwrap();
         until("it is forgotten", async || engine.in_memory().iter().all(|(_, count)| *count == 0)).await;
-        assert!(since.elapsed() < SOON, "{:?} after {polls} polls", since.elapsed());
     }
 }
 

@@ -3,7 +3,8 @@
 use std::time::Duration;
 use std::time::Instant;
 
-use ylock_core::{ErrorKind, Fairness, LossReason, Options};
+use ylock_core::url::Host;
+use ylock_core::{ErrorKind, Fairness, LossReason, Options, Ylock};
 
 use super::own_server::OwnServer;
 use super::server::proxy::{Link, Proxy};
@@ -105,11 +106,9 @@ async fn a_session_that_the_administrator_closed_is_lost_at_once_for_the_next_re
     let thief = thief::Thief::before(&server.host()).await;
     let (here, there) = (client(vec![thief.host()]).await, client(vec![server.host()]).await);
     let guard = here.locks("users").write("alice").await.unwrap();
-    let since = Instant::now();
     thief.close_the_session().await;
     let reason = within("the holder is told", guard.lost()).await;
-    assert_eq!(reason, LossReason::Gone);
-    assert!(since.elapsed() < LEASE, "{:?}", since.elapsed());
+    assert_eq!(reason, LossReason::Gone, "and not only when its lease has ended");
     drop(within("another one gets in", there.locks("users").write("alice")).await.unwrap());
     drop(within("so does this one, in a new session", here.locks("users").write("alice")).await.unwrap());
 }
@@ -170,13 +169,18 @@ async fn a_place_whose_answer_got_lost_is_found_again_and_never_doubled() {
     }
 }
 
+/// Its session lasts for a minute: nothing gets free by its end.
+async fn patient(hosts: Vec<Host>) -> Ylock {
+    super::client_with(super::options(hosts).with_lease(Duration::from_secs(50))).await
+}
+
 /// What was made is removed in the background, once the server can be reached again.
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn what_was_made_for_a_caller_who_has_gone_is_removed() {
     let server = OwnServer::start().await;
     let proxy = Proxy::before(&[server.host()]).await;
-    let here = client(proxy.hosts()).await;
+    let here = patient(proxy.hosts()).await;
     assert!(here.locks("users").write("alice").await.unwrap().unlock().await.unwrap().is_released());
     proxy.set(Link::Deaf);
     let locks = here.locks("users");
@@ -186,9 +190,7 @@ async fn what_was_made_for_a_caller_who_has_gone_is_removed() {
     waiting.abort();
     proxy.set(Link::Cut);
     proxy.set(Link::Open);
-    let since = Instant::now();
     until("it is removed", async || contenders(&hosts, LOCK).await.is_empty()).await;
-    assert!(since.elapsed() < SESSION, "not only with its session: {:?}", since.elapsed());
 }
 
 #[tokio::test]
@@ -196,7 +198,7 @@ async fn what_was_made_for_a_caller_who_has_gone_is_removed() {
 async fn a_release_that_was_cut_off_is_done_when_the_line_is_back() {
     let server = OwnServer::start().await;
     let proxy = Proxy::before(&[server.host()]).await;
-    let (here, there) = (client(proxy.hosts()).await, client(vec![server.host()]).await);
+    let (here, there) = (patient(proxy.hosts()).await, client(vec![server.host()]).await);
     let guard = here.locks("users").write("alice").await.unwrap();
     let waiting = queue_up(&there, &there).await;
     proxy.set(Link::Dead);
@@ -205,9 +207,7 @@ async fn a_release_that_was_cut_off_is_done_when_the_line_is_back() {
     assert!(!waiting.is_finished());
     proxy.set(Link::Cut);
     proxy.set(Link::Open);
-    let since = Instant::now();
     drop(within("the next one gets in", waiting).await.unwrap());
-    assert!(since.elapsed() < SESSION / 2, "not only with the session: {:?}", since.elapsed());
 }
 
 #[tokio::test]

@@ -129,7 +129,7 @@ impl OwnServer {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(60), serving).await.expect("the server serves");
+        ylock_testkit::within(Duration::from_secs(60), "the server serves", serving).await;
     }
 }
 

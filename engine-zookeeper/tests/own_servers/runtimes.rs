@@ -9,9 +9,6 @@ use super::own_server::OwnServer;
 use super::server::proxy::{Link, Proxy};
 use super::{LEASE, LOCK, SESSION, client, client_with, contenders, options, until, waiters, within};
 
-/// Long before the lease of any of them ends, also on a machine that has ten times as much to do as it can.
-const SOON: Duration = Duration::from_secs(20);
-
 fn runtime() -> Runtime {
     Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
@@ -55,11 +52,9 @@ fn the_first_use_in_another_runtime_is_not_slow() {
             .is_released()
     );
     drop(first);
-    let since = std::time::Instant::now();
     main.block_on(async {
         drop(within("it gets in", here.locks("users").write("bob")).await.unwrap());
     });
-    assert!(since.elapsed() < SOON, "{:?}", since.elapsed());
 }
 
 /// The future that gives a lock back is dropped between any two of its steps.
@@ -86,8 +81,7 @@ fn a_release_that_ends_with_its_runtime_is_done_all_the_same() {
         });
         drop(job);
         main.block_on(async {
-            let next = tokio::time::timeout(SOON, waiting).await;
-            next.expect("the lock is given back").unwrap().unwrap();
+            within("the lock is given back", waiting).await.unwrap().unwrap();
         });
     }
     main.block_on(until("nothing is left", async || contenders(&[server.host()], LOCK).await.is_empty()));
@@ -120,7 +114,7 @@ fn waiters_end_with_their_runtime(made_elsewhere: bool) {
     main.block_on(until("all wait", async || queued(20).await));
     drop(first);
     let gone = async { while !queued(0).await {} };
-    main.block_on(async { tokio::time::timeout(SOON, gone).await.expect("they have left") });
+    main.block_on(within("they have left", gone));
     drop((held, here));
 }
 
@@ -153,7 +147,7 @@ fn a_client_that_ends_with_its_runtime_takes_its_waiters_along_within_a_second()
     drop(here);
     drop(first);
     let gone = async { while waiters(&there).await > 0 {} };
-    main.block_on(async { tokio::time::timeout(SOON, gone).await.expect("it has left") });
+    main.block_on(within("it has left", gone));
     drop(guard);
     let closed = async || server.number("zk_global_sessions").await == 1;
     main.block_on(until("its session is closed", closed));
@@ -170,7 +164,7 @@ fn a_client_that_is_dropped_just_before_its_runtime_closes_its_session() {
     drop(here);
     drop(job);
     let closed = async { while server.number("zk_global_sessions").await > 0 {} };
-    main.block_on(async { tokio::time::timeout(SOON, closed).await.expect("its session is closed") });
+    main.block_on(within("its session is closed", closed));
 }
 
 #[test]

@@ -137,7 +137,7 @@ async fn very_many_locks_are_shared_out_so_that_the_server_can_end_each_session_
     let tasks: Vec<_> = tasks.collect();
     let mut held = Vec::new();
     for task in tasks {
-        held.extend(tokio::time::timeout(Duration::from_secs(100), task).await.unwrap().unwrap());
+        held.extend(ylock_testkit::within(Duration::from_secs(100), "they get in", task).await.unwrap());
     }
     // Each lock has been renewed since, and each can be given back.
     tokio::time::sleep(server::LEASE).await;

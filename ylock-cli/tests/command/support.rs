@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// What should happen at once has not happened after this.
-pub(crate) const SOON: Duration = Duration::from_secs(20);
+pub(crate) const SOON: Duration = Duration::from_secs(120);
 
 /// A folder of a test, with the store of its locks in it, unless it has another one.
 pub(crate) struct Place(PathBuf, Option<String>);
