@@ -45,3 +45,32 @@ pub(crate) fn targets_of(part: Part, all: &[Target], is_long: bool) -> Vec<Targe
     let (_, mine) = &parts[part.number - 1];
     all.iter().filter(|target| mine.contains(target)).cloned().collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn targets(part: &str) -> Vec<String> {
+        let all =
+            [("ylock", "book"), ("ylock-engine-cassandra", "trouble"), ("ylock-engine-postgres", "model")];
+        let all = all.map(|(package, name)| Target::of(package, name));
+        let targets = targets_of(part.parse().unwrap(), &all, true);
+        targets.into_iter().map(|target| target.name).collect()
+    }
+
+    #[test]
+    fn parts_are_the_whole_together_and_take_about_the_same_time() {
+        assert_eq!(targets("1/1"), ["book", "trouble", "model"]);
+        assert_eq!(
+            (targets("1/2"), targets("2/2")),
+            (vec!["model".into()], vec!["book".into(), "trouble".into()])
+        );
+    }
+
+    #[test]
+    fn a_part_that_is_not_there_is_an_error() {
+        for text in ["", "2", "0/2", "3/2", "1/0", "a/2"] {
+            assert!(text.parse::<Part>().is_err(), "{text}");
+        }
+    }
+}
