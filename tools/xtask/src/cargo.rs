@@ -45,6 +45,8 @@ pub(crate) fn shown(command: &Command) -> String {
 pub(crate) struct Package {
     pub(crate) name: String,
     pub(crate) id: String,
+    /// From the root of the workspace on; empty for the crate at the root.
+    pub(crate) folder: String,
     pub(crate) features: Vec<String>,
     /// The oldest Rust that works, such as `1.88`.
     pub(crate) rust_version: String,
@@ -68,10 +70,11 @@ pub(crate) fn packages() -> Result<Vec<Package>> {
     }
     let metadata: Value = serde_json::from_slice(&output.stdout)?;
     let packages = metadata["packages"].as_array().context("cargo metadata names no packages")?;
-    packages.iter().map(package).collect()
+    let root = PathBuf::from(metadata["workspace_root"].as_str().context("cargo metadata names no root")?);
+    packages.iter().map(|described| package(described, &root)).collect()
 }
 
-fn package(described: &Value) -> Result<Package> {
+fn package(described: &Value, root: &Path) -> Result<Package> {
     let text = |value: &Value| {
         value.as_str().map(str::to_owned).context("cargo metadata lacks a name or a Rust version")
     };
@@ -79,7 +82,10 @@ fn package(described: &Value) -> Result<Package> {
     let targets = described["targets"].as_array().context("cargo metadata lacks targets")?;
     let is_test =
         |target: &&Value| target["kind"].as_array().is_some_and(|kinds| kinds.iter().any(|k| k == "test"));
+    let manifest = PathBuf::from(text(&described["manifest_path"])?);
+    let folder = manifest.parent().context("a manifest has no folder")?.strip_prefix(root)?;
     Ok(Package {
+        folder: folder.display().to_string(),
         name: text(&described["name"])?,
         id: text(&described["id"])?,
         features: features.keys().filter(|name| *name != "default").cloned().collect(),

@@ -11,6 +11,7 @@ use crate::{
     ENGINES,
     cassandra::NodeAction,
     engine::{Bench, Engine},
+    test::Part,
 };
 
 /// Starts real servers without containers and runs every check of ylock.
@@ -83,9 +84,12 @@ pub(crate) enum Command {
 
 #[derive(Args, Debug)]
 pub(crate) struct Test {
-    /// Engines to test; all if none is given
-    #[arg(value_parser = engines(|_| true))]
-    pub(crate) engines: Vec<&'static Engine>,
+    /// Engines (`redis`), crates (`ylock-core`, `engine-redis`) or files of tests (`engine-redis/tests/own_servers`); everything if none is given
+    #[arg(value_name = "PLACE")]
+    pub(crate) places: Vec<String>,
+    /// Run only the second of three parts that take about the same time: `2/3`
+    #[arg(long, value_name = "N/M")]
+    pub(crate) part: Option<Part>,
     /// Count a test that did not run as a failure (always so when CI=true)
     #[arg(long)]
     pub(crate) deny_skips: bool,

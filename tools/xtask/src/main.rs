@@ -8,6 +8,7 @@
 )]
 
 mod bench;
+mod both;
 mod cargo;
 mod cassandra;
 mod check;

@@ -2,10 +2,19 @@
 
 use std::{
     io::{IsTerminal, stderr},
+    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
 use indicatif::{ProgressBar, ProgressStyle};
+
+/// True if other commands print at the same time, in whose lines a spinner would stand.
+static BESIDE: AtomicBool = AtomicBool::new(false);
+
+/// Has all steps shown by plain lines from now on.
+pub(crate) fn beside_others() {
+    BESIDE.store(true, Ordering::Relaxed);
+}
 
 #[derive(Debug)]
 pub(crate) struct Step {
@@ -16,7 +25,8 @@ pub(crate) struct Step {
 impl Step {
     pub(crate) fn begin(what: impl Into<String>) -> Self {
         let what = what.into();
-        let spinner = stderr().is_terminal().then(|| spinner(&what));
+        let has_line = stderr().is_terminal() && !BESIDE.load(Ordering::Relaxed);
+        let spinner = has_line.then(|| spinner(&what));
         if spinner.is_none() {
             eprintln!("{what} ...");
         }

@@ -71,7 +71,7 @@ fn start_one(store: &dyn Store, step: &Step) -> Result<()> {
         attempts += 1;
         // Between asking for a free port and using it, another process may have taken it. Then a process of the store ends.
         let has_ended = processes.iter().any(|process| process.state().is_over());
-        if started.is_ok() || !has_ended || attempts == ATTEMPTS || interrupt::happened() {
+        if started.is_ok() || !has_ended || attempts == ATTEMPTS || interrupt::check().is_err() {
             return started.with_context(|| format!("cannot start {}", store.name()));
         }
     }

@@ -1,12 +1,18 @@
 //! Runs the tests: `cargo xtask test` builds, starts the servers that are needed, runs everything, and sums it up.
 
+mod chosen;
+mod needs;
 mod output;
+mod parts;
 mod plan;
 mod printer;
 mod report;
+mod room;
 mod run;
 mod said;
 mod skips;
+mod slow;
+mod times;
 
 use std::{
     env,
@@ -19,34 +25,36 @@ use std::{
 
 use anyhow::Result;
 
+pub(crate) use self::parts::Part;
 use self::{
+    chosen::Chosen,
     output::Reader,
-    plan::{Pass, Plan, ServersOf, What},
+    plan::{Job, Plan, ServersOf, What},
     printer::Printer,
     report::Report,
+    room::Room,
     run::Program,
     skips::SkipsFile,
 };
 use crate::{
+    both::both,
     cargo::{self, Package},
     cli::Test,
-    engine::{self, Engine},
+    engine::Engine,
     interrupt,
     places::Places,
-    prometheus,
+    progress, prometheus,
     servers::Servers,
     store::Variable,
 };
 
 pub(crate) fn test(places: &Places, options: &Test) -> Result<ExitCode> {
     let limit = Instant::now() + options.timeout;
-    let wanted: Vec<_> =
-        engine::chosen(&options.engines).into_iter().filter(|engine| engine.has_servers()).collect();
-    let packages = cargo::packages()?;
-    let servers = whose(&wanted, &packages, places);
-    let plan = Plan::new(packages, &options.engines, servers, options.long);
-    // First the build: it fails sooner than servers start, and the servers need not run meanwhile.
-    let programs = run::build(&plan, limit)?;
+    let plan = plan(places, options)?;
+    progress::beside_others();
+    // Servers are fetched and start while the programs are built, which leaves a core idle now and then.
+    let build = || run::build(&plan, limit);
+    let (started, programs) = both(|| Started::start(places, &plan), build, interrupt::give_up)?;
     let reader = Reader::new(programs.iter().filter_map(Program::named).collect());
     let printer = Printer::new(Box::new(stdout()), reader);
     let skips = SkipsFile::create(places.skips_file())?;
@@ -55,8 +63,7 @@ pub(crate) fn test(places: &Places, options: &Test) -> Result<ExitCode> {
         // As `short_or_long` of the test kit reads it.
         more.push(("YLOCK_LONG", "1".to_owned()));
     }
-    let problems =
-        Run { plan: &plan, programs: &programs, limit, printer: &printer }.all(places, &wanted, more)?;
+    let problems = Run { plan: &plan, programs: &programs, limit, printer: &printer }.all(started, more)?;
     let deny_skips = options.deny_skips || env::var("CI").is_ok_and(|ci| ci == "true" || ci == "1");
     let report = Report { rows: printer.rows(), skips: skips.read()?, problems, deny_skips };
     report.print();
@@ -65,6 +72,17 @@ pub(crate) fn test(places: &Places, options: &Test) -> Result<ExitCode> {
         (false, true) => ExitCode::SUCCESS,
         (false, false) => ExitCode::FAILURE,
     })
+}
+
+fn plan(places: &Places, options: &Test) -> Result<Plan> {
+    let packages = cargo::packages()?;
+    let mut chosen = Chosen::find(&options.places, &packages)?;
+    if let Some(part) = options.part {
+        chosen = chosen.only(part, &packages, options.long);
+    }
+    chosen.engines.retain(|engine| engine.has_servers());
+    let servers = whose(&chosen.engines, &packages, places);
+    Ok(Plan::new(packages, chosen, servers, options.long))
 }
 
 /// Returns whose servers the tests use, some of which break servers.
@@ -81,7 +99,34 @@ fn whose(wanted: &[&'static Engine], packages: &[Package], places: &Places) -> S
     }
 }
 
-/// What all passes of a run share.
+/// The servers that the tests use, and what tells tests of the programs that they start themselves.
+struct Started {
+    servers: Option<Servers>,
+    variables: Vec<Variable>,
+}
+
+impl Started {
+    fn start(places: &Places, plan: &Plan) -> Result<Self> {
+        let engines = plan.engines();
+        let servers = if engines.is_empty() { None } else { Some(Servers::start(places, engines)?) };
+        let prometheus = if plan.wants_prometheus() { prometheus::variable(places)? } else { None };
+        Ok(Self { servers, variables: prometheus.into_iter().collect() })
+    }
+
+    /// Returns the variables that tell tests of the servers as they are now.
+    fn told(&self) -> Result<Vec<Variable>> {
+        let servers = self.servers.as_ref().map(Servers::environment).transpose()?.unwrap_or_default();
+        Ok([servers, self.variables.clone()].concat())
+    }
+
+    /// Waits until no other run uses the servers, and returns what is told then.
+    fn alone(&mut self) -> Result<Vec<Variable>> {
+        self.servers.as_mut().map_or(Ok(()), Servers::alone)?;
+        self.told()
+    }
+}
+
+/// What all jobs of a run share.
 #[derive(Clone, Copy)]
 struct Run<'a> {
     plan: &'a Plan,
@@ -91,84 +136,48 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Runs all passes, and returns what went wrong apart from tests. The servers are stopped before the sums are printed, which shall
+    /// Runs all jobs, and returns what went wrong apart from tests. The servers are stopped before the sums are printed, which shall
     /// come last.
-    fn all(
-        self,
-        places: &Places,
-        wanted: &[&'static Engine],
-        mut more: Vec<Variable>,
-    ) -> Result<Vec<String>> {
-        let mut servers = if wanted.is_empty() { None } else { Some(Servers::start(places, wanted)?) };
-        let prometheus = if self.plan.wants_prometheus() { prometheus::variable(places)? } else { None };
-        more.extend(prometheus);
+    fn all(self, mut started: Started, more: Vec<Variable>) -> Result<Vec<String>> {
+        started.variables.extend(more);
+        let mut told = started.told()?;
+        let (beside, jobs, room) = (self.plan.beside(), self.plan.jobs(), Room::default());
         Ok(thread::scope(|threads| {
-            let more = &more;
-            let beside = self.plan.beside().map(|pass| threads.spawn(move || self.pass(&pass, more)));
-            let mut problems = self.one_after_the_other(servers.as_mut(), more);
-            problems.extend(beside.map(joined).into_iter().flatten());
-            problems
+            let variables = told.clone();
+            let computing = move || beside.iter().filter_map(|job| self.job(job, &variables)).collect();
+            let mut running = vec![threads.spawn(computing)];
+            for job in &jobs {
+                let place = room.enter(job);
+                if job.what == What::Trouble && self.is_worth_waiting() {
+                    match started.alone() {
+                        Ok(variables) => told = variables,
+                        Err(error) => {
+                            running.push(threads.spawn(move || vec![format!("{}: {error:#}", job.what)]));
+                            continue;
+                        }
+                    }
+                }
+                let variables = told.clone();
+                running.push(threads.spawn(move || {
+                    let _place = place;
+                    self.job(job, &variables).into_iter().collect()
+                }));
+            }
+            running.into_iter().flat_map(joined).collect()
         }))
     }
 
-    fn one_after_the_other(self, mut servers: Option<&mut Servers>, more: &[Variable]) -> Vec<String> {
-        let mut problems = Vec::new();
-        for step in self.plan.steps() {
-            if interrupt::happened() {
-                break;
-            }
-            // Before other runs are waited for, which may take their time.
-            if Instant::now() > self.limit {
-                problems.extend(step.iter().map(|pass| format!("no time was left for the {}", pass.what)));
-                continue;
-            }
-            match told(servers.as_deref()) {
-                Ok(told) => {
-                    let variables = [&told, more].concat();
-                    problems.extend(self.side_by_side(&step, servers.as_deref_mut(), &variables));
-                }
-                Err(error) => problems.extend(step.iter().map(|pass| format!("{}: {error:#}", pass.what))),
-            }
-        }
-        problems
+    /// Returns whether there is time for another run to end. Nothing begins any more after Ctrl-C and at the limit.
+    fn is_worth_waiting(self) -> bool {
+        !interrupt::happened() && Instant::now() < self.limit
     }
 
-    /// Runs the passes of a step, and returns what went wrong.
-    fn side_by_side(
-        self,
-        step: &[Pass],
-        mut servers: Option<&mut Servers>,
-        variables: &[Variable],
-    ) -> Vec<String> {
-        let breaks = |pass: &&Pass| pass.what == What::Trouble;
-        thread::scope(|threads| {
-            let others = step.iter().filter(|pass| !breaks(pass));
-            let others: Vec<_> =
-                others.map(|pass| threads.spawn(move || self.pass(pass, variables))).collect();
-            let mut problems = Vec::new();
-            for pass in step.iter().filter(breaks) {
-                // Not before the others have begun: it waits until no other run uses the servers.
-                match servers.as_deref_mut().map_or(Ok(()), Servers::alone) {
-                    Ok(()) => problems.extend(self.pass(pass, variables)),
-                    Err(error) => problems.push(format!("{}: {error:#}", pass.what)),
-                }
-            }
-            problems.extend(others.into_iter().flat_map(joined));
-            problems
-        })
-    }
-
-    /// Runs a pass, and returns what went wrong.
-    fn pass(self, pass: &Pass, variables: &[Variable]) -> Vec<String> {
-        run::run(pass, self.programs, variables, self.limit, self.printer)
+    /// Runs a job, and returns what went wrong.
+    fn job(self, job: &Job, variables: &[Variable]) -> Option<String> {
+        run::run(job, self.programs, variables, self.limit, self.printer)
     }
 }
 
 fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| resume_unwind(panic))
-}
-
-/// Returns the variables that tell tests of the servers.
-fn told(servers: Option<&Servers>) -> Result<Vec<Variable>> {
-    Ok(servers.map(Servers::environment).transpose()?.unwrap_or_default())
 }

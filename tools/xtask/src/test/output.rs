@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::said::SaidByFailed;
+use super::{said::SaidByFailed, slow};
 
 /// The executables in `target/…/deps`, by the names of their files.
 pub(crate) type Executables = BTreeMap<String, Target>;
@@ -121,7 +121,7 @@ impl Row {
             self.test(outcome);
         } else if matches!(line, "ok" | "FAILED") {
             self.test(line);
-        } else if let Some((name, _)) = line.split_once(" has been running for over ") {
+        } else if let Some((name, _)) = line.split_once(slow::WARNING) {
             self.names_of_stuck.push(name.trim_start_matches("test ").to_owned());
         }
     }

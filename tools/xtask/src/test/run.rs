@@ -1,11 +1,8 @@
-//! Builds the test programs, and runs those of a pass.
+//! Builds the test programs, and runs them.
 
 use std::{
-    ffi::OsStr,
     path::{Path, PathBuf},
     process::Command,
-    sync::atomic::{AtomicUsize, Ordering},
-    thread,
     time::Instant,
 };
 
@@ -13,10 +10,10 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 
 use super::{
-    joined,
     output::Target,
-    plan::{Pass, Plan, Programs, What},
+    plan::{Job, Of, Plan, What},
     printer::{Part, Printer},
+    slow::Slow,
 };
 use crate::{cargo, child, interrupt, store::Variable};
 
@@ -50,7 +47,7 @@ pub(crate) fn build(plan: &Plan, limit: Instant) -> Result<Vec<Program>> {
     // They come in the order in which they were built.
     programs.sort();
     let is_built = |target: &Target| programs.iter().any(|program| program.target == *target);
-    let missing = plan.targets().find(|target| target.name != Target::UNIT_TESTS && !is_built(target));
+    let missing = plan.targets().iter().find(|target| target.name != Target::UNIT_TESTS && !is_built(target));
     if let Some(Target { package, name }) = missing {
         bail!("the tests {name} of {package} were not built");
     }
@@ -67,89 +64,58 @@ fn program(plan: &Plan, message: &Value) -> Option<Program> {
     Some(Program { target: Target::of(package, name), path, folder })
 }
 
-/// Runs a pass. Returns what went wrong, if anything did.
+/// Runs a job. Returns what went wrong, if anything did; of what was not begun after Ctrl-C nothing is said.
 pub(crate) fn run(
-    pass: &Pass,
+    job: &Job,
     programs: &[Program],
     variables: &[Variable],
     limit: Instant,
     printer: &Printer,
-) -> Vec<String> {
-    match &pass.programs {
-        Programs::OfCargo(arguments) => {
-            let mut command = cargo::cargo();
-            command.args(["test", "--no-fail-fast"]).args(arguments);
-            let shown = cargo::shown(&command);
-            run_one(pass, &shown, command, variables, limit, printer).into_iter().collect()
-        }
-        Programs::These { targets, at_once } => {
-            let chosen: Vec<_> = targets
-                .iter()
-                .flat_map(|target| programs.iter().filter(move |program| program.target == *target))
-                .collect();
-            let next = AtomicUsize::new(0);
-            let work = || {
-                let mut problems = Vec::new();
-                while let Some(program) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    problems.extend(run_program(pass, program, variables, limit, printer));
-                }
-                problems
-            };
-            thread::scope(|threads| {
-                let workers: Vec<_> = (0..*at_once).map(|_| threads.spawn(work)).collect();
-                workers.into_iter().flat_map(joined).collect()
-            })
-        }
-    }
-}
-
-fn run_program(
-    pass: &Pass,
-    program: &Program,
-    variables: &[Variable],
-    limit: Instant,
-    printer: &Printer,
 ) -> Option<String> {
-    let mut command = in_its_turn(pass, program.path.as_os_str());
-    command.current_dir(&program.folder).args(&pass.libtest);
-    let Target { package, name } = &program.target;
-    let shown = format!("{package}  {name} ({})", program.path.display());
-    run_one(pass, &shown, command, variables, limit, printer)
-}
-
-/// Returns the command of a program: what only computes takes the time that all others leave.
-fn in_its_turn(pass: &Pass, program: &OsStr) -> Command {
-    if pass.what != What::Computing {
-        return cargo::in_workspace(program);
-    }
-    let mut command = cargo::in_workspace("nice");
-    command.args(["-n", "19"]).arg(program);
-    command
-}
-
-/// Runs one command, shown by these words. Returns what went wrong, if anything did; of what was not begun after Ctrl-C nothing is said.
-fn run_one(
-    pass: &Pass,
-    shown: &str,
-    mut command: Command,
-    variables: &[Variable],
-    limit: Instant,
-    printer: &Printer,
-) -> Option<String> {
+    let (shown, mut command) = match &job.program {
+        Of::Cargo(arguments) => docs(arguments),
+        Of::Target(target) => test_program(job, programs.iter().find(|program| program.target == *target)?),
+    };
     if interrupt::happened() {
         return None;
     }
     if Instant::now() > limit {
-        return Some(format!("no time was left for {shown}, of the {}", pass.what));
+        return Some(format!("no time was left for {shown}, of the {}", job.what));
     }
     command.envs(variables.iter().map(|(name, value)| (name, value)));
     // Colours would hide the words from the reader.
     command.env("CARGO_TERM_COLOR", "never");
-    let part = Part::begin(printer, pass.what == What::Computing);
+    let part = Part::begin(printer, job.what == What::Computing);
     part.print(format!("\n     Running {shown}\n").as_bytes());
-    match child::run_into(&mut command, Some(limit), |bytes| part.print(bytes)) {
+    let mut slow = Slow::default();
+    let sink = |bytes: &[u8]| {
+        slow.feed(bytes, |test| eprintln!("SLOW  {test}, of {shown}: it runs for over a minute"));
+        part.print(bytes);
+    };
+    match child::run_into(&mut command, Some(limit), sink) {
         Ok(status) if status.success() => None,
-        Ok(status) => Some(format!("{shown}, of the {}, ended with {status}", pass.what)),
-        Err(error) => Some(format!("{shown}, of the {}: {error:#}", pass.what)),
+        Ok(status) => Some(format!("{shown}, of the {}, ended with {status}", job.what)),
+        Err(error) => Some(format!("{shown}, of the {}: {error:#}", job.what)),
     }
+}
+
+/// Returns the command that runs the examples of the documentation, and how it is shown.
+fn docs(arguments: &[String]) -> (String, Command) {
+    let mut command = cargo::cargo();
+    command.args(["test", "--no-fail-fast"]).args(arguments);
+    (cargo::shown(&command), command)
+}
+
+/// Returns the command of a program, and how it is shown. What only computes takes the time that all others leave.
+fn test_program(job: &Job, program: &Program) -> (String, Command) {
+    let mut command = if job.what == What::Computing {
+        let mut nice = cargo::in_workspace("nice");
+        nice.args(["-n", "19"]).arg(&program.path);
+        nice
+    } else {
+        cargo::in_workspace(&program.path)
+    };
+    command.current_dir(&program.folder).args(&job.libtest);
+    let Target { package, name } = &program.target;
+    (format!("{package}  {name} ({})", program.path.display()), command)
 }
