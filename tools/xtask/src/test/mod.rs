@@ -20,7 +20,7 @@ use std::{
     panic::resume_unwind,
     process::ExitCode,
     thread::{self, ScopedJoinHandle},
-    time::Instant,
+    time::{Instant, UNIX_EPOCH},
 };
 
 use anyhow::Result;
@@ -58,14 +58,12 @@ pub(crate) fn test(places: &Places, options: &Test) -> Result<ExitCode> {
     let reader = Reader::new(programs.iter().filter_map(Program::named).collect());
     let printer = Printer::new(Box::new(stdout()), reader);
     let skips = SkipsFile::create(places.skips_file())?;
-    let mut more = vec![skips.variable()];
-    if options.long {
-        // As `short_or_long` of the test kit reads it.
-        more.push(("YLOCK_LONG", "1".to_owned()));
-    }
+    let (extent, part) = extent(options.long);
+    let more = vec![skips.variable(), extent];
     let problems = Run { plan: &plan, programs: &programs, limit, printer: &printer }.all(started, more)?;
     let deny_skips = options.deny_skips || env::var("CI").is_ok_and(|ci| ci == "true" || ci == "1");
-    let report = Report { rows: printer.rows(), skips: skips.read()?, problems, deny_skips };
+    let left_out = skips.read()?;
+    let report = Report { rows: printer.rows(), left_out, part, problems, deny_skips };
     report.print();
     Ok(match (interrupt::happened(), report.succeeded()) {
         (true, _) => ExitCode::from(interrupt::EXIT_CODE),
@@ -73,6 +71,19 @@ pub(crate) fn test(places: &Places, options: &Test) -> Result<ExitCode> {
         (false, false) => ExitCode::FAILURE,
     })
 }
+
+/// Returns what tells the tests how much they are to do, as `long.rs` of the test kit reads it; and of a short run which part of the long one it takes
+/// along: another one each time, unless the user names one.
+fn extent(is_long: bool) -> (Variable, Option<u64>) {
+    if is_long {
+        return (("YLOCK_LONG", "1".to_owned()), None);
+    }
+    let named = env::var(PART).ok().and_then(|part| part.parse().ok());
+    let part = named.unwrap_or_else(|| UNIX_EPOCH.elapsed().map_or(0, |time| time.as_secs()));
+    ((PART, part.to_string()), Some(part))
+}
+
+const PART: &str = "YLOCK_PART";
 
 fn plan(places: &Places, options: &Test) -> Result<Plan> {
     let packages = cargo::packages()?;

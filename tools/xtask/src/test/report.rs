@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 
 use super::{
     output::{Cases, Row},
-    skips::Skip,
+    skips::{LeftOut, Skip},
 };
 
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     pub(crate) rows: Vec<Row>,
-    pub(crate) skips: Vec<Skip>,
+    pub(crate) left_out: LeftOut,
+    /// The part of the long run that a short one has taken along.
+    pub(crate) part: Option<u64>,
     /// The problems outside of any test.
     pub(crate) problems: Vec<String>,
     pub(crate) deny_skips: bool,
@@ -47,14 +49,20 @@ impl Report {
             cases.failed += row.conformance.failed;
         }
         for (engine, cases) in engines {
-            let left_out = self.skips.iter().filter(|skip| skip.engine == engine).count();
+            let left_out = self.left_out.skips.iter().filter(|skip| skip.engine == engine).count();
             let (passed, failed) = (cases.passed, cases.failed);
             println!(
                 "\nconformance of {engine}: {passed} passed, {left_out} of them left out; {failed} failed"
             );
         }
-        for Skip { engine, case } in &self.skips {
+        for Skip { engine, case } in &self.left_out.skips {
             println!("  left out  {engine}  {case}");
+        }
+        if let Some(part) = self.part {
+            let later = self.left_out.later;
+            println!(
+                "\n{later} cases are left to the long run, of which part {part} was run: again with YLOCK_PART={part}"
+            );
         }
     }
 
@@ -76,6 +84,8 @@ impl Report {
     /// Returns the last line, which scripts read.
     fn last_line(&self) -> String {
         let passed: u32 = self.rows.iter().map(|row| row.passed).sum();
+        // They were called, and did nothing.
+        let passed = passed.saturating_sub(self.left_out.later);
         let ignored: u32 = self.rows.iter().map(|row| row.ignored).sum();
         format!("{passed} passed, {} failed, {ignored} skipped", self.failed())
     }
@@ -112,6 +122,13 @@ mod tests {
         let report = Report { rows: vec![row(3, 0, &["a"]), row(4, 0, &[])], ..Report::default() };
         assert_eq!(report.last_line(), "7 passed, 0 failed, 1 skipped");
         assert!(report.succeeded());
+    }
+
+    #[test]
+    fn what_is_left_to_the_long_run_has_not_passed() {
+        let left_out = LeftOut { later: 2, ..LeftOut::default() };
+        let report = Report { rows: vec![row(3, 0, &[])], left_out, ..Report::default() };
+        assert_eq!(report.last_line(), "1 passed, 0 failed, 0 skipped");
     }
 
     #[test]

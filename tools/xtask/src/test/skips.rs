@@ -1,5 +1,5 @@
-//! Reads which conformance cases an engine leaves out, because it does not declare the guarantee. The cases write this to
-//! a file: libtest hides the output of passing tests.
+//! Reads which conformance cases were not asked: because the engine does not declare the guarantee, or because the short run leaves them to the long
+//! one. The cases write this to a file: libtest hides the output of passing tests.
 
 use std::{fs, path::PathBuf};
 
@@ -20,7 +20,7 @@ impl SkipsFile {
         ("YLOCK_SKIPS_FILE", self.path.display().to_string())
     }
 
-    pub(crate) fn read(&self) -> Result<Vec<Skip>> {
+    pub(crate) fn read(&self) -> Result<LeftOut> {
         Ok(parse(&fs::read_to_string(&self.path)?))
     }
 }
@@ -32,6 +32,14 @@ impl Drop for SkipsFile {
     }
 }
 
+#[derive(Debug, Default)]
+pub(crate) struct LeftOut {
+    /// What engines do not promise.
+    pub(crate) skips: Vec<Skip>,
+    /// The number of cases that are left to the long run.
+    pub(crate) later: u32,
+}
+
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct Skip {
     pub(crate) engine: String,
@@ -39,8 +47,8 @@ pub(crate) struct Skip {
     pub(crate) case: String,
 }
 
-/// Returns the skips from lines like `SKIPPED <engine> <case>: <reason>`.
-fn parse(text: &str) -> Vec<Skip> {
+/// Returns what lines like `SKIPPED <engine> <case>: <reason>` and `LATER <engine> <case>` say.
+fn parse(text: &str) -> LeftOut {
     let skip = |line: &str| {
         let (engine, case) = line.strip_prefix("SKIPPED ")?.split_once(' ')?;
         Some(Skip { engine: engine.to_owned(), case: case.to_owned() })
@@ -49,7 +57,8 @@ fn parse(text: &str) -> Vec<Skip> {
     skips.sort();
     // A case that two passes left out counts once.
     skips.dedup();
-    skips
+    let later = text.lines().map(|line| u32::from(line.starts_with("LATER "))).sum();
+    LeftOut { skips, later }
 }
 
 #[cfg(test)]
@@ -58,13 +67,13 @@ mod tests {
 
     #[test]
     fn reads_engine_case_and_reason() {
-        let skips = parse(
-            "SKIPPED redis b: no tokens\nnoise\nSKIPPED redis a: not fair\nSKIPPED redis a: not fair\n",
+        let LeftOut { skips, later } = parse(
+            "SKIPPED redis b: no tokens\nnoise\nSKIPPED redis a: not fair\nLATER redis c\nSKIPPED redis a: not fair\n",
         );
         assert_eq!(
             skips.iter().map(|skip| skip.case.as_str()).collect::<Vec<_>>(),
             ["a: not fair", "b: no tokens"]
         );
-        assert_eq!(skips[0].engine, "redis");
+        assert_eq!((&*skips[0].engine, later), ("redis", 1));
     }
 }
