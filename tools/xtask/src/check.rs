@@ -118,7 +118,9 @@ fn with_one_feature(feature: &str, facade: &Package, tests: &[tracked::File]) ->
 /// gave them, and are not checked again.
 fn doc() -> Command {
     let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
-    doc.args(["--lib", "--bin=xtask", "--example=quickstart"]).env("RUSTDOCFLAGS", "-D warnings");
+    // The programs are those that have no library.
+    doc.args(["--lib", "--bin=xtask", "--bin=ylock-benchmark", "--example=quickstart"])
+        .env("RUSTDOCFLAGS", "-D warnings");
     doc
 }
 
