@@ -1,9 +1,59 @@
 //! How much a test does: what takes half a minute in the short run takes many in the long one.
 
+use std::ops::Range;
+use std::sync::OnceLock;
+
 /// Set by `cargo xtask test --long`.
-const VARIABLE: &str = "YLOCK_LONG";
+const LONG: &str = "YLOCK_LONG";
+
+/// Plays the same parts again.
+const PART: &str = "YLOCK_PART";
 
 /// Returns `long` under `cargo xtask test --long`, otherwise `short`.
 pub fn short_or_long<T>(short: T, long: T) -> T {
-    if std::env::var_os(VARIABLE).is_some() { long } else { short }
+    if std::env::var_os(LONG).is_some() { long } else { short }
+}
+
+/// Returns which of `all` seeds this run plays: all of them if it is long, otherwise as many as `short` says, from a place that differs from run to
+/// run. So what short runs leave out is played by others of them, one after the other. `YLOCK_PART` says how to repeat it; whoever fails shows it.
+pub fn part_of(all: Range<u64>, short: u64) -> Range<u64> {
+    short_or_long(part(all.clone(), short, number()), all)
+}
+
+/// Returns what repeats the parts of this run, as one writes it before a command.
+pub fn part_again() -> String {
+    short_or_long(format!("{PART}={}", number()), format!("{LONG}=1"))
+}
+
+/// Returns the number of the parts of this run.
+fn number() -> u64 {
+    static NUMBER: OnceLock<u64> = OnceLock::new();
+    *NUMBER.get_or_init(|| match std::env::var(PART) {
+        Ok(given) => given.parse().unwrap_or_else(|_| panic!("{PART} is a number, not {given:?}")),
+        Err(_) => rand::random_range(0..1_000_000),
+    })
+}
+
+/// Returns the part of this number. The last one is as long as the others, and has some seeds of the one before it.
+fn part(all: Range<u64>, short: u64, number: u64) -> Range<u64> {
+    let count = all.end - all.start;
+    let short = short.clamp(1, count);
+    let first = (number % count.div_ceil(short) * short).min(count - short);
+    all.start + first..all.start + first + short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_that_follow_each_other_leave_no_seed_out() {
+        for (all, short, parts) in [(0..10, 3, 4), (100..110, 5, 2), (7..8, 20, 1)] {
+            let played: Vec<_> = (0..parts).map(|number| part(all.clone(), short, number)).collect();
+            let length = short.min(all.end - all.start);
+            assert!(played.iter().all(|part| part.end - part.start == length), "{played:?}");
+            assert!(all.clone().all(|seed| played.iter().any(|part| part.contains(&seed))), "{played:?}");
+            assert_eq!(part(all.clone(), short, parts), played[0], "it begins anew");
+        }
+    }
 }
