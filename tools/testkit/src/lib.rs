@@ -94,7 +94,7 @@ pub use fixture::Fixture;
 #[cfg(feature = "suite")]
 pub use harness::Harness;
 pub use log::Log;
-pub use long::short_or_long;
+pub use long::{part_again, part_of, short_or_long};
 #[cfg(feature = "suite")]
 pub use memory::MemoryHarness;
 pub use oracle::{ExclusionOracle, FencedRegister, Stale};
@@ -105,5 +105,5 @@ pub use polls::{poll_once, poll_times};
 pub use registry::{Body, CASES, Case, DecidedBy, Need, Role};
 #[cfg(feature = "suite")]
 pub use runner::{note_skip, run_case, run_test};
-pub use waiting::{eventually, within};
+pub use waiting::{eventually, while_it_goes_on, within};
 pub use wrapper::{Call, Wrapped, Wrapper};

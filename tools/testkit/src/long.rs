@@ -1,12 +1,14 @@
 //! How much a test does: what takes half a minute in the short run takes many in the long one.
 
 use std::env;
+use std::ops::Range;
+use std::sync::OnceLock;
 
 /// Set by `cargo xtask test --long`.
 const LONG: &str = "YLOCK_LONG";
 /// Set by `cargo xtask test` without that: a number that chooses which part of the long run the short one takes along.
 const PART: &str = "YLOCK_PART";
-/// Into how many parts the short runs divide what they leave to the long run.
+/// Into how many parts the short runs divide the cases that they leave to the long run.
 const PARTS: u64 = 20;
 
 /// Returns `long` under `cargo xtask test --long`, otherwise `short`.
@@ -14,17 +16,33 @@ pub fn short_or_long<T>(short: T, long: T) -> T {
     if env::var_os(LONG).is_some() { long } else { short }
 }
 
-/// Returns the number of the part of the long run that this short run takes along; nothing in the long run, and in one that `cargo xtask test` has
-/// not begun: a test that is called by its name is to run.
+/// Returns which of `all` seeds this run plays: all of them if it is long, otherwise as many as `short` says, from a place that differs from run to
+/// run. So what short runs leave out is played by others of them, one after the other. A test that fails shows [`part_again`].
+pub fn part_of(all: Range<u64>, short: u64) -> Range<u64> {
+    short_or_long(part(all.clone(), short, number()), all)
+}
+
+/// Returns what repeats the parts of this run, as one writes it before a command.
+pub fn part_again() -> String {
+    short_or_long(format!("{PART}={}", number()), format!("{LONG}=1"))
+}
+
+/// Returns the number of the parts of this run.
+fn number() -> u64 {
+    static DRAWN: OnceLock<u64> = OnceLock::new();
+    named_part().unwrap_or_else(|| *DRAWN.get_or_init(|| rand::random_range(0..1_000_000)))
+}
+
+/// Returns the number of the part that this run was told to take along: nothing in the long run, and in one that `cargo xtask test` has not begun.
 ///
 /// # Panics
 /// If what the variable says is no number.
-pub(crate) fn part() -> Option<u64> {
-    let part = env::var(PART).ok()?;
-    Some(part.parse().unwrap_or_else(|_| panic!("{PART}={part}: that is no number")))
+pub(crate) fn named_part() -> Option<u64> {
+    let given = env::var(PART).ok()?;
+    Some(given.parse().unwrap_or_else(|_| panic!("{PART} is a number, not {given:?}")))
 }
 
-/// Returns whether what has this name is of this part of the long run.
+/// Returns whether the case of this name is of this part of the long run.
 pub(crate) fn is_of_part(name: &str, part: u64) -> bool {
     // FNV-1a: the same in each build, unlike the hash of the standard library.
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -33,17 +51,36 @@ pub(crate) fn is_of_part(name: &str, part: u64) -> bool {
     (hash >> 32) % PARTS == part % PARTS
 }
 
+/// Returns the part of this number. The last one is as long as the others, and has some seeds of the one before it.
+fn part(all: Range<u64>, short: u64, number: u64) -> Range<u64> {
+    let count = all.end - all.start;
+    let short = short.clamp(1, count);
+    let first = (number % count.div_ceil(short) * short).min(count - short);
+    all.start + first..all.start + first + short
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn each_name_is_of_one_part_and_the_parts_are_about_equal() {
+    fn each_case_is_of_one_part_and_the_parts_are_about_equal() {
         let names: Vec<_> = (0..2_000).map(|number| format!("redis module::case_{number}")).collect();
         let size = |part| names.iter().filter(|name| is_of_part(name, part)).count();
         let sizes: Vec<_> = (0..PARTS).map(size).collect();
         assert_eq!(sizes.iter().sum::<usize>(), names.len());
         assert!(sizes.iter().all(|size| (50..150).contains(size)), "{sizes:?}");
         assert_eq!(size(PARTS + 3), sizes[3]);
+    }
+
+    #[test]
+    fn parts_that_follow_each_other_leave_no_seed_out() {
+        for (all, short, parts) in [(0..10, 3, 4), (100..110, 5, 2), (7..8, 20, 1)] {
+            let played: Vec<_> = (0..parts).map(|number| part(all.clone(), short, number)).collect();
+            let length = short.min(all.end - all.start);
+            assert!(played.iter().all(|part| part.end - part.start == length), "{played:?}");
+            assert!(all.clone().all(|seed| played.iter().any(|part| part.contains(&seed))), "{played:?}");
+            assert_eq!(part(all.clone(), short, parts), played[0], "it begins anew");
+        }
     }
 }

@@ -12,7 +12,7 @@ use tokio::task::JoinError;
 
 use super::fixture::Fixture;
 use super::harness::Harness;
-use super::long::{is_of_part, part};
+use super::long::{is_of_part, named_part};
 use super::registry::Case;
 
 /// Runs one case as a test, on a runtime of its own with two worker threads.
@@ -44,7 +44,7 @@ fn run(harness: Arc<dyn Harness>, case: Case) {
 /// Returns whether a case is left to the long run: the short one asks each harness what it [decides](super::registry::DecidedBy), and one part of all
 /// the rest, another one each time.
 fn is_left_out(case: &Case, harness: &dyn Harness) -> bool {
-    let Some(part) = part() else { return false };
+    let Some(part) = named_part() else { return false };
     let name = format!("{} {case}", harness.name());
     !harness.role().includes(case.decided_by) && !is_of_part(&name, part)
 }

@@ -1,8 +1,9 @@
 //! Waiting for something to happen, never for time to pass.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::panic::Location;
 use std::pin::pin;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use tokio::time::{self, sleep};
@@ -83,6 +84,38 @@ pub(crate) async fn or_over<F: Future>(bound: Bound, future: F) -> Option<F::Out
     }
 }
 
+/// Returns the result of the future; panics if nothing happens in it for `bound` of quiet time, counted from when it was last woken, as by an answer of
+/// a server. So what goes on ends well, however slow the machine is.
+#[track_caller]
+pub fn while_it_goes_on<F: Future>(
+    bound: Duration,
+    what: &str,
+    future: F,
+) -> impl Future<Output = F::Output> {
+    let caller = Location::caller();
+    async move {
+        let (mut future, mut still) = (pin!(future), pin!(sleep(bound)));
+        let mut waiting = Bound::new(bound);
+        poll_fn(|context| {
+            if let Poll::Ready(output) = future.as_mut().poll(context) {
+                return Poll::Ready(output);
+            }
+            let next = if still.as_mut().poll(context).is_ready() {
+                assert!(!waiting.is_over(), "{caller}: nothing happens for {bound:?}: {what}");
+                AGAIN
+            } else {
+                waiting = Bound::new(bound);
+                bound
+            };
+            still.as_mut().reset(time::Instant::now() + next);
+            // So that the timer wakes this task.
+            assert!(still.as_mut().poll(context).is_pending(), "a bound is longer than nothing");
+            Poll::Pending
+        })
+        .await
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,5 +130,23 @@ mod tests {
     #[should_panic(expected = "not within 50ms: never")]
     async fn a_bound_ends_on_a_real_clock() {
         within(Duration::from_millis(50), "never", std::future::pending::<()>()).await;
+    }
+
+    const BOUND: Duration = Duration::from_secs(10);
+
+    #[tokio::test(start_paused = true)]
+    async fn what_goes_on_may_take_any_time() {
+        let goes_on = async {
+            for _ in 0..100 {
+                sleep(BOUND / 2).await;
+            }
+        };
+        while_it_goes_on(BOUND, "it goes on", goes_on).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    #[should_panic(expected = "nothing happens for 10s: it is stuck")]
+    async fn what_is_stuck_fails() {
+        while_it_goes_on(BOUND, "it is stuck", std::future::pending::<()>()).await;
     }
 }

@@ -7,8 +7,11 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
 use ylock_simulation::world::{Actor, World};
+use ylock_testkit::while_it_goes_on;
 
-/// A test that is stuck fails after this time.
+/// A test in which nothing happens for so long is stuck.
+const STUCK: Duration = Duration::from_secs(60);
+/// The virtual time after which a test is stuck.
 const LONGEST: Duration = Duration::from_secs(300);
 
 pub(crate) fn runtime() -> Runtime {
@@ -20,8 +23,7 @@ pub(crate) fn real<T, F>(play: impl FnOnce() -> F) -> T
 where
     F: Future<Output = T>,
 {
-    let in_time = async { tokio::time::timeout(LONGEST, play()).await.expect("it is not stuck") };
-    runtime().block_on(in_time)
+    runtime().block_on(async { while_it_goes_on(STUCK, "it is not stuck", play()).await })
 }
 
 /// Plays as the task of an actor, and ends the world.

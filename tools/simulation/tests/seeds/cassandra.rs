@@ -7,38 +7,39 @@ use ylock_engine_cassandra::options::{Clock, Protocol};
 use ylock_simulation::{Setting, Subject, run};
 
 #[test]
-fn two_thousand_seeds_break_nothing() {
-    assert_sound(2_000, Protocol::Queue, Clock::Hlc);
+fn the_queue_breaks_nothing() {
+    assert_sound("engine", Protocol::Queue, Clock::Hlc);
 }
 
 /// The baseline would be none if it were fast by letting two clients in.
 #[test]
-fn five_hundred_seeds_do_not_break_the_old_algorithm() {
-    assert_sound(500, Protocol::ShadowRows, Clock::Hlc);
+fn the_old_algorithm_breaks_nothing() {
+    assert_sound("engine --protocol shadow-rows", Protocol::ShadowRows, Clock::Hlc);
 }
 
 /// Clocks decide which client goes first, never which one gets in.
 #[test]
-fn five_hundred_seeds_break_nothing_with_the_global_time() {
-    assert_sound(500, Protocol::Queue, Clock::GlobalTime);
+fn the_queue_breaks_nothing_with_the_global_time() {
+    assert_sound("engine --clock global-time", Protocol::Queue, Clock::GlobalTime);
 }
 
 /// With clocks of the nodes that are as wrong as clients are told, clocks of clients that drift by 5 %, and three leases.
 #[test]
-fn a_thousand_seeds_break_nothing_where_rows_are_observed() {
-    support::none_fails(1_000, |seed| failure_of(seed, Setting::default().observed()));
+fn the_queue_breaks_nothing_where_rows_are_observed() {
+    support::none_fails("engine --expiry observed", |seed| failure_of(seed, Setting::default().observed()));
 }
 
 #[test]
-fn three_hundred_seeds_do_not_break_the_old_algorithm_where_rows_are_observed() {
+fn the_old_algorithm_breaks_nothing_where_rows_are_observed() {
     let setting = || Setting { protocol: Protocol::ShadowRows, ..Setting::default().observed() };
-    support::none_fails(300, |seed| failure_of(seed, setting()));
+    let what = "engine --expiry observed --protocol shadow-rows";
+    support::none_fails(what, |seed| failure_of(seed, setting()));
 }
 
 #[test]
-fn two_hundred_seeds_above_the_keeper_break_nothing_where_rows_are_observed() {
+fn the_keeper_breaks_nothing_where_rows_are_observed() {
     let setting = || Setting { of: Subject::KeeperOverCassandra, ..Setting::default().observed() };
-    support::none_fails(200, |seed| failure_of(seed, setting()));
+    support::none_fails("keeper-over-cassandra --expiry observed", |seed| failure_of(seed, setting()));
 }
 
 /// Looks showed now that a client had left and now that it waited, as only one replica had heard of it. What was noted of the client was forgotten
@@ -64,8 +65,8 @@ fn rows_are_buried() {
     assert!(burials > 50, "{burials}");
 }
 
-fn assert_sound(seeds: u64, protocol: Protocol, clock: Clock) {
-    support::none_fails(seeds, |seed| failure(seed, protocol, clock));
+fn assert_sound(what: &str, protocol: Protocol, clock: Clock) {
+    support::none_fails(what, |seed| failure(seed, protocol, clock));
 }
 
 fn failure(seed: u64, protocol: Protocol, clock: Clock) -> Option<String> {

@@ -6,12 +6,12 @@ use ylock_simulation::{Fault, Setting, run};
 
 #[test]
 fn the_etcd_engine_breaks_nothing() {
-    support::nothing_breaks(EtcdEngine, 600);
+    support::nothing_breaks(EtcdEngine);
 }
 
 #[test]
 fn the_keeper_over_etcd_breaks_nothing() {
-    support::nothing_breaks(KeeperOverEtcd, 200);
+    support::nothing_breaks(KeeperOverEtcd);
 }
 
 #[test]
@@ -29,17 +29,15 @@ fn locks_are_taken_in_every_run() {
 #[test]
 fn a_majority_that_lost_its_disks_lets_two_in() {
     let setting = || Setting { of: EtcdEngine, allowed: vec![Fault::Forget], ..Setting::default() };
-    let found = (0..300).find(|seed| {
-        let wrong = run(*seed, &setting()).wrong;
-        wrong.iter().any(|what| what.contains("two valid holders"))
+    support::must_be_found("a majority lost its disks", 0, 300, |seed| {
+        run(seed, &setting()).wrong.into_iter().find(|what| what.contains("two valid holders"))
     });
-    assert!(found.is_some(), "300 seeds found nothing");
 }
 
 /// The same cluster, away for longer than a lease lasts, breaks nothing: no lock is relied on any more, and tokens grow.
 #[test]
 fn a_cluster_that_is_set_up_anew_later_breaks_nothing() {
-    support::none_fails(200, |seed| {
+    support::none_fails("etcd, set up anew", |seed| {
         let allowed = vec![Fault::Anew, Fault::Drift, Fault::Crash];
         let wrong = run(seed, &Setting { of: EtcdEngine, allowed, ..Setting::default() }).wrong;
         (!wrong.is_empty()).then(|| format!("seed {seed}: {}", wrong.join("; ")))

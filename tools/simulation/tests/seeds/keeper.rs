@@ -6,17 +6,17 @@ use ylock_simulation::Subject::{KeeperAtOnce, KeeperOverCassandra, KeeperOverMem
 
 #[test]
 fn the_keeper_over_memory_breaks_nothing() {
-    support::nothing_breaks(KeeperOverMemory, 1_000);
+    support::nothing_breaks(KeeperOverMemory);
 }
 
 #[test]
 fn the_keeper_that_is_answered_at_once_breaks_nothing() {
-    support::nothing_breaks(KeeperAtOnce, 1_000);
+    support::nothing_breaks(KeeperAtOnce);
 }
 
 #[test]
 fn the_keeper_over_cassandra_breaks_nothing() {
-    support::nothing_breaks(KeeperOverCassandra, 300);
+    support::nothing_breaks(KeeperOverCassandra);
 }
 
 /// Every map of every run has a random seed of its own, so nothing depends on the order of a map.

@@ -4,8 +4,8 @@ use crate::support;
 use ylock_simulation::Subject::{self, EtcdEngine, RedisCluster, RedisEngine, ZookeeperEngine};
 use ylock_simulation::{Setting, run};
 
-fn all_enter_in_order(of: Subject, seeds: u64) {
-    support::none_fails(seeds, |seed| {
+fn all_enter_in_order(of: Subject) {
+    support::none_fails(&format!("{}, strict", support::name(of)), |seed| {
         let setting = Setting { of, allowed: vec![], strict: true, ..Setting::default() };
         let outcome = run(seed, &setting);
         let failed = !outcome.wrong.is_empty() || outcome.entries == 0;
@@ -15,16 +15,16 @@ fn all_enter_in_order(of: Subject, seeds: u64) {
 
 #[test]
 fn the_zookeeper_engine_keeps_the_strict_order() {
-    all_enter_in_order(ZookeeperEngine, 400);
+    all_enter_in_order(ZookeeperEngine);
 }
 
 #[test]
 fn the_etcd_engine_keeps_the_strict_order() {
-    all_enter_in_order(EtcdEngine, 400);
+    all_enter_in_order(EtcdEngine);
 }
 
 #[test]
 fn the_redis_engine_keeps_the_strict_order() {
-    all_enter_in_order(RedisEngine, 50);
-    all_enter_in_order(RedisCluster, 50);
+    all_enter_in_order(RedisEngine);
+    all_enter_in_order(RedisCluster);
 }

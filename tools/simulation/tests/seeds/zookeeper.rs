@@ -5,12 +5,12 @@ use ylock_simulation::Subject::{KeeperOverZookeeper, ZookeeperEngine};
 
 #[test]
 fn the_zookeeper_engine_breaks_nothing() {
-    support::nothing_breaks(ZookeeperEngine, 600);
+    support::nothing_breaks(ZookeeperEngine);
 }
 
 #[test]
 fn the_keeper_over_zookeeper_breaks_nothing() {
-    support::nothing_breaks(KeeperOverZookeeper, 200);
+    support::nothing_breaks(KeeperOverZookeeper);
 }
 
 /// A server that hears that the session of a client has moved used to refuse what the client asked for, and go on; a real one closes the

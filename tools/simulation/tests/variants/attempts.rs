@@ -99,9 +99,10 @@ fn two_get_in(seed: u64, make: &Make) -> bool {
 #[test]
 fn two_attempts_with_one_timestamp_let_two_in() {
     let make = broken_store(Defect::OneStampForTwoAttempts);
-    let found = (0..SEEDS).find(|seed| two_get_in(*seed, &make));
-    println!("| two attempts have one timestamp | {found:?} | two valid holders |");
-    assert!(found.is_some(), "{SEEDS} seeds did not find it");
+    let at = 58;
+    crate::support::must_be_found("two_attempts_with_one_timestamp_let_two_in", at, SEEDS, |seed| {
+        two_get_in(seed, &make).then(|| "two valid holders".to_owned())
+    });
 }
 
 #[test]

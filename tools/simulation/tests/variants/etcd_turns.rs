@@ -21,7 +21,8 @@ use ylock_simulation::store::Weather;
 use ylock_simulation::world::World;
 
 use crate::etcd::{Defect, broken};
-use crate::{APART, places};
+use crate::places;
+use crate::support::must_be_found;
 
 const LEASE: Duration = Duration::from_secs(5);
 /// The shortest time for which a client is inside.
@@ -110,12 +111,12 @@ fn no_turn_is_missed_where_nothing_goes_wrong() {
 
 #[test]
 fn a_look_from_before_the_watch_is_believed() {
-    for first in (0..places()).map(|place| place * APART) {
-        let make = broken(Defect::BelievesOldLooks);
-        let found = (first..first + SEEDS).find(|seed| turns(*seed, &make).0 > LONGEST_GAP);
-        let seeds = found.map(|seed| seed + 1 - first);
-        println!("| a look from before the watch is believed | {seeds:?} | a turn is missed |");
-        assert!(found.is_some(), "{SEEDS} seeds from {first} on did not find it");
+    let make = broken(Defect::BelievesOldLooks);
+    for first in places(0) {
+        must_be_found("a_look_from_before_the_watch_is_believed", first, SEEDS, |seed| {
+            let longest = turns(seed, &make).0;
+            (longest > LONGEST_GAP).then(|| format!("the lock stood free for {longest:?}"))
+        });
     }
 }
 
@@ -163,11 +164,11 @@ fn none_is_inside_beside_another_where_members_are_behind() {
 /// A client uses its keys again: a member that is behind tells of the deletion of a key that was made again since.
 #[test]
 fn an_old_deletion_is_believed() {
-    for first in (0..places()).map(|place| place * APART) {
-        let make = broken(Defect::BelievesOldDeletions);
-        let found = (first..first + SEEDS * 10).find(|seed| played(*seed, &make, BEHIND, 3, 2).most > 1);
-        let seeds = found.map(|seed| seed + 1 - first);
-        println!("| an old deletion is believed | {seeds:?} | two are inside |");
-        assert!(found.is_some(), "{} seeds from {first} on did not find it", SEEDS * 10);
+    let make = broken(Defect::BelievesOldDeletions);
+    for first in places(2) {
+        must_be_found("an_old_deletion_is_believed", first, SEEDS * 10, |seed| {
+            let most = played(seed, &make, BEHIND, 3, 2).most;
+            (most > 1).then(|| format!("{most} are inside"))
+        });
     }
 }

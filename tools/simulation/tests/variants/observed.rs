@@ -157,29 +157,29 @@ fn broken(defect: Defect) -> impl Fn(Arc<Connection>, &Arc<Clocks>, &CassandraOp
     }
 }
 
-fn must_break(variant: &str, wrong: &str, defect: Defect, change: fn(Setting<'_>) -> Setting<'_>) {
+fn must_break(variant: &str, wrong: &str, at: u64, defect: Defect, change: fn(Setting<'_>) -> Setting<'_>) {
     let make = broken(defect);
-    super::must_find(variant, wrong, 0, change(Setting { make: &make, ..Setting::default().observed() }));
+    super::must_find(variant, wrong, at, change(Setting { make: &make, ..Setting::default().observed() }));
 }
 
 macro_rules! broken_observers {
-    ($($test:ident: $defect:ident, $wrong:expr;)*) => {
+    ($($test:ident: $defect:ident, $wrong:expr, at $at:literal;)*) => {
         $(
             #[test]
             fn $test() {
-                must_break(stringify!($test), $wrong, Defect::$defect, |setting| setting);
+                must_break(stringify!($test), $wrong, $at, Defect::$defect, |setting| setting);
             }
         )*
     };
 }
 
 broken_observers! {
-    an_observer_compares_acquisitions_only: ComparesAcquisitions, "two valid holders";
-    a_burial_hides_later_heartbeats: BuriesTooMuch, "two valid holders";
-    an_observer_asks_one_replica: LooksAtOne, "two valid holders";
-    an_observer_buries_the_token: BuriesTheToken, "the token of";
-    an_observer_counts_another_lease: CountsAnotherLease, "two valid holders";
-    the_ttl_ends_before_the_skew_of_the_clocks: EndsByTtl, "two valid holders";
+    an_observer_compares_acquisitions_only: ComparesAcquisitions, "two valid holders", at 0;
+    a_burial_hides_later_heartbeats: BuriesTooMuch, "two valid holders", at 130;
+    an_observer_asks_one_replica: LooksAtOne, "two valid holders", at 0;
+    an_observer_buries_the_token: BuriesTheToken, "the token of", at 16;
+    an_observer_counts_another_lease: CountsAnotherLease, "two valid holders", at 0;
+    the_ttl_ends_before_the_skew_of_the_clocks: EndsByTtl, "two valid holders", at 2;
 }
 
 /// Looks that take long matter where a request may: with a lease of five seconds.
@@ -188,6 +188,7 @@ fn a_lease_counts_from_the_beginning_of_a_look() {
     must_break(
         "a_lease_counts_from_the_beginning_of_a_look",
         "may rely on it",
+        483,
         Defect::CountsFromTheBeginning,
         |setting| Setting { leases: vec![Duration::from_secs(5)], ..setting },
     );
@@ -197,14 +198,14 @@ fn a_lease_counts_from_the_beginning_of_a_look() {
 fn observers_believe_late_renewals() {
     let make = crate::engine::broken_engine(crate::engine::Defect::RenewsLate);
     let setting = Setting { trusting: true, make: &make, ..Setting::default().observed() };
-    super::must_find("observers_believe_late_renewals", "two valid holders", 0, setting);
+    super::must_find("observers_believe_late_renewals", "two valid holders", 33, setting);
 }
 
 /// The margin is a tenth of the lease: it bears clocks that are wrong by 5 %.
 #[test]
 fn clocks_are_wrong_by_eight_hundredths() {
     let setting = Setting { drift: 8.0, ..Setting::default().observed() };
-    super::must_find("clocks_are_wrong_by_eight_hundredths", "may rely on it", 0, setting);
+    super::must_find("clocks_are_wrong_by_eight_hundredths", "may rely on it", 134, setting);
 }
 
 /// The client that observes counts from the first attempt, and the holder from the last one.
@@ -212,5 +213,5 @@ fn clocks_are_wrong_by_eight_hundredths() {
 fn observed_attempts_have_one_timestamp() {
     let make = crate::store::broken_store(crate::store::Defect::OneStampForTwoAttempts);
     let setting = Setting { make: &make, ..Setting::default().observed() };
-    super::must_find("observed_attempts_have_one_timestamp", "may rely on it", 0, setting);
+    super::must_find("observed_attempts_have_one_timestamp", "may rely on it", 20, setting);
 }

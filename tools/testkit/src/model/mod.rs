@@ -7,10 +7,15 @@ mod play;
 mod reference;
 
 use std::ops::Range;
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::FutureExt;
 use ylock_core::Mode;
 use ylock_core::engine::{AcquisitionId, Renewal};
+
+use crate::waiting::while_it_goes_on;
 
 pub use chance::Chance;
 use play::Play;
@@ -38,17 +43,31 @@ pub trait Driven: Send {
     async fn remove(&mut self, place: &str);
 }
 
-/// Drives it by random operations, 20 000 of them, or a million in a long run.
+/// A server that answers nothing for this long is stuck.
+const STUCK: Duration = Duration::from_secs(60);
+
+/// Drives it by random operations, 20 000 of the million of a long run.
 pub async fn random_operations_make_no_difference(driven: &mut dyn Driven) {
-    let all = crate::short_or_long(100, 5_000);
     let given = std::env::var("YLOCK_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seeds = given.map_or(0..all, |seed: u64| seed..seed + 1);
-    play(driven, seeds).await;
+    let seeds = given.map_or_else(|| crate::part_of(0..5_000, 100), |seed: u64| seed..seed + 1);
+    println!("{}: seeds {seeds:?}", crate::part_again());
+    for seed in seeds {
+        play(driven, seed).await;
+    }
 }
 
-/// Drives it by the random operations of these seeds.
-pub async fn play(driven: &mut dyn Driven, seeds: Range<u64>) {
+/// Drives it by the random operations of these seeds, up to the first one whose operations make a difference. Returns that one.
+pub async fn first_difference(driven: &mut dyn Driven, seeds: Range<u64>) -> Option<u64> {
     for seed in seeds {
-        Play::new(seed).play(driven).await;
+        // Only the play itself may fail here: one that is stuck has made no difference.
+        let played = AssertUnwindSafe(Play::new(seed).play(driven)).catch_unwind();
+        if while_it_goes_on(STUCK, "the server answers", played).await.is_err() {
+            return Some(seed);
+        }
     }
+    None
+}
+
+async fn play(driven: &mut dyn Driven, seed: u64) {
+    while_it_goes_on(STUCK, "the server answers", Play::new(seed).play(driven)).await;
 }
