@@ -14,7 +14,8 @@
 //! others. It may pause, kill and disturb them ([`Process`], [`Faulty`]). A case is left out only because its engine
 //! does not [declare](ylock_core::Guarantees) what it needs; then it passes, says so, and writes a line to the file that
 //! `YLOCK_SKIPS_FILE` names. Nothing orders events by sleeping: a case polls until what it waits for has
-//! happened ([`eventually`]), and every case dies at the harness's bound.
+//! happened ([`eventually`]), and a case dies when it makes no progress for the harness's bound. The short run asks a harness, by its [`Role`], only
+//! what it [decides](DecidedBy).
 //!
 //! # Left out
 //!
