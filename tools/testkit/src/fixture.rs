@@ -16,7 +16,6 @@ use super::harness::Harness;
 use super::registry::Case;
 use super::timed::Timed;
 use super::waiting::{Bound, eventually, or_over};
-use super::wrapper::Wrapped;
 
 /// Longer than a case takes, also on a slow machine.
 const LONGER_THAN_ANY_CASE: Duration = Duration::from_secs(600);
@@ -86,9 +85,8 @@ impl Fixture {
     {
         let engine = self.0.harness.engine().await;
         assert_eq!(engine.guarantees(), self.0.harness.guarantees(), "the harness knows its engine");
-        let (trip, answers) = (self.0.harness.trip(), Arc::clone(&self.0.answers));
-        let timed = |inner| Arc::new(Wrapped(Timed { inner, trip, answers }));
-        let client = Client::new(self, options, engine, |engine| wrap(timed(engine)));
+        let (trip, answers) = (self.0.harness.trip(), &self.0.answers);
+        let client = Client::new(self, options, engine, |engine| wrap(Timed::over(engine, trip, answers)));
         self.0.clients.lock().push(client.clone());
         client
     }

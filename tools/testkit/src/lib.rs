@@ -77,7 +77,6 @@ mod polls;
 mod registry;
 #[cfg(feature = "suite")]
 mod runner;
-#[cfg(feature = "suite")]
 mod timed;
 mod waiting;
 mod wrapper;
@@ -106,5 +105,6 @@ pub use polls::{poll_once, poll_times};
 pub use registry::{Body, CASES, Case, DecidedBy, Need, Role};
 #[cfg(feature = "suite")]
 pub use runner::{note_skip, run_case, run_test};
+pub use timed::Timed;
 pub use waiting::{eventually, while_it_goes_on, within};
 pub use wrapper::{Call, Wrapped, Wrapper};

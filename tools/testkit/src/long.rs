@@ -8,8 +8,6 @@ use std::sync::OnceLock;
 const LONG: &str = "YLOCK_LONG";
 /// Set by `cargo xtask test` without that: a number that chooses which part of the long run the short one takes along.
 const PART: &str = "YLOCK_PART";
-/// Into how many parts the short runs divide the cases that they leave to the long run.
-const PARTS: u64 = 20;
 
 /// Returns `long` under `cargo xtask test --long`, otherwise `short`.
 pub fn short_or_long<T>(short: T, long: T) -> T {
@@ -42,15 +40,6 @@ pub(crate) fn named_part() -> Option<u64> {
     Some(given.parse().unwrap_or_else(|_| panic!("{PART} is a number, not {given:?}")))
 }
 
-/// Returns whether the case of this name is of this part of the long run.
-pub(crate) fn is_of_part(name: &str, part: u64) -> bool {
-    // FNV-1a: the same in each build, unlike the hash of the standard library.
-    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    (hash >> 32) % PARTS == part % PARTS
-}
-
 /// Returns the part of this number. The last one is as long as the others, and has some seeds of the one before it.
 fn part(all: Range<u64>, short: u64, number: u64) -> Range<u64> {
     let count = all.end - all.start;
@@ -62,16 +51,6 @@ fn part(all: Range<u64>, short: u64, number: u64) -> Range<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn each_case_is_of_one_part_and_the_parts_are_about_equal() {
-        let names: Vec<_> = (0..2_000).map(|number| format!("redis module::case_{number}")).collect();
-        let size = |part| names.iter().filter(|name| is_of_part(name, part)).count();
-        let sizes: Vec<_> = (0..PARTS).map(size).collect();
-        assert_eq!(sizes.iter().sum::<usize>(), names.len());
-        assert!(sizes.iter().all(|size| (50..150).contains(size)), "{sizes:?}");
-        assert_eq!(size(PARTS + 3), sizes[3]);
-    }
 
     #[test]
     fn parts_that_follow_each_other_leave_no_seed_out() {

@@ -12,8 +12,11 @@ use tokio::task::JoinError;
 
 use super::fixture::Fixture;
 use super::harness::Harness;
-use super::long::{is_of_part, named_part};
+use super::long::named_part;
 use super::registry::Case;
+
+/// Into how many parts the short runs divide the cases that they leave to the long run.
+const PARTS: u64 = 20;
 
 /// Runs one case as a test, on a runtime of its own with two worker threads.
 ///
@@ -47,6 +50,15 @@ fn is_left_out(case: &Case, harness: &dyn Harness) -> bool {
     let Some(part) = named_part() else { return false };
     let name = format!("{} {case}", harness.name());
     !harness.role().includes(case.decided_by) && !is_of_part(&name, part)
+}
+
+/// Returns whether the case of this name is of this part of the long run.
+fn is_of_part(name: &str, part: u64) -> bool {
+    // FNV-1a: the same in each build, unlike the hash of the standard library.
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    (hash >> 32) % PARTS == part % PARTS
 }
 
 /// The turn of one case of this process to run.
@@ -163,6 +175,16 @@ mod tests {
     fn a_case_that_is_stuck_dies() {
         let harness = MemoryHarness::new().with_bound(Duration::from_millis(10));
         run_test(harness, case(|_| Box::pin(std::future::pending())));
+    }
+
+    #[test]
+    fn each_case_is_of_one_part_and_the_parts_are_about_equal() {
+        let names: Vec<_> = (0..2_000).map(|number| format!("redis module::case_{number}")).collect();
+        let size = |part| names.iter().filter(|name| is_of_part(name, part)).count();
+        let sizes: Vec<_> = (0..PARTS).map(size).collect();
+        assert_eq!(sizes.iter().sum::<usize>(), names.len());
+        assert!(sizes.iter().all(|size| (50..150).contains(size)), "{sizes:?}");
+        assert_eq!(size(PARTS + 3), sizes[3]);
     }
 
     #[test]

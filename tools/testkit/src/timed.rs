@@ -9,16 +9,21 @@ use ylock_core::Result;
 use ylock_core::engine::Engine;
 
 use super::pace::begin_trip;
-use super::wrapper::{Call, Wrapper};
+use super::wrapper::{Call, Wrapped, Wrapper};
 
 /// An engine that notes how long its store takes, and each answer.
 #[derive(Debug)]
-pub(crate) struct Timed {
-    pub(crate) inner: Arc<dyn Engine>,
-    /// The longest that a trip takes on a busy machine.
-    pub(crate) trip: Duration,
-    /// The answers so far, of all clients of a case.
-    pub(crate) answers: Arc<AtomicU64>,
+pub struct Timed {
+    inner: Arc<dyn Engine>,
+    trip: Duration,
+    answers: Arc<AtomicU64>,
+}
+
+impl Timed {
+    /// Creates the engine over another one, a trip to whose store takes so long on a busy machine at most, and counts its answers.
+    pub fn over(inner: Arc<dyn Engine>, trip: Duration, answers: &Arc<AtomicU64>) -> Arc<Wrapped<Self>> {
+        Arc::new(Wrapped(Self { inner, trip, answers: Arc::clone(answers) }))
+    }
 }
 
 impl Wrapper for Timed {
