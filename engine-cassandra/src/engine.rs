@@ -210,7 +210,9 @@ impl Engine for CassandraEngine {
         self.check_lease(request.lease)?;
         acquire::ask_for_the_time(&self.client, request.lease).await?;
         let own_row = self.own_row(&request.key);
-        let answer = acquire::acquire(&own_row, request, self.protocol).await;
+        // With a request timeout of a fifth of the lease, longer than until a holder renews.
+        let longest = (self.request_timeout * 2).min(request.lease);
+        let answer = acquire::acquire(&own_row, request, self.protocol, longest).await;
         // No release follows an attempt that was refused.
         if matches!(answer, Ok(None)) {
             self.own_rows.left(&request.key, &self.client.environment);

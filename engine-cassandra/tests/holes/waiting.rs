@@ -227,7 +227,8 @@ async fn a_try_that_is_first_gets_in_however_late_the_others_give_way() {
     bounded(async {
         let fixture = Fixture::new();
         let (trying, later, claims) = try_beside_a_later_claim(&fixture).await;
-        tokio::time::sleep(LEASE.mul_f64(0.8)).await;
+        // Longer than a request may take.
+        tokio::time::sleep(LEASE.mul_f64(0.3)).await;
         assert!(!trying.is_finished(), "the lock is not held");
         later.release(&fixture.key, claims.id, None).await.unwrap();
         let grant = trying.await.unwrap().unwrap().expect("it is free");
@@ -238,7 +239,7 @@ async fn a_try_that_is_first_gets_in_however_late_the_others_give_way() {
 
 /// The contender that came later died before it gave way, or entered: which of the two is unknown, so "held" would be a guess.
 #[tokio::test(start_paused = true)]
-async fn a_try_beside_a_claim_that_stays_is_told_so_after_a_lease() {
+async fn a_try_beside_a_claim_that_stays_is_told_so() {
     bounded(async {
         let fixture = Fixture::new();
         let began = fixture.world.now();
@@ -247,7 +248,7 @@ async fn a_try_beside_a_claim_that_stays_is_told_so_after_a_lease() {
         assert_eq!(error.kind(), ErrorKind::Unavailable);
         assert!(error.to_string().contains("has claimed the lock"), "{error}");
         let took = fixture.world.now().since(began);
-        assert!(LEASE <= took && took < LEASE + Duration::from_secs(1), "{took:?}");
+        assert!(LEASE / 3 < took && took < LEASE / 2, "not before a holder would have renewed: {took:?}");
         let reads = fixture.fake.reads.load(Ordering::Relaxed);
         assert!(reads < 200, "{reads} looks: no pause between them");
     })

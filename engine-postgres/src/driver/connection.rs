@@ -107,12 +107,13 @@ impl Connection {
     }
 
     async fn connect(&self) -> Result<()> {
+        let until = self.connector.environment().now().plus(self.connector.connect_timeout);
         let opened = self.connector.open(To::Server).await?;
         // In the runtime in which the connection was made: when that ends, the client is closed, and the next request connects in its own.
         self.connector.environment().spawn(Box::pin(drive(opened.messages)));
         let is_own = self.connector.has_own_session(&opened.client, &opened.mark).await?;
         if is_own {
-            warmup::run(&self.connector, &opened.client).await?;
+            warmup::run(&self.connector, &opened.client, until).await;
         }
         *self.live.lock() = Some(Arc::new(Session::new(opened.client, is_own)));
         Ok(())

@@ -13,6 +13,7 @@ use ylock_core::engine::Engine;
 
 use super::client::Client;
 use super::harness::Harness;
+use super::long::short_or_long;
 use super::registry::Case;
 use super::timed::Timed;
 use super::waiting::{Bound, eventually, or_over};
@@ -20,8 +21,8 @@ use super::waiting::{Bound, eventually, or_over};
 /// Longer than a case takes, also on a slow machine.
 const LONGER_THAN_ANY_CASE: Duration = Duration::from_secs(600);
 
-/// For how many bounds a case may go on that makes progress.
-const MOST_BOUNDS: u32 = 30;
+/// For how many bounds a case may go on that makes progress; in the long run, which does more, for ten times as many.
+const MOST_BOUNDS: u32 = 8;
 
 /// One store, a group of its own in it, and the clients that a case made.
 #[derive(Clone, Debug)]
@@ -113,7 +114,7 @@ impl Fixture {
         // In one case nothing happens but that a lock is held.
         let longest = self.0.harness.bound() + self.0.harness.long_hold();
         let mut future = pin!(future);
-        for _ in 0..MOST_BOUNDS {
+        for _ in 0..short_or_long(MOST_BOUNDS, MOST_BOUNDS * 10) {
             let before = answers();
             match or_over(Bound::new(longest), future.as_mut()).await {
                 None if answers() > before => {}

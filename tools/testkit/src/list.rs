@@ -75,7 +75,7 @@ macro_rules! __for_all_cases {
                 a_write_after_a_downgrade_would_deadlock keeper []
                 the_downgrade_of_a_reader_changes_nothing keeper []
                 the_lock_stays_exclusive_while_another_guard_writes keeper [SharedReads]
-                writing_and_reading_can_alternate keeper []
+                writing_and_reading_can_alternate engine []
             }
             election {
                 one_leads_and_the_next_follows_when_it_resigns smoke []
@@ -83,7 +83,7 @@ macro_rules! __for_all_cases {
                 terms_grow_from_leader_to_leader keeper [Fencing]
                 a_leader_that_died_is_followed_after_its_lease keeper []
                 a_leader_that_lost_the_lead_is_told_before_another_leads keeper []
-                those_who_observe_are_told_of_each_leader keeper []
+                those_who_observe_are_told_of_each_leader engine []
                 an_observer_that_is_dropped_between_two_looks_misses_nothing keeper []
                 the_work_of_a_leader_is_stopped_when_the_lead_is_lost keeper []
                 a_candidate_that_gives_up_leaves_nothing keeper []
@@ -97,8 +97,8 @@ macro_rules! __for_all_cases {
                 tokens_stay_ordered_through_a_downgrade engine [Fencing SharedReads]
                 a_fenced_resource_accepts_every_holder engine [Fencing]
                 a_fenced_resource_rejects_one_who_overslept engine [Fencing]
-                a_token_is_verified_while_its_grant_is_held engine [Fencing]
-                the_late_work_of_an_owner_that_lost_the_lock_and_has_it_again_is_refused keeper [Fencing]
+                a_token_is_verified_while_its_grant_is_held store [Fencing]
+                the_late_work_of_an_owner_that_lost_the_lock_and_has_it_again_is_refused engine [Fencing]
             }
             growing {
                 a_set_that_grows_in_order_runs_once keeper []
@@ -135,7 +135,7 @@ macro_rules! __for_all_cases {
                 a_holder_knows_of_its_loss_before_anybody_gets_in store []
                 a_lock_is_over_without_any_word_from_the_store keeper []
                 a_holder_that_overslept_disturbs_nobody engine []
-                local_waiters_survive_the_loss_of_the_lock_before_them keeper []
+                local_waiters_survive_the_loss_of_the_lock_before_them engine []
                 a_lock_is_held_for_longer_than_a_minute engine [Fair]
             }
             listing {
@@ -151,7 +151,7 @@ macro_rules! __for_all_cases {
             loss {
                 a_revoked_holder_is_told engine []
                 a_revoked_lock_goes_to_the_next store []
-                who_lost_a_lock_competes_afresh keeper []
+                who_lost_a_lock_competes_afresh engine []
                 a_revocation_takes_the_lock_from_all_readers engine [SharedReads]
                 a_revocation_of_a_free_lock_does_nothing engine []
                 a_lost_lock_cannot_be_downgraded keeper []
@@ -194,8 +194,8 @@ macro_rules! __for_all_cases {
                 an_announced_waiter_is_let_in_for_its_own_lease engine [SharedReads]
             }
             once_per {
-                a_period_is_run_once smoke []
-                of_three_replicas_exactly_one_runs_each_period keeper []
+                a_period_is_run_once store []
+                of_three_replicas_exactly_one_runs_each_period store []
                 a_job_that_outlasts_its_period_delays_the_next keeper []
                 who_comes_while_it_is_run_is_told_so keeper []
                 tasks_of_one_owner_do_not_run_it_twice keeper []
@@ -240,8 +240,8 @@ macro_rules! __for_all_cases {
                 waiting_readers_enter_together store [SharedReads]
                 a_reader_stays_behind_a_writer_of_its_client keeper []
                 a_reader_stays_behind_a_writer_of_another_client engine [Fair]
-                a_reader_does_not_join_its_client_past_a_writer_of_another keeper [Fair SharedReads]
-                a_reader_does_not_join_its_client_when_its_time_is_over keeper [Fair SharedReads]
+                a_reader_does_not_join_its_client_past_a_writer_of_another engine [Fair SharedReads]
+                a_reader_does_not_join_its_client_when_its_time_is_over engine [Fair SharedReads]
                 a_writer_is_not_starved_by_readers_of_its_client keeper []
                 a_writer_is_not_starved_by_readers_of_other_clients engine [Fair]
                 readers_and_writers_never_overlap store [SharedReads]

@@ -36,6 +36,9 @@ fn number() -> u64 {
 /// # Panics
 /// If what the variable says is no number.
 pub(crate) fn named_part() -> Option<u64> {
+    if env::var_os(LONG).is_some() {
+        return None;
+    }
     let given = env::var(PART).ok()?;
     Some(given.parse().unwrap_or_else(|_| panic!("{PART} is a number, not {given:?}")))
 }

@@ -14,15 +14,17 @@ use super::own_row::{Client, OwnRow};
 use super::store::Partition;
 use crate::options::Protocol;
 
-/// Acquires the lock, or returns nothing if the request does not wait and the lock is not free.
+/// Acquires the lock, or returns nothing if the request does not wait and the lock is not free. `longest` is for how long such a request
+/// looks at a later claim.
 pub(crate) async fn acquire(
     own_row: &Arc<OwnRow>,
     request: &Request,
     protocol: Protocol,
+    longest: Duration,
 ) -> Result<Option<Grant>> {
     match (protocol, request.patience) {
         (Protocol::Queue, Patience::Queue) => queue::get_lock(own_row, request).await.map(Some),
-        (Protocol::Queue, Patience::Try) => queue::try_get_lock(own_row, request).await,
+        (Protocol::Queue, Patience::Try) => queue::try_get_lock(own_row, request, longest).await,
         (Protocol::ShadowRows, Patience::Queue) => shadow_rows::get_lock(own_row, request).await.map(Some),
         (Protocol::ShadowRows, Patience::Try) => shadow_rows::try_get_lock(own_row, request).await,
     }

@@ -181,12 +181,16 @@ fn turn(lease: Duration, before: usize) -> Duration {
 ///
 /// Of those that try a free lock at once one gets it, which is Theorem 4 of the thesis. Each that gives way has seen one that came earlier, so
 /// the first one must not give up while the lock is not held: nobody else is left to enter. It cannot know of a later claim whether its client is
-/// about to give way or has entered, which the row says at the next renewal only. So it looks until the claim is gone or held, for one lease.
+/// about to give way or has entered, which the row says at the next renewal only. So it looks until the claim is gone or held, for `longest`.
 ///
 /// # Errors
 /// The error of the first request that fails, or `Unavailable` if the looks take longer than the lease, or if a later claim stays for as long;
 /// the caller releases then.
-pub(crate) async fn try_get_lock(own_row: &Arc<OwnRow>, request: &Request) -> Result<Option<Grant>> {
+pub(crate) async fn try_get_lock(
+    own_row: &Arc<OwnRow>,
+    request: &Request,
+    longest: Duration,
+) -> Result<Option<Grant>> {
     // Step 1: if the main row has an entry, answer no. Not where this call goes on with one that was dropped with its runtime and has joined
     // already: of two that have claimed, each would see the other's entry, and neither would get in.
     let look = look_past_the_dead(own_row, request.mode).await?;
@@ -215,8 +219,8 @@ pub(crate) async fn try_get_lock(own_row: &Arc<OwnRow>, request: &Request) -> Re
             Verdict::Revoked => own_row.shed(request).await?,
             // Step 10: a contender that came later has claimed too.
             Verdict::Wait { before: 0, held: false } => {
-                if own_row.client.now().since(began) >= request.lease {
-                    return Err(rival_stays(request.lease));
+                if own_row.client.now().since(began) >= longest {
+                    return Err(rival_stays(longest));
                 }
                 let environment = &own_row.client.environment;
                 environment.sleep(pace::about(pause_beside_rival(rivals_seen), &**environment)).await;
@@ -239,10 +243,10 @@ fn pause_beside_rival(seen: u32) -> Duration {
     LONGEST_BESIDE_RIVAL.min(Duration::from_millis(1) * 2_u32.saturating_pow(seen))
 }
 
-fn rival_stays(lease: Duration) -> Error {
+fn rival_stays(longest: Duration) -> Error {
     let message = format!(
-        "a client that came later has claimed the lock, and has neither entered nor given way for {lease:?}: it may have stopped. Its row ends with its \
-         lease; try again then"
+        "a client that came later has claimed the lock, and has neither given way nor said that it is inside for {longest:?}: it may have stopped, or hold the \
+         lock and not have renewed it yet"
     );
     Error::new(ErrorKind::Unavailable, message)
 }

@@ -23,7 +23,7 @@ use std::{
     time::{Instant, UNIX_EPOCH},
 };
 
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
 
 pub(crate) use self::parts::Part;
 use self::{
@@ -58,7 +58,7 @@ pub(crate) fn test(places: &Places, options: &Test) -> Result<ExitCode> {
     let reader = Reader::new(programs.iter().filter_map(Program::named).collect());
     let printer = Printer::new(Box::new(stdout()), reader);
     let skips = SkipsFile::create(places.skips_file())?;
-    let (extent, part) = extent(options.long);
+    let (extent, part) = extent(options.long)?;
     let more = vec![skips.variable(), extent];
     let problems = Run { plan: &plan, programs: &programs, limit, printer: &printer }.all(started, more)?;
     let deny_skips = options.deny_skips || env::var("CI").is_ok_and(|ci| ci == "true" || ci == "1");
@@ -74,13 +74,16 @@ pub(crate) fn test(places: &Places, options: &Test) -> Result<ExitCode> {
 
 /// Returns what tells the tests how much they are to do, as `long.rs` of the test kit reads it; and of a short run which part of the long one it takes
 /// along: another one each time, unless the user names one.
-fn extent(is_long: bool) -> (Variable, Option<u64>) {
+fn extent(is_long: bool) -> Result<(Variable, Option<u64>)> {
     if is_long {
-        return (("YLOCK_LONG", "1".to_owned()), None);
+        return Ok((("YLOCK_LONG", "1".to_owned()), None));
     }
-    let named = env::var(PART).ok().and_then(|part| part.parse().ok());
-    let part = named.unwrap_or_else(|| UNIX_EPOCH.elapsed().map_or(0, |time| time.as_secs()));
-    ((PART, part.to_string()), Some(part))
+    let part = match env::var(PART) {
+        Ok(named) => named.parse().with_context(|| format!("{PART} is a number, not {named:?}"))?,
+        // Anything that differs: runs that a clock starts begin at the same second.
+        Err(_) => UNIX_EPOCH.elapsed().map_or(0, |time| u64::from(time.subsec_micros())),
+    };
+    Ok(((PART, part.to_string()), Some(part)))
 }
 
 const PART: &str = "YLOCK_PART";
@@ -93,6 +96,7 @@ fn plan(places: &Places, options: &Test) -> Result<Plan> {
     }
     chosen.engines.retain(|engine| engine.has_servers());
     let servers = whose(&chosen.engines, &packages, places);
+    ensure!(!chosen.targets.is_empty(), "there is nothing to run: fewer targets than parts");
     Ok(Plan::new(packages, chosen, servers, options.long))
 }
 
@@ -155,7 +159,7 @@ impl Run<'_> {
         let (beside, jobs, room) = (self.plan.beside(), self.plan.jobs(), Room::default());
         Ok(thread::scope(|threads| {
             let variables = told.clone();
-            let computing = move || beside.iter().filter_map(|job| self.job(job, &variables)).collect();
+            let computing = move || beside.iter().flat_map(|job| self.job(job, &variables)).collect();
             let mut running = vec![threads.spawn(computing)];
             for job in &jobs {
                 let place = room.enter(job);
@@ -171,7 +175,7 @@ impl Run<'_> {
                 let variables = told.clone();
                 running.push(threads.spawn(move || {
                     let _place = place;
-                    self.job(job, &variables).into_iter().collect()
+                    self.job(job, &variables)
                 }));
             }
             running.into_iter().flat_map(joined).collect()
@@ -184,7 +188,7 @@ impl Run<'_> {
     }
 
     /// Runs a job, and returns what went wrong.
-    fn job(self, job: &Job, variables: &[Variable]) -> Option<String> {
+    fn job(self, job: &Job, variables: &[Variable]) -> Vec<String> {
         run::run(job, self.programs, variables, self.limit, self.printer)
     }
 }

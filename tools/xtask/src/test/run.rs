@@ -47,7 +47,7 @@ pub(crate) fn build(plan: &Plan, limit: Instant) -> Result<Vec<Program>> {
     // They come in the order in which they were built.
     programs.sort();
     let is_built = |target: &Target| programs.iter().any(|program| program.target == *target);
-    let missing = plan.targets().iter().find(|target| target.name != Target::UNIT_TESTS && !is_built(target));
+    let missing = plan.targets().iter().find(|target| !is_built(target));
     if let Some(Target { package, name }) = missing {
         bail!("the tests {name} of {package} were not built");
     }
@@ -64,18 +64,36 @@ fn program(plan: &Plan, message: &Value) -> Option<Program> {
     Some(Program { target: Target::of(package, name), path, folder })
 }
 
-/// Runs a job. Returns what went wrong, if anything did; of what was not begun after Ctrl-C nothing is said.
+/// Runs a job. Returns what went wrong; of what was not begun after Ctrl-C nothing is said.
 pub(crate) fn run(
     job: &Job,
     programs: &[Program],
     variables: &[Variable],
     limit: Instant,
     printer: &Printer,
-) -> Option<String> {
-    let (shown, mut command) = match &job.program {
-        Of::Cargo(arguments) => docs(arguments),
-        Of::Target(target) => test_program(job, programs.iter().find(|program| program.target == *target)?),
+) -> Vec<String> {
+    let commands = match &job.program {
+        Of::Cargo(arguments) => vec![docs(arguments)],
+        Of::Target(target) => of_target(target, programs).map(|program| test_program(job, program)).collect(),
     };
+    let run = |(shown, command)| run_one(job, &shown, command, variables, limit, printer);
+    commands.into_iter().filter_map(run).collect()
+}
+
+/// Returns the programs of a target: the unit tests of a crate may be two, of its library and of its program.
+fn of_target<'a>(target: &'a Target, programs: &'a [Program]) -> impl Iterator<Item = &'a Program> {
+    programs.iter().filter(move |program| program.target == *target)
+}
+
+/// Runs one command of a job, shown by these words.
+fn run_one(
+    job: &Job,
+    shown: &str,
+    mut command: Command,
+    variables: &[Variable],
+    limit: Instant,
+    printer: &Printer,
+) -> Option<String> {
     if interrupt::happened() {
         return None;
     }
@@ -118,4 +136,23 @@ fn test_program(job: &Job, program: &Program) -> (String, Command) {
     command.current_dir(&program.folder).args(&job.libtest);
     let Target { package, name } = &program.target;
     (format!("{package}  {name} ({})", program.path.display()), command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_unit_tests_of_a_library_and_of_its_program_are_both_run() {
+        let program = |name: &str, path: &str| Program {
+            target: Target::of("ylock-simulation", name),
+            path: path.into(),
+            folder: PathBuf::new(),
+        };
+        let programs =
+            [program(Target::UNIT_TESTS, "bin"), program(Target::UNIT_TESTS, "lib"), program("seeds", "x")];
+        let target = Target::of("ylock-simulation", Target::UNIT_TESTS);
+        let paths: Vec<_> = of_target(&target, &programs).map(|program| program.path.as_os_str()).collect();
+        assert_eq!(paths, ["bin", "lib"]);
+    }
 }
