@@ -370,11 +370,13 @@ impl Visitor {
             }
         };
         let answer = locks.once_per(name, period, work).await;
-        // Clocks that are further apart than a period are told so.
-        if let Err(error) = answer
-            && error.kind() != ErrorKind::Config
-        {
-            self.process.excuse(&error);
+        match answer.map_err(|error| (error.kind(), error)) {
+            // Clocks that are further apart than a period are told so.
+            Ok(_) | Err((ErrorKind::Config, _)) => {}
+            // Whose clock stood still does not know that it has lost the lock, and takes the larger token of the next holder's run for a sign that
+            // tokens have fallen.
+            Err((ErrorKind::Unexpected, _)) if self.process.clocks.stood_still() => {}
+            Err((_, error)) => self.process.excuse(&error),
         }
     }
 

@@ -56,6 +56,13 @@ fn one_that_lost_a_job_while_it_began_is_told_so() {
     assert_eq!(play(KeeperOverMemory, 711_491).wrong, [""; 0]);
 }
 
+/// The clock of a holder stood still while it stored that a run begins. It did not know that it had lost the lock, and was told that the store had lost
+/// tokens: nothing better is promised to it.
+#[test]
+fn one_whose_clock_stood_still_while_a_job_began_is_refused() {
+    assert_eq!(play(KeeperAtOnce, 5_598).wrong, [""; 0]);
+}
+
 /// A writer that had waited held up all others for a look of its own, as if it had been let in beside readers.
 #[test]
 fn a_writer_enters_when_it_is_granted() {
