@@ -76,7 +76,7 @@ pub(crate) fn run(
         Of::Cargo(arguments) => vec![docs(arguments)],
         Of::Target(target) => of_target(target, programs).map(|program| test_program(job, program)).collect(),
     };
-    let run = |(shown, command)| run_one(job, &shown, command, variables, limit, printer);
+    let run = |(shown, command): (String, Command)| run_one(job, &shown, command, variables, limit, printer);
     commands.into_iter().filter_map(run).collect()
 }
 
