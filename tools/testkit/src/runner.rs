@@ -58,7 +58,7 @@ fn is_of_part(name: &str, part: u64) -> bool {
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    (hash >> 32) % PARTS == part % PARTS
+    hash % PARTS == part % PARTS
 }
 
 /// The turn of one case of this process to run.
