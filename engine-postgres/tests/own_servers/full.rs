@@ -46,7 +46,7 @@ async fn a_log_without_room_is_an_outage_and_no_two_hold_a_lock() {
     let (guard, waiting) = one_holds_and_another_waits(&one, &two).await;
     fill(&server, &disk, &tries).await;
     disk.free();
-    server.start_if_ended().await;
+    server.start_again().await;
     until("the server is back", async || waiters(&one).await == 1).await;
     assert!(guard.is_valid() && !waiting.is_finished());
     let token = guard.token();
@@ -63,7 +63,7 @@ async fn a_log_without_room_is_an_outage_and_no_two_hold_a_lock() {
     fill(&server, &disk, &tries).await;
     within("the holder is told", guard.lost()).await;
     disk.free();
-    server.start_if_ended().await;
+    server.start_again().await;
     let (next, other_holds) = within("the next one gets in", waiting).await.unwrap();
     assert!(!other_holds && next.token() > guard.token());
     unlock(next).await;

@@ -220,15 +220,9 @@ impl OwnServer {
         }
     }
 
-    /// On its old port, with what is on its disk.
+    /// On its old port, with what is on its disk, unless its processes have begun again by themselves. More than once where it ends at once: a process that
+    /// was just being made when the server was killed still has its memory for a moment.
     pub(crate) async fn start_again(&mut self) {
-        self.child = spawn(&mut self.program);
-        self.await_answer().await;
-    }
-
-    /// As [`start_again`](Self::start_again), unless its processes have begun again by themselves.
-    #[cfg(target_os = "linux")]
-    pub(crate) async fn start_if_ended(&mut self) {
         let answers = async {
             while self.try_client().await.is_err() {
                 if self.child.try_wait().unwrap().is_some() {

@@ -8,6 +8,7 @@ use ylock_core::engine::Engine;
 use ylock_core::{ErrorKind, Key, Options, Ylock};
 use ylock_engine_redis::transport::place;
 use ylock_engine_redis::{RedisEngine, RedisOptions};
+use ylock_testkit::quiet_time;
 
 use super::own_cluster::OwnCluster;
 use super::own_server::{Disk, OwnServer};
@@ -170,7 +171,10 @@ async fn a_killed_connection_for_messages_costs_a_second() {
         server.command(&["CLIENT", "KILL", "TYPE", "pubsub"]).await;
     }
     assert!(within("given back", guard.unlock()).await.unwrap().is_released());
+    let since = quiet_time();
     drop(within("the next one gets in", waiting).await.unwrap());
+    let took = quiet_time() - since;
+    assert!(took < Duration::from_secs(5), "{took:?}");
 }
 
 #[tokio::test]

@@ -36,6 +36,7 @@ use tokio::task::JoinHandle;
 use ylock_core::{ErrorKind, Guard, LossReason, Options, Ylock};
 use ylock_engine_redis::{RedisEngine, RedisOptions};
 use ylock_testkit::own_servers::{until, within};
+use ylock_testkit::quiet_time;
 
 const LEASE: Duration = Duration::from_secs(6);
 /// So long that nothing gets free by its end.
@@ -167,7 +168,10 @@ async fn a_lost_message_costs_a_second() {
     let (guard, waiting) = one_holds_and_another_waits(&one, &two).await;
     server.command(&["CLIENT", "KILL", "TYPE", "pubsub"]).await;
     assert!(within("given back", guard.unlock()).await.unwrap().is_released());
+    let since = quiet_time();
     drop(within("the next one gets in", waiting).await.unwrap());
+    let took = quiet_time() - since;
+    assert!(took < Duration::from_secs(5), "{took:?}");
 }
 
 /// A waiter asks while its turn comes: the answer can be faster than the message, which then finds that the waiter holds already.
