@@ -22,7 +22,7 @@ const CALLS: [&str; 7] = [
     "release({key}, {two}, 0, null, null, null, null, null, null, null, null, false)",
 ];
 
-/// Calls the functions that hold and pass on a lock, in a transaction that is rolled back, with a key that nobody else has.
+/// Calls the functions that hold and pass on a lock, in a transaction that is rolled back, with a key that no other client has.
 ///
 /// Nothing that goes wrong here is an error of the connection: what is wrong with a function, or with the connection, the next request tells. One that is
 /// not warm in time is kept: another one would begin as cold.

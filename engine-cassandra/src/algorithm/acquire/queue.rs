@@ -180,7 +180,7 @@ fn turn(lease: Duration, before: usize) -> Duration {
 /// Takes the lock if it is free, and otherwise leaves nothing behind: Listing 7.
 ///
 /// Of those that try a free lock at once one gets it, which is Theorem 4 of the thesis. Each that gives way has seen one that came earlier, so
-/// the first one must not give up while the lock is not held: nobody else is left to enter. It cannot know of a later claim whether its client is
+/// the first one must not give up while the lock is not held: no other client is left to enter. It cannot know of a later claim whether its client is
 /// about to give way or has entered, which the row says at the next renewal only. So it looks until the claim is gone or held, for `longest`.
 ///
 /// # Errors
