@@ -184,8 +184,8 @@ fn turn(lease: Duration, before: usize) -> Duration {
 /// about to give way or has entered, which the row says at the next renewal only. So it looks until the claim is gone or held, for `longest`.
 ///
 /// # Errors
-/// The error of the first request that fails, or `Unavailable` if the looks take longer than the lease, or if a later claim stays for as long;
-/// the caller releases then.
+/// The error of the first request that fails; `Unavailable` if the looks take longer than the lease, or if a later claim is there for `longest`.
+/// The caller releases then.
 pub(crate) async fn try_get_lock(
     own_row: &Arc<OwnRow>,
     request: &Request,
