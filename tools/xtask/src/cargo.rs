@@ -52,6 +52,8 @@ pub(crate) struct Package {
     pub(crate) rust_version: String,
     /// The names of the files in `tests/`.
     pub(crate) tests: Vec<String>,
+    /// True if there is a library or a program. A crate of examples alone has no unit tests.
+    pub(crate) has_unit_tests: bool,
 }
 
 impl Package {
@@ -80,8 +82,10 @@ fn package(described: &Value, root: &Path) -> Result<Package> {
     };
     let features = described["features"].as_object().context("cargo metadata lacks features")?;
     let targets = described["targets"].as_array().context("cargo metadata lacks targets")?;
-    let is_test =
-        |target: &&Value| target["kind"].as_array().is_some_and(|kinds| kinds.iter().any(|k| k == "test"));
+    let is_of = |target: &Value, kind: &str| {
+        target["kind"].as_array().is_some_and(|kinds| kinds.iter().any(|one| one == kind))
+    };
+    let is_test = |target: &&Value| is_of(target, "test");
     let manifest = PathBuf::from(text(&described["manifest_path"])?);
     let folder = manifest.parent().context("a manifest has no folder")?.strip_prefix(root)?;
     Ok(Package {
@@ -91,6 +95,7 @@ fn package(described: &Value, root: &Path) -> Result<Package> {
         features: features.keys().filter(|name| *name != "default").cloned().collect(),
         rust_version: text(&described["rust_version"])?,
         tests: targets.iter().filter(is_test).map(|target| text(&target["name"])).collect::<Result<_>>()?,
+        has_unit_tests: targets.iter().any(|target| is_of(target, "lib") || is_of(target, "bin")),
     })
 }
 

@@ -40,6 +40,9 @@ impl Chosen {
         for package in packages {
             chosen.add(package, &places);
         }
+        if chosen.targets.is_empty() {
+            bail!("{} has no tests", words.join(" "));
+        }
         let is_by_place = |target: &&Target| places.iter().any(|place| place.has(target));
         let mut needed = needs::of(chosen.targets.iter().filter(is_by_place), packages);
         needed.retain(|engine| !chosen.engines.iter().any(|one| one.name == engine.name));
@@ -82,7 +85,8 @@ impl Chosen {
 fn targets(package: &Package) -> impl Iterator<Item = Target> {
     let mut names: Vec<_> = package.tests.iter().map(String::as_str).collect();
     names.sort_unstable();
-    [Target::UNIT_TESTS].into_iter().chain(names).map(|name| Target::of(&package.name, name))
+    let units = package.has_unit_tests.then_some(Target::UNIT_TESTS);
+    units.into_iter().chain(names).map(|name| Target::of(&package.name, name))
 }
 
 /// Returns whether tests of this file hold something to the servers of this engine.
@@ -195,6 +199,14 @@ mod tests {
         assert!(!targets.contains("ylock-simulation seeds"), "{targets}");
         assert!(!targets.contains("real_redis"), "{targets}");
         assert_eq!([&*documented, &engines], ["ylock-cli, ylock-engine-zookeeper", "zookeeper"]);
+    }
+
+    #[test]
+    fn a_crate_of_examples_has_no_unit_tests() {
+        let [targets, ..] = shown(&[]);
+        assert!(!targets.contains("ylock-ledger"), "{targets}");
+        let error = chosen(&["examples/ledger"]).unwrap_err().to_string();
+        assert!(error.contains("examples/ledger has no tests"), "{error}");
     }
 
     #[test]
