@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use ylock_core::Guarantees;
 use ylock_core::engine::Engine;
 use ylock_engine_cassandra::options::{Notify, Protocol};
-use ylock_testkit::{Harness, Role};
+use ylock_testkit::{Harness, Role, short_or_long};
 
 #[derive(Debug)]
 struct Cassandra(Protocol, Notify);
@@ -44,11 +44,12 @@ impl Harness for Cassandra {
     }
 
     fn trip(&self) -> Duration {
-        Duration::from_secs(1)
+        Duration::from_millis(500)
     }
 
+    /// The longest pause between two looks of a waiter.
     fn notice(&self) -> Duration {
-        Duration::from_secs(1)
+        Duration::from_millis(500)
     }
 
     fn role(&self) -> Role {
@@ -57,7 +58,16 @@ impl Harness for Cassandra {
 
     /// Three nodes and the tests share two cores: more cases side by side only wait longer, until requests are not answered in time.
     fn most_at_once(&self) -> usize {
-        8
+        12
+    }
+
+    /// Most of what the short run asks of two cores is what these three nodes do. Races are searched for in the simulation, with all of the seeds that the time allows.
+    fn many(&self) -> usize {
+        short_or_long(1_000, 10_000)
+    }
+
+    fn rounds(&self) -> usize {
+        short_or_long(100, 500)
     }
 }
 

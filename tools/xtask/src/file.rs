@@ -23,7 +23,6 @@ pub(crate) static ENGINE: Engine = Engine {
         ],
         exceptions: &[],
     }],
-    suite_runs_alone: true,
     ..Engine::BASE
 };
 

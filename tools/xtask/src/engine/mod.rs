@@ -28,9 +28,6 @@ pub(crate) struct Engine {
     /// The crates of the store's driver: only the engine's `driver` may name them, and no default feature may bring them.
     pub(crate) drivers: &'static [&'static str],
     pub(crate) rooms: &'static [Plan],
-    /// True if no other conformance suite runs beside its own: the servers keep all cores busy meanwhile, or the suite expects answers sooner than
-    /// busy cores give them.
-    pub(crate) suite_runs_alone: bool,
 }
 
 impl Engine {
@@ -45,7 +42,6 @@ impl Engine {
         benches: &[],
         drivers: &[],
         rooms: &[],
-        suite_runs_alone: false,
     };
 
     pub(crate) fn has_servers(&self) -> bool {

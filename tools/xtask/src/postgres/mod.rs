@@ -34,8 +34,6 @@ pub(crate) static ENGINE: Engine = Engine {
         ],
         exceptions: &[],
     }],
-    // Each client brings connections, and each connection a process that compiles the functions anew: on busy cores clients wait too long for that.
-    suite_runs_alone: true,
     ..Engine::BASE
 };
 

@@ -3,7 +3,7 @@
 use std::{cmp::Reverse, fmt};
 
 use super::{chosen::Chosen, output::Target, times};
-use crate::{ENGINES, cargo::Package, engine::Engine};
+use crate::{cargo::Package, engine::Engine};
 
 /// The file of an engine that runs the suite.
 const CONFORMANCE: &str = "conformance";
@@ -29,9 +29,11 @@ pub(crate) struct Job {
     pub(crate) weight: usize,
 }
 
-/// Programs run side by side as long as their weights are not more than this: two that wait for half of their time keep two cores busy.
+/// Programs run side by side as long as their weights are not more than this: four that wait for most of their time, or two that do not, keep two cores
+/// busy.
 pub(crate) const ROOM: usize = 4;
 const HALF: usize = ROOM / 2;
+const QUARTER: usize = ROOM / 4;
 
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) enum Of {
@@ -135,39 +137,25 @@ impl Plan {
 
     /// Returns what runs beside all others, one after the other.
     pub(crate) fn beside(&self) -> Vec<Job> {
-        self.jobs_of(What::Computing, 0, "--test-threads=2", |_| true)
+        self.jobs_of(What::Computing, 0, "--test-threads=2")
     }
 
     /// Returns all other jobs, in the order in which they start as soon as there is room.
     pub(crate) fn jobs(&self) -> Vec<Job> {
-        // Beside a suite that takes all cores, requests were not answered in time.
-        let takes_all = |target: &Target| {
-            let engine = ENGINES.iter().find(|engine| engine.packages.contains(&&*target.package));
-            engine.is_some_and(|engine| engine.suite_runs_alone)
-        };
-        let others = |target: &Target| !takes_all(target);
         // In the long run the nodes of Cassandra answer a whole conformance suite while their clocks step.
-        let breaking = if self.is_long { ROOM } else { HALF };
-        let (suite, all) = (What::Conformance, |_: &Target| true);
-        let mut jobs = self.jobs_of(What::Tests, HALF, "--test-threads=4", all);
+        let trouble = if self.is_long { ROOM } else { HALF };
+        let mut jobs = self.jobs_of(What::Tests, QUARTER, "--test-threads=4");
         jobs.extend(self.docs());
-        jobs.extend(self.jobs_of(suite, ROOM, "--test-threads=12", takes_all));
-        jobs.extend(self.jobs_of(suite, HALF, "--test-threads=12", others));
-        jobs.extend(self.jobs_of(What::OwnServers, breaking, "--test-threads=4", all));
-        jobs.extend(self.jobs_of(What::Trouble, breaking, "--test-threads=1", all));
+        jobs.extend(self.jobs_of(What::Conformance, HALF, "--test-threads=12"));
+        jobs.extend(self.jobs_of(What::Trouble, trouble, "--test-threads=1"));
+        jobs.extend(self.jobs_of(What::OwnServers, QUARTER, "--test-threads=4"));
         jobs
     }
 
     /// Returns jobs, those that take the longest first. Cases with servers mostly wait for leases, so more of them than there are cores run at
     /// the same time.
-    fn jobs_of(
-        &self,
-        what: What,
-        weight: usize,
-        threads: &'static str,
-        is_meant: impl Fn(&Target) -> bool,
-    ) -> Vec<Job> {
-        let is_of = |target: &&Target| What::of(&target.name) == what && is_meant(target);
+    fn jobs_of(&self, what: What, weight: usize, threads: &'static str) -> Vec<Job> {
+        let is_of = |target: &&Target| What::of(&target.name) == what;
         let mut targets: Vec<_> = self.targets().iter().filter(is_of).collect();
         targets.sort_by_key(|target| Reverse(times::seconds(target, self.is_long)));
         let job = |target: &Target| {

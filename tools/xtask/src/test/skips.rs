@@ -1,7 +1,7 @@
 //! Reads which conformance cases were not asked: because the engine does not declare the guarantee, or because the short run leaves them to the long
 //! one. The cases write this to a file: libtest hides the output of passing tests.
 
-use std::{fs, path::PathBuf};
+use std::{collections::BTreeMap, fs, path::PathBuf};
 
 use anyhow::Result;
 
@@ -36,8 +36,14 @@ impl Drop for SkipsFile {
 pub(crate) struct LeftOut {
     /// What engines do not promise.
     pub(crate) skips: Vec<Skip>,
-    /// The number of cases that are left to the long run.
-    pub(crate) later: u32,
+    /// Of each engine, the number of cases that are left to the long run.
+    pub(crate) later: BTreeMap<String, u32>,
+}
+
+impl LeftOut {
+    pub(crate) fn all_later(&self) -> u32 {
+        self.later.values().sum()
+    }
 }
 
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -57,7 +63,10 @@ fn parse(text: &str) -> LeftOut {
     skips.sort();
     // A case that two passes left out counts once.
     skips.dedup();
-    let later = text.lines().map(|line| u32::from(line.starts_with("LATER "))).sum();
+    let mut later = BTreeMap::new();
+    for (engine, _) in text.lines().filter_map(|line| line.strip_prefix("LATER ")?.split_once(' ')) {
+        *later.entry(engine.to_owned()).or_default() += 1;
+    }
     LeftOut { skips, later }
 }
 
@@ -74,6 +83,6 @@ mod tests {
             skips.iter().map(|skip| skip.case.as_str()).collect::<Vec<_>>(),
             ["a: not fair", "b: no tokens"]
         );
-        assert_eq!((&*skips[0].engine, later), ("redis", 1));
+        assert_eq!((&*skips[0].engine, later), ("redis", BTreeMap::from([("redis".to_owned(), 1)])));
     }
 }
