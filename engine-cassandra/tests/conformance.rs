@@ -44,12 +44,11 @@ impl Harness for Cassandra {
     }
 
     fn trip(&self) -> Duration {
-        Duration::from_millis(500)
+        cluster::TRIP
     }
 
-    /// The longest pause between two looks of a waiter.
     fn notice(&self) -> Duration {
-        Duration::from_millis(500)
+        cluster::NOTICE
     }
 
     fn role(&self) -> Role {

@@ -12,6 +12,12 @@ use ylock_testkit::short_or_long;
 /// The lease of most tests: long enough for a busy machine, short enough to wait for.
 pub(crate) const LEASE: Duration = Duration::from_secs(4);
 
+/// The longest that an answer takes where a dozen cases keep three nodes busy.
+pub(crate) const TRIP: Duration = Duration::from_millis(500);
+
+/// The longest pause between two looks of a waiter.
+pub(crate) const NOTICE: Duration = Duration::from_millis(500);
+
 /// Nearly as long as this lease allows: many tests ask the engine once, and three nodes beside other suites pause for longer than the fifth of a
 /// lease that is the default.
 const REQUEST_TIMEOUT: Duration = Duration::from_millis(1_200);

@@ -8,7 +8,9 @@ use ylock_core::{ErrorKind, Fairness, LossReason, Options, Ylock};
 
 use super::own_server::OwnServer;
 use super::server::proxy::{Link, Proxy};
-use super::{LEASE, LOCK, SESSION, client, contenders, queue_up, thief, until, waiters, within};
+use super::{
+    LEASE, LOCK, SESSION, client, contenders, queue_up, queue_up_again, thief, until, waiters, within,
+};
 
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
@@ -68,7 +70,7 @@ async fn a_line_that_is_cut_for_more_than_the_session_is_told_before_somebody_el
         // Back again: a new session, which begins with nothing.
         proxy.set(Link::Cut);
         proxy.set(Link::Open);
-        let again = queue_up(&here, &there).await;
+        let again = queue_up_again(&here, &there).await;
         assert!(next.is_valid() && !again.is_finished());
         drop(next);
         drop(within("it gets in again", again).await.unwrap());

@@ -33,7 +33,7 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use ylock_core::url::Host;
-use ylock_core::{Guard, Options, Ylock};
+use ylock_core::{ErrorKind, Guard, Options, Ylock};
 use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
 use ylock_testkit::own_servers::{until, within};
 
@@ -70,6 +70,22 @@ async fn queue_up(ylock: &Ylock, seen_by: &Ylock) -> JoinHandle<Guard> {
     let before = waiters(seen_by).await;
     let locks = ylock.locks("users");
     let waiting = tokio::spawn(async move { locks.write("alice").await.unwrap() });
+    until("one more waits", async || waiters(seen_by).await > before).await;
+    waiting
+}
+
+/// As [`queue_up`], by a client whose line was cut: as long as its last release is not confirmed, it is told that the store does not answer.
+async fn queue_up_again(ylock: &Ylock, seen_by: &Ylock) -> JoinHandle<Guard> {
+    let before = waiters(seen_by).await;
+    let locks = ylock.locks("users");
+    let waiting = tokio::spawn(async move {
+        loop {
+            match locks.write("alice").await {
+                Err(error) if error.kind() == ErrorKind::Unavailable => {}
+                answer => break answer.unwrap(),
+            }
+        }
+    });
     until("one more waits", async || waiters(seen_by).await > before).await;
     waiting
 }

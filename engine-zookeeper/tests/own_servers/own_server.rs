@@ -183,7 +183,7 @@ fn program(folder: &Path, java_options: &[&str]) -> Command {
     let mut program = Command::new(variable("YLOCK_TEST_JAVA"));
     program
         // Without waiting for the disk, which stands still for seconds now and then: what a killed process has written stays written.
-        .args(["-Xmx64m", "-XX:+UseSerialGC", "-Dzookeeper.forceSync=no"])
+        .args(["-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dzookeeper.forceSync=no"])
         .args(java_options)
         .args(["-cp", &format!("{}/*", variable("YLOCK_TEST_ZOOKEEPER_JARS"))])
         .arg("org.apache.zookeeper.server.quorum.QuorumPeerMain")

@@ -41,15 +41,19 @@ impl Harness for Apart {
     }
 
     fn trip(&self) -> Duration {
-        Duration::from_secs(1)
+        cluster::TRIP
     }
 
     fn notice(&self) -> Duration {
-        Duration::from_secs(1)
+        cluster::NOTICE
     }
 
     fn many(&self) -> usize {
-        2_000
+        1_000
+    }
+
+    fn rounds(&self) -> usize {
+        100
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use ylock_core::{LossReason, Mode, Owner, Unlocked};
+use ylock_core::{LossReason, Mode, Options, Owner, Unlocked};
 
 use crate::{Call, Contender, CountsCalls, Faulty, Fixture, Outage, eventually, quiet_time, within};
 
@@ -149,8 +149,10 @@ pub async fn local_waiters_survive_the_loss_of_the_lock_before_them(fixture: Fix
 
 /// A lock with a short lease that is held, and waited for, for a long time stays what it is.
 pub async fn a_lock_is_held_for_longer_than_a_minute(fixture: Fixture) {
-    let (here, there, other) =
-        (fixture.short_lived().await, fixture.short_lived().await, fixture.short_lived().await);
+    // Renewed many times; and a waiter that a busy machine does not renew for the shortest lease would have to queue again.
+    let options = Options::default().with_lease(fixture.lease() * 4);
+    let client = async || fixture.client_with(options.clone()).await;
+    let (here, there, other) = (client().await, client().await, client().await);
     let guard = here.write().await;
     let (locks, group) = (here.locks(fixture.group()), fixture.group());
     let shared = locks.read("shared").await.unwrap();

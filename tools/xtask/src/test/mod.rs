@@ -15,6 +15,7 @@ mod slow;
 mod times;
 
 use std::{
+    collections::VecDeque,
     env,
     io::stdout,
     panic::resume_unwind,
@@ -161,8 +162,9 @@ impl Run<'_> {
             let variables = told.clone();
             let computing = move || beside.iter().flat_map(|job| self.job(job, &variables)).collect();
             let mut running = vec![threads.spawn(computing)];
-            for job in &jobs {
-                let place = room.enter(job);
+            let mut waiting: VecDeque<_> = jobs.iter().collect();
+            while let Some(place) = room.enter(&mut waiting) {
+                let job = place.job;
                 if job.what == What::Trouble && self.is_worth_waiting() {
                     match started.alone() {
                         Ok(variables) => told = variables,

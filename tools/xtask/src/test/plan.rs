@@ -2,7 +2,7 @@
 
 use std::{cmp::Reverse, fmt};
 
-use super::{chosen::Chosen, output::Target, times};
+use super::{chosen::Chosen, needs, output::Target, times};
 use crate::{cargo::Package, engine::Engine};
 
 /// The file of an engine that runs the suite.
@@ -27,6 +27,8 @@ pub(crate) struct Job {
     pub(crate) libtest: Vec<&'static str>,
     /// How much of the [room](ROOM) it takes.
     pub(crate) weight: usize,
+    /// The names of the engines whose servers it shares with other jobs.
+    pub(crate) shares: Vec<&'static str>,
 }
 
 /// Programs run side by side as long as their weights are not more than this: four that wait for most of their time, or two that do not, keep two cores
@@ -52,7 +54,7 @@ pub(crate) enum What {
     Conformance,
     /// Tests that start servers of their own, and kill and pause them: a few at a time, because starting takes a core. They wait most of the time.
     OwnServers,
-    /// Tests that kill and pause servers that other tests use too: when no other test uses them, one after the other.
+    /// Tests that kill and pause servers that other tests use too: when no other test uses them, one after the other. They wait most of the time.
     Trouble,
 }
 
@@ -140,14 +142,19 @@ impl Plan {
         self.jobs_of(What::Computing, 0, "--test-threads=2")
     }
 
-    /// Returns all other jobs, in the order in which they start as soon as there is room.
+    /// Returns all other jobs, in the order in which they start as soon as there is room. What breaks servers comes as soon as the suite that uses them has
+    /// ended, and waits beside suites that compute.
     pub(crate) fn jobs(&self) -> Vec<Job> {
         // In the long run the nodes of Cassandra answer a whole conformance suite while their clocks step.
         let trouble = if self.is_long { ROOM } else { HALF };
         let mut jobs = self.jobs_of(What::Tests, QUARTER, "--test-threads=4");
         jobs.extend(self.docs());
-        jobs.extend(self.jobs_of(What::Conformance, HALF, "--test-threads=12"));
-        jobs.extend(self.jobs_of(What::Trouble, trouble, "--test-threads=1"));
+        let trouble = self.jobs_of(What::Trouble, trouble, "--test-threads=1");
+        let suites = self.jobs_of(What::Conformance, HALF, "--test-threads=12");
+        let (broken, others): (Vec<_>, _) = suites.into_iter().partition(|suite| {
+            suite.shares.iter().any(|name| trouble.iter().any(|job| job.shares.contains(name)))
+        });
+        jobs.extend([broken, trouble, others].into_iter().flatten());
         jobs.extend(self.jobs_of(What::OwnServers, QUARTER, "--test-threads=4"));
         jobs
     }
@@ -161,7 +168,12 @@ impl Plan {
         let job = |target: &Target| {
             let mut libtest = vec![threads];
             libtest.extend(self.runs_ignored(what).then_some("--include-ignored"));
-            Job { what, program: Of::Target(target.clone()), libtest, weight }
+            let mut shares = Vec::new();
+            if what != What::OwnServers {
+                let needed = needs::of([target], &self.packages);
+                shares.extend(needed.iter().map(|engine| engine.name));
+            }
+            Job { what, program: Of::Target(target.clone()), libtest, weight, shares }
         };
         targets.into_iter().map(job).collect()
     }
@@ -193,7 +205,13 @@ impl Plan {
             words.push("--".to_owned());
             words.extend(documented.iter().map(folder));
         }
-        Some(Job { what: What::Docs, program: Of::Cargo(words), libtest: vec![], weight: HALF })
+        Some(Job {
+            what: What::Docs,
+            program: Of::Cargo(words),
+            libtest: vec![],
+            weight: HALF,
+            shares: vec![],
+        })
     }
 }
 

@@ -1,6 +1,7 @@
-//! Lets programs start in their order, as many at a time as there is room for.
+//! Lets programs start in their order, as many at a time as there is room for. One that has to wait for others lets those behind it start.
 
 use std::{
+    collections::VecDeque,
     ptr,
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
 };
@@ -18,18 +19,22 @@ pub(crate) struct Room<'a> {
 #[derive(Debug)]
 pub(crate) struct Place<'a, 'r> {
     room: &'r Room<'a>,
-    job: &'a Job,
+    pub(crate) job: &'a Job,
 }
 
 impl<'a> Room<'a> {
-    /// Waits until the job may start.
-    pub(crate) fn enter(&self, job: &'a Job) -> Place<'a, '_> {
+    /// Waits until one of these jobs may start, and takes the first one that may; nothing if there are none.
+    pub(crate) fn enter(&self, jobs: &mut VecDeque<&'a Job>) -> Option<Place<'a, '_>> {
         let mut running = self.running();
-        while !fits(job, &running) {
+        while !jobs.is_empty() {
+            let next = jobs.iter().position(|job| fits(job, &running));
+            if let Some(job) = next.and_then(|next| jobs.remove(next)) {
+                running.push(job);
+                return Some(Place { room: self, job });
+            }
             running = self.changed.wait(running).unwrap_or_else(PoisonError::into_inner);
         }
-        running.push(job);
-        Place { room: self, job }
+        None
     }
 
     fn running(&self) -> MutexGuard<'_, Vec<&'a Job>> {
@@ -47,8 +52,9 @@ impl Drop for Place<'_, '_> {
 /// What breaks servers runs beside none that uses them.
 fn fits(job: &Job, running: &[&Job]) -> bool {
     let taken: usize = running.iter().map(|job| job.weight).sum();
-    let is_left_alone = || running.iter().all(|job| job.what == What::OwnServers);
-    taken + job.weight <= ROOM && (job.what != What::Trouble || is_left_alone())
+    let meets = |other: &Job| other.shares.iter().any(|name| job.shares.contains(name));
+    let breaks = |other: &Job| job.what == What::Trouble || other.what == What::Trouble;
+    taken + job.weight <= ROOM && !running.iter().any(|other| breaks(other) && meets(other))
 }
 
 #[cfg(test)]
@@ -59,7 +65,11 @@ mod tests {
     use crate::test::plan::Of;
 
     fn job(what: What, weight: usize) -> Job {
-        Job { what, program: Of::Cargo(vec![]), libtest: vec![], weight }
+        using(what, weight, &[])
+    }
+
+    fn using(what: What, weight: usize, shares: &[&'static str]) -> Job {
+        Job { what, program: Of::Cargo(vec![]), libtest: vec![], weight, shares: shares.to_vec() }
     }
 
     #[test]
@@ -70,23 +80,37 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_servers_runs_beside_tests_with_servers_of_their_own_alone() {
-        let trouble = job(What::Trouble, 1);
-        assert!(fits(&trouble, &[&job(What::OwnServers, 1)]));
-        for what in [What::Docs, What::Tests, What::Conformance, What::Trouble] {
-            assert!(!fits(&trouble, &[&job(what, 1)]), "{what}");
+    fn what_breaks_servers_runs_beside_none_that_uses_them() {
+        let trouble = using(What::Trouble, 1, &["cassandra"]);
+        for what in [What::Tests, What::Conformance, What::Trouble] {
+            let (same, other) = (using(what, 1, &["redis", "cassandra"]), using(what, 1, &["redis"]));
+            assert!(!fits(&trouble, &[&same]) && !fits(&same, &[&trouble]), "{what}");
+            assert!(fits(&trouble, &[&other]) && fits(&other, &[&trouble]), "{what}");
         }
+    }
+
+    #[test]
+    fn a_job_that_has_to_wait_lets_others_start() {
+        let (uses, breaks) = (using(What::Tests, 1, &["redis"]), using(What::Trouble, 1, &["redis"]));
+        let other = job(What::Tests, 1);
+        let (room, mut jobs) = (Room::default(), VecDeque::from([&uses, &breaks, &other]));
+        let first = room.enter(&mut jobs).unwrap();
+        let second = room.enter(&mut jobs).unwrap();
+        assert!(ptr::eq(first.job, &uses) && ptr::eq(second.job, &other));
+        drop(first);
+        assert!(ptr::eq(room.enter(&mut jobs).unwrap().job, &breaks));
+        assert!(room.enter(&mut jobs).is_none());
     }
 
     #[test]
     fn a_place_that_is_left_lets_the_next_job_in() {
         let (first, second) = (job(What::Tests, ROOM), job(What::Tests, ROOM));
         let room = Room::default();
-        let place = room.enter(&first);
+        let place = room.enter(&mut VecDeque::from([&first]));
         let (say, said) = channel();
         thread::scope(|threads| {
             threads.spawn(|| {
-                let _place = room.enter(&second);
+                let _place = room.enter(&mut VecDeque::from([&second]));
                 say.send(()).expect("it is listened to");
             });
             assert!(said.try_recv().is_err(), "the second one waits");
