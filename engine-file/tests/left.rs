@@ -9,11 +9,11 @@ use std::time::Duration;
 use folder::Folder;
 use futures_util::poll;
 use rustix::fs::{FlockOperation, flock};
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 use ylock_core::engine::{AcquisitionId, Engine, Patience, Release, Request};
 use ylock_core::{ClientName, ErrorKind, Key, Mode, Owner};
 use ylock_engine_file::FileEngine;
-use ylock_testkit::eventually;
+use ylock_testkit::{eventually, within};
 
 const SOON: Duration = Duration::from_secs(5);
 const LONG: Duration = Duration::from_secs(60);
@@ -68,7 +68,7 @@ async fn a_client_that_is_dropped_is_gone_at_once() {
         tokio::task::yield_now().await;
     }
     drop(goes);
-    timeout(SOON, waiting).await.expect("less than a sixth of the lease").unwrap().unwrap();
+    within(SOON, "less than a sixth of the lease", waiting).await.unwrap().unwrap();
 }
 
 /// As long as one of its contenders is there, other clients must be able to tell that it has ended.
@@ -105,8 +105,7 @@ async fn a_change_waits_a_moment_for_another_process_and_no_longer() {
     client.acquire(&held).await.unwrap().unwrap();
     let file = locked(&folder, "alice");
     let begun = Instant::now();
-    let error = timeout(SOON, client.release(&key("alice"), held.id, None)).await.expect("it ends");
-    let error = error.unwrap_err();
+    let error = within(SOON, "it ends", client.release(&key("alice"), held.id, None)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
     assert!(begun.elapsed() >= Duration::from_millis(30), "the request timeout of the engine");
     flock(&file, FlockOperation::Unlock).unwrap();

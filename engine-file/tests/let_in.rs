@@ -15,11 +15,10 @@ use folder::Folder;
 use futures_util::poll;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use tokio::runtime::{Builder, Runtime};
-use tokio::time::timeout;
 use ylock_core::engine::{AcquisitionId, Engine, Grant, Request};
 use ylock_core::{ClientName, Fairness, Key, Mode, Owner};
 use ylock_engine_file::FileEngine;
-use ylock_testkit::eventually;
+use ylock_testkit::{eventually, within};
 
 /// Less than a sixth of a long lease: a waiter that enters within this time has been told, or has noticed a client's end.
 const SOON: Duration = Duration::from_secs(5);
@@ -88,7 +87,7 @@ impl Case {
 
     /// Drives the runtime of the waiter until it is let in.
     fn granted(&self, waiting: impl Future<Output = ylock_core::Result<Option<Grant>>>) -> Grant {
-        self.standing.block_on(async { timeout(SOON, waiting).await }).expect("in time").unwrap().unwrap()
+        self.standing.block_on(within(SOON, "it is let in", waiting)).unwrap().unwrap()
     }
 }
 
@@ -136,8 +135,7 @@ fn a_waiter_that_is_told_late_does_not_count_as_inside() {
     let mut next_waiting = pin!(case.holds.acquire(&next));
     case.running.block_on(async { assert!(poll!(next_waiting.as_mut()).is_pending()) });
     case.release();
-    let inside = case.running.block_on(async { timeout(SOON, next_waiting).await });
-    let inside = inside.expect("after a lease").unwrap().unwrap();
+    let inside = case.running.block_on(within(SOON, "after a lease", next_waiting)).unwrap().unwrap();
     case.standing.block_on(async {
         let queues_again = eventually(SOON, "the waiter queues again", async || {
             let seen = case.waits.inspect(&key()).await.unwrap();
@@ -176,7 +174,7 @@ fn one_that_cannot_enter_any_more_is_told_to_look() {
     case.running.block_on(async { assert!(poll!(first_waits.as_mut()).is_pending()) });
     assert!(case.waits.at_once().unwrap().acquire(&unfair).is_none(), "it waits");
     case.release();
-    let granted = case.running.block_on(async { timeout(SOON, first_waits).await }).expect("told");
+    let granted = case.running.block_on(within(SOON, "it is told", first_waits));
     assert!(granted.unwrap().unwrap().contended, "the other one waits");
     let (told, rest) = case.told();
     assert_eq!(told, unfair.id);
@@ -196,7 +194,7 @@ async fn an_unfair_waiter_notices_the_end_of_one_that_was_let_in_before_it() {
     let mut unfair_waits = pin!(unfair.acquire(&other));
     assert!(poll!(unfair_waits.as_mut()).is_pending());
     holds.release(&key(), held.id, None).await.unwrap();
-    timeout(SOON, first_waits).await.expect("told").unwrap().unwrap();
+    within(SOON, "it is told", first_waits).await.unwrap().unwrap();
     drop(first);
-    timeout(SOON, unfair_waits).await.expect("it watches the one inside").unwrap().unwrap();
+    within(SOON, "it watches the one inside", unfair_waits).await.unwrap().unwrap();
 }

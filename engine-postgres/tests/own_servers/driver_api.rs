@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::future::try_join_all;
 use tokio_postgres::{Client, IsolationLevel, Transaction};
 use ylock_core::engine::{AcquisitionId, Engine, Grant, Holding, Renewal, Request};
 use ylock_core::environment::SystemEnvironment;
 use ylock_core::{ClientName, ErrorKind, Guard, Key, Mode, Owner, Token};
 use ylock_engine_postgres::PostgresEngine;
 use ylock_engine_postgres::driver_api::InTransaction;
+use ylock_testkit::answered;
 
 use super::own_server::OwnServer;
 use super::{
@@ -83,10 +84,9 @@ async fn waits_for_locks_of_a_transaction_are_given_up_at_once() {
     }
     let locks = ylock.locks("users");
     for _ in 0..3 {
-        let waits = names.iter().map(|name| locks.write_within(name, LEASE / 2));
-        for given_up in within("they give up", join_all(waits)).await {
-            assert!(given_up.unwrap().is_none());
-        }
+        let waits = async || try_join_all(names.iter().map(|name| locks.write_within(name, LEASE / 2))).await;
+        let given_up = within("they give up", answered(waits)).await.unwrap();
+        assert!(given_up.iter().all(Option::is_none));
         // Behind all that the waits have left.
         unlock(within("a try is answered", locks.try_write("bob")).await.unwrap().unwrap()).await;
         assert!(guard.is_valid());
@@ -286,8 +286,8 @@ async fn waiters_bear_a_transaction_that_asserts_the_holder_for_long() {
     while tokio::time::Instant::now() < end {
         assert!(is_held(&three).await, "an answer and no error");
         let of_users = three.locks("users");
-        let given_up = join_all((0..10).map(|_| of_users.write_within("alice", LEASE / 4))).await;
-        assert!(given_up.into_iter().all(|given_up| given_up.unwrap().is_none()));
+        let waits = async || try_join_all((0..10).map(|_| of_users.write_within("alice", LEASE / 4))).await;
+        assert!(answered(waits).await.unwrap().iter().all(Option::is_none));
         assert!(guard.is_valid(), "it is renewed beside them");
     }
     assert!(!waiting.is_finished() && other.is_valid());

@@ -28,6 +28,7 @@ use tokio::task::JoinHandle;
 use ylock_core::engine::Engine;
 use ylock_core::{Guard, Options, Ylock};
 use ylock_engine_postgres::{PostgresEngine, PostgresOptions};
+use ylock_testkit::answered;
 use ylock_testkit::own_servers::{until, within};
 
 /// For tests that are about renewals or the end of a lease.
@@ -63,7 +64,8 @@ async fn unlock(guard: Guard) {
 }
 
 async fn is_held(ylock: &Ylock) -> bool {
-    within("a try is answered", ylock.locks("users").try_write("alice")).await.unwrap().is_none()
+    let of_users = ylock.locks("users");
+    within("a try is answered", answered(|| of_users.try_write("alice"))).await.unwrap().is_none()
 }
 
 async fn waiters(ylock: &Ylock) -> usize {

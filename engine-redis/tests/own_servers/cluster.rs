@@ -83,12 +83,11 @@ async fn goes_on(rounds: &AtomicU64) {
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn a_waiter_keeps_its_turn_while_its_part_moves() {
     let cluster = OwnCluster::start(0).await;
-    let lease = Duration::from_secs(30);
-    let options = cluster.options().with_lease(lease);
+    let options = cluster.options().with_lease(LONG);
     let (one, three) = (client_with(options.clone()).await, client_with(options.clone()).await);
     let engine = Arc::new(RedisEngine::connect(&options).await.unwrap());
-    let two = Ylock::over(Arc::clone(&engine) as Arc<dyn Engine>)
-        .with_options(Options::default().with_lease(lease));
+    let two =
+        Ylock::over(Arc::clone(&engine) as Arc<dyn Engine>).with_options(Options::default().with_lease(LONG));
     let guard = one.locks("users").write("alice").await.unwrap();
     let mut waiting = joins(&two, 0).await;
     let (place, keeper) = cluster.place_of("users").await;
@@ -129,10 +128,9 @@ fn neighbour_of(place_of_it: &str) -> String {
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn waiters_are_heard_also_after_their_part_was_away() {
     let cluster = OwnCluster::start(0).await;
-    let lease = Duration::from_secs(60);
     let (one, two) = (
-        client_with(cluster.options().with_lease(lease)).await,
-        client_with(cluster.options().with_lease(lease)).await,
+        client_with(cluster.options().with_lease(LONG)).await,
+        client_with(cluster.options().with_lease(LONG)).await,
     );
     let guard = one.locks("users").write("alice").await.unwrap();
     let (place, keeper) = cluster.place_of("users").await;

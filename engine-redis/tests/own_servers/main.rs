@@ -102,8 +102,7 @@ async fn a_restart_without_data_is_told_and_tokens_grow() {
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn a_restart_with_an_append_only_file_keeps_locks_and_queue() {
     let mut server = OwnServer::start(Disk::AppendOnly).await;
-    let lease = Duration::from_secs(10);
-    let (one, two) = (client(&server, lease).await, client(&server, lease).await);
+    let (one, two) = (client(&server, LONG).await, client(&server, LONG).await);
     let (guard, waiting) = one_holds_and_another_waits(&one, &two).await;
     server.kill();
     server.start_again().await;
@@ -121,7 +120,7 @@ async fn nobody_notices_that_the_scripts_are_forgotten() {
     let (stop, rounds) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let mut workers = Vec::new();
     for _ in 0..4 {
-        let ylock = client(&server, Duration::from_secs(10)).await;
+        let ylock = client(&server, LONG).await;
         let (stop, rounds) = (Arc::clone(&stop), Arc::clone(&rounds));
         workers.push(tokio::spawn(async move {
             while !stop.load(Ordering::Relaxed) {
@@ -147,8 +146,7 @@ async fn nobody_notices_that_the_scripts_are_forgotten() {
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn a_killed_connection_costs_neither_a_hold_nor_a_place() {
     let server = OwnServer::start(Disk::Nothing).await;
-    let lease = Duration::from_secs(10);
-    let (one, two) = (client(&server, lease).await, client(&server, lease).await);
+    let (one, two) = (client(&server, LONG).await, client(&server, LONG).await);
     for kind in ["normal", "pubsub"] {
         let (guard, waiting) = one_holds_and_another_waits(&one, &two).await;
         server.command(&["CLIENT", "KILL", "TYPE", kind]).await;
@@ -199,10 +197,10 @@ async fn a_message_that_comes_after_the_answer_takes_nothing_away() {
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn a_pause_of_the_server_shorter_than_the_lease_loses_nothing() {
     let server = OwnServer::start(Disk::Nothing).await;
-    let ylock = client(&server, Duration::from_secs(6)).await;
+    let ylock = client(&server, LEASE).await;
     let guard = ylock.locks("users").write("alice").await.unwrap();
-    server.command(&["CLIENT", "PAUSE", "3000", "ALL"]).await;
-    tokio::time::sleep(Duration::from_secs(7)).await;
+    server.command(&["CLIENT", "PAUSE", &(LEASE / 2).as_millis().to_string(), "ALL"]).await;
+    tokio::time::sleep(LEASE * 7 / 6).await;
     assert!(guard.is_valid());
     assert!(within("given back", guard.unlock()).await.unwrap().is_released());
 }
@@ -272,7 +270,7 @@ async fn a_replica_and_a_node_of_a_cluster_are_refused() {
 #[ignore = "needs redis: run `cargo xtask test`"]
 async fn very_many_waiters_do_not_storm_a_server_that_is_gone() {
     let mut server = OwnServer::start(Disk::Nothing).await;
-    let ylock = client(&server, Duration::from_secs(10)).await;
+    let ylock = client(&server, LONG).await;
     server.kill();
     let nobody = tokio::net::TcpListener::bind(("127.0.0.1", server.port())).await.unwrap();
     let waiters: Vec<_> = (0..500)

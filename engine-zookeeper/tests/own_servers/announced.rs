@@ -1,15 +1,10 @@
 //! A writer that waits behind a reader of its own client has a place in the queue that belongs to the reader's grant.
 
-use std::time::Duration;
-
 use tokio::task::JoinHandle;
 use ylock_core::{Guard, Ylock};
 
 use super::own_server::OwnServer;
-use super::{LEASE, LOCK, contenders, until, within};
-
-/// So long that nothing ends by its lease.
-const LONG: Duration = Duration::from_secs(50);
+use super::{LEASE, LOCK, LONG, contenders, until, within};
 
 /// A reader, and a writer of the same client that is shown behind it.
 async fn announced(ylock: &Ylock, server: &OwnServer) -> (Guard, JoinHandle<()>) {
@@ -58,7 +53,7 @@ async fn a_writer_that_gave_up_behind_a_reader_of_its_client_lets_readers_pass()
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn a_writer_with_a_short_lease_stays_behind_a_reader_with_a_long_one() {
     let server = OwnServer::start().await;
-    let calm = super::options(vec![server.host()]).with_lease(Duration::from_secs(60));
+    let calm = super::options(vec![server.host()]).with_lease(LONG);
     let here = super::client_with(calm).await;
     let reader = here.locks("users").read("alice").await.unwrap();
     let short = ylock_core::Options::default().with_lease(LEASE);

@@ -6,7 +6,7 @@ use ylock_core::{ErrorKind, LossReason};
 use ylock_engine_zookeeper::ZookeeperEngine;
 
 use super::own_server::OwnEnsemble;
-use super::{SESSION, client, client_with, options, queue_up, until, waiters, within};
+use super::{LONG, SESSION, client, client_with, options, queue_up, until, waiters, within};
 
 #[tokio::test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
@@ -25,7 +25,7 @@ async fn a_killed_follower_costs_neither_a_hold_nor_a_place_nor_the_order_of_tok
 }
 
 async fn one_is_killed(mut ensemble: OwnEnsemble, victim: usize) {
-    let long = options(ensemble.hosts()).with_lease(Duration::from_secs(60));
+    let long = options(ensemble.hosts()).with_lease(LONG);
     let (one, two) = (client_with(long.clone()).await, client_with(long).await);
     let guard = one.locks("users").write("alice").await.unwrap();
     let waiting = queue_up(&two, &one).await;
@@ -44,7 +44,7 @@ async fn one_is_killed(mut ensemble: OwnEnsemble, victim: usize) {
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn a_majority_that_comes_back_in_time_costs_nothing_and_later_everything_is_told() {
     let mut ensemble = OwnEnsemble::start(&[]).await;
-    let long = options(ensemble.hosts()).with_lease(Duration::from_secs(60));
+    let long = options(ensemble.hosts()).with_lease(LONG);
     let (patient, hasty) = (client_with(long).await, client(ensemble.hosts()).await);
     let guard = patient.locks("users").write("alice").await.unwrap();
     let short = hasty.locks("users").write("bob").await.unwrap();

@@ -5,11 +5,12 @@ use std::time::Instant;
 
 use ylock_core::url::Host;
 use ylock_core::{ErrorKind, Fairness, LossReason, Options, Ylock};
+use ylock_testkit::quiet_time;
 
 use super::own_server::OwnServer;
 use super::server::proxy::{Link, Proxy};
 use super::{
-    LEASE, LOCK, SESSION, client, contenders, queue_up, queue_up_again, thief, until, waiters, within,
+    LEASE, LOCK, LONG, SESSION, client, contenders, queue_up, queue_up_again, thief, until, waiters, within,
 };
 
 #[tokio::test]
@@ -59,11 +60,12 @@ async fn a_line_that_is_cut_for_more_than_the_session_is_told_before_somebody_el
         let reason = within("the holder is told", guard.lost()).await;
         assert!(!waiting.is_finished(), "{line:?}: another one is inside already");
         assert_eq!(reason, LossReason::Lapsed);
-        let told = Instant::now();
+        let (told, quiet_told) = (Instant::now(), quiet_time());
         for other in others {
             within("all are told", other.lost()).await;
         }
-        assert!(told.elapsed() < LEASE / 3, "{line:?}: all at once, not after {:?}", told.elapsed());
+        let took = quiet_time() - quiet_told;
+        assert!(took < LEASE / 3, "{line:?}: all at once, not after {took:?}");
         let next = within("the waiter gets in", waiting).await.unwrap();
         assert!(told.elapsed() > Duration::from_millis(100), "{line:?}: only just before");
         assert!(next.token() > token);
@@ -173,7 +175,7 @@ async fn a_place_whose_answer_got_lost_is_found_again_and_never_doubled() {
 
 /// Its session lasts for a minute: nothing gets free by its end.
 async fn patient(hosts: Vec<Host>) -> Ylock {
-    super::client_with(super::options(hosts).with_lease(Duration::from_secs(50))).await
+    super::client_with(super::options(hosts).with_lease(LONG)).await
 }
 
 /// What was made is removed in the background, once the server can be reached again.
@@ -218,7 +220,7 @@ async fn a_server_that_was_killed_and_comes_back_keeps_locks_and_queue() {
     let mut server = OwnServer::start().await;
     let hosts = vec![server.host()];
     // A server that starts takes its time on a busy machine.
-    let long = |hosts| super::options(hosts).with_lease(Duration::from_secs(20));
+    let long = |hosts| super::options(hosts).with_lease(LONG);
     let (one, two) = (super::client_with(long(hosts.clone())).await, super::client_with(long(hosts)).await);
     let guard = one.locks("users").write("alice").await.unwrap();
     let waiting = queue_up(&two, &one).await;
@@ -238,10 +240,11 @@ async fn a_server_that_is_gone_is_told_within_a_lease() {
     let ylock = client(vec![server.host()]).await;
     let guard = ylock.locks("users").write("alice").await.unwrap();
     server.kill();
-    let since = Instant::now();
+    let since = quiet_time();
     let error = within("the waiter is told", ylock.locks("users").write("bob")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
-    assert!(since.elapsed() < LEASE * 2, "{:?}", since.elapsed());
+    let took = quiet_time() - since;
+    assert!(took < LEASE * 2, "{took:?}");
     assert_eq!(within("the holder is told", guard.lost()).await, LossReason::Lapsed);
 }
 

@@ -41,6 +41,9 @@ use ylock_testkit::own_servers::{until, within};
 const LEASE: Duration = Duration::from_secs(3);
 const SESSION: Duration = Duration::from_millis(3_600);
 
+/// So long that nothing gets free by its end: about the longest for which servers keep a session by default.
+const LONG: Duration = Duration::from_secs(50);
+
 /// The node of the lock of most tests.
 const LOCK: &str = "/ylock/24/users:alice";
 

@@ -1,8 +1,6 @@
 //! Places in the queue: how long they are kept, and which waiter goes first.
 
 use std::pin::Pin;
-use std::time::Duration;
-
 use ylock_core::engine::{Engine, Grant, Release, Request, Ticket};
 use ylock_core::{Fairness, Result};
 use ylock_engine_zookeeper::ZookeeperEngine;
@@ -11,13 +9,13 @@ use zookeeper_client::{Acls, CreateMode};
 use super::grants::request;
 use super::own_server::OwnServer;
 use super::server::proxy::{Link, Proxy, What};
-use super::{LEASE, LOCK, contenders, options, server, until, within};
+use super::{LEASE, LOCK, LONG, contenders, options, server, until, within};
 
 type Waiting<'a> = Pin<Box<dyn Future<Output = Result<Option<Grant>>> + Send + 'a>>;
 
 /// Sessions of a minute: no place is lost by the end of one.
 async fn patient(server: &OwnServer) -> ZookeeperEngine {
-    let options = options(vec![server.host()]).with_lease(Duration::from_secs(50));
+    let options = options(vec![server.host()]).with_lease(LONG);
     ZookeeperEngine::connect(&options.with_request_timeout(LEASE / 5)).await.unwrap()
 }
 
@@ -99,11 +97,11 @@ async fn a_release_removes_also_what_an_earlier_session_of_its_client_has_left()
 async fn who_let_another_one_go_first_gets_in_with_a_larger_token() {
     let server = OwnServer::start().await;
     let (proxy, hosts) = (Proxy::before(&[server.host()]).await, [server.host()]);
-    let calm = options(proxy.hosts()).with_lease(Duration::from_secs(50));
+    let calm = options(proxy.hosts()).with_lease(LONG);
     let late = ZookeeperEngine::connect(&calm).await.unwrap();
     let (early, holder) = (patient(&server).await, patient(&server).await);
     let strict = |engine, ticket| {
-        let fair = request(engine, Duration::from_secs(50));
+        let fair = request(engine, LONG);
         fair.with_fairness(Fairness::Strict).with_ticket(Ticket::from_number(ticket))
     };
     let (second, first) = (strict(&late, 2), strict(&early, 1));

@@ -10,17 +10,17 @@ use ylock_testkit::poll_times;
 use super::grants::request;
 use super::own_server::OwnServer;
 use super::server::proxy::{Link, Proxy, What};
-use super::{options, until, within};
+use super::{LONG, options, until, within};
 
 /// What becomes of a renewal if its grant is given up while the node is looked at: the server answers that look first, and then removes the
 /// node.
 async fn overtaken(by_the_whole_release: bool) -> Result<Renewal> {
     let server = OwnServer::start().await;
     let proxy = Proxy::before(&[server.host()]).await;
-    let patient = options(proxy.hosts()).with_lease(Duration::from_secs(50));
+    let patient = options(proxy.hosts()).with_lease(LONG);
     let patient = patient.with_request_timeout(Duration::from_secs(10));
     let engine = ZookeeperEngine::connect(&patient).await.unwrap();
-    let request = request(&engine, Duration::from_secs(50));
+    let request = request(&engine, LONG);
     let grant = within("granted", engine.acquire(&request)).await.unwrap().unwrap();
     proxy.set(Link::Held(What::Anything));
     let (key, id, holdings) = (grant.key.clone(), grant.id, [Holding::new(grant, None)]);

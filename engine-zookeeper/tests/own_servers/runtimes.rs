@@ -7,7 +7,7 @@ use ylock_core::{Guard, Unlocked, Ylock};
 
 use super::own_server::OwnServer;
 use super::server::proxy::{Link, Proxy};
-use super::{LEASE, LOCK, SESSION, client, client_with, contenders, options, until, waiters, within};
+use super::{LEASE, LOCK, LONG, SESSION, client, client_with, contenders, options, until, waiters, within};
 
 fn runtime() -> Runtime {
     Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
@@ -15,7 +15,7 @@ fn runtime() -> Runtime {
 
 /// Sessions of a minute: nothing gets free by their end.
 async fn patient(server: &OwnServer) -> Ylock {
-    client_with(options(vec![server.host()]).with_lease(Duration::from_secs(50))).await
+    client_with(options(vec![server.host()]).with_lease(LONG)).await
 }
 
 #[test]

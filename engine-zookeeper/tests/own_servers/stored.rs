@@ -10,7 +10,7 @@ use zookeeper_client::{Acls, CreateMode};
 
 use super::own_server::OwnServer;
 use super::server::proxy::{Link, Proxy};
-use super::{FLOOR_WATCH, LOCK, client, client_with, contenders, options, queue_up, server, within};
+use super::{FLOOR_WATCH, LOCK, LONG, client, client_with, contenders, options, queue_up, server, within};
 
 /// The foreign node may be of a later version, and stand for a holder.
 #[tokio::test]
@@ -164,7 +164,7 @@ async fn very_many_locks_are_shared_out_so_that_the_server_can_end_each_session_
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 async fn each_who_waits_has_one_watch_and_a_release_wakes_one() {
     let server = OwnServer::start().await;
-    let calm = options(vec![server.host()]).with_lease(Duration::from_secs(60));
+    let calm = options(vec![server.host()]).with_lease(LONG);
     let holder = client_with(calm.clone()).await;
     let guard = holder.locks("users").write("alice").await.unwrap();
     let mut waiting = Vec::new();

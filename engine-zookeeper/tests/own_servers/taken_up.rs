@@ -11,7 +11,7 @@ use ylock_core::Unlocked;
 
 use super::own_server::OwnServer;
 use super::server::proxy::{Link, MULTI, Proxy};
-use super::{LOCK, client_with, contenders, options, until, within};
+use super::{LOCK, LONG, client_with, contenders, options, until, within};
 
 const BOUND: Duration = Duration::from_secs(30);
 
@@ -26,7 +26,7 @@ fn the_server_that_a_session_comes_to_catches_up_before_anything_is_asked_of_it(
     let (main, first) = (runtime(), runtime());
     let server = main.block_on(OwnServer::start());
     let proxy = main.block_on(Proxy::before(&[server.host()]));
-    let patient = options(proxy.hosts()).with_lease(Duration::from_secs(50));
+    let patient = options(proxy.hosts()).with_lease(LONG);
     let here = first.block_on(client_with(patient));
     let guard = first.block_on(here.locks("users").write("alice")).unwrap();
     drop(first);
@@ -77,7 +77,7 @@ fn a_driver_that_takes_its_last_step_while_its_runtime_ends_does_not_close_the_s
     let (main, first, second) = (runtime(), runtime(), runtime());
     let server = main.block_on(OwnServer::start());
     let proxy = main.block_on(Proxy::before(&[server.host()]));
-    let patient = options(proxy.hosts()).with_lease(Duration::from_secs(50));
+    let patient = options(proxy.hosts()).with_lease(LONG);
     let here = first.block_on(client_with(patient));
     let guard = first.block_on(here.locks("users").write("alice")).unwrap();
     second.block_on(async { drop(here.locks("users").write("bob").await.unwrap()) });

@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use ylock_core::{Guard, Lease};
 
 use super::own_servers::signal;
-use super::within;
+use super::{quiet_time, within};
 
 /// The variable that tells such a process what its test told it.
 const TOLD: &str = "YLOCK_TEST_OTHER";
@@ -79,8 +79,8 @@ impl ChildProcess {
     /// # Panics
     /// If it says something else, or nothing for a minute.
     pub async fn says(&mut self, word: &str) -> String {
-        let said = tokio::time::timeout(BOUND, self.lines.recv()).await;
-        let said = said.ok().flatten().unwrap_or_else(|| panic!("{word}: it says nothing"));
+        let said = within(BOUND, word, self.lines.recv()).await;
+        let said = said.unwrap_or_else(|| panic!("{word}: it says nothing"));
         said.strip_prefix(word).unwrap_or_else(|| panic!("{word}: {said}")).trim().to_owned()
     }
 
@@ -101,8 +101,8 @@ impl ChildProcess {
     /// # Panics
     /// If neither happens within a minute.
     pub async fn has_stopped(&mut self) -> bool {
-        let begun = Instant::now();
-        while begun.elapsed() < BOUND {
+        let begun = quiet_time();
+        while quiet_time() - begun < BOUND {
             let status =
                 std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
             if status.contains("\nState:\tT") {

@@ -100,6 +100,8 @@ pub use memory::MemoryHarness;
 pub use oracle::{ExclusionOracle, FencedRegister, Stale};
 pub use outage::an_outage_is_told_as_one;
 pub use pace::quiet_time;
+#[cfg(feature = "suite")]
+pub use patient::answered;
 pub use polls::{poll_once, poll_times};
 #[cfg(feature = "suite")]
 pub use registry::{Body, CASES, Case, DecidedBy, Need, Role};

@@ -25,8 +25,11 @@ pub(crate) fn is_silence(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Indeterminate)
 }
 
-/// Asks again what the store has not answered.
-pub(crate) async fn answered<T, F: Future<Output = Result<T>>>(ask: impl Fn() -> F) -> Result<T> {
+/// Asks again what the store has not answered, a few times in all: a busy machine is silent now and then, and a fault that makes it silent is so each time.
+///
+/// # Errors
+/// What the store has said; or the last silence.
+pub async fn answered<T, F: Future<Output = Result<T>>>(ask: impl Fn() -> F) -> Result<T> {
     for _ in 1..TIMES {
         match ask().await {
             Err(error) if is_silence(&error) => {}

@@ -14,6 +14,7 @@ use ylock_observability::{
     prometheus::{self, Prometheus},
     rules,
 };
+use ylock_testkit::quiet_time;
 
 /// A process that is killed when dropped.
 #[derive(Debug)]
@@ -81,10 +82,10 @@ impl Server {
 
     /// Looks again and again until nothing is missing.
     pub(crate) fn until(&mut self, what: &str, mut missing: impl FnMut(Prometheus) -> Option<String>) {
-        let began = Instant::now();
+        let (began, quiet_began) = (Instant::now(), quiet_time());
         while let Some(missing) = missing(self.prometheus) {
             self.process.assert_alive();
-            assert!(began.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}; {missing}");
+            assert!(quiet_time() - quiet_began < PATIENCE, "not within {PATIENCE:?}: {what}; {missing}");
             thread::sleep(Duration::from_millis(200));
         }
         println!("after {:.1} s: {what}", began.elapsed().as_secs_f32());

@@ -122,7 +122,8 @@ pub async fn a_sum_stays_zero_with_32_clients(fixture: Fixture) {
 
 async fn zero_sum(fixture: Fixture, clients: usize) {
     const ACCOUNTS: usize = 30;
-    let transfers = short_or_long(fixture.harness().rounds() / 2, 10_000) / clients;
+    let rounds = fixture.harness().rounds();
+    let transfers = short_or_long(rounds / 2, rounds * 4) / clients;
     let (clients, books) = (fixture.clients(clients).await, Books::of(ACCOUNTS));
     let tasks = clients.iter().map(|client| {
         let (client, books) = (client.clone(), Arc::clone(&books));

@@ -23,11 +23,13 @@ pub(crate) struct Place<'a, 'r> {
 }
 
 impl<'a> Room<'a> {
-    /// Waits until one of these jobs may start, and takes the first one that may; nothing if there are none.
+    /// Waits until there is room for the first of these jobs whose servers are not needed otherwise, and takes it; nothing if there are none.
     pub(crate) fn enter(&self, jobs: &mut VecDeque<&'a Job>) -> Option<Place<'a, '_>> {
         let mut running = self.running();
         while !jobs.is_empty() {
-            let next = jobs.iter().position(|job| fits(job, &running));
+            // A small job that took the room which a large one waits for would go before it.
+            let next = jobs.iter().position(|job| may_meet(job, &running));
+            let next = next.filter(|next| has_room(jobs[*next], &running));
             if let Some(job) = next.and_then(|next| jobs.remove(next)) {
                 running.push(job);
                 return Some(Place { room: self, job });
@@ -49,12 +51,16 @@ impl Drop for Place<'_, '_> {
     }
 }
 
-/// What breaks servers runs beside none that uses them.
-fn fits(job: &Job, running: &[&Job]) -> bool {
+fn has_room(job: &Job, running: &[&Job]) -> bool {
     let taken: usize = running.iter().map(|job| job.weight).sum();
-    let meets = |other: &Job| other.shares.iter().any(|name| job.shares.contains(name));
+    taken + job.weight <= ROOM
+}
+
+/// What breaks servers runs beside none that uses them.
+fn may_meet(job: &Job, running: &[&Job]) -> bool {
+    let shares = |other: &Job| other.shares.iter().any(|name| job.shares.contains(name));
     let breaks = |other: &Job| job.what == What::Trouble || other.what == What::Trouble;
-    taken + job.weight <= ROOM && !running.iter().any(|other| breaks(other) && meets(other))
+    !running.iter().any(|other| breaks(other) && shares(other))
 }
 
 #[cfg(test)]
@@ -73,10 +79,10 @@ mod tests {
     }
 
     #[test]
-    fn a_job_fits_if_there_is_room() {
+    fn jobs_run_side_by_side_as_long_as_there_is_room() {
         let (half, whole) = (job(What::Tests, ROOM / 2), job(What::Conformance, ROOM));
-        assert!(fits(&half, &[&half]) && !fits(&half, &[&half, &half]));
-        assert!(fits(&whole, &[]) && !fits(&whole, &[&half]) && !fits(&half, &[&whole]));
+        assert!(has_room(&half, &[&half]) && !has_room(&half, &[&half, &half]));
+        assert!(has_room(&whole, &[]) && !has_room(&whole, &[&half]) && !has_room(&half, &[&whole]));
     }
 
     #[test]
@@ -84,13 +90,13 @@ mod tests {
         let trouble = using(What::Trouble, 1, &["cassandra"]);
         for what in [What::Tests, What::Conformance, What::Trouble] {
             let (same, other) = (using(what, 1, &["redis", "cassandra"]), using(what, 1, &["redis"]));
-            assert!(!fits(&trouble, &[&same]) && !fits(&same, &[&trouble]), "{what}");
-            assert!(fits(&trouble, &[&other]) && fits(&other, &[&trouble]), "{what}");
+            assert!(!may_meet(&trouble, &[&same]) && !may_meet(&same, &[&trouble]), "{what}");
+            assert!(may_meet(&trouble, &[&other]) && may_meet(&other, &[&trouble]), "{what}");
         }
     }
 
     #[test]
-    fn a_job_that_has_to_wait_lets_others_start() {
+    fn a_job_that_waits_for_its_servers_lets_others_start() {
         let (uses, breaks) = (using(What::Tests, 1, &["redis"]), using(What::Trouble, 1, &["redis"]));
         let other = job(What::Tests, 1);
         let (room, mut jobs) = (Room::default(), VecDeque::from([&uses, &breaks, &other]));
@@ -100,6 +106,24 @@ mod tests {
         drop(first);
         assert!(ptr::eq(room.enter(&mut jobs).unwrap().job, &breaks));
         assert!(room.enter(&mut jobs).is_none());
+    }
+
+    #[test]
+    fn a_job_that_waits_for_room_is_the_next() {
+        let (small, large) = (job(What::Tests, 1), job(What::Conformance, ROOM));
+        let (room, behind) = (Room::default(), job(What::OwnServers, 1));
+        let mut jobs = VecDeque::from([&small, &large, &behind]);
+        let place = room.enter(&mut jobs).unwrap();
+        let (say, said) = channel();
+        thread::scope(|threads| {
+            threads.spawn(|| {
+                let next = room.enter(&mut jobs).unwrap();
+                say.send(ptr::eq(next.job, &large)).expect("it is listened to");
+            });
+            assert!(said.try_recv().is_err(), "there is room for the small one behind it alone");
+            drop(place);
+            assert!(said.recv().expect("it has entered"), "the large one is next");
+        });
     }
 
     #[test]
