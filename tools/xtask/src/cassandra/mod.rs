@@ -33,6 +33,7 @@ pub(crate) static ENGINE: Engine = Engine {
         floors: &[&["driver_api"], &["engine"], &["driver", "own_rows"], &["algorithm"]],
         exceptions: &[HANDED_OVER],
     }],
+    suite_runs_alone: true,
     ..Engine::BASE
 };
 

@@ -28,6 +28,8 @@ pub(crate) struct Engine {
     /// The crates of the store's driver: only the engine's `driver` may name them, and no default feature may bring them.
     pub(crate) drivers: &'static [&'static str],
     pub(crate) rooms: &'static [Plan],
+    /// True if nothing runs beside its conformance suite, because the servers keep all cores busy: other servers did not answer for a lease.
+    pub(crate) suite_runs_alone: bool,
 }
 
 impl Engine {
@@ -42,6 +44,7 @@ impl Engine {
         benches: &[],
         drivers: &[],
         rooms: &[],
+        suite_runs_alone: false,
     };
 
     pub(crate) fn has_servers(&self) -> bool {

@@ -3,7 +3,7 @@
 use std::{cmp::Reverse, fmt};
 
 use super::{chosen::Chosen, needs, output::Target, times};
-use crate::{cargo::Package, engine::Engine};
+use crate::{ENGINES, cargo::Package, engine::Engine};
 
 /// The file of an engine that runs the suite.
 const CONFORMANCE: &str = "conformance";
@@ -151,11 +151,13 @@ impl Plan {
         jobs.extend(self.docs());
         let trouble = self.jobs_of(What::Trouble, trouble, "--test-threads=1");
         let suites = self.jobs_of(What::Conformance, HALF, "--test-threads=12");
-        let (broken, others): (Vec<_>, _) = suites.into_iter().partition(|suite| {
-            suite.shares.iter().any(|name| trouble.iter().any(|job| job.shares.contains(name)))
-        });
-        jobs.extend([broken, trouble, others].into_iter().flatten());
-        jobs.extend(self.jobs_of(What::OwnServers, QUARTER, "--test-threads=4"));
+        let runs_alone = |suite: &Job| {
+            ENGINES.iter().any(|engine| engine.suite_runs_alone && suite.shares.contains(&engine.name))
+        };
+        let (mut alone, others): (Vec<_>, _) = suites.into_iter().partition(runs_alone);
+        alone.iter_mut().for_each(|suite| suite.weight = ROOM);
+        jobs.extend([alone, trouble, others].into_iter().flatten());
+        jobs.extend(self.jobs_of(What::OwnServers, HALF, "--test-threads=4"));
         jobs
     }
 
