@@ -1,6 +1,7 @@
 //! Places in the queue: how long they are kept, and which waiter goes first.
 
 use std::pin::Pin;
+
 use ylock_core::engine::{Engine, Grant, Release, Request, Ticket};
 use ylock_core::{Fairness, Result};
 use ylock_engine_zookeeper::ZookeeperEngine;

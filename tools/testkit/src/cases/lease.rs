@@ -149,15 +149,17 @@ pub async fn local_waiters_survive_the_loss_of_the_lock_before_them(fixture: Fix
 
 /// A lock with a short lease that is held, and waited for, for a long time stays what it is.
 pub async fn a_lock_is_held_for_longer_than_a_minute(fixture: Fixture) {
-    // Renewed many times; and a waiter that a busy machine does not renew for the shortest lease would have to queue again.
-    let options = Options::default().with_lease(fixture.lease() * 4);
+    // A waiter that a busy machine does not renew for the shortest lease would have to queue again.
+    let lease = fixture.lease() * 4;
+    let options = Options::default().with_lease(lease);
     let client = async || fixture.client_with(options.clone()).await;
     let (here, there, other) = (client().await, client().await, client().await);
     let guard = here.write().await;
     let (locks, group) = (here.locks(fixture.group()), fixture.group());
     let shared = locks.read("shared").await.unwrap();
     let waiting = there.queue_up(Mode::Write).await;
-    tokio::time::sleep(fixture.harness().long_hold()).await;
+    // For two leases at least: without renewals it would end.
+    tokio::time::sleep(fixture.harness().long_hold().max(lease * 2)).await;
     assert!(guard.is_valid() && shared.is_valid(), "{:?}, {:?}", guard.loss(), shared.loss());
     assert!(!waiting.is_done() && other.try_acquire(Mode::Read).await.is_none());
     assert!(other.lock(group, "shared").try_write().await.unwrap().is_none());

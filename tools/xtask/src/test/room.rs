@@ -1,4 +1,4 @@
-//! Lets programs start in their order, as many at a time as there is room for. One that has to wait for others lets those behind it start.
+//! Lets programs start in their order, as many at a time as there is room for. One whose servers are in use lets those behind it start.
 
 use std::{
     collections::VecDeque,
