@@ -13,6 +13,9 @@ use tokio::sync::Mutex;
 /// The lock of the arm that runs: the arms share the machine's few cores, so they run one after the other.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
+/// How long an example may print nothing.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// With locks nothing is lost.
 fn is_right(report: &str) {
     assert!(report.contains("OK: the locks kept the books right"), "{report}");
@@ -110,9 +113,9 @@ async fn example(name: &str, arguments: &[&str]) -> String {
     let _alone = ALONE.lock().await;
     let mut command = Command::new(built(name).await);
     command.args(arguments).kill_on_drop(true);
-    let bound = Duration::from_secs(ylock_testkit::short_or_long(120, 420));
-    let Output { status, stdout, stderr } =
-        ylock_testkit::within(bound, "the example ends", command.output()).await.expect("the example starts");
+    // As long as it prints something, or ends.
+    let ends = ylock_testkit::while_it_goes_on(PATIENCE, "the example", command.output());
+    let Output { status, stdout, stderr } = ends.await.expect("the example starts");
     let report = format!("{}{}", String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
     assert!(status.success(), "{status}\n{report}");
     report

@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 
 use crate::account::Report;
 use crate::audit::Books;
@@ -28,6 +28,8 @@ pub(crate) struct Office {
     events: (mpsc::UnboundedSender<Event>, mpsc::UnboundedReceiver<Event>),
     next_number: i32,
     progress: ProgressBar,
+    /// What was last printed where there is no terminal for the bar: the second, and the number of transfers.
+    printed: (u64, u64),
     pub(crate) books: Books,
     /// Set when the next worker that begins a transfer shall be killed.
     wants_blood: bool,
@@ -49,6 +51,7 @@ impl Office {
         eprintln!("{workers} processes move money between {accounts} accounts for {seconds} s, {locks} ...");
         Self {
             progress: progress_bar(seconds),
+            printed: (0, 0),
             books: Books::open(settings.names()),
             settings,
             workers: BTreeMap::new(),
@@ -71,15 +74,19 @@ impl Office {
         let mut tick = interval_at(start, Duration::from_millis(100));
         let mut kill = interval_at(start + Duration::from_secs(1), Duration::from_secs(1));
         kill.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
+        while Instant::now() < end || !self.has_tested_something() {
             tokio::select! {
-                () = sleep_until(end) => break,
                 _ = tick.tick() => self.show(start),
                 _ = kill.tick(), if self.settings.kill => self.wants_blood = true,
                 Some(event) = self.events.1.recv() => self.note(event).await?,
             }
         }
         self.end_all().await
+    }
+
+    /// Returns whether enough has happened that the books tell something, however slow the machine is.
+    fn has_tested_something(&self) -> bool {
+        self.books.acknowledged >= self.settings.transfers && (self.killed > 0 || !self.settings.kill)
     }
 
     /// Closes the pipes to the workers, which tells them to end, and notes all that they still report.
@@ -157,12 +164,18 @@ impl Office {
         if self.is_over { Ok(()) } else { self.start_one() }
     }
 
-    fn show(&self, start: Instant) {
+    /// Shows how far it is: as a bar, or where there is no terminal as a line a second.
+    fn show(&mut self, start: Instant) {
         let mut text = format!("{} transfers", self.books.acknowledged);
         if self.settings.kill {
             text += &format!(", {} workers killed", self.killed);
         }
         self.progress.set_position(u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX));
+        let now = (start.elapsed().as_secs(), self.books.acknowledged);
+        if self.progress.is_hidden() && now.0 > self.printed.0 && now.1 > self.printed.1 {
+            eprintln!("  {text} after {} s", now.0);
+            self.printed = now;
+        }
         self.progress.set_message(text);
     }
 }

@@ -22,6 +22,9 @@ pub(crate) struct Settings {
     /// Seconds for which the workers work
     #[arg(long, default_value_t = 10)]
     pub(crate) seconds: u64,
+    /// Transfers to make at least: on a slow machine the workers work for longer than their seconds
+    #[arg(long, default_value_t = 100)]
+    pub(crate) transfers: u64,
     /// The lease: how long the locks of a killed worker stay
     #[arg(long, default_value = "5s")]
     pub(crate) lease: String,

@@ -51,13 +51,19 @@ pub(super) async fn look_again(
     options: &CassandraOptions,
     environment: &Arc<dyn Environment>,
 ) -> Result<Fit> {
-    let limit = options.connect_timeout() / AGREEMENT_PART;
-    let agreement = session::within(&**environment, limit, asker.session.await_schema_agreement()).await;
-    if !matches!(agreement, Some(Ok(_))) {
-        // As while a cluster is upgraded, or a node hangs. That is no reason to do without locks.
+    if !agree(asker, options, &**environment).await {
+        // That is no reason to do without locks.
         tracing::warn!("the nodes do not agree on the schema; the table is taken as one of them has it");
     }
     fit(asker, options).await
+}
+
+/// Returns whether the nodes agree on the schema. Waits a little for it: while any program changes any table they do not. They go on
+/// disagreeing while a cluster is upgraded, or a node hangs.
+async fn agree(asker: Asker<'_>, options: &CassandraOptions, environment: &dyn Environment) -> bool {
+    let limit = options.connect_timeout() / AGREEMENT_PART;
+    let agreement = session::within(environment, limit, asker.session.await_schema_agreement()).await;
+    matches!(agreement, Some(Ok(_)))
 }
 
 /// Checks that the table is there and fits.
@@ -95,10 +101,7 @@ pub(super) async fn examine(
         );
         seen.risks.push(Risk::new(what, format!("{};", text::grace(options))));
     }
-    // One of the nodes does not answer, or they disagree, as while a cluster is upgraded.
-    let agreement =
-        session::within(environment, options.connect_timeout(), asker.session.check_schema_agreement());
-    if !matches!(agreement.await, Some(Ok(Some(_)))) {
+    if !agree(asker, options, environment).await {
         let what = "the nodes do not agree on the schema: one of them may not know the table";
         seen.risks.push(Risk::new(what, "nodetool describecluster"));
     }
