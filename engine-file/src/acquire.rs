@@ -8,7 +8,7 @@ use ylock_core::retry_deadline::RetryDeadline;
 use ylock_core::{Error, ErrorKind, Result};
 
 use crate::REQUEST_TIMEOUT;
-use crate::client::Client;
+use crate::client::{Client, micros};
 use crate::client_id::ClientId;
 use crate::driver::IfMissing;
 use crate::message::LetIn;
@@ -80,8 +80,11 @@ pub(crate) async fn acquire(client: &Client, request: &Request) -> Result<Option
 /// revocation, which the next renewal tells; and its client's end.
 fn let_in(client: &Client, request: &Request, let_in: Option<LetIn>) -> Option<Grant> {
     let LetIn { token, sent, contended } = let_in?;
-    let is_fresh = client.environment.now().since(sent) < request.lease / RENEWALS_PER_LEASE;
-    is_fresh.then(|| Grant::of(request, Some(token), sent, contended).after_waiting(true))
+    let now = Now::of(&*client.environment);
+    let is_fresh = now.moment.since(sent) < request.lease / RENEWALS_PER_LEASE;
+    // In a folder that was moved, a look says so.
+    let is_there = || client.folder.check_is_there_still(micros(now)).is_ok();
+    (is_fresh && is_there()).then(|| Grant::of(request, Some(token), sent, contended).after_waiting(true))
 }
 
 /// The clients that have ended, as far as a look is to know: what is left of them is removed.
@@ -130,6 +133,8 @@ async fn look_soon(client: &Client, request: &Request, dead: &mut Dead) -> Resul
 
 /// Joins the queue, and enters if nothing is in the way. `dead` are clients that have ended: what is left of them is removed.
 fn enter(client: &Client, request: &Request, dead: &[ClientId], state: &mut State, now: Now) -> Result<Look> {
+    // Otherwise clients that have come since the folder was moved would have the lock as well.
+    client.folder.check_is_there_still(micros(now))?;
     state.queue.remove_those(|contender| dead.contains(&contender.kept));
     let ticket = || request.ticket.unwrap_or_else(|| place(now));
     if let Some(kept) = state.queue.join(request, ticket, now) {

@@ -12,7 +12,7 @@ use ylock_core::{Error, ErrorKind, Key, Result};
 use crate::REQUEST_TIMEOUT;
 use crate::announcing::Announcing;
 use crate::client_id::ClientId;
-use crate::driver::{Folder, IfMissing, Locked, Pipe};
+use crate::driver::{Busy, Folder, IfMissing, Locked, Pipe};
 use crate::idle::Idle;
 use crate::let_in::{Told, let_in};
 use crate::message::Message;
@@ -164,17 +164,29 @@ async fn open_folder(options: &FileOptions, environment: &dyn Environment) -> Re
     let begun = environment.now();
     loop {
         let now = Now::of(environment);
-        if let Some(folder) = Folder::open(options, now.wall_micros, micros(now))? {
-            return Ok(folder);
-        }
+        let busy = match Folder::open(options, now.wall_micros, micros(now))? {
+            Ok(folder) => return Ok(folder),
+            Err(busy) => busy,
+        };
         if now.moment.since(begun) >= CONNECT_TIMEOUT {
-            let folder = options.folder().display();
-            let message =
-                format!("another client is clearing the folder {folder}, and does not go on: is it stopped?");
-            return Err(Error::new(ErrorKind::Unavailable, message));
+            return Err(still_busy(options, busy));
         }
         environment.sleep(PAUSE).await;
     }
+}
+
+fn still_busy(options: &FileOptions, busy: Busy) -> Error {
+    let folder = options.folder().display();
+    let message = match busy {
+        Busy::Clearing => {
+            format!("another client is clearing the folder {folder}, and does not go on: is it stopped?")
+        }
+        Busy::Replaced(count) => format!(
+            "the file {folder}/layout was removed beside {count} clients that live, and whose locks this one would not see. End them; the next client \
+             makes the file anew"
+        ),
+    };
+    Error::new(ErrorKind::Unavailable, message)
 }
 
 impl Drop for Client {
@@ -184,6 +196,6 @@ impl Drop for Client {
 }
 
 /// Returns the microseconds since the machine was started.
-fn micros(now: Now) -> u64 {
+pub(crate) fn micros(now: Now) -> u64 {
     now.moment.as_nanos() / 1000
 }

@@ -1,9 +1,9 @@
 //! Renew: another lease, and what the holder wants to be shown.
 
 use futures_util::future::join_all;
-use ylock_core::Result;
 use ylock_core::engine::{Holding, Renewal};
 use ylock_core::queue::Now;
+use ylock_core::{LossReason, Result};
 
 use crate::client::Client;
 use crate::driver::IfMissing;
@@ -12,6 +12,11 @@ use crate::state::State;
 
 /// Renews grants. One whose file another process does not let go of delays no other.
 pub(crate) async fn renew(client: &Client, holdings: &[Holding]) -> Vec<Result<Renewal>> {
+    if !client.folder.is_there() {
+        // Clients that come later take the same locks in another folder.
+        tracing::error!(error = %client.folder.is_gone(), "all locks of this client are lost");
+        return holdings.iter().map(|_| Ok(Renewal::Lost(LossReason::Gone))).collect();
+    }
     join_all(holdings.iter().map(|holding| renew_one(client, holding))).await
 }
 

@@ -42,6 +42,7 @@ impl Stored {
 /// Returns the last run of the job of a key.
 pub(crate) async fn last_run(client: &Client, key: &Key) -> Result<Option<Run>> {
     let read = async {
+        client.folder.check_is_there()?;
         let locked = client.soon(|| client.folder.lock_run(key, IfMissing::Leave)).await?;
         kept(&locked, now(client))
     };
@@ -51,13 +52,15 @@ pub(crate) async fn last_run(client: &Client, key: &Key) -> Result<Option<Run>> 
 /// Stores a run, unless there is a later one. Returns whether it is stored.
 pub(crate) async fn store_run(client: &Client, key: &Key, run: &Run, keep: Duration) -> Result<bool> {
     let stored = async {
+        client.folder.check_is_there()?;
         let locked = client.soon(|| client.folder.lock_run(key, IfMissing::Create)).await?;
         let now = now(client);
         if kept(&locked, now)?.is_some_and(|last| !run.replaces(&last)) {
             return Ok(false);
         }
         let until = now.saturating_add(u64::try_from(keep.as_micros()).unwrap_or(u64::MAX));
-        locked.write(&Stored { run: run.clone(), until }.to_text(locked.title()))?;
+        // Before the job begins: after a power cut it would run again in its period.
+        locked.write_through(&Stored { run: run.clone(), until }.to_text(locked.title()))?;
         Ok(true)
     };
     client.meter.measure(&*client.environment, "store_run", stored).await

@@ -12,6 +12,8 @@ const AT_ONCE: usize = 32;
 
 /// Clears once.
 pub(crate) async fn sweep(client: &Client) {
+    client.folder.touch();
+    client.pipe.touch();
     if let Err(error) = try_to(client).await {
         tracing::debug!(%error, "what dead clients have left stays for now");
     }

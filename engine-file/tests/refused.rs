@@ -69,8 +69,8 @@ async fn a_folder_of_a_group_is_made_for_the_group_whatever_the_mask_is() {
     assert_eq!(["", "locks", "clients"].map(mode), [0o2770; 3]);
     let folders: Vec<_> = folder.locks().into_iter().filter(|name| name.ends_with('+')).collect();
     assert_eq!(folders.iter().map(|name| mode(&format!("locks/{name}"))).collect::<Vec<_>>(), [0o2770]);
-    assert_eq!(["layout", "locks/users=alice"].map(mode), [0o660; 2]);
-    assert_eq!(mode(&format!("clients/{}", folder.clients()[0])), 0o660);
+    assert_eq!(["layout", "locks/users=alice"].map(mode), [0o1660; 2]);
+    assert_eq!(mode(&format!("clients/{}", folder.clients()[0])), 0o1660);
 }
 
 #[tokio::test]
@@ -90,8 +90,12 @@ async fn a_folder_that_is_in_use_elsewhere_is_refused() {
     let guard = ylock.locks("users").write("alice").await.unwrap();
     let written = layout(&folder);
     let options = FileOptions::new(folder.path());
-    for (name, part) in [("boot", "in use on another machine"), ("time", "another time namespace")] {
-        let changed = written.replace(&format!("{name} "), &format!("{name} x"));
+    for (name, instead, part) in [
+        ("boot ", "boot x", "in use on another machine"),
+        ("time ", "time x", "another time namespace"),
+        ("ylock 2", "ylock 1", "another version of ylock: they write format 1, and this one writes 2"),
+    ] {
+        let changed = written.replace(name, instead);
         write_layout(&folder, &changed);
         let error = refusal(&options).await;
         assert!(error.to_string().contains(part), "{name}: {error}");

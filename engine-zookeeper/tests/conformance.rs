@@ -17,6 +17,7 @@ use server::proxy::{Link, Proxy};
 use tokio::runtime::{Builder, Runtime};
 use ylock_core::Guarantees;
 use ylock_core::engine::Engine;
+use ylock_engine_zookeeper::ZookeeperEngine;
 use ylock_testkit::{Harness, Role};
 
 /// The runtime of the proxies, which stand for the network: it outlives the runtimes of the clients.
@@ -33,6 +34,16 @@ struct Zookeeper {
 impl Zookeeper {
     fn on(servers: Servers) -> Self {
         Self { servers, lines: Mutex::default() }
+    }
+
+    async fn engine_with(&self, session: Duration) -> Arc<dyn Engine> {
+        let hosts = self.servers.hosts();
+        let proxy = NETWORK.spawn(async move { Proxy::before(&hosts).await }).await.unwrap();
+        let options = server::options(proxy.hosts()).with_session(session);
+        let engine = ZookeeperEngine::connect(&options).await.expect("the servers under test answer");
+        let engine: Arc<dyn Engine> = Arc::new(engine);
+        self.lines.lock().insert(address(&engine), proxy);
+        engine
     }
 }
 
@@ -54,11 +65,12 @@ impl Harness for Zookeeper {
     }
 
     async fn engine(&self) -> Arc<dyn Engine> {
-        let hosts = self.servers.hosts();
-        let proxy = NETWORK.spawn(async move { Proxy::before(&hosts).await }).await.unwrap();
-        let engine: Arc<dyn Engine> = Arc::new(server::engine(proxy.hosts()).await);
-        self.lines.lock().insert(address(&engine), proxy);
-        engine
+        self.engine_with(server::SESSION).await
+    }
+
+    /// All locks of a client end with its session, whatever their leases are.
+    async fn engine_for(&self, lease: Duration) -> Arc<dyn Engine> {
+        self.engine_with((lease * 6 / 5).clamp(server::SESSION, server::LONG_SESSION)).await
     }
 
     fn lease(&self) -> Duration {

@@ -1,5 +1,7 @@
 //! The clients of a folder that have ended, and what they have left.
 
+use std::os::fd::OwnedFd;
+
 use rustix::fs::{Dir, FileType};
 use ylock_core::Result;
 
@@ -7,7 +9,7 @@ use super::errors::failed;
 use super::file_name::{FileName, Shelf};
 use super::folder::Folder;
 use super::key_file::{IfMissing, Locked};
-use super::open::open_folder;
+use super::open::open_inner;
 use crate::client_id::ClientId;
 
 impl Folder {
@@ -27,25 +29,38 @@ impl Folder {
         Ok(clients.filter(|client| !self.is_dead(*client)).count())
     }
 
-    /// Returns the names of all files of a shelf.
+    /// Returns the files of keys of a shelf.
     pub(crate) fn files(&self, shelf: Shelf) -> Result<Vec<FileName>> {
         self.check_process()?;
-        let (mut files, mut folders) = (Vec::new(), vec![String::new()]);
-        while let Some(folder) = folders.pop() {
-            let opened = match folder.as_str() {
-                "" => self.list(self.shelf(shelf), shelf.name())?,
-                // A folder that is gone has nothing in it.
-                inner => match open_folder(self.shelf(shelf), inner) {
-                    Ok(inner_folder) => self.list(&inner_folder, shelf.name())?,
-                    Err(_) => continue,
-                },
-            };
-            for (name, is_folder) in opened {
-                let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
-                if is_folder { folders.push(path) } else { files.push(FileName::stored(path, shelf)) }
-            }
+        let mut files = Vec::new();
+        let mut folders = self.add_files(self.shelf(shelf), "", shelf, &mut files)?;
+        while let Some((folder, path)) = folders.pop() {
+            folders.extend(self.add_files(&folder, &path, shelf, &mut files)?);
         }
         Ok(files)
+    }
+
+    /// Adds the files of keys that are in a folder, whose own name below that of the shelf is `path`. Returns the folders in it.
+    fn add_files(
+        &self,
+        folder: &OwnedFd,
+        path: &str,
+        shelf: Shelf,
+        files: &mut Vec<FileName>,
+    ) -> Result<Vec<(OwnedFd, String)>> {
+        let mut folders = Vec::new();
+        for (name, is_folder) in self.list(folder, shelf.name())? {
+            let path = if path.is_empty() { name.clone() } else { format!("{path}/{name}") };
+            if is_folder {
+                // One that is gone has nothing in it.
+                folders.extend(open_inner(folder, &name).ok().map(|inner| (inner, path)));
+                continue;
+            }
+            let file = FileName::stored(path, shelf);
+            // Another program's stays as it is.
+            files.extend(file.key().is_some().then_some(file));
+        }
+        Ok(folders)
     }
 
     /// Locks a file that was found. Returns nothing if another process has it locked.
@@ -53,7 +68,7 @@ impl Folder {
         self.lock_file(name, IfMissing::Leave)
     }
 
-    fn list(&self, folder: &std::os::fd::OwnedFd, shown: &str) -> Result<Vec<(String, bool)>> {
+    fn list(&self, folder: &OwnedFd, shown: &str) -> Result<Vec<(String, bool)>> {
         let listed = |errno| failed(&format!("list {}/{shown}", self.path().display()), errno);
         let mut names = Vec::new();
         for entry in Dir::read_from(folder).map_err(listed)? {

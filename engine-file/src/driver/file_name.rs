@@ -4,6 +4,9 @@
 use ylock_core::Key;
 use ylock_core::url::percent_decoded;
 
+use super::open::NEW;
+use crate::client_id::ClientId;
+
 /// The most bytes of one part of a path, below what file systems allow (255).
 const MAX_PART_BYTES: usize = 240;
 /// Between group and name.
@@ -11,6 +14,16 @@ const JOINED: u8 = b'=';
 /// At the end of a part that another one follows, and at the beginning of that one: so no part is `.` or `..`, and no folder has the name of a
 /// file.
 const GOES_ON: u8 = b'+';
+
+/// Returns whether this engine may have given this name to something in `locks` or `clients`. So it is not one that another program is likely to use.
+pub(super) fn may_be_own(name: &[u8]) -> bool {
+    let is_client = || str::from_utf8(name).is_ok_and(|name| name.parse::<ClientId>().is_ok());
+    name.contains(&JOINED)
+        || name.starts_with(&[GOES_ON])
+        || name.ends_with(&[GOES_ON])
+        || name.ends_with(NEW.as_bytes())
+        || is_client()
+}
 
 /// Which of the two files of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,9 +81,10 @@ impl FileName {
         (Self::of(&key, self.shelf).path == self.path).then_some(key)
     }
 
-    /// Returns the folders that it is in, from the outermost to the innermost.
-    pub(crate) fn folders(&self) -> impl DoubleEndedIterator<Item = &str> {
-        self.path.match_indices('/').map(|(end, _)| &self.path[..end])
+    /// Returns the names of the folders that it is in, from the outermost to the innermost, and its own name there.
+    pub(super) fn parts(&self) -> (impl Iterator<Item = &str>, &str) {
+        let (folders, name) = self.path.rsplit_once('/').unwrap_or(("", &self.path));
+        (folders.split('/').filter(|folder| !folder.is_empty()), name)
     }
 }
 
@@ -104,7 +118,7 @@ mod tests {
         assert_eq!(name("users", "alice").as_str(), "users=alice");
         assert_eq!(name("files", "/srv/a b.txt").as_str(), "files=%2Fsrv%2Fa%20b.txt");
         assert_eq!(name("..", ".").as_str(), "..=.");
-        assert_eq!(name("users", "alice").folders().count(), 0);
+        assert_eq!(name("users", "alice").parts().0.count(), 0);
     }
 
     #[test]
@@ -146,12 +160,11 @@ mod tests {
         assert!(parts.iter().all(|part| part.len() <= 255 && *part != "." && *part != ".."), "{parts:?}");
         let (file, folders) = parts.split_last().unwrap();
         assert!(folders.iter().all(|folder| folder.ends_with('+')) && !file.ends_with('+'));
-        assert_eq!(longest.folders().count(), folders.len());
-        assert_eq!(longest.folders().last().unwrap(), folders.join("/"));
+        assert!(longest.parts().0.eq(folders.iter().copied()) && longest.parts().1 == *file);
         assert!(longest.as_str().len() < 4096);
         // One that ends where the other goes on.
         let whole = name("g", &"x".repeat(MAX_PART_BYTES - 2));
-        assert_eq!((whole.as_str().len(), whole.folders().count()), (MAX_PART_BYTES, 0));
-        assert_eq!(name("g", &"x".repeat(MAX_PART_BYTES - 1)).folders().count(), 1);
+        assert_eq!((whole.as_str().len(), whole.parts().0.count()), (MAX_PART_BYTES, 0));
+        assert_eq!(name("g", &"x".repeat(MAX_PART_BYTES - 1)).parts().0.count(), 1);
     }
 }

@@ -3,16 +3,18 @@
 use std::fmt;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{CWD, Mode, Stat, chmodat, fstat, fstatfs, mkdirat};
+use rustix::fs::{AtFlags, CWD, Stat, fstat, fstatfs, fsync, statat};
 use rustix::io::Errno;
-use rustix::process::{Pid, getpid};
+use rustix::process::{Pid, Resource, getpid, getrlimit};
 use ylock_core::{Error, Result};
 
 use super::errors::{config, failed, unexpected};
 use super::file_name::Shelf;
-use super::layout::Layout;
-use super::open::open_folder;
+use super::layout::{Busy, CLIENTS, LOCKS, Layout, RUNS};
+use super::open::{make_folder, open_folder, open_inner};
+use super::own::{Own, is_same, names};
 use crate::options::FileOptions;
 
 /// The file systems on which `flock` and pipes are known to be those of one kernel, by the numbers that `statfs` gives them.
@@ -33,6 +35,10 @@ const WRITABLE_FOR_ALL: u32 = 0o002;
 const WRITABLE_FOR_GROUP: u32 = 0o020;
 /// What makes files belong to the group of their folder.
 const OF_THE_GROUP: u32 = 0o2000;
+/// So many microseconds may pass before it is looked again whether the path names this folder.
+const LATELY: u64 = 100_000;
+/// A file of a key has at least so many bytes.
+const SMALLEST_FILE: u64 = 4096;
 
 /// A folder with the files of locks and clients.
 pub(crate) struct Folder {
@@ -45,48 +51,40 @@ pub(crate) struct Folder {
     /// Where the pipes of the clients are.
     pub(super) clients: OwnedFd,
     layout: Layout,
-    is_shared: bool,
+    pub(super) own: Own,
+    /// When it was last seen that the path names this folder, in microseconds since the machine was started.
+    seen: AtomicU64,
     /// The process that has opened it. One that was forked since has the same descriptors, and locks of files do not tell the two apart.
     process: Pid,
 }
 
 impl Folder {
-    /// Opens the folder, and makes it if it is missing. Clears it of what clients have left, if none of them lives. Returns nothing while another
-    /// client is clearing it.
-    pub(crate) fn open(options: &FileOptions, wall_micros: i64, boot_micros: u64) -> Result<Option<Self>> {
-        let path = options.folder();
+    /// Opens the folder, and makes it if it is missing. Clears it of what clients have left, if none of them lives.
+    pub(crate) fn open(
+        options: &FileOptions,
+        wall_micros: i64,
+        boot_micros: u64,
+    ) -> Result<Result<Self, Busy>> {
+        // The process may change its working directory, and the path is looked at again.
+        let path = std::path::absolute(options.folder()).unwrap_or_else(|_| options.folder().to_owned());
         let shown = path.display();
         let is_shared = options.is_shared();
-        let mode = Mode::from_raw_mode(mode_of(is_shared));
-        let made = mkdirat(CWD, path, mode);
-        if made.is_ok() && is_shared {
-            // The mask of the process may have kept the group out.
-            chmodat(CWD, path, mode, rustix::fs::AtFlags::empty())
-                .map_err(|errno| failed(&format!("let the group into {shown}"), errno))?;
-        }
-        if let Err(errno) = made
-            && errno != Errno::EXIST
-        {
-            if matches!(errno, Errno::NOENT | Errno::NOTDIR) {
-                return Err(config(format!(
-                    "cannot make the folder {shown}: the one that it is in is not there"
-                )));
-            }
-            return Err(failed(&format!("make the folder {shown}"), errno));
-        }
-        let folder =
-            open_folder(CWD, path).map_err(|errno| failed(&format!("open the folder {shown}"), errno))?;
-        check(&folder, path, is_shared)?;
-        let layout = Layout::take(&folder, path, wall_micros, boot_micros, is_shared)?;
-        let Some(layout) = layout else { return Ok(None) };
-        let below = |name| {
-            let what = format!("open the folder {shown}/{name}");
-            open_folder(&folder, name).map_err(|errno| failed(&what, errno))
+        make_folder(CWD, &path, is_shared).map_err(|errno| cannot_make(&path, errno))?;
+        let cannot_open = |below: &str| {
+            let what = format!("open the folder {shown}{below}");
+            move |errno| failed(&what, errno)
         };
-        let (locks, clients) = (below(super::layout::LOCKS)?, below(super::layout::CLIENTS)?);
-        let runs = below(super::layout::RUNS)?;
-        let process = getpid();
-        Ok(Some(Self { path: path.to_owned(), locks, runs, clients, layout, is_shared, process, folder }))
+        let folder = open_folder(&path).map_err(cannot_open(""))?;
+        check(&folder, &path, is_shared)?;
+        let own = Own::of(&folder, is_shared).map_err(cannot_open(""))?;
+        let layout = match Layout::take(&folder, &path, wall_micros, boot_micros, &own)? {
+            Ok(layout) => layout,
+            Err(busy) => return Ok(Err(busy)),
+        };
+        let below = |name: &str| open_inner(&folder, name).map_err(cannot_open(&format!("/{name}")));
+        let (locks, clients, runs) = (below(LOCKS)?, below(CLIENTS)?, below(RUNS)?);
+        let (process, seen) = (getpid(), AtomicU64::new(boot_micros));
+        Ok(Ok(Self { path, locks, runs, clients, layout, own, seen, process, folder }))
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -125,7 +123,7 @@ impl Folder {
             Some(name) => name.to_owned(),
             None => "not known".to_owned(),
         };
-        let users = if self.is_shared { "its group (mode=0770)" } else { "its owner (mode=0700)" };
+        let users = if self.own.is_shared() { "its group (mode=0770)" } else { "its owner (mode=0700)" };
         let clients = self.clients_now().map_or_else(|error| error.to_string(), |count| count.to_string());
         vec![
             ("folder", self.path.display().to_string()),
@@ -135,30 +133,54 @@ impl Folder {
         ]
     }
 
-    pub(super) fn is_shared(&self) -> bool {
-        self.is_shared
+    /// Returns when it outlives a power cut which files are in a shelf.
+    pub(super) fn sync(&self, shelf: Shelf) -> Result<(), Errno> {
+        fsync(self.shelf(shelf))?;
+        fsync(&self.folder)?;
+        // Where the folder itself has its name. A user who may not list that one has not made the folder.
+        open_inner(&self.folder, "..").map_or(Ok(()), fsync)
     }
 
-    pub(super) fn mode(&self) -> u32 {
-        mode_of(self.is_shared)
+    /// Shows a cleaner of old files that the folder is in use.
+    pub(crate) fn touch(&self) {
+        self.layout.touch();
     }
 
-    /// Fails if the folder was removed: what is looked for in it is not free, but elsewhere, if another client has made the folder again.
+    /// Fails if the folder was removed or moved: what is looked for in it is not free, but elsewhere, if another client has made the folder again.
     pub(crate) fn check_is_there(&self) -> Result<()> {
         if self.is_there() { Ok(()) } else { Err(self.is_gone()) }
     }
 
-    pub(super) fn is_gone(&self) -> Error {
+    /// Does so if that was not looked at lately.
+    pub(crate) fn check_is_there_still(&self, boot_micros: u64) -> Result<()> {
+        if boot_micros.saturating_sub(self.seen.load(Ordering::Relaxed)) < LATELY {
+            return Ok(());
+        }
+        self.check_is_there()?;
+        self.seen.store(boot_micros, Ordering::Relaxed);
+        Ok(())
+    }
+
+    pub(crate) fn is_gone(&self) -> Error {
         unexpected(format!(
-            "the folder {} was removed while it was in use: connect again, which makes it anew",
+            "the folder {} was removed, moved or mounted over while it was in use: connect again, which makes it anew",
             self.path.display()
         ))
     }
 
-    /// Returns whether the folder has not been removed.
-    pub(super) fn is_there(&self) -> bool {
-        fstat(&self.folder).is_ok_and(|found| found.st_nlink > 0)
-            && fstat(&self.locks).is_ok_and(|found| found.st_nlink > 0)
+    /// Returns whether path and names still lead to the folders that are open: clients that come later open what they lead to.
+    pub(crate) fn is_there(&self) -> bool {
+        let is_named = match (statat(CWD, &self.path, AtFlags::empty()), fstat(&self.folder)) {
+            (Ok(named), Ok(own)) => is_same(&named, &own),
+            (Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP), _) => false,
+            // Not known, as where this process has given up the right to look.
+            _ => true,
+        };
+        let inner = [(LOCKS, &self.locks), (CLIENTS, &self.clients), (RUNS, &self.runs)];
+        is_named
+            && inner
+                .into_iter()
+                .all(|(name, open)| fstat(open).is_ok_and(|open| names(&self.folder, name, &open)))
     }
 }
 
@@ -168,9 +190,12 @@ impl fmt::Debug for Folder {
     }
 }
 
-/// The permissions of folders. In a shared one, files belong to the group of the folder.
-pub(super) fn mode_of(is_shared: bool) -> u32 {
-    if is_shared { 0o2770 } else { 0o700 }
+fn cannot_make(path: &Path, errno: Errno) -> Error {
+    let shown = path.display();
+    if matches!(errno, Errno::NOENT | Errno::NOTDIR) {
+        return config(format!("cannot make the folder {shown}: the one that it is in is not there"));
+    }
+    failed(&format!("make the folder {shown}"), errno)
 }
 
 /// Fails if processes of other users, or of other machines, could change the folder.
@@ -205,7 +230,13 @@ fn check(folder: &OwnedFd, path: &Path, is_shared: bool) -> Result<()> {
             found.st_uid
         )));
     }
-    check_file_system(folder, path)
+    check_file_system(folder, path)?;
+    if getrlimit(Resource::Fsize).current.is_some_and(|most| most < SMALLEST_FILE) {
+        return Err(config(format!(
+            "this process may make no file of {SMALLEST_FILE} bytes, which each lock needs: raise the limit (ulimit -f)"
+        )));
+    }
+    Ok(())
 }
 
 /// Returns the name of a file system that is known.

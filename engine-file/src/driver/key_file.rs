@@ -1,8 +1,9 @@
 //! The file of one key, locked: the kernel lets one process at a time change it.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 
-use rustix::fs::{AtFlags, Mode, OFlags, chmodat, fchmod, fstat, mkdirat, unlinkat};
+use rustix::fs::{AtFlags, OFlags, fdatasync, fstat, fsync, unlinkat};
 use rustix::io::Errno;
 use ylock_core::{Error, ErrorKind, Key, Result};
 
@@ -10,12 +11,10 @@ use super::errors::{failed, unexpected};
 use super::file_name::{FileName, Shelf};
 use super::folder::Folder;
 use super::locked_file::LockedFile;
-use super::open::open;
+use super::open::{REMOVED, make_folder, open, open_inner, open_or_make};
+use super::own::names;
 use super::slots::{Failed, Slots};
 use super::stop_point;
-
-/// How often a file may be removed just before it is locked.
-const REMOVED: u32 = 1000;
 
 /// What to do about a key that has no file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,9 +31,26 @@ pub(crate) struct Locked<'a> {
     folder: &'a Folder,
     name: FileName,
     /// `None` if the key has no file, and is to have none.
-    file: Option<LockedFile>,
+    file: Option<(LockedFile, In<'a>)>,
     slots: Slots,
     text: String,
+}
+
+/// The folder that a file is in.
+#[derive(Debug)]
+enum In<'a> {
+    Shelf(&'a OwnedFd),
+    /// Of a long name: the folders from the outermost to the innermost.
+    Folders(&'a OwnedFd, Vec<OwnedFd>),
+}
+
+impl AsFd for In<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Shelf(shelf) => shelf.as_fd(),
+            Self::Folders(shelf, folders) => folders.last().unwrap_or(shelf).as_fd(),
+        }
+    }
 }
 
 impl Folder {
@@ -51,7 +67,7 @@ impl Folder {
     pub(super) fn lock_file(&self, name: FileName, if_missing: IfMissing) -> Result<Option<Locked<'_>>> {
         self.check_process()?;
         for _ in 0..REMOVED {
-            let Some(file) = self.open_file(&name, if_missing)? else {
+            let Some((file, folder)) = self.open_file(&name, if_missing)? else {
                 return Ok(Some(Locked {
                     folder: self,
                     name,
@@ -64,32 +80,33 @@ impl Folder {
             let locked = locked.map_err(|errno| failed(&format!("lock {}", self.shown(&name)), errno))?;
             let Some(file) = locked else { return Ok(None) };
             stop_point::pass();
-            // Removed between the opening and the locking: another one may be there by now, and that is the key's.
-            if fstat(&file).is_ok_and(|found| found.st_nlink == 0) {
+            let found = fstat(&file);
+            let found = found.map_err(|errno| failed(&format!("look at {}", self.shown(&name)), errno))?;
+            // Removed between the opening and the locking: another one may be there by now, and that is the key's. The count of names would not do: a backup
+            // by hard links has given the file another one.
+            if !names(&folder, name.parts().1, &found) {
                 continue;
             }
-            return self.read_locked(name, file).map(Some);
+            self.own.check(&found, || self.shown(&name))?;
+            return self.read_locked(name, file, folder).map(Some);
         }
         Err(Error::new(ErrorKind::Unavailable, format!("{} is removed again and again", self.shown(&name))))
     }
 
-    fn read_locked(&self, name: FileName, file: LockedFile) -> Result<Locked<'_>> {
+    fn read_locked<'a>(&'a self, name: FileName, file: LockedFile, folder: In<'a>) -> Result<Locked<'a>> {
         let (slots, text) = Slots::read(&file).map_err(|why| self.failure(&name, "read", &why))?;
-        if slots.is_empty() {
-            self.let_the_group_in(&file);
-        }
-        Ok(Locked { folder: self, name, file: Some(file), slots, text })
+        Ok(Locked { folder: self, name, file: Some((file, folder)), slots, text })
     }
 
     /// Opens the file of a key. Returns nothing if it has none, and is to have none.
-    fn open_file(&self, name: &FileName, if_missing: IfMissing) -> Result<Option<OwnedFd>> {
-        let how = if if_missing == IfMissing::Create { OFlags::RDWR | OFlags::CREATE } else { OFlags::RDWR };
+    fn open_file(&self, name: &FileName, if_missing: IfMissing) -> Result<Option<(OwnedFd, In<'_>)>> {
         for _ in 0..REMOVED {
-            stop_point::pass();
-            match open(self.shelf(name.shelf), name.as_str(), how) {
-                Ok(file) => return Ok(Some(file)),
+            match self.open_in_folders(name, if_missing) {
+                Ok(opened) => return Ok(Some(opened)),
                 Err(Errno::NOENT) if if_missing == IfMissing::Leave => return Ok(None),
-                Err(Errno::NOENT) => self.make_folders_of(name)?,
+                // A folder of a long name has been removed by the client that left it last: again.
+                Err(Errno::NOENT) if name.parts().0.next().is_some() && self.is_there() => {}
+                Err(Errno::NOENT) => return Err(self.is_gone()),
                 Err(errno) => return Err(failed(&format!("open {}", self.shown(name)), errno)),
             }
         }
@@ -99,33 +116,27 @@ impl Folder {
         ))
     }
 
-    /// Makes the folders that a long name is in. A short one is in none, so its folder is gone if there was no place for its file.
-    fn make_folders_of(&self, name: &FileName) -> Result<()> {
-        let mut last = Err(Errno::NOENT);
-        for folder in name.folders() {
-            stop_point::pass();
-            last = mkdirat(self.shelf(name.shelf), folder, Mode::from_raw_mode(self.mode()));
-            if last.is_ok() && self.is_shared() {
-                // The mask of the process may have kept the group out.
-                let mode = Mode::from_raw_mode(self.mode());
-                let _ = chmodat(self.shelf(name.shelf), folder, mode, AtFlags::empty());
+    /// Opens a file, and before that the folders that it is in, one by one: in a path of several names any of them might be a link.
+    fn open_in_folders(&self, name: &FileName, if_missing: IfMissing) -> Result<(OwnedFd, In<'_>), Errno> {
+        let shelf = self.shelf(name.shelf);
+        let (folders, last) = name.parts();
+        let mut opened = Vec::new();
+        for part in folders {
+            let below = opened.last().unwrap_or(shelf);
+            if if_missing == IfMissing::Create {
+                make_folder(below, Path::new(part), self.own.is_shared())?;
             }
+            stop_point::pass();
+            opened.push(open_inner(below, part)?);
         }
-        match last {
-            Ok(()) | Err(Errno::EXIST) => Ok(()),
-            // A folder further out has been removed by the client that left it last: again.
-            Err(Errno::NOENT) if name.folders().nth(1).is_some() && self.is_there() => Ok(()),
-            Err(Errno::NOENT) => Err(self.is_gone()),
-            Err(errno) => Err(failed(&format!("make the folders of {}", self.shown(name)), errno)),
-        }
-    }
-
-    /// The mask of the process may have kept the group out of a file that this process has just made.
-    fn let_the_group_in(&self, file: &LockedFile) {
-        if self.is_shared() {
-            // Only its owner may, and only its owner needs to.
-            let _ = fchmod(file, Mode::from_raw_mode(0o660));
-        }
+        let folder = if opened.is_empty() { In::Shelf(shelf) } else { In::Folders(shelf, opened) };
+        let file = if if_missing == IfMissing::Create {
+            open_or_make(&folder, last, self.own.is_shared())?
+        } else {
+            stop_point::pass();
+            open(&folder, last, OFlags::RDWR)?
+        };
+        Ok((file, folder))
     }
 
     fn shown(&self, name: &FileName) -> String {
@@ -139,6 +150,12 @@ impl Folder {
             Failed::TooLong => {
                 Error::new(ErrorKind::Unavailable, format!("{file} has no room for another contender"))
             }
+            Failed::Limited => Error::new(
+                ErrorKind::Unavailable,
+                format!(
+                    "{file} has no room for another contender: this process may not make it larger (ulimit -f)"
+                ),
+            ),
             Failed::Damaged(why) if name.shelf == Shelf::Runs => unexpected(format!(
                 "{file} is damaged: {why}. Which run of this job was the last one is not known any more. Remove the file when the job may be run"
             )),
@@ -172,7 +189,7 @@ impl Locked<'_> {
 
     /// Stores another text.
     pub(crate) fn write(&self, text: &str) -> Result<()> {
-        let Some(file) = &self.file else {
+        let Some((file, _)) = &self.file else {
             return Err(unexpected("a key without a file was to be changed"));
         };
         let written =
@@ -184,24 +201,43 @@ impl Locked<'_> {
         written
     }
 
+    /// Stores another text, and returns when it outlives a power cut.
+    pub(crate) fn write_through(&self, text: &str) -> Result<()> {
+        self.write(text)?;
+        let Some((file, folder)) = &self.file else { return Ok(()) };
+        let mut synced = fdatasync(file);
+        if self.slots.is_empty() {
+            synced = synced.and_then(|()| self.sync_folders(folder));
+        }
+        synced.map_err(|errno| failed(&format!("sync {}", self.folder.shown(&self.name)), errno))
+    }
+
+    /// Syncs the folders that a new file is in: all of them, whichever process has made them and was killed before it could.
+    fn sync_folders(&self, folder: &In<'_>) -> Result<(), Errno> {
+        if let In::Folders(_, folders) = folder {
+            folders.iter().rev().try_for_each(fsync)?;
+        }
+        self.folder.sync(self.name.shelf)
+    }
+
     /// Removes what is stored, and the file.
     pub(crate) fn remove(&self) -> Result<()> {
-        if self.file.is_none() {
-            return Ok(());
-        }
+        let Some((_, folder)) = &self.file else { return Ok(()) };
         stop_point::pass();
-        let shelf = self.folder.shelf(self.name.shelf);
-        match unlinkat(shelf, self.name.as_str(), AtFlags::empty()) {
+        let (folders, name) = self.name.parts();
+        match unlinkat(folder, name, AtFlags::empty()) {
             // Another program may have removed it: it is not there.
             Ok(()) | Err(Errno::NOENT) => {}
             Err(errno) => {
                 return Err(failed(&format!("remove {}", self.folder.shown(&self.name)), errno));
             }
         }
-        for folder in self.name.folders().rev() {
+        let In::Folders(shelf, opened) = folder else { return Ok(()) };
+        let below: Vec<_> = std::iter::once(*shelf).chain(opened).zip(folders).collect();
+        for (outer, folder) in below.into_iter().rev() {
             stop_point::pass();
-            // Of a long name: other files may be there.
-            if unlinkat(shelf, folder, AtFlags::REMOVEDIR).is_err() {
+            // Other files may be there.
+            if unlinkat(outer, folder, AtFlags::REMOVEDIR).is_err() {
                 break;
             }
         }
@@ -223,12 +259,12 @@ mod tests {
         std::fs::write(path.join("locks/users=alice"), [b'x'; 4096]).unwrap();
         let name = || FileName::of(&Key::new("users", "alice").unwrap(), Shelf::Locks);
         let open = || folder.open_file(&name(), IfMissing::Leave).unwrap().expect("there");
-        let file = open();
+        let (file, in_folder) = open();
         let _inherited = file.try_clone().unwrap();
         let locked = LockedFile::try_lock(file).unwrap().expect("none has it locked");
-        let error = folder.read_locked(name(), locked).unwrap_err();
+        let error = folder.read_locked(name(), locked, in_folder).unwrap_err();
         assert!(error.to_string().contains("damaged"), "{error}");
-        assert!(LockedFile::try_lock(open()).unwrap().is_some());
+        assert!(LockedFile::try_lock(open().0).unwrap().is_some());
         std::fs::remove_dir_all(path).unwrap();
     }
 }

@@ -3,20 +3,27 @@
 //! Each client has this file locked for as long as it lives, shared with the others. A client that gets it for itself alone is the only one: what
 //! is left of others is void then, and it clears the folder. So nothing is left of processes that were killed, and nothing of an earlier
 //! run of the machine is believed. The last runs of jobs stay: they belong to no client.
+//!
+//! A cleaner of old files or an operator may remove this file beside clients that live, and the next client then has a new one for itself alone. So a
+//! client clears the folder only where no pipe has a reader either.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use rustix::fs::{
-    AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, fchmod, flock, ftruncate, mkdirat, unlinkat,
+    AtFlags, Dir, FileType, FlockOperation, OFlags, Timestamps, UTIME_NOW, flock, fstat, ftruncate, futimens,
+    unlinkat,
 };
 use rustix::io::{Errno, pread, pwrite};
+use rustix::time::Timespec;
 use ylock_core::Result;
 
 use super::errors::{config, failed};
-use super::folder::mode_of;
+use super::file_name;
 use super::machine::Machine;
-use super::open::{open, open_folder};
+use super::open::{make_folder, open, open_inner, open_or_make};
+use super::own::{Own, names};
+use super::pipe::has_reader;
 use super::slots::Slots;
 use super::stop_point;
 use crate::state::State;
@@ -25,55 +32,76 @@ pub(super) const LOCKS: &str = "locks";
 pub(super) const RUNS: &str = "runs";
 pub(super) const CLIENTS: &str = "clients";
 const LAYOUT: &str = "layout";
-const VERSION: &str = "ylock 1";
+/// The version of all that is in the folder but `runs`, whose files have their own.
+const VERSION: u32 = 2;
 
 /// The file, locked for as long as the client lives.
 #[derive(Debug)]
 pub(super) struct Layout {
-    /// Held, not read.
-    _locked: OwnedFd,
+    locked: OwnedFd,
     /// What is added to the time since the machine was started, in microseconds. The same for all clients of a run.
     tokens_begin: u64,
+}
+
+/// Why a client cannot join yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Busy {
+    /// Another client is clearing the folder.
+    Clearing,
+    /// The file `layout` is new, and so many clients that live know nothing of it. One that is just ending shows for a moment, too.
+    Replaced(usize),
 }
 
 /// What the file says.
 #[derive(Debug, PartialEq, Eq)]
 struct Written {
+    version: u32,
     machine: Machine,
     tokens_begin: u64,
 }
 
 impl Layout {
-    /// Joins the clients of the folder. The first one clears it. Returns nothing while another one is clearing it.
+    /// Joins the clients of the folder. The first one clears it.
     pub(super) fn take(
         folder: &OwnedFd,
         path: &Path,
         wall_micros: i64,
         boot_micros: u64,
-        is_shared: bool,
-    ) -> Result<Option<Self>> {
+        own: &Own,
+    ) -> Result<Result<Self, Busy>> {
         let here = Machine::here()?;
-        let file = open(folder, LAYOUT, OFlags::RDWR | OFlags::CREATE)
-            .map_err(|errno| failed(&format!("open {}/{LAYOUT}", path.display()), errno))?;
-        if is_shared {
-            // Only its owner may, and only its owner needs to.
-            let _ = fchmod(&file, Mode::from_raw_mode(0o660));
-        }
-        let clearing = Clearing { folder, path, here: &here, wall_micros, boot_micros, is_shared };
+        let shown = || format!("{}/{LAYOUT}", path.display());
+        let file = open_or_make(folder, LAYOUT, own.is_shared())
+            .map_err(|errno| failed(&format!("open {}", shown()), errno))?;
+        let found = fstat(&file).map_err(|errno| failed(&format!("look at {}", shown()), errno))?;
+        own.check(&found, shown)?;
+        let clearing =
+            Clearing { folder, path, here: &here, wall_micros, boot_micros, is_shared: own.is_shared() };
         // By each client, not only by the first: those that live may be of a version that knew nothing of it.
         clearing.make(RUNS)?;
         if lock(&file, FlockOperation::NonBlockingLockExclusive, path)? {
-            clearing.clear(&file)?;
+            if !names(folder, LAYOUT, &found) {
+                return Ok(Err(Busy::Clearing));
+            }
+            match clearing.clients_that_live()? {
+                0 => clearing.clear(&file)?,
+                count => return Ok(Err(Busy::Replaced(count))),
+            }
         }
         // Alone before or not: from here on with the others. Between the two another client may be alone for a moment, and clear what is
         // clear.
         if !lock(&file, FlockOperation::NonBlockingLockShared, path)? {
-            return Ok(None);
+            return Ok(Err(Busy::Clearing));
         }
         // Nothing is written yet if the client that was to clear the folder has ended instead: then again.
-        let Some(written) = Written::read(&file, path)? else { return Ok(None) };
+        let Some(written) = Written::read(&file, path)? else { return Ok(Err(Busy::Clearing)) };
         let tokens_begin = written.checked(&here, path)?;
-        Ok(Some(Self { _locked: file, tokens_begin }))
+        Ok(Ok(Self { locked: file, tokens_begin }))
+    }
+
+    /// Shows a cleaner of old files that the file is in use.
+    pub(super) fn touch(&self) {
+        touch(&self.locked);
     }
 
     pub(super) fn token_clock(&self, boot_micros: u64) -> u64 {
@@ -94,22 +122,32 @@ impl Written {
         // What follows is left of a longer text, if its writer was killed before it cut that off.
         let (text, _) = text.split_once("\nend\n")?;
         let mut lines = text.lines();
+        let (version, boot) = lines.next()?.strip_prefix("ylock ")?.split_once(": boot ")?;
         let mut next = |name| lines.next()?.strip_prefix(name)?.strip_prefix(' ');
-        let (boot, time) = (next("ylock 1: boot")?.to_owned(), next("time")?.to_owned());
-        Some(Self { machine: Machine { boot, time }, tokens_begin: next("tokens")?.parse().ok()? })
+        let machine = Machine { boot: boot.to_owned(), time: next("time")?.to_owned() };
+        let tokens_begin = next("tokens")?.parse().ok()?;
+        Some(Self { version: version.parse().ok()?, machine, tokens_begin })
     }
 
     fn to_text(&self) -> String {
-        let Self { machine: Machine { boot, time }, tokens_begin } = self;
-        format!("{VERSION}: boot {boot}\ntime {time}\ntokens {tokens_begin}\nend\n")
+        let Self { version, machine: Machine { boot, time }, tokens_begin } = self;
+        format!("ylock {version}: boot {boot}\ntime {time}\ntokens {tokens_begin}\nend\n")
     }
 
-    /// Fails if the clients that live run elsewhere.
+    /// Fails if the clients that live are of another version, or run elsewhere.
     fn checked(self, here: &Machine, path: &Path) -> Result<u64> {
         let shown = path.display();
+        if self.version != VERSION {
+            return Err(config(format!(
+                "the folder {shown} is in use by clients of another version of ylock: they write format {}, and this one writes {VERSION}. \
+                 End them before this one begins, or name another folder for it",
+                self.version
+            )));
+        }
         if self.machine.boot != here.boot {
             return Err(config(format!(
-                "the folder {shown} is in use on another machine: file:// is for the processes of one host"
+                "the folder {shown} is in use on another machine, or in a container that shows a boot_id of its own, as LXC and systemd-nspawn do: \
+                 file:// is for processes of one host that all read one /proc/sys/kernel/random/boot_id"
             )));
         }
         if self.machine.time != here.time {
@@ -142,7 +180,7 @@ impl Clearing<'_> {
         let of_the_wall_clock = u64::try_from(self.wall_micros).unwrap_or(0).saturating_sub(self.boot_micros);
         let above_all = highest.saturating_add(1).saturating_sub(self.boot_micros);
         let tokens_begin = of_this_run.unwrap_or(of_the_wall_clock).max(above_all);
-        let text = Written { machine: self.here.clone(), tokens_begin }.to_text();
+        let text = Written { version: VERSION, machine: self.here.clone(), tokens_begin }.to_text();
         stop_point::pass();
         // Over the old text, and cut off afterwards: a client that is killed in between must not leave a file that has forgotten where the tokens
         // of this run begin.
@@ -169,34 +207,34 @@ impl Clearing<'_> {
 
     /// Makes a folder if it is missing. Returns whether it was there.
     fn make(&self, below: &str) -> Result<bool> {
-        let mode = Mode::from_raw_mode(mode_of(self.is_shared));
-        stop_point::pass();
-        match mkdirat(self.folder, below, mode) {
-            Ok(()) if self.is_shared => {
-                let made = rustix::fs::chmodat(self.folder, below, mode, AtFlags::empty());
-                made.map_err(|errno| self.failed("let the group into", below, errno))?;
-                Ok(false)
-            }
-            Ok(()) => Ok(false),
-            Err(Errno::EXIST) if self.is_shared => {
-                // Its maker may have been killed before it let the group in. Only its owner may do so.
-                let _ = rustix::fs::chmodat(self.folder, below, mode, AtFlags::empty());
-                Ok(true)
-            }
-            Err(Errno::EXIST) => Ok(true),
-            Err(errno) => Err(self.failed("make", below, errno)),
-        }
+        make_folder(self.folder, Path::new(below), self.is_shared)
+            .map_err(|errno| self.failed("make", below, errno))
     }
 
-    /// Removes everything in a folder, and makes the folder if it is missing. `see` is shown each file of a key before.
+    /// Returns how many clients have their pipes open.
+    fn clients_that_live(&self) -> Result<usize> {
+        let failed = |errno| self.failed("list", CLIENTS, errno);
+        let clients = match open_inner(self.folder, CLIENTS) {
+            Err(Errno::NOENT) => return Ok(0),
+            opened => opened.map_err(failed)?,
+        };
+        let mut count = 0;
+        for entry in Dir::read_from(&clients).map_err(failed)? {
+            count += usize::from(has_reader(&clients, entry.map_err(failed)?.file_name()));
+        }
+        Ok(count)
+    }
+
+    /// Removes what clients have left in a folder, and makes the folder if it is missing. `see` is shown each file of a key before.
     fn remove_all(&self, below: &str, mut see: impl FnMut(&OwnedFd) -> Result<()>) -> Result<()> {
         if !self.make(below)? {
             return Ok(());
         }
-        let folder = open_folder(self.folder, below).map_err(|errno| self.failed("open", below, errno))?;
+        let folder = open_inner(self.folder, below).map_err(|errno| self.failed("open", below, errno))?;
         self.empty(&folder, below, &mut see)
     }
 
+    /// Removes what this engine may have made. A user of the group may have moved a folder here that has other files of this user's in it.
     fn empty(
         &self,
         folder: &OwnedFd,
@@ -206,15 +244,19 @@ impl Clearing<'_> {
         for entry in Dir::read_from(folder).map_err(|errno| self.failed("list", shown, errno))? {
             let entry = entry.map_err(|errno| self.failed("list", shown, errno))?;
             let name = entry.file_name();
-            if name == c"." || name == c".." {
+            if !file_name::may_be_own(name.to_bytes()) {
                 continue;
             }
             stop_point::pass();
             let removed = match entry.file_type() {
                 FileType::Directory => {
-                    let inner = open_folder(folder, name);
+                    let inner = open_inner(folder, name);
                     self.empty(&inner.map_err(|errno| self.failed("open", shown, errno))?, shown, see)?;
-                    unlinkat(folder, name, AtFlags::REMOVEDIR)
+                    match unlinkat(folder, name, AtFlags::REMOVEDIR) {
+                        // What another program has put there.
+                        Err(Errno::NOTEMPTY) => Ok(()),
+                        removed => removed,
+                    }
                 }
                 FileType::RegularFile => {
                     if let Ok(file) = open(folder, name, OFlags::RDONLY) {
@@ -231,6 +273,14 @@ impl Clearing<'_> {
 
     fn failed(&self, what: &str, name: &str, errno: Errno) -> ylock_core::Error {
         failed(&format!("{what} {}/{name}", self.path.display()), errno)
+    }
+}
+
+/// Sets the times of a file to now.
+pub(super) fn touch(file: &OwnedFd) {
+    let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+    if let Err(errno) = futimens(file, &Timestamps { last_access: now, last_modification: now }) {
+        tracing::debug!(%errno, "a file of this client looks old to a cleaner of old files");
     }
 }
 

@@ -9,6 +9,7 @@ mod layout;
 mod locked_file;
 mod machine;
 mod open;
+mod own;
 mod pipe;
 mod slots;
 mod stop_point;
@@ -16,6 +17,7 @@ mod stop_point;
 pub(crate) use file_name::{FileName, Shelf};
 pub(crate) use folder::Folder;
 pub(crate) use key_file::{IfMissing, Locked};
+pub(crate) use layout::Busy;
 pub(crate) use pipe::{Messages, Pipe, Watch};
 pub use stop_point::stop_at;
 

@@ -4,8 +4,11 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, fchmod, mknodat, renameat_with, unlinkat};
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, RenameFlags, fchmod, fstat, mknodat, renameat_with, unlinkat,
+};
 use rustix::io::{Errno, write};
+use rustix::path::Arg;
 use rustix::pipe::fcntl_getpipe_size;
 use tokio::io::Interest;
 use tokio::net::unix::pipe::{Receiver, Sender};
@@ -13,15 +16,11 @@ use ylock_core::Result;
 
 use super::errors::failed;
 use super::folder::Folder;
-use super::open::open;
+use super::layout::touch;
+use super::open::{NEW, OF_FILES, REMOVED, open};
 use super::stop_point;
 use crate::client_id::ClientId;
 use crate::message::{MESSAGE, Message};
-
-/// What the name of a pipe ends with until its maker has opened it.
-const NEW: &str = ".new";
-/// How often a new pipe may be cleared away before it is open.
-const TRIES: u32 = 1000;
 
 /// The own pipe, open for as long as the client lives.
 #[derive(Debug)]
@@ -50,9 +49,9 @@ impl Folder {
     fn make_pipe_as(&self, name: &str) -> Result<OwnedFd, Errno> {
         // Under another name until it is open: another client that met it before would take its owner for dead.
         let new = format!("{name}{NEW}");
-        for _ in 0..TRIES {
+        for _ in 0..REMOVED {
             stop_point::pass();
-            mknodat(&self.clients, &new, FileType::Fifo, Mode::from_raw_mode(0o660), 0)?;
+            mknodat(&self.clients, &new, FileType::Fifo, Mode::from_raw_mode(OF_FILES), 0)?;
             match self.open_and_name(&new, name) {
                 // Another client has cleared it away, before it was open: it could not know that its maker lives. Again.
                 Err(Errno::NOENT) => {}
@@ -69,9 +68,9 @@ impl Folder {
     fn open_and_name(&self, new: &str, name: &str) -> Result<OwnedFd, Errno> {
         stop_point::pass();
         let file = self.open_pipe_for(new, OFlags::RDWR)?;
-        if self.is_shared() {
+        if self.own.is_shared() {
             // The mask of the process may have kept the group out.
-            fchmod(&file, Mode::from_raw_mode(0o660))?;
+            fchmod(&file, Mode::from_raw_mode(OF_FILES))?;
         }
         stop_point::pass();
         // Never over another one: that client would look as if it were this one.
@@ -100,6 +99,10 @@ impl Folder {
         stop_point::pass();
         // For reading, too: a message into a pipe whose last reader has just gone would end a program that does not ignore SIGPIPE.
         let told = self.open_pipe_for(&client.to_string(), OFlags::RDWR).and_then(|pipe| {
+            // What a user of the group has put in its place may be a file of this user's.
+            if !self.own.is_own(&fstat(&pipe)?, FileType::Fifo) {
+                return Err(Errno::NOTSUP);
+            }
             stop_point::pass();
             write(pipe, &message.to_bytes())
         });
@@ -125,11 +128,22 @@ impl Folder {
     }
 
     fn open_pipe_for(&self, name: &str, what: OFlags) -> Result<OwnedFd, Errno> {
-        open(&self.clients, name, what | OFlags::NONBLOCK)
+        open(&self.clients, name, what)
     }
 }
 
+/// Returns whether a process has the pipe of this name open for reading, or for both.
+pub(super) fn has_reader(clients: &OwnedFd, name: impl Arg) -> bool {
+    let opened = open(clients, name, OFlags::WRONLY).and_then(fstat);
+    opened.is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Fifo)
+}
+
 impl Pipe {
+    /// Shows a cleaner of old files that the pipe is in use.
+    pub(crate) fn touch(&self) {
+        touch(&self.file);
+    }
+
     /// Returns what reads the pipe in this runtime.
     pub(crate) fn reader(&self) -> io::Result<Reader> {
         // A descriptor of its own, which belongs to this runtime: the first one lives as long as the client.

@@ -2,20 +2,19 @@
 //!
 //! A file has two slots, half a page each: a text, and behind it, at the end of the slot, a header. The newest header says which slot has the
 //! text. The next text goes into the *other* slot, header last; so until the end of it is written, nothing is. A text that is too long for a slot
-//! is further back in the file, with nothing between: files may have holes.
+//! is further back in the file, where no text of the other slot ever is.
 //!
 //! A header or a text that is damaged is an error and never an older text: in that the lock might be free.
 
 use std::os::fd::AsFd;
 
 use rustix::io::{Errno, pread, pwrite, retry_on_intr};
+use rustix::process::{Resource, getrlimit};
 
 use super::stop_point;
 
 /// Both slots are in one page: a lock that is held takes no more memory, and can be given back also where there is no memory for a second page.
 const SLOT: usize = 2048;
-/// Where the texts of the two slots are that do not fit into them.
-const FAR: [u64; 2] = [1 << 24, 2 << 24];
 /// `sequence length checksum-of-the-text checksum-of-this-header`, in hexadecimal digits.
 const HEADER: usize = 44;
 /// The part of a header that its checksum is of.
@@ -29,6 +28,8 @@ pub(super) enum Failed {
     /// Neither this engine nor a process that was killed has written this.
     Damaged(&'static str),
     TooLong,
+    /// A larger file would have the system end this process (`ulimit -f`).
+    Limited,
     System(Errno),
 }
 
@@ -68,7 +69,7 @@ impl Slots {
             Some(start) => slots[slot][start..SLOT - HEADER].to_vec(),
             None => {
                 let mut text = vec![0; header.length];
-                let filled = read_at(&file, &mut text, FAR[slot])?;
+                let filled = read_at(&file, &mut text, far(slot, header.length))?;
                 text.truncate(filled);
                 text
             }
@@ -112,8 +113,8 @@ impl Header {
         let mut next = || u64::from_str_radix(fields.next()?, 16).ok();
         let (sequence, length, checksum, own) = (next()?, next()?, next()?, next()?);
         let is_own = own == u64::from(crc32fast::hash(&header[..CHECKED]));
-        is_own.then_some(())?;
-        Some(Self { sequence, length: length.try_into().ok()?, checksum: checksum.try_into().ok()? })
+        let length = usize::try_from(length).ok().filter(|length| *length <= MAX_BYTES)?;
+        is_own.then_some(Self { sequence, length, checksum: checksum.try_into().ok()? })
     }
 
     /// Returns where the text begins in its slot; nothing if it is not there.
@@ -136,11 +137,22 @@ impl Header {
             // In one call: the system copies from the front to the back.
             Some(start) => write_at(&file, [text, &header].concat().as_bytes(), begin + start as u64),
             None => {
-                write_at(&file, text.as_bytes(), FAR[slot])?;
+                let far = far(slot, text.len());
+                if getrlimit(Resource::Fsize).current.is_some_and(|most| far + text.len() as u64 > most) {
+                    return Err(Failed::Limited);
+                }
+                write_at(&file, text.as_bytes(), far)?;
                 write_at(&file, header.as_bytes(), begin + (SLOT - HEADER) as u64)
             }
         }
     }
+}
+
+/// Returns where a text of this length is that does not fit into its slot. Each power of two has a room for each slot, and all rooms are apart. So a
+/// file is never much longer than its text.
+fn far(slot: usize, length: usize) -> u64 {
+    let room = length.next_power_of_two().max(SLOT) as u64;
+    (2 + slot as u64) * room
 }
 
 /// Fills `into` as far as the file goes. Returns how far that is.

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use rustix::fs::{AtFlags, CWD, OFlags, Timestamps, utimensat};
+use rustix::time::Timespec;
 use ylock_core::Key;
 
 use super::*;
@@ -34,12 +35,12 @@ impl OfTest {
     /// Opens it at this time of the wall clock, and this long after the machine was started.
     fn open_at(&self, wall_micros: i64, boot_micros: u64) -> Folder {
         let opened = Folder::open(&FileOptions::new(self.path()), wall_micros, boot_micros);
-        opened.unwrap().expect("not cleared")
+        opened.unwrap().expect("not busy")
     }
 
     fn open_for_group(&self) -> Folder {
         let options = FileOptions::new(self.path()).with_access(Access::Group);
-        Folder::open(&options, 0, 0).unwrap().expect("not cleared")
+        Folder::open(&options, 0, 0).unwrap().expect("not busy")
     }
 }
 
@@ -97,7 +98,7 @@ fn a_file_in_the_place_of_the_folder_is_named() {
 fn a_folder_without_its_name_or_without_its_locks_is_gone() {
     let is_gone = |folder: &Folder| {
         let error = folder.check_is_there().err().map(|error| error.to_string());
-        error.is_some_and(|error| error.contains("was removed while it was in use"))
+        error.is_some_and(|error| error.contains("was removed, moved or mounted over"))
     };
     let test = OfTest::new("removed");
     let folder = test.open();
@@ -155,7 +156,7 @@ fn a_long_name_in_a_folder_that_is_gone_is_not_looked_for_again_and_again() {
     let long = Key::new("users", "long".repeat(200)).unwrap();
     fs::remove_dir_all(test.path()).unwrap();
     let error = folder.lock(&long, IfMissing::Create).unwrap_err();
-    assert!(error.to_string().contains("was removed while it was in use"), "{error}");
+    assert!(error.to_string().contains("was removed, moved or mounted over"), "{error}");
 }
 
 #[test]
@@ -201,19 +202,155 @@ fn the_clock_of_the_tokens_goes_on_from_client_to_client() {
     assert_eq!(test.open_at(7_000, 100).token_clock(100), 7_000);
 }
 
-/// The client that made the folders was killed before it let the group in.
-#[test]
-fn the_next_client_lets_the_group_in() {
+fn mode(path: &Path) -> u32 {
     use std::os::unix::fs::PermissionsExt;
-    let test = OfTest::new("group");
-    drop(test.open_for_group());
-    let inner = ["locks", "runs", "clients"].map(|name| test.path().join(name));
-    for folder in &inner {
-        fs::set_permissions(folder, fs::Permissions::from_mode(0o2700)).unwrap();
+    fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+/// A user of the group may have put it there, to have another user clear what it leads to.
+#[test]
+fn a_link_in_the_place_of_a_folder_is_neither_cleared_nor_opened_to_the_group() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    for name in ["locks", "clients", "runs"] {
+        let test = OfTest::new("linked-folder");
+        drop(test.open_for_group());
+        let elsewhere = test.0.join("elsewhere");
+        fs::create_dir_all(elsewhere.join("inner+")).unwrap();
+        fs::write(elsewhere.join("inner+/users=alice"), "").unwrap();
+        fs::set_permissions(&elsewhere, fs::Permissions::from_mode(0o700)).unwrap();
+        fs::remove_dir_all(test.path().join(name)).unwrap();
+        symlink(&elsewhere, test.path().join(name)).unwrap();
+        let options = FileOptions::new(test.path()).with_access(Access::Group);
+        let error = Folder::open(&options, 0, 0).unwrap_err();
+        assert!(error.to_string().contains(name), "{error}");
+        assert!(elsewhere.join("inner+/users=alice").exists(), "{name}");
+        assert_eq!(mode(&elsewhere), 0o700, "{name}");
     }
-    drop(test.open_for_group());
-    for folder in &inner {
-        let mode = fs::metadata(folder).unwrap().permissions().mode();
-        assert_eq!(mode & 0o7777, 0o2770, "{}", folder.display());
+}
+
+/// The file of a long name is in folders: a link in the place of any of them leads elsewhere, too.
+#[test]
+fn a_link_in_the_place_of_a_folder_of_a_long_name_is_not_followed() {
+    use std::os::unix::fs::symlink;
+    let test = OfTest::new("linked-long");
+    let folder = test.open();
+    let long = Key::new("users", "long".repeat(200)).unwrap();
+    let locked = folder.lock(&long, IfMissing::Create).unwrap().expect("not locked");
+    let outermost = test.path().join("locks").join(locked.title().split('/').next().unwrap());
+    locked.remove().unwrap();
+    drop(locked);
+    let elsewhere = test.0.join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    symlink(&elsewhere, &outermost).unwrap();
+    for if_missing in [IfMissing::Create, IfMissing::Leave] {
+        let error = folder.lock(&long, if_missing).unwrap_err();
+        assert!(error.to_string().contains("locks/"), "{error}");
     }
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+    assert_eq!(folder.files(Shelf::Locks).unwrap(), []);
+}
+
+/// A user of the group may have moved a folder into this one that has other files of this user's in it.
+#[test]
+fn what_this_engine_has_not_made_is_not_cleared_away() {
+    let test = OfTest::new("foreign");
+    drop(test.open());
+    let locks = test.path().join("locks");
+    fs::create_dir_all(locks.join("inner+/private")).unwrap();
+    for kept in ["thesis", "inner+/thesis", "inner+/private/key"] {
+        fs::write(locks.join(kept), "").unwrap();
+    }
+    for cleared in ["users=alice", "inner+/+users=alice"] {
+        fs::write(locks.join(cleared), "").unwrap();
+    }
+    let folder = test.open();
+    assert!(["thesis", "inner+/thesis", "inner+/private/key"].iter().all(|kept| locks.join(kept).exists()));
+    assert!(!locks.join("users=alice").exists() && !locks.join("inner+/+users=alice").exists());
+    assert_eq!(folder.files(Shelf::Locks).unwrap(), []);
+}
+
+/// A pipe without another end in the place of a file would hold up the process that opens it.
+#[test]
+fn a_pipe_in_the_place_of_a_file_is_an_error_at_once() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let test = OfTest::new("pipe");
+    let folder = test.open();
+    let file = test.path().join("locks/users=alice");
+    mknodat(CWD, &file, FileType::Fifo, Mode::from_raw_mode(0o660), 0).unwrap();
+    let error = folder.lock(&key(), IfMissing::Create).unwrap_err();
+    assert!(error.to_string().contains("was not made by ylock"), "{error}");
+}
+
+/// As where another program was started whose folder has the same path, or a file system was mounted over it.
+#[test]
+fn a_folder_whose_path_names_another_one_is_gone() {
+    let test = OfTest::new("moved-away");
+    for moved in ["", "locks", "clients", "runs"] {
+        let folder = test.open();
+        let path = test.path().join(moved);
+        assert!(folder.is_there(), "{moved}");
+        fs::rename(&path, test.0.join("moved")).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert!(!folder.is_there(), "{moved}");
+        fs::remove_dir(&path).unwrap();
+        fs::rename(test.0.join("moved"), &path).unwrap();
+        assert!(folder.is_there(), "{moved}");
+    }
+}
+
+/// A cleaner of old files, or an operator, has removed the file that shows that clients live.
+#[test]
+fn a_folder_is_not_cleared_beside_a_client_whose_layout_was_removed() {
+    let test = OfTest::new("layout-removed");
+    let folder = test.open();
+    let pipe = folder.make_pipe(client(1)).unwrap();
+    let locked = folder.lock(&key(), IfMissing::Create).unwrap().expect("not locked");
+    locked.write("held").unwrap();
+    drop(locked);
+    fs::remove_file(test.path().join("layout")).unwrap();
+    let again = || Folder::open(&FileOptions::new(test.path()), 0, 0).unwrap();
+    assert_eq!(again().err(), Some(Busy::Replaced(1)));
+    assert!(test.path().join("locks/users=alice").exists());
+    drop(pipe);
+    assert!(again().is_ok() && !test.path().join("locks/users=alice").exists());
+}
+
+/// Two would be inside: this one would hold locks while that one clears them away.
+#[test]
+fn no_client_joins_while_another_one_is_clearing_the_folder() {
+    use rustix::fs::{FlockOperation, flock};
+    let test = OfTest::new("clearing");
+    drop(test.open());
+    let clears = fs::File::open(test.path().join("layout")).unwrap();
+    flock(&clears, FlockOperation::LockExclusive).unwrap();
+    let joined = Folder::open(&FileOptions::new(test.path()), 0, 0).unwrap();
+    assert_eq!(joined.err(), Some(Busy::Clearing));
+}
+
+/// `systemd-tmpfiles` passes over files with the sticky bit, and other cleaners go by the age of a file.
+#[test]
+fn files_have_the_sticky_bit_and_a_client_keeps_its_own_young() {
+    use std::time::SystemTime;
+    let test = OfTest::new("cleaner");
+    let folder = test.open();
+    let pipe = folder.make_pipe(client(1)).unwrap();
+    drop(folder.lock(&key(), IfMissing::Create).unwrap());
+    drop(folder.lock_run(&key(), IfMissing::Create).unwrap());
+    let own = format!("clients/{}", client(1));
+    for path in ["layout", &*own, "locks/users=alice", "runs/users=alice"] {
+        assert_eq!(mode(&test.path().join(path)) & 0o1600, 0o1600, "{path}");
+    }
+    let written = |path: &str| fs::metadata(test.path().join(path)).unwrap().modified().unwrap();
+    let begun = SystemTime::now() - std::time::Duration::from_secs(1);
+    let long_ago = Timestamps {
+        last_access: Timespec { tv_sec: 1, tv_nsec: 0 },
+        last_modification: Timespec { tv_sec: 1, tv_nsec: 0 },
+    };
+    for path in ["layout", &*own] {
+        utimensat(CWD, &test.path().join(path), &long_ago, AtFlags::empty()).unwrap();
+        assert!(written(path) < begun);
+    }
+    folder.touch();
+    pipe.touch();
+    assert!(written("layout") > begun && written(&own) > begun);
 }

@@ -110,11 +110,29 @@ async fn a_process_that_stops_in_the_middle_stops_one_lock_and_enters_no_second_
     panic!("more than {POINTS} points");
 }
 
-/// The other process has opened the lock's file when that is removed, and another one made.
 #[tokio::test]
 async fn a_file_that_is_removed_before_it_is_locked_is_not_the_locks_file_any_more() {
     const TEST: &str =
         "between_calls::a_file_that_is_removed_before_it_is_locked_is_not_the_locks_file_any_more";
+    removed_before_it_is_locked(TEST, |_| {}).await;
+}
+
+/// As by a backup that links files instead of copying them: `cp --archive --link`, `rsnapshot`.
+#[tokio::test]
+async fn a_file_that_has_another_name_when_its_own_is_removed_is_not_the_locks_file_any_more() {
+    const TEST: &str =
+        "between_calls::a_file_that_has_another_name_when_its_own_is_removed_is_not_the_locks_file_any_more";
+    removed_before_it_is_locked(TEST, |file| {
+        let backup = file.parent().and_then(Path::parent).expect("the folder").join("backup");
+        let _ = std::fs::remove_file(&backup);
+        // None is there at the first points.
+        let _ = std::fs::hard_link(file, backup);
+    })
+    .await;
+}
+
+/// The other process has opened the lock's file when that is removed, and another one made. `before` is done with the file before.
+async fn removed_before_it_is_locked(test: &str, before: impl Fn(&Path)) {
     if let Some((number, ylock)) = told(LEASE).await {
         return enter_and_leave(&ylock, number.parse().unwrap(), false).await;
     }
@@ -126,11 +144,12 @@ async fn a_file_that_is_removed_before_it_is_locked_is_not_the_locks_file_any_mo
         // Leaves the file for a moment.
         let last = client(folder.path(), LEASE).await;
         drop(last.locks("users").write("alice").await.unwrap());
-        let mut other = start(TEST, &folder, &number.to_string());
+        let mut other = start(test, &folder, &number.to_string());
         if !other.has_stopped().await {
             assert!(number > 8 && has_waited > 0, "{has_waited} of {number} points");
             return;
         }
+        before(&file);
         // Removes it, unless the other process has it locked.
         last.close().await;
         if let (false, Ok(Some(guard))) = (file.exists(), ylock.locks("users").try_write("alice").await) {

@@ -1,10 +1,14 @@
 //! A client that is killed, or stopped, between any two calls of the system by which it connects: as the first one, which clears the folder, and
 //! as another one.
 
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use ylock_core::Ylock;
-use ylock_engine_file::stop_at;
+use rustix::fs::Mode;
+use ylock_core::{Period, Ylock};
+use ylock_engine_file::options::Access;
+use ylock_engine_file::{FileEngine, FileOptions, stop_at};
 use ylock_testkit::ChildProcess;
 
 use super::{Folder, LEASE, client, start, until, waiters, within};
@@ -107,6 +111,59 @@ async fn the_next_client_clears_away_what_is_left_of_one_that_was_killed_while_i
         }
     }
     panic!("more than {POINTS} points");
+}
+
+/// The other process: uses a folder of a group, with a mask that keeps the group out. It is killed on its way.
+async fn use_for_group(number: u64, folder: &str) {
+    rustix::process::umask(Mode::from_raw_mode(0o077));
+    stop_at(number, true);
+    let options = FileOptions::new(folder).with_access(Access::Group);
+    let ylock = Ylock::new(FileEngine::connect(&options).await.unwrap());
+    let users = ylock.locks("users");
+    let _held = (users.write("alice").await.unwrap(), users.write("bob".repeat(300)).await.unwrap());
+    let hourly = Period::of(Duration::from_secs(3600));
+    ylock.locks("jobs").once_per("report", hourly, async |_| {}).await.unwrap();
+    ChildProcess::say("left");
+}
+
+fn keeps_the_group_out(path: &Path) -> Option<String> {
+    let found = std::fs::symlink_metadata(path).unwrap();
+    let (mode, wanted) = (found.permissions().mode() & 0o7777, if found.is_dir() { 0o2770 } else { 0o660 });
+    let is_complete = path.extension().is_none_or(|extension| extension != "new");
+    (is_complete && mode & wanted != wanted).then(|| format!("{} {mode:o}", path.display()))
+}
+
+/// Returns what is in a folder, and in the folders in it.
+fn all_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
+    entries
+        .flat_map(|path| {
+            let inner = if path.is_dir() { all_in(&path) } else { vec![] };
+            inner.into_iter().chain([path])
+        })
+        .collect()
+}
+
+/// Otherwise a lock whose file only its maker can open is closed to all others of the group.
+#[tokio::test]
+async fn a_process_that_is_killed_leaves_nothing_that_the_group_cannot_use() {
+    const TEST: &str = "connecting::a_process_that_is_killed_leaves_nothing_that_the_group_cannot_use";
+    if let Some((number, _, folder)) = told() {
+        return use_for_group(number, &folder).await;
+    }
+    for number in 1..2 * POINTS {
+        let folder = Folder::new();
+        let said = start(TEST, &folder, &format!("{number} ends")).says_until_it_ends().await;
+        let left = [vec![folder.path().to_owned()], all_in(folder.path())].concat();
+        let left = left.iter().filter(|path| path.exists());
+        let closed: Vec<_> = left.filter_map(|path| keeps_the_group_out(path)).collect();
+        assert!(closed.is_empty(), "point {number}: {closed:?}");
+        if said.last().is_some_and(|said| said == "left") {
+            assert!(number > 20, "only {number} points");
+            return;
+        }
+    }
+    panic!("more than {} points", 2 * POINTS);
 }
 
 #[tokio::test]

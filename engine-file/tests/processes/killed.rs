@@ -1,6 +1,6 @@
 //! A process that is killed: the kernel tells those that wait for it, long before its lease is over.
 
-use ylock_core::{ErrorKind, Fairness, LossReason, Options, Ylock};
+use ylock_core::{ErrorKind, Fairness, Guard, LossReason, Options, Ylock};
 use ylock_testkit::ChildProcess;
 
 use super::{Folder, LEASE, SOON, client, start, told, until, waiters, within};
@@ -141,16 +141,29 @@ async fn the_first_client_clears_what_is_left_of_all() {
 #[tokio::test]
 async fn a_holder_is_told_when_the_folder_is_removed() {
     let folder = Folder::new();
-    let lease = SOON / 2;
-    let ylock = client(folder.path(), lease).await;
+    let ylock = client(folder.path(), SOON / 2).await;
     let guard = ylock.locks("users").write("alice").await.unwrap();
     std::fs::remove_dir_all(folder.path()).unwrap();
+    its_holder_is_told(&folder, &ylock, guard).await;
+}
+
+/// Clients that come later share another folder of its name.
+#[tokio::test]
+async fn a_holder_is_told_when_the_folder_is_moved() {
+    let folder = Folder::new();
+    let ylock = client(folder.path(), SOON / 2).await;
+    let guard = ylock.locks("users").write("alice").await.unwrap();
+    std::fs::rename(folder.path(), folder.beside("moved")).unwrap();
+    its_holder_is_told(&folder, &ylock, guard).await;
+}
+
+async fn its_holder_is_told(folder: &Folder, ylock: &Ylock, guard: Guard) {
     assert_eq!(within("it is told", guard.lost()).await, LossReason::Gone);
     let error = within("it fails", ylock.locks("users").write("bob")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unexpected);
-    assert!(error.to_string().contains("was removed while it was in use"), "{error}");
+    assert!(error.to_string().contains("was removed, moved or mounted over"), "{error}");
     // Another client makes it anew.
-    let another = client(folder.path(), lease).await;
+    let another = client(folder.path(), SOON / 2).await;
     assert!(another.locks("users").try_write("alice").await.unwrap().is_some());
 }
 

@@ -8,6 +8,7 @@ mod connecting;
 #[path = "../folder/mod.rs"]
 mod folder;
 mod killed;
+mod limited;
 mod random_kills;
 
 use std::path::Path;

@@ -6,6 +6,7 @@ mod disk;
 #[path = "../folder/mod.rs"]
 mod folder;
 mod full;
+mod power_cut;
 mod users;
 
 use std::time::Duration;

@@ -1,14 +1,14 @@
 //! Processes of several users: those of a group share a folder, others are refused.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use rustix::fs::Mode;
-use ylock_core::{Error, Options, Ylock};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use ylock_core::{Error, Options, Period, Ylock};
 use ylock_engine_file::options::Access;
 use ylock_engine_file::{FileEngine, FileOptions};
 use ylock_testkit::ChildProcess;
@@ -165,4 +165,121 @@ async fn a_stranger_is_refused_and_told_why() {
     fs::set_permissions(shared.folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let said = shared.start(TEST, "owner", (STRANGER, OTHERS)).says("Config").await;
     assert!(said.contains(&format!("runs as user {STRANGER}")), "{said}");
+}
+
+/// Uses the folder, and says how that went.
+async fn use_it(folder: &Path) {
+    let used = async {
+        let ylock = connect(folder, Access::Group).await?;
+        let users = ylock.locks("users");
+        drop((users.try_write("alice").await?, users.try_write("long".repeat(200)).await?));
+        let hourly = Period::of(Duration::from_secs(3600));
+        ylock.locks("jobs").once_per("report", hourly, |_| async {}).await?;
+        ylock.close().await;
+        Ok::<_, Error>(())
+    };
+    let said = match used.await {
+        Ok(()) => "used".to_owned(),
+        Err(error) => format!("refused {error}"),
+    };
+    ChildProcess::say(&said);
+}
+
+/// Returns the paths below a folder, each with its owner, its permissions and what is in it.
+fn all_of(folder: &Path) -> Vec<String> {
+    let mut found: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .flat_map(|path| {
+            let is = fs::symlink_metadata(&path).unwrap();
+            let inner = if is.is_dir() { all_of(&path) } else { vec![fs::read_to_string(&path).unwrap()] };
+            [format!("{} {:o} {}", path.display(), is.mode(), is.uid())].into_iter().chain(inner)
+        })
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+/// What one of the group may have put in the place of what a client makes.
+fn attacks(folder: &Path, private: &Path) -> Vec<(&'static str, Box<dyn Fn()>)> {
+    let put = |name: &'static str, how: fn(&Path, &Path)| {
+        let (place, private) = (folder.join(name), private.to_owned());
+        let attack = move || {
+            let _ = fs::remove_dir_all(&place);
+            let _ = fs::remove_file(&place);
+            how(&private, &place);
+        };
+        (name, Box::new(attack) as Box<dyn Fn()>)
+    };
+    let link: fn(&Path, &Path) = |private, place| symlink(private, place).unwrap();
+    let link_of_file: fn(&Path, &Path) = |private, place| symlink(private.join("key"), place).unwrap();
+    // Where the system lets users do that.
+    let hard_link: fn(&Path, &Path) = |private, place| fs::hard_link(private.join("key"), place).unwrap();
+    let moved: fn(&Path, &Path) = |private, place| {
+        fs::create_dir(place).unwrap();
+        fs::hard_link(private.join("key"), place.join("key")).unwrap();
+        fs::hard_link(private.join("key"), place.join("+users=alice")).unwrap();
+    };
+    let pipe: fn(&Path, &Path) =
+        |_, place| mknodat(CWD, place, FileType::Fifo, Mode::from_raw_mode(0o666), 0).unwrap();
+    vec![
+        put("locks", link),
+        put("runs", link),
+        put("clients", link),
+        put("layout", link_of_file),
+        put("layout", hard_link),
+        put("layout", pipe),
+        put("locks/users=alice", link_of_file),
+        put("locks/users=alice", hard_link),
+        put("locks/users=alice", pipe),
+        put("runs/jobs=report", link_of_file),
+        put("runs/jobs=report", hard_link),
+        put("runs/jobs=report", pipe),
+        put("locks/inner+", link),
+        put("locks/inner+", moved),
+        put("clients/0000000000000001", hard_link),
+    ]
+}
+
+/// A user of the group may take locks away, and make them fail. What else another user has is out of reach.
+#[tokio::test]
+async fn a_hostile_user_of_the_group_reaches_nothing_but_locks() {
+    const TEST: &str = "users::a_hostile_user_of_the_group_reaches_nothing_but_locks";
+    if let Some((_, folder)) = told() {
+        return use_it(&folder).await;
+    }
+    if !is_root() {
+        return skip(TEST, "it needs root, for processes of other users");
+    }
+    let shared = Shared::new();
+    let private = shared.folder.beside("private");
+    fs::create_dir_all(private.join("inner+")).unwrap();
+    // Of a form that looks like a file that nothing was written to yet.
+    for file in ["key", "inner+/users=alice", "users=alice"] {
+        fs::write(private.join(file), "secret").unwrap();
+    }
+    for path in ["", "key", "inner+", "inner+/users=alice", "users=alice"] {
+        let (path, mode) =
+            (private.join(path), if path.contains('=') || path == "key" { 0o600 } else { 0o700 });
+        std::os::unix::fs::chown(&path, Some(ALICE), Some(OTHERS)).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let before = all_of(&private);
+    // Alice of both groups: her own, and that of the folder.
+    let uses = || shared.start(TEST, "", (ALICE, GROUP));
+    for (place, attack) in attacks(shared.folder.path(), &private) {
+        uses().says("used").await;
+        attack();
+        let said = uses().says_until_it_ends().await;
+        assert!(
+            said.iter().any(|said| said.starts_with("used") || said.starts_with("refused")),
+            "{place}: {said:?}"
+        );
+        assert_eq!(all_of(&private), before, "{place}: {said:?}");
+        for name in ["locks", "runs", "clients", "layout"] {
+            let path = shared.folder.path().join(name);
+            let _ = fs::remove_dir_all(&path);
+            let _ = fs::remove_file(&path);
+        }
+    }
 }

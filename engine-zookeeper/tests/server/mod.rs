@@ -15,6 +15,8 @@ pub(crate) const LEASE: Duration = Duration::from_secs(3);
 /// The session of most tests. Longer than that lease needs, because no lease can be longer than five sixths of the session, and some tests
 /// ask for longer ones. The servers must allow it.
 pub(crate) const SESSION: Duration = Duration::from_millis(7_200);
+/// The session of clients whose leases are to outlast a test, however busy the machine is.
+pub(crate) const LONG_SESSION: Duration = Duration::from_secs(60);
 /// The node that the locks of the tests are below: short, because a client may have many locks.
 pub(crate) const BASE: &str = "/ylock-test";
 

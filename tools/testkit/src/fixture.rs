@@ -84,7 +84,7 @@ impl Fixture {
     where
         W: FnOnce(Arc<dyn Engine>) -> Arc<dyn Engine>,
     {
-        let engine = self.0.harness.engine().await;
+        let engine = self.0.harness.engine_for(options.lease()).await;
         assert_eq!(engine.guarantees(), self.0.harness.guarantees(), "the harness knows its engine");
         let (trip, answers) = (self.0.harness.trip(), &self.0.answers);
         let client = Client::new(self, options, engine, |engine| wrap(Timed::over(engine, trip, answers)));

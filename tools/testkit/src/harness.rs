@@ -26,6 +26,12 @@ pub trait Harness: fmt::Debug + Send + Sync + 'static {
     /// Creates the engine of another client of the same store, as a new process would.
     async fn engine(&self) -> Arc<dyn Engine>;
 
+    /// Creates the engine of another client whose locks have this lease by default.
+    async fn engine_for(&self, lease: Duration) -> Arc<dyn Engine> {
+        let _ = lease;
+        self.engine().await
+    }
+
     /// Returns a short lease that the engine supports. Cases wait for several of them, and a client that is not able to
     /// run for half of it counts as broken.
     fn lease(&self) -> Duration;

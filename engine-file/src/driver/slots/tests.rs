@@ -102,12 +102,35 @@ fn a_text_counts_from_the_last_byte_of_its_header_on() {
     }
 }
 
+/// Whatever the lengths of the two texts are: the older one may be the valid one still.
+#[test]
+fn long_texts_are_apart_and_not_far_away() {
+    let lengths = (0..1 << 16).step_by(97).chain([2048, 2049, 4096, 4097, MAX_BYTES]);
+    let rooms: Vec<_> = lengths.map(|length| (length as u64, far(0, length), far(1, length))).collect();
+    for (length, first, second) in &rooms {
+        assert!(*first >= 2 * SLOT as u64 && second + length <= 8 * (*length).max(SLOT as u64), "{length}");
+        for (other, of_first, of_second) in &rooms {
+            assert!(first + length <= *of_second || of_second + other <= *first, "{length} {other}");
+            assert!(second + length <= *of_first || of_first + other <= *second, "{length} {other}");
+        }
+    }
+}
+
+/// A user of the group may write a header that asks for more memory than there is.
+#[test]
+fn a_header_of_a_text_that_is_too_long_is_damaged() {
+    let file = file();
+    let header = Header { sequence: 1, length: MAX_BYTES + 1, checksum: 0 };
+    write_at(&file, header.to_text().as_bytes(), (SLOT - HEADER) as u64).unwrap();
+    assert!(matches!(Slots::read(&file), Err(Failed::Damaged(_))));
+}
+
 #[test]
 fn a_long_text_without_its_header_is_not_there_yet() {
     let file = file();
     replace(&file, &"a".repeat(10_000));
     replace(&file, &"b".repeat(10_000));
-    write_at(&file, &[b'c'; 20_000], FAR[0]).unwrap();
+    write_at(&file, &[b'c'; 10_000], far(0, 10_000)).unwrap();
     assert_eq!(text_of(&file), "b".repeat(10_000));
 }
 
