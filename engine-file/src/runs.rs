@@ -42,7 +42,7 @@ impl Stored {
 /// Returns the last run of the job of a key.
 pub(crate) async fn last_run(client: &Client, key: &Key) -> Result<Option<Run>> {
     let read = async {
-        client.folder.check_is_there()?;
+        client.folder.check_runs_are_there()?;
         let locked = client.soon(|| client.folder.lock_run(key, IfMissing::Leave)).await?;
         kept(&locked, now(client))
     };
@@ -52,7 +52,7 @@ pub(crate) async fn last_run(client: &Client, key: &Key) -> Result<Option<Run>> 
 /// Stores a run, unless there is a later one. Returns whether it is stored.
 pub(crate) async fn store_run(client: &Client, key: &Key, run: &Run, keep: Duration) -> Result<bool> {
     let stored = async {
-        client.folder.check_is_there()?;
+        client.folder.check_runs_are_there()?;
         let locked = client.soon(|| client.folder.lock_run(key, IfMissing::Create)).await?;
         let now = now(client);
         if kept(&locked, now)?.is_some_and(|last| !run.replaces(&last)) {

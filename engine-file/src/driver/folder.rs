@@ -5,14 +5,14 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, CWD, Stat, fstat, fstatfs, fsync, statat};
+use rustix::fs::{AtFlags, CWD, FlockOperation, Stat, flock, fstat, fstatfs, fsync, statat};
 use rustix::io::Errno;
 use rustix::process::{Pid, Resource, getpid, getrlimit};
 use ylock_core::{Error, Result};
 
 use super::errors::{config, failed, unexpected};
 use super::file_name::Shelf;
-use super::layout::{Busy, CLIENTS, LOCKS, Layout, RUNS};
+use super::layout::{Busy, CLIENTS, LOCKS, Layout, RUNS, touch};
 use super::open::{make_folder, open_folder, open_inner};
 use super::own::{Own, is_same, names};
 use crate::options::FileOptions;
@@ -144,6 +144,11 @@ impl Folder {
     /// Shows a cleaner of old files that the folder is in use.
     pub(crate) fn touch(&self) {
         self.layout.touch();
+        [&self.folder, &self.locks, &self.clients, &self.runs].into_iter().for_each(|folder| {
+            // `systemd-tmpfiles` passes over a folder that is locked. Others go by its age.
+            let _ = flock(folder, FlockOperation::NonBlockingLockShared);
+            touch(folder);
+        });
     }
 
     /// Fails if the folder was removed or moved: what is looked for in it is not free, but elsewhere, if another client has made the folder again.
@@ -168,6 +173,11 @@ impl Folder {
         ))
     }
 
+    /// Fails if the files of runs are elsewhere, as [`check_is_there`](Self::check_is_there) does for locks.
+    pub(crate) fn check_runs_are_there(&self) -> Result<()> {
+        if self.is_there() && self.has(RUNS, &self.runs) { Ok(()) } else { Err(self.is_gone()) }
+    }
+
     /// Returns whether path and names still lead to the folders that are open: clients that come later open what they lead to.
     pub(crate) fn is_there(&self) -> bool {
         let is_named = match (statat(CWD, &self.path, AtFlags::empty()), fstat(&self.folder)) {
@@ -176,11 +186,11 @@ impl Folder {
             // Not known, as where this process has given up the right to look.
             _ => true,
         };
-        let inner = [(LOCKS, &self.locks), (CLIENTS, &self.clients), (RUNS, &self.runs)];
-        is_named
-            && inner
-                .into_iter()
-                .all(|(name, open)| fstat(open).is_ok_and(|open| names(&self.folder, name, &open)))
+        is_named && self.has(LOCKS, &self.locks) && self.has(CLIENTS, &self.clients)
+    }
+
+    fn has(&self, name: &str, open: &OwnedFd) -> bool {
+        fstat(open).is_ok_and(|open| names(&self.folder, name, &open))
     }
 }
 

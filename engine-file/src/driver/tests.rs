@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, OFlags, Timestamps, utimensat};
+use rustix::fs::{AtFlags, CWD, FlockOperation, OFlags, Timestamps, flock, utimensat};
 use rustix::time::Timespec;
 use ylock_core::Key;
 
@@ -291,7 +291,8 @@ fn a_folder_whose_path_names_another_one_is_gone() {
         assert!(folder.is_there(), "{moved}");
         fs::rename(&path, test.0.join("moved")).unwrap();
         fs::create_dir(&path).unwrap();
-        assert!(!folder.is_there(), "{moved}");
+        assert_eq!(folder.is_there(), moved == "runs", "{moved}");
+        assert!(folder.check_runs_are_there().is_err(), "{moved}");
         fs::remove_dir(&path).unwrap();
         fs::rename(test.0.join("moved"), &path).unwrap();
         assert!(folder.is_there(), "{moved}");
@@ -318,7 +319,6 @@ fn a_folder_is_not_cleared_beside_a_client_whose_layout_was_removed() {
 /// Two would be inside: this one would hold locks while that one clears them away.
 #[test]
 fn no_client_joins_while_another_one_is_clearing_the_folder() {
-    use rustix::fs::{FlockOperation, flock};
     let test = OfTest::new("clearing");
     drop(test.open());
     let clears = fs::File::open(test.path().join("layout")).unwrap();
@@ -346,11 +346,14 @@ fn files_have_the_sticky_bit_and_a_client_keeps_its_own_young() {
         last_access: Timespec { tv_sec: 1, tv_nsec: 0 },
         last_modification: Timespec { tv_sec: 1, tv_nsec: 0 },
     };
-    for path in ["layout", &*own] {
+    let all = ["", "locks", "clients", "runs", "layout", &*own];
+    for path in all {
         utimensat(CWD, &test.path().join(path), &long_ago, AtFlags::empty()).unwrap();
         assert!(written(path) < begun);
     }
     folder.touch();
     pipe.touch();
-    assert!(written("layout") > begun && written(&own) > begun);
+    assert!(all.iter().all(|path| written(path) > begun));
+    let cleaner = fs::File::open(test.path().join("runs")).unwrap();
+    assert_eq!(flock(&cleaner, FlockOperation::NonBlockingLockExclusive), Err(rustix::io::Errno::WOULDBLOCK));
 }
