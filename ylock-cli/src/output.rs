@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 
 use humantime::format_duration;
 use serde_json::{Value, json};
@@ -11,6 +12,8 @@ use ylock::{Key, Token};
 
 use crate::exit::Result;
 
+/// How often it is said that the store is still away.
+const REMINDS: Duration = Duration::from_secs(60);
 /// The last second of the year 9999.
 const LAST: u64 = 253_402_300_799;
 
@@ -49,6 +52,21 @@ static IS_JSON: AtomicBool = AtomicBool::new(false);
 /// Says everything as JSON from now on.
 pub(crate) fn say_json() {
     IS_JSON.store(true, Ordering::Relaxed);
+}
+
+/// Says why the store is asked again: at once if that is news, and then once in a while.
+pub(crate) fn say_again(why: &str) {
+    static SAID: Mutex<Option<(String, Instant)>> = Mutex::new(None);
+    let now = Instant::now();
+    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+    if is_news(said.as_ref(), why, now) {
+        *said = Some((why.to_owned(), now));
+        say(&format!("{why}; trying again"));
+    }
+}
+
+fn is_news(said: Option<&(String, Instant)>, why: &str, now: Instant) -> bool {
+    said.is_none_or(|(last, when)| last != why || now.duration_since(*when) >= REMINDS)
 }
 
 /// Says why the process ends; with JSON also by which code.
@@ -171,6 +189,16 @@ mod tests {
     fn what_a_terminal_would_obey_is_not_printed() {
         assert_eq!(printable("a\u{1b}[2Jb ü\u{202e}"), "a\\u{1b}[2Jb ü\\u{202e}");
         assert_eq!("\u{7f}ü".chars().map(in_json).collect::<String>(), "\\u007fü");
+    }
+
+    /// A store may be away for days, and what is said is in the log of a service.
+    #[test]
+    fn that_the_store_is_away_is_said_once_a_minute() {
+        let begun = Instant::now();
+        let said = ("refused".to_owned(), begun);
+        assert!(is_news(None, "refused", begun) && is_news(Some(&said), "no answer", begun));
+        assert!(!is_news(Some(&said), "refused", begun + REMINDS / 2));
+        assert!(is_news(Some(&said), "refused", begun + REMINDS));
     }
 
     #[test]

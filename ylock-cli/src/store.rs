@@ -11,7 +11,7 @@ use ylock::{Config, Ylock};
 use crate::arguments::StoreArguments;
 use crate::default_folder;
 use crate::exit::{Failed, Result, USAGE};
-use crate::output::say;
+use crate::output::say_again;
 
 /// The variables `YLOCK_URL`, `YLOCK_PASSWORD` and so on are those of [`Config`]; the command has others beside them.
 const PASSWORD: &str = "YLOCK_PASSWORD";
@@ -111,7 +111,7 @@ impl Store {
         loop {
             match ylock::connect_to(self.url.clone()).await {
                 Err(error) if error.is_retryable() => {
-                    say(&format!("{error:#}; trying again"));
+                    say_again(&format!("{error:#}"));
                     sleep(AGAIN).await;
                 }
                 connected => return Ok(connected?),

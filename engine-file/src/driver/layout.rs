@@ -22,7 +22,7 @@ use super::errors::{config, failed};
 use super::file_name;
 use super::machine::Machine;
 use super::open::{make_folder, open, open_inner, open_or_make};
-use super::own::{Own, names};
+use super::own::Own;
 use super::pipe::has_reader;
 use super::slots::Slots;
 use super::stop_point;
@@ -80,9 +80,6 @@ impl Layout {
         // By each client, not only by the first: those that live may be of a version that knew nothing of it.
         clearing.make(RUNS)?;
         if lock(&file, FlockOperation::NonBlockingLockExclusive, path)? {
-            if !names(folder, LAYOUT, &found) {
-                return Ok(Err(Busy::Clearing));
-            }
             match clearing.clients_that_live()? {
                 0 => clearing.clear(&file)?,
                 count => return Ok(Err(Busy::Replaced(count))),

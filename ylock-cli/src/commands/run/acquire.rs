@@ -7,7 +7,7 @@ use ylock::{Error, ErrorKind, Guard, LossReason, Permit, Token, Unlocked, Ylock}
 
 use crate::arguments::RunArguments;
 use crate::exit::{Failed, NOT_FREE, Result, UNAVAILABLE};
-use crate::output::say;
+use crate::output::say_again;
 use crate::store::Store;
 
 /// The pause before a store that has not answered is asked again.
@@ -63,7 +63,7 @@ impl Deadline {
         if arguments.no_wait || is_over || !is_silence(&error) {
             return Err(error.into());
         }
-        say(&format!("{error:#}; trying again"));
+        say_again(&format!("{error:#}"));
         sleep(AGAIN).await;
         Ok(())
     }
