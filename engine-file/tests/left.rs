@@ -52,6 +52,21 @@ async fn a_file_stays_for_a_moment_after_its_last_use() {
     assert!(folder.locks().is_empty(), "a client that is closed leaves nothing");
 }
 
+/// `systemd-tmpfiles` passes over a folder that it cannot lock. One of `runs` is empty most of the time, and would be removed.
+#[tokio::test]
+async fn a_cleaner_of_old_files_does_not_get_the_folders_of_a_client_that_lives() {
+    let folder = Folder::new();
+    let client = folder.client().await;
+    let locks = |inner: &str| {
+        let cleaner = File::open(folder.path().join(inner)).unwrap();
+        flock(&cleaner, FlockOperation::NonBlockingLockExclusive).is_ok()
+    };
+    assert!(!["", "locks", "runs", "clients"].into_iter().any(locks));
+    client.close().await.unwrap();
+    drop(client);
+    eventually(SOON, "it is gone", async || locks("runs")).await;
+}
+
 /// The client has a background task, which has nothing to wake it but the end of the client.
 #[tokio::test]
 async fn a_client_that_is_dropped_is_gone_at_once() {

@@ -47,9 +47,10 @@ async fn places_come_from_the_global_time() {
     let engine = CassandraEngine::connect(&options).await.unwrap();
     let ylock = Ylock::new(engine).with_options(Options::default().with_lease(options.lease()));
     let guard = ylock.locks("users").write("alice").await.unwrap();
-    assert!(guard.unlock().await.unwrap().is_released());
-    let shown = connect(&options).await.unwrap().read_time().await.unwrap();
+    // While it is held: later its row may have ended.
     let row = connect(&options).await.unwrap().read(&Key::new("users", "alice").unwrap()).await.unwrap();
+    let shown = connect(&options).await.unwrap().read_time().await.unwrap();
+    assert!(guard.unlock().await.unwrap().is_released());
     let ticket = row.rows[0].row.as_ref().map(|row| row.ticket.get()).unwrap();
     assert!(ticket > 0 && Some(ticket) <= shown, "{ticket}, and the cell shows {shown:?}");
     ylock.close().await;

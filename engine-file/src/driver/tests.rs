@@ -6,9 +6,12 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, FlockOperation, OFlags, Timestamps, flock, utimensat};
 use rustix::time::Timespec;
 use ylock_core::Key;
+use ylock_core::engine::AcquisitionId;
+use ylock_core::environment::SystemEnvironment;
 
 use super::*;
 use crate::client_id::ClientId;
+use crate::message::Message;
 use crate::options::{Access, FileOptions};
 
 /// A folder that is there for as long as the test.
@@ -279,6 +282,20 @@ fn a_pipe_in_the_place_of_a_file_is_an_error_at_once() {
     mknodat(CWD, &file, FileType::Fifo, Mode::from_raw_mode(0o660), 0).unwrap();
     let error = folder.lock(&key(), IfMissing::Create).unwrap_err();
     assert!(error.to_string().contains("was not made by ylock"), "{error}");
+}
+
+/// A user of the group may have given it this second name.
+#[test]
+fn no_message_is_written_into_a_file() {
+    let test = OfTest::new("told");
+    let folder = test.open();
+    let (pipe, file) = (folder.make_pipe(client(1)).unwrap(), test.0.join("file"));
+    fs::write(&file, "what is in it").unwrap();
+    fs::hard_link(&file, test.path().join("clients").join(client(2).to_string())).unwrap();
+    let message = Message { waiter: AcquisitionId::new(&*SystemEnvironment::shared()), let_in: None };
+    [1, 2].into_iter().for_each(|number| folder.tell(client(number), message));
+    assert_eq!(fs::read_to_string(&file).unwrap(), "what is in it");
+    drop(pipe);
 }
 
 /// As where another program was started whose folder has the same path, or a file system was mounted over it.

@@ -73,7 +73,7 @@ impl Rows {
 async fn connect(url: &EngineUrl) -> Result<Session> {
     let profile = ExecutionProfile::builder()
         .consistency(Consistency::Quorum)
-        .request_timeout(Some(Duration::from_secs(5)))
+        .request_timeout(Some(Duration::from_secs(30)))
         .build();
     let mut builder = SessionBuilder::new().default_execution_profile_handle(profile.into_handle());
     for host in &url.hosts {

@@ -36,7 +36,7 @@ fn a_folder_that_is_removed_and_made_again_is_watched_on() {
         shown.contains("write by")
     });
     let said = watch.complained();
-    assert!(said.contains("was removed while it was in use"), "{said}");
+    assert!(said.contains("was removed, moved or mounted over"), "{said}");
     top.wait_until("the second holder", |text| text.contains("1 lock") && text.contains("users/alice"));
     top.press("q");
     assert_eq!(top.ended().code, Some(0));
