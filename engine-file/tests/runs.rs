@@ -42,6 +42,21 @@ async fn runs_that_are_not_kept_any_more_are_removed() {
     assert_eq!((files(), next.last_run(&kept).await.unwrap()), (1, Some(run(1))));
 }
 
+/// Another client would find none where this one has stored it, and run the job again.
+#[tokio::test]
+async fn a_run_is_neither_stored_nor_looked_for_where_no_other_client_finds_it() {
+    for moved in ["", "runs"] {
+        let (folder, key) = (Folder::new(), Key::new("jobs", "report").unwrap());
+        let client = folder.client().await;
+        std::fs::rename(folder.path().join(moved), folder.beside("moved")).unwrap();
+        let errors = [
+            client.store_run(&key, &run(1), HOUR).await.unwrap_err(),
+            client.last_run(&key).await.unwrap_err(),
+        ];
+        assert!(errors.iter().all(|error| error.to_string().contains("was removed, moved")), "{errors:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_damaged_file_of_a_run_is_an_error_that_names_it() {
     let (folder, key) = (Folder::new(), Key::new("jobs", "report").unwrap());
