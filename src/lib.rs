@@ -89,7 +89,7 @@ pub mod postgres {
 pub mod redis {
     #[cfg(feature = "redis-1")]
     pub use ylock_engine_redis::driver_api;
-    pub use ylock_engine_redis::options::{ClientCertificate, DEFAULT_PORT, Notify, Tls};
+    pub use ylock_engine_redis::options::{ClientCertificate, DEFAULT_PORT, Eviction, Notify, Tls};
     pub use ylock_engine_redis::{RedisEngine, RedisOptions};
 }
 

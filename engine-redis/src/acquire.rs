@@ -186,6 +186,8 @@ impl<'a> Acquire<'a> {
             .owner(*owner)
             .arg(&*channel)
             .arg(client.as_str())
+            .arg(self.client.eviction)
+            .must_be_kept()
     }
 
     fn grant(&self, notification: Notification, since: Moment) -> Grant {

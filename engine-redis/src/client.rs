@@ -11,8 +11,8 @@ use ylock_core::{Key, Result};
 
 use crate::driver::{Call, Store, Subscriber, SubscriberEvent, Surroundings, scripts};
 use crate::options::{Notify, RedisOptions, Topology};
-use crate::place;
 use crate::words::NONE;
+use crate::{place, words};
 
 /// What is done about a grant, by place and acquisition, of which a message came and which no acquisition of this client waits for or has.
 pub(crate) type Unwanted = fn(&Arc<Client>, String, AcquisitionId);
@@ -24,6 +24,8 @@ pub(crate) struct Client {
     pub(crate) environment: Arc<dyn Environment>,
     pub(crate) notify: Notify,
     pub(crate) min_replicas: u32,
+    /// Whether it is accepted that servers throw away locks, in the word of the scripts.
+    pub(crate) eviction: &'static str,
     /// True if tokens grow from holder to holder, also when another server takes over; otherwise there are no tokens.
     pub(crate) fencing: bool,
     pub(crate) records: Arc<Records>,
@@ -60,6 +62,7 @@ impl Client {
                 environment,
                 notify: options.notify(),
                 min_replicas: options.min_replicas(),
+                eviction: words::eviction_word(options.eviction()),
                 fencing,
                 records: Arc::default(),
                 prefix: options.prefix().to_owned(),

@@ -33,7 +33,7 @@ impl RedisEngine {
     /// Connects to the servers and makes a client. It is tried again while a server is too slow for a request, for as long as connecting may take.
     ///
     /// # Errors
-    /// [`Config`](ylock_core::ErrorKind::Config) for bad options, a refused login or a server that is too old or of the wrong kind;
+    /// [`Config`](ylock_core::ErrorKind::Config) for bad options, a refused login or a server that is too old, of the wrong kind, or throws away keys when its memory is full;
     /// [`Unavailable`](ylock_core::ErrorKind::Unavailable) if no server answers.
     pub async fn connect(options: &RedisOptions) -> Result<Self> {
         Self::connect_over(options, &Surroundings::of_the_system()).await
@@ -75,8 +75,13 @@ impl Engine for RedisEngine {
         NAME
     }
 
+    /// Without exclusion for as long as a server may throw away locks, or does not say that it keeps them. Tokens grow all the same: they follow
+    /// the server's clock where the last one is not known.
     fn guarantees(&self) -> Guarantees {
-        self.guarantees
+        if self.client.store.keeps_locks() {
+            return self.guarantees;
+        }
+        self.guarantees.with_exclusive(false).with_exclusive_after_failover(false)
     }
 
     fn environment(&self) -> Arc<dyn Environment> {
@@ -102,11 +107,13 @@ impl Engine for RedisEngine {
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
         check_lease(request.lease, self.request_timeout)?;
         self.client.clock.keep_fresh();
+        self.client.store.keep_looking();
         Acquire::new(&self.client, request, self.request_timeout).run().await
     }
 
     /// Renews each grant with a request of its own; all are on their way at once over one connection.
     async fn renew(&self, holdings: &[Holding]) -> Vec<Result<Renewal>> {
+        self.client.store.keep_looking();
         join_all(holdings.iter().map(|holding| renew::renew(&self.client, holding))).await
     }
 

@@ -60,4 +60,5 @@ fn with_next(client: &Client, call: Call, next: &Request) -> Call {
         .owner(next.owner)
         .arg(&*channel)
         .arg(next.client.as_str())
+        .arg(client.eviction)
 }

@@ -6,6 +6,7 @@ use ylock_core::{Error, ErrorKind, Key, Result, Run};
 
 use crate::client::Client;
 use crate::driver::{Call, scripts};
+use crate::words;
 
 /// Returns the last run of the job of a key.
 pub(crate) async fn last_run(client: &Client, key: &Key) -> Result<Option<Run>> {
@@ -20,6 +21,8 @@ pub(crate) async fn last_run(client: &Client, key: &Key) -> Result<Option<Run>> 
 pub(crate) async fn store_run(client: &Client, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
     let call = client.call_for_run(&scripts::STORE_RUN, key);
     let call = call.arg(run.to_text()).arg(Run::ORDERED).arg(millis(kept));
+    // That work is done is stored whatever has become of the word that it was begun.
+    let call = if run.is_done { call.arg(words::ACCEPTS) } else { call.arg(client.eviction).must_be_kept() };
     let (mut answer, reached) = client.store.call_replicated(call, client.min_replicas).await?;
     let is_stored = answer.flag()?;
     if is_stored && !reached {

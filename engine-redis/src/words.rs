@@ -6,8 +6,12 @@ use std::time::Duration;
 use ylock_core::Mode;
 use ylock_core::engine::{Request, Ticket};
 
+use crate::options::Eviction;
+
 /// Stands for nothing where a word is needed: no ticket, no channel, no next waiter. No identity and no ticket is written like this.
 pub(crate) const NONE: &str = "-";
+/// Says that the server may throw away locks.
+pub(crate) const ACCEPTS: &str = "accepts";
 /// The character between two words.
 pub(crate) const BETWEEN: char = ' ';
 
@@ -21,6 +25,13 @@ pub(crate) fn mode_word(mode: Mode) -> &'static str {
 /// Returns the mode that [`mode_word`] wrote.
 pub(crate) fn mode_of(word: &str) -> Option<Mode> {
     Mode::ALL.iter().copied().find(|mode| mode_word(*mode) == word)
+}
+
+pub(crate) fn eviction_word(eviction: Eviction) -> &'static str {
+    match eviction {
+        Eviction::Refused => NONE,
+        Eviction::LostLocksAccepted => ACCEPTS,
+    }
 }
 
 pub(crate) fn ticket_word(ticket: Option<Ticket>) -> Cow<'static, str> {

@@ -5,6 +5,9 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Guarantees {
+    /// The store keeps a grant for its whole lease, and so nothing but a loss of data or a wrong clock lets another holder in beside it.
+    /// Otherwise the store may throw the grant away while its holder still believes in it, and then its key may be granted again.
+    pub exclusive: bool,
     /// There is a queue: clients that wait are served in the order in which they joined it, and can be seen in it; of several
     /// that try at once one gets the key.
     pub fair: bool,
@@ -21,8 +24,21 @@ pub struct Guarantees {
 
 impl Guarantees {
     /// All promises.
-    pub const ALL: Self =
-        Self { fair: true, fencing: true, shared_reads: true, durable: true, exclusive_after_failover: true };
+    pub const ALL: Self = Self {
+        exclusive: true,
+        fair: true,
+        fencing: true,
+        shared_reads: true,
+        durable: true,
+        exclusive_after_failover: true,
+    };
+
+    /// Returns the same promises, with or without grants that the store keeps.
+    #[must_use]
+    pub const fn with_exclusive(mut self, exclusive: bool) -> Self {
+        self.exclusive = exclusive;
+        self
+    }
 
     /// Returns the same promises, with or without grants that stay exclusive when another server takes over.
     #[must_use]

@@ -47,7 +47,10 @@ impl Cluster {
         let mut failure = Error::new(ErrorKind::Config, "no server is given").with_engine(crate::NAME);
         for seed in seeds {
             match cluster.begin_with(seed).await {
-                Ok(()) => return Ok(cluster),
+                Ok(()) => {
+                    cluster.must_keep_locks().await?;
+                    return Ok(cluster);
+                }
                 Err(error) if error.kind() == ErrorKind::Config => return Err(error),
                 Err(error) => failure = error,
             }
@@ -60,6 +63,27 @@ impl Cluster {
         let (_, slots) = self.slots_as_seen_by(seed).await?;
         *self.slots.lock() = slots;
         Ok(())
+    }
+
+    /// Fails if one of the servers throws away locks. One that does not answer is asked when it does.
+    async fn must_keep_locks(&self) -> Result<()> {
+        let servers = self.all()?;
+        let asked = servers.iter().map(|(_, server)| self.connector.in_time(server.must_keep_locks()));
+        let refused = join_all(asked).await.into_iter().filter_map(Result::err);
+        let mut refused = refused.filter(|error| error.kind() == ErrorKind::Config);
+        refused.next().map_or(Ok(()), Err)
+    }
+
+    /// Asks the servers to which there is a connection whether they keep locks.
+    pub(super) async fn look_for_eviction(&self) {
+        let known: Vec<_> = self.servers.lock().values().map(Arc::clone).collect();
+        let connected = known.iter().filter(|server| server.address().is_some());
+        join_all(connected.map(|server| self.connector.in_time(server.look_for_eviction()))).await;
+    }
+
+    /// Returns whether all servers, as far as they are known, keep locks.
+    pub(super) fn is_known_to_keep(&self) -> bool {
+        self.all().map_or(true, |servers| servers.iter().all(|(_, server)| server.eviction.keeps()))
     }
 
     pub(super) async fn call(self: &Arc<Self>, call: &Call, mut options: CallOptions) -> Result<Answered> {

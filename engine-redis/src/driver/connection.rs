@@ -16,6 +16,7 @@ use ylock_core::{Error, Result};
 
 use super::connector::Connector;
 use super::errors::{self, Redirection};
+use super::eviction::Eviction;
 use super::live::{Attempt, Connected, Live, Slot, Watch, empty};
 use super::scripts::{self, Call};
 use super::sentinel::Sentinels;
@@ -32,13 +33,15 @@ pub(super) enum Endpoint {
 
 /// The connection to one server; see the [module](self).
 pub(super) struct Connection {
-    connector: Arc<Connector>,
+    pub(super) connector: Arc<Connector>,
     endpoint: Endpoint,
     live: Slot,
     /// The last attempt to connect, under way or failed.
     attempt: Mutex<Option<Attempt>>,
     /// Held by the one task that makes a connection for messages to this server, or subscribes; other tasks wait for the result.
     pub(super) subscribing: AsyncMutex<()>,
+    /// Whether the server keeps locks.
+    pub(super) eviction: Eviction,
 }
 
 /// A time so short that it does not count.
@@ -81,6 +84,7 @@ impl Connection {
             live: Slot::default(),
             attempt: Mutex::default(),
             subscribing: AsyncMutex::new(()),
+            eviction: Eviction::default(),
         })
     }
 
@@ -99,6 +103,9 @@ impl Connection {
             Some(live) => live,
             None => Box::pin(self.connector.until(options.until, self.live())).await?,
         };
+        if call.must_be_kept && self.eviction.evicts() {
+            Box::pin(self.connector.until(options.until, self.keeps_locks())).await?;
+        }
         let sent = self.connector.environment().now();
         let left = options.until.since(sent);
         let answer = {
@@ -117,6 +124,9 @@ impl Connection {
         }
         match answer? {
             Ok((value, reached)) => {
+                if call.must_be_kept {
+                    self.was_kept(&live, &value)?;
+                }
                 Ok(Outcome::Answered(Answered { value, reached, sent_on: options.asking }))
             }
             Err(error) => match Redirection::of(&error, &live.address) {
@@ -238,7 +248,7 @@ impl Connection {
         }
     }
 
-    async fn live(self: &Arc<Self>) -> Result<Live> {
+    pub(super) async fn live(self: &Arc<Self>) -> Result<Live> {
         for _ in 0..ATTEMPTS {
             if let Some(live) = self.live.lock().clone() {
                 return Ok(live);
@@ -278,6 +288,8 @@ impl Connection {
             let load = script.load();
             self.connector.answer(load.exec_async(&mut connection)).await.map_err(errors::classify)?;
         }
+        // Before the first request for a lock: another server may have taken over, or this one have been started anew.
+        self.eviction.ask(&self.connector, &address, &mut connection).await.map_err(errors::classify)?;
         let (watched, ended) = oneshot::channel::<()>();
         let address = Arc::new(address);
         let watch = Watch { slot: Arc::downgrade(&self.live), address: Arc::clone(&address) };
@@ -296,7 +308,7 @@ impl Connection {
         }
     }
 
-    fn failed(&self, live: &Live, error: RedisError) -> Error {
+    pub(super) fn failed(&self, live: &Live, error: RedisError) -> Error {
         if errors::ends_connection(&error) {
             empty(&self.live, &live.address);
         }

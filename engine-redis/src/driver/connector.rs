@@ -16,7 +16,7 @@ use ylock_core::options::{Login, Tls};
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::errors::{self, unavailable};
-use crate::options::{Address, RedisOptions};
+use crate::options::{Address, Eviction, RedisOptions};
 use crate::transport::Transport;
 
 /// What connects to a kind of servers; see the [module](self).
@@ -28,6 +28,8 @@ pub(super) struct Connector {
     handed_over: Option<ConnectionInfo>,
     pub(super) connect_timeout: Duration,
     pub(super) request_timeout: Duration,
+    /// True if servers may throw away locks: then none is asked whether it does.
+    pub(super) accepts_eviction: bool,
     pub(super) surroundings: Surroundings,
 }
 
@@ -78,6 +80,7 @@ impl Connector {
             handed_over: options.handed_over().cloned(),
             connect_timeout: options.connect_timeout(),
             request_timeout: options.request_timeout(),
+            accepts_eviction: options.eviction() == Eviction::LostLocksAccepted,
             surroundings: surroundings.clone(),
         }))
     }

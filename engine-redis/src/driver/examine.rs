@@ -10,6 +10,7 @@ use ylock_core::engine::{ClockReading, Examination, Risk, ServerFacts};
 use ylock_core::environment::Environment;
 
 use super::connection::Connection;
+use super::eviction::Keeping;
 use super::server;
 
 /// By which part of the request timeout, and so of the lease, the clocks of servers may differ of which one may take over from another.
@@ -20,6 +21,12 @@ struct Told {
     facts: ServerFacts,
     /// The answer to `INFO`; `None` if this client's user may not ask for it.
     info: Option<String>,
+}
+
+impl Told {
+    fn says_what_it_keeps(&self) -> bool {
+        self.info.as_deref().is_some_and(|info| Keeping::of(info) != Keeping::Unknown)
+    }
 }
 
 /// Asks all servers at once.
@@ -34,6 +41,15 @@ pub(super) async fn examine(
     let settings: BTreeSet<_> = told.iter().filter_map(|told| persistence(told.info.as_deref()?)).collect();
     if !settings.is_empty() {
         seen.facts.push(("persistence", settings.into_iter().collect::<Vec<_>>().join("; ")));
+    }
+    let silent = told.iter().filter(|told| told.facts.fault.is_none() && !told.says_what_it_keeps());
+    let silent: Vec<_> = silent.map(|told| told.facts.address.as_str()).collect();
+    if !silent.is_empty() {
+        let text = format!(
+            "{} may not be asked whether it throws away locks when its memory is full",
+            silent.join(", ")
+        );
+        seen.facts.push(("eviction", text));
     }
     seen.risks.extend(told.iter().filter_map(|told| eviction(&told.facts.address, told.info.as_deref()?)));
     seen.servers = told.into_iter().map(|told| told.facts).collect();
@@ -89,7 +105,7 @@ fn persistence(info: &str) -> Option<String> {
 }
 
 fn eviction(address: &str, info: &str) -> Option<Risk> {
-    let policy = server::evicts(info)?;
+    let Keeping::Evicts(policy) = Keeping::of(info) else { return None };
     let (host, port) = address.rsplit_once(':')?;
     let host = host.trim_matches(['[', ']']);
     Some(Risk::new(

@@ -5,6 +5,7 @@ mod codes;
 mod connection;
 mod connector;
 mod errors;
+mod eviction;
 mod examine;
 mod live;
 mod push_connection;

@@ -56,21 +56,23 @@ pub(crate) struct Call {
     place: String,
     /// The command with the script's hash, for a server that knows the script.
     by_hash: Cmd,
+    /// True if a server is not asked that may throw away what this writes.
+    pub(super) must_be_kept: bool,
 }
 
 impl Call {
     pub(crate) fn at(script: &'static Script, place: String) -> Self {
         // Room for all arguments, so that memory is allocated once.
-        let mut by_hash = Cmd::with_capacity(14, 320);
+        let mut by_hash = Cmd::with_capacity(15, 330);
         by_hash.arg("EVALSHA").arg(script.hash()).arg(1).arg(&place);
-        Self { script, place, by_hash }
+        Self { script, place, by_hash, must_be_kept: false }
     }
 
     /// Creates a call that is about no lock in particular, but about the server that it is sent to.
     pub(crate) fn of_server(script: &'static Script) -> Self {
         let mut by_hash = Cmd::new();
         by_hash.arg("EVALSHA").arg(script.hash()).arg(0);
-        Self { script, place: String::new(), by_hash }
+        Self { script, place: String::new(), by_hash, must_be_kept: false }
     }
 
     /// Returns the key of the lock's hash.
@@ -89,6 +91,11 @@ impl Call {
     pub(crate) fn arg(mut self, argument: impl ToRedisArgs) -> Self {
         self.by_hash.arg(argument);
         self
+    }
+
+    /// Returns the call, as one that lets in an acquisition or a run: the server must keep it.
+    pub(crate) fn must_be_kept(self) -> Self {
+        Self { must_be_kept: true, ..self }
     }
 
     pub(super) fn by_hash(&self) -> &Cmd {

@@ -34,26 +34,12 @@ pub(super) async fn check(
     check_version(field(&said, "redis_version"), address)?;
     let (is_replica, is_part) =
         (field(&said, "role") == Some("slave"), field(&said, "cluster_enabled") == Some("1"));
-    check_role(is_replica, is_part, kind, address)?;
-    if let Some(policy) = evicts(&said) {
-        tracing::warn!(
-            server = %address,
-            policy,
-            "the server throws away keys when its memory is full, locks among them: set maxmemory-policy to noeviction"
-        );
-    }
-    Ok(())
+    check_role(is_replica, is_part, kind, address)
 }
 
 /// Returns a field of the answer to `INFO`.
 pub(super) fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
     info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
-}
-
-/// Returns by which policy the server throws away keys when its memory is full, if it does.
-pub(super) fn evicts(info: &str) -> Option<&str> {
-    let has_limit = field(info, "maxmemory") != Some("0");
-    field(info, "maxmemory_policy").filter(|policy| has_limit && *policy != "noeviction")
 }
 
 fn check_role(is_replica: bool, is_part: bool, kind: Kind, address: &Address) -> Result<()> {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use ylock_core::engine::{Examination, Meter};
-use ylock_core::environment::{BackgroundTask, BoxFuture, Environment};
+use ylock_core::environment::{BackgroundTask, BoxFuture, Environment, Moment};
 use ylock_core::server_clock::TellsTime;
 use ylock_core::{Error, ErrorKind, Result};
 
@@ -16,16 +16,22 @@ use super::connector::{Connector, Surroundings};
 use super::scripts::{Answer, Call};
 use super::sentinel::{Sentinels, WATCH};
 use super::{examine, server};
-use crate::options::{RedisOptions, Topology};
+use crate::options::{Eviction, RedisOptions, Topology};
 
 /// The name of the server that keeps all locks, whichever it is now. The names of a cluster's servers have a colon.
 const THE_ONE: &str = "one";
+
+/// The pause between two looks at whether the servers keep locks, for as long as the client is used.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// The servers that keep the locks; see the [module](self).
 #[derive(Debug)]
 pub(crate) struct Store {
     servers: Servers,
     requests: AtomicU64,
+    accepts_eviction: bool,
+    /// The moment of the last look at whether the servers keep locks, in nanoseconds.
+    looked: AtomicU64,
     environment: Arc<dyn Environment>,
     request_timeout: Duration,
     meter: Meter,
@@ -49,6 +55,7 @@ impl Store {
                 };
                 let connection = Connection::new(&connector, Endpoint::Known(address.clone()));
                 connection.check(server::Kind::Single).await?;
+                connection.must_keep_locks().await?;
                 Servers::One(connection)
             }
             Topology::Sentinel { service } => {
@@ -56,6 +63,7 @@ impl Store {
                 let sentinels = Sentinels::new(to_sentinels, service, options.addresses());
                 let connection = Connection::new(&connector, Endpoint::Asked(Arc::clone(&sentinels)));
                 connection.check(server::Kind::Master).await?;
+                connection.must_keep_locks().await?;
                 watch.start(environment, watching(&connection, &sentinels, environment));
                 Servers::One(connection)
             }
@@ -67,6 +75,8 @@ impl Store {
         Ok(Self {
             servers,
             requests: AtomicU64::new(0),
+            accepts_eviction: options.eviction() == Eviction::LostLocksAccepted,
+            looked: AtomicU64::new(environment.now().as_nanos()),
             environment,
             request_timeout,
             meter: Meter::of(crate::NAME, addresses.join(",")),
@@ -125,6 +135,32 @@ impl Store {
             Servers::Cluster(cluster) => cluster.all()?,
         };
         Ok(examine::examine(servers, &*self.environment, self.request_timeout).await)
+    }
+
+    /// Returns whether no server throws away locks, as far as is known.
+    pub(crate) fn keeps_locks(&self) -> bool {
+        !self.accepts_eviction
+            && match &self.servers {
+                Servers::One(connection) => connection.eviction.keeps(),
+                Servers::Cluster(cluster) => cluster.is_known_to_keep(),
+            }
+    }
+
+    /// Asks the servers from time to time whether they still keep locks, in a task that no caller waits for.
+    pub(crate) fn keep_looking(self: &Arc<Self>) {
+        let (now, looked) = (self.environment.now(), Moment::from_nanos(self.looked.load(Ordering::Relaxed)));
+        if self.accepts_eviction || now.since(looked) < LOOK {
+            return;
+        }
+        self.looked.store(now.as_nanos(), Ordering::Relaxed);
+        let store = Arc::clone(self);
+        self.environment.spawn(Box::pin(async move {
+            match &store.servers {
+                // A server that does not answer is asked when there is a connection again.
+                Servers::One(connection) => drop(connection.look_for_eviction().await),
+                Servers::Cluster(cluster) => cluster.look_for_eviction().await,
+            }
+        }));
     }
 
     /// Asks a cluster now which servers keep locks.

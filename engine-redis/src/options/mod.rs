@@ -38,6 +38,19 @@ pub enum Notify {
     },
 }
 
+/// The demand on the policy by which servers make room when their memory is full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Eviction {
+    /// No server may throw keys away: it has no `maxmemory`, or `maxmemory-policy noeviction`.
+    #[default]
+    Refused,
+    /// Servers may throw keys away. Locks that are held are lost then and granted again, and jobs are run again in their periods.
+    LostLocksAccepted,
+}
+
+ylock_core::option_words!(Eviction: Refused = "refused", LostLocksAccepted = "lost_locks_accepted");
+
 ylock_core::define_options! {
     /// Options of the engine: how to reach the servers and how to use them.
     ///
@@ -63,6 +76,11 @@ ylock_core::define_options! {
     /// This makes it rarer that a replica which takes over lacks a grant. It does not exclude it: renewals and releases are not waited
     /// for, and Redis may let another replica take over.
     min_replicas / with_min_replicas: u32 = "0";
+
+    /// Whether a server is `refused` that throws keys away when its memory is full, or its loss of locks is accepted (`lost_locks_accepted`).
+    ///
+    /// Where it is accepted, [`Guarantees`](ylock_core::Guarantees) do not promise exclusion, whatever the servers say now.
+    eviction / with_eviction: Eviction = "refused";
 
     /// Whether the server tells the waiter that is next. With `off` waiters ask by themselves, for servers without publish and subscribe.
     notify: bool or "`on`";

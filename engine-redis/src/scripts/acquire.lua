@@ -2,15 +2,19 @@
 -- acquisition keeps what it already has.
 --
 -- In: id, mode, lease, patience (queue or try), fairness (fair or unfair), ticket (or -), for how long a waiter counts as alive, owner,
--- channel, client.
+-- channel, client, and `accepts` if the client accepts that the server throws away locks.
 -- Out: {'granted', token, contended, whether others are inside} | {'queued', ticket, milliseconds until the first lease may end, last token} |
--- {'busy'} | {'undone'}
+-- {'busy'} | {'undone'} | {'evicts', policy}
 
 local id, mode, lease, patience, fairness = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local ticket, alive, who = tonumber(ARGV[6]) or micros, tonumber(ARGV[7]), who_is(ARGV[8], ARGV[9], ARGV[10])
 
 load({ 'x:' .. id, 'a:' .. id, 'h:' .. id, 'w', 'hn', 'm', 'l', 'f', 'z', 'j', 'k', 'kw', 't', 'e', 'xf', 'xn' })
 if is_undone(id) then return { 'undone' } end
+-- A lock of which the last token is not known was not used for long, or was thrown away while a holder may still rely on it. A lock that is
+-- there was not thrown away: its holders are all that there are.
+local policy = not get('t') and eviction(ARGV[11])
+if policy then return { 'evicts', policy } end
 forget_undone()
 local waits = read_waiter(id)
 if waits then

@@ -8,6 +8,8 @@ macro_rules! text {
         concat!(
             // Without the flag a server whose memory is full would refuse to renew and to give back too, and locks would be lost.
             "#!lua flags=allow-oom\n",
+            include_str!("eviction.lua"),
+            "\n",
             // First, and without what the others need: making that takes time, too.
             $(include_str!($alone), "\n",)?
             include_str!("common.lua"),
@@ -42,15 +44,15 @@ pub const INSPECT: &str = text!("inspect");
 pub const REVOKE: &str = text!("revoke");
 
 macro_rules! text_alone {
-    ($name:literal) => {
-        concat!("#!lua flags=allow-oom\n", include_str!(concat!($name, ".lua")))
+    ($name:literal $(, $with:literal)?) => {
+        concat!("#!lua flags=allow-oom\n", $(include_str!($with), "\n",)? include_str!(concat!($name, ".lua")))
     };
 }
 
 /// The script of `last_run.lua`.
 pub const LAST_RUN: &str = text_alone!("last_run");
 /// The script of `store_run.lua`.
-pub const STORE_RUN: &str = text_alone!("store_run");
+pub const STORE_RUN: &str = text_alone!("store_run", "eviction.lua");
 
 /// The script of `keys.lua`.
 pub const KEYS: &str = text_alone!("keys");

@@ -2,7 +2,7 @@
 -- then are let in and told.
 --
 -- In: id, for how long such a request may be on its way (or 0); and of an acquisition that joins the queue at the same time, if any: id,
--- mode, lease, ticket (or -), for how long it counts as alive, owner, channel, client.
+-- mode, lease, ticket (or -), for how long it counts as alive, owner, channel, client, and whether it `accepts` that locks are thrown away.
 -- Out: 1 if there was a grant that is not over, or a place; 0 if not
 
 local id, late, next = ARGV[1], tonumber(ARGV[2]), ARGV[3]
@@ -17,8 +17,9 @@ if next and get('b:' .. id) == next then
 end
 local was_there = leave(id)
 if late > 0 then undo(id, late) end
--- A copy of this request may arrive after `next` was given back, or gave up.
-if next and not is_undone(next) and not read_holder(next) then
+-- A copy of this request may arrive after `next` was given back, or gave up. And a lock that may have been thrown away is not entered: `next`
+-- asks by itself, and is told.
+if next and not is_undone(next) and not read_holder(next) and (get('t') or not eviction(ARGV[11])) then
   local waits = read_waiter(next)
   if waits then
     waits.alive, waits.behind = now + tonumber(ARGV[7]), '-'

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ylock_core::engine::Engine;
 use ylock_engine_redis::RedisEngine;
+use ylock_engine_redis::options::Eviction;
 
 use super::own_server::{Disk, OwnServer};
 
@@ -12,7 +13,8 @@ use super::own_server::{Disk, OwnServer};
 async fn a_server_that_throws_away_locks_is_a_risk_and_the_line_that_mends_it_does() {
     let more = ["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"];
     let server = OwnServer::start_with(Disk::AppendOnly, &more).await;
-    let engine = RedisEngine::connect(&server.options()).await.unwrap();
+    let options = server.options().with_eviction(Eviction::LostLocksAccepted);
+    let engine = RedisEngine::connect(&options).await.unwrap();
     let seen = engine.examine().await.unwrap();
     assert!(
         seen.facts.iter().any(|(what, text)| *what == "persistence" && text.contains("appendonly is on"))

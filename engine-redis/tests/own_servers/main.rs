@@ -7,6 +7,7 @@ mod clock;
 mod cluster;
 #[cfg(feature = "redis-1")]
 mod driver_api;
+mod eviction;
 mod examined;
 mod held;
 mod listing;

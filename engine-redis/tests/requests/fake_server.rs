@@ -125,7 +125,7 @@ impl FakeServer {
         let mut state = self.0.lock();
         Some(match request[0].as_str() {
             "HELLO" => format!("%1\r\n{}{}", bulk("server"), bulk("redis")),
-            "INFO" => bulk("redis_version:7.2.4\r\nrole:master\r\ncluster_enabled:0\r\n"),
+            "INFO" => bulk("redis_version:7.2.4\r\nrole:master\r\ncluster_enabled:0\r\nmaxmemory:0\r\n"),
             "SCRIPT" => bulk("loaded"),
             "TIME" => format!("*2\r\n{}{}", bulk("1700000000"), bulk("0")),
             "SUBSCRIBE" => format!(">3\r\n{}{}:1\r\n", bulk("subscribe"), bulk(&request[1])),

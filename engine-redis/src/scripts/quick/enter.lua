@@ -1,10 +1,10 @@
 -- The quick way, for most acquisitions: there is no holder and no waiter, and nothing is remembered as undone. The text that follows
--- this one does the same, and more slowly.
+-- this one does the same, and more slowly. It says why a lock is refused that may have been thrown away: one without a last token.
 
 do
   local key, id, mode, lease = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
   local seen = redis.call('HMGET', key, 'hn', 'f', 'xn', 't', 'e')
-  if not (seen[1] or seen[2] or seen[3]) then
+  if not (seen[1] or seen[2] or seen[3]) and (seen[4] or not eviction(ARGV[11])) then
     local time = redis.call('TIME')
     local now = time[1] * 1000 + math.floor(time[2] / 1000)
     local token = string.format('%.0f', math.max((seen[4] or 0) + 1, time[1] * 1000000 + time[2]))

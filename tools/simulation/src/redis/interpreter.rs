@@ -109,6 +109,7 @@ impl Reachable {
         let command = command.to_ascii_uppercase();
         match (&*command, arguments) {
             (b"TIME", []) => Reply::Array(time(self.micros).map(Reply::text).to_vec()),
+            (b"INFO", [_]) => Reply::text(MEMORY),
             (b"PUBLISH" | b"SPUBLISH", [channel, text]) => {
                 self.published.push((channel.clone(), text.clone()));
                 Reply::Integer(self.listeners.get(channel).copied().unwrap_or_default())
@@ -128,6 +129,9 @@ impl Reachable {
 fn wrong(command: &str) -> Reply {
     Reply::Error(format!("ERR the simulated server does not know {command}"))
 }
+
+/// What `INFO` says of a server that throws no keys away.
+pub(super) const MEMORY: &str = "# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n";
 
 /// Returns the name of a script: the hash of its text.
 pub(super) fn name_of(text: &[u8]) -> String {

@@ -10,7 +10,7 @@ use ylock_engine_redis::scripts;
 
 use super::database::{Database, Hash};
 use super::end::{End, Inbox};
-use super::interpreter::{Interpreter, name_of, time};
+use super::interpreter::{Interpreter, MEMORY, name_of, time};
 use super::member::Member;
 use super::resp::{Reply, Request, take_request};
 use super::undone::Undone;
@@ -305,9 +305,11 @@ impl Inner {
             [b"PING"] => Reply::Pong,
             [b"CLIENT", ..] => Reply::Ok,
             [b"HELLO", ..] => Reply::Map(vec![(Reply::text("server"), Reply::text("redis"))]),
-            [b"INFO"] => {
+            [b"INFO", ..] => {
                 let is_member = u8::from(self.member.is_some());
-                Reply::text(format!("redis_version:7.2.4\r\nrole:master\r\ncluster_enabled:{is_member}\r\n"))
+                Reply::text(format!(
+                    "redis_version:7.2.4\r\nrole:master\r\ncluster_enabled:{is_member}\r\n{MEMORY}"
+                ))
             }
             _ => {
                 self.wrong.push(format!("the simulated server does not know {}", shown(request)));

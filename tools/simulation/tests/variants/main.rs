@@ -288,8 +288,8 @@ broken_scripts! {
     a_lease_ends_early: RedisEngine "local expires = now + lease\n  write_holder(id, {" => "local expires = now + lease / 2\n  write_holder(id, {", "two valid holders", at 55;
     leases_never_end: RedisEngine "    if held and held.expires <= now then\n      remove_holder(id)" => "    if false then", "still wait", at 0;
     a_dead_waiter_keeps_its_place: RedisEngine "    if waits.alive <= now then\n      forget_waiter(id, waits)\n    else" => "    if false then\n    else", "still wait", at 2;
-    the_quick_way_does_not_look_for_waiters: RedisEngine "if not (seen[1] or seen[2] or seen[3]) then" => "if not (seen[1] or seen[3]) then", "still wait", at 221;
-    the_quick_way_does_not_look_for_what_was_undone: RedisEngine "if not (seen[1] or seen[2] or seen[3]) then" => "if not (seen[1] or seen[2]) then", "was undone", at 104;
+    the_quick_way_does_not_look_for_waiters: RedisEngine "if not (seen[1] or seen[2] or seen[3]) and" => "if not (seen[1] or seen[3]) and", "still wait", at 221;
+    the_quick_way_does_not_look_for_what_was_undone: RedisEngine "if not (seen[1] or seen[2] or seen[3]) and" => "if not (seen[1] or seen[2]) and", "was undone", at 104;
 }
 
 /// Tasks wait for single locks in any order, and hold those that they have.

@@ -6,9 +6,11 @@ use serde_json::{Value, json};
 use ylock::Guarantees;
 use ylock::engine::{ClockReading, ServerFacts};
 
-pub(super) fn promises(guarantees: Guarantees) -> [(&'static str, bool); 5] {
-    let Guarantees { fair, fencing, shared_reads, durable, exclusive_after_failover, .. } = guarantees;
+pub(super) fn promises(guarantees: Guarantees) -> [(&'static str, bool); 6] {
+    let Guarantees { exclusive, fair, fencing, shared_reads, durable, exclusive_after_failover, .. } =
+        guarantees;
     [
+        ("that a lock that is held is kept for its holder", exclusive),
         ("that clients are served in the order in which they came", fair),
         ("a fencing token that grows from holder to holder", fencing),
         ("that readers share a lock", shared_reads),
