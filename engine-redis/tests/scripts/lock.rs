@@ -87,9 +87,9 @@ impl Lock {
         }
     }
 
-    /// Makes the hash expire in a few seconds, and its scripts know that.
-    pub(crate) async fn expires_soon(&mut self) {
-        let soon = (self.now().await + 5_000).to_string();
+    /// Makes the hash expire after this time, and its scripts know that.
+    pub(crate) async fn expires_in(&mut self, time: u64) {
+        let soon = (self.now().await + time).to_string();
         self.set(&[("e", &soon)]).await;
         let expires = self.with_place("PEXPIREAT").arg(&soon).to_owned();
         self.ask::<()>(&expires).await;
