@@ -173,7 +173,8 @@ impl Ylock {
     /// Nothing can be cancelled. With [`Options::with_wait`] each lock is waited for only so long.
     ///
     /// # If the lock is lost
-    /// `work` goes on to its end; then the result is an error of kind [`Lost`](crate::ErrorKind::Lost), and `work` does not run again.
+    /// `work` goes on to its end; then the result is an error of kind [`Lost`](crate::ErrorKind::Lost), and `work` does not run again, unless it has given
+    /// way before.
     ///
     /// # Errors
     /// Those of [`ylock::Ylock::growing`](crate::Ylock::growing), and [`Invalid`](crate::ErrorKind::Invalid) inside an async runtime.

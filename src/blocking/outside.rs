@@ -24,6 +24,7 @@ impl<W: FnOnce() -> T, T> Outside<W, T> {
 
     /// Asks for this work, and waits for its output. The owner that is current here is also current in the work.
     pub(super) async fn call(&self, work: W) -> T {
+        let _asking = Asking(self);
         self.asked.set(Some((work, Owner::current())));
         poll_fn(|_| self.output.take().map_or(Poll::Pending, Poll::Ready)).await
     }
@@ -37,5 +38,15 @@ impl<W: FnOnce() -> T, T> Outside<W, T> {
         };
         self.output.set(Some(output));
         true
+    }
+}
+
+/// A question that waits for its output. What is left of it goes with it: where a lock was lost its future is dropped, and the output of that work must not
+/// be taken for that of the next one.
+struct Asking<'a, W, T>(&'a Outside<W, T>);
+
+impl<W, T> Drop for Asking<'_, W, T> {
+    fn drop(&mut self) {
+        drop((self.0.asked.take(), self.0.output.take()));
     }
 }

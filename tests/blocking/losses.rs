@@ -77,6 +77,32 @@ fn work_of_sets_permits_leaders_and_jobs_is_told_too() {
     });
 }
 
+/// The closure gives way, and loses a lock before it ends: it runs again, and what it returned then counts for nothing.
+#[test]
+fn what_work_returned_without_its_locks_does_not_count() {
+    bounded(|| {
+        let (here, there) = two_clients();
+        let mut held = Some(there.lock("accounts", "alice").write().unwrap());
+        let mut runs = 0;
+        let grown = here.growing(|taking| {
+            runs += 1;
+            let bob = taking.write("accounts", "bob")?;
+            // Before bob, and not free. The closure drops the error.
+            let has_alice = taking.write("accounts", "alice").is_ok();
+            if let Some(held) = held.take() {
+                there.revoke("accounts", "bob").unwrap();
+                while bob.is_valid() {
+                    thread::sleep(SHORT / 10);
+                }
+                assert!(!has_alice && held.unlock().unwrap().is_released());
+            }
+            Ok::<_, ylock::Error>((runs, has_alice, bob.is_valid()))
+        });
+        assert_eq!(grown.unwrap(), (2, true, true));
+        assert_eq!(runs, 2);
+    });
+}
+
 #[test]
 fn permits_and_leaders_wait_for_the_loss() {
     bounded(|| {

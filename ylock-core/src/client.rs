@@ -186,7 +186,7 @@ impl Ylock {
     ///
     /// # If the lock is lost
     /// `work` is dropped, at whatever point it is, and the result is an error of kind [`Lost`](crate::ErrorKind::Lost) that names the lock. It does
-    /// not run again: what it has done stays done.
+    /// not run again, unless it has given way before: what it has done stays done.
     ///
     /// # Errors
     /// Those of `work`, after which all locks are given back; those of [`Many::acquire`], when locks are acquired for the next run; and `Lost`.
