@@ -79,6 +79,8 @@ impl<'a> Acquire<'a> {
     /// acquisition was let in later, and notified by a message.
     pub(crate) async fn run(mut self) -> Result<Option<Grant>> {
         loop {
+            // As `connect`: a standby may have come since.
+            self.client.store.promises()?;
             let sent = self.client.now();
             let notification = match self.ask().await {
                 Ok(Said::Granted { notification, joins }) => {
@@ -102,7 +104,7 @@ impl<'a> Acquire<'a> {
                         self.client.listener.listen();
                     }
                     // The next question is answered only when the standby has what it writes, and so all that was written before it.
-                    self.wait(lease_ends_in).await.filter(|_| !self.client.asks_when_told)
+                    self.wait(lease_ends_in).await.filter(|_| !self.client.asks_when_told())
                 }
                 Err(error) => {
                     self.retry_deadline.retry_or_fail(error).await?;

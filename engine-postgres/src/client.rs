@@ -9,8 +9,8 @@ use ylock_core::records::Records;
 use ylock_core::server_clock::ServerClock;
 use ylock_core::{Key, Result};
 
-use crate::driver::{Heard, Listener, Promises, Store};
-use crate::options::{Notify, PostgresOptions};
+use crate::driver::{Heard, Listener, Store};
+use crate::options::{Notify, PostgresOptions, Standby};
 use crate::place;
 
 /// What is done about a grant of which a message came and which no acquisition of this client waits for or has.
@@ -24,11 +24,9 @@ pub(crate) struct Client {
     notify: Notify,
     /// The first and the longest pause of a waiter that asks by itself.
     pub(crate) pauses: (Duration, Duration),
-    /// True if tokens grow from holder to holder, also when another server takes over; otherwise there are no tokens.
+    /// True if tokens grow from holder to holder, also when another server takes over; otherwise there are no tokens. Where the server does not promise that any more
+    /// there are no grants.
     pub(crate) fencing: bool,
-    /// True if a message is no grant, and the server is asked once it has come. The server sends messages also about a commit for whose standby it has
-    /// given up waiting: only the connection that has made the commit is warned.
-    pub(crate) asks_when_told: bool,
     pub(crate) records: Arc<Records>,
     pub(crate) listener: Arc<Listener>,
     pub(crate) clock: Arc<ServerClock<Store>>,
@@ -39,7 +37,6 @@ impl Client {
     pub(crate) async fn new(
         store: Arc<Store>,
         options: &PostgresOptions,
-        promises: Promises,
         environment: &Arc<dyn Environment>,
         unwanted: Unwanted,
     ) -> Result<Arc<Self>> {
@@ -58,8 +55,7 @@ impl Client {
                 environment: Arc::clone(environment),
                 notify: options.notify(),
                 pauses: options.pauses(),
-                fencing: promises.loses_nothing,
-                asks_when_told: promises.waits_for_standbys,
+                fencing: options.standby() == Standby::Synchronous,
                 records: Arc::default(),
                 sweeping: BackgroundTask::default(),
             }
@@ -75,6 +71,13 @@ impl Client {
     /// Returns whether waiters of this client are told, as far as is known.
     pub(crate) fn is_told(&self) -> bool {
         !matches!(self.notify, Notify::Off { .. }) && !self.listener.is_deaf()
+    }
+
+    /// Returns whether a message is no grant, and the server is asked once it has come. The server sends messages also about a commit for whose standby it has
+    /// given up waiting: only the connection that has made the commit is warned. And where the server does not promise any more what is demanded the question ends in
+    /// that error.
+    pub(crate) fn asks_when_told(&self) -> bool {
+        self.store.promises().map_or(true, |promises| promises.waits_for_standbys)
     }
 
     /// Returns the channel on which the server shall tell this client: none if the client asks by itself, or as long as it would not

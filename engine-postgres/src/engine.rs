@@ -28,7 +28,6 @@ const RELEASES: usize = 64;
 pub struct PostgresEngine {
     client: Arc<Client>,
     request_timeout: Duration,
-    guarantees: Guarantees,
 }
 
 impl PostgresEngine {
@@ -46,15 +45,11 @@ impl PostgresEngine {
     }
 
     async fn connect_once(options: &PostgresOptions, environment: &Arc<dyn Environment>) -> Result<Self> {
-        let (store, promises) = Store::open(options, environment).await?;
-        let guarantees = Guarantees::ALL
-            .with_durable(promises.durable)
-            .with_fencing(promises.loses_nothing)
-            .with_exclusive_after_failover(promises.loses_nothing);
+        let store = Store::open(options, environment).await?;
         let unwanted = release::release_unwanted;
-        let client = Client::new(Arc::new(store), options, promises, environment, unwanted).await?;
+        let client = Client::new(Arc::new(store), options, environment, unwanted).await?;
         sweep::start(&client);
-        Ok(Self { client, request_timeout: options.request_timeout(), guarantees })
+        Ok(Self { client, request_timeout: options.request_timeout() })
     }
 
     /// Returns how many requests for locks this client has sent.
@@ -70,7 +65,12 @@ impl Engine for PostgresEngine {
     }
 
     fn guarantees(&self) -> Guarantees {
-        self.guarantees
+        let promises = self.client.store.promises();
+        let loses_nothing = promises.as_ref().is_ok_and(|promises| promises.loses_nothing);
+        Guarantees::ALL
+            .with_durable(promises.is_ok_and(|promises| promises.durable))
+            .with_fencing(loses_nothing)
+            .with_exclusive_after_failover(loses_nothing)
     }
 
     fn environment(&self) -> Arc<dyn Environment> {

@@ -1,4 +1,4 @@
-//! What a client does by itself: it removes the rows of locks that no client has used for a minute.
+//! What a client does by itself: it removes the rows of locks that no client has used for a minute, and looks at what the server promises.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use ylock_core::environment::BoxFuture;
 use crate::client::Client;
 use crate::driver::{Call, Function, Value};
 
-/// How often a client asks for it. The server does it for one client at a time, and not more often either.
+/// How often a client asks for both. The server sweeps for one client at a time, and not more often either.
 const SWEEP_EVERY: Duration = Duration::from_secs(10);
 /// The most locks that are removed at once.
 const MOST: i32 = 1_000;
@@ -28,6 +28,9 @@ fn sweeping(client: Weak<Client>) -> BoxFuture {
         while let Some(environment) = client.upgrade().map(|client| Arc::clone(&client.environment)) {
             environment.sleep(environment.jitter(SWEEP_EVERY)).await;
             let Some(client) = client.upgrade() else { return };
+            if let Err(error) = client.store.look_again().await {
+                tracing::debug!(error = format!("{error:#}"), "what the server promises was not looked at");
+            }
             if let Err(error) = sweep(&client).await {
                 tracing::debug!(error = format!("{error:#}"), "rows that are not used any more stay for now");
             }

@@ -16,6 +16,7 @@ use ylock_core::environment::Moment;
 use super::attempt::{Attempt, Connected};
 use super::connector::{Connector, Messages, To};
 use super::errors::{self, unavailable};
+use super::server::When;
 use super::session::{Argument, Session, Text};
 use super::warmup;
 
@@ -112,6 +113,11 @@ impl Connection {
         // In the runtime in which the connection was made: when that ends, the client is closed, and the next request connects in its own.
         self.connector.environment().spawn(Box::pin(drive(opened.messages)));
         let is_own = self.connector.has_own_session(&opened.client, &opened.mark).await?;
+        // It may be another server than before. What holders need of it they get, whatever it promises.
+        let looked = self.connector.demands.look(&opened.client, When::Later);
+        if let Err(error) = self.connector.until(until, looked).await {
+            tracing::debug!(error = format!("{error:#}"), "what the server promises was not asked");
+        }
         if is_own {
             warmup::run(&self.connector, &opened.client, until).await;
         }

@@ -17,6 +17,7 @@ use ylock_core::environment::{Environment, Moment};
 use ylock_core::options::Tls;
 
 use super::errors::{self, unavailable};
+use super::server::Demands;
 use crate::options::{Address, PostgresOptions};
 
 /// The settings of a session, which spare the functions setting them for each transaction. What they must have they check.
@@ -48,6 +49,7 @@ pub(super) struct Connector {
     pub(super) connect_timeout: Duration,
     pub(super) request_timeout: Duration,
     pub(super) namespace: String,
+    pub(super) demands: Demands,
     /// True once the server, or the pooler before it, has refused settings with the login.
     refuses_settings: AtomicBool,
     /// True once a statement that was prepared was not there any more: something between this client and the server changes sessions.
@@ -78,6 +80,7 @@ impl Connector {
             connect_timeout: options.connect_timeout(),
             request_timeout: options.request_timeout(),
             namespace: options.namespace().to_owned(),
+            demands: Demands::of(options),
             refuses_settings: AtomicBool::new(false),
             prepares_nothing: AtomicBool::new(false),
         }))

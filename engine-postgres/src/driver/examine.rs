@@ -8,6 +8,7 @@ use ylock_core::engine::{ClockReading, Examination, Risk, ServerFacts};
 use ylock_core::server_clock::TellsTime;
 
 use super::errors;
+use super::server::STANDBYS;
 use super::store::Store;
 
 /// For how long a snapshot may be kept before it is told.
@@ -15,12 +16,14 @@ const OLD: Duration = Duration::from_secs(10 * 60);
 /// The part of the queue of messages that may be full before it is told.
 const FULL: f64 = 0.25;
 
-/// What a role may not see of others is null.
+/// What comes behind [`STANDBYS`]. What a role may not see of others is null.
 const QUESTION: &str = "select current_setting('server_version') as version, pg_is_in_recovery() as is_standby, current_user::text as login,
     coalesce(host(inet_server_addr()) || ':' || inet_server_port(), '') as address,
     coalesce((select ssl from pg_stat_ssl where pid = pg_backend_pid()), false) as encrypted,
     current_setting('fsync') = 'on' as syncs, current_setting('synchronous_standby_names') as waits_for,
-    (select count(*) from pg_stat_replication) as standbys,
+    (select string_agg(name, '; ' order by name) from standby) as standbys,
+    current_setting('archive_mode') <> 'off' and (current_setting('archive_command') not in ('', '(disabled)')
+        or coalesce(current_setting('archive_library', true), '') <> '') as archives,
     pg_notification_queue_usage() as queue,
     coalesce((select max(extract(epoch from clock_timestamp() - xact_start))::float8 from pg_stat_activity where backend_xmin is not null), 0)
     as oldest";
@@ -39,9 +42,9 @@ pub(super) async fn examine(store: &Store) -> Result<Examination> {
         }
     };
     let (round_trip, after) = (environment.now().since(asked), environment.wall_micros());
-    let rows = store.ask(QUESTION, &[]).await?;
+    let rows = store.ask(&format!("{STANDBYS} {QUESTION}"), &[]).await?;
     let row = rows.first().ok_or_else(|| errors::unavailable("the server does not say what it is"))?;
-    let mut seen = read(row).map_err(errors::classify)?;
+    let mut seen = read(row, store.connector.demands.accept_lost_writes()).map_err(errors::classify)?;
     for server in &mut seen.servers {
         server.round_trip = Some(round_trip);
         server.clock = Some(ClockReading::of(before, shown, after, 1));
@@ -49,7 +52,7 @@ pub(super) async fn examine(store: &Store) -> Result<Examination> {
     Ok(seen)
 }
 
-fn read(row: &Row) -> std::result::Result<Examination, tokio_postgres::Error> {
+fn read(row: &Row, accepts_lost_writes: bool) -> std::result::Result<Examination, tokio_postgres::Error> {
     let mut seen = Examination::default();
     let mut server = ServerFacts::new(row.try_get::<_, String>("address")?);
     server.version = Some(row.try_get("version")?);
@@ -58,25 +61,33 @@ fn read(row: &Row) -> std::result::Result<Examination, tokio_postgres::Error> {
     server.encrypted = Some(row.try_get("encrypted")?);
     seen.servers.push(server);
     let (syncs, waits_for): (bool, String) = (row.try_get("syncs")?, row.try_get("waits_for")?);
-    let (standbys, queue, oldest): (i64, f64, f64) =
-        (row.try_get("standbys")?, row.try_get("queue")?, row.try_get("oldest")?);
+    let (standbys, archives): (Option<String>, bool) = (row.try_get("standbys")?, row.try_get("archives")?);
+    let (queue, oldest): (f64, f64) = (row.try_get("queue")?, row.try_get("oldest")?);
     seen.facts
         .push(("commits", if syncs { "reach the disk" } else { "do not wait for the disk" }.to_owned()));
     seen.facts.push((
         "standbys",
-        match (standbys, waits_for.as_str()) {
-            (0, "") => "none".to_owned(),
-            (count, "") => format!("{count}, waits for none"),
-            (count, names) => format!("{count}, waits for {names}"),
+        match (standbys.as_deref(), waits_for.as_str()) {
+            (None, "") => "none".to_owned(),
+            (Some(standbys), "") => format!("{standbys}; waits for none"),
+            (standbys, names) => format!("{}; waits for {names}", standbys.unwrap_or("none")),
         },
     ));
+    seen.facts.push(("archive of the log", if archives { "there is one" } else { "none" }.to_owned()));
     if !syncs {
         seen.risks.push(Risk::new(
             "locks that were granted are forgotten when the machine loses its power",
             "fsync = on",
         ));
     }
-    if standbys > 0 && waits_for.is_empty() {
+    if archives && waits_for.is_empty() && !accepts_lost_writes {
+        seen.risks.push(Risk::new(
+            "the server writes an archive of its log: a server that is made of that, or follows it, is seen by no client. Should it take over, it may lack the last \
+             grants, and locks be granted twice",
+            "let none from the archive take over while clients run; a standby that may, streams, and is named in synchronous_standby_names",
+        ));
+    }
+    if standbys.is_some() && waits_for.is_empty() {
         seen.risks.push(Risk::new(
             "a standby that takes over may lack the last grants, and locks be granted twice",
             "synchronous_standby_names = '…' on the server",

@@ -18,5 +18,4 @@ mod warmup;
 pub(crate) use calls::{Answer, Call, Fields, Function, Value};
 pub(crate) use errors::unavailable;
 pub(crate) use listener::{Heard, Listener};
-pub(crate) use server::Promises;
 pub(crate) use store::Store;

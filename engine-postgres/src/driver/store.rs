@@ -15,7 +15,8 @@ use super::calls::{Answer, Call, Statements, Value};
 use super::connection::Connection;
 use super::connector::Connector;
 use super::session::{Argument, Text};
-use super::{errors, examine, layout, server};
+use super::server::{self, Promises};
+use super::{errors, examine, layout};
 use crate::options::PostgresOptions;
 
 pub(super) type Answered = std::result::Result<Vec<Row>, DriverError>;
@@ -40,13 +41,13 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Connects, and checks whether locks can be kept on the server. Returns also what the server promises.
+    /// Connects, and checks whether locks can be kept on the server.
     pub(crate) async fn open(
         options: &PostgresOptions,
         environment: &Arc<dyn Environment>,
-    ) -> Result<(Self, server::Promises)> {
+    ) -> Result<Self> {
         let connector = Connector::of(options, environment)?;
-        let promises = server::check(&connector, options).await?;
+        server::check(&connector).await?;
         layout::prepare(&connector, options).await?;
         let addresses: Vec<_> = options.addresses().iter().map(ToString::to_string).collect();
         let store = Self {
@@ -60,7 +61,17 @@ impl Store {
         };
         // A first request that had to connect would give up after the time of a request.
         store.connection.connected().await?;
-        Ok((store, promises))
+        Ok(store)
+    }
+
+    /// Returns what the server promises, as it was last looked at, or why locks cannot be kept on it as it is now.
+    pub(crate) fn promises(&self) -> Result<Promises> {
+        self.connector.demands.last()
+    }
+
+    /// Looks again at what the server promises.
+    pub(crate) async fn look_again(&self) -> Result<()> {
+        self.connector.demands.look_again(self).await.map(drop)
     }
 
     /// Returns how many functions were called.

@@ -50,7 +50,8 @@ option_words!(SchemaMode: Create = "create", Check = "check");
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Standby {
-    /// Where there are standbys, the server must wait for one of them before it confirms a commit.
+    /// Where there are standbys, also one that is away and has a replication slot, the server must wait for one of them before it confirms a commit. Otherwise
+    /// connecting is refused, and so are acquisitions if a standby comes later.
     #[default]
     Synchronous,
     /// A standby that takes over may lack the last writes. Locks that were granted in them are granted again: so there are no tokens.

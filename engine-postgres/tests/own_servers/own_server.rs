@@ -117,6 +117,25 @@ impl OwnServer {
         .await;
     }
 
+    /// Lets a program keep the log, as for backups, from a slot with this name. It is no standby, and ends with the server.
+    pub(crate) async fn keeps_log(&self, slot: &str) {
+        let kept = folder();
+        let source = format!("host=127.0.0.1 port={} user={USER} dbname=postgres", self.port);
+        self.execute(&format!("select pg_create_physical_replication_slot('{slot}')")).await;
+        drop(spawn(
+            command("pg_receivewal")
+                .args(["--no-loop", "--no-sync", "--slot", slot, "--dbname", &source, "--directory"])
+                .arg(&kept),
+        ));
+        let is_active = "select bool_and(active) from pg_replication_slots";
+        own_servers::until("it reads", async || {
+            self.client().await.query_one(is_active, &[]).await.is_ok_and(|row| row.get(0))
+        })
+        .await;
+        // It goes on with the file that it has open.
+        let _ = std::fs::remove_dir_all(kept);
+    }
+
     async fn run_in(folder: PathBuf, settings: &[&str], variables: &[(&str, PathBuf)]) -> Self {
         let port = free_port("127.0.0.1");
         let mut program = command("postgres");

@@ -1,6 +1,6 @@
 //! Standbys: which are refused, and what is left when one takes over.
 
-use ylock_core::{ErrorKind, LossReason};
+use ylock_core::{ErrorKind, LossReason, Ylock};
 use ylock_engine_postgres::options::Standby;
 use ylock_engine_postgres::{PostgresEngine, PostgresOptions};
 use ylock_testkit::own_servers::until;
@@ -47,6 +47,93 @@ async fn standbys_that_may_lack_writes_are_refused_unless_that_is_accepted() {
     assert_eq!(promises(&engine_with(&of_both(&standby, &server)).await), (false, true, true));
     let error = PostgresEngine::connect(&standby.options()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+}
+
+/// Its slot is what the server knows of it. Also a role sees that which may see nothing of other sessions.
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn a_standby_that_is_away_is_refused_as_one_that_follows() {
+    let server = OwnServer::start().await;
+    drop(engine_with(&server.options()).await);
+    server.execute("create role app login; grant usage on schema ylock to app").await;
+    server.execute("select pg_create_physical_replication_slot('second')").await;
+    for role in [USER, "app"] {
+        let options = server.options_for(role);
+        let error = PostgresEngine::connect(&options).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+        assert!(
+            error.to_string().contains("second") && error.to_string().contains("lost_writes_accepted"),
+            "{error}"
+        );
+        let accepting = engine_with(&options.with_standby(Standby::LostWritesAccepted)).await;
+        assert_eq!(promises(&accepting), (false, false, false));
+    }
+    server.execute("select pg_drop_replication_slot('second')").await;
+    assert_eq!(promises(&engine_with(&server.options()).await), (false, true, true));
+}
+
+/// Nor is what reads the log for backups, through a slot or not.
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn a_program_that_keeps_the_log_is_no_standby() {
+    let server = OwnServer::start().await;
+    drop(engine_with(&server.options()).await);
+    server.keeps_log("backup").await;
+    server.execute("create role app login; grant usage on schema ylock to app").await;
+    for role in [USER, "app"] {
+        assert_eq!(promises(&engine_with(&server.options_for(role)).await), (false, true, true), "{role}");
+    }
+}
+
+/// Most archives are for backups. What it may mean is told to those who look after the server.
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn an_archive_is_no_standby_and_is_told() {
+    let server = OwnServer::start_with(&["archive_mode=on", "archive_command=/bin/true"], &[]).await;
+    let archives = async |ylock: &Ylock| {
+        let seen = ylock.examine().await.unwrap();
+        seen.risks.iter().filter(|risk| risk.what.contains("archive")).count()
+    };
+    let ylock = client(&server, LONG).await;
+    let promised = ylock.guarantees();
+    assert!(promised.fencing && promised.exclusive_after_failover);
+    assert_eq!(archives(&ylock).await, 1);
+    let accepting = client_with(server.options().with_standby(Standby::LostWritesAccepted)).await;
+    assert_eq!(archives(&accepting).await, 0, "lost writes are accepted");
+    let alone = OwnServer::start().await;
+    assert_eq!(archives(&client(&alone, LONG).await).await, 0);
+}
+
+/// What `connect` would refuse then, an acquisition is refused for, until that is mended. What is held stays held.
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn a_standby_that_comes_while_a_client_is_connected_is_refused() {
+    let server = OwnServer::start().await;
+    let ylock = client(&server, LONG).await;
+    let accepting = server.options().with_lease(LONG).with_standby(Standby::LostWritesAccepted);
+    let accepting = client_with(accepting).await;
+    let guard = acquire(&ylock).await;
+    let is_safe = |ylock: &Ylock| ylock.guarantees().fencing && ylock.guarantees().exclusive_after_failover;
+    server.execute("select pg_create_physical_replication_slot('third')").await;
+    until("the slot is noticed", async || !is_safe(&ylock)).await;
+    let error = ylock.locks("users").try_write("bob").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+    assert!(error.to_string().contains("third"), "{error}");
+    drop(within("it is accepted", accepting.locks("users").write("bob")).await.unwrap());
+    assert!(guard.is_valid());
+    server.execute("select pg_drop_replication_slot('third')").await;
+    until("it is mended", async || is_safe(&ylock)).await;
+    unlock(within("it gets in", ylock.locks("users").write("carol")).await.unwrap()).await;
+    let _standby = server.standby("second").await;
+    until("the standby is noticed", async || !is_safe(&ylock)).await;
+    waits_for_standby(&server).await;
+    until("the server waits for it", async || is_safe(&ylock)).await;
+    unlock(within("it gets in", ylock.locks("users").write("carol")).await.unwrap()).await;
+    server.execute("alter system set synchronous_standby_names = ''; ").await;
+    server.execute("select pg_reload_conf()").await;
+    until("it does not wait any more", async || !is_safe(&ylock)).await;
+    assert_eq!(ylock.locks("users").try_write("bob").await.unwrap_err().kind(), ErrorKind::Config);
+    unlock(guard).await;
 }
 
 #[tokio::test]
@@ -107,11 +194,29 @@ async fn a_commit_that_the_server_gives_up_waiting_for_is_not_believed() {
 #[ignore = "needs postgres: run `cargo xtask test`"]
 async fn a_waiter_believes_no_message_about_a_commit_that_the_standby_lacks() {
     let server = OwnServer::start().await;
-    let mut standby = server.standby("second").await;
+    let standby = server.standby("second").await;
     waits_for_standby(&server).await;
-    let (one, two) = (client(&server, LONG).await, client(&server, LONG).await);
+    let clients = [client(&server, LONG).await, client(&server, LONG).await];
+    believes_no_message(&server, standby, clients).await;
+}
+
+/// Nor one that was connected before there was a standby.
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn a_client_that_was_there_before_the_standby_believes_no_message_either() {
+    let server = OwnServer::start().await;
+    let clients = [client(&server, LONG).await, client(&server, LONG).await];
+    let standby = server.standby("second").await;
+    let all = |fencing| clients.iter().all(|client| client.guarantees().fencing == fencing);
+    until("the standby is noticed", async || all(false)).await;
+    waits_for_standby(&server).await;
+    until("the server waits for it", async || all(true)).await;
+    believes_no_message(&server, standby, clients).await;
+}
+
+async fn believes_no_message(server: &OwnServer, mut standby: OwnServer, [one, two]: [Ylock; 2]) {
     let (guard, waiting) = one_holds_and_another_waits(&one, &two).await;
-    until("the waiter can be told", async || told(&server).await == 1).await;
+    until("the waiter can be told", async || told(server).await == 1).await;
     standby.kill();
     let leaving = tokio::spawn(guard.unlock());
     let cancel = "select count(pg_cancel_backend(pid)) from pg_stat_activity where wait_event = 'SyncRep' and query like '%release%'";
