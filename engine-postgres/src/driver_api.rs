@@ -1,7 +1,7 @@
 //! Locks in a transaction that the program has already: feature `tokio-postgres-0_7`, for version 0.7 of the crate `tokio-postgres`.
 //!
-//! The only part of this crate that shows types of its driver. Programs with another driver call the same functions by SQL:
-//! `ylock.lock_in('accounts', '4711')`, `ylock.assert_holder('accounts', '4711', 123)`.
+//! The only part of this crate that shows types of its driver. Programs with another driver call the same functions by SQL, behind `BEGIN`:
+//! `ylock.lock_in('accounts', '4711')`, `ylock.assert_holder('accounts', '4711', 123)`. Outside of a transaction block these fail with 25P01.
 
 use tokio_postgres::Transaction;
 use tokio_postgres::error::SqlState;
@@ -40,7 +40,8 @@ impl InTransaction {
     /// A client that asks for the key meanwhile takes its place in the queue when the transaction has ended: its question comes in short pauses until then.
     ///
     /// # If the lock is lost
-    /// It is not, as long as the transaction can commit.
+    /// It is not, as long as the transaction can commit. A nested transaction is a savepoint: when it is rolled back the lock ends with it, and the outer one goes on
+    /// without. A transaction that is prepared (`PREPARE TRANSACTION`) keeps the lock until it is committed or rolled back, over restarts of the server.
     ///
     /// # Errors
     /// [`Unavailable`](ErrorKind::Unavailable) if the server did not do it, and [`Config`](ErrorKind::Config) if there are no functions of ylock or
@@ -74,7 +75,8 @@ impl InTransaction {
     /// each one's token.
     ///
     /// # If the lock is lost
-    /// The next holder is not let in before the transaction has ended, also if the lease is over by then.
+    /// The next holder is not let in before the transaction has ended, also if the lease is over by then; of a nested transaction, which is a savepoint, before
+    /// that is rolled back.
     ///
     /// # Errors
     /// [`Lost`](ErrorKind::Lost) if this is not a holder, any more; otherwise as [`lock`](Self::lock). The transaction has failed then.

@@ -16,8 +16,9 @@ pub(crate) async fn inspect(client: &Client, key: &Key) -> Result<Inspection> {
     for row in answer.rows() {
         let shown = shown(&row)?;
         if row.get::<&str>("kind")? == "holder" {
-            let token = u64::try_from(row.get::<i64>("token")?).ok().and_then(StoreToken::new);
-            let token = token.filter(|_| client.fencing).map(Into::into);
+            // A transaction that closes the lock has none.
+            let token = row.get::<Option<i64>>("token")?.and_then(|token| u64::try_from(token).ok());
+            let token = token.and_then(StoreToken::new).filter(|_| client.fencing).map(Into::into);
             inspection.holders.push(Holder::of(shown, token));
         } else {
             inspection.queue.push(shown);

@@ -60,39 +60,17 @@ fn read(row: &Row, accepts_lost_writes: bool) -> std::result::Result<Examination
     server.login = Some(row.try_get("login")?);
     server.encrypted = Some(row.try_get("encrypted")?);
     seen.servers.push(server);
-    let (syncs, waits_for): (bool, String) = (row.try_get("syncs")?, row.try_get("waits_for")?);
-    let (standbys, archives): (Option<String>, bool) = (row.try_get("standbys")?, row.try_get("archives")?);
-    let (queue, oldest): (f64, f64) = (row.try_get("queue")?, row.try_get("oldest")?);
+    let syncs: bool = row.try_get("syncs")?;
     seen.facts
         .push(("commits", if syncs { "reach the disk" } else { "do not wait for the disk" }.to_owned()));
-    seen.facts.push((
-        "standbys",
-        match (standbys.as_deref(), waits_for.as_str()) {
-            (None, "") => "none".to_owned(),
-            (Some(standbys), "") => format!("{standbys}; waits for none"),
-            (standbys, names) => format!("{}; waits for {names}", standbys.unwrap_or("none")),
-        },
-    ));
-    seen.facts.push(("archive of the log", if archives { "there is one" } else { "none" }.to_owned()));
     if !syncs {
         seen.risks.push(Risk::new(
             "locks that were granted are forgotten when the machine loses its power",
             "fsync = on",
         ));
     }
-    if archives && waits_for.is_empty() && !accepts_lost_writes {
-        seen.risks.push(Risk::new(
-            "the server writes an archive of its log: a server that is made of that, or follows it, is seen by no client. Should it take over, it may lack the last \
-             grants, and locks be granted twice",
-            "let none from the archive take over while clients run; a standby that may, streams, and is named in synchronous_standby_names",
-        ));
-    }
-    if standbys.is_some() && waits_for.is_empty() {
-        seen.risks.push(Risk::new(
-            "a standby that takes over may lack the last grants, and locks be granted twice",
-            "synchronous_standby_names = '…' on the server",
-        ));
-    }
+    read_standbys(row, accepts_lost_writes, &mut seen)?;
+    let (queue, oldest): (f64, f64) = (row.try_get("queue")?, row.try_get("oldest")?);
     if queue > FULL {
         let percent = queue * 100.0;
         seen.risks.push(Risk::new(
@@ -108,4 +86,38 @@ fn read(row: &Row, accepts_lost_writes: bool) -> std::result::Result<Examination
         ));
     }
     Ok(seen)
+}
+
+/// Reads which servers may take over, as far as this one knows.
+fn read_standbys(
+    row: &Row,
+    accepts_lost_writes: bool,
+    seen: &mut Examination,
+) -> std::result::Result<(), tokio_postgres::Error> {
+    let (standbys, waits_for): (Option<String>, String) =
+        (row.try_get("standbys")?, row.try_get("waits_for")?);
+    let archives: bool = row.try_get("archives")?;
+    seen.facts.push((
+        "standbys",
+        match (standbys.as_deref(), waits_for.as_str()) {
+            (None, "") => "none".to_owned(),
+            (Some(standbys), "") => format!("{standbys}; waits for none"),
+            (standbys, names) => format!("{}; waits for {names}", standbys.unwrap_or("none")),
+        },
+    ));
+    seen.facts.push(("archive of the log", if archives { "there is one" } else { "none" }.to_owned()));
+    if standbys.is_some() && waits_for.is_empty() {
+        seen.risks.push(Risk::new(
+            "a standby that takes over may lack the last grants, and locks be granted twice",
+            "synchronous_standby_names = '…' on the server",
+        ));
+    }
+    if archives && waits_for.is_empty() && !accepts_lost_writes {
+        seen.risks.push(Risk::new(
+            "the server writes an archive of its log: no client sees a server that is made of that, or follows it. Should it take over, it may lack the last grants, \
+             and locks be granted twice",
+            "let none from the archive take over while clients run; a standby that may take over streams, and is named in synchronous_standby_names",
+        ));
+    }
+    Ok(())
 }

@@ -184,13 +184,8 @@ impl Said {
 mod tests {
     use super::*;
 
-    const ALONE: Said = Said {
-        version: 150_000,
-        waits_for_standbys: false,
-        syncs: true,
-        is_standby: false,
-        standbys: None,
-    };
+    const ALONE: Said =
+        Said { version: 150_000, waits_for_standbys: false, syncs: true, is_standby: false, standbys: None };
 
     fn demands(hosts: usize, standby: Standby) -> Demands {
         let hosts = (0..hosts).map(|number| (format!("h{number}"), 5432));

@@ -14,8 +14,8 @@ use ylock_core::server_clock::TellsTime;
 use super::calls::{Answer, Call, Statements, Value};
 use super::connection::Connection;
 use super::connector::Connector;
-use super::session::{Argument, Text};
 use super::server::{self, Promises};
+use super::session::{Argument, Text};
 use super::{errors, examine, layout};
 use crate::options::PostgresOptions;
 
@@ -42,10 +42,7 @@ pub(crate) struct Store {
 
 impl Store {
     /// Connects, and checks whether locks can be kept on the server.
-    pub(crate) async fn open(
-        options: &PostgresOptions,
-        environment: &Arc<dyn Environment>,
-    ) -> Result<Self> {
+    pub(crate) async fn open(options: &PostgresOptions, environment: &Arc<dyn Environment>) -> Result<Self> {
         let connector = Connector::of(options, environment)?;
         server::check(&connector).await?;
         layout::prepare(&connector, options).await?;

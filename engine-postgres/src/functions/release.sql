@@ -56,6 +56,8 @@ begin
       return false;
     end if;
     l := ylock.locked(k, now);
+    -- Another one may have had the row meanwhile: a lease that was renewed since must not count as longer than it may be.
+    now := ylock.micros();
   end if;
 
   before := l;

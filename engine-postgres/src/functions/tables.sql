@@ -49,5 +49,9 @@ create index waiter_order on ylock.waiter (key, ticket, number);
 -- The last run of each job.
 create table ylock.run (key bytea primary key, run text not null, kept_until bigint not null) with (fillfactor = 50);
 
+-- What a statement of a caller has locked; see `must_outlast_statement`. A row is there only while the function runs that makes it. Unlogged: a publication of
+-- all tables would refuse to delete rows without a key.
+create unlogged table ylock.locking (statement timestamptz not null, lock text not null);
+
 -- Which version of all this there is, and when locks that are not used any more were swept.
 create table ylock.layout (version int not null, swept bigint not null default 0);

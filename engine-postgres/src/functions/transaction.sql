@@ -1,5 +1,34 @@
 -- For transactions of the caller: a lock that is held until their end, and checks of what the caller holds otherwise.
 
+-- Fails if the transaction ends with the statement that has locked something.
+create function ylock.has_outlasted_statement() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  if statement_timestamp() = new.statement then
+    raise exception 'the lock % would end with the statement that locks it, which is not in a transaction block', new.lock
+      using errcode = 'no_active_sql_transaction', hint = 'begin a transaction before: BEGIN';
+  end if;
+  return null;
+end $$;
+
+create constraint trigger has_outlasted_statement after insert on ylock.locking deferrable initially deferred
+  for each row execute function ylock.has_outlasted_statement();
+
+-- Sees to it that the caller is told if what it has locked ends with its own statement: outside of a transaction block each statement is a transaction. A function
+-- cannot see whether there is a block. So it is found out at the end of the transaction, which in a block is another statement. Only where the text shows
+-- one statement that calls these functions itself: the other statements of one message, and the rest of a function of the program, go on under the lock.
+create function ylock.must_outlast_statement("group" text, name text) returns void language plpgsql volatile as $$
+declare
+  asked text := current_query();
+  made tid;
+begin
+  if asked ~ '^[^;]*;?\s*$' and (asked ~* '(lock_in|assert_holder)' or asked ~* '^\s*execute\s') then
+    -- The caller may have constraints checked at once.
+    set constraints ylock.has_outlasted_statement deferred;
+    insert into ylock.locking values (statement_timestamp(), "group" || '/' || name) returning ctid into made;
+    delete from ylock.locking where ctid = made;
+  end if;
+end $$;
+
 -- Locks a lock until the end of the transaction. Returns false if it is held or waited for, and waits for the end of other transactions that have it.
 create function ylock.try_lock_in("group" text, name text) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -17,13 +46,14 @@ begin
   -- What is locked in this block is unlocked when it fails: the renewals of a valid holder must not wait for the end of this transaction.
   begin
     perform pg_advisory_xact_lock(ylock.closing(k));
-    if ylock.take(k) then
-      return true;
+    if not ylock.take(k) then
+      raise exception using errcode = 'YL002', message = 'taken back';
     end if;
-    raise exception using errcode = 'YL002', message = 'taken back';
   exception when sqlstate 'YL002' then
     return false;
   end;
+  perform ylock.must_outlast_statement("group", name);
+  return true;
 end $$;
 
 -- Does the same, and fails with 55P03 if the lock is held or waited for.
@@ -49,6 +79,7 @@ begin
   end if;
   if l.key is null then
     l := ylock.locked(k, now);
+    now := ylock.micros();
   end if;
   before := l;
   l := ylock.reap(l, now);
@@ -86,6 +117,7 @@ begin
   if not is_valid then
     raise exception 'token % is not that of a holder of %/%', token, "group", name using errcode = 'YL003';
   end if;
+  perform ylock.must_outlast_statement("group", name);
 end $$;
 
 -- Returns the new token if it is not smaller than the old one, which may be null, and fails with YL004 otherwise: for a column that keeps the last token.

@@ -15,7 +15,9 @@ mod own_server;
 mod paused;
 mod pooler;
 mod rights;
+mod rows;
 mod settings;
+mod sql_locks;
 mod standby;
 #[cfg(feature = "tls")]
 mod tls;
