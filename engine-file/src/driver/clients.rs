@@ -3,10 +3,11 @@
 use std::os::fd::OwnedFd;
 
 use rustix::fs::{Dir, FileType};
+use rustix::io::Errno;
 use ylock_core::Result;
 
 use super::errors::failed;
-use super::file_name::{FileName, Shelf};
+use super::file_name::{FileName, Shelf, is_folder_of_keys};
 use super::folder::Folder;
 use super::key_file::{IfMissing, Locked};
 use super::open::open_inner;
@@ -33,34 +34,32 @@ impl Folder {
     pub(crate) fn files(&self, shelf: Shelf) -> Result<Vec<FileName>> {
         self.check_process()?;
         let mut files = Vec::new();
-        let mut folders = self.add_files(self.shelf(shelf), "", shelf, &mut files)?;
-        while let Some((folder, path)) = folders.pop() {
-            folders.extend(self.add_files(&folder, &path, shelf, &mut files)?);
-        }
+        self.add_files(self.shelf(shelf), "", shelf, &mut files)?;
         Ok(files)
     }
 
-    /// Adds the files of keys that are in a folder, whose own name below that of the shelf is `path`. Returns the folders in it.
-    fn add_files(
-        &self,
-        folder: &OwnedFd,
-        path: &str,
-        shelf: Shelf,
-        files: &mut Vec<FileName>,
-    ) -> Result<Vec<(OwnedFd, String)>> {
-        let mut folders = Vec::new();
+    /// Adds the files of keys that are in a folder, whose own name below that of the shelf is `path`, and in the folders in it. One folder after
+    /// another: there may be more of them than this process may have files open.
+    fn add_files(&self, folder: &OwnedFd, path: &str, shelf: Shelf, files: &mut Vec<FileName>) -> Result<()> {
         for (name, is_folder) in self.list(folder, shelf.name())? {
             let path = if path.is_empty() { name.clone() } else { format!("{path}/{name}") };
-            if is_folder {
-                // One that is gone has nothing in it.
-                folders.extend(open_inner(folder, &name).ok().map(|inner| (inner, path)));
-                continue;
+            if !is_folder {
+                let file = FileName::stored(path, shelf);
+                // Another program's stays as it is.
+                files.extend(file.key().is_some().then_some(file));
+            } else if is_folder_of_keys(&name) {
+                match open_inner(folder, &name) {
+                    Ok(inner) => self.add_files(&inner, &path, shelf, files)?,
+                    // One that is gone has nothing in it.
+                    Err(Errno::NOENT | Errno::NOTDIR) => {}
+                    Err(errno) => {
+                        let what = format!("list {}/{}/{path}", self.path().display(), shelf.name());
+                        return Err(failed(&what, errno));
+                    }
+                }
             }
-            let file = FileName::stored(path, shelf);
-            // Another program's stays as it is.
-            files.extend(file.key().is_some().then_some(file));
         }
-        Ok(folders)
+        Ok(())
     }
 
     /// Locks a file that was found. Returns nothing if another process has it locked.

@@ -16,13 +16,33 @@ const JOINED: u8 = b'=';
 const GOES_ON: u8 = b'+';
 
 /// Returns whether this engine may have given this name to something in `locks` or `clients`. So it is not one that another program is likely to use.
-pub(super) fn may_be_own(name: &[u8]) -> bool {
-    let is_client = || str::from_utf8(name).is_ok_and(|name| name.parse::<ClientId>().is_ok());
-    name.contains(&JOINED)
-        || name.starts_with(&[GOES_ON])
-        || name.ends_with(&[GOES_ON])
-        || name.ends_with(NEW.as_bytes())
-        || is_client()
+pub(super) fn may_be_own(name: &[u8], is_folder: bool) -> bool {
+    let Ok(name) = str::from_utf8(name) else { return false };
+    if is_folder {
+        return is_folder_of_keys(name) || name.strip_suffix(NEW).is_some_and(is_number_of_process);
+    }
+    name.contains(char::from(JOINED))
+        || name.starts_with(char::from(GOES_ON))
+        || name.ends_with(char::from(GOES_ON))
+        || is_pipe(name.as_bytes())
+}
+
+/// Returns whether this is the name of a client's pipe, or of one that is not complete.
+pub(super) fn is_pipe(name: &[u8]) -> bool {
+    let Ok(name) = str::from_utf8(name) else { return false };
+    let name = name.strip_suffix(NEW).unwrap_or(name);
+    name.parse::<ClientId>().is_ok_and(|client| client.to_string() == name)
+}
+
+/// Returns whether a folder of this name may be part of the name of a key's file.
+pub(super) fn is_folder_of_keys(name: &str) -> bool {
+    name.ends_with(char::from(GOES_ON))
+}
+
+/// The number of a process, and how many folders it had made.
+fn is_number_of_process(name: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    name.split_once('-').is_some_and(|(process, count)| is_number(process) && is_number(count))
 }
 
 /// Which of the two files of a key.

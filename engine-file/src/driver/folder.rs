@@ -137,8 +137,10 @@ impl Folder {
     pub(super) fn sync(&self, shelf: Shelf) -> Result<(), Errno> {
         fsync(self.shelf(shelf))?;
         fsync(&self.folder)?;
-        // Where the folder itself has its name. A user who may not list that one has not made the folder.
-        open_inner(&self.folder, "..").map_or(Ok(()), fsync)
+        // Where the folder itself has its name. A user who may not list that one has not made the folder, nor has one in another file system: there
+        // it is mounted, and some have nothing to sync.
+        let Ok(outer) = open_inner(&self.folder, "..") else { return Ok(()) };
+        if fstat(&outer)?.st_dev == fstat(&self.folder)?.st_dev { fsync(outer) } else { Ok(()) }
     }
 
     /// Shows a cleaner of old files that the folder is in use.

@@ -205,14 +205,28 @@ impl Locked<'_> {
     pub(crate) fn write_through(&self, text: &str) -> Result<()> {
         self.write(text)?;
         let Some((file, folder)) = &self.file else { return Ok(()) };
-        let mut synced = fdatasync(file);
-        if self.slots.is_empty() {
-            synced = synced.and_then(|()| self.sync_folders(folder));
-        }
-        synced.map_err(|errno| failed(&format!("sync {}", self.folder.shown(&self.name)), errno))
+        let synced = fdatasync(file).and_then(|()| self.sync_folders(folder));
+        synced.map_err(|errno| {
+            // None has read it yet.
+            self.put_back(file);
+            failed(&format!("sync {}", self.folder.shown(&self.name)), errno)
+        })
     }
 
-    /// Syncs the folders that a new file is in: all of them, whichever process has made them and was killed before it could.
+    /// Stores the text of before, if it can.
+    fn put_back(&self, file: &LockedFile) {
+        let is_back = if self.slots.is_empty() {
+            self.remove().is_ok()
+        } else {
+            Slots::read(file).and_then(|(slots, _)| slots.write(file, &self.text)).is_ok()
+        };
+        if !is_back {
+            tracing::debug!(file = %self.folder.shown(&self.name), "what could not be synced stays all the same");
+        }
+    }
+
+    /// Syncs the folders that a file is in: all of them, also of a file that was there. The process that has made it may have been killed before it
+    /// could, or have failed.
     fn sync_folders(&self, folder: &In<'_>) -> Result<(), Errno> {
         if let In::Folders(_, folders) = folder {
             folders.iter().rev().try_for_each(fsync)?;
@@ -265,6 +279,27 @@ mod tests {
         let error = folder.read_locked(name(), locked, in_folder).unwrap_err();
         assert!(error.to_string().contains("damaged"), "{error}");
         assert!(LockedFile::try_lock(open().0).unwrap().is_some());
+        std::fs::remove_dir_all(path).unwrap();
+    }
+
+    #[test]
+    fn a_text_that_could_not_be_synced_is_put_back() {
+        let path = std::env::temp_dir().join(format!("ylock-put-back-{}", std::process::id()));
+        let folder = Folder::open(&FileOptions::new(&path), 0, 0).unwrap().expect("the only client");
+        let key = Key::new("jobs", "report").unwrap();
+        let lock = || folder.lock_run(&key, IfMissing::Create).unwrap().expect("none has it locked");
+        for before in ["", "yesterday"] {
+            let locked = lock();
+            if !before.is_empty() {
+                locked.write(before).unwrap();
+            }
+            drop(locked);
+            let locked = lock();
+            locked.write("today").unwrap();
+            locked.put_back(&locked.file.as_ref().expect("created").0);
+            drop(locked);
+            assert_eq!(lock().text(), before);
+        }
         std::fs::remove_dir_all(path).unwrap();
     }
 }

@@ -77,8 +77,10 @@ impl Layout {
         own.check(&found, shown)?;
         let clearing =
             Clearing { folder, path, here: &here, wall_micros, boot_micros, is_shared: own.is_shared() };
-        // By each client, not only by the first: those that live may be of a version that knew nothing of it.
-        clearing.make(RUNS)?;
+        // By each client, not only by the first: one of them may have been removed beside clients that live. Those find out, and connect again.
+        for below in [LOCKS, CLIENTS, RUNS] {
+            clearing.make(below)?;
+        }
         if lock(&file, FlockOperation::NonBlockingLockExclusive, path)? {
             match clearing.clients_that_live()? {
                 0 => clearing.clear(&file)?,
@@ -217,7 +219,14 @@ impl Clearing<'_> {
         };
         let mut count = 0;
         for entry in Dir::read_from(&clients).map_err(failed)? {
-            count += usize::from(has_reader(&clients, entry.map_err(failed)?.file_name()));
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name();
+            if !file_name::is_pipe(name.to_bytes()) {
+                continue;
+            }
+            let look =
+                |errno| self.failed("look at", &format!("{CLIENTS}/{}", name.to_string_lossy()), errno);
+            count += usize::from(has_reader(&clients, name).map_err(look)?);
         }
         Ok(count)
     }
@@ -241,7 +250,8 @@ impl Clearing<'_> {
         for entry in Dir::read_from(folder).map_err(|errno| self.failed("list", shown, errno))? {
             let entry = entry.map_err(|errno| self.failed("list", shown, errno))?;
             let name = entry.file_name();
-            if !file_name::may_be_own(name.to_bytes()) {
+            let is_folder = entry.file_type() == FileType::Directory;
+            if !file_name::may_be_own(name.to_bytes(), is_folder) {
                 continue;
             }
             stop_point::pass();

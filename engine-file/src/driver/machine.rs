@@ -2,9 +2,10 @@
 
 use std::fs;
 
+use rustix::io::Errno;
 use ylock_core::{Error, Result};
 
-use super::errors::config;
+use super::errors::{config, failed};
 
 /// A run of the machine, and the clock that its processes read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,5 +28,11 @@ impl Machine {
 
 fn unknown(error: std::io::Error) -> Error {
     let message = "file:// needs /proc/sys/kernel/random/boot_id, to know locks that are left from before the machine was started";
-    config(message).with_source(error)
+    // A process without descriptors may read it in a moment.
+    match Errno::from_io_error(&error) {
+        Some(errno @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM)) => {
+            failed("read /proc/sys/kernel/random/boot_id", errno)
+        }
+        _ => config(message).with_source(error),
+    }
 }

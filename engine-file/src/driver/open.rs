@@ -11,15 +11,18 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::fs::{
-    AtFlags, CWD, Mode, OFlags, RenameFlags, fchmod, linkat, mkdirat, openat, renameat_with, unlinkat,
+    AtFlags, CWD, Dir, Mode, OFlags, RenameFlags, fchmod, linkat, mkdirat, openat, renameat_with, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::path::Arg;
 
 use super::stop_point;
 
-/// The permissions of files. The sticky bit means nothing to the kernel; `systemd-tmpfiles` passes over a file that has it, however old.
-pub(super) const OF_FILES: u32 = 0o1660;
+/// The permissions of files. The sticky bit means nothing to the kernel; `systemd-tmpfiles` passes over a file that has it, however old. A user who
+/// may only read a file may lock it all the same, and others out: the folder itself may be one that all users can look into.
+pub(super) const OF_OWNER: u32 = 0o1600;
+/// Those of files of a group.
+pub(super) const OF_GROUP: u32 = 0o1660;
 /// What the name of a folder or a pipe ends with until it is complete.
 pub(super) const NEW: &str = ".new";
 /// How often something may be removed just before it is opened.
@@ -28,7 +31,7 @@ pub(super) const REMOVED: u32 = 1000;
 /// Opens a file, or makes it. Never waits, as for the other end of a pipe that is in its place.
 pub(super) fn open(below: impl AsFd, name: impl Arg, how: OFlags) -> Result<OwnedFd, Errno> {
     let how = how | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    openat(below, name, how, Mode::from_raw_mode(OF_FILES))
+    openat(below, name, how, Mode::from_raw_mode(OF_OWNER))
 }
 
 /// Opens the folder that the caller has named, also by a link to it.
@@ -69,17 +72,17 @@ pub(super) fn open_or_make(below: impl AsFd, name: &str, is_shared: bool) -> Res
 fn make_for_group(below: impl AsFd, name: &str) -> Result<OwnedFd, Errno> {
     stop_point::pass();
     let nameless =
-        openat(&below, ".", OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC, Mode::from_raw_mode(OF_FILES));
+        openat(&below, ".", OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC, Mode::from_raw_mode(OF_GROUP));
     let file = match nameless {
         // A file system without nameless files. One that is killed before the next call closes this lock to other users until the folder is cleared.
         Err(Errno::OPNOTSUPP | Errno::ISDIR) => {
             let file = open(&below, name, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)?;
-            fchmod(&file, Mode::from_raw_mode(OF_FILES))?;
+            fchmod(&file, Mode::from_raw_mode(OF_GROUP))?;
             return Ok(file);
         }
         nameless => nameless?,
     };
-    fchmod(&file, Mode::from_raw_mode(OF_FILES))?;
+    fchmod(&file, Mode::from_raw_mode(OF_GROUP))?;
     stop_point::pass();
     let own = format!("/proc/self/fd/{}", file.as_raw_fd());
     linkat(CWD, own, below, name, AtFlags::SYMLINK_FOLLOW)?;
@@ -108,17 +111,33 @@ fn make_folder_for_group(below: impl AsFd, name: &Path) -> Result<(), Errno> {
     if rustix::fs::statat(&below, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
         return Err(Errno::EXIST);
     }
-    let mode = Mode::from_raw_mode(mode_of(true));
-    let new = make_new_folder(&below, name, mode)?;
-    let named = open_inner(&below, &*new).and_then(|folder| {
-        fchmod(folder, mode)?;
-        stop_point::pass();
-        renameat_with(&below, &*new, &below, name, RenameFlags::NOREPLACE)
-    });
+    let new = make_new_folder(&below, name, Mode::from_raw_mode(mode_of(true)))?;
+    let named = open_and_name_folder(&below, &new, name);
     if named.is_err() {
         let _ = unlinkat(&below, &*new, AtFlags::REMOVEDIR);
     }
     named
+}
+
+/// Lets the group into a new folder, and gives it its name.
+pub(super) fn open_and_name_folder(below: impl AsFd, new: &Path, name: &Path) -> Result<(), Errno> {
+    let folder = open_inner(&below, new)?;
+    // A user of the group may have put a folder of this user's in its place, for this client to open it to the group.
+    if !is_empty(&folder)? {
+        return Err(Errno::NOTEMPTY);
+    }
+    fchmod(folder, Mode::from_raw_mode(mode_of(true)))?;
+    stop_point::pass();
+    renameat_with(&below, new, &below, name, RenameFlags::NOREPLACE)
+}
+
+fn is_empty(folder: &OwnedFd) -> Result<bool, Errno> {
+    for entry in Dir::read_from(folder)? {
+        if !matches!(entry?.file_name().to_bytes(), b"." | b"..") {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Makes a folder beside the place of another one, with a name that no other process of the host takes.

@@ -1,6 +1,7 @@
 //! The pipe of a client, a file with a name. The client reads it, so it is also what shows that the client lives: the kernel refuses to open a pipe
 //! for writing that no process reads any more, and tells those who have it open when its last reader goes.
 
+use std::ffi::CStr;
 use std::io;
 use std::os::fd::OwnedFd;
 
@@ -8,7 +9,6 @@ use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, RenameFlags, fchmod, fstat, mknodat, renameat_with, unlinkat,
 };
 use rustix::io::{Errno, write};
-use rustix::path::Arg;
 use rustix::pipe::fcntl_getpipe_size;
 use tokio::io::Interest;
 use tokio::net::unix::pipe::{Receiver, Sender};
@@ -17,7 +17,7 @@ use ylock_core::Result;
 use super::errors::failed;
 use super::folder::Folder;
 use super::layout::touch;
-use super::open::{NEW, OF_FILES, REMOVED, open};
+use super::open::{NEW, OF_GROUP, OF_OWNER, REMOVED, open};
 use super::stop_point;
 use crate::client_id::ClientId;
 use crate::message::{MESSAGE, Message};
@@ -51,7 +51,7 @@ impl Folder {
         let new = format!("{name}{NEW}");
         for _ in 0..REMOVED {
             stop_point::pass();
-            mknodat(&self.clients, &new, FileType::Fifo, Mode::from_raw_mode(OF_FILES), 0)?;
+            mknodat(&self.clients, &new, FileType::Fifo, Mode::from_raw_mode(OF_OWNER), 0)?;
             match self.open_and_name(&new, name) {
                 // Another client has cleared it away, before it was open: it could not know that its maker lives. Again.
                 Err(Errno::NOENT) => {}
@@ -65,12 +65,17 @@ impl Folder {
         Err(Errno::NOENT)
     }
 
-    fn open_and_name(&self, new: &str, name: &str) -> Result<OwnedFd, Errno> {
+    /// Opens a new pipe, lets the group in, and gives it its name.
+    pub(super) fn open_and_name(&self, new: &str, name: &str) -> Result<OwnedFd, Errno> {
         stop_point::pass();
         let file = self.open_pipe_for(new, OFlags::RDWR)?;
+        // A user of the group may have put a file of this user's in its place, for this client to open it to the group.
+        if !self.own.is_own(&fstat(&file)?, FileType::Fifo) {
+            return Err(Errno::EXIST);
+        }
         if self.own.is_shared() {
             // The mask of the process may have kept the group out.
-            fchmod(&file, Mode::from_raw_mode(OF_FILES))?;
+            fchmod(&file, Mode::from_raw_mode(OF_GROUP))?;
         }
         stop_point::pass();
         // Never over another one: that client would look as if it were this one.
@@ -133,9 +138,18 @@ impl Folder {
 }
 
 /// Returns whether a process has the pipe of this name open for reading, or for both.
-pub(super) fn has_reader(clients: &OwnedFd, name: impl Arg) -> bool {
-    let opened = open(clients, name, OFlags::WRONLY).and_then(fstat);
-    opened.is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Fifo)
+///
+/// # Errors
+/// If that is not known, as in a process without descriptors.
+pub(super) fn has_reader(clients: &OwnedFd, name: &CStr) -> Result<bool, Errno> {
+    match open(clients, name, OFlags::WRONLY).and_then(fstat) {
+        Ok(found) => Ok(FileType::from_raw_mode(found.st_mode) == FileType::Fifo),
+        // None reads it; it is gone meanwhile; it is no pipe, but a link or a folder.
+        Err(Errno::NXIO | Errno::NOENT | Errno::LOOP | Errno::ISDIR) => Ok(false),
+        // Its maker has not let the group in yet, or was killed before it did. It holds no lock.
+        Err(Errno::ACCESS) if name.to_bytes().ends_with(NEW.as_bytes()) => Ok(false),
+        Err(errno) => Err(errno),
+    }
 }
 
 impl Pipe {

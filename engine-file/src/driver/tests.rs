@@ -112,6 +112,8 @@ fn a_folder_without_its_name_or_without_its_locks_is_gone() {
     let folder = test.open();
     fs::remove_dir_all(test.path().join("locks")).unwrap();
     assert!(is_gone(&folder), "without its locks");
+    // Connecting again makes them anew, also while the client that has lost them lives.
+    assert!(!is_gone(&test.open()) && is_gone(&folder));
 
     let test = OfTest::new("moved");
     let folder = test.open();
@@ -266,7 +268,13 @@ fn what_this_engine_has_not_made_is_not_cleared_away() {
     for cleared in ["users=alice", "inner+/+users=alice"] {
         fs::write(locks.join(cleared), "").unwrap();
     }
+    // As in the folder of another program, which was named by mistake.
+    let clients = test.path().join("clients");
+    fs::create_dir_all(clients.join("a=b")).unwrap();
+    let customers = ["1001", "2024", "notes.new", "a=b/1002"].map(|name| clients.join(name));
+    customers.iter().for_each(|customer| fs::write(customer, "").unwrap());
     let folder = test.open();
+    assert!(customers.iter().all(|customer| customer.exists()), "{:?}", fs::read_dir(&clients));
     assert!(["thesis", "inner+/thesis", "inner+/private/key"].iter().all(|kept| locks.join(kept).exists()));
     assert!(!locks.join("users=alice").exists() && !locks.join("inner+/+users=alice").exists());
     assert_eq!(folder.files(Shelf::Locks).unwrap(), []);
@@ -355,7 +363,8 @@ fn files_have_the_sticky_bit_and_a_client_keeps_its_own_young() {
     drop(folder.lock_run(&key(), IfMissing::Create).unwrap());
     let own = format!("clients/{}", client(1));
     for path in ["layout", &*own, "locks/users=alice", "runs/users=alice"] {
-        assert_eq!(mode(&test.path().join(path)) & 0o1600, 0o1600, "{path}");
+        // A user who may only read a file may lock it, and keep its owner from it.
+        assert_eq!(mode(&test.path().join(path)), 0o1600, "{path}");
     }
     let written = |path: &str| fs::metadata(test.path().join(path)).unwrap().modified().unwrap();
     let begun = SystemTime::now() - std::time::Duration::from_secs(1);
@@ -373,4 +382,21 @@ fn files_have_the_sticky_bit_and_a_client_keeps_its_own_young() {
     assert!(all.iter().all(|path| written(path) > begun));
     let cleaner = fs::File::open(test.path().join("runs")).unwrap();
     assert_eq!(flock(&cleaner, FlockOperation::NonBlockingLockExclusive), Err(rustix::io::Errno::WOULDBLOCK));
+}
+
+/// A user of the group has put a private file or folder of this user's in the place of what is to be opened to the group.
+#[test]
+fn only_what_a_client_has_made_is_opened_to_the_group() {
+    use std::os::unix::fs::PermissionsExt;
+    let test = OfTest::new("private");
+    let folder = test.open_for_group();
+    let clients = test.path().join("clients");
+    fs::write(clients.join("file.new"), "secret").unwrap();
+    fs::create_dir_all(clients.join("folder.new/inner")).unwrap();
+    let [file, private] = ["file.new", "folder.new"].map(|name| clients.join(name));
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::set_permissions(&private, fs::Permissions::from_mode(0o700)).unwrap();
+    folder.open_and_name("file.new", "file").unwrap_err();
+    open::open_and_name_folder(&folder.clients, Path::new("folder.new"), Path::new("folder")).unwrap_err();
+    assert_eq!((mode(&file), mode(&private) & 0o777), (0o600, 0o700));
 }

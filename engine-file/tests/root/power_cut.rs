@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use ylock_core::{OncePer, Period, Ylock};
+use ylock_core::{Error, OncePer, Period, Ylock};
 use ylock_engine_file::{FileEngine, FileOptions};
+use ylock_testkit::ChildProcess;
 
 use super::folder::Folder;
 use super::{is_root, skip};
@@ -34,11 +35,14 @@ fn run(command: &mut Command) -> bool {
 }
 
 async fn run_job(mounted: &Mounted) -> OncePer<()> {
-    let engine = FileEngine::connect(&FileOptions::new(mounted.0.join("ylock"))).await.unwrap();
-    let ylock = Ylock::new(engine);
+    run_job_in(&mounted.0.join("ylock")).await.unwrap()
+}
+
+async fn run_job_in(folder: &Path) -> Result<OncePer<()>, Error> {
+    let ylock = Ylock::new(FileEngine::connect(&FileOptions::new(folder)).await?);
     // So long that it has begun and does not end while this test runs.
     let period = Period::of(Duration::from_secs(365 * 24 * 3600));
-    ylock.locks("jobs").once_per("report", period, |_| async {}).await.unwrap()
+    ylock.locks("jobs").once_per("report", period, |_| async {}).await
 }
 
 #[tokio::test]
@@ -61,4 +65,23 @@ async fn a_job_that_has_begun_is_not_run_again_in_its_period() {
     let after = Mounted::mount(&copy, folder.beside("after")).expect("as before");
     let again = run_job(&after).await;
     assert!(matches!(again, OncePer::AlreadyRun(_)), "{again:?}");
+}
+
+/// The folder that it is in may be in a file system that cannot be synced, such as one that is only read.
+#[tokio::test]
+async fn a_job_is_run_in_a_folder_that_is_mounted_where_nothing_can_be_synced() {
+    const TEST: &str = "power_cut::a_job_is_run_in_a_folder_that_is_mounted_where_nothing_can_be_synced";
+    const AT: &str = "/proc/fs";
+    if let Some(_told) = ChildProcess::told() {
+        return ChildProcess::say(&format!("ran {:?}", run_job_in(Path::new(AT)).await));
+    }
+    // The mount is seen by this child alone, and goes with it.
+    let mut child = Command::new("unshare");
+    let script = format!("mount -t tmpfs -o mode=0700 none {AT} && exec \"$0\" \"$@\"");
+    child.args(["--mount", "sh", "-c", &script]).arg(std::env::current_exe().unwrap());
+    if !is_root() {
+        return skip(TEST, "it needs root, to mount a file system");
+    }
+    let said = ChildProcess::start_by(child, TEST, "").says("ran").await;
+    assert!(said.starts_with("Ok(Ran"), "{said}");
 }
