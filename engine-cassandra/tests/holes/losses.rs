@@ -85,6 +85,21 @@ async fn a_lost_lock_is_not_given_away_before_its_holder_knows() {
     .await;
 }
 
+/// A holder whose renewals come late looks late as well. Until then the revocation must be there, or it is never heard.
+#[tokio::test(start_paused = true)]
+async fn a_revocation_is_there_until_the_latest_renewal_of_its_holder() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
+        let grant = engine.acquire(&request).await.unwrap().unwrap();
+        assert!(engine.revoke(&fixture.key, request.id).await.unwrap());
+        fixture.world.sleep(LEASE * 3 / 4).await;
+        let renewed = engine.renew(&[Holding::new(grant, None)]).await.remove(0).unwrap();
+        assert!(matches!(renewed, Renewal::Lost(LossReason::Revoked)), "{renewed:?}");
+    })
+    .await;
+}
+
 /// Its row is gone by the clock of a server that is too far ahead: another client may have come, and may have left already.
 #[tokio::test(start_paused = true)]
 async fn a_holder_whose_row_is_gone_has_lost_and_does_not_write_itself_back() {
