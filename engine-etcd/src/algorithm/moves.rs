@@ -33,7 +33,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// Returns what holds for as long as nobody else has changed the key.
+    /// Returns what holds for as long as no other client has changed the key.
     pub(super) fn is_unchanged(&self) -> Condition {
         Condition::ChangedAt(self.stored_at.clone(), self.changed)
     }

@@ -355,7 +355,6 @@ fn no_client_joins_while_another_one_is_clearing_the_folder() {
 /// `systemd-tmpfiles` passes over files with the sticky bit, and other cleaners go by the age of a file.
 #[test]
 fn files_have_the_sticky_bit_and_a_client_keeps_its_own_young() {
-    use std::time::SystemTime;
     let test = OfTest::new("cleaner");
     let folder = test.open();
     let pipe = folder.make_pipe(client(1)).unwrap();
@@ -367,14 +366,14 @@ fn files_have_the_sticky_bit_and_a_client_keeps_its_own_young() {
         assert_eq!(mode(&test.path().join(path)), 0o1600, "{path}");
     }
     let written = |path: &str| fs::metadata(test.path().join(path)).unwrap().modified().unwrap();
-    let begun = SystemTime::now() - std::time::Duration::from_secs(1);
+    let begun = written("layout") - std::time::Duration::from_secs(1);
     let long_ago = Timestamps {
         last_access: Timespec { tv_sec: 1, tv_nsec: 0 },
         last_modification: Timespec { tv_sec: 1, tv_nsec: 0 },
     };
     let all = ["", "locks", "clients", "runs", "layout", &*own];
     for path in all {
-        utimensat(CWD, &test.path().join(path), &long_ago, AtFlags::empty()).unwrap();
+        utimensat(CWD, test.path().join(path), &long_ago, AtFlags::empty()).unwrap();
         assert!(written(path) < begun);
     }
     folder.touch();

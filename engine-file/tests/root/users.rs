@@ -200,8 +200,11 @@ fn all_of(folder: &Path) -> Vec<String> {
     found
 }
 
+/// The place, and what puts something there.
+type Attack = (&'static str, Box<dyn Fn()>);
+
 /// What one of the group may have put in the place of what a client makes.
-fn attacks(folder: &Path, private: &Path) -> Vec<(&'static str, Box<dyn Fn()>)> {
+fn attacks(folder: &Path, private: &Path) -> Vec<Attack> {
     let put = |name: &'static str, how: fn(&Path, &Path)| {
         let (place, private) = (folder.join(name), private.to_owned());
         let attack = move || {
