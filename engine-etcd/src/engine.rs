@@ -65,10 +65,10 @@ impl EtcdEngine {
         self.client.requests.load(Ordering::Relaxed)
     }
 
-    /// Returns how many of the requests have made leases.
+    /// Returns how many of the requests were keep-alives: the rest of those that hold locks are the reads that confirm them.
     #[doc(hidden)]
-    pub fn leases(&self) -> u64 {
-        self.client.leases.load(Ordering::Relaxed)
+    pub fn keep_alives(&self) -> u64 {
+        self.client.keep_alives.load(Ordering::Relaxed)
     }
 
     /// Makes a client over any servers and environment; a simulation brings its own.

@@ -207,8 +207,7 @@ macro_rules! broken_etcd {
 use etcd::Defect as D;
 
 broken_etcd! {
-    a_late_request_takes_a_key_back_to_an_older_lease: D::MovesWhatHasChanged, "two valid holders", at 0;
-    a_renewal_that_was_refused_counts: D::BelievesRefusedMoves, "two valid holders", at 0;
+    a_keepalive_counts_when_it_is_answered: D::BelievesKeepAlives, "two valid holders", at 1_355;
     a_contender_enters_after_the_second_before_it: D::EntersAfterTheSecond, "two valid holders", at 0;
     a_reader_that_tries_puts_its_key_again: D::ComparesRivalsOnly, "still wait", at 1_098;
     what_is_undone_leaves_no_mark: D::LeavesNoMark, "still wait", at 18;
@@ -218,6 +217,19 @@ broken_etcd! {
     the_end_of_a_watch_is_taken_for_a_deletion: D::TakesSilenceForDeletion, "two valid holders", at 0;
     the_token_has_no_floor: D::TokenIsPlace, "the token of", at 0;
     the_etcd_lease_lives_for_half_of_its_time: D::LeaseIsShorter, "two valid holders", at 12;
+}
+
+/// What confirms a keep-alive is a look alone, which one member answers that may be a leader that was deposed.
+#[test]
+fn a_look_at_one_member_confirms_a_keepalive() {
+    let etcd_mistakes = ylock_simulation::etcd::Mistakes { looks_at_one_member: true };
+    let broken = etcd::broken(D::ConfirmsByALook);
+    must_find_everywhere("a_look_at_one_member_confirms_a_keepalive", "two valid holders", 118, || Setting {
+        of: Subject::EtcdEngine,
+        etcd_mistakes,
+        wrap_etcd: &broken,
+        ..Setting::default()
+    });
 }
 
 #[test]
