@@ -65,10 +65,10 @@ impl EtcdEngine {
         self.client.requests.load(Ordering::Relaxed)
     }
 
-    /// Returns how many of the requests were keep-alives: the rest of those that hold locks are the reads that confirm them.
+    /// Returns how many of the requests have made leases.
     #[doc(hidden)]
-    pub fn keep_alives(&self) -> u64 {
-        self.client.keep_alives.load(Ordering::Relaxed)
+    pub fn leases(&self) -> u64 {
+        self.client.leases.load(Ordering::Relaxed)
     }
 
     /// Makes a client over any servers and environment; a simulation brings its own.

@@ -51,7 +51,7 @@ pub(crate) async fn client() -> Measured {
 
 pub(crate) async fn client_with(lease: Duration) -> Measured {
     let engine = EtcdEngine::connect(&options(lease)).await.expect("the server answers");
-    Measured::of_kind(engine, lease, EtcdEngine::requests, ("keep-alives", EtcdEngine::keep_alives))
+    Measured::of_kind(engine, lease, EtcdEngine::requests, ("leases made", EtcdEngine::leases))
 }
 
 fn options(lease: Duration) -> EtcdOptions {

@@ -13,20 +13,16 @@ use super::client::Client;
 use super::contender::{Contender, Content};
 use super::judge::{Verdict, judge};
 use super::look::{self, Looked, Own};
+use super::moves::{self, YOUNG_PART};
 use super::release;
 use super::session::Session;
 use super::store::{
     Condition, Fault, Keys, Look, Outcome, Put, Step as Does, Transaction, Watching, to_error,
 };
 
-/// The number of times per lease that a waiter shows that it runs. Otherwise its place is given up.
-const SIGNS_PER_LEASE: u32 = 4;
-/// The number of such signs after which a waiter looks again by itself: a watch that got lost costs no more than that.
+/// The number of times that a waiter has shown that it runs, and put its key under a younger lease, after which a waiter looks again by itself: a watch that got lost costs no more than that.
 const SIGNS_PER_LOOK: u32 = 8;
-/// The part of the lease's time to live after which a waiter sends a keep-alive if no other task has: the task that does so may be in a runtime
-/// that is not driven any more.
-const QUIET_PART: u32 = 3;
-/// The part of its lease that a confirmation may be old when a contender enters that has just asked for one: the renewal that follows has the rest.
+/// The part of its lease that the etcd lease may be old when a contender enters: the renewal that follows has the rest.
 const OLDEST_PART: u32 = 2;
 /// The pause before a contender asks again about a claim that is changing at the moment.
 const SHORT_PAUSE: Duration = Duration::from_millis(20);
@@ -36,12 +32,8 @@ pub(crate) struct Acquire<'a> {
     client: &'a Arc<Client>,
     request: &'a Request,
     retry_deadline: RetryDeadline<'a>,
-    /// The session of the last step.
-    session: Option<Arc<Session>>,
     /// True once another contender was before this one.
     waited: bool,
-    /// True once the contender has asked for a confirmation because the last one was old.
-    has_beaten: bool,
     /// True for a contender that only tries and has seen that the lock is free, although a writer came before that is a reader now.
     has_looked: bool,
     /// True if the last request for its place was refused, or its outcome is unknown.
@@ -84,9 +76,7 @@ impl<'a> Acquire<'a> {
             client,
             request,
             retry_deadline,
-            session: None,
             waited: false,
-            has_beaten: false,
             has_looked: false,
             has_no_place: false,
             joins: false,
@@ -96,11 +86,13 @@ impl<'a> Acquire<'a> {
     pub(crate) async fn run(mut self) -> Result<Option<Grant>> {
         loop {
             let step = self.step().await;
-            // A keep-alive is an answer as well: a waiter may send nothing else for long. Not to one that does not get a place, for want of space.
+            // A lease that was made is an answer as well: a waiter may send nothing else for long. Not to one that does not get a place, for want of space.
             if step.is_ok() {
                 self.retry_deadline.answered();
-            } else if let Some(session) = self.session.as_ref().filter(|_| !self.has_no_place) {
-                self.retry_deadline.answered_at(session.confirmed());
+            } else if let Some(made) =
+                self.client.last_made(self.request.lease).filter(|_| !self.has_no_place)
+            {
+                self.retry_deadline.answered_at(made);
             }
             match step {
                 Ok(Step::Granted(grant)) => return Ok(Some(grant.after_waiting(self.waited))),
@@ -117,19 +109,20 @@ impl<'a> Acquire<'a> {
         release::remove_former(client, request.id).await?;
         match client.claims.known(request.id, client.environment.now()) {
             Known::Nothing => {
-                let session = client.session_for(request.lease).await?;
-                self.session = Some(Arc::clone(&session));
+                let session = client.session_for(request.lease, request.lease / YOUNG_PART).await?;
                 match client.claims.begin(client, &session, request) {
                     Some(number) => self.join(Begun { session, number }).await,
                     None => Ok(AT_ONCE),
                 }
             }
-            Known::Unknown(begun) | Known::At(begun) if begun.session.is_over() => {
-                // Its keys are gone with the lease: the contender queues again, at the end.
+            Known::Unknown(begun) if begun.session.is_over() => {
+                // If it was made, it is gone with the lease: the contender queues again, at the end.
                 client.claims.end(request.id, begun.number);
                 Ok(AT_ONCE)
             }
             Known::Unknown(begun) => self.join(begun).await,
+            // The client is led to another cluster, or its key may have gone with the lease.
+            Known::At(begun) if begun.session.is_over() => self.again_at_the_end().await,
             Known::At(begun) => match self.standing(begun) {
                 Some(standing) => self.look(&standing).await,
                 None => Ok(Step::Again(SHORT_PAUSE)),
@@ -139,11 +132,10 @@ impl<'a> Acquire<'a> {
         }
     }
 
-    fn standing(&mut self, begun: Begun) -> Option<Standing> {
+    fn standing(&self, begun: Begun) -> Option<Standing> {
         let Begun { session, number } = begun;
         let contender = |claim: &mut super::claim::Claim| claim.contender(self.request.id);
         let contender = self.client.claims.with(self.request.id, number, contender)??;
-        self.session = Some(Arc::clone(&session));
         Some(Standing { session, number, own: Own { key: self.request.key.clone(), contender } })
     }
 
@@ -256,29 +248,25 @@ impl<'a> Acquire<'a> {
         }
     }
 
-    /// Lets the contender in, because its look showed that it may enter. Its lease counts from where the session's leases do.
+    /// Lets the contender in, because its look showed that it may enter. Its lease counts from where that of its session does.
     async fn enter(&mut self, standing: &Standing, contended: bool) -> Result<Step> {
-        let (client, session, lease) = (self.client, &standing.session, self.request.lease);
+        let (client, number, lease) = (self.client, standing.number, self.request.lease);
         let own = &standing.own.contender;
+        let session = client.claims.with(own.id, number, |claim| Arc::clone(&claim.session));
+        let Some(session) = session else { return Ok(Step::Again(SHORT_PAUSE)) };
         let now = client.environment.now();
-        let is_recent = session.covers(lease, now)
-            || (self.has_beaten
-                && now.since(session.confirmed()) <= lease / OLDEST_PART
-                && !session.is_over());
-        if !is_recent {
-            // This process was not running, or the servers were away: the lease may have ended, and the keys of this client with it.
-            self.has_beaten = true;
-            return match session.beat(client).await {
-                Ok(_) | Err(Fault::LeaseGone) => Ok(AT_ONCE),
-                Err(fault) => Err(to_error(fault)),
+        if session.is_over() || now.since(session.made()) > lease / OLDEST_PART {
+            // This process was not running, or the servers were away: the lease may have ended, and the key with it.
+            return match moves::refresh(client, own.id, number, lease).await? {
+                Some(_) => Ok(AT_ONCE),
+                None => self.again_at_the_end().await,
             };
         }
         let token: StoreToken = session.token(own.place).ok_or_else(out_of_tokens)?;
-        let sent = session.confirmed();
-        if !client.claims.enter(own.id, standing.number, sent, contended) {
+        if !client.claims.enter(own.id, number, session.made(), contended) {
             return Ok(Step::Again(SHORT_PAUSE));
         }
-        let grant = Grant::of(self.request, Some(token), sent, contended);
+        let grant = Grant::of(self.request, Some(token), session.made(), contended);
         Ok(Step::Granted(grant.beside_readers(self.joins)))
     }
 
@@ -329,7 +317,6 @@ impl<'a> Acquire<'a> {
 
     /// Waits until the watch tells of something, and shows meanwhile that this contender runs.
     async fn watch(&self, standing: &Standing, mut watching: Watching, before: &Contender) -> Result<Waited> {
-        let (client, session) = (self.client, &standing.session);
         for _ in 0..SIGNS_PER_LOOK {
             tokio::select! {
                 biased;
@@ -341,25 +328,27 @@ impl<'a> Acquire<'a> {
                         Err(_) => Waited::Broken,
                     });
                 }
-                () = client.environment.sleep(self.request.lease / SIGNS_PER_LEASE) => {}
-            }
-            let now = client.environment.now();
-            let known = client.claims.with(self.request.id, standing.number, |claim| {
-                claim.shown = now.max(claim.shown);
-                claim.is_wanted()
-            });
-            if known != Some(true) || session.is_over() {
-                return Ok(Waited::LookAgain);
-            }
-            if now.since(session.confirmed()) >= session.ttl / QUIET_PART {
-                match session.beat(client).await {
-                    Ok(_) => {}
-                    Err(Fault::LeaseGone) => return Ok(Waited::LookAgain),
-                    Err(fault) => return Err(to_error(fault)),
+                stays = self.shows_itself(standing) => {
+                    if !stays? {
+                        return Ok(Waited::LookAgain);
+                    }
                 }
             }
         }
         Ok(Waited::LookAgain)
+    }
+
+    /// Shows after a while that this contender runs, and puts its key under a young lease. Returns `false` if its key has gone, or is not wanted any more.
+    /// It is due from when the lease was made under which the key is: what a waiting reader watches changes more often than that, and begins this anew.
+    async fn shows_itself(&self, standing: &Standing) -> Result<bool> {
+        let (client, id, lease) = (self.client, self.request.id, self.request.lease);
+        let made = client.claims.with(id, standing.number, |claim| claim.session.made());
+        let Some(made) = made else { return Ok(false) };
+        let due = made.plus(lease / YOUNG_PART);
+        client.environment.sleep(due.since(client.environment.now())).await;
+        let now = client.environment.now();
+        client.claims.with(id, standing.number, |claim| claim.shown = now.max(claim.shown));
+        Ok(moves::refresh(client, id, standing.number, lease).await?.is_some())
     }
 
     /// Leaves the queue, to join it again at the end: a contender that came earlier is behind. It has not entered, so no other contender is let in

@@ -8,12 +8,13 @@ use ylock_core::engine::{AcquisitionId, Holding, Request};
 
 use super::client::Client;
 use super::contender::Content;
+use super::moves;
 use super::session::Session;
 use super::store::{Condition, Fault, Keys, Look, Put, Step, Transaction, to_error};
 
 /// Makes the store show the waiter behind a grant, and no waiter that has gone. This is a matter of order only: the next renewal tries again,
 /// and no renewal fails because of it.
-pub(super) async fn show(client: &Client, session: &Arc<Session>, holding: &Holding) {
+pub(super) async fn show(client: &Arc<Client>, session: &Arc<Session>, holding: &Holding) {
     client.claims.withdraw(holding.grant.id, holding.next.as_ref().map(|next| next.id));
     let Some(next) = &holding.next else { return };
     if let Err(error) = announce(client, session, holding.grant.id, next).await {
@@ -24,8 +25,16 @@ pub(super) async fn show(client: &Client, session: &Arc<Session>, holding: &Hold
     }
 }
 
+/// Puts the key of a waiter that has its place under a young lease.
+async fn stay(client: &Arc<Client>, next: &Request) -> Result<()> {
+    if let Some(number) = client.claims.with_any(next.id, |claim| claim.number) {
+        moves::refresh(client, next.id, number, next.lease).await?;
+    }
+    Ok(())
+}
+
 async fn announce(
-    client: &Client,
+    client: &Arc<Client>,
     session: &Arc<Session>,
     grant: AcquisitionId,
     next: &Request,
@@ -34,7 +43,9 @@ async fn announce(
     if !session.serves(next.lease) {
         return Ok(());
     }
-    let Some(number) = client.claims.begin_behind(client, session, grant, next) else { return Ok(()) };
+    let Some(number) = client.claims.begin_behind(client, session, grant, next) else {
+        return stay(client, next).await;
+    };
     let Some(sending) = client.claims.send(next.id, number) else { return Ok(()) };
     let (own, mark) = (Keys::one(sending.stored_at.clone()), Keys::one(client.names.mark(next.id, number)));
     let put = Put { key: sending.stored_at, value: sending.value, lease: Some(session.lease) };

@@ -21,6 +21,9 @@ pub(crate) struct Claim {
     /// The number of this claim among all of the client: the same acquisition may begin another one when this one has ended, whose key must
     /// have another name.
     pub(crate) number: u64,
+    /// The session in which its requests were sent that make the key, and may still arrive.
+    pub(crate) begun_in: Arc<Session>,
+    /// The session in which the key is, or a younger one if the answer was lost to what has moved it.
     pub(crate) session: Arc<Session>,
     /// The contender's key in the store. No other claim has it until this one is known to be gone.
     pub(crate) stored_at: Vec<u8>,
@@ -30,6 +33,8 @@ pub(crate) struct Claim {
     pub(crate) shown: Moment,
     /// The revision that made the key, once that is known.
     pub(crate) place: Option<i64>,
+    /// The revision at which this client has changed the key last, as far as it knows.
+    pub(crate) changed: i64,
     /// The number of requests that could make the key and were not answered: as long as there are any, a copy of one may still arrive.
     pub(crate) unanswered: usize,
     /// Set once the claim is not wanted any more; changed by what keeps the order of removals alone.
@@ -70,12 +75,14 @@ impl Claim {
         };
         Self {
             number,
+            begun_in: Arc::clone(session),
             session: Arc::clone(session),
             stored_at,
             content,
             lease: request.lease,
             shown: client.environment.now(),
             place: None,
+            changed: 0,
             unanswered: 0,
             removal: None,
             next: None,

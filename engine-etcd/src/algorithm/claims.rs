@@ -12,6 +12,7 @@ use ylock_core::environment::Moment;
 
 use super::claim::{Claim, Removal};
 use super::client::Client;
+use super::moves::Kept;
 use super::session::Session;
 
 /// The claims of a client; see the [module](self).
@@ -68,6 +69,7 @@ pub(crate) struct Sending {
 pub(crate) struct GivenUp {
     pub(crate) id: AcquisitionId,
     pub(crate) number: u64,
+    pub(crate) begun_in: Arc<Session>,
     pub(crate) session: Arc<Session>,
     pub(crate) stored_at: Vec<u8>,
     pub(crate) place: Option<i64>,
@@ -140,6 +142,41 @@ impl Claims {
         let noted = self.with(id, number, |claim| {
             claim.unanswered -= 1;
             claim.place = place.or(claim.place);
+            claim.changed = claim.changed.max(place.unwrap_or(0));
+            claim.is_wanted()
+        });
+        noted == Some(true)
+    }
+
+    /// Returns the key of a claim as it was stored last, if the claim is wanted and its place known.
+    pub(crate) fn kept(&self, id: AcquisitionId, number: u64) -> Option<Kept> {
+        let kept = self.with(id, number, |claim| {
+            let place = claim.place.filter(|_| claim.is_wanted())?;
+            let (session, stored_at) = (Arc::clone(&claim.session), claim.stored_at.clone());
+            Some(Kept {
+                id,
+                number,
+                session,
+                stored_at,
+                place,
+                changed: claim.changed,
+                content: claim.content.clone(),
+            })
+        });
+        kept.flatten()
+    }
+
+    /// Notes that the key of a claim was put under the lease of another session, at this revision. What was done before that, and is told later, says
+    /// nothing any more. Returns whether the claim is still wanted.
+    pub(crate) fn moved(&self, kept: &Kept, session: &Arc<Session>, revision: i64) -> bool {
+        let noted = self.with(kept.id, kept.number, |claim| {
+            if revision > claim.changed {
+                session.note_claim();
+                claim.session.forget_claim();
+                claim.session = Arc::clone(session);
+                claim.changed = revision;
+                claim.content = kept.content.clone();
+            }
             claim.is_wanted()
         });
         noted == Some(true)
@@ -312,7 +349,7 @@ impl Inner {
             return None;
         }
         self.begun += 1;
-        let key = |slot| client.names.contender(&request.key, request.mode, session.lease, slot);
+        let key = |slot| client.names.contender(&request.key, request.mode, session.name, slot);
         let stored_at = (0..).map(key).find(|key| !self.taken.contains(key))?;
         self.taken.insert(stored_at.clone());
         let claim = Claim::new(client, session, request, self.begun, stored_at);
@@ -368,6 +405,7 @@ impl Inner {
         Some(GivenUp {
             id,
             number: claim.number,
+            begun_in: Arc::clone(&claim.begun_in),
             session: Arc::clone(&claim.session),
             stored_at: claim.stored_at.clone(),
             place: claim.place,

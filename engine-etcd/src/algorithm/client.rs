@@ -9,16 +9,15 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use ylock_core::engine::{Examination, Meter};
-use ylock_core::environment::{BackgroundTask, Environment};
+use ylock_core::environment::{BackgroundTask, Environment, Moment};
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::claims::Claims;
+use super::moves::YOUNG_PART;
 use super::names::Names;
 use super::session::Session;
-use super::store::{
-    Fault, Header, KeptAlive, Outcome, Pending, Step, Store, Transaction, Watching, failure, to_error,
-};
-use super::{cleanup, floor, keepalive};
+use super::store::{Fault, Outcome, Pending, Store, Transaction, Watching, failure, to_error};
+use super::{cleanup, floor, upkeep};
 use crate::options::EtcdOptions;
 use crate::shared_attempt::SharedAttempt;
 
@@ -44,8 +43,8 @@ pub(crate) struct Client {
     closed: AtomicBool,
     /// The number of requests that were sent.
     pub(crate) requests: AtomicU64,
-    /// Those of them that were keep-alives.
-    pub(crate) keep_alives: AtomicU64,
+    /// Those of them that have made leases.
+    pub(crate) leases: AtomicU64,
 }
 
 impl Client {
@@ -66,7 +65,7 @@ impl Client {
             making: Mutex::default(),
             closed: AtomicBool::new(false),
             requests: AtomicU64::new(0),
-            keep_alives: AtomicU64::new(0),
+            leases: AtomicU64::new(0),
         })
     }
 
@@ -77,18 +76,6 @@ impl Client {
         transaction: Transaction,
     ) -> Result<Outcome, Fault> {
         self.measured(operation, self.store.transact(transaction)).await
-    }
-
-    /// Deletes a key that is never there: an entry of the log, which every member carries out, and which changes nothing. Not a put under a condition that
-    /// does not hold: the servers refuse that where their space is used up.
-    pub(super) async fn carry_out_nothing(&self) -> Result<Header, Fault> {
-        let then = vec![Step::Delete(self.names.nothing())];
-        Ok(self.transact("entry", Transaction { then, ..Transaction::default() }).await?.header)
-    }
-
-    pub(super) async fn keep_alive(&self, lease: i64) -> Result<KeptAlive, Fault> {
-        self.keep_alives.fetch_add(1, Ordering::Relaxed);
-        self.measured("keep_alive", self.store.keep_alive(lease)).await
     }
 
     pub(super) async fn watch(&self, key: Vec<u8>, changes: bool) -> Result<Watching, Fault> {
@@ -114,37 +101,77 @@ impl Client {
         self.meter.measure_as(&*self.environment, operation, request, failure).await
     }
 
-    /// Returns a session for a lock with this lease.
-    pub(crate) async fn session_for(self: &Arc<Self>, lease: Duration) -> Result<Arc<Session>> {
-        let seconds = Session::seconds_for(lease);
+    /// Returns a session for a lock with this lease, whose etcd lease is not as old as that.
+    pub(crate) async fn session_for(
+        self: &Arc<Self>,
+        lease: Duration,
+        oldest: Duration,
+    ) -> Result<Arc<Session>> {
+        let (seconds, began) = (Session::seconds_for(lease), self.environment.now());
         for _ in 0..ATTEMPTS {
             if self.closed.load(Ordering::Acquire) {
                 return Err(Error::new(ErrorKind::Closed, "the client was closed"));
             }
-            if let Some(session) = self.usable(seconds) {
+            if let Some(session) = self.usable(seconds, began, oldest) {
                 return Ok(session);
             }
-            let making = self.making(seconds);
-            let client = Arc::clone(self);
-            let work = || -> futures_util::future::BoxFuture<'static, Result<()>> {
-                Box::pin(async move { client.make_session(seconds).await.map_err(to_error) })
-            };
-            let patience = self.request_timeout * 3;
-            if let Some(Err(error)) = making.join(&self.environment, patience, work).await {
-                return Err(error);
-            }
+            self.make(seconds).await?;
         }
         Err(Error::new(ErrorKind::Unavailable, "no etcd lease could be made").with_engine(crate::NAME))
     }
 
-    fn usable(&self, seconds: i64) -> Option<Arc<Session>> {
+    /// Returns the youngest session for a lock with this lease, if there is a young one.
+    pub(crate) fn young(&self, lease: Duration) -> Option<Arc<Session>> {
+        self.usable(Session::seconds_for(lease), self.environment.now(), lease / YOUNG_PART)
+    }
+
+    /// Returns the moment at which the youngest lease was asked for that lives as long as locks with this lease want.
+    pub(crate) fn last_made(&self, lease: Duration) -> Option<Moment> {
+        newest(&self.sessions.lock(), Session::seconds_for(lease)).map(|session| session.made())
+    }
+
+    /// Makes a session. All that need one at the same time have the same: a client with very many locks, or waiters, is not to make as many leases.
+    async fn make(self: &Arc<Self>, seconds: i64) -> Result<()> {
+        let (making, client) = (self.making(seconds), Arc::clone(self));
+        let work = || -> futures_util::future::BoxFuture<'static, Result<()>> {
+            Box::pin(async move { client.make_session(seconds).await.map_err(to_error) })
+        };
+        let shared = making.join(&self.environment, self.request_timeout * 3, work);
+        // It may be in the hands of a runtime that is not driven any more, and must not cost locks of others their leases.
+        let own = async {
+            self.environment.sleep(self.request_timeout).await;
+            self.make_session(seconds).await.map_err(to_error)
+        };
+        tokio::select! {
+            biased;
+            shared = shared => shared.unwrap_or(Ok(())),
+            made = own => made,
+        }
+    }
+
+    /// Makes the session that follows this one.
+    pub(super) async fn make_next(self: &Arc<Self>, session: &Session) -> Result<()> {
+        self.make(session.asked_seconds()).await
+    }
+
+    /// Returns the youngest session, if it is younger than `oldest`, or was made for the call that began then.
+    fn usable(&self, seconds: i64, began: Moment, oldest: Duration) -> Option<Arc<Session>> {
         let now = self.environment.now();
-        let ttl = Duration::from_secs(seconds.unsigned_abs());
         let sessions = self.sessions.lock();
-        let session = sessions.iter().find(|session| session.asked_for(ttl) && session.has_room())?;
+        let session = newest(&sessions, seconds).filter(|session| session.has_room())?;
+        if session.made() < began && now.since(session.made()) >= oldest {
+            return None;
+        }
         // In one step with the look: a session that is not used is given up.
         session.note_use(now);
         Some(Arc::clone(session))
+    }
+
+    /// Returns whether no session is younger that lives for as long. None that is older is used for anything new: a key must not go from a younger lease
+    /// to an older one.
+    pub(super) fn is_newest(&self, session: &Arc<Session>) -> bool {
+        let sessions = self.sessions.lock();
+        newest(&sessions, session.asked_seconds()).is_none_or(|newest| Arc::ptr_eq(newest, session))
     }
 
     fn making(&self, seconds: i64) -> Arc<Making> {
@@ -159,12 +186,15 @@ impl Client {
     }
 
     async fn make_session(self: &Arc<Self>, seconds: i64) -> Result<(), Fault> {
-        let sent = self.environment.now();
+        let made = self.environment.now();
+        let before = newest(&self.sessions.lock(), seconds).cloned();
+        self.leases.fetch_add(1, Ordering::Relaxed);
         let granted = self.measured("grant", self.store.grant(seconds)).await?;
-        let floor = floor::agree(self, granted.header.cluster).await?;
-        let session = Arc::new(Session::new(&granted, seconds, floor, sent));
+        let least = before.as_ref().map_or(0, |before| before.floor());
+        let floor = floor::agree(self, granted.header.cluster, least).await?;
+        let session = Arc::new(Session::new(&granted, seconds, floor, made, before.as_deref()));
         self.sessions.lock().push(Arc::clone(&session));
-        keepalive::start(self, &session);
+        upkeep::start(self, &session);
         cleanup::start(self);
         self.claims.work.notify_one();
         Ok(())
@@ -214,6 +244,12 @@ impl Client {
             }
         }
     }
+}
+
+/// Returns the session whose lease was made last, of those that live for so long and are not over.
+fn newest(sessions: &[Arc<Session>], seconds: i64) -> Option<&Arc<Session>> {
+    let usable = sessions.iter().filter(|session| session.asked_seconds() == seconds && !session.is_over());
+    usable.max_by_key(|session| session.made())
 }
 
 impl fmt::Debug for Client {

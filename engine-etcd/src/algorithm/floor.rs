@@ -6,8 +6,7 @@
 use ylock_core::{Error, ErrorKind};
 
 use super::client::Client;
-use super::session::{Beat, Session};
-use super::store::{Condition, Entry, Fault, Header, Keys, Look, Put, Step, Transaction};
+use super::store::{Condition, Entry, Fault, Keys, Look, Put, Step, Transaction};
 
 /// The number of times that the floor is written if each time another client has come between.
 const ATTEMPTS: u32 = 8;
@@ -19,8 +18,8 @@ struct Stored {
     floor: u64,
 }
 
-/// Returns the floor for a cluster; writes it if there is none for this one.
-pub(super) async fn agree(client: &Client, cluster: u64) -> Result<u64, Fault> {
+/// Returns the floor for a cluster; writes it if there is none for this one. What is written is not below `least`, the floor that this client has used.
+pub(super) async fn agree(client: &Client, cluster: u64, least: u64) -> Result<u64, Fault> {
     let key = client.names.floor();
     for _ in 0..ATTEMPTS {
         let mut outcome =
@@ -33,39 +32,15 @@ pub(super) async fn agree(client: &Client, cluster: u64) -> Result<u64, Fault> {
             seen.entries.first().map(|entry| read(entry).map(|stored| (entry, stored))).transpose()?;
         let (condition, floor) = match stored {
             Some((_, stored)) if stored.cluster == cluster => return Ok(stored.floor),
-            Some((entry, stored)) => {
-                (Condition::ChangedAt(key.clone(), entry.changed), now(client).max(stored.floor + 1))
-            }
-            None => (Condition::MadeAt(Keys::one(key.clone()), 0), now(client)),
+            Some((entry, stored)) => (
+                Condition::ChangedAt(key.clone(), entry.changed),
+                now(client).max(least).max(stored.floor + 1),
+            ),
+            None => (Condition::MadeAt(Keys::one(key.clone()), 0), now(client).max(least)),
         };
         write(client, condition, Stored { cluster, floor }).await?;
     }
     Err(unavailable("other clients kept changing the floor of the tokens"))
-}
-
-/// Looks at the floor, as the confirmation of a keep-alive. One that is missing is put back; if another one is stored, new acquisitions begin in a
-/// session that uses it.
-///
-/// It is put back only where the lease is there, by what the same leader has just said. Else the cluster may have been set up anew under the same id: there
-/// revisions begin again, and above the old floor the tokens of new holders would be smaller than those before.
-pub(super) async fn look(session: &Session, client: &Client, beat: &Beat) -> Result<Header, Fault> {
-    let kept = &beat.kept;
-    let key = client.names.floor();
-    let own = Stored { cluster: session.cluster(), floor: session.floor() };
-    let mut outcome =
-        client.transact("confirm", Transaction::looking([Look::at(Keys::one(key.clone()))])).await?;
-    let header = outcome.header;
-    if header.cluster == own.cluster {
-        match outcome.seen(0).entries.first() {
-            None if kept.seconds > 0 && beat.is_confirmed_by(&header) => {
-                write(client, Condition::MadeAt(Keys::one(key), 0), own).await?;
-            }
-            None => {}
-            Some(entry) if read(entry)? != own => session.retire(),
-            Some(_) => {}
-        }
-    }
-    Ok(header)
 }
 
 async fn write(client: &Client, condition: Condition, stored: Stored) -> Result<(), Fault> {

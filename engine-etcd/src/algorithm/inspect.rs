@@ -22,7 +22,7 @@ pub(crate) async fn inspect(client: &Client, key: &Key) -> Result<Inspection> {
     if shown.is_empty() {
         return Ok(inspection);
     }
-    let floor = floor::agree(client, header.cluster).await.map_err(to_error)?;
+    let floor = floor::agree(client, header.cluster, 0).await.map_err(to_error)?;
     for (contender, entry) in &shown {
         let content = Content::read(&entry.value)?;
         // Since the contender came, also for a holder: to write down when it got in would be one more request.

@@ -7,8 +7,8 @@
 //! - `judge`: what one look means; safety and order in one place. Pure.
 //! - `names`, `contender`: the keys, and what is stored at them. `look`: what is asked of a queue.
 //! - `claim`, `claims`: what this client has in the store, or may have.
-//! - `client`: what all calls share. `session`: one etcd lease, and until when it can be relied on. `floor`: what makes tokens of revisions.
-//!   `keepalive`, `cleanup`: the tasks that look after these.
+//! - `client`: what all calls share. `session`: one etcd lease. `moves`: keys go to younger ones. `floor`: what makes tokens of
+//!   revisions. `upkeep`, `cleanup`: the tasks that look after these.
 
 pub(crate) mod acquire;
 pub(crate) mod announce;
@@ -20,9 +20,9 @@ pub(crate) mod contender;
 pub(crate) mod floor;
 pub(crate) mod inspect;
 pub(crate) mod judge;
-pub(crate) mod keepalive;
 pub(crate) mod keys;
 pub(crate) mod look;
+pub(crate) mod moves;
 pub(crate) mod names;
 pub(crate) mod owners;
 pub(crate) mod release;
@@ -30,3 +30,4 @@ pub(crate) mod renew;
 pub(crate) mod runs;
 pub(crate) mod session;
 pub mod store;
+pub(crate) mod upkeep;

@@ -24,11 +24,6 @@ impl Names {
         format!("{}/floor", self.prefix).into_bytes()
     }
 
-    /// Returns a key that is never there.
-    pub(crate) fn nothing(&self) -> Vec<u8> {
-        format!("{}/nothing", self.prefix).into_bytes()
-    }
-
     /// Returns the prefix of the contenders of all locks, or of those of one group.
     pub(crate) fn locks(&self, group: Option<&str>) -> String {
         let group = group.map(|group| encode(group) + "/").unwrap_or_default();

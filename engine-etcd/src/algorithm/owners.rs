@@ -11,7 +11,7 @@ use super::{floor, store::to_error};
 /// of its grant.
 pub(crate) async fn find(client: &Client, key: &Key, token: Token) -> Result<Option<(Vec<u8>, i64)>> {
     let (header, shown) = shown(client, key).await?;
-    let floor = floor::agree(client, header.cluster).await.map_err(to_error)?;
+    let floor = floor::agree(client, header.cluster, 0).await.map_err(to_error)?;
     let all: Vec<_> = shown.into_iter().map(|(contender, _)| contender).collect();
     let is_its = |contender: &&Contender| {
         // A grant has the tokens from its own to the one before the next contender's.

@@ -88,9 +88,9 @@ impl Drop for Leaver<'_> {
 
 /// Makes one attempt to remove a claim. Returns whether its key was there.
 async fn attempt(client: &Arc<Client>, found: &GivenUp, next: Option<&Request>) -> Result<bool> {
-    let is_nothing = found.place.is_none() && !found.is_in_doubt;
-    // Its keys are gone with the lease, and a late request can put none.
-    if is_nothing || found.session.is_over() {
+    // What was not seen to be made is gone with the lease under which it was to be made, and a late request can put none.
+    let is_nothing = found.place.is_none() && (!found.is_in_doubt || found.begun_in.is_over());
+    if is_nothing || client.is_closed() {
         client.claims.end(found.id, found.number);
         return Ok(false);
     }
@@ -107,15 +107,15 @@ async fn attempt(client: &Arc<Client>, found: &GivenUp, next: Option<&Request>) 
     Ok(was_there)
 }
 
-/// Deletes the key. If a request that puts it may still arrive, the mark that forbids it is put as well, under the same lease: it is there for as
-/// long as such a request could do anything. Never without the place: a late copy of this request must not delete what the next acquisition has put
+/// Deletes the key. If a request that puts it may still arrive, the mark that forbids it is put as well, under the lease of that request: it is there for
+/// as long as such a request could do anything. Never without the place: a late copy of this request must not delete what the next acquisition has put
 /// at the same key.
 async fn remove_own(client: &Client, found: &GivenUp) -> Result<bool, Fault> {
     let mark = || {
         // Also where the answer says that it was not put, or none comes: rather too many than too few.
-        found.session.note_mark();
+        found.begun_in.note_mark();
         let key = client.names.mark(found.id, found.number);
-        Step::Put(Put { key, value: Vec::new(), lease: Some(found.session.lease) })
+        Step::Put(Put { key, value: Vec::new(), lease: Some(found.begun_in.lease) })
     };
     let own = Keys::one(found.stored_at.clone());
     let place = match found.place {
@@ -123,7 +123,7 @@ async fn remove_own(client: &Client, found: &GivenUp) -> Result<bool, Fault> {
         None => {
             let then = vec![mark(), Step::Look(Look::at(own.clone()))];
             let marking = Transaction { then, ..Transaction::default() };
-            let mut outcome = found.session.transact(client, "mark", marking).await?;
+            let mut outcome = found.begun_in.transact(client, "mark", marking).await?;
             let entries = outcome.seen(1).entries;
             match Content::place_of(&entries, found.id, found.number).map_err(Fault::Refused)? {
                 Some(place) => place,
@@ -131,24 +131,30 @@ async fn remove_own(client: &Client, found: &GivenUp) -> Result<bool, Fault> {
             }
         }
     };
-    let marks = found.is_in_doubt.then(mark);
-    let delete = Transaction {
-        when: vec![Condition::MadeAt(own, place)],
+    let delete = |marks: Option<Step>| Transaction {
+        when: vec![Condition::MadeAt(own.clone(), place)],
         then: [Step::Delete(found.stored_at.clone())].into_iter().chain(marks.clone()).collect(),
         otherwise: marks.into_iter().collect(),
     };
-    Ok(found.session.transact(client, "release", delete).await?.has_deleted())
+    if found.is_in_doubt && !found.begun_in.is_over() {
+        match found.begun_in.transact(client, "release", delete(Some(mark()))).await {
+            // The key may have gone to a younger lease. A request that puts it can do nothing any more.
+            Err(Fault::LeaseGone) => {}
+            deleted => return Ok(deleted?.has_deleted()),
+        }
+    }
+    Ok(found.session.transact(client, "release", delete(None)).await?.has_deleted())
 }
 
 /// Deletes the key and puts that of `next` at the end of the queue, in one transaction.
 async fn hand_on(client: &Arc<Client>, found: &GivenUp, place: i64, next: &Request) -> Result<bool, Fault> {
-    let session = &found.session;
-    let begun = match session.serves(next.lease) {
-        true => client.claims.begin(client, session, next),
-        false => None,
+    let own = || found.session.serves(next.lease).then(|| Arc::clone(&found.session));
+    // `next` needs another lease.
+    let Some(session) = client.young(next.lease).or_else(own) else { return remove_own(client, found).await };
+    // `next` has its place already.
+    let Some(number) = client.claims.begin(client, &session, next) else {
+        return remove_own(client, found).await;
     };
-    // `next` has its place already, or needs another lease.
-    let Some(number) = begun else { return remove_own(client, found).await };
     let Some(sending) = client.claims.send(next.id, number) else { return remove_own(client, found).await };
     let put = Put { key: sending.stored_at.clone(), value: sending.value, lease: Some(session.lease) };
     let transaction = Transaction {
@@ -176,6 +182,11 @@ async fn hand_on(client: &Arc<Client>, found: &GivenUp, place: i64, next: &Reque
             client.claims.answered(next.id, number, None);
             client.claims.end_unsent(next.id, number);
             Err(Fault::Refused(error))
+        }
+        // Nothing was done, and the key of the one that leaves may have gone to a younger lease.
+        Err(Fault::LeaseGone) => {
+            client.claims.end(next.id, number);
+            remove_own(client, found).await
         }
         Err(fault) => Err(fault),
     }

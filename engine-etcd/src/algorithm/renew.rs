@@ -1,4 +1,4 @@
-//! Renewal: one keep-alive for all grants of a lease, confirmed by the looks at the grants.
+//! Renewal: the keys of grants go to a younger etcd lease, which all that are due have in common.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,21 +8,20 @@ use ylock_core::engine::{Holding, LossReason, Renewal, valid_until};
 use ylock_core::environment::Moment;
 use ylock_core::{Error, ErrorKind, Mode, Result};
 
-use super::announce;
 use super::client::Client;
 use super::contender::{Contender, Content};
 use super::judge::{Queue, is_contended};
 use super::look::{contenders, renewal_steps};
-use super::session::{self, Session};
-use super::store::{Condition, Entry, Fault, Header, Keys, Look, Put, Seen, Step, Transaction, to_error};
+use super::moves::Kept;
+use super::session::Session;
+use super::store::{Condition, Entry, Fault, Keys, Look, Put, Seen, Step, Transaction, to_error};
+use super::{announce, moves};
 
-/// The number of grants that are looked at in one transaction: servers take 128 steps in one.
+/// The number of grants that are renewed in one transaction: servers take 128 steps in one.
 const TOGETHER: usize = 32;
-/// The part of the time to live for which a confirmation also serves renewals that come after it: locks that were taken one after the other are
-/// due one after the other, and each would want a keep-alive of its own.
+/// The part of a lease that the etcd lease may be old to which grants go: locks that were taken one after the other are due one after the other, and each
+/// would want an etcd lease of its own.
 const FRESH_PART: u32 = 20;
-/// The part of a lease for which a confirmation serves its renewals at most.
-const SHORTEST_FRESH_PART: u32 = 12;
 /// The number of times that a change of a key is tried if it meets another change.
 const ATTEMPTS: u32 = 8;
 
@@ -32,9 +31,9 @@ const GONE: Renewal = Renewal::Lost(LossReason::Gone);
 struct Held<'a> {
     at: usize,
     holding: &'a Holding,
-    number: u64,
+    kept: Kept,
     own: Contender,
-    /// The end of the time for which the last confirmation may be relied on.
+    /// The end of the time for which the last renewal may be relied on.
     until: Moment,
 }
 
@@ -44,123 +43,126 @@ struct Shown {
     behind: Seen,
 }
 
-/// The keep-alive of a renewal.
-enum Beat {
-    /// Not long ago one was confirmed.
-    Fresh(Moment),
-    Sent(session::Beat),
-}
+type Answers = Vec<(usize, Result<Renewal>)>;
 
 /// Renews grants, and makes the store show what the holdings say.
 pub(crate) async fn renew(client: &Arc<Client>, holdings: &[Holding]) -> Vec<Result<Renewal>> {
     let mut answers: Vec<Result<Renewal>> = holdings.iter().map(|_| Ok(GONE)).collect();
-    let mut sessions: Vec<(Arc<Session>, Vec<Held<'_>>)> = Vec::new();
+    let mut by_lease: Vec<(i64, Vec<Held<'_>>)> = Vec::new();
     for (at, holding) in holdings.iter().enumerate() {
-        let Some((session, held)) = held(client, at, holding) else { continue };
-        match sessions.iter_mut().find(|(other, _)| Arc::ptr_eq(other, &session)) {
+        let Some(held) = held(client, at, holding) else { continue };
+        let seconds = Session::seconds_for(holding.grant.lease);
+        match by_lease.iter_mut().find(|(other, _)| *other == seconds) {
             Some((_, all)) => all.push(held),
-            None => sessions.push((session, vec![held])),
+            None => by_lease.push((seconds, vec![held])),
         }
     }
-    let renewed = sessions.iter().map(|(session, held)| renew_in(client, session, held));
-    for (at, answer) in join_all(renewed).await.into_iter().flatten() {
+    let chunks = by_lease.iter().flat_map(|(_, all)| all.chunks(TOGETHER));
+    for (at, answer) in join_all(chunks.map(|chunk| together(client, chunk))).await.into_iter().flatten() {
         answers[at] = answer;
     }
     answers
 }
 
 /// Returns what a renewal needs to know of a grant; `None` if the client does not have it any more.
-fn held<'a>(client: &Client, at: usize, holding: &'a Holding) -> Option<(Arc<Session>, Held<'a>)> {
+fn held<'a>(client: &Client, at: usize, holding: &'a Holding) -> Option<Held<'a>> {
     let id = holding.grant.id;
-    let held = client.claims.with_any(id, |claim| {
+    let known = client.claims.with_any(id, |claim| {
         let own = claim.contender(id).filter(|_| claim.is_wanted())?;
-        let until = valid_until(claim.shown, holding.grant.lease);
-        Some((Arc::clone(&claim.session), Held { at, holding, number: claim.number, own, until }))
+        Some((claim.number, own, valid_until(claim.shown, holding.grant.lease)))
     });
-    held.flatten()
+    let (number, own, until) = known.flatten()?;
+    Some(Held { at, holding, kept: client.claims.kept(id, number)?, own, until })
 }
 
-async fn renew_in(
-    client: &Arc<Client>,
-    session: &Arc<Session>,
-    all: &[Held<'_>],
-) -> Vec<(usize, Result<Renewal>)> {
+/// Renews grants by one transaction. If any of their keys was changed by another client, each by one of its own.
+async fn together(client: &Arc<Client>, all: &[Held<'_>]) -> Answers {
     let every = |answer: Result<Renewal>| all.iter().map(|held| (held.at, answer.clone())).collect();
-    let beat = match beat(client, session, all).await {
-        Ok(beat) => beat,
-        Err(Fault::LeaseGone) => return every(Ok(GONE)),
+    let mut session = match young(client, all).await {
+        Ok(session) => session,
+        Err(error) => return every(Err(error)),
+    };
+    let mut moved = move_all(client, &session, all).await;
+    if matches!(moved, Err(Fault::LeaseGone)) {
+        // The younger lease has ended, or was ended by hand. That says nothing of the keys.
+        session = match young(client, all).await {
+            Ok(session) => session,
+            Err(error) => return every(Err(error)),
+        };
+        moved = move_all(client, &session, all).await;
+    }
+    let (held, shown) = match moved {
+        Ok(moved) => moved,
         Err(fault) => return every(Err(to_error(fault))),
     };
-    let looks = join_all(all.chunks(TOGETHER).map(|chunk| look(client, session, chunk))).await;
-    // All were sent after the answers of the keep-alive, so any of them may confirm it.
-    let header = match looks.iter().find_map(|look| look.as_ref().ok()) {
-        Some((header, _)) => *header,
-        None => {
-            let fault = looks.into_iter().find_map(Result::err);
-            return every(fault.map_or(Ok(GONE), |fault| Err(to_error(fault))));
-        }
-    };
-    let sent = match confirm(client, session, beat, &header).await {
-        Ok(sent) => sent,
-        Err(Fault::LeaseGone) => return every(Ok(GONE)),
-        Err(fault) => return every(Err(to_error(fault))),
-    };
-    let chunks = all.chunks(TOGETHER).zip(looks);
-    let finished = chunks.flat_map(|(chunk, look)| {
-        let shown: Vec<Result<Shown>> = match look {
-            Ok((_, shown)) => shown.into_iter().map(Ok).collect(),
-            Err(fault) => chunk.iter().map(|_| Err(to_error(fault.clone()))).collect(),
+    join_all(all.iter().zip(shown).map(|(one, shown)| async {
+        let answer = match held {
+            true => finish(client, &session, one, shown).await,
+            false => alone(client, one, shown).await,
         };
-        chunk.iter().zip(shown)
-    });
-    join_all(finished.map(|(held, shown)| async move {
-        let answer = match shown {
-            Ok(shown) => finish(client, session, held, shown, sent).await,
-            Err(error) => Err(error),
-        };
-        (held.at, answer)
+        (one.at, answer)
     }))
     .await
 }
 
-async fn beat(client: &Arc<Client>, session: &Arc<Session>, all: &[Held<'_>]) -> Result<Beat, Fault> {
-    let confirmed = session.confirmed();
+/// Returns the session to which grants go. Its lease was made after those that they count from: a renewal prolongs.
+async fn young(client: &Arc<Client>, all: &[Held<'_>]) -> Result<Arc<Session>> {
     let shortest = all.iter().map(|held| held.holding.grant.lease).min().unwrap_or(Duration::ZERO);
-    let fresh = (session.ttl / FRESH_PART).min(shortest / SHORTEST_FRESH_PART);
-    // Not one that is older than the grant: a renewal prolongs.
-    let is_newer = all.iter().all(|held| confirmed > held.holding.grant.sent);
-    if is_newer && client.environment.now().since(confirmed) < fresh && !session.is_over() {
-        return Ok(Beat::Fresh(confirmed));
-    }
-    // One that is under way was sent after each that was confirmed before. Where a caller did not wait for it and sent its own, a grant may count from
-    // that one: then this renewal prolongs nothing, and shortens nothing.
-    session.keep_alive(client).await.map(Beat::Sent)
+    let is_newer = |made: Moment| all.iter().all(|held| made > held.holding.grant.sent);
+    let is_there = client.last_made(shortest).is_some_and(is_newer);
+    client.session_for(shortest, if is_there { shortest / FRESH_PART } else { Duration::ZERO }).await
 }
 
-async fn confirm(
+/// Puts keys under the lease of a session, if none was changed since this client has done so, and looks at them and at those behind. Returns whether they are
+/// there.
+async fn move_all(
     client: &Arc<Client>,
     session: &Arc<Session>,
-    beat: Beat,
-    header: &Header,
-) -> Result<Moment, Fault> {
-    match beat {
-        Beat::Fresh(sent) => Ok(sent),
-        Beat::Sent(beat) if session.confirm(&beat, header)? => Ok(beat.sent),
-        // Another leader has taken over in between.
-        Beat::Sent(..) => session.beat(client).await,
+    all: &[Held<'_>],
+) -> Result<(bool, Vec<Shown>), Fault> {
+    let moving: Vec<_> =
+        all.iter().map(|held| &held.kept).filter(|kept| !Arc::ptr_eq(&kept.session, session)).collect();
+    let _expected = session.expect(moving.len());
+    let looks = || all.iter().flat_map(|held| renewal_steps(client, &held.holding.grant.key, &held.own));
+    let transaction = Transaction {
+        when: moving.iter().map(|kept| kept.is_unchanged()).collect(),
+        then: moving.iter().map(|kept| Step::Put(kept.put_in(session))).chain(looks()).collect(),
+        otherwise: if moving.is_empty() { Vec::new() } else { looks().collect() },
+    };
+    let mut outcome = session.transact(client, "renew", transaction).await?;
+    let held = outcome.held;
+    let first = if held { moving.len() } else { 0 };
+    if held {
+        for kept in moving {
+            client.claims.moved(kept, session, outcome.header.revision);
+        }
+    }
+    let shown = (0..all.len()).map(|at| Shown {
+        own: outcome.seen(first + 2 * at).entries.into_iter().next(),
+        behind: outcome.seen(first + 2 * at + 1),
+    });
+    Ok((held, shown.collect()))
+}
+
+/// Renews a grant whose key may have been changed: by a client that has revoked it, or by this one, whose answer was lost.
+async fn alone(client: &Arc<Client>, held: &Held<'_>, shown: Shown) -> Result<Renewal> {
+    let Some(own) = own_of(held, &shown) else { return Ok(GONE) };
+    let content = Content::read(&own.value)?;
+    if content.revoked {
+        return Ok(Renewal::Lost(LossReason::Revoked));
+    }
+    let Some(kept) = client.claims.kept(held.kept.id, held.kept.number) else { return Ok(GONE) };
+    let kept = Kept { changed: own.changed, content, ..kept };
+    let lease = held.holding.grant.lease;
+    match moves::go_on(client, kept, lease, lease / FRESH_PART).await? {
+        Some(session) => finish(client, &session, held, shown).await,
+        None => Ok(GONE),
     }
 }
 
-async fn look(client: &Client, session: &Session, chunk: &[Held<'_>]) -> Result<(Header, Vec<Shown>), Fault> {
-    let steps = chunk.iter().flat_map(|held| renewal_steps(client, &held.holding.grant.key, &held.own));
-    let transaction = Transaction { then: steps.collect(), ..Transaction::default() };
-    let mut outcome = session.transact(client, "renew", transaction).await?;
-    let shown = (0..chunk.len()).map(|at| Shown {
-        own: outcome.seen(2 * at).entries.into_iter().next(),
-        behind: outcome.seen(2 * at + 1),
-    });
-    let shown = shown.collect();
-    Ok((outcome.header, shown))
+/// Returns what was seen of a grant's own key, and not of another contender's that has the key now.
+fn own_of<'a>(held: &Held<'_>, shown: &'a Shown) -> Option<&'a Entry> {
+    shown.own.as_ref().filter(|own| own.made == held.own.place)
 }
 
 /// Says what the renewal of one grant has come to, and makes the store show what its holding says.
@@ -169,13 +171,12 @@ async fn finish(
     session: &Arc<Session>,
     held: &Held<'_>,
     shown: Shown,
-    sent: Moment,
 ) -> Result<Renewal> {
-    let (grant, id) = (&held.holding.grant, held.holding.grant.id);
+    let (grant, id, sent) = (&held.holding.grant, held.holding.grant.id, session.made());
     if held.until <= client.environment.now() {
         return Ok(Renewal::Lost(LossReason::Lapsed));
     }
-    let Some(own) = shown.own.filter(|own| own.made == held.own.place) else { return Ok(GONE) };
+    let Some(own) = own_of(held, &shown).cloned() else { return Ok(GONE) };
     if Content::read(&own.value)?.revoked {
         return Ok(Renewal::Lost(LossReason::Revoked));
     }
@@ -190,7 +191,7 @@ async fn finish(
     let queue = Queue { before: Vec::new(), behind: contenders(&shown.behind)? };
     let next = held.holding.next.as_ref().map(|next| next.id);
     let contended = is_contended(&queue, &Contender { mode, ..held.own.clone() }, next);
-    let still = client.claims.with(id, held.number, |claim| {
+    let still = client.claims.with(id, held.kept.number, |claim| {
         claim.shown = sent.max(claim.shown);
         claim.contended = contended;
         claim.is_wanted()
@@ -222,7 +223,10 @@ async fn downgrade(
         };
         let mut outcome = session.transact(client, "downgrade", transaction).await.map_err(to_error)?;
         if outcome.held {
-            client.claims.with(held.holding.grant.id, held.number, |claim| claim.content.mode = Mode::Read);
+            client.claims.with(held.holding.grant.id, held.kept.number, |claim| {
+                claim.content.mode = Mode::Read;
+                claim.changed = outcome.header.revision.max(claim.changed);
+            });
             return Ok(None);
         }
         match outcome.seen(0).entries.into_iter().next().filter(|found| found.made == held.own.place) {

@@ -175,7 +175,7 @@ impl Connector {
         let scheme = if self.encryption.is_on() { "https" } else { "http" };
         let endpoint = Endpoint::from_shared(format!("{scheme}://{address}"))
             .map_err(|error| errors::config(format!("{address} is no address")).with_source(error))?;
-        // A request must not wait until the one before it is acknowledged. Silence is noticed by requests: keep-alives are sent all the time, and
+        // A request must not wait until the one before it is acknowledged. Silence is noticed by requests: leases are made all the time, and
         // servers close connections that ping more often than every five seconds.
         let endpoint = endpoint.tcp_nodelay(true).connect_timeout(self.connect_timeout);
         self.encryption.of_endpoint(endpoint)

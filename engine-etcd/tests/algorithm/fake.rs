@@ -23,21 +23,6 @@ pub(crate) enum Fate {
     Late,
 }
 
-/// What becomes of a keep-alive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Beat {
-    /// A leader that was deposed answers, after this time, that the lease lives, in its old term. It is not prolonged.
-    OfDeposedLeader(Duration),
-    /// As before; and the member that is asked has caught up with the next leader by a snapshot: it names the old term until it carries out an entry.
-    OfDeposedLeaderByMemberBehind(Duration),
-    /// As before; and the entry is carried out by another member, which names the new term, and the look answered by the one that is behind.
-    OfDeposedLeaderAndTwoMembers(Duration),
-    /// The lease is prolonged, and the answer takes so long.
-    AnsweredLate(Duration),
-    /// A leader that was deposed answers that there is no such lease, in its old term.
-    DeniedByDeposedLeader,
-}
-
 pub(crate) struct Fake {
     environment: Arc<dyn Environment>,
     state: Mutex<State>,
@@ -49,15 +34,11 @@ pub(crate) struct Fake {
 struct State {
     revision: i64,
     term: u64,
-    /// The term that the answers of member 1 name, if it is an old one.
-    named: Option<u64>,
-    /// True if the next entry is carried out by another member alone.
-    entry_elsewhere: bool,
     keys: BTreeMap<Vec<u8>, Entry>,
-    leases: HashMap<i64, (Duration, Moment)>,
+    /// With its time to live, its end, and when it was made.
+    leases: HashMap<i64, (Duration, Moment, Moment)>,
     watches: Vec<(Vec<u8>, bool, oneshot::Sender<KeyEvent>)>,
     fates: VecDeque<Fate>,
-    beats: VecDeque<Beat>,
     late: Vec<Transaction>,
     asked: Vec<&'static str>,
 }
@@ -79,11 +60,6 @@ impl Fake {
         *self.grants_take.lock() = takes;
     }
 
-    /// The next keep-alive has this fate.
-    pub(crate) fn next_beat_is(&self, beat: Beat) {
-        self.state.lock().beats.push_back(beat);
-    }
-
     /// Carries out what was late. Returns for each whether its conditions held.
     pub(crate) fn deliver(&self) -> Vec<bool> {
         let mut state = self.state.lock();
@@ -93,13 +69,26 @@ impl Fake {
 
     /// The times to live of the leases that are there.
     pub(crate) fn lease_times(&self) -> Vec<Duration> {
-        self.state.lock().leases.values().map(|(ttl, _)| *ttl).collect()
+        self.state.lock().leases.values().map(|(ttl, ..)| *ttl).collect()
     }
 
     /// Ends all leases at once, with their keys.
     pub(crate) fn end_leases(&self) {
         let mut state = self.state.lock();
         for lease in std::mem::take(&mut state.leases).into_keys() {
+            state.end(lease);
+        }
+    }
+
+    /// Ends the leases that were made at least their time to live ago, whatever has prolonged them since: what a leader does that stood still, was replaced
+    /// meanwhile, and goes on.
+    pub(crate) fn end_as_a_deposed_leader(&self) {
+        let (mut state, now) = (self.state.lock(), self.environment.now());
+        let is_old = |made: &Moment, ttl: &Duration| now.since(*made) >= *ttl;
+        let ended: Vec<_> =
+            state.leases.iter().filter(|(_, (ttl, _, made))| is_old(made, ttl)).map(|(id, _)| *id).collect();
+        for lease in ended {
+            state.leases.remove(&lease);
             state.end(lease);
         }
     }
@@ -122,6 +111,20 @@ impl Fake {
         let mut state = self.state.lock();
         state.revision += 1;
         state.delete(key.as_bytes());
+    }
+
+    /// Deletes a key and puts it again with the same value, under the same lease, as the next contender of its client does that has the same key.
+    pub(crate) fn make_again(&self, key: &str) {
+        let mut state = self.state.lock();
+        let entry = state.keys.remove(key.as_bytes()).expect("it is there");
+        state.revision += 1;
+        let revision = state.revision;
+        state.keys.insert(entry.key.clone(), Entry { made: revision, changed: revision, ..entry });
+    }
+
+    /// The lease that a key belongs to.
+    pub(crate) fn lease_of(&self, key: &str) -> i64 {
+        self.state.lock().keys[key.as_bytes()].lease
     }
 
     pub(crate) fn revision(&self) -> i64 {
@@ -148,7 +151,7 @@ impl Fake {
     fn expire(&self, state: &mut State) {
         let now = self.environment.now();
         let ended: Vec<_> =
-            state.leases.iter().filter(|(_, (_, end))| *end <= now).map(|(id, _)| *id).collect();
+            state.leases.iter().filter(|(_, (_, end, _))| *end <= now).map(|(id, _)| *id).collect();
         for lease in ended {
             state.leases.remove(&lease);
             state.end(lease);
@@ -165,7 +168,7 @@ impl Fake {
 
 impl State {
     fn header(&self) -> Header {
-        Header { cluster: 1, member: 1, revision: self.revision, term: self.named.unwrap_or(self.term) }
+        Header { cluster: 1, member: 1, revision: self.revision, term: self.term }
     }
 
     fn end(&mut self, lease: i64) {
@@ -216,17 +219,6 @@ impl State {
     }
 
     fn transact(&mut self, transaction: Transaction) -> Result<Outcome, Fault> {
-        let mut steps = transaction.then.iter().chain(&transaction.otherwise);
-        let mut header = Header { term: self.term, ..self.header() };
-        if steps.any(|step| !matches!(step, Step::Look(_))) {
-            // An entry of the log.
-            match std::mem::take(&mut self.entry_elsewhere) {
-                true => header.member = 2,
-                false => self.named = None,
-            }
-        } else {
-            header = self.header();
-        }
         let held = transaction.when.iter().all(|condition| self.holds(condition));
         let steps = if held { transaction.then } else { transaction.otherwise };
         let leases = steps.iter().filter_map(|step| match step {
@@ -240,7 +232,7 @@ impl State {
             self.revision += 1;
         }
         let done = steps.into_iter().map(|step| self.step(step)).collect();
-        Ok(Outcome { header: Header { revision: self.revision, ..header }, held, done })
+        Ok(Outcome { header: self.header(), held, done })
     }
 
     fn step(&mut self, step: Step) -> Done {
@@ -314,7 +306,7 @@ impl Store for Fake {
             let granted = self.with("grant", |state, now| {
                 state.revision += 1;
                 let (lease, ttl) = (state.revision, Duration::from_secs(seconds as u64));
-                state.leases.insert(lease, (ttl, now.plus(ttl)));
+                state.leases.insert(lease, (ttl, now.plus(ttl), now));
                 Granted { header: state.header(), lease, seconds }
             });
             self.environment.sleep(takes).await;
@@ -324,43 +316,14 @@ impl Store for Fake {
 
     fn keep_alive(&self, lease: i64) -> Pending<'_, KeptAlive> {
         Box::pin(async move {
-            let beat = self.state.lock().beats.pop_front();
-            if let Some(
-                Beat::OfDeposedLeader(takes)
-                | Beat::OfDeposedLeaderByMemberBehind(takes)
-                | Beat::OfDeposedLeaderAndTwoMembers(takes),
-            ) = beat
-            {
-                self.environment.sleep(takes).await;
-            }
-            let kept = self.with("keep_alive", |state, now| {
+            Ok(self.with("keep_alive", |state, now| {
                 let header = state.header();
-                let old = Header { term: header.term - 1, ..header };
-                let two = matches!(beat, Some(Beat::OfDeposedLeaderAndTwoMembers(_)));
-                if two || matches!(beat, Some(Beat::OfDeposedLeaderByMemberBehind(_))) {
-                    (state.named, state.entry_elsewhere) = (Some(old.term), two);
-                }
-                match (beat, state.leases.get_mut(&lease)) {
-                    (
-                        Some(
-                            Beat::OfDeposedLeader(_)
-                            | Beat::OfDeposedLeaderByMemberBehind(_)
-                            | Beat::OfDeposedLeaderAndTwoMembers(_),
-                        ),
-                        _,
-                    ) => KeptAlive { header: old, seconds: 20 },
-                    (Some(Beat::DeniedByDeposedLeader), _) => KeptAlive { header: old, seconds: 0 },
-                    (None | Some(Beat::AnsweredLate(_)), Some((ttl, end))) => {
-                        *end = now.plus(*ttl);
-                        KeptAlive { header, seconds: ttl.as_secs() as i64 }
-                    }
-                    (None | Some(Beat::AnsweredLate(_)), None) => KeptAlive { header, seconds: 0 },
-                }
-            });
-            if let Some(Beat::AnsweredLate(takes)) = beat {
-                self.environment.sleep(takes).await;
-            }
-            Ok(kept)
+                let seconds = state.leases.get_mut(&lease).map_or(0, |(ttl, end, _)| {
+                    *end = now.plus(*ttl);
+                    ttl.as_secs() as i64
+                });
+                KeptAlive { header, seconds }
+            }))
         })
     }
 

@@ -1,10 +1,10 @@
 //! A store whose space is used up: it takes no puts until an operator has made room.
 
 use ylock_core::{ErrorKind, LossReason};
-use ylock_testkit::{poll_once, quiet_time};
+use ylock_testkit::quiet_time;
 
 use super::own_cluster::{Cluster, base64, field};
-use super::{LEASE, client, granted, queue_up, until, within};
+use super::{LEASE, client, until, within};
 
 /// Less than two megabytes are never free in it, and more than that takes long to fill.
 const QUOTA: &str = "--quota-backend-bytes=4194304";
@@ -40,58 +40,40 @@ async fn make_room(cluster: &Cluster) {
     post("/v3/maintenance/alarm", &disarm).await;
 }
 
+/// A lease that is held is renewed by a put. So all is lost, and told.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs etcd: run `cargo xtask test`"]
-async fn what_is_held_stays_held_without_space_and_what_is_new_is_refused_in_time() {
+async fn what_is_held_is_lost_without_space_and_told_and_what_is_new_is_refused_in_time() {
     let cluster = Cluster::start_with(&[QUOTA.to_owned()]).await;
     let [one, two, new] =
         [client(cluster.hosts()).await, client(cluster.hosts()).await, client(cluster.hosts()).await];
     let guard = one.locks("users").write("alice").await.unwrap();
-    let waiting = queue_up(&two, &two).await;
+    let locks = two.locks("users");
+    let waiting = tokio::spawn(async move { locks.write("alice").await });
+    until("it waits", async || super::waiters(&two).await == 1).await;
     use_up(&cluster).await;
 
     for (ylock, what) in [(&one, "a client that has an etcd lease"), (&new, "one that has none")] {
         let error = within(what, ylock.locks("users").try_write("bob")).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:#}");
         assert!(error.to_string().contains("space of the servers is used up"), "{what}: {error:#}");
-        // Keep-alives are answered all the time.
         let since = quiet_time();
         let error = within(what, ylock.locks("users").write("bob")).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:#}");
         let took = quiet_time() - since;
         assert!(took < LEASE * 3 / 2, "{what} was told after {took:?}");
     }
-    // More than the lease has gone by.
-    assert!(guard.is_valid() && !waiting.is_finished());
-
-    // A task of the same client waits as well: the release cannot take its place along.
-    let locks = one.locks("users");
-    let mut behind = Box::pin(locks.write("alice"));
-    assert!(poll_once(behind.as_mut()).await.is_none());
+    assert_eq!(within("the holder is told", guard.lost()).await, LossReason::Lapsed);
+    // The waiter got in when the lease of the holder had ended, if it could bear it for so long, and was told then as well.
+    match within("the waiter is told", waiting).await.unwrap() {
+        Ok(entered) => drop(within("it is told", entered.lost()).await),
+        Err(error) => assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:#}"),
+    }
     let token = guard.token();
-    assert!(within("given back", guard.unlock()).await.unwrap().is_released());
-    let next = granted(waiting).await;
-    assert!(next.token() > token);
+    drop(guard);
 
     make_room(&cluster).await;
     drop(within("what was refused gets in", new.locks("users").write("bob")).await.unwrap());
-    drop(next);
-    drop(within("the task behind gets in", behind).await.unwrap());
-}
-
-/// Its etcd lease ends all the same.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs etcd: run `cargo xtask test`"]
-async fn a_holder_that_is_cut_off_is_passed_over_without_space() {
-    let cluster = Cluster::start_with(&[QUOTA.to_owned()]).await;
-    let line = ylock_testkit::own_servers::Proxy::before(&cluster.hosts()).await;
-    let (gone, two) = (client(line.hosts()).await, client(cluster.hosts()).await);
-    let guard = gone.locks("users").write("alice").await.unwrap();
-    let waiting = queue_up(&two, &two).await;
-    use_up(&cluster).await;
-    line.set(ylock_testkit::own_servers::Link::Cut);
-    assert_eq!(within("the holder is told", guard.lost()).await, LossReason::Lapsed);
-    let token = guard.token();
-    assert!(granted(waiting).await.token() > token);
-    until("nothing is left", async || super::waiters(&two).await == 0).await;
+    let next = within("the lock is free", new.locks("users").write("alice")).await.unwrap();
+    assert!(next.token() > token);
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 use ylock_core::engine::{AcquisitionId, Engine, Grant, Holding, Patience, Renewal, Request};
 use ylock_core::environment::Environment;
-use ylock_core::{ClientName, Error, ErrorKind, Fairness, Key, Mode, Owner, StoreToken};
+use ylock_core::{Error, ErrorKind, Fairness, Key, Mode, Owner, StoreToken};
 
 use crate::belief::Belief;
 use crate::chance::Chance;
@@ -168,7 +168,7 @@ impl Client {
             id,
             mode,
             owner,
-            ClientName::default(),
+            crate::process::name_of(self.clocks.actor()),
             self.shared.any_lease(&mut self.chance),
         );
         let patience = if self.chance.happens(self.shared.tries) { Patience::Try } else { Patience::Queue };

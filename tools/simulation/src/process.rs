@@ -2,12 +2,18 @@
 
 use std::sync::Arc;
 
+use ylock_core::ClientName;
 use ylock_core::engine::Engine;
 use ylock_core::environment::BoxFuture;
 
 use crate::clocks::Clocks;
 use crate::facade;
 use crate::world::Actor;
+
+/// Returns the name that a client gives itself.
+pub(crate) fn name_of(actor: Actor) -> ClientName {
+    ClientName::new(format!("{actor:?}")).unwrap_or_default()
+}
 
 /// One run of a client process.
 pub(crate) struct Process {
@@ -32,6 +38,12 @@ impl Program {
                 Self::Facade(process) => process.close().await,
             }
         })
+    }
+
+    /// Returns how many keys the client has in the store, or may have, as far as it knows; `None` above the keeper.
+    pub(crate) fn claims(&self) -> Option<usize> {
+        let Self::Engine(engine) = self else { return None };
+        engine.in_memory().into_iter().find(|(what, _)| *what == "claims").map(|(_, count)| count)
     }
 
     /// Returns how many keys the process still knows.

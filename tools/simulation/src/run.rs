@@ -21,7 +21,7 @@ use crate::memory::Server;
 use crate::newcomer;
 use crate::oracle::Oracle;
 use crate::places::Places;
-use crate::process::{Process, Program};
+use crate::process::{self, Process, Program};
 use crate::redis;
 use crate::setting::{Outcome, Setting};
 use crate::store::{Change, Cluster, HintWeather};
@@ -273,8 +273,28 @@ impl<'a> Scene<'a> {
                 self.chance(|chance| chance.between(Duration::from_millis(100), Duration::from_secs(6)));
             let until = self.later(pause).min(end);
             self.world.run(until, || false);
+            self.no_key_is_forgotten();
             self.something_happens();
             self.node_clock_steps();
+        }
+    }
+
+    /// Complains of each client that runs and has more keys on a cluster of etcd than it knows of: others wait for such a key until its lease ends.
+    fn no_key_is_forgotten(&self) {
+        // From a backup come keys of locks that were given back since.
+        let Backend::Etcd(cluster) = &self.backend else { return };
+        if self.plan.has(Fault::Anew) || self.plan.has(Fault::Forget) {
+            return;
+        }
+        for process in self.processes.lock().iter() {
+            let Some(known) = process.program.claims() else { continue };
+            let kept = cluster.kept_by(process::name_of(process.actor).as_str());
+            if kept > known {
+                let actor = process.actor;
+                self.shared
+                    .oracle
+                    .complain(format!("{actor:?} has {kept} keys in the store and knows of {known}"));
+            }
         }
     }
 

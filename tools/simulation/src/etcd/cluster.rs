@@ -122,6 +122,12 @@ impl Cluster {
         self.world.note(line);
     }
 
+    /// Returns how many keys of contenders there are of the client with this name.
+    pub fn kept_by(&self, client: &str) -> usize {
+        let is_of_client = |kept: &&String| kept.contains("/k/") && kept.ends_with(&format!(" {client}"));
+        self.left().iter().filter(is_of_client).count()
+    }
+
     /// Returns the keys of contenders, and marks, that the members have.
     pub fn left(&self) -> Vec<String> {
         let members = self.members.lock();

@@ -91,6 +91,7 @@ impl Elects for Members {
     fn process_ends(&mut self, member: MemberId, is_noticed: bool) {
         // What had arrived, and what would have, is gone with the process.
         self.members[member].stalled.clear();
+        self.members[member].revoking.clear();
         self.held.retain(|held| !matches!(held, Event::Between { to, .. } if *to == member));
         self.closes_all(member, is_noticed);
     }
@@ -182,5 +183,6 @@ impl Elects for Members {
         if self.chance.happens(0.5) {
             self.hands_on_all(member);
         }
+        self.hands_on_revocations(member);
     }
 }

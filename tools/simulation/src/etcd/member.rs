@@ -31,6 +31,8 @@ pub(super) struct Member {
     pub(super) looks: BTreeMap<u64, Waiting>,
     /// The keep-alives that wait for a leader's answer. Each has the term that the member knew when it came.
     pub(super) prolonging: BTreeMap<u64, (Origin, LeaseId, Header)>,
+    /// The leases that it was about to revoke as a leader that was deposed meanwhile: it asks the next leader to.
+    pub(super) revoking: Vec<LeaseId>,
     /// The moment at which it last heard of the leader.
     pub(super) heard: u64,
     /// The speed of its clock.
@@ -90,6 +92,7 @@ impl Member {
             watches: BTreeMap::new(),
             looks: BTreeMap::new(),
             prolonging: BTreeMap::new(),
+            revoking: Vec::new(),
             heard: 0,
             rate,
             arrivals: BTreeMap::new(),

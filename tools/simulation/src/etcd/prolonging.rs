@@ -9,6 +9,7 @@ use super::data::Applied;
 use super::event::{Change, Event, Logged, Origin, Reply, Word};
 use super::member::Role;
 use super::{LeaseId, MemberId};
+use crate::led::Elects;
 
 /// What has become of a keep-alive.
 enum Prolonged {
@@ -120,18 +121,32 @@ impl Members {
         self.in_nanos(ends - now, Event::MayEnd(member, membership, lease));
     }
 
-    /// Revokes a lease, if its time is over by the clock of the leader.
+    /// Revokes a lease, if its time is over by the clock of the leader. One that was deposed, and does not know it yet, knows nothing of the keep-alives
+    /// that its successor has had; what it is about to propose when it hears of that one, it proposes to that one.
     pub(super) fn may_end(&mut self, leader: MemberId, lease: LeaseId) {
         let (now, membership) = (self.now(), self.members[leader].membership);
+        let is_deposed = self.leader().is_some_and(|other| other != leader);
+        let is_handed_on = is_deposed && self.chance.happens(0.5);
         let Some(leading) = self.leading(leader) else { return };
         match leading.ends.get(&lease) {
             Some(&ends) if ends > now => self.in_nanos(ends - now, Event::MayEnd(leader, membership, lease)),
             Some(_) if leading.ending.insert(lease) => {
                 let term = leading.term;
                 self.world.note(|| format!("member {leader} ends lease {lease:x}"));
-                self.logs(leader, Logged { term, change: Change::Revoke(lease), origin: None });
+                if is_handed_on {
+                    self.members[leader].revoking.push(lease);
+                } else {
+                    self.logs(leader, Logged { term, change: Change::Revoke(lease), origin: None });
+                }
             }
             _ => {}
+        }
+    }
+
+    /// Asks the leader to revoke what this member was about to revoke when it led.
+    pub(super) fn hands_on_revocations(&mut self, member: MemberId) {
+        for lease in std::mem::take(&mut self.members[member].revoking) {
+            self.proposes(member, Change::Revoke(lease), None);
         }
     }
 }

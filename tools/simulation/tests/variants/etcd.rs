@@ -7,17 +7,17 @@ use tokio::sync::oneshot;
 use ylock_core::environment::Environment;
 use ylock_core::{Error, ErrorKind};
 use ylock_engine_etcd::algorithm::store::{
-    Done, Fault, Granted, Header, KeptAlive, KeyEvent, Keys, Look, Outcome, Pending, Put, Step, Store,
+    Condition, Done, Fault, Granted, Header, KeptAlive, KeyEvent, Outcome, Pending, Put, Step, Store,
     Transaction, Watching,
 };
 use ylock_simulation::clocks::Clocks;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Defect {
-    /// A keep-alive counts when it is answered: the look that would confirm it is not taken, once there was one.
-    BelievesKeepAlives,
-    /// A keep-alive is confirmed by a look alone, without an entry of the log before it.
-    ConfirmsByALook,
+    /// A key goes to another lease whatever has become of it since it was read: a late request takes it back to an older one.
+    MovesWhatHasChanged,
+    /// A renewal that was refused because the key has changed, or gone, is taken as done.
+    BelievesRefusedMoves,
     /// A contender enters when the second before it has gone, without a look at the first.
     EntersAfterTheSecond,
     /// A reader that tries does not ask whether its own key is there already.
@@ -64,9 +64,6 @@ struct Broken {
 #[derive(Debug, Default)]
 struct Known {
     last: Header,
-    /// The looks that confirm keep-alives, as they were answered before.
-    confirmations: Vec<(Transaction, Outcome)>,
-    kept: Option<Header>,
 }
 
 impl Broken {
@@ -74,21 +71,10 @@ impl Broken {
         self.defect == defect
     }
 
-    /// Returns what would confirm the last keep-alive, as if it had been asked for.
-    fn believed(&self, transaction: &Transaction) -> Option<Outcome> {
-        let known = self.known.lock();
-        let (_, outcome) = known.confirmations.iter().find(|(asked, _)| asked == transaction)?;
-        let kept = known.kept.filter(|kept| kept.cluster == outcome.header.cluster)?;
-        Some(Outcome { header: kept, ..outcome.clone() })
-    }
-
     async fn carry(&self, mut transaction: Transaction) -> Result<Outcome, Fault> {
-        if let Some(outcome) = self.believed(&transaction) {
-            return Ok(outcome);
-        }
         let asked = transaction.clone();
-        if let (Defect::ConfirmsByALook, Some(key)) = (self.defect, nothing(&transaction)) {
-            transaction.then = vec![Step::Look(Look::at(Keys::one(key)))];
+        if self.is(Defect::MovesWhatHasChanged) && moves(&asked) {
+            transaction.when.clear();
         }
         if self.is(Defect::LeavesNoMark) {
             [&mut transaction.then, &mut transaction.otherwise]
@@ -130,8 +116,10 @@ impl Broken {
     fn seen(&self, asked: &Transaction, mut outcome: Outcome) -> Outcome {
         self.known.lock().last = outcome.header;
         match self.defect {
-            Defect::BelievesKeepAlives if confirms(asked) => {
-                self.known.lock().confirmations.push((asked.clone(), outcome.clone()));
+            Defect::BelievesRefusedMoves if moves(asked) && !outcome.held => {
+                outcome.held = true;
+                let puts = asked.then.iter().filter(|step| matches!(step, Step::Put(_))).map(|_| Done::Put);
+                outcome.done = puts.chain(outcome.done).collect();
             }
             Defect::EntersAfterTheSecond => {
                 asked.then.iter().zip(&mut outcome.done).for_each(|(step, done)| without_first(step, done));
@@ -148,23 +136,10 @@ impl Broken {
     }
 }
 
-/// Returns the key that is never there, if a transaction is what carries out an entry of the log for its own sake.
-fn nothing(transaction: &Transaction) -> Option<Vec<u8>> {
-    match (&transaction.when[..], &transaction.then[..]) {
-        ([], [Step::Delete(key)]) => Some(key.clone()),
-        _ => None,
-    }
-}
-
-/// Returns whether a transaction only looks at the floor, or at a key as its holder does, or is an entry for its own sake: what confirms a keep-alive.
-fn confirms(transaction: &Transaction) -> bool {
-    if nothing(transaction).is_some() {
-        return true;
-    }
-    let Transaction { when, then, otherwise } = transaction;
-    let is_look = |step: &Step| matches!(step, Step::Look(look) if look.made_before.is_none());
-    let is_of_one = matches!(&then[..], [Step::Look(look), ..] if look.keys.end.is_none());
-    when.is_empty() && otherwise.is_empty() && is_of_one && then.iter().all(is_look)
+/// Returns whether a transaction takes keys to another lease.
+fn moves(transaction: &Transaction) -> bool {
+    let is_of_change = |condition: &Condition| matches!(condition, Condition::ChangedAt(..));
+    puts(transaction) && !transaction.when.is_empty() && transaction.when.iter().all(is_of_change)
 }
 
 fn is_mark(step: &Step) -> bool {
@@ -221,11 +196,7 @@ impl Store for Broken {
     }
 
     fn keep_alive(&self, lease: i64) -> Pending<'_, KeptAlive> {
-        Box::pin(async move {
-            let kept = self.inner.keep_alive(lease).await?;
-            self.known.lock().kept = Some(kept.header);
-            Ok(kept)
-        })
+        self.inner.keep_alive(lease)
     }
 
     fn revoke(&self, lease: i64) -> Pending<'_, ()> {

@@ -1,0 +1,98 @@
+//! A contender's key goes from one etcd lease of its client to a younger one, before the older one ends. It keeps its place.
+//!
+//! A key never goes to an older lease: who moves it reads first how the key was changed last, and chooses then the youngest lease that there is. The servers
+//! move the key only if it was not changed since. So a request that comes late moves nothing, once another one was carried out.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ylock_core::engine::AcquisitionId;
+use ylock_core::{Error, ErrorKind, Result};
+
+use super::client::Client;
+use super::contender::Content;
+use super::session::Session;
+use super::store::{Condition, Entry, Fault, Keys, Look, Put, Step, Transaction, to_error};
+
+/// The part of a lock's lease that the etcd lease may be old under which a contender's key is put.
+pub(super) const YOUNG_PART: u32 = 4;
+/// The number of times that a key is moved if each time another client has changed it in between.
+const ATTEMPTS: u32 = 8;
+
+/// A key as it was stored last, as far as this client knows.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) id: AcquisitionId,
+    pub(crate) number: u64,
+    pub(crate) session: Arc<Session>,
+    pub(crate) stored_at: Vec<u8>,
+    pub(crate) place: i64,
+    /// The revision of its last change.
+    pub(crate) changed: i64,
+    pub(crate) content: Content,
+}
+
+impl Kept {
+    /// Returns what holds for as long as no other client has changed the key.
+    pub(super) fn is_unchanged(&self) -> Condition {
+        Condition::ChangedAt(self.stored_at.clone(), self.changed)
+    }
+
+    /// Returns what puts the key under the lease of a session.
+    pub(super) fn put_in(&self, session: &Session) -> Put {
+        Put { key: self.stored_at.clone(), value: self.content.write(), lease: Some(session.lease) }
+    }
+
+    /// Returns the key as it was seen; `None` if it is not this contender's any more.
+    fn seen(self, entry: Option<Entry>) -> Result<Option<Self>> {
+        let Some(entry) = entry.filter(|entry| entry.made == self.place) else { return Ok(None) };
+        Ok(Some(Self { changed: entry.changed, content: Content::read(&entry.value)?, ..self }))
+    }
+}
+
+/// Puts the key of a claim under a young lease, if it is not. Returns the session that it is in; `None` if the key has gone, or is not wanted any more.
+pub(crate) async fn refresh(
+    client: &Arc<Client>,
+    id: AcquisitionId,
+    number: u64,
+    lease: Duration,
+) -> Result<Option<Arc<Session>>> {
+    match client.claims.kept(id, number) {
+        Some(kept) => go_on(client, kept, lease, lease / YOUNG_PART).await,
+        None => Ok(None),
+    }
+}
+
+/// As [`refresh`], for a key that was seen, and a lease that is younger than `oldest`.
+pub(super) async fn go_on(
+    client: &Arc<Client>,
+    mut kept: Kept,
+    lease: Duration,
+    oldest: Duration,
+) -> Result<Option<Arc<Session>>> {
+    for _ in 0..ATTEMPTS {
+        let session = client.session_for(lease, oldest).await?;
+        if Arc::ptr_eq(&session, &kept.session) {
+            return Ok(Some(session));
+        }
+        let transaction = Transaction {
+            when: vec![kept.is_unchanged()],
+            then: vec![Step::Put(kept.put_in(&session))],
+            otherwise: vec![Step::Look(Look::at(Keys::one(kept.stored_at.clone())))],
+        };
+        match session.transact(client, "refresh", transaction).await {
+            Ok(outcome) if outcome.held => {
+                let is_wanted = client.claims.moved(&kept, &session, outcome.header.revision);
+                return Ok(is_wanted.then_some(session));
+            }
+            Ok(mut outcome) => match kept.seen(outcome.seen(0).entries.into_iter().next())? {
+                Some(seen) => kept = seen,
+                None => return Ok(None),
+            },
+            // That of the younger session, which is over.
+            Err(Fault::LeaseGone) => {}
+            Err(fault) => return Err(to_error(fault)),
+        }
+    }
+    Err(Error::new(ErrorKind::Unavailable, "other clients kept changing the lock").with_engine(crate::NAME))
+}
