@@ -14,11 +14,10 @@ pub(crate) async fn run() {
     let (raw, client) = (super::raw(), super::client().await);
     let locks = client.ylock.locks(group());
     let key = format!("{}/by-hand", group());
-    let lease = raw.grant(60).await.expect("a lease").lease;
+    let lease = raw.grant(600).await.expect("a lease").lease;
     let (mut by_hand, mut ours) = (Times::default(), Times::default());
     for round in 0..(WARM_UP + PAIRS) / TURN {
         let (one, other) = (turn_by_hand(&*raw, &key, lease).await, pairs(&locks, "ours", TURN).await);
-        raw.keep_alive(lease).await.expect("prolonged");
         if round >= WARM_UP / TURN {
             by_hand.extend(one);
             ours.extend(other);

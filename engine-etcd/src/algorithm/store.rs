@@ -7,9 +7,8 @@
 //! - **Faults:** after [`Refused`](Fault::Refused) and [`LeaseGone`](Fault::LeaseGone) nothing has happened, and nothing will. After
 //!   [`Unknown`](Fault::Unknown) it may have happened, or still happen. Nothing is sent twice.
 //! - **Time:** every request is answered, or has failed, within the request timeout.
-//! - **Leases:** a key that was put under a lease is gone when the lease is, and is put under no lease that is gone. A member writes its term into
-//!   the header of the answer to [`keep_alive`](Store::keep_alive) *before* it asks the leader to prolong the lease, and into that of a
-//!   transaction when a majority has confirmed it.
+//! - **Leases:** a key that was put under a lease is gone when the lease is, and is put under no lease that is gone. It lives
+//!   for its time at least from when it was asked for, whichever member leads.
 
 use std::fmt;
 
@@ -28,9 +27,6 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// Makes a lease that lives for so many seconds, or for longer.
     fn grant(&self, seconds: i64) -> Pending<'_, Granted>;
-
-    /// Prolongs a lease.
-    fn keep_alive(&self, lease: i64) -> Pending<'_, KeptAlive>;
 
     /// Ends a lease. One that is gone already is no fault.
     fn revoke(&self, lease: i64) -> Pending<'_, ()>;
@@ -54,8 +50,6 @@ pub struct Header {
     pub member: u64,
     /// The revision of the answer: that of a transaction which has written.
     pub revision: i64,
-    /// The term of the last entry of the log that the member has carried out itself.
-    pub term: u64,
 }
 
 /// A lease that was made.
@@ -67,16 +61,6 @@ pub struct Granted {
     /// The number of the lease.
     pub lease: i64,
     /// For how many seconds it lives.
-    pub seconds: i64,
-}
-
-/// The answer to a keep-alive.
-#[derive(Clone, Copy, Debug)]
-#[allow(clippy::exhaustive_structs, reason = "not covered by semver")]
-pub struct KeptAlive {
-    /// What the answer says.
-    pub header: Header,
-    /// For how many seconds the lease lives from now on; zero or less if there is none.
     pub seconds: i64,
 }
 

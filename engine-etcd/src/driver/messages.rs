@@ -11,8 +11,6 @@ pub(super) struct ResponseHeader {
     pub(super) member_id: u64,
     #[prost(int64, tag = "3")]
     pub(super) revision: i64,
-    #[prost(uint64, tag = "4")]
-    pub(super) raft_term: u64,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -238,20 +236,6 @@ pub(super) struct RevokeRequest {
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct RevokeResponse {}
-
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct KeepAliveRequest {
-    #[prost(int64, tag = "1")]
-    pub(super) id: i64,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct KeepAliveResponse {
-    #[prost(message, optional, tag = "1")]
-    pub(super) header: Option<ResponseHeader>,
-    #[prost(int64, tag = "3")]
-    pub(super) ttl: i64,
-}
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct AuthenticateRequest {

@@ -29,18 +29,15 @@ use ylock_core::environment::{Environment, Moment};
 
 use self::connect::Connector;
 use self::live::{Live, Slot, empty};
-use self::messages::{
-    GrantRequest, GrantResponse, KeepAliveRequest, KeepAliveResponse, RevokeRequest, RevokeResponse,
-};
+use self::messages::{GrantRequest, GrantResponse, RevokeRequest, RevokeResponse};
 use self::messages::{TxnRequest, TxnResponse};
-use crate::algorithm::store::{Fault, Granted, KeptAlive, Outcome, Pending, Store, Transaction, Watching};
+use crate::algorithm::store::{Fault, Granted, Outcome, Pending, Store, Transaction, Watching};
 use crate::options::EtcdOptions;
 use crate::shared_attempt::SharedAttempt;
 
 const TRANSACT: &str = "/etcdserverpb.KV/Txn";
 const GRANT: &str = "/etcdserverpb.Lease/LeaseGrant";
 const REVOKE: &str = "/etcdserverpb.Lease/LeaseRevoke";
-const KEEP_ALIVE: &str = "/etcdserverpb.Lease/LeaseKeepAlive";
 
 /// The number of times that a request looks for a connection, because the runtime of one may have ended and taken it along.
 const ATTEMPTS: usize = 4;
@@ -194,27 +191,6 @@ impl Store for Servers {
             let answer: GrantResponse = self.unary(GRANT, GrantRequest { ttl: seconds, id: 0 }).await?;
             let header = requests::header(answer.header);
             Ok(Granted { header, lease: answer.id, seconds: answer.ttl })
-        })
-    }
-
-    fn keep_alive(&self, lease: i64) -> Pending<'_, KeptAlive> {
-        Box::pin(async move {
-            let answer = self.ask(|live: Live| async move {
-                let mut grpc = Grpc::new(live.way.channel.clone());
-                grpc.ready().await.map_err(errors::not_ready)?;
-                let one = tokio_stream::iter([KeepAliveRequest { id: lease }]);
-                let codec = ProstCodec::<KeepAliveRequest, KeepAliveResponse>::default();
-                let answers = grpc
-                    .streaming(live.way.request(one), PathAndQuery::from_static(KEEP_ALIVE), codec)
-                    .await?;
-                answers
-                    .into_inner()
-                    .message()
-                    .await?
-                    .ok_or_else(|| tonic::Status::unavailable("no answer came"))
-            });
-            let answer = answer.await?;
-            Ok(KeptAlive { header: requests::header(answer.header), seconds: answer.ttl })
         })
     }
 

@@ -100,10 +100,5 @@ impl From<KeyValue> for Entry {
 
 pub(super) fn header(header: Option<ResponseHeader>) -> Header {
     let header = header.unwrap_or_default();
-    Header {
-        cluster: header.cluster_id,
-        member: header.member_id,
-        revision: header.revision,
-        term: header.raft_term,
-    }
+    Header { cluster: header.cluster_id, member: header.member_id, revision: header.revision }
 }

@@ -10,8 +10,8 @@ use tokio::sync::oneshot;
 use ylock_core::environment::{Environment, Moment};
 use ylock_core::{Error, ErrorKind};
 use ylock_engine_etcd::algorithm::store::{
-    Condition, Done, Entry, Fault, Granted, Header, KeptAlive, KeyEvent, Keys, Look, Outcome, Pending, Put,
-    Seen, Step, Store, Transaction, Watching,
+    Condition, Done, Entry, Fault, Granted, Header, KeyEvent, Keys, Look, Outcome, Pending, Put, Seen, Step,
+    Store, Transaction, Watching,
 };
 
 /// What becomes of a transaction that writes.
@@ -33,7 +33,6 @@ pub(crate) struct Fake {
 #[derive(Default)]
 struct State {
     revision: i64,
-    term: u64,
     keys: BTreeMap<Vec<u8>, Entry>,
     /// With its time to live, its end, and when it was made.
     leases: HashMap<i64, (Duration, Moment, Moment)>,
@@ -45,7 +44,7 @@ struct State {
 
 impl Fake {
     pub(crate) fn new(environment: &Arc<dyn Environment>) -> Arc<Self> {
-        let state = State { revision: 1, term: 7, ..State::default() };
+        let state = State { revision: 1, ..State::default() };
         let environment = Arc::clone(environment);
         Arc::new(Self { environment, state: Mutex::new(state), grants_take: Mutex::default() })
     }
@@ -168,7 +167,7 @@ impl Fake {
 
 impl State {
     fn header(&self) -> Header {
-        Header { cluster: 1, member: 1, revision: self.revision, term: self.term }
+        Header { cluster: 1, member: 1, revision: self.revision }
     }
 
     fn end(&mut self, lease: i64) {
@@ -314,19 +313,6 @@ impl Store for Fake {
         })
     }
 
-    fn keep_alive(&self, lease: i64) -> Pending<'_, KeptAlive> {
-        Box::pin(async move {
-            Ok(self.with("keep_alive", |state, now| {
-                let header = state.header();
-                let seconds = state.leases.get_mut(&lease).map_or(0, |(ttl, end, _)| {
-                    *end = now.plus(*ttl);
-                    ttl.as_secs() as i64
-                });
-                KeptAlive { header, seconds }
-            }))
-        })
-    }
-
     fn revoke(&self, lease: i64) -> Pending<'_, ()> {
         Box::pin(async move {
             self.with("revoke", |state, _| {
@@ -370,10 +356,6 @@ impl Store for Servers {
 
     fn grant(&self, seconds: i64) -> Pending<'_, Granted> {
         self.0.grant(seconds)
-    }
-
-    fn keep_alive(&self, lease: i64) -> Pending<'_, KeptAlive> {
-        self.0.keep_alive(lease)
     }
 
     fn revoke(&self, lease: i64) -> Pending<'_, ()> {

@@ -1,6 +1,7 @@
 //! A client's end: one connection to one member at a time, as the engine's driver has it. It goes on to the next member when an answer does not come,
 //! and sends nothing twice.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,21 +11,19 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use ylock_core::environment::Environment;
 use ylock_core::{Error, ErrorKind};
-use ylock_engine_etcd::algorithm::store::{
-    Fault, Granted, KeptAlive, Outcome, Pending, Store, Transaction, Watching,
-};
+use ylock_engine_etcd::algorithm::store::{Fault, Granted, Outcome, Pending, Store, Transaction, Watching};
 
 use super::cluster::Cluster;
-use super::event::{Ask, Reply, writes};
+use super::event::{Ask, Reply};
 use super::wire::Answer;
-use super::{ConnectionId, MemberId};
+use super::{ConnectionId, LeaseId, MemberId};
 use crate::clocks::Clocks;
 
 /// Mistakes that a driver can make.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mistakes {
-    /// A transaction that only looks shows what the member itself has.
-    pub looks_at_one_member: bool,
+    /// A lease that there is already is prolonged, where another one is asked for that lives as long.
+    pub prolongs_leases: bool,
 }
 
 /// A client's way to the cluster; see the [module](self).
@@ -34,6 +33,8 @@ pub struct Client {
     request_timeout: Duration,
     mistakes: Mistakes,
     slot: Mutex<Slot>,
+    /// The last lease of each time to live.
+    leases: Mutex<BTreeMap<i64, LeaseId>>,
 }
 
 /// The connection, if there is one, and the member to try first for the next.
@@ -79,7 +80,14 @@ impl Client {
     ) -> Self {
         let member = clocks.random() as usize % cluster.size();
         let slot = Mutex::new(Slot { connection: None, member });
-        Self { cluster: Arc::clone(cluster), clocks: Arc::clone(clocks), request_timeout, mistakes, slot }
+        Self {
+            cluster: Arc::clone(cluster),
+            clocks: Arc::clone(clocks),
+            request_timeout,
+            mistakes,
+            slot,
+            leases: Mutex::default(),
+        }
     }
 
     fn usable(&self) -> Option<ConnectionId> {
@@ -157,10 +165,7 @@ impl Client {
 impl Store for Client {
     fn transact(&self, transaction: Transaction) -> Pending<'_, Outcome> {
         Box::pin(async move {
-            let is_local = self.mistakes.looks_at_one_member && !writes(&transaction);
-            let transaction = Arc::new(transaction);
-            let ask = if is_local { Ask::Serializable(transaction) } else { Ask::Transact(transaction) };
-            match self.ask(ask).await? {
+            match self.ask(Ask::Transact(Arc::new(transaction))).await? {
                 Reply::Carried(outcome) => Ok(outcome),
                 _ => unreachable!("a transaction is answered by its outcome"),
             }
@@ -169,19 +174,18 @@ impl Store for Client {
 
     fn grant(&self, seconds: i64) -> Pending<'_, Granted> {
         Box::pin(async move {
-            match self.ask(Ask::Grant(seconds)).await? {
-                Reply::Granted(granted) => Ok(granted),
-                _ => unreachable!("a lease is answered by a lease"),
+            let known = self.leases.lock().get(&seconds).copied().filter(|_| self.mistakes.prolongs_leases);
+            if let Some(lease) = known
+                && let Reply::Granted(prolonged) = self.ask(Ask::KeepAlive(lease)).await?
+                && prolonged.seconds > 0
+            {
+                return Ok(prolonged);
             }
-        })
-    }
-
-    fn keep_alive(&self, lease: i64) -> Pending<'_, KeptAlive> {
-        Box::pin(async move {
-            match self.ask(Ask::KeepAlive(lease)).await? {
-                Reply::KeptAlive(kept) => Ok(kept),
-                _ => unreachable!("a keep-alive is answered by one"),
-            }
+            let Reply::Granted(granted) = self.ask(Ask::Grant(seconds)).await? else {
+                unreachable!("a lease is answered by a lease")
+            };
+            self.leases.lock().insert(seconds, granted.lease);
+            Ok(granted)
         })
     }
 

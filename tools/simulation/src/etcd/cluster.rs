@@ -169,12 +169,7 @@ impl Members {
     /// Returns what an answer of a member says now.
     pub(super) fn header(&self, member: MemberId) -> Header {
         let state = &self.members[member];
-        Header {
-            cluster: self.cluster,
-            member: member as u64,
-            revision: state.data.revision(),
-            term: state.term,
-        }
+        Header { cluster: self.cluster, member: member as u64, revision: state.data.revision() }
     }
 
     pub(super) fn next_connection(&mut self) -> ConnectionId {

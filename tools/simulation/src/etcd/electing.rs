@@ -160,17 +160,12 @@ impl Elects for Members {
         self.world.note(|| format!("member {member} follows {leader}"));
         let (log, applied, now) =
             (self.members[leader].log.clone(), self.members[leader].applied, self.now());
-        let by_snapshot = self.chance.happens(0.3);
         let state = &mut self.members[member];
         (state.log, state.heard) = (log, now);
         state.role = Role::Following(leader);
         state.membership += 1;
-        let (membership, has, term) = (state.membership, state.log.len(), state.term);
+        let (membership, has) = (state.membership, state.log.len());
         self.applies(member, applied);
-        if by_snapshot {
-            // Not an entry that it has carried out itself.
-            self.members[member].term = term;
-        }
         if let Some(leading) = self.leading(leader) {
             let follower = Follower { membership, has, answered: 0, heard: now };
             leading.followers.insert(member, follower);

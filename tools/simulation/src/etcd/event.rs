@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ylock_engine_etcd::algorithm::store::{Fault, Granted, KeptAlive, KeyEvent, Outcome, Step, Transaction};
+use ylock_engine_etcd::algorithm::store::{Fault, Granted, KeyEvent, Outcome, Step, Transaction};
 
 use super::member::Watch;
 use super::{ConnectionId, LeaseId, MemberId};
@@ -40,9 +40,8 @@ pub(super) struct Origin {
 #[derive(Clone, Debug)]
 pub(super) enum Ask {
     Transact(Arc<Transaction>),
-    /// A look that shows what the member itself has. The engine has none, but a mistake may.
-    Serializable(Arc<Transaction>),
     Grant(i64),
+    /// The engine asks for none, but a mistake may.
     KeepAlive(LeaseId),
     Revoke(LeaseId),
     Watch {
@@ -57,7 +56,6 @@ pub(super) enum Ask {
 pub(super) enum Reply {
     Carried(Outcome),
     Granted(Granted),
-    KeptAlive(KeptAlive),
     Revoked,
     /// With the revision after which the watch tells.
     Watches(i64),
@@ -135,7 +133,7 @@ impl Ask {
         match self {
             Self::Transact(transaction) => writes(transaction),
             Self::Grant(_) | Self::KeepAlive(_) | Self::Revoke(_) => true,
-            Self::Serializable(_) | Self::Watch { .. } => false,
+            Self::Watch { .. } => false,
         }
     }
 }

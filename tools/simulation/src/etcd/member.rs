@@ -22,14 +22,12 @@ pub(super) struct Member {
     pub(super) log: Vec<Arc<Logged>>,
     /// The number of entries that it shows.
     pub(super) applied: usize,
-    /// The term of the last of these: what its answers say.
-    pub(super) term: u64,
     pub(super) data: Data,
     pub(super) connections: BTreeSet<ConnectionId>,
     pub(super) watches: BTreeMap<(ConnectionId, i64), Watch>,
     /// The looks that wait until a majority has confirmed the leader, or until what they must show is applied.
     pub(super) looks: BTreeMap<u64, Waiting>,
-    /// The keep-alives that wait for a leader's answer. Each has the term that the member knew when it came.
+    /// The keep-alives that wait for a leader's answer.
     pub(super) prolonging: BTreeMap<u64, (Origin, LeaseId, Header)>,
     /// The leases that it was about to revoke as a leader that was deposed meanwhile: it asks the next leader to.
     pub(super) revoking: Vec<LeaseId>,
@@ -86,7 +84,6 @@ impl Member {
             membership: 0,
             log: Vec::new(),
             applied: 0,
-            term: 0,
             data: data.clone(),
             connections: BTreeSet::new(),
             watches: BTreeMap::new(),
@@ -112,7 +109,6 @@ impl Member {
         let next = self.log.get(self.applied).filter(|_| self.applied < until)?;
         let next = Arc::clone(next);
         self.applied += 1;
-        self.term = next.term;
         let (answer, changed) = self.data.apply(&next.change);
         Some(Made { logged: next, answer, changed })
     }

@@ -2,7 +2,7 @@
 //!
 //! Writes go to the leader and are done when a majority has them; the members apply them one after the other, each when it hears of them.
 //! Transactions that only look are answered by the member that was asked, when a majority has told the leader that it still leads. A lease ends one
-//! time to live after the *leader* last prolonged it, by the leader's clock; a new leader gives every lease its whole time.
+//! time to live after the leader has made it, or has last prolonged it, by the leader's clock; a new leader gives every lease its whole time.
 //!
 //! - `data`: what each member keeps, as etcd does with transactions and leases. Held to a real server by `tests/real_etcd`.
 //! - `member`, `leading`: what one member knows, and what a leader knows besides. `event`: what happens, and what is said.

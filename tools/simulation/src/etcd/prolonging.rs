@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ylock_engine_etcd::algorithm::store::{Fault, KeptAlive};
+use ylock_engine_etcd::algorithm::store::{Fault, Granted};
 
 use super::cluster::{Members, nanos};
 use super::data::Applied;
@@ -20,7 +20,7 @@ enum Prolonged {
 }
 
 impl Members {
-    /// Takes a keep-alive. What its answer says of the term is written down before the leader is asked.
+    /// Takes a keep-alive. What its answer says of the revision is written down before the leader is asked.
     pub(super) fn asked_to_prolong(&mut self, origin: Origin, lease: LeaseId) {
         let (member, number) = (origin.member, self.next_request());
         let header = self.header(member);
@@ -83,8 +83,8 @@ impl Members {
 
     /// Answers a keep-alive.
     pub(super) fn prolonged(&mut self, member: MemberId, number: u64, seconds: i64) {
-        if let Some((origin, _, header)) = self.members[member].prolonging.remove(&number) {
-            self.answers(origin, Ok(Reply::KeptAlive(KeptAlive { header, seconds })));
+        if let Some((origin, lease, header)) = self.members[member].prolonging.remove(&number) {
+            self.answers(origin, Ok(Reply::Granted(Granted { header, lease, seconds })));
         }
     }
 

@@ -41,7 +41,6 @@ impl Members {
         let member = origin.member;
         match ask {
             Ask::Transact(transaction) if !writes(&transaction) => self.waits(origin, transaction),
-            Ask::Serializable(transaction) => self.shows(origin, &transaction),
             Ask::Transact(transaction) => self.proposes(member, Change::Transact(transaction), Some(origin)),
             Ask::Grant(seconds) => {
                 let lease = self.next_lease();

@@ -33,8 +33,6 @@ pub(crate) async fn expires(side: Side) -> Vec<Step> {
     let looking = Transaction::looking([Look::at(Keys::below(base.clone()))]);
     let outcome = side.servers.transact(looking).await.expect("a look");
     step.outcome("left", &outcome, &[granted.lease]);
-    let kept = side.servers.keep_alive(granted.lease).await.expect("an answer");
-    step.say(format!("kept alive for {} s", kept.seconds));
     if let Err(fault) = side.servers.transact(putting).await {
         step.fault("puts after that", &fault);
     }

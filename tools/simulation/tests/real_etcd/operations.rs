@@ -15,7 +15,6 @@ pub(crate) enum Operation {
     Transact,
     LookOnly,
     Grant,
-    KeepAlive,
     Revoke,
     Watch,
     Unwatch,
@@ -24,8 +23,7 @@ pub(crate) enum Operation {
 impl Operation {
     pub(crate) fn any(chance: &mut Chance) -> Self {
         match chance.below(20) {
-            0 => Self::Grant,
-            1 => Self::KeepAlive,
+            0 | 1 => Self::Grant,
             2 => Self::Revoke,
             3..6 => Self::Watch,
             6 => Self::Unwatch,
@@ -59,11 +57,6 @@ impl Game {
                 let granted = self.side.servers.grant(seconds).await.expect("a lease");
                 self.leases.push(granted.lease);
                 self.step.say(format!("lease of {} s", granted.seconds));
-            }
-            Operation::KeepAlive => {
-                let lease = self.lease();
-                let kept = self.side.servers.keep_alive(lease).await.expect("an answer");
-                self.step.say(format!("kept alive for {} s", kept.seconds));
             }
             Operation::Revoke => {
                 let lease = self.lease();

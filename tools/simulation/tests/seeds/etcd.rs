@@ -24,15 +24,6 @@ fn locks_are_taken_in_every_run() {
     [EtcdEngine, KeeperOverEtcd].into_iter().for_each(support::locks_are_taken_in_every_run);
 }
 
-/// A leader that was deposed while it stood still made its successor end leases that this one kept: of engines that prolong leases, these seeds let a second
-/// holder in.
-#[test]
-fn a_leader_that_was_deposed_ends_no_lease_of_a_holder() {
-    let seeds = [116, 175, 221, 242, 408, 493, 510, 541];
-    let failed: Vec<_> = seeds.into_iter().filter_map(|seed| support::failure(EtcdEngine, seed)).collect();
-    assert!(failed.is_empty(), "{}", failed.join("\n"));
-}
-
 /// A cluster that is there again at once, with less in it, has forgotten locks that are held: what `engine-etcd/guarantees.md` says is the end of
 /// exclusion.
 #[test]

@@ -7,8 +7,8 @@ use tokio::sync::oneshot;
 use ylock_core::environment::Environment;
 use ylock_core::{Error, ErrorKind};
 use ylock_engine_etcd::algorithm::store::{
-    Condition, Done, Fault, Granted, Header, KeptAlive, KeyEvent, Outcome, Pending, Put, Step, Store,
-    Transaction, Watching,
+    Condition, Done, Fault, Granted, Header, KeyEvent, Outcome, Pending, Put, Step, Store, Transaction,
+    Watching,
 };
 use ylock_simulation::clocks::Clocks;
 
@@ -20,8 +20,6 @@ pub(crate) enum Defect {
     BelievesRefusedMoves,
     /// A contender enters when the second before it has gone, without a look at the first.
     EntersAfterTheSecond,
-    /// A reader that tries does not ask whether its own key is there already.
-    ComparesRivalsOnly,
     /// What is undone leaves no mark.
     LeavesNoMark,
     /// A contender of which no answer came is taken as not made.
@@ -87,14 +85,6 @@ impl Broken {
             if self.inner.transact(first).await?.held {
                 transaction = second;
             }
-        }
-        if self.is(Defect::ComparesRivalsOnly)
-            && transaction.when.len() == 3
-            && puts(&asked)
-            && !deletes(&asked)
-        {
-            // The mark comes first, and then the own key.
-            transaction.when.remove(1);
         }
         if self.is(Defect::TokenIsPlace) {
             transaction.then.iter_mut().for_each(without_floor);
@@ -193,10 +183,6 @@ impl Store for Broken {
             let granted = self.inner.grant(seconds / 2).await?;
             Ok(Granted { seconds, ..granted })
         })
-    }
-
-    fn keep_alive(&self, lease: i64) -> Pending<'_, KeptAlive> {
-        self.inner.keep_alive(lease)
     }
 
     fn revoke(&self, lease: i64) -> Pending<'_, ()> {

@@ -9,9 +9,7 @@ use ylock_core::engine::{AcquisitionId, Engine, Request};
 use ylock_core::environment::Environment;
 use ylock_core::url::Host;
 use ylock_core::{ClientName, Key, Mode, Owner};
-use ylock_engine_etcd::algorithm::store::{
-    Granted, KeptAlive, Outcome, Pending, Store, Transaction, Watching,
-};
+use ylock_engine_etcd::algorithm::store::{Granted, Outcome, Pending, Store, Transaction, Watching};
 use ylock_engine_etcd::{EtcdEngine, EtcdOptions};
 use ylock_simulation::chance::Chance;
 use ylock_simulation::clocks::Clocks;
@@ -136,10 +134,6 @@ impl Store for Moving {
         self.asks.grant(seconds)
     }
 
-    fn keep_alive(&self, lease: i64) -> Pending<'_, KeptAlive> {
-        self.asks.keep_alive(lease)
-    }
-
     fn revoke(&self, lease: i64) -> Pending<'_, ()> {
         self.asks.revoke(lease)
     }
@@ -165,7 +159,7 @@ fn none_is_inside_beside_another_where_members_are_behind() {
 #[test]
 fn an_old_deletion_is_believed() {
     let make = broken(Defect::BelievesOldDeletions);
-    for first in places(2) {
+    for first in places(37) {
         must_be_found("an_old_deletion_is_believed", first, SEEDS * 10, |seed| {
             let most = played(seed, &make, BEHIND, 3, 2).most;
             (most > 1).then(|| format!("{most} are inside"))
