@@ -78,6 +78,7 @@ mod registry;
 #[cfg(feature = "suite")]
 mod runner;
 mod timed;
+mod undisturbed;
 mod waiting;
 mod wrapper;
 
@@ -108,5 +109,6 @@ pub use registry::{Body, CASES, Case, DecidedBy, Need, Role};
 #[cfg(feature = "suite")]
 pub use runner::{note_skip, run_case, run_test};
 pub use timed::Timed;
+pub use undisturbed::undisturbed;
 pub use waiting::{eventually, while_it_goes_on, within};
 pub use wrapper::{Call, Wrapped, Wrapper};

@@ -6,21 +6,29 @@ use std::time::Duration;
 use tokio::time::Instant;
 use ylock_core::{LossReason, Mode, Options, Owner, Unlocked};
 
-use crate::{Call, Contender, CountsCalls, Faulty, Fixture, Outage, eventually, quiet_time, within};
+use crate::{
+    Call, Contender, CountsCalls, Faulty, Fixture, Outage, eventually, quiet_time, undisturbed, within,
+};
 
 /// A lock is held for five leases and longer, and no other contender gets in.
 pub async fn a_lock_is_renewed_past_five_leases(fixture: Fixture) {
-    let (here, there) = (fixture.short_lived().await, fixture.client().await);
-    let guard = here.write().await;
-    let waiting = there.queue_up(Mode::Write).await;
-    let start = Instant::now();
-    while start.elapsed() < fixture.lease() * 5 {
-        fixture.leases(0.2).await;
-        assert!(guard.is_valid(), "lost after {:?}: {:?}", start.elapsed(), guard.loss());
-        assert!(!waiting.is_done(), "another contender got in after {:?}", start.elapsed());
-    }
-    assert_eq!(guard.unlock().await.unwrap(), Unlocked::Released);
-    drop(waiting.guard().await);
+    undisturbed(fixture.lease(), || async {
+        let (here, there) = (fixture.short_lived().await, fixture.client().await);
+        let guard = here.write().await;
+        let waiting = there.queue_up(Mode::Write).await;
+        let start = Instant::now();
+        while start.elapsed() < fixture.lease() * 5 {
+            fixture.leases(0.2).await;
+            if let Some(loss) = guard.loss() {
+                return Err(format!("lost after {:?}: {loss:?}", start.elapsed()));
+            }
+            assert!(!waiting.is_done(), "another contender got in after {:?}", start.elapsed());
+        }
+        let unlocked = guard.unlock().await.unwrap();
+        drop(waiting.guard().await);
+        if unlocked == Unlocked::Released { Ok(()) } else { Err(format!("{unlocked:?}")) }
+    })
+    .await;
 }
 
 /// Read locks are renewed as well, each client its own.
