@@ -19,6 +19,11 @@ const MAKING: i64 = 0x796c_6f63_6b00;
 const IS_THERE: &str = "select exists (select from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace \
     where n.nspname = $1 and p.proname = 'version')";
 
+/// The tables that a crash of the server would empty, and with them the locks that are held. `locking` is one by design: it is empty outside a function.
+const UNLOGGED: &str = "select string_agg(c.relname, ', ' order by c.relname) from pg_catalog.pg_class c \
+    join pg_catalog.pg_namespace n on n.oid = c.relnamespace \
+    where n.nspname = $1 and c.relkind in ('r', 'p') and c.relpersistence <> 'p' and c.relname in ('lock', 'reader', 'waiter', 'run', 'layout')";
+
 /// Makes tables and functions, if there are none and the options say so, and checks that they fit.
 pub(super) async fn prepare(connector: &Arc<Connector>, options: &PostgresOptions) -> Result<()> {
     let client = alone(connector, To::Server).await?;
@@ -33,7 +38,7 @@ pub(super) async fn prepare(connector: &Arc<Connector>, options: &PostgresOption
                 }
             }
             match version(&client, namespace).await? {
-                Some(VERSION) => Ok(()),
+                Some(VERSION) => check_logged(&client, namespace).await,
                 Some(other) => Err(wrong(format!(
                     "schema {namespace:?} has tables of version {other}, and this version of ylock needs {VERSION}: all clients of one \
                      schema must have the same"
@@ -54,6 +59,18 @@ async fn version(client: &Client, namespace: &str) -> Result<Option<i32>> {
     let question = format!("select {}.version()", quoted(namespace));
     let rows = client.query_typed(&question, &[]).await.map_err(|error| refused(namespace, error))?;
     Ok(rows.first().and_then(|row| row.get(0)))
+}
+
+/// Fails if an operator has made tables unlogged.
+async fn check_logged(client: &Client, namespace: &str) -> Result<()> {
+    let rows = client.query_typed(UNLOGGED, &[(&namespace, Type::TEXT)]).await.map_err(errors::classify)?;
+    match rows.first().and_then(|row| row.get::<_, Option<String>>(0)) {
+        None => Ok(()),
+        Some(tables) => Err(wrong(format!(
+            "tables of schema {namespace:?} are unlogged, so a crash of the server would forget the locks that are held ({tables}): \
+             alter table {namespace}.… set logged"
+        ))),
+    }
 }
 
 async fn make(client: &Client, namespace: &str) -> Result<()> {

@@ -115,6 +115,22 @@ async fn tables_of_another_version_are_refused() {
     }
 }
 
+/// A crash of the server would empty them, and locks that are held be granted once more.
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn tables_that_an_operator_has_made_unlogged_are_refused_by_name() {
+    let server = OwnServer::start().await;
+    drop(engine_with(&server.options()).await);
+    for table in ["waiter", "reader", "lock", "run", "layout"] {
+        server.execute(&format!("alter table ylock.{table} set unlogged")).await;
+        let error = PostgresEngine::connect(&server.options()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+        assert!(error.to_string().contains(&format!("({table})")), "{error}");
+        server.execute(&format!("alter table ylock.{table} set logged")).await;
+    }
+    drop(engine_with(&server.options()).await);
+}
+
 #[tokio::test]
 #[ignore = "needs postgres: run `cargo xtask test`"]
 async fn many_clients_that_come_first_at_once_make_the_tables_once() {
