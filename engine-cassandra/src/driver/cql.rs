@@ -38,10 +38,13 @@ pub(super) fn read(table: &str) -> String {
 
 /// Returns the statement that reads the next rows of the table, in the order of the ring: which client takes part in which lock. A partition
 /// without rows counts as one row, if something of it is left.
+///
+/// Only the state is wanted, but who reads a part of a row damages it: a coordinator repairs what was asked for and nothing else. If its clock is ahead, it takes a
+/// row for ended, and writes that to replicas which do not have it: for a coordinator whose clock is behind the rest of the row would still be there.
 pub(super) fn keys(table: &str) -> String {
-    let lock = columns::names(&[Part::Lock]);
+    let (lock, row) = (columns::names(&[Part::Lock]), columns::names(columns::ROW));
     format!(
-        "SELECT {lock}, state, TOKEN({lock}) AS position FROM {table} WHERE TOKEN({lock}) > ? LIMIT {PAGE}"
+        "SELECT {lock}, {row}, TOKEN({lock}) AS position FROM {table} WHERE TOKEN({lock}) > ? LIMIT {PAGE}"
     )
 }
 
@@ -81,7 +84,7 @@ mod tests {
     use crate::algorithm::rows_for_tests::row;
     use crate::algorithm::store::{Claim, Slot, State, TimedClaim, Write};
     use crate::driver::columns::COLUMNS;
-    use crate::driver::page::Participant;
+    use crate::driver::page::Listed;
     use crate::driver::rows::Cells;
     use crate::driver::values::{self, ClaimValues, RowValues};
 
@@ -137,8 +140,9 @@ mod tests {
             ),
             (
                 keys("t"),
-                "SELECT lock_group, lock_name, state, TOKEN(lock_group, lock_name) AS position FROM t \
-                 WHERE TOKEN(lock_group, lock_name) > ? LIMIT 500"
+                "SELECT lock_group, lock_name, acquisition, mode, state, ticket, owner, client, since, lease_millis, heartbeat, \
+                 next_acquisition, next_owner, next_mode, next_ticket, hint_address, hint_key, \
+                 TOKEN(lock_group, lock_name) AS position FROM t WHERE TOKEN(lock_group, lock_name) > ? LIMIT 500"
                     .to_owned(),
             ),
             (
@@ -212,12 +216,30 @@ mod tests {
         binds(&write_time("t"), &(11i64, 11i64));
     }
 
+    /// A part of a row that is read is repaired alone, and may end before the rest.
+    #[test]
+    fn who_reads_cells_of_a_row_reads_all_that_are_written_together() {
+        for statement in [read("t"), keys("t"), read_run("t"), read_time("t")] {
+            let (asked, _) = statement.split_once(" FROM ").unwrap();
+            let asked: Vec<_> = asked.split([' ', ',']).collect();
+            let row = columns::names(columns::ROW);
+            let count = row.split(", ").filter(|cell| asked.contains(cell)).count();
+            assert!([0, row.split(", ").count()].contains(&count), "{statement}");
+        }
+    }
+
     #[test]
     fn what_is_read_fits_the_columns() {
         let names = columns::names(columns::READ);
         let read: Vec<_> = names.split(", ").chain(["claim_stamp"]).map(described).collect();
         <Cells<'_> as DeserializeRow<'_, '_>>::type_check(&read).unwrap();
-        let read = ["lock_group", "lock_name", "state", "position"].map(described);
-        <Participant<'_> as DeserializeRow<'_, '_>>::type_check(&read).unwrap();
+        let names = columns::names(columns::ROW);
+        let read: Vec<_> = ["lock_group", "lock_name"]
+            .into_iter()
+            .chain(names.split(", "))
+            .chain(["position"])
+            .map(described)
+            .collect();
+        <Listed<'_> as DeserializeRow<'_, '_>>::type_check(&read).unwrap();
     }
 }

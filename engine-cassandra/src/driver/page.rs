@@ -2,6 +2,7 @@
 
 use scylla::DeserializeRow;
 use scylla::response::query_result::QueryResult;
+use uuid::Uuid;
 use ylock_core::{Key, Result};
 
 use super::cql::PAGE;
@@ -9,20 +10,49 @@ use super::errors;
 use super::values::state_of;
 use crate::algorithm::store::{Page, State};
 
-/// One row of the answer: of which lock, and how its client takes part. The rows are in the order of their positions, and those of one
-/// partition follow each other.
-#[derive(Clone, Copy, DeserializeRow)]
-pub(super) struct Participant<'frame> {
+/// One row of the answer. The rows are in the order of their positions, and those of one partition follow each other.
+#[derive(DeserializeRow)]
+#[allow(dead_code, reason = "all that is written together is read together; see `cql::keys`")]
+pub(super) struct Listed<'frame> {
+    lock_group: &'frame str,
+    lock_name: &'frame str,
+    acquisition: Option<Uuid>,
+    mode: Option<&'frame str>,
+    state: Option<&'frame str>,
+    ticket: Option<i64>,
+    owner: Option<Uuid>,
+    client: Option<&'frame str>,
+    since: Option<i64>,
+    lease_millis: Option<i64>,
+    heartbeat: Option<i64>,
+    next_acquisition: Option<Uuid>,
+    next_owner: Option<Uuid>,
+    next_mode: Option<&'frame str>,
+    next_ticket: Option<i64>,
+    hint_address: Option<&'frame str>,
+    hint_key: Option<Uuid>,
+    position: i64,
+}
+
+/// Of which lock a row is, and how its client takes part.
+#[derive(Clone, Copy)]
+struct Participant<'frame> {
     lock_group: &'frame str,
     lock_name: &'frame str,
     state: Option<&'frame str>,
     position: i64,
 }
 
+impl<'frame> From<Listed<'frame>> for Participant<'frame> {
+    fn from(Listed { lock_group, lock_name, state, position, .. }: Listed<'frame>) -> Self {
+        Self { lock_group, lock_name, state, position }
+    }
+}
+
 /// Decodes a page of locks.
 pub(super) fn page(answer: QueryResult) -> Result<Page> {
     let answer = answer.into_rows_result().map_err(errors::answer)?;
-    let rows = answer.rows::<Participant<'_>>().map_err(errors::answer)?;
+    let rows = answer.rows::<Listed<'_>>().map_err(errors::answer)?.map(|row| row.map(Participant::from));
     let rows: Vec<_> = rows.collect::<std::result::Result<_, _>>().map_err(errors::answer)?;
     Ok(page_of(&rows))
 }

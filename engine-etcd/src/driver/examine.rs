@@ -8,7 +8,7 @@ use super::connect::{Connector, is_old};
 use super::errors;
 use super::messages::StatusResponse;
 
-/// The part of its quota that a member's database may take before that is told, in percent. When it is used up, no lock can be acquired.
+/// The part of its quota that a member's database may take before that is told, in percent. When it is used up, no lock can be acquired or renewed.
 const FULL: i64 = 80;
 
 /// Asks all members at once.
@@ -72,7 +72,7 @@ fn risks(address: &str, status: &StatusResponse) -> Vec<Risk> {
     if status.db_size_quota > 0 && status.db_size >= status.db_size_quota / 100 * FULL {
         risks.push(Risk::new(
             format!(
-                "the database of {address} has {} of the {} bytes that it may have: without room no lock is acquired",
+                "the database of {address} has {} of the {} bytes that it may have: without room no lock is acquired, and those that are held are lost",
                 status.db_size, status.db_size_quota
             ),
             "compact by itself (--auto-compaction-mode=periodic --auto-compaction-retention=5m), and run: etcdctl defrag",
