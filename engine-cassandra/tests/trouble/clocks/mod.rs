@@ -88,6 +88,37 @@ async fn connecting_warns_of_clocks_that_are_apart_also_of_one_that_was_set_back
     assert_eq!(warnings().await, [""; 0]);
 }
 
+/// A coordinator whose clock is ahead takes a row that was given back for ended, and repairs a replica that does not have it yet by what it was asked for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a cassandra that may be broken: run `cargo xtask test`"]
+async fn a_listing_by_a_clock_that_is_ahead_damages_no_row() {
+    let clocks = Clocks::connect().await;
+    OBSERVED.make_table().await;
+    clocks.set(APART[0]).await;
+    let [users, listing, looking] = <[_; 3]>::try_from(OBSERVED.clients(&clocks).await).unwrap();
+    let group = cluster::group();
+    let names: Vec<_> = (0..20).map(|number| format!("user {number}")).collect();
+    let used = async {
+        for _ in 0..short_or_long(30, 300) {
+            let visits = names.iter().map(async |name| drop(users.locks(&group).write(name).await.unwrap()));
+            futures_util::future::join_all(visits).await;
+            let looks = names.iter().map(async |name| looking.inspect(&group, name).await.map(drop));
+            futures_util::future::try_join_all(looks).await.unwrap();
+        }
+    };
+    let listed = async {
+        loop {
+            let mut pages = listing.list();
+            while let Ok(Some(_)) = pages.next().await {}
+        }
+    };
+    tokio::select! {
+        () = used => {}
+        () = listed => {}
+    }
+    clocks.set(RIGHT).await;
+}
+
 /// Two of the cases about dead holders, and with `--long` all cases.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a cassandra that may be broken: run `cargo xtask test`"]
