@@ -6,11 +6,12 @@ use std::sync::Arc;
 use ylock_core::Result;
 use ylock_core::engine::{AcquisitionId, Holding, Request};
 
+use super::claims::Begun;
 use super::client::Client;
 use super::contender::Content;
 use super::moves;
 use super::session::Session;
-use super::store::{Condition, Fault, Keys, Look, Put, Step, Transaction, to_error};
+use super::store::{Condition, Fault, Keys, Look, Put, Step, Transaction};
 
 /// Makes the store show the waiter behind a grant, and no waiter that has gone. This is a matter of order only: the next renewal tries again,
 /// and no renewal fails because of it.
@@ -39,11 +40,7 @@ async fn announce(
     grant: AcquisitionId,
     next: &Request,
 ) -> Result<()> {
-    // A waiter that asks for another lease takes its place when it comes itself.
-    if !session.serves(next.lease) {
-        return Ok(());
-    }
-    let Some(number) = client.claims.begin_behind(client, session, grant, next) else {
+    let Some(Begun { session, number }) = client.claims.begin_behind(client, session, grant, next) else {
         return stay(client, next).await;
     };
     let Some(sending) = client.claims.send(next.id, number) else { return Ok(()) };
@@ -66,6 +63,11 @@ async fn announce(
             client.claims.end_unsent(next.id, number);
             Err(error)
         }
-        Err(fault) => Err(to_error(fault)),
+        // Nothing is there, and nothing can come: the next renewal begins anew, under a lease that is there.
+        Err(Fault::LeaseGone) => {
+            client.claims.end(next.id, number);
+            Ok(())
+        }
+        Err(Fault::Unknown(error)) => Err(error),
     }
 }

@@ -99,32 +99,35 @@ impl Claims {
     }
 
     /// Makes a claim for a request that stands behind a grant of this client, in one step with the look at the grant: a task that gives the grant
-    /// up gives up all that stands behind it. Returns its number; `None` if the grant is not wanted any more, or the request has its place.
+    /// up gives up all that stands behind it. Returns it, with the session in which all requests are sent that make its key: the mark that forbids them is
+    /// under that lease. `None` if the grant is not wanted any more, the request has its place, or the session is not one for its lease.
     pub(crate) fn begin_behind(
         &self,
         client: &Client,
         session: &Arc<Session>,
         grant: AcquisitionId,
         next: &Request,
-    ) -> Option<u64> {
+    ) -> Option<Begun> {
         let mut inner = self.inner.lock();
         if !inner.claims.get(&grant).is_some_and(Claim::is_wanted) {
             return None;
         }
-        let known = inner
-            .claims
-            .get(&next.id)
-            .map(|claim| (claim.number, claim.is_wanted() && claim.place.is_none()));
-        let number = match known {
-            Some((number, true)) => number,
+        let known = inner.claims.get(&next.id).map(|claim| {
+            let begun = Begun { session: Arc::clone(&claim.begun_in), number: claim.number };
+            (begun, claim.is_wanted() && claim.place.is_none())
+        });
+        let begun = match known {
+            Some((begun, true)) => begun,
             Some((_, false)) => return None,
-            None => inner.begin(client, session, next)?,
+            // A waiter that asks for another lease takes its place when it comes itself.
+            None if !session.serves(next.lease) => return None,
+            None => Begun { session: Arc::clone(session), number: inner.begin(client, session, next)? },
         };
         if let Some(claim) = inner.claims.get_mut(&grant) {
             claim.next = Some(next.id);
         }
         inner.announced.insert(next.id);
-        Some(number)
+        Some(begun)
     }
 
     /// Notes that a request is about to be sent that makes the claim's key. `None` if the claim is not wanted any more: then nothing may be

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
+use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +18,8 @@ use ylock_engine_etcd::algorithm::store::{
 /// What becomes of a transaction that writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
+    /// It is carried out, and answered.
+    Answered,
     /// It is carried out, and the answer is lost.
     AnswerLost,
     /// It is on its way until the test [delivers](Fake::deliver) it, and its client is told that no answer came.
@@ -103,6 +106,28 @@ impl Fake {
     pub(crate) fn put(&self, key: &str) {
         let put = Put { key: key.into(), value: Vec::new(), lease: None };
         self.state.lock().step(Step::Put(put));
+    }
+
+    /// What is asked from now on is carried out, and answered.
+    pub(crate) fn forget_fates(&self) {
+        self.state.lock().fates.clear();
+    }
+
+    /// Ends a lease with its keys, as an operator does.
+    pub(crate) fn end_lease(&self, lease: i64) {
+        let mut state = self.state.lock();
+        state.leases.remove(&lease);
+        state.end(lease);
+    }
+
+    /// The lease that was made last.
+    pub(crate) fn youngest_lease(&self) -> i64 {
+        *self.state.lock().leases.keys().max().expect("there is one")
+    }
+
+    /// Ends what is over by now.
+    pub(crate) fn pass(&self) {
+        self.expire(&mut self.state.lock());
     }
 
     /// Deletes a key, as an operator does.
@@ -210,11 +235,9 @@ impl State {
         }
     }
 
-    fn within<'a>(&'a self, keys: &'a Keys) -> impl Iterator<Item = &'a Entry> {
-        self.keys.values().filter(|entry| match &keys.end {
-            None => entry.key == keys.begin,
-            Some(end) => entry.key >= keys.begin && entry.key < *end,
-        })
+    fn within(&self, keys: &Keys) -> impl Iterator<Item = &Entry> {
+        let end = keys.end.clone().map_or_else(|| Bound::Included(keys.begin.clone()), Bound::Excluded);
+        self.keys.range((Bound::Included(keys.begin.clone()), end)).map(|(_, entry)| entry)
     }
 
     fn transact(&mut self, transaction: Transaction) -> Result<Outcome, Fault> {
@@ -286,7 +309,7 @@ impl Store for Fake {
                 _ => "transaction",
             };
             self.with(word, |state, _| match if writes { state.fates.pop_front() } else { None } {
-                None => state.transact(transaction),
+                None | Some(Fate::Answered) => state.transact(transaction),
                 Some(Fate::AnswerLost) => {
                     drop(state.transact(transaction));
                     Err(silence())

@@ -3,6 +3,7 @@
 
 mod fake;
 mod giving_way;
+mod leases;
 
 use std::sync::Arc;
 use std::time::Duration;

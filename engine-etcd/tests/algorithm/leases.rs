@@ -1,0 +1,41 @@
+//! Keys go from lease to lease of their client: what is kept in mind of that when answers are lost, leases end, and very many want one.
+
+use super::*;
+
+/// A holder, and the waiter of its client that stands behind it.
+async fn held_with_next(fixture: &Fixture, engine: &Arc<EtcdEngine>) -> (Grant, Request) {
+    let held = engine.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    (held, fixture.request(Mode::Write))
+}
+
+/// Two requests that announce a waiter are under way, the later one under a younger lease. What forbids them must last as long as the later one can do anything.
+#[tokio::test(start_paused = true)]
+async fn an_announcement_that_arrives_after_the_lease_of_the_one_before_has_ended_makes_nothing() {
+    let fixture = Fixture::new();
+    let engine = fixture.client();
+    let (mut held, next) = held_with_next(&fixture, &engine).await;
+    for _ in 0..2 {
+        tokio::time::sleep(LEASE / 3).await;
+        [Fate::Answered, Fate::Late].into_iter().for_each(|fate| fixture.fake.next_is(fate));
+        let holding = Holding::new(held.clone(), Some(next.clone()));
+        match engine.renew(&[holding]).await.remove(0).unwrap() {
+            Renewal::Renewed { sent, .. } => held.sent = sent,
+            other => panic!("{other:?}"),
+        }
+    }
+    engine.release(&held.key, next.id, None).await.unwrap();
+    engine.release(&held.key, held.id, None).await.unwrap();
+    assert_eq!(fixture.fake.keys(LOCK), [""; 0]);
+    // The lease of the first announcement ends, that of the second one is there for another third of the lock's.
+    tokio::time::sleep(LEASE * 6 / 5 - LEASE / 6).await;
+    fixture.fake.pass();
+    let carried_out = fixture.fake.deliver();
+    let waiting = fixture.client();
+    let entered =
+        tokio::time::timeout(LEASE / 10, waiting.acquire(&fixture.request(Mode::Write))).await.is_ok();
+    assert!(
+        fixture.fake.keys("/w/").len() == 1 && entered,
+        "carried out: {carried_out:?}, there: {:?}, entered: {entered}",
+        fixture.fake.keys(LOCK)
+    );
+}
