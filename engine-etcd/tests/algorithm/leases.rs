@@ -39,3 +39,35 @@ async fn an_announcement_that_arrives_after_the_lease_of_the_one_before_has_ende
         fixture.fake.keys(LOCK)
     );
 }
+
+/// A client with very many locks fills its leases when it renews them.
+#[tokio::test(start_paused = true)]
+async fn a_waiter_behind_a_holder_keeps_its_place_also_where_the_lease_is_full() {
+    let fixture = Fixture::new();
+    let engine = fixture.client();
+    let (held, next) = held_with_next(&fixture, &engine).await;
+    tokio::time::sleep(LEASE / 3).await;
+    let mut held = held;
+    let renewed = engine.renew(&[Holding::new(held.clone(), Some(next.clone()))]).await.remove(0).unwrap();
+    let Renewal::Renewed { sent, .. } = renewed else { panic!("{renewed:?}") };
+    held.sent = sent;
+    assert_eq!(fixture.fake.keys(LOCK).len(), 2);
+    let mut others = Vec::new();
+    for number in 0..10_000 {
+        let mut request = fixture.request(Mode::Write);
+        request.key = Key::new("users", format!("user {number}")).unwrap();
+        others.push(engine.acquire(&request).await.unwrap().unwrap());
+    }
+    let announced = fixture.fake.keys(LOCK);
+    for _ in 0..6 {
+        tokio::time::sleep(LEASE / 3).await;
+        let mut holdings: Vec<_> = others.iter().map(|grant| Holding::new(grant.clone(), None)).collect();
+        holdings.push(Holding::new(held.clone(), Some(next.clone())));
+        for (grant, renewed) in others.iter_mut().chain([&mut held]).zip(engine.renew(&holdings).await) {
+            let Ok(Renewal::Renewed { sent, .. }) = renewed else { panic!("{renewed:?}") };
+            grant.sent = sent;
+        }
+        fixture.fake.pass();
+        assert_eq!(fixture.fake.keys(LOCK), announced, "the waiter has lost its place");
+    }
+}
