@@ -71,3 +71,23 @@ async fn a_waiter_behind_a_holder_keeps_its_place_also_where_the_lease_is_full()
         assert_eq!(fixture.fake.keys(LOCK), announced, "the waiter has lost its place");
     }
 }
+
+/// No key is under it, so it says nothing of those that are to go to it.
+#[tokio::test(start_paused = true)]
+async fn a_younger_lease_that_was_ended_by_hand_costs_no_lock_and_no_place() {
+    let fixture = Fixture::new();
+    let engine = fixture.client();
+    let held = engine.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    let waiting = fixture.queue_up(&engine, Mode::Write).await;
+    let (keys, first) = (fixture.fake.keys(LOCK), fixture.fake.youngest_lease());
+    let made_by_itself = || fixture.fake.youngest_lease() != first;
+    tokio::time::sleep(LEASE / 6).await;
+    fixture.until("the next lease is made", made_by_itself).await;
+    fixture.fake.end_lease(fixture.fake.youngest_lease());
+    assert!(matches!(renews(&engine, &held).await, Renewal::Renewed { sent, .. } if sent > held.sent));
+    tokio::time::sleep(LEASE / 4).await;
+    assert_eq!(fixture.fake.keys(LOCK), keys);
+    assert!(matches!(renews(&engine, &held).await, Renewal::Renewed { .. }));
+    engine.release(&held.key, held.id, None).await.unwrap();
+    granted(waiting).await;
+}
