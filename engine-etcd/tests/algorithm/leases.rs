@@ -91,3 +91,14 @@ async fn a_younger_lease_that_was_ended_by_hand_costs_no_lock_and_no_place() {
     engine.release(&held.key, held.id, None).await.unwrap();
     granted(waiting).await;
 }
+
+/// Whoever does not run for so long that its grant is over is told, although its key is there: the servers keep it for longer.
+#[tokio::test(start_paused = true)]
+async fn a_grant_that_was_over_before_its_renewal_is_lost_although_its_key_is_there() {
+    let fixture = Fixture::new();
+    let engine = fixture.client();
+    let held = engine.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    tokio::time::sleep(LEASE * 19 / 20).await;
+    assert_eq!(fixture.fake.keys(LOCK).len(), 1);
+    assert_eq!(renews(&engine, &held).await, Renewal::Lost(LossReason::Lapsed));
+}
