@@ -102,3 +102,23 @@ async fn a_grant_that_was_over_before_its_renewal_is_lost_although_its_key_is_th
     assert_eq!(fixture.fake.keys(LOCK).len(), 1);
     assert_eq!(renews(&engine, &held).await, Renewal::Lost(LossReason::Lapsed));
 }
+
+/// A contender's look may be old when it goes on: its lease may have ended since, and its key with it.
+#[tokio::test(start_paused = true)]
+async fn a_waiter_that_sees_its_turn_come_when_its_lease_is_old_asks_before_it_enters() {
+    let fixture = Fixture::new();
+    let [one, two] = [fixture.client(), fixture.client()];
+    let held = one.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    let waiting = fixture.queue_up(&two, Mode::Write).await;
+    // It cannot put its key under a younger lease.
+    let first = fixture.environment.now();
+    for _ in 0..100 {
+        fixture.fake.next_is(Fate::Late);
+    }
+    tokio::time::sleep(LEASE * 11 / 20).await;
+    fixture.fake.forget_fates();
+    one.release(&held.key, held.id, None).await.unwrap();
+    let grant = granted(waiting).await;
+    assert!(fixture.environment.now().since(grant.sent) <= LEASE / 2, "{:?}", grant.sent.since(first));
+    assert_eq!(two.release(&grant.key, grant.id, None).await.unwrap(), Release::Released);
+}
