@@ -122,3 +122,31 @@ async fn a_waiter_that_sees_its_turn_come_when_its_lease_is_old_asks_before_it_e
     assert!(fixture.environment.now().since(grant.sent) <= LEASE / 2, "{:?}", grant.sent.since(first));
     assert_eq!(two.release(&grant.key, grant.id, None).await.unwrap(), Release::Released);
 }
+
+/// One key of a batch was changed, another one is not there any more: that says nothing of the others.
+#[tokio::test(start_paused = true)]
+async fn each_grant_of_a_batch_is_told_what_became_of_it() {
+    let fixture = Fixture::new();
+    let [engine, other] = [fixture.client(), fixture.client()];
+    let mut grants = Vec::new();
+    for number in 0..8 {
+        let mut request = fixture.request(Mode::Write);
+        request.key = Key::new("users", format!("user {number}")).unwrap();
+        grants.push(engine.acquire(&request).await.unwrap().unwrap());
+    }
+    tokio::time::sleep(LEASE / 3).await;
+    assert!(other.revoke(&grants[2].key, grants[2].id).await.unwrap());
+    fixture.fake.delete(&fixture.fake.keys("/k/users/user%205/")[0]);
+    let holdings: Vec<_> = grants.iter().map(|grant| Holding::new(grant.clone(), None)).collect();
+    for (at, renewed) in engine.renew(&holdings).await.into_iter().enumerate() {
+        match (at, renewed.unwrap()) {
+            (2, Renewal::Lost(LossReason::Revoked)) | (5, Renewal::Lost(LossReason::Gone)) => {}
+            (_, Renewal::Renewed { sent, .. }) if sent > grants[at].sent && at != 2 && at != 5 => {}
+            (_, other) => panic!("{at}: {other:?}"),
+        }
+    }
+    // What is counted from is the lease that each key has.
+    tokio::time::sleep(LEASE).await;
+    fixture.fake.pass();
+    assert_eq!(fixture.fake.keys("/k/users/").len(), 6);
+}
