@@ -150,3 +150,33 @@ async fn each_grant_of_a_batch_is_told_what_became_of_it() {
     fixture.fake.pass();
     assert_eq!(fixture.fake.keys("/k/users/").len(), 6);
 }
+
+/// The mark that forbids a late request belongs to the lease of that request, not to the one to which the key has gone since; and where that lease
+/// has ended, the key goes all the same: also that of a claim which was begun in a lease of which it is known that it has ended.
+#[tokio::test(start_paused = true)]
+async fn what_is_in_doubt_and_has_gone_to_a_younger_lease_is_removed_when_the_first_lease_has_ended() {
+    let fixture = Fixture::new();
+    let engine = fixture.client();
+    let mut held = Vec::new();
+    for name in ["alice", "bob", "carol"] {
+        let mut request = fixture.request(Mode::Write);
+        request.key = Key::new("users", name).unwrap();
+        fixture.fake.next_is(if name == "carol" { Fate::Answered } else { Fate::AnswerLost });
+        held.push(engine.acquire(&request).await.unwrap().unwrap());
+    }
+    let first = fixture.fake.lease_of(&fixture.fake.keys(LOCK)[0]);
+    for _ in 0..5 {
+        tokio::time::sleep(LEASE / 3).await;
+        for grant in &mut held {
+            let Renewal::Renewed { sent, .. } = renews(&engine, grant).await else { panic!("lost") };
+            grant.sent = sent;
+        }
+    }
+    fixture.fake.pass();
+    assert_ne!(fixture.fake.lease_of(&fixture.fake.keys(LOCK)[0]), first);
+    for grant in &held {
+        assert_eq!(engine.release(&grant.key, grant.id, None).await.unwrap(), Release::Released);
+    }
+    assert_eq!(fixture.fake.keys("/k/users/"), [""; 0]);
+    assert_eq!(fixture.fake.keys("/x/"), [""; 0], "nothing can come any more, so nothing forbids it");
+}
