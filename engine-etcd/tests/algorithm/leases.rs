@@ -180,3 +180,20 @@ async fn what_is_in_doubt_and_has_gone_to_a_younger_lease_is_removed_when_the_fi
     assert_eq!(fixture.fake.keys("/k/users/"), [""; 0]);
     assert_eq!(fixture.fake.keys("/x/"), [""; 0], "nothing can come any more, so nothing forbids it");
 }
+
+/// A waiter whose key was deleted, and made again by another contender of its client, has no right to that one.
+#[tokio::test(start_paused = true)]
+async fn a_waiter_takes_no_key_to_a_younger_lease_that_another_contender_has_made() {
+    let fixture = Fixture::new();
+    let [one, two] = [fixture.client(), fixture.client()];
+    one.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    let waiting = fixture.queue_up(&two, Mode::Write).await;
+    let key = fixture.fake.keys(LOCK).pop().unwrap();
+    // The watch of the waiter is on the key before it, and it looks again only after a while.
+    tokio::time::sleep(LEASE / 100).await;
+    fixture.fake.make_again(&key);
+    let lease = fixture.fake.lease_of(&key);
+    tokio::time::sleep(LEASE / 2).await;
+    assert_eq!(fixture.fake.lease_of(&key), lease);
+    waiting.abort();
+}
