@@ -197,3 +197,21 @@ async fn a_waiter_takes_no_key_to_a_younger_lease_that_another_contender_has_mad
     assert_eq!(fixture.fake.lease_of(&key), lease);
     waiting.abort();
 }
+
+/// A writer that has become a reader is a reader also under the next lease.
+#[tokio::test(start_paused = true)]
+async fn a_downgrade_is_carried_along_and_not_made_again() {
+    let fixture = Fixture::new();
+    let engine = fixture.client();
+    let held = engine.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap().with_mode(Mode::Read);
+    for renewals in 0..3 {
+        tokio::time::sleep(LEASE / 4).await;
+        fixture.fake.asked();
+        assert!(matches!(renews(&engine, &held).await, Renewal::Renewed { .. }));
+        let asked = fixture.fake.asked();
+        let count = |word: &str| asked.iter().filter(|asked| **asked == word).count();
+        // With each lease comes a look at the floor.
+        let changes = count("transaction") - count("grant");
+        assert_eq!(changes, usize::from(renewals == 0), "after {renewals} renewals: {asked:?}");
+    }
+}
