@@ -215,3 +215,26 @@ async fn a_downgrade_is_carried_along_and_not_made_again() {
         assert_eq!(changes, usize::from(renewals == 0), "after {renewals} renewals: {asked:?}");
     }
 }
+
+/// A client that has given its locks back gives its leases up also where its keys went from lease to lease.
+#[tokio::test(start_paused = true)]
+async fn a_client_whose_keys_went_from_lease_to_lease_asks_nothing_when_they_are_given_back() {
+    let fixture = Fixture::new();
+    let engine = fixture.client();
+    let mut held = engine.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    for _ in 0..12 {
+        tokio::time::sleep(LEASE / 3).await;
+        let Renewal::Renewed { sent, .. } = renews(&engine, &held).await else { panic!("lost") };
+        held.sent = sent;
+        assert!(!fixture.fake.asked().contains(&"revoke"), "it is in use");
+    }
+    let key = fixture.fake.keys(LOCK);
+    engine.release(&held.key, held.id, None).await.unwrap();
+    let next = engine.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    assert_eq!(fixture.fake.keys(LOCK), key, "it uses its key again");
+    engine.release(&next.key, next.id, None).await.unwrap();
+    tokio::time::sleep(LEASE * 5).await;
+    fixture.fake.asked();
+    tokio::time::sleep(LEASE * 5).await;
+    assert!(fixture.fake.asked().is_empty(), "a client that does nothing asks nothing");
+}
