@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared, WeakShared, join_all};
 use parking_lot::Mutex;
 use ylock_core::engine::{Examination, Meter};
 use ylock_core::environment::{BackgroundTask, Environment, Moment};
@@ -21,11 +22,18 @@ use super::{cleanup, floor, upkeep};
 use crate::options::EtcdOptions;
 use crate::shared_attempt::SharedAttempt;
 
-/// The number of times that an acquisition looks for a session: the runtime of the task that makes one may end, and a new one may be full at once.
+/// The number of times that no session came of making one, after which a caller is told: the runtime of the task that makes it may end.
 const ATTEMPTS: u32 = 8;
 
 /// A session that is being made.
-type Making = SharedAttempt<Result<()>>;
+#[derive(Default)]
+struct Making {
+    shared: SharedAttempt<Result<()>>,
+    /// What its callers do when that takes too long. Whoever waits drives it, so no runtime that stands still holds it up.
+    together: Mutex<Option<WeakShared<Made>>>,
+}
+
+type Made = BoxFuture<'static, Result<()>>;
 
 /// One client of the servers.
 pub(crate) struct Client {
@@ -108,14 +116,19 @@ impl Client {
         oldest: Duration,
     ) -> Result<Arc<Session>> {
         let (seconds, began) = (Session::seconds_for(lease), self.environment.now());
-        for _ in 0..ATTEMPTS {
-            if self.closed.load(Ordering::Acquire) {
-                return Err(Error::new(ErrorKind::Closed, "the client was closed"));
+        let mut in_vain = 0;
+        while in_vain < ATTEMPTS {
+            if self.is_closed() {
+                return Err(closed());
             }
             if let Some(session) = self.usable(seconds, began, oldest) {
                 return Ok(session);
             }
+            // One that was made may be full at once: very many locks are renewed at the same time.
+            let before = self.newest_lease(seconds);
             self.make(seconds).await?;
+            let made = self.newest_lease(seconds);
+            in_vain = if made.is_some() && made != before { 0 } else { in_vain + 1 };
         }
         Err(Error::new(ErrorKind::Unavailable, "no etcd lease could be made").with_engine(crate::NAME))
     }
@@ -130,23 +143,41 @@ impl Client {
         newest(&self.sessions.lock(), Session::seconds_for(lease)).map(|session| session.made())
     }
 
+    fn newest_lease(&self, seconds: i64) -> Option<i64> {
+        newest(&self.sessions.lock(), seconds).map(|session| session.lease)
+    }
+
     /// Makes a session. All that need one at the same time have the same: a client with very many locks, or waiters, is not to make as many leases.
     async fn make(self: &Arc<Self>, seconds: i64) -> Result<()> {
-        let (making, client) = (self.making(seconds), Arc::clone(self));
-        let work = || -> futures_util::future::BoxFuture<'static, Result<()>> {
-            Box::pin(async move { client.make_session(seconds).await.map_err(to_error) })
-        };
-        let shared = making.join(&self.environment, self.request_timeout * 3, work);
+        let (making, before) = (self.making(seconds), self.newest_lease(seconds));
+        let shared = making.shared.join(&self.environment, self.request_timeout * 3, || self.work(seconds));
         // It may be in the hands of a runtime that is not driven any more, and must not cost locks of others their leases.
-        let own = async {
+        let together = async {
             self.environment.sleep(self.request_timeout).await;
-            self.make_session(seconds).await.map_err(to_error)
+            // Others have waited as long, and may have made one a moment ago.
+            if self.newest_lease(seconds) != before { Ok(()) } else { self.together(&making, seconds).await }
         };
         tokio::select! {
             biased;
             shared = shared => shared.unwrap_or(Ok(())),
-            made = own => made,
+            made = together => made,
         }
+    }
+
+    fn work(self: &Arc<Self>, seconds: i64) -> Made {
+        let client = Arc::clone(self);
+        Box::pin(async move { client.make_session(seconds).await.map_err(to_error) })
+    }
+
+    /// Returns the attempt that all make who have waited for too long. It ends when none of them waits any more.
+    fn together(self: &Arc<Self>, making: &Making, seconds: i64) -> Shared<Made> {
+        let mut known = making.together.lock();
+        let under_way = known.as_ref().and_then(WeakShared::upgrade).filter(|made| made.peek().is_none());
+        under_way.unwrap_or_else(|| {
+            let made = self.work(seconds).shared();
+            *known = made.downgrade();
+            made
+        })
     }
 
     /// Makes the session that follows this one.
@@ -180,7 +211,7 @@ impl Client {
             return Arc::clone(known);
         }
         // Programs have few different leases.
-        let new = Arc::new(SharedAttempt::default());
+        let new = Arc::new(Making::default());
         making.push((seconds, Arc::clone(&new)));
         new
     }
@@ -193,11 +224,24 @@ impl Client {
         let least = before.as_ref().map_or(0, |before| before.floor());
         let floor = floor::agree(self, granted.header.cluster, least).await?;
         let session = Arc::new(Session::new(&granted, seconds, floor, made, before.as_deref()));
-        self.sessions.lock().push(Arc::clone(&session));
+        if !self.begins(&session) {
+            self.revoke(session.lease).await?;
+            return Err(Fault::Refused(closed()));
+        }
         upkeep::start(self, &session);
         cleanup::start(self);
         self.claims.work.notify_one();
         Ok(())
+    }
+
+    /// Notes a session that was made. Returns `false` if the client was closed meanwhile: whoever closes it ends what is noted.
+    fn begins(&self, session: &Arc<Session>) -> bool {
+        let mut sessions = self.sessions.lock();
+        let is_open = !self.is_closed();
+        if is_open {
+            sessions.push(Arc::clone(session));
+        }
+        is_open
     }
 
     /// Gives a session up that has not been used for so long. Returns whether it is given up now.
@@ -244,6 +288,10 @@ impl Client {
             }
         }
     }
+}
+
+fn closed() -> Error {
+    Error::new(ErrorKind::Closed, "the client was closed")
 }
 
 /// Returns the session whose lease was made last, of those that live for so long and are not over.

@@ -238,3 +238,60 @@ async fn a_client_whose_keys_went_from_lease_to_lease_asks_nothing_when_they_are
     tokio::time::sleep(LEASE * 5).await;
     assert!(fixture.fake.asked().is_empty(), "a client that does nothing asks nothing");
 }
+
+/// All of them wait for the one that is being made, and give up at the same time to wait for it.
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_does_not_come_back_is_not_replaced_by_one_for_each_that_waits() {
+    let fixture = Fixture::new();
+    let engine = fixture.client();
+    let grants = many(&fixture, &engine, 200).await;
+    tokio::time::sleep(Duration::from_millis(1_900)).await;
+    fixture.fake.asked();
+    fixture.fake.next_lease_is_answered_after(LEASE * 10);
+    for renewed in join_all(grants.iter().map(|grant| renews(&engine, grant))).await {
+        assert!(matches!(renewed, Renewal::Renewed { .. }), "{renewed:?}");
+    }
+    let granted = fixture.fake.asked().into_iter().filter(|asked| *asked == "grant").count();
+    assert!(granted <= 3, "{granted} leases were made");
+}
+
+/// Ten of them are full before the last has its room.
+#[tokio::test(start_paused = true)]
+async fn a_hundred_thousand_locks_are_renewed_at_once() {
+    let fixture = Fixture::new();
+    let engine = fixture.client();
+    let grants = many(&fixture, &engine, 100_000).await;
+    tokio::time::sleep(LEASE / 3).await;
+    let holdings: Vec<_> = grants.into_iter().map(|grant| Holding::new(grant, None)).collect();
+    for renewed in engine.renew(&holdings).await {
+        assert!(matches!(renewed, Ok(Renewal::Renewed { .. })), "{renewed:?}");
+    }
+}
+
+/// Otherwise the lease would stay, and its upkeep make others after it.
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_is_made_while_the_client_is_closed_is_ended() {
+    let fixture = Fixture::new();
+    let engine = fixture.client();
+    fixture.fake.next_lease_is_answered_after(Duration::from_millis(20));
+    let acquiring = tokio::spawn({
+        let (engine, request) = (Arc::clone(&engine), fixture.request(Mode::Write));
+        async move { engine.acquire(&request).await }
+    });
+    fixture.until_asked("grant").await;
+    engine.close().await.unwrap();
+    assert_eq!(acquiring.await.unwrap().unwrap_err().kind(), ylock_core::ErrorKind::Closed);
+    tokio::time::sleep(LEASE).await;
+    let asked = fixture.fake.asked();
+    assert!(asked.contains(&"revoke") && !asked.contains(&"grant"), "{asked:?}");
+}
+
+async fn many(fixture: &Fixture, engine: &Arc<EtcdEngine>, count: usize) -> Vec<Grant> {
+    let mut grants = Vec::new();
+    for number in 0..count {
+        let mut request = fixture.request(Mode::Write);
+        request.key = Key::new("users", format!("user {number}")).unwrap();
+        grants.push(engine.acquire(&request).await.unwrap().unwrap());
+    }
+    grants
+}
