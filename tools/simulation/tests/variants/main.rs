@@ -210,7 +210,7 @@ use etcd::Defect as D;
 const FORGOTTEN: &str = "keys in the store and knows of";
 
 broken_etcd! {
-    a_late_request_takes_a_key_back_to_an_older_lease: D::MovesWhatHasChanged, "two valid holders", at 147;
+    a_late_request_takes_a_key_back_to_an_older_lease: D::MovesWhatHasChanged, "two valid holders", at 153;
     a_renewal_that_was_refused_counts: D::BelievesRefusedMoves, "two valid holders", at 4;
     a_contender_enters_after_the_second_before_it: D::EntersAfterTheSecond, "two valid holders", at 0;
     what_is_undone_leaves_no_mark: D::LeavesNoMark, FORGOTTEN, at 355;
