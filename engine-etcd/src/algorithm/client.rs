@@ -29,7 +29,7 @@ const ATTEMPTS: u32 = 8;
 #[derive(Default)]
 struct Making {
     shared: SharedAttempt<Result<()>>,
-    /// What its callers do when that takes too long. Whoever waits drives it, so no runtime that stands still holds it up.
+    /// What its callers do when that takes too long. Each caller that waits drives it, so no runtime that stands still holds it up.
     together: Mutex<Option<WeakShared<Made>>>,
 }
 
@@ -234,7 +234,7 @@ impl Client {
         Ok(())
     }
 
-    /// Notes a session that was made. Returns `false` if the client was closed meanwhile: whoever closes it ends what is noted.
+    /// Notes a session that was made. Returns `false` if the client was closed meanwhile: the task that closes it ends what is noted.
     fn begins(&self, session: &Arc<Session>) -> bool {
         let mut sessions = self.sessions.lock();
         let is_open = !self.is_closed();
