@@ -239,6 +239,20 @@ async fn a_client_whose_keys_went_from_lease_to_lease_asks_nothing_when_they_are
     assert!(fixture.fake.asked().is_empty(), "a client that does nothing asks nothing");
 }
 
+/// A younger lease was ended by hand, so the key of the next one cannot be put under it. The key of the one that leaves is under an older lease, and must go.
+#[tokio::test(start_paused = true)]
+async fn a_hand_on_under_a_lease_that_is_gone_removes_the_key_of_the_one_that_leaves() {
+    let fixture = Fixture::new();
+    let engine = fixture.client();
+    let (held, next) = held_with_next(&fixture, &engine).await;
+    tokio::time::sleep(LEASE / 4).await;
+    fixture.fake.end_lease(fixture.fake.youngest_lease());
+    assert_eq!(fixture.fake.keys(LOCK).len(), 1, "it is under an older lease");
+    assert_eq!(engine.release(&held.key, held.id, Some(&next)).await.unwrap(), Release::Released);
+    assert_eq!(fixture.fake.keys(LOCK), [""; 0]);
+    assert!(engine.acquire(&next).await.unwrap().is_some());
+}
+
 /// All of them wait for the one that is being made, and give up at the same time to wait for it.
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_does_not_come_back_is_not_replaced_by_one_for_each_that_waits() {
