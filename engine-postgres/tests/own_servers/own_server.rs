@@ -132,7 +132,9 @@ impl OwnServer {
             self.client().await.query_one(is_active, &[]).await.is_ok_and(|row| row.get(0))
         })
         .await;
-        // It goes on with the file that it has open.
+        // It goes on with the file that it has open, and ends without the folder if it has opened none yet.
+        let has_file = || std::fs::read_dir(&kept).is_ok_and(|mut files| files.next().is_some());
+        own_servers::until("it writes", async || has_file()).await;
         let _ = std::fs::remove_dir_all(kept);
     }
 
