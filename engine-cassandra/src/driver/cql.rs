@@ -39,7 +39,7 @@ pub(super) fn read(table: &str) -> String {
 /// Returns the statement that reads the next rows of the table, in the order of the ring: which client takes part in which lock. A partition
 /// without rows counts as one row, if something of it is left.
 ///
-/// Only the state is wanted, but who reads a part of a row damages it: a coordinator repairs what was asked for and nothing else. If its clock is ahead, it takes a
+/// Only the state is wanted, but a client that reads a part of a row damages it: a coordinator repairs what was asked for and nothing else. If its clock is ahead, it takes a
 /// row for ended, and writes that to replicas which do not have it: for a coordinator whose clock is behind the rest of the row would still be there.
 pub(super) fn keys(table: &str) -> String {
     let (lock, row) = (columns::names(&[Part::Lock]), columns::names(columns::ROW));

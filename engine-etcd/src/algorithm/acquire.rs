@@ -20,7 +20,7 @@ use super::store::{
     Condition, Fault, Keys, Look, Outcome, Put, Step as Does, Transaction, Watching, to_error,
 };
 
-/// The number of times that a waiter has shown that it runs, and put its key under a younger lease, after which a waiter looks again by itself: a watch that got lost costs no more than that.
+/// A waiter looks again by itself after it has put its key under a younger lease so many times: a watch that got lost costs no more than that.
 const SIGNS_PER_LOOK: u32 = 8;
 /// The part of its lease that the etcd lease may be old when a contender enters: the renewal that follows has the rest.
 const OLDEST_PART: u32 = 2;
@@ -156,7 +156,7 @@ impl<'a> Acquire<'a> {
             }
             Ok(outcome) => self.not_joined(begun, outcome).await,
             Err(Fault::LeaseGone) => {
-                client.claims.end(id, begun.number);
+                client.claims.lease_gone(id, begun.number);
                 Ok(AT_ONCE)
             }
             Err(Fault::Refused(error)) => {

@@ -63,9 +63,9 @@ async fn announce(
             client.claims.end_unsent(next.id, number);
             Err(error)
         }
-        // Nothing is there, and nothing can come: the next renewal begins anew, under a lease that is there.
+        // The next renewal begins anew, under a lease that is there.
         Err(Fault::LeaseGone) => {
-            client.claims.end(next.id, number);
+            client.claims.lease_gone(next.id, number);
             Ok(())
         }
         Err(Fault::Unknown(error)) => Err(error),

@@ -319,6 +319,18 @@ impl Claims {
         self.ring(is_left);
     }
 
+    /// Ends a claim after the lease has ended under which its key was to be made: nothing is there, and nothing can come. Not one whose place is known: another
+    /// request has made its key meanwhile, and it may have gone to a younger lease.
+    pub(crate) fn lease_gone(&self, id: AcquisitionId, number: u64) {
+        let is_placed = self.with(id, number, |claim| {
+            claim.unanswered -= 1;
+            claim.place.is_some()
+        });
+        if is_placed == Some(false) {
+            self.end(id, number);
+        }
+    }
+
     /// Ends a claim of whose requests nothing came, and for which none was sent whose outcome is unknown.
     pub(crate) fn end_unsent(&self, id: AcquisitionId, number: u64) {
         let unsent = |claim: &mut Claim| claim.is_wanted() && claim.place.is_none() && claim.unanswered == 0;

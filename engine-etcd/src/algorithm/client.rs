@@ -169,7 +169,7 @@ impl Client {
         Box::pin(async move { client.make_session(seconds).await.map_err(to_error) })
     }
 
-    /// Returns the attempt that all make who have waited for too long. It ends when none of them waits any more.
+    /// Returns the attempt that all callers share that have waited for too long. It ends when none of them waits any more.
     fn together(self: &Arc<Self>, making: &Making, seconds: i64) -> Shared<Made> {
         let mut known = making.together.lock();
         let under_way = known.as_ref().and_then(WeakShared::upgrade).filter(|made| made.peek().is_none());
@@ -225,7 +225,8 @@ impl Client {
         let floor = floor::agree(self, granted.header.cluster, least).await?;
         let session = Arc::new(Session::new(&granted, seconds, floor, made, before.as_deref()));
         if !self.begins(&session) {
-            self.revoke(session.lease).await?;
+            // Where that fails it ends by itself: the caller is told that the client is closed in any case.
+            drop(self.revoke(session.lease).await);
             return Err(Fault::Refused(closed()));
         }
         upkeep::start(self, &session);

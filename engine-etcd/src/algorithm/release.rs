@@ -185,7 +185,7 @@ async fn hand_on(client: &Arc<Client>, found: &GivenUp, place: i64, next: &Reque
         }
         // Nothing was done, and the key of the one that leaves may have gone to a younger lease.
         Err(Fault::LeaseGone) => {
-            client.claims.end(next.id, number);
+            client.claims.lease_gone(next.id, number);
             remove_own(client, found).await
         }
         Err(fault) => Err(fault),

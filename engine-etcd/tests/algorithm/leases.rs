@@ -52,12 +52,7 @@ async fn a_waiter_behind_a_holder_keeps_its_place_also_where_the_lease_is_full()
     let Renewal::Renewed { sent, .. } = renewed else { panic!("{renewed:?}") };
     held.sent = sent;
     assert_eq!(fixture.fake.keys(LOCK).len(), 2);
-    let mut others = Vec::new();
-    for number in 0..10_000 {
-        let mut request = fixture.request(Mode::Write);
-        request.key = Key::new("users", format!("user {number}")).unwrap();
-        others.push(engine.acquire(&request).await.unwrap().unwrap());
-    }
+    let mut others = many(&fixture, &engine, 10_000).await;
     let announced = fixture.fake.keys(LOCK);
     for _ in 0..6 {
         tokio::time::sleep(LEASE / 3).await;
@@ -298,14 +293,4 @@ async fn a_lease_that_is_made_while_the_client_is_closed_is_ended() {
     tokio::time::sleep(LEASE).await;
     let asked = fixture.fake.asked();
     assert!(asked.contains(&"revoke") && !asked.contains(&"grant"), "{asked:?}");
-}
-
-async fn many(fixture: &Fixture, engine: &Arc<EtcdEngine>, count: usize) -> Vec<Grant> {
-    let mut grants = Vec::new();
-    for number in 0..count {
-        let mut request = fixture.request(Mode::Write);
-        request.key = Key::new("users", format!("user {number}")).unwrap();
-        grants.push(engine.acquire(&request).await.unwrap().unwrap());
-    }
-    grants
 }

@@ -80,6 +80,17 @@ async fn granted(waiting: JoinHandle<Option<Grant>>) -> Grant {
     tokio::time::timeout(LEASE * 3, waiting).await.expect("it is let in").unwrap().expect("granted")
 }
 
+/// Acquires so many locks, each of another user.
+async fn many(fixture: &Fixture, engine: &Arc<EtcdEngine>, count: usize) -> Vec<Grant> {
+    let mut grants = Vec::new();
+    for number in 0..count {
+        let mut request = fixture.request(Mode::Write);
+        request.key = Key::new("users", format!("user {number}")).unwrap();
+        grants.push(engine.acquire(&request).await.unwrap().unwrap());
+    }
+    grants
+}
+
 async fn renews(engine: &EtcdEngine, grant: &Grant) -> Renewal {
     engine.renew(&[Holding::new(grant.clone(), None)]).await.remove(0).unwrap()
 }
@@ -467,12 +478,7 @@ async fn what_other_programs_have_put_between_the_locks_is_passed_over_page_by_p
 async fn renewals_that_are_due_at_once_share_a_lease() {
     let fixture = Fixture::new();
     let engine = fixture.client();
-    let mut grants = Vec::new();
-    for number in 0..50 {
-        let mut request = fixture.request(Mode::Write);
-        request.key = Key::new("users", format!("user {number}")).unwrap();
-        grants.push(engine.acquire(&request).await.unwrap().unwrap());
-    }
+    let grants = many(&fixture, &engine, 50).await;
     tokio::time::sleep(Duration::from_millis(1_900)).await;
     fixture.fake.asked();
     fixture.fake.next_lease_is_answered_after(Duration::from_millis(20));
