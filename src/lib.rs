@@ -15,7 +15,7 @@ pub use connect::{connect, connect_to, connect_with};
 // The values that a program holds.
 pub use ylock_core::{
     Growing, Guard, Guards, Lease, Leases, Listed, Listing, Lock, Locks, Many, Permit, PermitLease,
-    Semaphore, Unlocked, Ylock,
+    Semaphore, SemaphoreInspection, Unlocked, Ylock,
 };
 // The election of a leader.
 pub use ylock_core::{Election, Leader, Leaders, Leadership};

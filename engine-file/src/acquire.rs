@@ -153,8 +153,7 @@ fn enter(client: &Client, request: &Request, dead: &[ClientId], state: &mut Stat
         return Err(Error::new(ErrorKind::Unexpected, "this lock has run out of tokens"));
     };
     let contended = state.queue.is_contended(request.id, None);
-    let grant = Grant::of(request, Some(token), now.moment, contended);
-    Ok(Look::Entered(grant.beside_readers(state.queue.joins(request.id))))
+    Ok(Look::Entered(Grant::of(request, Some(token), now.moment, contended)))
 }
 
 fn waits(client: &Client, request: &Request, state: &State, now: Now) -> Look {

@@ -21,11 +21,7 @@ const QUESTIONS_PER_LEASE: u32 = 6;
 
 /// The server's answer to a question.
 enum Said {
-    Granted {
-        notification: Notification,
-        /// True if it has joined readers.
-        joins: bool,
-    },
+    Granted(Notification),
     Queued {
         ticket: Ticket,
         /// The time until the first lease of the holders may end.
@@ -52,8 +48,6 @@ pub(crate) struct Acquire<'a> {
     last_token: u64,
     /// True once the acquisition was found waiting.
     waited: bool,
-    /// True if the last answer said that it has joined readers. Of one that was let in later that is not known.
-    joins: bool,
     retry_deadline: RetryDeadline<'a>,
     /// The next pause of a waiter that no message reaches.
     pause: Duration,
@@ -68,7 +62,6 @@ impl<'a> Acquire<'a> {
             ticket: request.ticket,
             last_token: 0,
             waited: false,
-            joins: false,
             retry_deadline: RetryDeadline::of(&*client.environment, request, request_timeout),
             pause: client.pauses.0,
         }
@@ -83,10 +76,7 @@ impl<'a> Acquire<'a> {
             self.client.store.promises()?;
             let sent = self.client.now();
             let notification = match self.ask().await {
-                Ok(Said::Granted { notification, joins }) => {
-                    self.joins = joins;
-                    Some(notification)
-                }
+                Ok(Said::Granted(notification)) => Some(notification),
                 Ok(Said::Busy) => return self.turn_away().await,
                 Ok(Said::Closed) if self.request.patience == Patience::Try => return self.turn_away().await,
                 Ok(Said::Undone) => return Err(undone()),
@@ -98,7 +88,7 @@ impl<'a> Acquire<'a> {
                 }
                 Ok(Said::Queued { ticket, lease_ends_in, last_token }) => {
                     self.ticket = Some(ticket);
-                    (self.last_token, self.waited, self.joins) = (last_token, true, false);
+                    (self.last_token, self.waited) = (last_token, true);
                     self.retry_deadline.answered();
                     if self.receiver.is_some() {
                         self.client.listener.listen();
@@ -159,9 +149,7 @@ impl<'a> Acquire<'a> {
 
     fn grant(&self, notification: Notification, since: Moment) -> Grant {
         let token = self.client.fencing.then_some(notification.token);
-        Grant::of(self.request, token, since, notification.contended)
-            .after_waiting(self.waited)
-            .beside_readers(self.joins)
+        Grant::of(self.request, token, since, notification.contended).after_waiting(self.waited)
     }
 
     /// Waits until the acquisition is notified that it was let in, or it is time to ask again.
@@ -199,8 +187,7 @@ fn read(answer: &Answer) -> Result<Said> {
         "granted" => {
             let token = words.number()?;
             let token = StoreToken::new(token).ok_or_else(|| odd(format!("{token} is not a valid token")))?;
-            let notification = Notification { token, contended: words.flag()? };
-            Ok(Said::Granted { notification, joins: words.flag()? })
+            Ok(Said::Granted(Notification { token, contended: words.flag()? }))
         }
         "queued" => Ok(Said::Queued {
             ticket: Ticket::from_number(words.number()?),

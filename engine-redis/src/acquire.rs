@@ -22,11 +22,7 @@ const QUESTIONS_PER_LEASE: u32 = 6;
 
 /// The server's answer to a question.
 enum Said {
-    Granted {
-        notification: Notification,
-        /// True if others are inside: readers, as it is.
-        joins: bool,
-    },
+    Granted(Notification),
     Queued {
         ticket: Ticket,
         /// The time until the first lease of the holders may end.
@@ -51,8 +47,6 @@ pub(crate) struct Acquire<'a> {
     last_token: u64,
     /// True once the acquisition was found waiting.
     waited: bool,
-    /// True if the last answer said that it has joined readers. Of one that was let in later that is not known.
-    joins: bool,
     /// True if the last answer came from a server that the lock is being moved to, at which this client does not listen. That is known of this
     /// lock alone: of the others in its part some may not have been moved yet.
     is_elsewhere: bool,
@@ -74,7 +68,6 @@ impl<'a> Acquire<'a> {
             ticket: request.ticket,
             last_token: 0,
             waited: false,
-            joins: false,
             is_elsewhere: false,
             retry_deadline,
             pause,
@@ -88,15 +81,12 @@ impl<'a> Acquire<'a> {
         loop {
             let sent = self.client.now();
             let notification = match self.ask(0).await.map(|(said, _)| said) {
-                Ok(Said::Granted { notification, joins }) => {
-                    self.joins = joins;
-                    Some(notification)
-                }
+                Ok(Said::Granted(notification)) => Some(notification),
                 Ok(Said::Busy) => return self.turn_away().await,
                 Ok(Said::Undone) => return Err(undone()),
                 Ok(Said::Queued { ticket, lease_ends_in, last_token }) => {
                     self.ticket = Some(ticket);
-                    (self.last_token, self.waited, self.joins) = (last_token, true, false);
+                    (self.last_token, self.waited) = (last_token, true);
                     self.retry_deadline.answered();
                     if self.receiver.is_some() {
                         self.client.listen(&self.request.key);
@@ -145,7 +135,7 @@ impl<'a> Acquire<'a> {
     async fn replicated(&mut self) -> Result<Option<Grant>> {
         let sent = self.client.now();
         let failed = match self.ask(self.client.min_replicas).await {
-            Ok((Said::Granted { notification, .. }, true)) => {
+            Ok((Said::Granted(notification), true)) => {
                 return Ok(Some(self.grant(notification, sent)));
             }
             Ok((Said::Granted { .. }, false)) => not_replicated(self.client.min_replicas),
@@ -192,8 +182,7 @@ impl<'a> Acquire<'a> {
 
     fn grant(&self, notification: Notification, since: Moment) -> Grant {
         let token = self.client.fencing.then_some(notification.token);
-        let grant = Grant::of(self.request, token, since, notification.contended);
-        grant.after_waiting(self.waited).beside_readers(self.joins)
+        Grant::of(self.request, token, since, notification.contended).after_waiting(self.waited)
     }
 
     /// Waits until the acquisition is notified that it was let in, or it is time to ask again.
@@ -227,8 +216,7 @@ fn read(mut answer: Answer) -> Result<Said> {
             let token = answer.number()?;
             let token = StoreToken::new(token)
                 .ok_or_else(|| Error::new(ErrorKind::Unexpected, format!("{token} is not a valid token")))?;
-            let notification = Notification { token, contended: answer.flag()? };
-            Ok(Said::Granted { notification, joins: answer.flag()? })
+            Ok(Said::Granted(Notification { token, contended: answer.flag()? }))
         }
         "queued" => Ok(Said::Queued {
             ticket: Ticket::from_number(answer.number()?),

@@ -149,11 +149,6 @@ impl Engine for ZookeeperEngine {
         inspect::inspect(&session, key).await
     }
 
-    async fn some_holders(&self, key: &Key) -> Result<Vec<Holder>> {
-        let session = self.sessions.any().await?;
-        Ok(inspect::first_holder(&session, key).await?.into_iter().collect())
-    }
-
     async fn exact_holders(&self, key: &Key) -> Result<Vec<Holder>> {
         let session = self.sessions.any().await?;
         inspect::exact_holders(&session, key).await

@@ -13,7 +13,7 @@ use super::tied::Tied;
 use crate::engine::{AcquisitionId, Inspection};
 use crate::layer::GroupUsage;
 use crate::url::EngineUrl;
-use crate::{ClientName, Config, Error, Guarantees, Layer, Name, Options, Result};
+use crate::{ClientName, Config, Error, Guarantees, Layer, Name, Options, Result, SemaphoreInspection};
 
 /// Distributed locks on one store, for synchronous code; as [`ylock::Ylock`](crate::Ylock). Cheap to clone; all clones are the same client.
 ///
@@ -214,6 +214,15 @@ impl Ylock {
         self.0.wait(self.0.value.inspect(group, name))?
     }
 
+    /// Returns the holders of the permits of a semaphore and the waiters for one; as
+    /// [`ylock::Ylock::inspect_semaphore`](crate::Ylock::inspect_semaphore).
+    ///
+    /// # Errors
+    /// As [`inspect`](Self::inspect).
+    pub fn inspect_semaphore(&self, group: impl Name, name: impl Name) -> Result<SemaphoreInspection> {
+        self.0.wait(self.0.value.inspect_semaphore(group, name))?
+    }
+
     /// Returns the locks in the store that are held or waited for, whichever client does so; of all groups, or [of one](Listing::of_group). As
     /// [`ylock::Ylock::list`](crate::Ylock::list).
     ///
@@ -251,6 +260,24 @@ impl Ylock {
     /// As [`inspect`](Self::inspect).
     pub fn revoke_one(&self, group: impl Name, name: impl Name, id: AcquisitionId) -> Result<bool> {
         self.0.wait(self.0.value.revoke_one(group, name, id))?
+    }
+
+    /// Takes all permits of a semaphore away, and returns how many were held; as
+    /// [`ylock::Ylock::revoke_semaphore`](crate::Ylock::revoke_semaphore).
+    ///
+    /// # Errors
+    /// As [`inspect`](Self::inspect).
+    pub fn revoke_semaphore(&self, group: impl Name, name: impl Name) -> Result<usize> {
+        self.0.wait(self.0.value.revoke_semaphore(group, name))?
+    }
+
+    /// Takes one permit of a semaphore away from the holder with this id, and returns whether it held one; as
+    /// [`ylock::Ylock::revoke_permit`](crate::Ylock::revoke_permit).
+    ///
+    /// # Errors
+    /// As [`inspect`](Self::inspect).
+    pub fn revoke_permit(&self, group: impl Name, name: impl Name, id: AcquisitionId) -> Result<bool> {
+        self.0.wait(self.0.value.revoke_permit(group, name, id))?
     }
 
     /// Gives back everything that this client holds, ends every wait of it, on all threads, and waits until the store knows it; as

@@ -46,7 +46,8 @@ fn work_ends_and_is_told_of_the_loss() {
 
 /// Revokes a lock and waits until the holder here sees it.
 fn take_away(from: &Ylock, group: &str, is_valid: impl Fn() -> bool) {
-    assert!(from.revoke(group, "name").unwrap() > 0);
+    let count = from.revoke(group, "name").unwrap() + from.revoke_semaphore(group, "name").unwrap();
+    assert!(count > 0);
     while is_valid() {
         thread::sleep(SHORT / 10);
     }
@@ -110,7 +111,8 @@ fn permits_and_leaders_wait_for_the_loss() {
         let permit = here.locks("permits").semaphore("name", 2).acquire().unwrap();
         let leadership = here.locks("elections").election("name").campaign().unwrap();
         let set = here.many().write("sets", "name").acquire().unwrap();
-        for group in ["permits", "elections", "sets"] {
+        there.revoke_semaphore("permits", "name").unwrap();
+        for group in ["elections", "sets"] {
             there.revoke(group, "name").unwrap();
         }
         assert!(permit.wait_lost(BOUND).unwrap().is_some());

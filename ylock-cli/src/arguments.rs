@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::name::LockName;
+use crate::name::Named;
 
 /// Runs commands under distributed locks, and shows who holds them.
 #[derive(Debug, Parser)]
@@ -84,7 +84,7 @@ impl Command {
 pub(crate) struct RunArguments {
     /// The lock: its group and its name, as in users/alice
     #[arg(value_name = "GROUP/NAME")]
-    pub(crate) lock: LockName,
+    pub(crate) lock: Named,
     /// Shares the lock with other readers
     #[arg(long, short, conflicts_with_all = ["permits", "once_per"])]
     pub(crate) read: bool,
@@ -94,7 +94,7 @@ pub(crate) struct RunArguments {
     /// Does not wait: fails with exit code 75 if the lock is not free
     #[arg(long, short = 'n', conflicts_with = "wait")]
     pub(crate) no_wait: bool,
-    /// Takes one of N permits of a semaphore of this name instead of its lock
+    /// Takes one of N permits of the semaphore of this name instead of the lock
     #[arg(long, value_name = "N", conflicts_with = "once_per")]
     pub(crate) permits: Option<u32>,
     /// Runs the command at most once in each period of this length, counted from 1970 UTC, whichever client asks; otherwise
@@ -115,18 +115,18 @@ pub(crate) struct RunArguments {
     pub(crate) command: Vec<OsString>,
 }
 
-/// Shows who holds a lock and who waits for it.
+/// Shows who holds a lock, or the permits of a semaphore, and who waits.
 #[derive(Args, Debug)]
 pub(crate) struct InspectArguments {
-    /// The lock: its group and its name, as in users/alice
+    /// The lock or semaphore, as `ylock list` prints it: users/alice, semaphore:jobs/render
     #[arg(value_name = "GROUP/NAME")]
-    pub(crate) lock: LockName,
+    pub(crate) lock: Named,
     /// Prints JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Shows the locks that are held or waited for.
+/// Shows the locks and semaphores that are held or waited for.
 ///
 /// What this costs the store differs: Redis walks over all its keys (SCAN), ZooKeeper sends the names of all locks,
 /// Cassandra reads the whole table by token ranges, and a folder is read as a whole. Each lock is then looked at by itself.
@@ -160,9 +160,9 @@ pub(crate) struct TopArguments {
 /// Shows who holds a lock, and each change, until it is interrupted.
 #[derive(Args, Debug)]
 pub(crate) struct WatchArguments {
-    /// The lock: its group and its name, as in users/alice
+    /// The lock or semaphore, as `ylock list` prints it: users/alice, semaphore:jobs/render
     #[arg(value_name = "GROUP/NAME")]
-    pub(crate) lock: LockName,
+    pub(crate) lock: Named,
     /// The pause between two looks
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "1s")]
     pub(crate) every: Duration,
@@ -171,15 +171,15 @@ pub(crate) struct WatchArguments {
     pub(crate) json: bool,
 }
 
-/// Takes a lock away from its holders.
+/// Takes a lock away from its holders, or all permits of a semaphore.
 ///
 /// A holder is told when it renews its lease, a third of the lease later at the latest; the next waiter gets in after that. A holder that
 /// does not stop then may work on for a moment while another one holds the lock.
 #[derive(Args, Debug)]
 pub(crate) struct RevokeArguments {
-    /// The lock: its group and its name, as in users/alice
+    /// The lock or semaphore, as `ylock list` prints it: users/alice, semaphore:jobs/render
     #[arg(value_name = "GROUP/NAME")]
-    pub(crate) lock: LockName,
+    pub(crate) lock: Named,
     /// Only from the holder with this id, as `ylock inspect` shows it
     #[arg(long, value_name = "ID")]
     pub(crate) id: Option<String>,

@@ -7,10 +7,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 use humantime::format_duration;
 use serde_json::{Value, json};
-use ylock::engine::{Holder, Inspection, Waiter};
-use ylock::{Key, Token};
+use ylock::Token;
+use ylock::engine::{Holder, Waiter};
 
 use crate::exit::Result;
+use crate::name::{Named, Seen};
 
 /// How often it is said that the store is still away.
 const REMINDS: Duration = Duration::from_secs(60);
@@ -106,37 +107,50 @@ pub(crate) fn time(time: SystemTime) -> String {
     humantime::format_rfc3339_millis(written).to_string()
 }
 
-/// Prints the holders and waiters of a lock.
-pub(crate) fn print(key: &Key, seen: &Inspection) -> Result<()> {
-    lines(key, seen).iter().try_for_each(|text| line(text))
+/// Prints the holders and waiters of a lock or semaphore.
+pub(crate) fn print(named: &Named, seen: &Seen) -> Result<()> {
+    lines(named, seen).iter().try_for_each(|text| line(text))
 }
 
-/// Returns the holders and waiters of a lock as lines.
-pub(crate) fn lines(key: &Key, seen: &Inspection) -> Vec<String> {
-    let mut lines = vec![key.to_string()];
-    if seen.holders.is_empty() {
+/// Returns the holders and waiters of a lock or semaphore as lines.
+pub(crate) fn lines(named: &Named, seen: &Seen) -> Vec<String> {
+    let (held, waits) = match named.is_semaphore {
+        true => ("a permit is held ", "waits "),
+        false => ("held to ", "waits to "),
+    };
+    let (holders, queue) = (&seen.contenders.holders, &seen.contenders.queue);
+    let mut lines = vec![named.to_string()];
+    if let Some(permits) = seen.permits {
+        lines.push(format!("  {} of {permits} permits are held", holders.len()));
+    } else if holders.is_empty() {
         lines.push("  free".to_owned());
     }
-    lines.extend(
-        seen.holders.iter().map(|holder| format!("  held to {}", shown(&common(holder), holder.token))),
-    );
-    let waiters = seen.queue.iter().enumerate();
-    lines.extend(waiters.map(|(place, waiter)| format!("  {}. waits to {}", place + 1, shown(waiter, None))));
+    // A permit has no mode.
+    let shown = |who: &Waiter, token| shown(who, token, !named.is_semaphore);
+    lines.extend(holders.iter().map(|holder| format!("  {held}{}", shown(&common(holder), holder.token))));
+    let waiters = queue.iter().enumerate();
+    lines.extend(waiters.map(|(place, waiter)| format!("  {}. {waits}{}", place + 1, shown(waiter, None))));
     lines
 }
 
-/// Returns a lock in one line: how it is held, by which clients and since when, and how many wait.
-pub(crate) fn summary(key: &Key, seen: &Inspection) -> String {
-    let held = match &seen.holders[..] {
-        [] => "free".to_owned(),
+/// Returns a lock or semaphore in one line: how it is held, by which clients and since when, and how many wait.
+pub(crate) fn summary(named: &Named, seen: &Seen) -> String {
+    let (holders, queue) = (&seen.contenders.holders, &seen.contenders.queue);
+    let how = match (seen.permits, holders.first()) {
+        (Some(permits), _) => format!("{} of {permits} permits", holders.len()),
+        (None, Some(first)) => first.mode.to_string(),
+        (None, None) => "free".to_owned(),
+    };
+    let held = match &holders[..] {
+        [] => how,
         [first, others @ ..] => {
             let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
-            format!("{} by {}{more} for {}", first.mode, first.client, ago(first.since))
+            format!("{how} by {}{more} for {}", first.client, ago(first.since))
         }
     };
-    let longest = seen.queue.iter().map(|waiter| waiter.since).min();
-    let waits = longest.map(|since| format!(", {} wait, the longest for {}", seen.queue.len(), ago(since)));
-    format!("{key}: {held}{}", waits.unwrap_or_default())
+    let longest = queue.iter().map(|waiter| waiter.since).min();
+    let waits = longest.map(|since| format!(", {} wait, the longest for {}", queue.len(), ago(since)));
+    format!("{named}: {held}{}", waits.unwrap_or_default())
 }
 
 /// Returns what a holder has in common with a waiter.
@@ -144,17 +158,25 @@ fn common(holder: &Holder) -> Waiter {
     Waiter::new(holder.id, holder.owner, holder.client.clone(), holder.mode, holder.since)
 }
 
-fn shown(who: &Waiter, token: Option<Token>) -> String {
+fn shown(who: &Waiter, token: Option<Token>, has_mode: bool) -> String {
+    let mode = if has_mode { format!("{} ", who.mode) } else { String::new() };
     let token = token.map(|token| format!(", token {}", token.get())).unwrap_or_default();
-    format!("{} by {} for {}{token}, id {:032x}", who.mode, who.client, ago(who.since), who.id.as_u128())
+    format!("{mode}by {} for {}{token}, id {:032x}", who.client, ago(who.since), who.id.as_u128())
 }
 
-/// Returns the holders and waiters of a lock as JSON.
-pub(crate) fn json(key: &Key, seen: &Inspection) -> Value {
+/// Returns the holders and waiters of a lock or semaphore as JSON.
+pub(crate) fn json(named: &Named, seen: &Seen) -> Value {
+    let (key, permits, seen) = (&named.key, seen.permits, &seen.contenders);
+    let kind = if named.is_semaphore { "semaphore" } else { "lock" };
     let holders = seen.holders.iter().map(|holder| json_of(&common(holder), holder.token));
     let queue = seen.queue.iter().map(|waiter| json_of(waiter, None));
     let (holders, queue): (Vec<_>, Vec<_>) = (holders.collect(), queue.collect());
-    json!({"group": key.group(), "name": key.name(), "holders": holders, "queue": queue})
+    let mut value =
+        json!({"kind": kind, "group": key.group(), "name": key.name(), "holders": holders, "queue": queue});
+    if let Some(permits) = permits {
+        value["permits"] = permits.into();
+    }
+    value
 }
 
 fn json_of(who: &Waiter, token: Option<Token>) -> Value {

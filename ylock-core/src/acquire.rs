@@ -80,7 +80,6 @@ pub(crate) async fn acquire_behind(
         answer_within: None,
         options: &terms.handle.options,
         before,
-        as_lock: true,
         at,
     };
     let layers = layers_over(terms);

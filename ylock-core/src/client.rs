@@ -19,7 +19,7 @@ use crate::many::{Growing, Many, grow};
 use crate::memory::MemoryEngine;
 use crate::name::Name;
 use crate::options::Options;
-use crate::semaphore;
+use crate::semaphore::{self, SemaphoreInspection};
 use crate::terms::Terms;
 use crate::token::Token;
 
@@ -233,6 +233,30 @@ impl Ylock {
         self.handle.keeper.inspect(&Key::new(group, name)?).await
     }
 
+    /// Returns the holders of the permits of a semaphore and the waiters for one.
+    ///
+    /// The store is asked for each permit. A client that was granted a permit a moment ago may be shown among the waiters as well.
+    ///
+    /// # Errors
+    /// As [`inspect`](Self::inspect).
+    ///
+    /// # Examples
+    /// What a page for operators shows:
+    /// ```
+    /// # use ylock::Ylock;
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
+    /// let ylock = Ylock::in_memory();
+    /// let permit = ylock.locks("reports").semaphore("render", 2).acquire().await?;
+    ///
+    /// let seen = ylock.inspect_semaphore("reports", "render").await?;
+    /// println!("{} of {:?} permits are held, {} wait", seen.holders.len(), seen.permits, seen.queue.len());
+    /// # assert_eq!((seen.holders.len(), seen.permits), (1, Some(2)));
+    /// # drop(permit); Ok(()) }
+    /// ```
+    pub async fn inspect_semaphore(&self, group: impl Name, name: impl Name) -> Result<SemaphoreInspection> {
+        semaphore::inspect(&self.handle, &Key::new(group, name)?).await
+    }
+
     /// Returns whether this token belongs to the present holder of a lock. For a worker that is not the holder, and is about to do what the holder
     /// has sent it: the holder sends its [token](crate::Lease::token) along.
     ///
@@ -285,11 +309,11 @@ impl Ylock {
         self.handle.keeper.verify(&key, token).await
     }
 
-    /// Returns a listing of the locks in the store that are held or waited for, whichever client does so; of all groups, or
+    /// Returns a listing of the locks and semaphores in the store that are held or waited for, whichever client does so; of all groups, or
     /// [of one](Listing::of_group).
     ///
     /// It is for those who look after a service, and not for a program that wants a lock: the store is asked for the keys page by page, and then
-    /// for the holders and waiters of each. A lock that is in use all the time is shown at least once; one that comes or goes meanwhile may be left
+    /// for the holders and waiters of each; of a semaphore for those of each permit. A lock that is in use all the time is shown at least once; one that comes or goes meanwhile may be left
     /// out, or be shown twice. What a page costs the store, whose locks all clients share, stands in the `guarantees.md` of the engine.
     ///
     /// # Examples
@@ -333,7 +357,7 @@ impl Ylock {
         self.handle.keeper.examine().await
     }
 
-    /// Takes a lock away from all of its holders, and returns how many acquisitions that were; of a semaphore all permits.
+    /// Takes a lock away from all of its holders, and returns how many acquisitions that were.
     ///
     /// The holders are told: their `lost()` fires, at once where the store can reach them, otherwise
     /// at their next renewal, a third of the lease later at most. Only then, or when the lease ends, the next waiter gets in.
@@ -341,6 +365,17 @@ impl Ylock {
     /// # Errors
     /// As [`inspect`](Self::inspect).
     pub async fn revoke(&self, group: impl Name, name: impl Name) -> Result<usize> {
+        self.handle.keeper.revoke(&Key::new(group, name)?).await
+    }
+
+    /// Takes all permits of a semaphore away from their holders, and returns how many that were.
+    ///
+    /// The holders are told as by [`revoke`](Self::revoke), and no holder that does not hear of it keeps its permit for longer than its lease. A client
+    /// that waits for a permit goes on waiting.
+    ///
+    /// # Errors
+    /// As [`inspect`](Self::inspect).
+    pub async fn revoke_semaphore(&self, group: impl Name, name: impl Name) -> Result<usize> {
         semaphore::revoke(&self.handle, &Key::new(group, name)?).await
     }
 
@@ -363,6 +398,15 @@ impl Ylock {
     /// ```
     pub async fn revoke_one(&self, group: impl Name, name: impl Name, id: AcquisitionId) -> Result<bool> {
         self.handle.keeper.revoke_one(&Key::new(group, name)?, id).await
+    }
+
+    /// Takes one permit of a semaphore away from the holder with this id, as [`inspect_semaphore`](Self::inspect_semaphore) shows it. Returns whether it
+    /// held a permit. The holder is told as by [`revoke`](Self::revoke).
+    ///
+    /// # Errors
+    /// As [`inspect`](Self::inspect).
+    pub async fn revoke_permit(&self, group: impl Name, name: impl Name, id: AcquisitionId) -> Result<bool> {
+        semaphore::revoke_one(&self.handle, &Key::new(group, name)?, id).await
     }
 
     /// Gives back everything that this client holds, leaves every queue, and waits until the store knows it.

@@ -182,28 +182,13 @@ pub struct Grant {
     pub contended: bool,
     /// True if other contenders went first. For layers; nothing is decided by it.
     pub waited: bool,
-    /// True if readers of other clients held it at the last look. The core then asks, now and then, whether they have the name as a semaphore;
-    /// nothing else is decided by it.
-    pub beside_readers: bool,
 }
 
 impl Grant {
     /// Creates the grant of a request.
     pub fn of(request: &Request, token: Option<StoreToken>, sent: Moment, contended: bool) -> Self {
         let Request { id, mode, owner, lease, .. } = *request;
-        let (waited, beside_readers) = (false, false);
-        Self {
-            key: request.key.clone(),
-            id,
-            mode,
-            owner,
-            lease,
-            token,
-            sent,
-            contended,
-            waited,
-            beside_readers,
-        }
+        Self { key: request.key.clone(), id, mode, owner, lease, token, sent, contended, waited: false }
     }
 
     /// Returns the same grant as the store shows it in this mode.
@@ -228,12 +213,6 @@ impl Grant {
     #[must_use]
     pub fn after_waiting(self, waited: bool) -> Self {
         Self { waited, ..self }
-    }
-
-    /// Returns the same grant, which says whether readers of other clients held the key at the last look.
-    #[must_use]
-    pub fn beside_readers(self, beside_readers: bool) -> Self {
-        Self { beside_readers, ..self }
     }
 }
 
@@ -500,15 +479,6 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
 
     /// Returns the holders of the key and the waiters for it, as the store shows them now.
     async fn inspect(&self, key: &Key) -> Result<Inspection>;
-
-    /// Returns holders of the key, as the store shows them now: all, or at least the one that was let in before the others.
-    ///
-    /// # Behavior
-    /// - Each caller that waits for long asks this once. So an engine whose inspection costs a request for each contender answers this with
-    ///   fewer: by default it is an inspection.
-    async fn some_holders(&self, key: &Key) -> Result<Vec<Holder>> {
-        Ok(self.inspect(key).await?.holders)
-    }
 
     /// Returns all holders of the key, none whose release was answered before this was called. As in an inspection, one whose lease has ended may be shown
     /// beside the next one.

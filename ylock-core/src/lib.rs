@@ -55,7 +55,6 @@ mod name;
 mod once_per;
 mod owner;
 mod period;
-mod permits;
 mod run;
 mod semaphore;
 #[cfg(feature = "serde")]
@@ -86,6 +85,6 @@ pub use options::{Fairness, HandOver, Options};
 pub use owner::Owner;
 pub use period::Period;
 pub use run::Run;
-pub use semaphore::{MAX_PERMITS, Permit, PermitLease, Semaphore};
+pub use semaphore::{MAX_PERMITS, Permit, PermitLease, Semaphore, SemaphoreInspection};
 pub use token::{StoreToken, Token};
 pub use unlocked::Unlocked;

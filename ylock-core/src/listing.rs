@@ -10,6 +10,7 @@ use crate::error::{ErrorKind, Result};
 use crate::handle::Handle;
 use crate::key::Key;
 use crate::name::Name;
+use crate::semaphore::{self, Purpose};
 
 /// So many locks are looked at at once: more than one, because each is a trip to the store, and not so many that users of locks notice.
 const LOOKS: usize = 16;
@@ -27,13 +28,18 @@ pub struct Listing {
     found: VecDeque<Listed>,
 }
 
-/// A lock that is held or waited for.
+/// A lock or a semaphore that is held or waited for.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Listed {
     /// The group and the name.
     pub key: Key,
-    /// The holders and the waiters, as of [`Ylock::inspect`](crate::Ylock::inspect); or why they cannot be read. One lock that is damaged does not
+    /// Whether it is a semaphore, and no lock.
+    pub is_semaphore: bool,
+    /// How many permits a semaphore has, as its clients say.
+    pub permits: Option<u32>,
+    /// The holders and the waiters, as of [`Ylock::inspect`](crate::Ylock::inspect) or
+    /// [`Ylock::inspect_semaphore`](crate::Ylock::inspect_semaphore); or why they cannot be read. One lock that is damaged does not
     /// end the listing, and is not left out of it.
     pub seen: Result<Inspection>,
 }
@@ -79,15 +85,8 @@ impl Listing {
 
     /// Looks at some of the keys.
     async fn look(&mut self) -> Result<()> {
-        let keeper = &self.handle.keeper;
-        let keys = self.keys.iter().take(LOOKS).cloned();
-        let looks = keys.map(|key| async move {
-            match keeper.inspect(&key).await {
-                // Of the lock, and not of the store.
-                Err(error) if error.kind() == ErrorKind::Unexpected => Ok(Listed { key, seen: Err(error) }),
-                seen => Ok(Listed { key, seen: Ok(seen?) }),
-            }
-        });
+        let handle = &self.handle;
+        let looks = self.keys.iter().take(LOOKS).cloned().map(|key| look_at(handle, key));
         let looks: Vec<Listed> = stream::iter(looks).buffered(LOOKS).try_collect().await?;
         // Not before all answers are there: a call that is dropped is made again.
         self.keys.drain(..looks.len());
@@ -106,7 +105,29 @@ impl Listing {
         let page = self.handle.keeper.keys_in_store(self.group.as_deref(), after).await?;
         self.page = page.next.map_or(Page::None, Page::After);
         let mut known = HashSet::new();
-        self.keys = page.keys.into_iter().filter(|key| known.insert(key.clone())).collect();
+        // The turnstile and the permits are shown with their semaphore: while one of them is in use, its clients are listed as well.
+        let is_shown = |key: &Key| Purpose::of(key) != Purpose::Part && known.insert(key.clone());
+        self.keys = page.keys.into_iter().filter(is_shown).collect();
         Ok(true)
+    }
+}
+
+async fn look_at(handle: &Handle, key: Key) -> Result<Listed> {
+    let listed = match Purpose::of(&key) {
+        Purpose::Clients(name) => {
+            let seen = semaphore::inspect(handle, &name).await;
+            let permits = seen.as_ref().ok().and_then(|seen| seen.permits);
+            let seen = seen.map(|seen| Inspection { holders: seen.holders, queue: seen.queue });
+            Listed { key: name, is_semaphore: true, permits, seen }
+        }
+        Purpose::Lock | Purpose::Part => {
+            let seen = handle.keeper.inspect(&key).await;
+            Listed { key, is_semaphore: false, permits: None, seen }
+        }
+    };
+    match &listed.seen {
+        // Not of this lock, but of the store.
+        Err(error) if error.kind() != ErrorKind::Unexpected => Err(error.clone()),
+        _ => Ok(listed),
     }
 }

@@ -18,7 +18,7 @@ use crate::once_per::{Done, OncePer, Scheduled, once_per};
 use crate::options::Options;
 use crate::owner::Owner;
 use crate::period::Period;
-use crate::semaphore::Semaphore;
+use crate::semaphore::{Semaphore, named};
 use crate::terms::Terms;
 
 /// The locks of one group, each with a name: users, orders, files.
@@ -69,7 +69,7 @@ impl Locks {
     /// # drop(permit); Ok(()) }
     /// ```
     pub fn semaphore(&self, name: impl Name, permits: u32) -> Semaphore {
-        Semaphore::new(self.terms.clone(), Key::new(Arc::clone(&self.group), name), permits)
+        Semaphore::new(self.terms.clone(), self.key(name), permits)
     }
 
     /// Returns the same locks, always acquired for this owner, whatever scope the caller is in.
@@ -620,6 +620,6 @@ impl Locks {
     }
 
     fn key(&self, name: impl Name) -> Result<Key> {
-        Key::new(Arc::clone(&self.group), name)
+        named(Arc::clone(&self.group), name)
     }
 }

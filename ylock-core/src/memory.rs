@@ -192,8 +192,7 @@ impl MemoryEngine {
                 ));
             }
             let contended = queue.is_contended(request.id, None);
-            let grant = Grant::of(request, Some(token), now.moment, contended);
-            Ok(Attempt::Entered(grant.beside_readers(queue.joins(request.id))))
+            Ok(Attempt::Entered(Grant::of(request, Some(token), now.moment, contended)))
         })
     }
 }

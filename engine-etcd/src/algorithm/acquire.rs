@@ -38,8 +38,6 @@ pub(crate) struct Acquire<'a> {
     has_looked: bool,
     /// True if the last request for its place was refused, or its outcome is unknown.
     has_no_place: bool,
-    /// True if the last look showed readers that this one joins.
-    joins: bool,
 }
 
 /// The outcome of a step on the way.
@@ -72,15 +70,7 @@ const AT_ONCE: Step = Step::Again(Duration::ZERO);
 impl<'a> Acquire<'a> {
     pub(crate) fn new(client: &'a Arc<Client>, request: &'a Request) -> Self {
         let retry_deadline = RetryDeadline::of(&*client.environment, request, client.request_timeout);
-        Self {
-            client,
-            request,
-            retry_deadline,
-            waited: false,
-            has_looked: false,
-            has_no_place: false,
-            joins: false,
-        }
+        Self { client, request, retry_deadline, waited: false, has_looked: false, has_no_place: false }
     }
 
     pub(crate) async fn run(mut self) -> Result<Option<Grant>> {
@@ -180,7 +170,6 @@ impl<'a> Acquire<'a> {
         if self.request.patience == Patience::Try && !self.has_looked {
             when.push(Condition::MadeAt(newest.keys.clone(), 0));
         }
-        let readers = look::readers(client, &request.key, request.mode).map(Does::Look);
         let put = Put {
             key: sending.stored_at.clone(),
             value: sending.value.clone(),
@@ -188,7 +177,7 @@ impl<'a> Acquire<'a> {
         };
         Transaction {
             when,
-            then: [Does::Put(put), Does::Look(newest.clone())].into_iter().chain(readers).collect(),
+            then: vec![Does::Put(put), Does::Look(newest.clone())],
             otherwise: vec![Does::Look(Look::at(Keys::one(sending.stored_at.clone()))), Does::Look(newest)],
         }
     }
@@ -229,7 +218,6 @@ impl<'a> Acquire<'a> {
     }
 
     async fn judge(&mut self, standing: &Standing, looked: Looked) -> Result<Step> {
-        self.joins = looked.joins;
         match looked.queue {
             Some(queue) => self.decide(standing, judge(&queue, &standing.own.contender)).await,
             None => self.again_at_the_end().await,
@@ -266,8 +254,7 @@ impl<'a> Acquire<'a> {
         if !client.claims.enter(own.id, number, session.made(), contended) {
             return Ok(Step::Again(SHORT_PAUSE));
         }
-        let grant = Grant::of(self.request, Some(token), session.made(), contended);
-        Ok(Step::Granted(grant.beside_readers(self.joins)))
+        Ok(Step::Granted(Grant::of(self.request, Some(token), session.made(), contended)))
     }
 
     /// Waits until the contender's turn has come: for the second before it, and then for the first.
@@ -286,7 +273,6 @@ impl<'a> Acquire<'a> {
                 looked = look::look(self.client, &standing.session, &standing.own).await?;
             }
             self.retry_deadline.answered();
-            self.joins = looked.joins;
             let Some(queue) = looked.queue else { return self.again_at_the_end().await };
             let (next, last) = match judge(&queue, own) {
                 Verdict::Waits { before: seen, next, last } if seen == before => (next, last),

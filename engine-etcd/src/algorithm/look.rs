@@ -24,14 +24,6 @@ pub(crate) struct Looked {
     pub(crate) header: Header,
     /// `None` if the contender's own key is not there.
     pub(crate) queue: Option<Queue>,
-    /// Whether readers came before this one, which is a reader.
-    pub(crate) joins: bool,
-}
-
-/// Returns the look at contenders that came to read, for a reader: whether there are others.
-pub(super) fn readers(client: &Client, key: &Key, mode: Mode) -> Option<Look> {
-    let keys = Keys::below(client.names.readers(key));
-    (mode == Mode::Read).then(|| Look { most: 2, values: false, ..Look::at(keys) })
 }
 
 /// Returns the look at the newest contenders that conflict with one of this mode, or may. One more than is needed: that which looks may be
@@ -61,32 +53,25 @@ pub(crate) async fn look(client: &Client, session: &Session, own: &Own) -> Resul
 
 /// Looks at a contender's rivals; `None` if too few of those before it were shown.
 async fn look_at(client: &Client, session: &Session, own: &Own, rivals: Look) -> Result<Option<Looked>> {
-    let Own { key, contender } = own;
+    let contender = &own.contender;
     let before = |look: Look| Look { made_before: Some(contender.place), ..look };
-    let mut looks = vec![
+    let looks = vec![
         Look { values: false, ..Look::at(Keys::one(contender.key.clone())) },
         before(rivals.clone()),
         behind(rivals, contender.place, contender.ticket.is_some()),
     ];
-    looks.extend(readers(client, key, contender.mode).map(before));
     let mut outcome =
         session.transact(client, "look", Transaction::looking(looks)).await.map_err(to_error)?;
     let (header, own_seen, seen) = (outcome.header, outcome.seen(0), outcome.seen(1));
     if own_seen.entries.first().is_none_or(|entry| entry.made != contender.place) {
-        return Ok(Some(Looked { header, queue: None, joins: false }));
+        return Ok(Some(Looked { header, queue: None }));
     }
     let before = contenders(&seen)?;
     if seen.more && !is_enough(&before, contender.mode) {
         return Ok(None);
     }
     let queue = Queue { before, behind: contenders(&outcome.seen(2))? };
-    let joins = !outcome.seen(3).entries.is_empty() || joins(&queue.before, contender.mode);
-    Ok(Some(Looked { header, queue: Some(queue), joins }))
-}
-
-/// Returns whether writers that are readers now are among those before a reader.
-fn joins(before: &[Contender], mode: Mode) -> bool {
-    mode == Mode::Read && before.iter().any(|other| other.mode == Mode::Read)
+    Ok(Some(Looked { header, queue: Some(queue) }))
 }
 
 /// Returns the look at those behind: all if tickets decide, otherwise enough to know whether there are any besides one of the same client.
@@ -105,18 +90,15 @@ pub(crate) fn contenders(seen: &Seen) -> Result<Vec<Contender>> {
     seen.entries.iter().map(Contender::read).collect()
 }
 
-/// Returns what the look in the transaction that put a contender's key has shown: the step of the newest, and after it that of readers. `None` if too
-/// few of those before were shown.
+/// Returns what the look in the transaction that put a contender's key has shown. `None` if too few of those before were shown.
 pub(crate) fn at_once(outcome: &mut Outcome, step: usize, own: &Contender) -> Result<Option<Looked>> {
-    let (seen, readers) = (outcome.seen(step), outcome.seen(step + 1));
+    let seen = outcome.seen(step);
     let mut before = contenders(&seen)?;
     before.retain(|other| other.place < own.place);
     if seen.more && !is_enough(&before, own.mode) {
         return Ok(None);
     }
-    let others = readers.entries.iter().any(|entry| entry.key != own.key);
-    let joins = others || joins(&before, own.mode);
     // None can be behind: the contender has the newest key of all.
     let queue = Queue { before, behind: Vec::new() };
-    Ok(Some(Looked { header: outcome.header, queue: Some(queue), joins }))
+    Ok(Some(Looked { header: outcome.header, queue: Some(queue) }))
 }

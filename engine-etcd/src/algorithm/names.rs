@@ -41,11 +41,6 @@ impl Names {
         if mode == Mode::Write { lock } else { lock + "w/" }
     }
 
-    /// Returns the prefix of the contenders of one lock that came to read.
-    pub(crate) fn readers(&self, key: &Key) -> String {
-        self.lock(key) + "r/"
-    }
-
     /// Returns the key of a contender that came in this mode: the same for one after the other of a client. The servers keep something of each key
     /// that there was until their history is compacted, and pass over it in every look at the lock.
     pub(crate) fn contender(&self, key: &Key, mode: Mode, lease: i64, slot: usize) -> Vec<u8> {

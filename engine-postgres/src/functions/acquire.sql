@@ -18,7 +18,6 @@ declare
   r ylock.reader;
   given bigint;
   ends bigint;
-  joins boolean;
 begin
   -- A transaction of a caller has the lock: it would have its row, too, for longer than requests for other locks should wait.
   if not pg_try_advisory_xact_lock_shared(ylock.closing(k)) then
@@ -38,7 +37,7 @@ begin
       returning x.token into given;
   end if;
   if found then
-    return 'granted ' || given || ' 0 0';
+    return 'granted ' || given || ' 0';
   end if;
 
   select * into l from ylock.lock where key = k for update skip locked;
@@ -96,8 +95,7 @@ begin
   end if;
   if given is not null then
     perform ylock.finish(before, l, now);
-    joins := l.shared and (l.id is not null or exists (select from ylock.reader x where x.key = k and x.id <> i));
-    return 'granted ' || given || ' ' || ylock.is_contended(l, m, null, now) || ' ' || joins::int;
+    return 'granted ' || given || ' ' || ylock.is_contended(l, m, null, now);
   end if;
   if not stay then
     l := (ylock.leave(l, i, now)).l;

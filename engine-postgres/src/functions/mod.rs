@@ -3,7 +3,7 @@
 //! Not covered by semver.
 
 /// The version of tables and functions. Clients of another version are refused: of two versions each would overwrite what the other one relies on.
-pub const VERSION: i32 = 4;
+pub const VERSION: i32 = 5;
 
 /// The code with which functions refuse a transaction of another isolation than READ COMMITTED.
 pub(crate) const WRONG_ISOLATION: &str = "YL001";

@@ -80,7 +80,7 @@ impl Driven for Functions {
             .await;
         let words: Vec<&str> = row.get::<_, &str>(0).split(' ').collect();
         match words[..] {
-            ["granted", token, contended, _] => {
+            ["granted", token, contended] => {
                 (Reply::Granted { contended: contended == "1" }, Some(token.parse().unwrap()))
             }
             ["queued", ..] => (Reply::Queued, None),

@@ -3,7 +3,7 @@
 --
 -- In: id, mode, lease, patience (queue or try), fairness (fair or unfair), ticket (or -), for how long a waiter counts as alive, owner,
 -- channel, client, and `accepts` if the client accepts that the server throws away locks.
--- Out: {'granted', token, contended, whether others are inside} | {'queued', ticket, milliseconds until the first lease may end, last token} |
+-- Out: {'granted', token, contended} | {'queued', ticket, milliseconds until the first lease may end, last token} |
 -- {'busy'} | {'undone'} | {'evicts', policy}
 
 local id, mode, lease, patience, fairness = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
@@ -42,7 +42,7 @@ if held then
   -- with, or since a question whose answer was lost. Without this the lease would end on the server before it ends by the client's
   -- count, and the next waiter be let in beside this holder.
   prolong(id, held, lease)
-  return finish({ 'granted', held.token, is_contended(held.mode), num('hn') > 1 and 1 or 0 })
+  return finish({ 'granted', held.token, is_contended(held.mode) })
 end
 if patience == 'try' then
   leave(id)

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ylock_core::contact::asking;
 use ylock_core::engine::{Grant, Patience, Request};
-use ylock_core::queue::places::{self, is_free};
+use ylock_core::queue::places::is_free;
 use ylock_core::retry_deadline::RetryDeadline;
 use ylock_core::{Error, ErrorKind, Result, StoreToken};
 
@@ -45,8 +45,6 @@ pub(crate) struct Acquire<'a> {
     looked: bool,
     /// True once another contender was before this one.
     waited: bool,
-    /// True if the last look showed readers that this one joins.
-    joins: bool,
 }
 
 /// The outcome of a step on the way.
@@ -63,7 +61,7 @@ impl<'a> Acquire<'a> {
     pub(crate) fn new(connection: &'a Connection, request: &'a Request) -> Self {
         let retry_deadline =
             RetryDeadline::of(connection.environment(), request, connection.request_timeout());
-        Self { connection, request, retry_deadline, looked: false, waited: false, joins: false }
+        Self { connection, request, retry_deadline, looked: false, waited: false }
     }
 
     pub(crate) async fn run(mut self) -> Result<Option<Grant>> {
@@ -174,7 +172,6 @@ impl<'a> Acquire<'a> {
             claim.alone = all.len() == 1;
             claim.content.token = token.or(claim.content.token);
         });
-        self.joins = places::holds(&all, &own) && places::joins(&all, &own);
         self.decide(session, place, own, judge(&all, &own), token).await
     }
 
@@ -234,8 +231,7 @@ impl<'a> Acquire<'a> {
         if !session.claims.enter(own, token, sent, contended) {
             return Ok(Step::Again(SHORT_PAUSE));
         }
-        let grant = Grant::of(self.request, Some(token), sent, contended).with_lease(lease);
-        Ok(Step::Granted(grant.beside_readers(self.joins)))
+        Ok(Step::Granted(Grant::of(self.request, Some(token), sent, contended).with_lease(lease)))
     }
 
     /// Waits until the contender before is gone, and shows meanwhile that this one runs. Returns whether it saw that node being removed.

@@ -67,20 +67,6 @@ async fn holders_of(
     Ok((holders, gone))
 }
 
-/// Three requests, however many contenders there are.
-pub(crate) async fn first_holder(session: &Session, key: &Key) -> Result<Option<Holder>> {
-    let place = Place::of(&session.base, key);
-    for _ in 0..ATTEMPTS {
-        let all = names(&session.list_now(&place).await.map_err(to_error)?)?;
-        // None is before it, so it holds.
-        let Some(first) = all.iter().min_by_key(|name| name.place) else { return Ok(None) };
-        if let Some(content) = content(session, &place, first).await? {
-            return Ok(Some(holder(first, content)));
-        }
-    }
-    Err(Error::new(ErrorKind::Unavailable, "holders kept leaving the lock"))
-}
-
 fn holder(name: &Name, (content, token): Stored) -> Holder {
     let token = content.token.or(token).map(Into::into);
     Holder::of(waiter(name, content), token)

@@ -106,10 +106,6 @@ impl Engine for Connecting {
         self.engine().await?.inspect(key).await
     }
 
-    async fn some_holders(&self, key: &Key) -> Result<Vec<Holder>> {
-        self.engine().await?.some_holders(key).await
-    }
-
     async fn exact_holders(&self, key: &Key) -> Result<Vec<Holder>> {
         self.engine().await?.exact_holders(key).await
     }

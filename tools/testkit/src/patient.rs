@@ -69,10 +69,6 @@ impl Wrapper for Patient {
         answered(|| self.0.inspect(key)).await
     }
 
-    async fn some_holders(&self, key: &Key) -> Result<Vec<Holder>> {
-        answered(|| self.0.some_holders(key)).await
-    }
-
     async fn exact_holders(&self, key: &Key) -> Result<Vec<Holder>> {
         answered(|| self.0.exact_holders(key)).await
     }

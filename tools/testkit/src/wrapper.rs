@@ -137,11 +137,6 @@ pub trait Wrapper: fmt::Debug + Send + Sync + 'static {
         async move { self.inner().inspect(key).await }
     }
 
-    /// See [`Engine::some_holders`].
-    fn some_holders(&self, key: &Key) -> impl Future<Output = Result<Vec<Holder>>> + Send {
-        async move { self.inner().some_holders(key).await }
-    }
-
     /// See [`Engine::exact_holders`].
     fn exact_holders(&self, key: &Key) -> impl Future<Output = Result<Vec<Holder>>> + Send {
         async move { self.inner().exact_holders(key).await }
@@ -241,10 +236,6 @@ impl<W: Wrapper> Engine for Wrapped<W> {
 
     async fn inspect(&self, key: &Key) -> Result<Inspection> {
         self.0.around(Call::Inspect, self.0.inspect(key)).await
-    }
-
-    async fn some_holders(&self, key: &Key) -> Result<Vec<Holder>> {
-        self.0.around(Call::Inspect, self.0.some_holders(key)).await
     }
 
     async fn exact_holders(&self, key: &Key) -> Result<Vec<Holder>> {

@@ -7,12 +7,12 @@ use crate::store::Store;
 
 pub(crate) async fn inspect(store: &Store, arguments: InspectArguments) -> Result<u8> {
     let ylock = store.connect().await?;
-    let key = &arguments.lock.0;
-    let seen = ylock.inspect(key.group(), key.name()).await?;
+    let named = &arguments.lock;
+    let seen = named.inspect(&ylock).await?;
     if arguments.json {
-        output::json_line(&output::json(key, &seen))?;
+        output::json_line(&output::json(named, &seen))?;
     } else {
-        output::print(key, &seen)?;
+        output::print(named, &seen)?;
     }
     ylock.close().await;
     Ok(0)

@@ -1,10 +1,11 @@
 //! `ylock list`.
 
 use serde_json::json;
-use ylock::{Error, Key};
+use ylock::Error;
 
 use crate::arguments::ListArguments;
 use crate::exit::{Failed, OTHER, Result};
+use crate::name::Named;
 use crate::output;
 use crate::store::Store;
 
@@ -18,12 +19,13 @@ pub(crate) async fn list(store: &Store, arguments: ListArguments) -> Result<u8> 
     while left > 0 {
         let Some(lock) = listing.next().await? else { break };
         left -= 1;
-        match lock.seen {
-            Ok(seen) if arguments.json => output::json_line(&output::json(&lock.key, &seen))?,
-            Ok(seen) => output::line(&output::summary(&lock.key, &seen))?,
+        let (named, seen) = Named::listed(lock);
+        match seen {
+            Ok(seen) if arguments.json => output::json_line(&output::json(&named, &seen))?,
+            Ok(seen) => output::line(&output::summary(&named, &seen))?,
             Err(error) => {
                 damaged += 1;
-                print_damaged(&lock.key, &error, arguments.json)?;
+                print_damaged(&named, &error, arguments.json)?;
             }
         }
     }
@@ -34,10 +36,11 @@ pub(crate) async fn list(store: &Store, arguments: ListArguments) -> Result<u8> 
     Ok(0)
 }
 
-fn print_damaged(key: &Key, error: &Error, as_json: bool) -> Result<()> {
+fn print_damaged(named: &Named, error: &Error, as_json: bool) -> Result<()> {
     let why = format!("{error:#}");
     if as_json {
+        let key = &named.key;
         return output::json_line(&json!({"group": key.group(), "name": key.name(), "damaged": why}));
     }
-    output::line(&format!("{key}: DAMAGED: {why}"))
+    output::line(&format!("{named}: DAMAGED: {why}"))
 }

@@ -3,11 +3,12 @@
 use std::io::{self, IsTerminal, Write};
 
 use serde_json::json;
+use ylock::Ylock;
 use ylock::engine::AcquisitionId;
-use ylock::{Key, Ylock};
 
 use crate::arguments::RevokeArguments;
 use crate::exit::{DECLINED, Failed, Result, USAGE};
+use crate::name::Named;
 use crate::output;
 use crate::store::Store;
 
@@ -23,22 +24,23 @@ pub(crate) async fn revoke(store: &Store, arguments: RevokeArguments) -> Result<
 }
 
 async fn revoke_from(ylock: &Ylock, arguments: &RevokeArguments, id: Option<AcquisitionId>) -> Result<u8> {
-    let key = &arguments.lock.0;
+    let named = &arguments.lock;
     let count = match (arguments.yes, id) {
-        (true, None) => ylock.revoke(key.group(), key.name()).await?,
-        (true, Some(id)) => from_holders(ylock, key, &[id]).await?,
+        (true, None) => named.revoke(ylock).await?,
+        (true, Some(id)) => from_holders(ylock, named, &[id]).await?,
         (false, id) => {
-            let holders = shown(ylock, key, id).await?;
+            let holders = shown(ylock, named, id).await?;
             if holders.is_empty() || !is_agreed(holders.len())? {
                 return Err(Failed::new(DECLINED, "nothing was revoked"));
             }
-            from_holders(ylock, key, &holders).await?
+            from_holders(ylock, named, &holders).await?
         }
     };
     if arguments.json {
+        let key = &named.key;
         output::json_line(&json!({"group": key.group(), "name": key.name(), "revoked": count}))?;
     } else {
-        output::line(&done(key, count))?;
+        output::line(&done(named, count))?;
     }
     Ok(0)
 }
@@ -46,19 +48,19 @@ async fn revoke_from(ylock: &Ylock, arguments: &RevokeArguments, id: Option<Acqu
 /// Takes a lock from these holders, of which the user knows, and from no other: it may have another one by now. Returns how many still held it.
 pub(crate) async fn from_holders(
     ylock: &Ylock,
-    key: &Key,
+    named: &Named,
     holders: &[AcquisitionId],
 ) -> ylock::Result<usize> {
     let mut count = 0;
     for id in holders {
-        count += usize::from(ylock.revoke_one(key.group(), key.name(), *id).await?);
+        count += usize::from(named.revoke_one(ylock, *id).await?);
     }
     Ok(count)
 }
 
 /// Returns what was done.
-pub(crate) fn done(key: &Key, count: usize) -> String {
-    format!("{key}: revoked from {}", counted(count))
+pub(crate) fn done(named: &Named, count: usize) -> String {
+    format!("{named}: revoked from {}", counted(count))
 }
 
 fn counted(count: usize) -> String {
@@ -66,10 +68,10 @@ fn counted(count: usize) -> String {
 }
 
 /// Shows the lock, and returns the holders that are asked about.
-async fn shown(ylock: &Ylock, key: &Key, id: Option<AcquisitionId>) -> Result<Vec<AcquisitionId>> {
-    let seen = ylock.inspect(key.group(), key.name()).await?;
-    output::print(key, &seen)?;
-    let holders = seen.holders.iter().map(|holder| holder.id);
+async fn shown(ylock: &Ylock, named: &Named, id: Option<AcquisitionId>) -> Result<Vec<AcquisitionId>> {
+    let seen = named.inspect(ylock).await?;
+    output::print(named, &seen)?;
+    let holders = seen.contenders.holders.iter().map(|holder| holder.id);
     Ok(holders.filter(|holder| id.is_none_or(|id| id == *holder)).collect())
 }
 

@@ -3,12 +3,12 @@
 use std::time::{Duration, SystemTime};
 
 use tokio::time::sleep;
-use ylock::Key;
 use ylock::engine::{AcquisitionId, Inspection};
 
 use crate::arguments::WatchArguments;
 use crate::commands::client::Client;
 use crate::exit::Result;
+use crate::name::{Named, Seen};
 use crate::output;
 use crate::store::Store;
 
@@ -17,14 +17,13 @@ const SHORTEST: Duration = Duration::from_millis(10);
 
 /// Goes on until the process is ended.
 pub(crate) async fn watch(store: Store, arguments: WatchArguments) -> Result<u8> {
-    let key = &arguments.lock.0;
     let mut client = Client::new(store);
     client.get().await?;
     let mut last = None;
     loop {
-        match look(&mut client, key).await {
+        match look(&mut client, &arguments.lock).await {
             Ok(seen) => {
-                let now = contenders(&seen);
+                let now = ids(&seen.contenders);
                 if last.as_ref() != Some(&now) {
                     print(&arguments, &seen)?;
                     last = Some(now);
@@ -39,23 +38,23 @@ pub(crate) async fn watch(store: Store, arguments: WatchArguments) -> Result<u8>
     }
 }
 
-async fn look(client: &mut Client, key: &Key) -> ylock::Result<Inspection> {
-    client.get().await?.inspect(key.group(), key.name()).await
+async fn look(client: &mut Client, named: &Named) -> ylock::Result<Seen> {
+    named.inspect(client.get().await?).await
 }
 
-fn contenders(seen: &Inspection) -> (Vec<AcquisitionId>, Vec<AcquisitionId>) {
+fn ids(seen: &Inspection) -> (Vec<AcquisitionId>, Vec<AcquisitionId>) {
     (
         seen.holders.iter().map(|holder| holder.id).collect(),
         seen.queue.iter().map(|waiter| waiter.id).collect(),
     )
 }
 
-fn print(arguments: &WatchArguments, seen: &Inspection) -> Result<()> {
-    let (key, now) = (&arguments.lock.0, output::time(SystemTime::now()));
+fn print(arguments: &WatchArguments, seen: &Seen) -> Result<()> {
+    let (named, now) = (&arguments.lock, output::time(SystemTime::now()));
     if arguments.json {
-        let mut value = output::json(key, seen);
+        let mut value = output::json(named, seen);
         value["at"] = now.into();
         return output::json_line(&value);
     }
-    output::line(&format!("{now} {}", output::summary(key, seen)))
+    output::line(&format!("{now} {}", output::summary(named, seen)))
 }

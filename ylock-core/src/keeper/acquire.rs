@@ -11,7 +11,6 @@ use super::before::Before;
 use super::caller_drives::{CallerDrives, drive};
 use super::effects::{Effects, Reply};
 use super::self_wait::{Caller, Site};
-use super::used_otherwise::looks_after;
 use super::waiter::Waiter;
 use super::{Acquired, Admission, Hold, Keeper, closed};
 use crate::error::{Error, ErrorKind, Result};
@@ -38,8 +37,6 @@ pub(crate) struct AcquireArgs<'a> {
     pub(crate) options: &'a Arc<Options>,
     /// The place to note which holders and waiters are before the caller, shortly before its wait is over.
     pub(crate) before: Option<&'a OnceLock<Before>>,
-    /// True for the lock of this name: an error if the name is in use as a semaphore. False for the locks that a semaphore is made of.
-    pub(crate) as_lock: bool,
     /// The place of the call.
     pub(crate) at: Site,
 }
@@ -74,16 +71,7 @@ impl Keeper {
             Entered::NotFree => return Ok(None),
             Entered::Waits(waiting) => waiting,
         };
-        let acquired = waiting.wait(limit, before).await?;
-        let met_others = match &acquired {
-            Some(acquired) => acquired.hold.beside_readers,
-            // While one waits that does not only try, its driver looks.
-            None => args.tries(),
-        };
-        if args.as_lock && met_others {
-            self.must_be_lock(&args.key).await?;
-        }
-        Ok(acquired)
+        waiting.wait(limit, before).await
     }
 
     fn enter(self: &Arc<Self>, args: &AcquireArgs<'_>) -> Result<Entered> {
@@ -138,10 +126,6 @@ impl Keeper {
         if let Some(again) = again {
             return again.map(|hold| Entered::Now(self.reentered(hold, args.mode)));
         }
-        let semaphore = args.as_lock.then(|| entry.is_semaphore(&args.key, || self.name.get())).flatten();
-        if let Some(error) = semaphore {
-            return Err(self.about(&args.key, error));
-        }
         let alone = entry.may_try(args.mode);
         waiting.own = !tries && entry.is_held_by(waiter.caller);
         entry.push(waiter);
@@ -165,8 +149,6 @@ impl Keeper {
             named: args.owner.is_some(),
             mode: args.mode,
             tries,
-            as_lock: args.as_lock,
-            looks_after: looks_after(args.limit()),
             met_others: false,
             arrived: self.environment.now(),
             ticket: strict.then(|| self.engine.ticket()),

@@ -82,11 +82,10 @@ impl Entry {
         }
         let since = if granted.fresh || !context.watched { granted.since } else { context.now() };
         let waited = effects.origin.arriving != Some(first.number) && (first.met_others || granted.waited);
-        let beside_readers = granted.fresh && granted.grant.beside_readers && first.mode == Mode::Read;
         granted.fresh = false;
         granted.written = first.mode == Mode::Write;
         let token = granted.grant.token.map(|token| Token::local(token, granted.hand_overs));
-        let hold = Arc::new(Hold::new(Arc::clone(&granted.validity), first.owner, token, beside_readers));
+        let hold = Arc::new(Hold::new(Arc::clone(&granted.validity), first.owner, token));
         let (writes, reads) = if first.mode == Mode::Write { (1, 0) } else { (0, 1) };
         let caller = first.caller;
         self.holders.push(Holder { hold: Arc::clone(&hold), writes, reads, since, caller, again: None });

@@ -105,7 +105,7 @@ impl Keeper {
     fn carry_out(self: &Arc<Self>, key: &Key, step: Step, told: &mut Told) -> Option<Step> {
         let engine = self.engine.at_once()?;
         match step {
-            Step::Acquire { contender, .. } => {
+            Step::Acquire(contender) => {
                 let answer = caught(|| engine.acquire(&contender.request))?;
                 self.after(key, told, |entry, context, effects| {
                     entry.answered(context, &contender.request, answer, effects);

@@ -1,8 +1,6 @@
 //! The one future per key that talks to the store for it: contends, and gives back. It carries out what the entry
 //! decides and decides nothing itself.
 
-use std::convert::Infallible;
-use std::future::pending;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,7 +50,7 @@ impl Shift for Driver {
         loop {
             let step = self.keeper.change(&self.key, |entry, _, _| entry.step());
             match step {
-                Some(Step::Acquire { contender, looks_after }) => {
+                Some(Step::Acquire(contender)) => {
                     tokio::select! {
                         // No waiter is left: the engine must not be asked to go on even once. This rings at most once
                         // for a request, so it cannot keep an answer from a waiter.
@@ -60,7 +58,6 @@ impl Shift for Driver {
                         // The future is dropped and the outcome unknown: the entry has decided to release already.
                         () = contender.cancel.notified() => {}
                         () = self.acquire(&contender.request) => {}
-                        never = self.look_for_permits(looks_after) => match never {}
                     }
                 }
                 Some(Step::Release { id, next, attempts, lease }) => {
@@ -117,16 +114,6 @@ impl Driver {
         self.keeper.change(&self.key, |entry, context, effects| {
             entry.answered(context, request, answer, effects);
         });
-    }
-
-    /// Looks what the name is used for, when the first waiter has waited for a moment. Never ends: the waiters are told, and the entry decides.
-    async fn look_for_permits(&self, after: Option<Duration>) -> Infallible {
-        if let Some(after) = after {
-            self.keeper.environment().sleep(after).await;
-            // Most locks are granted before. In a box: the driver of each key has room for this.
-            Box::pin(self.keeper.look_for_permits(&self.key, after)).await;
-        }
-        pending().await
     }
 
     async fn pause_before(&self, attempts: u32) {

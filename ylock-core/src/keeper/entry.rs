@@ -141,11 +141,7 @@ pub(super) struct Releasing {
 
 /// The next step in the store.
 pub(super) enum Step {
-    Acquire {
-        contender: Arc<Contender>,
-        /// For how long it waits in the store until the driver looks what the name is used for, if it does.
-        looks_after: Option<Duration>,
-    },
+    Acquire(Arc<Contender>),
     /// `next` in a box: most have none, and the driver of each key has room for a step.
     Release {
         id: AcquisitionId,
@@ -358,10 +354,7 @@ impl Entry {
     /// Returns what the driver does next.
     pub(super) fn step(&mut self) -> Step {
         match &self.phase {
-            Phase::Contending(contender) => {
-                let contender = Arc::clone(contender);
-                Step::Acquire { looks_after: self.looks_after(&contender.request), contender }
-            }
+            Phase::Contending(contender) => Step::Acquire(Arc::clone(contender)),
             Phase::Releasing(releasing) => Step::Release {
                 id: releasing.id,
                 next: releasing.next.clone(),

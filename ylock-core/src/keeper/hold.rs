@@ -15,28 +15,20 @@ pub(crate) struct Hold {
     pub(crate) validity: Arc<Validity>,
     pub(crate) owner: Owner,
     pub(crate) token: Option<Token>,
-    /// True if the store let this owner in, as a reader, and readers of other clients were inside.
-    pub(super) beside_readers: bool,
-    /// Of the read of a semaphore's name: the store has shown, after this owner had entered, that others use the name alike. Who comes later
-    /// sees this owner.
-    alike: AtomicBool,
+    /// Of a reader that is a client of a semaphore: the store has shown, after this owner had entered, that the other clients count on the same number of
+    /// permits. A client that comes later sees this owner.
+    counts_as_others: AtomicBool,
     /// The count has fallen to zero. The grant may live on, for other holders.
     over: AtomicBool,
 }
 
 impl Hold {
-    pub(super) fn new(
-        validity: Arc<Validity>,
-        owner: Owner,
-        token: Option<Token>,
-        beside_readers: bool,
-    ) -> Self {
+    pub(super) fn new(validity: Arc<Validity>, owner: Owner, token: Option<Token>) -> Self {
         Self {
             validity,
             owner,
             token,
-            beside_readers,
-            alike: AtomicBool::new(false),
+            counts_as_others: AtomicBool::new(false),
             over: AtomicBool::new(false),
         }
     }
@@ -45,12 +37,12 @@ impl Hold {
         self.over.load(Ordering::Acquire)
     }
 
-    pub(crate) fn is_used_alike(&self) -> bool {
-        self.alike.load(Ordering::Acquire)
+    pub(crate) fn counts_as_others(&self) -> bool {
+        self.counts_as_others.load(Ordering::Acquire)
     }
 
-    pub(crate) fn note_alike(&self) {
-        self.alike.store(true, Ordering::Release);
+    pub(crate) fn note_counts_as_others(&self) {
+        self.counts_as_others.store(true, Ordering::Release);
     }
 
     pub(super) fn end(&self) {

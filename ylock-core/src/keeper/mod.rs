@@ -34,7 +34,6 @@ mod renewal;
 mod runs;
 mod self_wait;
 mod throttle;
-mod used_otherwise;
 mod validity;
 mod view;
 mod waiter;
@@ -76,7 +75,6 @@ use release::Done;
 use renewal::Schedule;
 pub(crate) use self_wait::Site;
 use throttle::Throttles;
-use used_otherwise::KnownLocks;
 
 /// Keys are spread over this many locks, so that tasks with different keys rarely meet.
 const SHARDS: usize = 32;
@@ -112,9 +110,8 @@ pub(crate) struct Keeper {
     throttles: Option<Throttles>,
     held_sets: HeldSets,
     acquiring_sets: AcquiringSets,
-    /// Bounds how many callers may look at once which holders and waiters are before them, and what the name is used for.
+    /// Bounds how many callers may look at once which holders and waiters are before them.
     looks: Semaphore,
-    known_locks: KnownLocks,
     grant_time: GrantTime,
     /// Where the events go to, from the first call on that asks for a stream of them.
     hub: OnceLock<Arc<EventBus>>,
@@ -134,7 +131,6 @@ impl Keeper {
             held_sets: HeldSets::default(),
             acquiring_sets: AcquiringSets::default(),
             looks: Semaphore::new(before::LOOKS),
-            known_locks: KnownLocks::default(),
             grant_time: GrantTime::default(),
             hub: OnceLock::new(),
             environment: engine.environment(),

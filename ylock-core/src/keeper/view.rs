@@ -76,8 +76,8 @@ impl Keeper {
 
     /// Takes a key away from all of its holders; see [`Ylock::revoke`](crate::Ylock::revoke).
     ///
-    /// Returns how many that were, and who held it and waited for it before, as other clients see it.
-    pub(crate) async fn revoke(self: &Arc<Self>, key: &Key) -> Result<(usize, Inspection)> {
+    /// Returns how many that were.
+    pub(crate) async fn revoke(self: &Arc<Self>, key: &Key) -> Result<usize> {
         let revoked = self.revoke_all(key).await.map_err(|error| self.about(key, error))?;
         self.look_at_own_grant(key);
         Ok(revoked)
@@ -99,12 +99,12 @@ impl Keeper {
         });
     }
 
-    async fn revoke_all(&self, key: &Key) -> Result<(usize, Inspection)> {
-        let (mut count, seen) = (0, self.engine.inspect(key).await?);
-        for holder in &seen.holders {
+    async fn revoke_all(&self, key: &Key) -> Result<usize> {
+        let mut count = 0;
+        for holder in self.engine.inspect(key).await?.holders {
             count += usize::from(self.engine.revoke(key, holder.id).await?);
         }
-        Ok((count, seen))
+        Ok(count)
     }
 }
 

@@ -1,7 +1,6 @@
 //! A waiter of this process, and the request that the store is asked for it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::oneshot;
 
@@ -24,10 +23,6 @@ pub(super) struct Waiter {
     pub(super) mode: Mode,
     /// Does not stay in the store's queue.
     pub(super) tries: bool,
-    /// It came for the lock of this name, and not for what a semaphore is made of.
-    pub(super) as_lock: bool,
-    /// For how long it waits in the store until its driver looks what the name is used for.
-    pub(super) looks_after: Duration,
     /// This process held the lock, or waited for it, when the waiter came.
     pub(super) met_others: bool,
     pub(super) arrived: Moment,

@@ -13,10 +13,10 @@ use super::guards::{Guards, give_back};
 use crate::acquire::{owner_of, with_owner};
 use crate::error::{Error, Result};
 use crate::keeper::Site;
-use crate::key::Key;
 use crate::lease::Lease;
 use crate::mode::Mode;
 use crate::name::Name;
+use crate::semaphore::named;
 use crate::terms::Terms;
 
 /// From this attempt on the log warns: nearly every set knows all its keys after the second.
@@ -117,7 +117,7 @@ impl Growing {
     /// ```
     #[track_caller]
     pub fn write(&self, group: impl Name, name: impl Name) -> impl Future<Output = Result<Lease>> {
-        let (key, at) = (Key::new(group, name), Location::caller());
+        let (key, at) = (named(group, name), Location::caller());
         async move { self.0.take(key, Mode::Write, at).await }
     }
 
@@ -156,7 +156,7 @@ impl Growing {
     /// ```
     #[track_caller]
     pub fn read(&self, group: impl Name, name: impl Name) -> impl Future<Output = Result<Lease>> {
-        let (key, at) = (Key::new(group, name), Location::caller());
+        let (key, at) = (named(group, name), Location::caller());
         async move { self.0.take(key, Mode::Read, at).await }
     }
 }

@@ -22,11 +22,11 @@ pub use wanted::MAX_MEMBERS;
 use crate::error::Result;
 use crate::handle::Handle;
 use crate::keeper::Site;
-use crate::key::Key;
 use crate::mode::{Mode, Wait};
 use crate::name::Name;
 use crate::options::Options;
 use crate::owner::Owner;
+use crate::semaphore::named;
 use crate::terms::Terms;
 use wanted::Wanted;
 
@@ -76,7 +76,7 @@ impl Many {
     }
 
     fn and(mut self, group: impl Name, name: impl Name, mode: Mode) -> Self {
-        self.wanted.add(Key::new(group, name), mode);
+        self.wanted.add(named(group, name), mode);
         self
     }
 

@@ -134,7 +134,6 @@ impl Taking<'_> {
             answer_within: self.deadline.left(self.environment()),
             options: &self.terms.handle.options,
             before,
-            as_lock: true,
             at: self.at,
         };
         self.terms.handle.keeper.acquire(args).await

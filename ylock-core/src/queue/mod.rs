@@ -189,11 +189,6 @@ impl<T> Queue<T> {
         others.any(|other| other.mode.conflicts_with(own.mode))
     }
 
-    /// Returns whether a holder is inside with others.
-    pub fn joins(&self, id: AcquisitionId) -> bool {
-        self.holders().any(|holder| holder.id != id)
-    }
-
     /// Marks a grant as revoked, so that its holder finds out when it renews. Returns whether this acquisition holds.
     pub fn revoke(&mut self, id: AcquisitionId) -> bool {
         let holder = self.contenders.iter_mut().find(|contender| contender.id == id && contender.holds());

@@ -50,11 +50,6 @@ pub fn holds<C: Placed>(all: &[C], own: &C) -> bool {
     before(all, own).next().is_none()
 }
 
-/// Returns whether `own`, which may enter, joins others inside. They are readers, as it is: each that came before it.
-pub fn joins<C: Placed>(all: &[C], own: &C) -> bool {
-    all.iter().any(|other| other.place() < own.place())
-}
-
 /// Returns whether a newcomer with this mode would not have to wait.
 pub fn is_free<C: Placed>(all: &[C], mode: Mode) -> bool {
     !all.iter().any(|other| other.mode().conflicts_with(mode))

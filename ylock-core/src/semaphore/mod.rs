@@ -1,5 +1,6 @@
 //! Semaphores: at most so many holders at a time, over all processes.
 
+mod inspect;
 mod keys;
 mod permit;
 mod taking;
@@ -8,15 +9,15 @@ use std::future::Future;
 use std::panic::Location;
 use std::time::Duration;
 
-use futures_util::future::join_all;
-
+pub use inspect::SemaphoreInspection;
+pub(crate) use inspect::{inspect, revoke, revoke_one};
 pub use keys::MAX_PERMITS;
+pub(crate) use keys::{Purpose, named};
 pub use permit::{Permit, PermitLease};
 
 use crate::acquire::{acquisition, layers_over, tell};
 use crate::deadline::Deadline;
 use crate::error::{Error, ErrorKind, Result};
-use crate::handle::Handle;
 use crate::keeper::Site;
 use crate::key::Key;
 use crate::layer::Outcome;
@@ -31,18 +32,14 @@ use taking::{Taken, Taking};
 ///
 /// Made by [`Locks::semaphore`](crate::Locks::semaphore). A permit is a lease, as a lock is: it is renewed while it is held, and may be lost.
 ///
-/// [`Ylock::inspect`](crate::Ylock::inspect) shows the clients that have permits, and [`Ylock::revoke`](crate::Ylock::revoke) takes all permits away.
+/// [`Ylock::inspect_semaphore`](crate::Ylock::inspect_semaphore) shows the holders of permits and the waiters, and
+/// [`Ylock::revoke_semaphore`](crate::Ylock::revoke_semaphore) takes all permits away.
 ///
-/// # A name is a lock or a semaphore
-/// While a semaphore is in use its clients read the lock of its name. A caller that uses the name otherwise meanwhile fails with
-/// [`Invalid`](crate::ErrorKind::Invalid), and the error names the other client:
-/// - `acquire`, in whichever way, fails with clients that count on another number of permits, or hold the lock of that name or wait for it.
-/// - A call that wants the lock of that name fails at once where its own client uses the semaphore; otherwise when it has waited for a tenth of a
-///   second (or for half of its time, if that is less), when its try is refused, or when it is let in as a reader beside those of the semaphore.
+/// # Names
+/// A semaphore and a lock of the same name have nothing to do with each other.
 ///
-/// Not noticed is what nothing shows, so do not build on the error: a try that is refused, and a reader that is let in beside others, by a client
-/// that was shown less than a second ago that the name is used as a lock; a reader that waited before it was let in; a wait of a few milliseconds
-/// only; and whatever the store does not answer. A reader that was not noticed makes the calls of the semaphore fail.
+/// All clients must name the same number of permits. While a client has a permit or waits for one, calls that name another number fail with
+/// [`Invalid`](crate::ErrorKind::Invalid); the error names that client and both numbers.
 ///
 /// # Fairness
 /// Calls that wait get permits in the order in which waiters get a lock with these [options](crate::Locks::with_options). By default that is the
@@ -120,8 +117,8 @@ impl Semaphore {
     /// The permit says so: [`PermitLease::lost`], [`PermitLease::is_valid`]. Then another holder may get it.
     ///
     /// # Errors
-    /// - [`Invalid`](crate::ErrorKind::Invalid): the name is empty or too long, the number of permits is none or above [`MAX_PERMITS`], or
-    ///   another client uses the name as a lock, or with another number of permits.
+    /// - [`Invalid`](crate::ErrorKind::Invalid): the name is empty, too long or that of a part of another semaphore; the number of permits is none or
+    ///   above [`MAX_PERMITS`]; or another call names another number.
     /// - [`Unsupported`](crate::ErrorKind::Unsupported): the engine has no shared reads (Cassandra's by shadow rows).
     /// - [`TimedOut`](crate::ErrorKind::TimedOut): the [wait](Options::with_wait) of the options is over.
     /// - [`Unavailable`](crate::ErrorKind::Unavailable), [`Indeterminate`](crate::ErrorKind::Indeterminate): the store did not answer for one
@@ -149,7 +146,8 @@ impl Semaphore {
 
     /// Acquires a permit if one is free now; otherwise returns `None`.
     ///
-    /// Never waits for another holder, only for the answer of the store.
+    /// Never waits for another holder, only for the answer of the store. `None` says that the call has seen each permit held or waited for at some moment,
+    /// not that all were at once: a holder that gives one permit back and takes another one meanwhile may be seen at both.
     ///
     /// # Fairness
     /// See [`Semaphore`].
@@ -299,16 +297,6 @@ impl Semaphore {
         let told = tell(terms, layers, acquisition, taking.take(), outcome).await?;
         Ok(told.map(|(taken, told)| taken.into_permit(|guard| told.watch(guard))))
     }
-}
-
-/// Takes a key away from all of its holders; and if it is the name of a semaphore, each permit too: a holder that does not hear of it holds up
-/// no other for longer than a lease.
-pub(crate) async fn revoke(handle: &Handle, key: &Key) -> Result<usize> {
-    let (revoked, seen) = handle.keeper.revoke(key).await?;
-    let permits = keys::of_holders(key, &seen);
-    let each = join_all(permits.iter().map(|permit| handle.keeper.revoke(permit))).await;
-    let permits: usize = each.into_iter().map(|one| one.map(|(count, _)| count)).sum::<Result<_>>()?;
-    Ok(if permits > 0 { permits } else { revoked })
 }
 
 fn outcome(taken: &Taken) -> Outcome {

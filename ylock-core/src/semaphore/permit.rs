@@ -19,9 +19,9 @@ use crate::unlocked::Unlocked;
 #[must_use = "the permit is given back as soon as it is dropped: keep it in a variable while you work, or use `run`"]
 pub struct Permit {
     lease: PermitLease,
-    // Given back in this order: the name may be used otherwise only when no permit is held any more.
+    // Given back in this order: the semaphore may have another number of permits only when no permit is held any more.
     permit: Guard,
-    name: Guard,
+    client: Guard,
 }
 
 /// A view of a permit that is held. It does not keep the permit.
@@ -29,17 +29,18 @@ pub struct Permit {
 /// As with every lease, check [`is_valid`](Self::is_valid) before something that must not be done by more holders than there are permits.
 #[derive(Clone, Debug)]
 pub struct PermitLease {
+    key: Key,
     /// Of the lock of this one permit.
     permit: Lease,
-    /// Of the read of the semaphore's name.
-    name: Lease,
+    /// Of the read by which this client is known as one of the semaphore.
+    client: Lease,
     number: u32,
 }
 
 impl Permit {
-    pub(super) fn new(permit: Guard, name: Guard, number: u32) -> Self {
-        let lease = PermitLease { permit: permit.lease(), name: name.lease(), number };
-        Self { lease, permit, name }
+    pub(super) fn new(key: Key, permit: Guard, client: Guard, number: u32) -> Self {
+        let lease = PermitLease { key, permit: permit.lease(), client: client.lease(), number };
+        Self { lease, permit, client }
     }
 
     /// Returns a view of this permit, to pass around.
@@ -87,16 +88,16 @@ impl Permit {
     /// # Errors
     /// Those of [`Guard::unlock`].
     pub async fn unlock(self) -> Result<Unlocked> {
-        let Self { permit, name, .. } = self;
-        let (permit, name) = (permit.unlock().await?, name.unlock().await?);
-        Ok(if permit.is_released() && name.is_released() { Unlocked::Released } else { Unlocked::WasLost })
+        let Self { permit, client, .. } = self;
+        let (permit, client) = (permit.unlock().await?, client.unlock().await?);
+        Ok(if permit.is_released() && client.is_released() { Unlocked::Released } else { Unlocked::WasLost })
     }
 }
 
 impl PermitLease {
     /// Returns the key of the semaphore.
     pub fn key(&self) -> &Key {
-        self.name.key()
+        &self.key
     }
 
     /// Returns which of the permits this is, from 1 on. No other holder has one of the same number at the same time.
@@ -115,7 +116,7 @@ impl PermitLease {
 
     /// Returns whether the permit is held; see [`Lease::is_valid`].
     pub fn is_valid(&self) -> bool {
-        self.permit.is_valid() && self.name.is_valid()
+        self.permit.is_valid() && self.client.is_valid()
     }
 
     /// Returns `Ok` if the permit is [valid](Self::is_valid), otherwise the error that says why not.
@@ -123,17 +124,17 @@ impl PermitLease {
     /// # Errors
     /// [`ErrorKind::Lost`](crate::ErrorKind::Lost).
     pub fn check(&self) -> Result<()> {
-        self.permit.check().and_then(|()| self.name.check())
+        self.permit.check().and_then(|()| self.client.check())
     }
 
     /// Returns the error of one that was lost.
     fn error(&self) -> Error {
-        lost(if self.permit.loss().is_some() { &self.permit } else { &self.name })
+        lost(if self.permit.loss().is_some() { &self.permit } else { &self.client })
     }
 
     /// Returns how long the permit stays valid without another renewal; zero when it is not.
     pub fn remaining(&self) -> Duration {
-        self.permit.remaining().min(self.name.remaining())
+        self.permit.remaining().min(self.client.remaining())
     }
 
     /// Waits until the permit is lost, and returns why; before the store gives it to another holder, unless this process was not running. A
@@ -144,13 +145,13 @@ impl PermitLease {
     pub async fn lost(&self) -> LossReason {
         tokio::select! {
             reason = self.permit.lost() => reason,
-            reason = self.name.lost() => reason,
+            reason = self.client.lost() => reason,
         }
     }
 
     /// Returns why the permit was lost, if it was.
     pub fn loss(&self) -> Option<LossReason> {
-        self.permit.loss().or_else(|| self.name.loss())
+        self.permit.loss().or_else(|| self.client.loss())
     }
 }
 

@@ -7,22 +7,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 
-use super::keys::Keys;
+use super::keys::{Keys, permits_of};
 use super::permit::Permit;
-use crate::client_name::ClientName;
 use crate::deadline::Deadline;
-use crate::engine::Inspection;
 use crate::environment::Environment;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::guard::Guard;
 use crate::keeper::{AcquireArgs, Acquired, Admission, Hold, Site};
 use crate::key::Key;
 use crate::lease::Lease;
 use crate::mode::{Mode, Wait};
 use crate::owner::Owner;
-use crate::permits::{permits_of, used_otherwise};
 use crate::terms::Terms;
 
 /// In the queues of how many permits of other clients the first waiter waits at first.
@@ -34,7 +32,7 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 /// No pause is longer: a grant may have taken very long because the process was suspended meanwhile, and permits become free in queues that the waiter
 /// has not joined.
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
-/// The longest that a try waits for other calls of its client, which ask for the name as well.
+/// The longest that a try waits for other calls of its client, which read the lock of the clients as well.
 const ALIKE: Duration = Duration::from_secs(1);
 /// The pause between two looks at a store that is silent.
 const AGAIN: Duration = Duration::from_millis(100);
@@ -49,16 +47,17 @@ pub(super) struct Taking<'a> {
 
 /// A permit that was taken, before its guard is made.
 pub(super) struct Taken {
+    pub(super) key: Key,
     pub(super) permit: Acquired,
-    pub(super) name: Guard,
+    pub(super) client: Guard,
     pub(super) number: u32,
     pub(super) waited: bool,
 }
 
 impl Taken {
     pub(super) fn into_permit(self, watch: impl FnOnce(Guard) -> Guard) -> Permit {
-        let permit = watch(Guard::new(self.permit)).watched_with(&self.name);
-        Permit::new(permit, self.name, self.number)
+        let permit = watch(Guard::new(self.permit)).watched_with(&self.client);
+        Permit::new(self.key, permit, self.client, self.number)
     }
 }
 
@@ -66,55 +65,55 @@ impl Taking<'_> {
     /// Takes a permit. `None` if none was free, or not in time.
     pub(super) async fn take(&self) -> Result<Option<Taken>> {
         loop {
-            let Some(name) = self.name().await? else { return Ok(None) };
-            let hold = Arc::clone(&name.hold);
-            let name = Guard::new(name);
+            let Some(client) = self.client().await? else { return Ok(None) };
+            let hold = Arc::clone(&client.hold);
+            let client = Guard::new(client);
             let taken = tokio::select! {
                 biased;
                 // None has seen the permit yet, so nothing is lost but time.
-                _ = name.lost() => continue,
+                _ = client.lost() => continue,
                 taken = self.checked_permit(&hold) => taken?,
             };
             let Some((place, permit, waited)) = taken else { return Ok(None) };
             // Once more a look: one of the two may have been lost beside the last answer, or while this call was not polled.
-            if !name.is_valid() || !Lease::new(Arc::clone(&permit.hold), permit.mode).is_valid() {
+            if !client.is_valid() || !Lease::new(Arc::clone(&permit.hold), permit.mode).is_valid() {
                 continue;
             }
             let number = u32::try_from(place + 1).unwrap_or(u32::MAX);
-            return Ok(Some(Taken { permit, name, number, waited }));
+            let key = self.keys.name.clone();
+            return Ok(Some(Taken { key, permit, client, number, waited }));
         }
     }
 
-    /// Reads the name, as every client does that has a permit or waits for one.
-    async fn name(&self) -> Result<Option<Acquired>> {
-        let (key, owner) = (&self.keys.name, self.keys.owner());
+    /// Reads the lock of the clients, as every client does that has a permit or waits for one.
+    async fn client(&self) -> Result<Option<Acquired>> {
+        let (key, owner) = (&self.keys.clients, self.keys.owner());
         if let Some(read) = self.or_wait(self.ask(key, Mode::Read, owner, Wait::No).await)? {
             return Ok(Some(read));
         }
-        self.is_used_alike().await?;
-        // No other use is there any more, or the store is silent; or the try met another call of this client, which asks for the same.
+        // The store is silent; or the try met another call of this client, which asks for the same.
         let wait = if self.tries() { Wait::For(ALIKE) } else { self.wait() };
         self.ask(key, Mode::Read, owner, wait).await
     }
 
-    /// Takes one of the permits, and looks meanwhile how others use the name. Only when this client reads it: each that reads it later sees this one,
+    /// Takes one of the permits, and looks meanwhile on how many others count. Only when this client is a reader: each that reads later sees this one,
     /// so of two that count differently at least one notices. For the same reason one look is enough for all calls that share the read: all that
     /// name this number, for as long as it is held without a gap.
-    async fn checked_permit(&self, name: &Hold) -> Result<Option<(usize, Acquired, bool)>> {
-        if name.is_used_alike() {
+    async fn checked_permit(&self, client: &Hold) -> Result<Option<(usize, Acquired, bool)>> {
+        if client.counts_as_others() {
             return self.permit().await;
         }
-        let (is_checked, permit) = tokio::try_join!(self.is_used_alike(), self.permit())?;
+        let (is_checked, permit) = tokio::try_join!(self.counts_as_others(), self.permit())?;
         if is_checked {
-            name.note_alike();
+            client.note_counts_as_others();
         } else if permit.is_some() {
             self.check_soon().await?;
-            name.note_alike();
+            client.note_counts_as_others();
         }
         Ok(permit)
     }
 
-    /// Looks how others use the name until the store answers, for one lease, as every wait bears an outage.
+    /// Looks on how many permits others count until the store answers, for one lease, as every wait bears an outage.
     async fn check_soon(&self) -> Result<()> {
         let environment = self.environment();
         let (begun, lease) = (environment.now(), self.terms.options().lease());
@@ -129,7 +128,7 @@ impl Taking<'_> {
     }
 
     /// Fails as [`check`](Self::check) does. Returns false if that is not known yet, because the store is silent, which a wait bears for a while.
-    async fn is_used_alike(&self) -> Result<bool> {
+    async fn counts_as_others(&self) -> Result<bool> {
         self.or_wait(self.check().await.map(|()| Some(()))).map(|known| known.is_some())
     }
 
@@ -141,23 +140,26 @@ impl Taking<'_> {
         }
     }
 
-    /// Fails if another client, or another call of this one, uses the name as a lock, or counts on another number of permits.
+    /// Fails if another client, or another call of this one, counts on another number of permits.
     ///
     /// The store shows one reader of each client, the one whose grant the later ones share. So a call may pass only if the reader that the store
     /// shows of its own client says the same number: that is the one by which other clients know it.
     async fn check(&self) -> Result<()> {
         let keeper = &self.terms.handle.keeper;
-        let shown = keeper.inspect_as_others(&self.keys.name).await?;
-        let here = keeper.with_details(&self.keys.name, shown.clone());
-        for (owner, client) in users(&shown).chain(users(&here)) {
-            let used = match permits_of(owner) {
-                Some(count) if count == self.keys.count() => continue,
-                Some(count) => format!("as a semaphore of {count} permits, and not of {}", self.keys.count()),
-                None => "as a lock, and not as a semaphore".to_owned(),
-            };
-            return Err(used_otherwise(&self.keys.name, client, &used));
-        }
-        Ok(())
+        let shown = keeper.inspect_as_others(&self.keys.clients).await?;
+        let here = keeper.with_details(&self.keys.clients, shown.clone());
+        // All of them read, so none waits for another.
+        let mut readers = shown.holders.iter().chain(&here.holders);
+        let other = readers.find_map(|reader| {
+            let count = permits_of(reader.owner)?;
+            (count != self.keys.count()).then_some((count, &reader.client))
+        });
+        let Some((count, client)) = other else { return Ok(()) };
+        let message = format!(
+            "the client {client} uses this name as a semaphore of {count} permits, and not of {}: all clients must name the same number",
+            self.keys.count()
+        );
+        Err(Error::new(ErrorKind::Invalid, message).with_key(&self.keys.name))
     }
 
     /// Takes one of the permits, and says which, and whether others went first.
@@ -182,25 +184,50 @@ impl Taking<'_> {
         Ok(taken)
     }
 
-    /// Tries permits, from one on that is drawn, and twice as many each time: most often one of the first is free. An error counts only if none was.
+    /// Tries permits, from one on that is drawn. The first one at once: most often it is free. Before the others are tried they are looked at, twice as
+    /// many each time. An error counts only if none was free.
+    ///
+    /// No more than one is tried at a time: a call that has two for a moment, until it gives one back, makes others find none. So `None` says that each
+    /// permit was held, or waited for, at some moment of this call.
     async fn try_permits(&self) -> Result<Option<(usize, Acquired)>> {
-        let (all, environment) = (self.keys.permits(), self.environment());
-        let first = environment.random() as usize % all;
-        let (mut tried, mut next, mut none) = (0, 1, Ok(None));
-        while tried < all {
-            let places = (tried..all.min(tried + next)).map(|place| (first + place) % all);
-            let mut asked: FuturesUnordered<_> = places.map(|place| self.ask_for(place, Wait::No)).collect();
-            // The first answer that is a grant: the others are given back, and one that does not come is not waited for.
-            while let Some(answer) = asked.next().await {
-                match answer {
+        let (all, keeper) = (self.keys.permits(), &self.terms.handle.keeper);
+        let first = self.environment().random() as usize % all;
+        let permits = (0..all).map(|place| (first + place) % all);
+        // Those that this client has it knows without the store.
+        let mut others =
+            permits.filter(|place| self.keys.permit(*place).is_ok_and(|key| !keeper.holds(&key)));
+        let (mut next, mut none) = (1, Ok(None));
+        loop {
+            let some: Vec<_> = others.by_ref().take(next).collect();
+            if some.is_empty() {
+                return none;
+            }
+            for place in self.free_ones(some).await {
+                match self.ask_for(place, Wait::No).await {
                     Ok(Some(taken)) => return Ok(Some(taken)),
                     Ok(None) => {}
                     Err(error) => none = Err(error),
                 }
             }
-            (tried, next) = (tried + next, next * 2);
+            next *= 2;
         }
-        none
+    }
+
+    /// Returns those of these permits that the store does not show as held or waited for. A single one is not looked at, nor does one drop out that the
+    /// store says nothing of: a try tells.
+    async fn free_ones(&self, places: Vec<usize>) -> Vec<usize> {
+        if places.len() == 1 {
+            return places;
+        }
+        let looks =
+            places.into_iter().map(|place| async move { self.may_be_free(place).await.then_some(place) });
+        join_all(looks).await.into_iter().flatten().collect()
+    }
+
+    async fn may_be_free(&self, place: usize) -> bool {
+        let Ok(permit) = self.keys.permit(place) else { return false };
+        let seen = self.terms.handle.keeper.inspect_as_others(&permit).await;
+        seen.map_or(true, |seen| seen.holders.is_empty() && seen.queue.is_empty())
     }
 
     /// Waits for the permits that this client has, which it hands over without the store; and in the queues of others: of two at first, and of twice
@@ -272,7 +299,6 @@ impl Taking<'_> {
             answer_within: self.deadline.left(self.environment()),
             options: &self.terms.handle.options,
             before: None,
-            as_lock: false,
             at: self.at,
         };
         self.terms.handle.keeper.acquire(args).await
@@ -297,10 +323,4 @@ impl Taking<'_> {
 
 fn waited(acquired: &Acquired) -> bool {
     matches!(acquired.admission, Admission::New { waited: true })
-}
-
-/// Returns the owners that hold a lock or wait for it, each with its client.
-fn users(seen: &Inspection) -> impl Iterator<Item = (Owner, &ClientName)> {
-    let holders = seen.holders.iter().map(|holder| (holder.owner, &holder.client));
-    holders.chain(seen.queue.iter().map(|waiter| (waiter.owner, &waiter.client)))
 }

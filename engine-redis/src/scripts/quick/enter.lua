@@ -20,6 +20,6 @@ do
       redis.call('HSET', key, 'e', gone)
       redis.call('PEXPIREAT', key, gone)
     end
-    return { 'granted', token, 0, 0 }
+    return { 'granted', token, 0 }
   end
 end

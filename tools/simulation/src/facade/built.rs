@@ -21,6 +21,8 @@ use crate::oracle::{Hold, PermitOf};
 /// How many permits the semaphore has.
 const PERMITS: u32 = 2;
 const LIMIT: &str = "limit";
+/// The name under which the oracle knows the holders of permits.
+const PERMITTED: &str = "permits";
 const LEAD: &str = "lead";
 const JOB: &str = "job";
 /// A job that is run again in its period until it is done.
@@ -51,8 +53,9 @@ pub enum Built {
 
 /// Returns the keys of all locks that these errands use.
 pub(crate) fn keys() -> impl Iterator<Item = Key> {
-    let permits = (1..=PERMITS + 1).map(|number| format!("{LIMIT} \u{203a} permit {number}"));
-    let others = [LIMIT, "limit \u{203a} turnstile", LEAD, JOB, JOB_UNTIL_DONE].map(str::to_owned);
+    let permits = (1..=PERMITS + 1).map(|number| format!("{LIMIT} {number}"));
+    let of_limit = ["semaphore", "turnstile"].map(|part| format!("{LIMIT} \u{203a} {part}"));
+    let others = [LIMIT, LEAD, JOB, JOB_UNTIL_DONE].map(str::to_owned).into_iter().chain(of_limit);
     permits.chain(others).filter_map(|name| Key::new("group", name).ok())
 }
 
@@ -66,8 +69,8 @@ impl Permitted {
     /// Enters, if it is still held by the time that the oracle can be told.
     fn enter(process: &Arc<Process>, belief: Belief, of: PermitOf, owner: Owner) -> Option<Self> {
         let hold = Hold {
-            key: Key::new("group", LIMIT).ok()?,
-            // As the store has it: a writer of the lock of that name keeps permits out, and they it.
+            key: Key::new("group", PERMITTED).ok()?,
+            // Permits keep no other permit out but their own.
             mode: Mode::Read,
             owner,
             token: 0,
@@ -108,7 +111,7 @@ impl Visitor {
 
     async fn visit_limit(&mut self, client: &Ylock) {
         if self.chance.happens(0.05) {
-            return self.use_limit_as_lock(client).await;
+            return self.lock_name_of_limit(client).await;
         }
         // Some do not count as the others do.
         let permits = if self.chance.happens(0.1) { PERMITS + 1 } else { PERMITS };
@@ -186,8 +189,8 @@ impl Visitor {
         }
     }
 
-    /// Uses the name as that of a lock, to write: permits and this writer keep each other out, or it is told.
-    async fn use_limit_as_lock(&mut self, client: &Ylock) {
+    /// Holds the lock of the semaphore's name, which has nothing to do with it.
+    async fn lock_name_of_limit(&mut self, client: &Ylock) {
         let lock = client.lock("group", LIMIT);
         let time = self.chance.between(Duration::ZERO, self.process.shared.lease);
         let guard = match self.chance.below(3) {
@@ -203,7 +206,7 @@ impl Visitor {
                 }
             }
             Ok(None) => {}
-            Err(error) => self.excuse_use(&error),
+            Err(error) => self.process.excuse(&error),
         }
     }
 
@@ -219,7 +222,7 @@ impl Visitor {
         let lock = client.lock("group", LIMIT).owned_by(&own);
         let guard = match lock.read().await {
             Ok(guard) => guard,
-            Err(error) => return self.excuse_use(&error),
+            Err(error) => return self.process.excuse(&error),
         };
         let Ok(seen) = client.inspect("group", LIMIT).await else { return };
         let before = seen.holders.iter().take_while(|holder| holder.owner != own).count();
@@ -228,7 +231,7 @@ impl Visitor {
         }
     }
 
-    /// Takes a permit in the wrong way: does not read the name.
+    /// Takes a permit in the wrong way: does not look on how many permits others count.
     async fn count_alone(&mut self, client: &Ylock, permits: u32) {
         let number = self.chance.below(permits.into()) + 1;
         let lock = client.lock("group", format!("{LIMIT} \u{203a} permit {number}"));

@@ -13,7 +13,7 @@ use crate::{Client, Fixture, eventually};
 const MANY: usize = 260;
 
 /// Returns what a listing shows next. What a busy store has not answered is asked again, as a program would.
-async fn next(listing: &mut Listing) -> Option<Listed> {
+pub(super) async fn next(listing: &mut Listing) -> Option<Listed> {
     loop {
         match listing.next().await {
             Err(error) if is_silence(&error) => {}

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::task::JoinHandle;
 use ylock_core::engine::Inspection;
 use ylock_core::{
-    ErrorKind, Fairness, LossReason, Options, Owner, Permit, Result, Semaphore, Unlocked, Wait,
+    ErrorKind, Fairness, LossReason, Options, Owner, Permit, Result, Semaphore, Unlocked, Wait, Ylock,
 };
 
+use super::listing::next;
 use crate::patient::answered;
 use crate::{Client, Fixture, eventually, poll_times, within};
 
@@ -45,7 +46,7 @@ fn count(seen: &Inspection) -> usize {
 /// Waits until nothing of the semaphore is left in the store.
 async fn becomes_free(client: &Client, permits: u32) {
     let each = (1..=permits).map(|number| format!("{NAME} \u{203a} permit {number}"));
-    for name in each.chain([NAME.to_owned(), turnstile()]) {
+    for name in each.chain([format!("{NAME} \u{203a} semaphore"), turnstile()]) {
         let free = || async { contenders(client, &name).await == 0 };
         eventually(client.fixture().lapse(), "it has no holders and no waiters", free).await;
     }
@@ -199,82 +200,102 @@ pub async fn another_number_of_permits_is_an_error(fixture: Fixture) {
     }
 }
 
-/// A name that is in use as a lock is no semaphore meanwhile, and the other way round.
-pub async fn a_name_is_a_lock_or_a_semaphore(fixture: Fixture) {
+/// A semaphore and a lock of one name know nothing of each other: neither waits for the other one, and each is looked at and taken away by itself.
+pub async fn a_lock_of_the_same_name_is_another_lock(fixture: Fixture) {
     let (here, there) = (fixture.client().await, fixture.client().await);
-    let lock = there.lock(fixture.group(), NAME);
-    for writes in [true, false] {
-        let guard = if writes { lock.write().await } else { lock.read().await }.unwrap();
-        let error = semaphore(&here, 1).acquire().await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
-        assert!(error.to_string().contains("as a lock"), "{error}");
-        assert!(guard.unlock().await.unwrap().is_released());
-        becomes_free(&here, 1).await;
-    }
     let held = acquire(&here, 1).await;
-    assert_eq!(lock.try_write().await.unwrap_err().kind(), ErrorKind::Invalid);
-    drop(held);
-    becomes_free(&here, 1).await;
-    assert!(lock.try_write().await.unwrap().is_some());
-}
-
-/// A caller that uses the name of a semaphore in use as that of a lock is told so, in whichever way, and disturbs no permit.
-pub async fn a_lock_on_the_name_of_a_semaphore_is_an_error(fixture: Fixture) {
-    let (here, there) = (fixture.client().await, fixture.client().await);
-    let held = acquire(&here, 2).await;
-    // A set has its locks one after the other; another one is free.
-    let free = "another name";
     for client in [&there, &here] {
-        let locks = client.locks(fixture.group());
-        let set = || client.many().write(fixture.group(), NAME).read(fixture.group(), free);
-        let long = fixture.soon() * 2;
-        for used in [
-            within(fixture.soon(), "write", locks.write(NAME)).await.map(drop),
-            within(fixture.soon(), "read", locks.read(NAME)).await.map(drop),
-            within(fixture.soon(), "try_write", locks.try_write(NAME)).await.map(drop),
-            within(fixture.soon(), "try_read", locks.try_read(NAME)).await.map(drop),
-            within(fixture.soon(), "write_within", locks.write_within(NAME, long)).await.map(drop),
-            within(fixture.soon(), "read_within", locks.read_within(NAME, long)).await.map(drop),
-            within(fixture.soon(), "run", locks.run(NAME, async |_| ())).await,
-            within(fixture.soon(), "a set", set().acquire()).await.map(drop),
-            within(fixture.soon(), "a try for a set", set().try_acquire()).await.map(drop),
-            within(fixture.soon(), "a campaign", locks.election(NAME).campaign()).await.map(drop),
-        ] {
-            let error = used.unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
-            let says = format!("the client {} uses this name as a semaphore of 2 permits", here.name());
-            assert!(
-                error.to_string().contains(&says) && error.to_string().contains("another name"),
-                "{error}"
-            );
-            assert_eq!(error.key().map(|key| key.name()), Some(NAME));
-        }
-        assert!(held.is_valid());
-        let readers = || async { contenders(&there, NAME).await == 1 && contenders(&there, free).await == 0 };
-        eventually(fixture.soon(), "nothing is left of them", readers).await;
-        assert!(is_free(&there, 2).await, "the other permit");
+        let lock = client.lock(fixture.group(), NAME);
+        let guard = within(fixture.soon(), "the lock is free", lock.write()).await.unwrap();
+        assert!(!is_free(client, 1).await, "the permit is held");
+        let locked = answered(|| there.inspect(fixture.group(), NAME)).await.unwrap();
+        assert_eq!(locked.holders.iter().map(|holder| holder.owner).collect::<Vec<_>>(), [guard.owner()]);
+        let seen = answered(|| there.inspect_semaphore(fixture.group(), NAME)).await.unwrap();
+        assert_eq!((seen.permits, seen.holders.len()), (Some(1), 1), "{seen:?}");
+        assert_ne!(seen.holders[0].owner, guard.owner());
+        assert!(guard.unlock().await.unwrap().is_released() && held.is_valid());
     }
-    drop(held);
-    becomes_free(&here, 2).await;
-    drop(
-        within(fixture.soon(), "it is a lock again", there.locks(fixture.group()).write(NAME)).await.unwrap(),
-    );
+    let guard = there.lock(fixture.group(), NAME).write().await.unwrap();
+    assert_eq!(answered(|| here.revoke_semaphore(fixture.group(), NAME)).await.unwrap(), 1);
+    within(fixture.lapse(), "it is told", held.lost()).await;
+    assert!(guard.is_valid(), "the lock was not revoked");
+    drop((held, guard));
+    becomes_free(&here, 1).await;
 }
 
-/// Of many that wait for a lock each is told when they turn out to wait for a semaphore.
-pub async fn all_that_wait_for_a_semaphore_as_for_a_lock_are_told(fixture: Fixture) {
-    let (here, there) = (fixture.client().await, fixture.client().await);
-    let held = acquire(&here, 1).await;
-    let lock = there.lock(fixture.group(), NAME);
-    let waiting = (0..20).map(|_| lock.clone()).map(|lock| tokio::spawn(async move { lock.write().await }));
-    let waiting: Vec<_> = waiting.collect();
-    for waits in waiting {
-        let error = within(fixture.soon(), "it is told", waits).await.expect("no panic").unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+/// The names of the locks that a semaphore is made of are no names for locks.
+pub async fn the_locks_of_a_semaphore_cannot_be_acquired_by_name(fixture: Fixture) {
+    let client = fixture.client().await;
+    let held = acquire(&client, 1).await;
+    let locks = client.locks(fixture.group());
+    for part in ["semaphore", "turnstile", "permit 1", "permit 1000"] {
+        let name = format!("{NAME} \u{203a} {part}");
+        for refused in [
+            locks.write(&name).await.map(drop),
+            locks.try_read(&name).await.map(drop),
+            locks.semaphore(&name, 1).acquire().await.map(drop),
+            client.many().write(fixture.group(), &name).acquire().await.map(drop),
+            locks.election(&name).campaign().await.map(drop),
+        ] {
+            let error = refused.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+            assert!(error.to_string().contains("choose another name"), "{error}");
+        }
     }
     assert!(held.is_valid());
-    drop(held);
-    becomes_free(&there, 1).await;
+}
+
+/// Of two that try at once each gets one of two permits that are free, wherever they begin to look.
+pub async fn a_try_is_refused_only_where_no_permit_is_free(fixture: Fixture) {
+    const PERMITS: u32 = 4;
+    let clients = fixture.clients(3).await;
+    let [holds, here, there] = &clients[..] else { unreachable!("three clients") };
+    let _held = [acquire(holds, PERMITS).await, acquire(holds, PERMITS).await];
+    let tries = async |client: &Client| {
+        let semaphore = semaphore(client, PERMITS);
+        answered(|| semaphore.try_acquire()).await.unwrap()
+    };
+    for _ in 0..(fixture.harness().rounds() / 10).max(5) {
+        let (one, other) = tokio::join!(tries(here), tries(there));
+        let (one, other) = (one.expect("two are free"), other.expect("two are free"));
+        assert_ne!(one.number(), other.number());
+        assert!(tries(here).await.is_none(), "all are held");
+        assert!(one.unlock().await.unwrap().is_released() && other.unlock().await.unwrap().is_released());
+    }
+}
+
+/// A semaphore is shown as one thing, with the holders of its permits and the waiters; and one permit can be taken away.
+pub async fn a_semaphore_is_listed_and_looked_at_as_one(fixture: Fixture) {
+    let (here, there) = (fixture.short_lived().await, fixture.client().await);
+    for (client, name) in [(&here, "here"), (&there, "there")] {
+        drop(Ylock::clone(client).with_name(name).unwrap());
+    }
+    let looks = fixture.client().await;
+    let (one, other) = (acquire(&here, 2).await, acquire(&there, 2).await);
+    let waits = Waits::first(&there, 2).await;
+    let group = fixture.group();
+    let mut listing = looks.list().of_group(&*group);
+    let listed = next(&mut listing).await.expect("it is listed");
+    assert_eq!((listed.key.name(), listed.permits), (NAME, Some(2)));
+    let listed = listed.seen.unwrap();
+    let seen = answered(|| looks.inspect_semaphore(&*group, NAME)).await.unwrap();
+    assert_eq!(seen.permits, Some(2));
+    for (holders, queue) in [(&listed.holders, &listed.queue), (&seen.holders, &seen.queue)] {
+        let has = |client: &Client| holders.iter().filter(|holder| holder.client == client.name()).count();
+        assert_eq!((holders.len(), has(&here), has(&there)), (2, 1, 1), "{holders:?}");
+        assert_eq!(queue.iter().map(|waiter| waiter.client.clone()).collect::<Vec<_>>(), [there.name()]);
+    }
+    assert!(next(&mut listing).await.is_none(), "one semaphore is one entry");
+
+    let of_one = seen.holders.iter().find(|holder| holder.client == here.name()).expect("it is shown");
+    assert!(answered(|| looks.revoke_permit(&*group, NAME, of_one.id)).await.unwrap());
+    assert_eq!(within(fixture.lapse(), "it is told", one.lost()).await, LossReason::Revoked);
+    assert!(other.is_valid(), "the other one was not revoked");
+    drop((waits, one, other));
+    becomes_free(&looks, 2).await;
+    let seen = answered(|| looks.inspect_semaphore(&*group, NAME)).await.unwrap();
+    assert_eq!((seen.permits, seen.holders.len(), seen.queue.len()), (None, 0, 0));
+    assert_eq!(answered(|| looks.revoke_semaphore(&*group, NAME)).await.unwrap(), 0);
 }
 
 /// The permit of a client that is gone is free after its lease.
@@ -288,11 +309,11 @@ pub async fn the_permit_of_a_dead_client_is_free_after_its_lease(fixture: Fixtur
     drop(held);
 }
 
-/// Revoking the name takes all permits away, and their holders are told.
+/// Revoking the semaphore takes all permits away, and their holders are told.
 pub async fn a_revocation_takes_all_permits(fixture: Fixture) {
     let (here, there) = (fixture.short_lived().await, fixture.short_lived().await);
     let (one, other) = (acquire(&here, 2).await, acquire(&there, 2).await);
-    assert!(there.revoke(fixture.group(), NAME).await.unwrap() > 0);
+    assert!(there.revoke_semaphore(fixture.group(), NAME).await.unwrap() > 0);
     for permit in [&one, &other] {
         let reason = within(fixture.lapse(), "it is told", permit.lost()).await;
         assert_eq!((reason, permit.loss()), (LossReason::Revoked, Some(LossReason::Revoked)));
@@ -311,7 +332,7 @@ pub async fn a_revocation_takes_all_permits(fixture: Fixture) {
 pub async fn a_run_with_a_permit_stops_when_it_is_lost(fixture: Fixture) {
     let (here, there) = (fixture.short_lived().await, fixture.client().await);
     let runs = semaphore(&here, 1).run(async |permit| {
-        assert!(there.revoke(fixture.group(), NAME).await.unwrap() > 0);
+        assert!(there.revoke_semaphore(fixture.group(), NAME).await.unwrap() > 0);
         permit.lost().await;
         std::future::pending::<()>().await;
     });

@@ -159,7 +159,6 @@ impl Broken {
         if self.defect == Defect::RepeatsTokens {
             grant.token = StoreToken::new(7);
         }
-        grant.beside_readers &= self.defect != Defect::HidesOtherReaders;
         if grant.mode == Mode::Read {
             self.shared.readers.lock().push(grant.clone());
         }

@@ -58,8 +58,6 @@ pub(crate) enum Defect {
     TakesSleepForAnOutage,
     /// Stores the name of no client.
     ForgetsNames,
-    /// Says of no reader that others are inside.
-    HidesOtherReaders,
     /// Refuses a lease only when a lock is acquired with it, not when it is attached.
     RefusesLate,
     /// Knows of no run of a job.

@@ -158,8 +158,6 @@ noticed! {
         names::those_who_look_see_the_names_of_clients,
         names::a_name_stays_with_its_acquisition,
         names::the_error_of_a_wait_that_is_over_says_who_was_before;
-    an_engine_that_hides_other_readers: HidesOtherReaders by
-        semaphores::a_lock_on_the_name_of_a_semaphore_is_an_error;
     an_engine_that_refuses_a_lease_late: RefusesLate by
         keys::a_lease_that_may_be_attached_may_be_acquired;
     an_engine_that_forgets_runs: ForgetsRuns by

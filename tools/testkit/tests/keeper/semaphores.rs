@@ -12,12 +12,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use tokio::time::{sleep, timeout};
-use ylock_core::engine::{Engine, Holder, Inspection};
 use ylock_core::layer::{Acquisition, End};
-use ylock_core::{
-    Error, ErrorKind, Key, Layer, LossReason, MemoryEngine, MemoryStore, Result, Unlocked, Ylock,
-};
-use ylock_testkit::{Call, CountsCalls, Fault, Faulty, Slow, Wrapped, Wrapper};
+use ylock_core::{Error, ErrorKind, Layer, LossReason, MemoryStore, Result, Unlocked, Ylock};
+use ylock_testkit::{Call, CountsCalls, Fault, Faulty, Slow};
 
 const SOON: Duration = Duration::from_secs(1);
 
@@ -99,7 +96,7 @@ async fn a_permit_is_not_lost_from_the_beginning() {
     let held = semaphore(&there).acquire().await.unwrap();
     let mut waits = Box::pin(semaphore(&here).acquire());
     assert!(timeout(SOON, waits.as_mut()).await.is_err());
-    assert_eq!(here.revoke("group", "name").await.unwrap(), 1);
+    assert_eq!(here.revoke_semaphore("group", "name").await.unwrap(), 1);
     let permit = timeout(SOON * 60, waits).await.expect("the permit of the other one was revoked").unwrap();
     assert!(permit.is_valid() && permit.loss().is_none());
     assert!(!held.is_valid());
@@ -206,37 +203,6 @@ async fn a_waiter_gives_a_slow_store_the_time_to_answer_before_it_joins_more_que
     assert!(first.is_valid() && second.unwrap().is_valid() && third.unwrap().is_valid());
 }
 
-/// Shows holders in the order opposite to that in which they came.
-#[derive(Debug)]
-struct LastFirst(MemoryEngine);
-
-impl Wrapper for LastFirst {
-    fn inner(&self) -> &dyn Engine {
-        &self.0
-    }
-
-    async fn inspect(&self, key: &Key) -> Result<Inspection> {
-        let mut seen = self.0.inspect(key).await?;
-        seen.holders.reverse();
-        Ok(seen)
-    }
-
-    async fn some_holders(&self, key: &Key) -> Result<Vec<Holder>> {
-        // As an engine that leaves it to the trait.
-        Ok(self.inspect(key).await?.holders)
-    }
-}
-
-/// The store may show the reader's own grant before those that came earlier.
-#[tokio::test(start_paused = true)]
-async fn a_reader_beside_permits_is_told_in_whatever_order_holders_are_shown() {
-    let store = MemoryStore::new();
-    let held = Ylock::new(store.engine()).locks("group").semaphore("name", 2).acquire().await.unwrap();
-    let here = Ylock::over(Arc::new(Wrapped(LastFirst(store.engine()))));
-    assert_eq!(here.lock("group", "name").read().await.unwrap_err().kind(), ErrorKind::Invalid);
-    assert!(held.is_valid());
-}
-
 /// A store that is slow once, as where the process was suspended while a permit was granted.
 #[derive(Debug, Default)]
 struct SlowOnce(AtomicBool);
@@ -303,7 +269,7 @@ async fn layers_are_told_that_a_permit_was_lost() {
     let (here, there) = (Ylock::new(store.engine()), Ylock::new(store.engine()));
     let watched = here.with_shared(Arc::clone(&ends) as Arc<dyn Layer>);
     let held = watched.locks("group").semaphore("name", 1).acquire().await.unwrap();
-    assert_eq!(there.revoke("group", "name").await.unwrap(), 1);
+    assert_eq!(there.revoke_semaphore("group", "name").await.unwrap(), 1);
     assert_eq!(timeout(SOON * 30, held.lost()).await.unwrap(), LossReason::Revoked);
     assert_eq!(held.unlock().await.unwrap(), Unlocked::WasLost);
     assert_eq!(*ends.0.lock(), [("name".to_owned(), End::Lost(LossReason::Revoked))]);

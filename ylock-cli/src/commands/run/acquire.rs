@@ -95,7 +95,7 @@ pub(super) async fn wait_for(ylock: &Ylock, arguments: &RunArguments, deadline: 
 }
 
 pub(super) fn not_free(arguments: &RunArguments) -> Failed {
-    Failed::new(NOT_FREE, format!("{} is not free", arguments.lock.0))
+    Failed::new(NOT_FREE, format!("{} is not free", arguments.lock))
 }
 
 fn is_silence(error: &Error) -> bool {
@@ -108,7 +108,7 @@ async fn once(
     arguments: &RunArguments,
     left: Option<Duration>,
 ) -> ylock::Result<Option<Held>> {
-    let key = &arguments.lock.0;
+    let key = &arguments.lock.key;
     let (locks, name) = (ylock.locks(key.group()), key.name());
     if let Some(permits) = arguments.permits {
         let semaphore = locks.semaphore(name, permits);

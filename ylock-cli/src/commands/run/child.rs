@@ -45,7 +45,7 @@ impl Child {
     /// Starts the command.
     pub(super) fn start(arguments: &RunArguments, token: Option<Token>) -> Result<Self> {
         let (program, rest) = arguments.command.split_first().expect("the arguments have a command");
-        let key = &arguments.lock.0;
+        let key = &arguments.lock.key;
         let mut command = Command::new(program);
         command.args(rest).env("YLOCK_GROUP", key.group()).env("YLOCK_NAME", key.name());
         // One that was there is of a lock around this one.

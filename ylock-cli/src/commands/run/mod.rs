@@ -10,13 +10,17 @@ use ylock::{LossReason, Token, Unlocked, Ylock};
 
 use crate::arguments::RunArguments;
 use crate::commands::signals::Signals;
-use crate::exit::{Failed, LOST, Result};
+use crate::exit::{Failed, LOST, Result, USAGE};
 use crate::output::say;
 use crate::store::Store;
 use acquire::{Deadline, Held};
 use child::Child;
 
 pub(crate) async fn run(store: &Store, arguments: RunArguments) -> Result<u8> {
+    if arguments.lock.is_semaphore && arguments.permits.is_none() {
+        let message = format!("{}: say --permits N, for a semaphore of N permits", arguments.lock);
+        return Err(Failed::new(USAGE, message));
+    }
     // From before the lock is there: a signal that comes while the lock is acquired must give it back.
     let mut signals = Signals::listen()?;
     let deadline = Deadline::after(arguments.wait);

@@ -75,7 +75,7 @@ async fn attempt(
             Err(failed) => Ended(Err(failed)),
         }
     };
-    let (locks, name) = (locks(ylock, arguments, deadline), arguments.lock.0.name());
+    let (locks, name) = (locks(ylock, arguments, deadline), arguments.lock.key.name());
     let mut running = pin!(locks.once_per(name, period(arguments), work));
     loop {
         tokio::select! {
@@ -104,7 +104,7 @@ fn ended(ran: OncePer<Ended>) -> Result<u8> {
 }
 
 fn locks(ylock: &Ylock, arguments: &RunArguments, deadline: Deadline) -> Locks {
-    let locks = ylock.locks(arguments.lock.0.group());
+    let locks = ylock.locks(arguments.lock.key.group());
     let wait = if arguments.no_wait { Some(Wait::No) } else { deadline.left().map(Wait::For) };
     match wait {
         Some(wait) => locks.with_options(Options::default().with_wait(wait)),

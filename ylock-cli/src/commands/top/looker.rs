@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
-use ylock::{Key, Ylock};
+use ylock::Ylock;
 
 use super::row::Row;
 use super::state::{Look, Question};
@@ -13,6 +13,7 @@ use crate::arguments::TopArguments;
 use crate::commands::client::Client;
 use crate::commands::revoke::{done, from_holders};
 use crate::exit::Failed;
+use crate::name::Named;
 use crate::output::printable;
 use crate::store::Store;
 
@@ -37,7 +38,7 @@ pub(super) struct Looker {
     /// The locks to take away. The task ends when the sender is gone.
     pub(super) orders: mpsc::Receiver<Question>,
     /// The lock that is shown by itself.
-    pub(super) single: watch::Receiver<Option<Key>>,
+    pub(super) single: watch::Receiver<Option<Named>>,
 }
 
 impl Looker {
@@ -81,7 +82,7 @@ async fn look_after(
     pause: Duration,
     client: &mut Client,
     arguments: &TopArguments,
-    single: &watch::Receiver<Option<Key>>,
+    single: &watch::Receiver<Option<Named>>,
 ) -> ylock::Result<News> {
     sleep(pause).await;
     let ylock = client.get().await?;
@@ -95,7 +96,7 @@ async fn look_after(
 async fn look(
     ylock: &Ylock,
     arguments: &TopArguments,
-    single: &watch::Receiver<Option<Key>>,
+    single: &watch::Receiver<Option<Named>>,
 ) -> ylock::Result<Look> {
     let begun = Instant::now();
     let mut listing = ylock.list();
@@ -106,24 +107,25 @@ async fn look(
     let mut seen = HashMap::new();
     let mut has_more = false;
     while let Some(lock) = listing.next().await? {
-        has_more = seen.len() >= arguments.limit && !seen.contains_key(&lock.key);
+        let (named, contenders) = Named::listed(lock);
+        has_more = seen.len() >= arguments.limit && !seen.contains_key(&named);
         if has_more {
             break;
         }
-        seen.insert(lock.key, lock.seen);
+        seen.insert(named, contenders);
     }
-    let key = single.borrow().clone().filter(|key| !seen.contains_key(key));
-    let single = match key {
-        Some(key) => Some((ylock.inspect(key.group(), key.name()).await?, key)),
+    let named = single.borrow().clone().filter(|named| !seen.contains_key(named));
+    let single = match named {
+        Some(named) => Some((named.inspect(ylock).await?, named)),
         None => None,
     };
     let (at, took) = (SystemTime::now(), begun.elapsed());
-    let rows = seen.into_iter().map(|(key, seen)| match seen {
-        Ok(seen) => Row::new(key, seen, at),
-        Err(error) => Row::damaged(key, &error, at),
+    let rows = seen.into_iter().map(|(named, seen)| match seen {
+        Ok(seen) => Row::new(named, seen, at),
+        Err(error) => Row::damaged(named, &error, at),
     });
     let rows = rows.collect();
-    let single = single.map(|(seen, key)| Row::new(key, seen, at));
+    let single = single.map(|(seen, named)| Row::new(named, seen, at));
     Ok(Look { rows, has_more, at, took, single })
 }
 
@@ -131,10 +133,10 @@ async fn look(
 async fn revoked(client: Option<&Ylock>, order: &Question) -> ylock::Result<News> {
     // A question names a lock, and there is none before the first look.
     let Some(ylock) = client else { return Ok(News::Revoked("nothing was revoked".to_owned())) };
-    let key = &order.key;
-    let text = match from_holders(ylock, key, &order.holders).await? {
-        0 => format!("{key}: it has another holder by now, or none; nothing was revoked"),
-        count => done(key, count),
+    let named = &order.named;
+    let text = match from_holders(ylock, named, &order.holders).await? {
+        0 => format!("{named}: it has another holder by now, or none; nothing was revoked"),
+        count => done(named, count),
     };
     Ok(News::Revoked(printable(&text)))
 }

@@ -21,6 +21,7 @@ use ylock::Key;
 use crate::arguments::TopArguments;
 use crate::commands::signals::Signals;
 use crate::exit::{Failed, OTHER, Result, USAGE};
+use crate::name::Named;
 use crate::output::printable;
 use crate::store::Store;
 use keys::Action;
@@ -58,7 +59,7 @@ struct Top {
     state: State,
     news: mpsc::Receiver<News>,
     orders: mpsc::Sender<Question>,
-    single: watch::Sender<Option<Key>>,
+    single: watch::Sender<Option<Named>>,
 }
 
 impl Top {
@@ -90,7 +91,7 @@ impl Top {
         // Others, such as a new size, are drawn.
         let Event::Key(key) = event else { return false };
         let action = self.state.key(*key);
-        self.single.send_replace(self.state.details.as_ref().map(|details| details.key.clone()));
+        self.single.send_replace(self.state.details.as_ref().map(|details| details.named.clone()));
         match action {
             Some(Action::Quit) => return true,
             Some(Action::Revoke(question)) => {

@@ -4,15 +4,16 @@ use std::cmp::Reverse;
 use std::time::{Duration, SystemTime};
 
 use humantime::format_duration;
+use ylock::Error;
 use ylock::engine::Inspection;
-use ylock::{Error, Key};
 
+use crate::name::{Named, Seen};
 use crate::output::{lines, printable};
 
 /// A lock as it was at one look. All texts are free of what a terminal would obey.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
-    pub(super) key: Key,
+    pub(super) named: Named,
     pub(super) lock: String,
     pub(super) mode: String,
     pub(super) holder: String,
@@ -21,7 +22,7 @@ pub(super) struct Row {
     pub(super) waiting: usize,
     pub(super) longest_wait: Option<Duration>,
     /// Holders and waiters, as `ylock inspect` shows them.
-    pub(super) seen: Inspection,
+    pub(super) seen: Seen,
     /// Why neither can be read, if the lock is damaged.
     damage: Option<String>,
     /// What a filter is compared with.
@@ -29,29 +30,30 @@ pub(super) struct Row {
 }
 
 impl Row {
-    pub(super) fn new(key: Key, seen: Inspection, now: SystemTime) -> Self {
+    pub(super) fn new(named: Named, seen: Seen, now: SystemTime) -> Self {
         // The clock of another machine may be ahead.
         let ago = |since: SystemTime| now.duration_since(since).unwrap_or_default();
-        let clients = seen.holders.iter().map(|holder| &holder.client);
-        let clients = clients.chain(seen.queue.iter().map(|waiter| &waiter.client));
+        let Inspection { holders, queue, .. } = &seen.contenders;
+        let clients = holders.iter().map(|holder| &holder.client);
+        let clients = clients.chain(queue.iter().map(|waiter| &waiter.client));
         let clients: String = clients.map(|client| format!(" {client}")).collect();
         Self {
-            lock: printable(&key.to_string()),
-            mode: seen.holders.first().map_or_else(|| "-".to_owned(), |holder| holder.mode.to_string()),
-            holder: printable(&holder(&seen)),
-            held: seen.holders.iter().map(|holder| holder.since).min().map(ago),
-            waiting: seen.queue.len(),
-            longest_wait: seen.queue.iter().map(|waiter| waiter.since).min().map(ago),
-            text: printable(&format!("{key}{clients}")).to_lowercase(),
+            lock: printable(&named.to_string()),
+            mode: mode(&seen),
+            holder: printable(&holder(&seen.contenders)),
+            held: holders.iter().map(|holder| holder.since).min().map(ago),
+            waiting: queue.len(),
+            longest_wait: queue.iter().map(|waiter| waiter.since).min().map(ago),
+            text: printable(&format!("{named}{clients}")).to_lowercase(),
             damage: None,
-            key,
+            named,
             seen,
         }
     }
 
     /// Creates the row of a lock that cannot be read.
-    pub(super) fn damaged(key: Key, error: &Error, now: SystemTime) -> Self {
-        let row = Self::new(key, Inspection::default(), now);
+    pub(super) fn damaged(named: Named, error: &Error, now: SystemTime) -> Self {
+        let row = Self::new(named, Seen::default(), now);
         let damage = format!("DAMAGED: {}", printable(&format!("{error:#}")));
         Self { holder: damage.clone(), damage: Some(damage), ..row }
     }
@@ -66,7 +68,17 @@ impl Row {
         if let Some(damage) = &self.damage {
             return vec![self.lock.clone(), format!("  {damage}")];
         }
-        lines(&self.key, &self.seen).iter().map(|line| printable(line)).collect()
+        lines(&self.named, &self.seen).iter().map(|line| printable(line)).collect()
+    }
+}
+
+/// Returns how it is held: the mode of a lock, or how many of the permits.
+fn mode(seen: &Seen) -> String {
+    let holders = &seen.contenders.holders;
+    match (seen.permits, holders.first()) {
+        (Some(permits), _) => format!("{}/{permits}", holders.len()),
+        (None, Some(first)) => first.mode.to_string(),
+        (None, None) => "-".to_owned(),
     }
 }
 
@@ -82,7 +94,7 @@ fn holder(seen: &Inspection) -> String {
 pub(super) fn sort(rows: &mut [Row]) {
     rows.sort_by(|a, b| {
         let urgency = |row: &Row| Reverse((row.damage.is_some(), row.longest_wait, row.held));
-        urgency(a).cmp(&urgency(b)).then_with(|| a.key.cmp(&b.key))
+        urgency(a).cmp(&urgency(b)).then_with(|| a.named.cmp(&b.named))
     });
 }
 

@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
-use ylock::Key;
 use ylock::engine::AcquisitionId;
 
 use super::row::{Row, sort};
+use crate::name::Named;
 
 /// What one look at the store has shown.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(super) struct Look {
 /// A question before locks are taken away.
 #[derive(Clone, Debug)]
 pub(super) struct Question {
-    pub(super) key: Key,
+    pub(super) named: Named,
     /// The holders that the user was asked about.
     pub(super) holders: Vec<AcquisitionId>,
     pub(super) text: String,
@@ -32,7 +32,7 @@ pub(super) struct Question {
 /// The holders and waiters of one lock.
 #[derive(Debug)]
 pub(super) struct Details {
-    pub(super) key: Key,
+    pub(super) named: Named,
     pub(super) lines: Vec<String>,
     /// The first line that is shown.
     pub(super) first: usize,
@@ -51,7 +51,7 @@ pub(super) struct State {
     pub(super) details: Option<Details>,
     pub(super) question: Option<Question>,
     /// The selected lock stays selected when others move.
-    selected: Option<Key>,
+    selected: Option<Named>,
     /// Where it stands among the rows that are shown, or stood before it went.
     pub(super) place: usize,
     /// The first row that is shown.
@@ -71,7 +71,7 @@ impl State {
         self.away = None;
         if let Some(details) = &mut self.details {
             let mut rows = look.rows.iter().chain(&look.single);
-            if let Some(row) = rows.find(|row| row.key == details.key) {
+            if let Some(row) = rows.find(|row| row.named == details.named) {
                 details.lines = row.lines();
                 // A queue that has become short is not scrolled out of sight.
                 details.first = details.first.min(details.lines.len().saturating_sub(1));
@@ -96,15 +96,15 @@ impl State {
     /// Selects the row that is so many lines further down.
     pub(super) fn move_by(&mut self, lines: isize) {
         self.place = self.place.saturating_add_signed(lines).min(self.rows().len().saturating_sub(1));
-        self.selected = self.row().map(|row| row.key.clone());
+        self.selected = self.row().map(|row| row.named.clone());
     }
 
     /// Finds the selected lock again; if it has gone, the lock that stands in its place is selected.
     pub(super) fn follow(&mut self) {
         let rows = self.rows();
-        let place = self.selected.as_ref().and_then(|key| rows.iter().position(|row| row.key == *key));
+        let place = self.selected.as_ref().and_then(|named| rows.iter().position(|row| row.named == *named));
         self.place = place.unwrap_or(self.place).min(rows.len().saturating_sub(1));
-        self.selected = self.row().map(|row| row.key.clone());
+        self.selected = self.row().map(|row| row.named.clone());
     }
 
     /// Returns which rows are shown in so many lines: the selected one is among them.
@@ -119,25 +119,26 @@ impl State {
 
     /// Shows the holders and waiters of the selected lock.
     pub(super) fn open(&mut self) {
-        let details = self.row().map(|row| Details { key: row.key.clone(), lines: row.lines(), first: 0 });
+        let details =
+            self.row().map(|row| Details { named: row.named.clone(), lines: row.lines(), first: 0 });
         self.details = details;
     }
 
     /// Asks whether the lock is to be taken away: the one that is shown by itself, or the selected one.
     pub(super) fn ask(&mut self) {
-        let shown = self.details.as_ref().map(|details| &details.key);
+        let shown = self.details.as_ref().map(|details| &details.named);
         let rows = self.look.iter().flat_map(|look| look.rows.iter().chain(&look.single));
         let row = match shown {
-            Some(key) => rows.into_iter().find(|row| row.key == *key),
+            Some(named) => rows.into_iter().find(|row| row.named == *named),
             None => self.row(),
         };
         let Some(row) = row else { return };
-        if row.seen.holders.is_empty() {
+        if row.seen.contenders.holders.is_empty() {
             self.note = Some(format!("{} has no holder", row.lock));
             return;
         }
         let text = format!("(y/n) Revoke {} from {}?", row.lock, row.holder);
-        let holders = row.seen.holders.iter().map(|holder| holder.id).collect();
-        self.question = Some(Question { key: row.key.clone(), holders, text });
+        let holders = row.seen.contenders.holders.iter().map(|holder| holder.id).collect();
+        self.question = Some(Question { named: row.named.clone(), holders, text });
     }
 }

@@ -12,6 +12,7 @@ use super::keys::Action;
 use super::row::Row;
 use super::screen;
 use super::state::{Look, State};
+use crate::name::{Named, Seen};
 
 fn now() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000)
@@ -23,12 +24,16 @@ fn waiter(number: u128, seconds: u64) -> Waiter {
     Waiter::new(AcquisitionId::from_u128(number), Owner::new(), client, Mode::Write, since)
 }
 
+fn named(name: &str) -> Named {
+    Named { key: Key::new("users", name).unwrap(), is_semaphore: false }
+}
+
 /// Returns a lock that is held for so many seconds, and waited for by one waiter for each further time.
 fn row(name: &str, held: u64, waits: &[u64]) -> Row {
     let mut seen = Inspection::default();
     seen.holders = vec![Holder::of(waiter(1, held), None)];
     seen.queue = waits.iter().map(|seconds| waiter(2, *seconds)).collect();
-    Row::new(Key::new("users", name).unwrap(), seen, now())
+    Row::new(named(name), Seen { contenders: seen, permits: None }, now())
 }
 
 fn look(rows: Vec<Row>) -> Look {
@@ -46,11 +51,11 @@ fn press(state: &mut State, code: KeyCode) -> Option<Action> {
 }
 
 fn names(state: &State) -> String {
-    state.rows().iter().map(|row| row.key.name()).collect()
+    state.rows().iter().map(|row| row.named.key.name()).collect()
 }
 
 fn selected(state: &State) -> String {
-    state.row().unwrap().key.name().to_owned()
+    state.row().unwrap().named.key.name().to_owned()
 }
 
 /// Returns the screen as lines.
@@ -118,7 +123,7 @@ fn only_yes_revokes_and_the_lock_is_the_one_of_the_question() {
     state.looked(look(vec![row("a", 5, &[9])]));
     let action = press(&mut state, KeyCode::Char('y'));
     let Some(Action::Revoke(question)) = action else { panic!("{action:?}") };
-    assert_eq!((question.key.name(), question.holders.len()), ("d", 1));
+    assert_eq!((question.named.key.name(), question.holders.len()), ("d", 1));
 }
 
 #[test]
@@ -127,7 +132,7 @@ fn details_follow_the_lock_also_when_it_is_not_among_those_that_were_read() {
     press(&mut state, KeyCode::Enter);
     let text = drawn(&mut state, 9);
     assert!(text.contains("held to write by client-1") && text.contains("2. waits to write by client-2"));
-    let single = Row::new(Key::new("users", "d").unwrap(), Inspection::default(), now());
+    let single = Row::new(named("d"), Seen::default(), now());
     state.looked(Look { single: Some(single), ..look(vec![row("a", 1, &[])]) });
     assert!(drawn(&mut state, 9).contains("users/d") && drawn(&mut state, 9).contains("  free"));
     press(&mut state, KeyCode::Esc);

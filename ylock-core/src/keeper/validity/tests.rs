@@ -107,7 +107,6 @@ fn granted() -> (Arc<Scripted>, Arc<Validity>) {
         sent: start(),
         contended: false,
         waited: false,
-        beside_readers: false,
     };
     let validity = Validity::new(&grant, Arc::<Scripted>::clone(&scripted));
     (scripted, Arc::new(validity))

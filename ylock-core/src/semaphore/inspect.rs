@@ -1,0 +1,82 @@
+//! The view of a semaphore from outside, and what an operator takes away from it.
+
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+
+use super::keys::{self, Keys, permits_of};
+use crate::engine::{AcquisitionId, Holder, Inspection, Waiter};
+use crate::error::Result;
+use crate::handle::Handle;
+use crate::key::Key;
+
+/// So many permits are looked at at once.
+const LOOKS: usize = 16;
+
+/// The permits of a semaphore, as the store shows them.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct SemaphoreInspection {
+    /// How many permits there are, as its clients say; `None` while no client has a permit or waits for one.
+    pub permits: Option<u32>,
+    /// The holders of permits, in the order of the permits' numbers.
+    pub holders: Vec<Holder>,
+    /// The waiters, in the order of their turns: of this client all, of each other client only its first.
+    pub queue: Vec<Waiter>,
+}
+
+/// Returns what the store shows of a semaphore: of each of its permits, and of its turnstile.
+pub(crate) async fn inspect(handle: &Handle, name: &Key) -> Result<SemaphoreInspection> {
+    let Some(keys) = keys_in_use(handle, name).await? else { return Ok(SemaphoreInspection::default()) };
+    let turnstile = handle.keeper.inspect(&keys.turnstile).await?;
+    let holders = looks(handle, &keys).await?.into_iter().flat_map(|(_, seen)| seen.holders).collect();
+    Ok(SemaphoreInspection { permits: Some(keys.count()), holders, queue: waiters(turnstile) })
+}
+
+/// Takes all permits away, and returns how many were held. The clients lose their read of the semaphore as well: so a holder of which the store shows no
+/// permit yet is told, too.
+pub(crate) async fn revoke(handle: &Handle, name: &Key) -> Result<usize> {
+    let Some(keys) = keys_in_use(handle, name).await? else { return Ok(0) };
+    handle.keeper.revoke(&keys.clients).await?;
+    let mut count = 0;
+    for place in 0..keys.permits() {
+        count += handle.keeper.revoke(&keys.permit(place)?).await?;
+    }
+    Ok(count)
+}
+
+/// Takes one permit away from its holder. Returns whether this acquisition held one.
+pub(crate) async fn revoke_one(handle: &Handle, name: &Key, id: AcquisitionId) -> Result<bool> {
+    let Some(keys) = keys_in_use(handle, name).await? else { return Ok(false) };
+    let looks = looks(handle, &keys).await?;
+    let held = looks.into_iter().find(|(_, seen)| seen.holders.iter().any(|holder| holder.id == id));
+    match held {
+        Some((permit, _)) => handle.keeper.revoke_one(&permit, id).await,
+        None => Ok(false),
+    }
+}
+
+/// Returns the keys of a semaphore that has clients.
+async fn keys_in_use(handle: &Handle, name: &Key) -> Result<Option<Keys>> {
+    let seen = handle.keeper.inspect(&keys::clients(name)?).await?;
+    // Of clients that name different numbers at least one is about to fail.
+    let count = seen.holders.iter().filter_map(|client| permits_of(client.owner)).max();
+    count.map(|count| Keys::of(name.clone(), count)).transpose()
+}
+
+/// Returns what the store shows of each permit, in the order of their numbers.
+async fn looks(handle: &Handle, keys: &Keys) -> Result<Vec<(Key, Inspection)>> {
+    let looks = (0..keys.permits()).map(|place| async move {
+        let permit = keys.permit(place)?;
+        let seen = handle.keeper.inspect(&permit).await?;
+        Ok((permit, seen))
+    });
+    stream::iter(looks).buffered(LOOKS).try_collect().await
+}
+
+/// Returns the waiters for a permit: the first one has the turnstile, until a permit is free.
+fn waiters(turnstile: Inspection) -> Vec<Waiter> {
+    let first = turnstile
+        .holders
+        .into_iter()
+        .map(|Holder { id, owner, client, mode, since, .. }| Waiter::new(id, owner, client, mode, since));
+    first.chain(turnstile.queue).collect()
+}
