@@ -53,7 +53,7 @@ pub enum Built {
 
 /// Returns the keys of all locks that these errands use.
 pub(crate) fn keys() -> impl Iterator<Item = Key> {
-    let permits = (1..=PERMITS + 1).map(|number| format!("{LIMIT} {number}"));
+    let permits = (1..=PERMITS + 1).map(|number| format!("{LIMIT} \u{203a} permit {number}"));
     let of_limit = ["semaphore", "turnstile"].map(|part| format!("{LIMIT} \u{203a} {part}"));
     let others = [LIMIT, LEAD, JOB, JOB_UNTIL_DONE].map(str::to_owned).into_iter().chain(of_limit);
     permits.chain(others).filter_map(|name| Key::new("group", name).ok())
@@ -234,7 +234,7 @@ impl Visitor {
     /// Takes a permit in the wrong way: does not look on how many permits others count.
     async fn count_alone(&mut self, client: &Ylock, permits: u32) {
         let number = self.chance.below(permits.into()) + 1;
-        let lock = client.lock("group", format!("{LIMIT} \u{203a} permit {number}"));
+        let lock = client.lock("group", format!("{LIMIT} {number}"));
         match lock.write().await {
             Ok(guard) => self.stay_by(&guard, permits).await,
             Err(error) => self.process.excuse(&error),
