@@ -71,6 +71,46 @@ fn locks_are_listed_by_group() {
     assert_eq!(lines(&["list"]).len(), 0);
 }
 
+/// A semaphore is one thing, and no lock; and what is printed is typed, whatever is in the group.
+#[test]
+fn a_semaphore_is_shown_and_revoked_by_the_name_that_is_printed() {
+    let place = Place::new();
+    let lock = hold(&place, "a%2Fb/render", "lock");
+    let hold_permit = |file: &str| {
+        let script = place.until(file, "go");
+        let running =
+            place.start(&["run", "--permits", "2", "semaphore:a%2Fb/render", "--", "sh", "-c", &script]);
+        place.wait_for(file);
+        running
+    };
+    let (one, other) = (hold_permit("one"), hold_permit("other"));
+    let waits = place.start(&["run", "--permits", "2", "a%2Fb/render", "--", "true"]);
+    eventually("it waits", || place.output(&["list"]).stdout.contains("1 wait, the longest for"));
+    let listed = place.output(&["list", "a/b"]).stdout;
+    let mut names: Vec<_> = listed.lines().map(|line| line.split(": ").next().unwrap()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["a%2Fb/render", "semaphore:a%2Fb/render"], "{listed}");
+    assert!(listed.contains("semaphore:a%2Fb/render: 2 of 2 permits by "), "{listed}");
+    let seen = place.output(&["inspect", names[1]]).stdout;
+    assert!(seen.contains("2 of 2 permits are held") && seen.contains("1. waits by "), "{seen}");
+    let as_json = json(&place.output(&["inspect", "--json", names[1]]).stdout);
+    assert_eq!((&as_json["kind"], &as_json["permits"]), (&"semaphore".into(), &2.into()));
+    assert_eq!(json(&place.output(&["inspect", "--json", names[0]]).stdout)["kind"], "lock");
+
+    let id = as_json["holders"][0]["id"].as_str().unwrap();
+    let revoked = place.output(&["revoke", "--yes", "--json", "--id", id, names[1]]);
+    assert_eq!(json(&revoked.stdout)["revoked"], 1, "{revoked:?}");
+    assert_eq!(waits.ended().code, Some(0), "it gets the permit");
+    let revoked = place.output(&["revoke", "--yes", names[1]]);
+    assert!(revoked.stdout.contains("from 1 holder"), "{revoked:?}");
+    assert_eq!((one.ended().code, other.ended().code), (Some(73), Some(73)));
+    place.make("go");
+    assert_eq!(lock.ended().code, Some(0), "the lock of that name was not revoked");
+    let unsaid = place.output(&["run", names[1], "--", "true"]);
+    assert!(unsaid.code == Some(64) && unsaid.stderr.contains("--permits"), "{unsaid:?}");
+    assert_eq!(place.output(&["inspect", names[1]]).stdout, "semaphore:a%2Fb/render\n  free\n");
+}
+
 #[test]
 fn changes_are_watched_until_it_is_interrupted() {
     let place = Place::new();
