@@ -93,7 +93,11 @@ async fn a_folder_that_is_in_use_elsewhere_is_refused() {
     for (name, instead, part) in [
         ("boot ", "boot x", "in use on another machine"),
         ("time ", "time x", "another time namespace"),
-        ("ylock 2", "ylock 1", "another version of ylock: they write format 1, and this one writes 2"),
+        (
+            "ylock 2",
+            "ylock 1",
+            "is kept in version 1 by clients of another ylock, and this client works with version 2",
+        ),
     ] {
         let changed = written.replace(name, instead);
         write_layout(&folder, &changed);

@@ -24,6 +24,7 @@ pub mod queue;
 pub mod records;
 pub mod retry_deadline;
 pub mod server_clock;
+pub mod stored_version;
 pub mod url;
 
 mod acquire;

@@ -17,6 +17,7 @@ use rustix::fs::{
 use rustix::io::{Errno, pread, pwrite};
 use rustix::time::Timespec;
 use ylock_core::Result;
+use ylock_core::stored_version::OtherVersion;
 
 use super::errors::{config, failed};
 use super::file_name;
@@ -137,11 +138,13 @@ impl Written {
     fn checked(self, here: &Machine, path: &Path) -> Result<u64> {
         let shown = path.display();
         if self.version != VERSION {
-            return Err(config(format!(
-                "the folder {shown} is in use by clients of another version of ylock: they write format {}, and this one writes {VERSION}. \
-                 End them before this one begins, or name another folder for it",
-                self.version
-            )));
+            let other = OtherVersion {
+                of: &format!("the folder {shown}"),
+                found: &self.version.to_string(),
+                own: &VERSION.to_string(),
+                remedy: "begin this one, which clears the folder; or name another folder for it",
+            };
+            return Err(other.refused(crate::NAME));
         }
         if self.machine.boot != here.boot {
             return Err(config(format!(

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio_postgres::Client;
 use tokio_postgres::types::Type;
+use ylock_core::stored_version::OtherVersion;
 use ylock_core::{Error, Result};
 
 use super::connector::{Connector, To};
@@ -39,10 +40,7 @@ pub(super) async fn prepare(connector: &Arc<Connector>, options: &PostgresOption
             }
             match version(&client, namespace).await? {
                 Some(VERSION) => check_logged(&client, namespace).await,
-                Some(other) => Err(wrong(format!(
-                    "schema {namespace:?} has tables of version {other}, and this version of ylock needs {VERSION}: all clients of one \
-                     schema must have the same"
-                ))),
+                Some(other) => Err(other_version(namespace, other)),
                 None => Err(wrong(format!("schema {namespace:?} has no tables of ylock"))),
             }
         })
@@ -83,6 +81,20 @@ async fn make(client: &Client, namespace: &str) -> Result<()> {
         made.map_err(|error| unable(namespace, error))?;
     }
     client.batch_execute("commit").await.map_err(errors::classify)
+}
+
+fn other_version(namespace: &str, found: i32) -> Error {
+    let remedy = format!(
+        "drop schema {} cascade, which forgets the last runs of jobs; or name another schema",
+        quoted(namespace)
+    );
+    let other = OtherVersion {
+        of: &format!("schema {namespace:?}"),
+        found: &found.to_string(),
+        own: &VERSION.to_string(),
+        remedy: &remedy,
+    };
+    other.refused(crate::NAME)
 }
 
 fn missing(namespace: &str) -> Error {
