@@ -24,6 +24,11 @@ pub(crate) fn of_run(prefix: &str, key: &Key) -> String {
     format!("{prefix}:{{{}}}:run:{}:{}:{}", part(key), key.group().len(), key.group(), key.name())
 }
 
+/// Returns the key of the hash that says in which version all is kept below the prefix: the key of no lock and of no job, which have a number in braces.
+pub(crate) fn of_version(prefix: &str) -> String {
+    format!("{prefix}:{{version}}")
+}
+
 /// Returns the pattern, in the language of Redis, of the keys of the hashes of all locks, or of those of a group. Other keys may fit too.
 pub(crate) fn pattern(prefix: &str, group: Option<&str>) -> String {
     let prefix = escaped(prefix);
@@ -94,6 +99,7 @@ mod tests {
     fn the_key_of_something_else_says_no_lock() {
         let key = Key::new("users", "alice").unwrap();
         assert_eq!(read("ylock", &of_run("ylock", &key)), None);
+        assert_eq!(read("ylock", &of_version("ylock")), None);
         assert_eq!(read("ylock", &of("ylock:1", &key)), None);
         for place in [
             "",
@@ -119,5 +125,6 @@ mod tests {
         assert_eq!((place.as_str(), part_of(&place)), ("ylock:{116}:5:users:alice", Some("116")));
         let of_run = of_run("ylock", &Key::new("users", "alice").unwrap());
         assert_eq!(of_run, "ylock:{116}:run:5:users:alice");
+        assert_eq!(of_version("ylock"), "ylock:{version}");
     }
 }

@@ -16,8 +16,8 @@ use super::connection::{Answered, CallOptions, Connection, Endpoint, Outcome};
 use super::connector::Connector;
 use super::errors::{Redirection, unavailable};
 use super::scripts::Call;
-use super::server;
 use super::slots::{Slots, slot_of};
+use super::{server, version};
 use crate::options::Address;
 
 /// The number of times that a request is sent on to another server. More would mean that the servers do not agree.
@@ -49,6 +49,7 @@ impl Cluster {
             match cluster.begin_with(seed).await {
                 Ok(()) => {
                     cluster.must_keep_locks().await?;
+                    cluster.must_have_own_version().await?;
                     return Ok(cluster);
                 }
                 Err(error) if error.kind() == ErrorKind::Config => return Err(error),
@@ -72,6 +73,20 @@ impl Cluster {
         let refused = join_all(asked).await.into_iter().filter_map(Result::err);
         let mut refused = refused.filter(|error| error.kind() == ErrorKind::Config);
         refused.next().map_or(Ok(()), Err)
+    }
+
+    /// Fails if what is stored has another version, and also if that is not known because the server that says it does not answer.
+    async fn must_have_own_version(self: &Arc<Self>) -> Result<()> {
+        let server = self.server_for(&self.connector.versioned)?;
+        self.connector.in_time(server.connected()).await?;
+        if server.says_version.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        // It is on its way to another server, or that one has taken over.
+        let until = self.connector.environment().now().plus(self.connector.request_timeout);
+        let options = CallOptions { until, replicas: 0, asking: false };
+        let answered = self.call(&version::first(&self.connector), options).await?;
+        version::check_said(&self.connector.versioned, answered.value)
     }
 
     /// Asks the servers to which there is a connection whether they keep locks.

@@ -3,9 +3,11 @@
 use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use futures_util::future::join;
 use parking_lot::Mutex;
 use redis::aio::{AsyncPushSender, MultiplexedConnection};
 use redis::{Cmd, FromRedisValue, Pipeline, RedisError, RedisResult, Value};
@@ -20,7 +22,7 @@ use super::eviction::Eviction;
 use super::live::{Attempt, Connected, Live, Slot, Watch, empty};
 use super::scripts::{self, Call};
 use super::sentinel::Sentinels;
-use super::server;
+use super::{server, version};
 use crate::options::Address;
 
 /// The way to the address of the server.
@@ -42,6 +44,8 @@ pub(super) struct Connection {
     pub(super) subscribing: AsyncMutex<()>,
     /// Whether the server keeps locks.
     pub(super) eviction: Eviction,
+    /// Whether the server has said, when the last connection was made, that it keeps the version of this client.
+    pub(super) says_version: AtomicBool,
 }
 
 /// A time so short that it does not count.
@@ -85,6 +89,7 @@ impl Connection {
             attempt: Mutex::default(),
             subscribing: AsyncMutex::new(()),
             eviction: Eviction::default(),
+            says_version: AtomicBool::new(false),
         })
     }
 
@@ -289,7 +294,15 @@ impl Connection {
             self.connector.answer(load.exec_async(&mut connection)).await.map_err(errors::classify)?;
         }
         // Before the first request for a lock: another server may have taken over, or this one have been started anew.
-        self.eviction.ask(&self.connector, &address, &mut connection).await.map_err(errors::classify)?;
+        // Both at once, so that they cost one trip.
+        let (mut also, connector) = (connection.clone(), &self.connector);
+        let (said, is_own) = join(
+            self.eviction.ask(connector, &address, &mut connection),
+            version::check(connector, &mut also),
+        )
+        .await;
+        said.map_err(errors::classify)?;
+        self.says_version.store(is_own?, Ordering::Relaxed);
         let (watched, ended) = oneshot::channel::<()>();
         let address = Arc::new(address);
         let watch = Watch { slot: Arc::downgrade(&self.live), address: Arc::clone(&address) };

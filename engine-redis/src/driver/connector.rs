@@ -16,7 +16,8 @@ use ylock_core::options::{Login, Tls};
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::errors::{self, unavailable};
-use crate::options::{Address, Eviction, RedisOptions};
+use crate::options::{Address, Eviction, RedisOptions, Topology};
+use crate::place;
 use crate::transport::Transport;
 
 /// What connects to a kind of servers; see the [module](self).
@@ -30,6 +31,9 @@ pub(super) struct Connector {
     pub(super) request_timeout: Duration,
     /// True if servers may throw away locks: then none is asked whether it does.
     pub(super) accepts_eviction: bool,
+    /// The key that says in which version the locks are kept.
+    pub(super) versioned: String,
+    pub(super) is_of_cluster: bool,
     pub(super) surroundings: Surroundings,
 }
 
@@ -81,6 +85,8 @@ impl Connector {
             connect_timeout: options.connect_timeout(),
             request_timeout: options.request_timeout(),
             accepts_eviction: options.eviction() == Eviction::LostLocksAccepted,
+            versioned: place::of_version(options.prefix()),
+            is_of_cluster: *options.topology() == Topology::Cluster,
             surroundings: surroundings.clone(),
         }))
     }

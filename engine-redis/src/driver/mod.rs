@@ -15,6 +15,7 @@ mod server;
 mod slots;
 mod store;
 mod subscriber;
+mod version;
 
 pub(crate) use connector::Surroundings;
 #[cfg(feature = "redis-1")]

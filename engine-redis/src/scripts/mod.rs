@@ -57,5 +57,8 @@ pub const STORE_RUN: &str = text_alone!("store_run", "eviction.lua");
 /// The script of `keys.lua`.
 pub const KEYS: &str = text_alone!("keys");
 
+/// The script of `version.lua`.
+pub const VERSION: &str = text_alone!("version");
+
 /// The scripts of `acquire.lua` and `release.lua` without the quick ways, which must do the same.
 pub const SLOW: [&str; 2] = [text!("acquire"), text!("release")];

@@ -12,7 +12,7 @@ use ylock_testkit::quiet_time;
 
 use super::own_cluster::OwnCluster;
 use super::own_server::{Disk, OwnServer};
-use super::{LONG, client_with, joins, replicated, until, waiters, within};
+use super::{LOCKS, LONG, client_with, joins, replicated, until, waiters, within};
 
 const LEASE: Duration = Duration::from_secs(15);
 
@@ -202,7 +202,7 @@ async fn a_master_that_hangs_costs_no_lock_on_another_one() {
         // Due at different moments, as in a program that lives.
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    let kept: Vec<String> = cluster.servers[2].ask(&["KEYS", "ylock:*"]).await.unwrap();
+    let kept: Vec<String> = cluster.servers[2].ask(&["KEYS", LOCKS]).await.unwrap();
     cluster.servers[2].signal("STOP");
     tokio::time::sleep(Duration::from_secs(8)).await;
     let lost = guards.iter().filter(|guard| !guard.is_valid()).count();

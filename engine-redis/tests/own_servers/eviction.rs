@@ -13,13 +13,13 @@ use super::own_cluster::OwnCluster;
 use super::own_sentinels::OwnSentinels;
 use super::own_server::{Disk, OwnServer};
 use super::schedules::{acquire, engine, request};
-use super::{LONG, client, client_with, replicated, until, within};
+use super::{LOCKS, LONG, client, client_with, replicated, until, within};
 
 /// Makes a server throw away all that it has, and all that comes, before each command.
 async fn throw_away_all(server: &OwnServer, policy: &str) {
     server.command(&["CONFIG", "SET", "maxmemory-policy", policy]).await;
     server.command(&["CONFIG", "SET", "maxmemory", "1"]).await;
-    let left = async || server.ask::<Vec<String>>(&["KEYS", "ylock:*"]).await.unwrap();
+    let left = async || server.ask::<Vec<String>>(&["KEYS", LOCKS]).await.unwrap();
     until("the locks are thrown away", async || left().await.is_empty()).await;
 }
 

@@ -71,7 +71,7 @@ async fn a_listing_during_which_a_replica_takes_over_leaves_no_lock_out() {
     let options = cluster.options().with_lease(LEASE);
     let ylock = client_with(options.clone()).await;
     let guards = hold_many(&ylock).await;
-    until("the replicas have all locks", async || cluster.keys_of_replicas().await == MANY).await;
+    until("the replicas have all locks", async || cluster.locks_of_replicas().await == MANY).await;
     // The first in the order of names is the one that the first page is of.
     let masters = cluster.servers[..3].iter_mut();
     let first = masters.min_by_key(|server| server.port().to_string()).unwrap();

@@ -26,6 +26,7 @@ mod sentinel;
 mod stays;
 #[cfg(feature = "tls")]
 mod tls;
+mod versions;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -42,6 +43,8 @@ use ylock_testkit::quiet_time;
 const LEASE: Duration = Duration::from_secs(6);
 /// So long that nothing gets free by its end.
 const LONG: Duration = Duration::from_secs(600);
+/// The pattern of the keys of all locks, and of the runs of jobs.
+const LOCKS: &str = "ylock:{*}:*";
 
 async fn client_with(options: RedisOptions) -> Ylock {
     let lease = options.lease();

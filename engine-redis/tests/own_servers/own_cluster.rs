@@ -5,7 +5,7 @@ use ylock_engine_redis::RedisOptions;
 use ylock_testkit::own_servers::free_port;
 
 use super::own_server::{Disk, OwnServer};
-use super::until;
+use super::{LOCKS, until};
 
 pub(crate) struct OwnCluster {
     /// The first three begin as masters; replicas of them follow, in the same order.
@@ -83,13 +83,13 @@ impl OwnCluster {
         panic!("no server keeps a lock of {group}");
     }
 
-    /// The number of keys that the replicas have.
-    pub(crate) async fn keys_of_replicas(&self) -> usize {
-        let mut keys = 0;
+    /// The number of locks that the replicas have.
+    pub(crate) async fn locks_of_replicas(&self) -> usize {
+        let mut locks = 0;
         for replica in &self.servers[MASTERS..] {
-            keys += replica.ask::<usize>(&["DBSIZE"]).await.unwrap();
+            locks += replica.ask::<Vec<String>>(&["KEYS", LOCKS]).await.unwrap().len();
         }
-        keys
+        locks
     }
 
     /// Gives a slot with its locks to another master, as resharding does.

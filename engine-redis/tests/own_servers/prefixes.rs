@@ -16,6 +16,6 @@ async fn clients_exclude_each_other_under_one_prefix_only() {
     assert!(tried(&same).await.is_none());
     assert!(tried(&other).await.is_some());
     drop(held);
-    let keys: Vec<String> = server.ask(&["KEYS", "shop:*"]).await.unwrap();
+    let keys: Vec<String> = server.ask(&["KEYS", "shop:{*}:*"]).await.unwrap();
     assert!(keys.iter().all(|key| key.contains(":users:alice")), "{keys:?}");
 }

@@ -8,7 +8,7 @@ use ylock_engine_redis::{RedisEngine, scripts};
 
 use super::own_server::{Disk, OwnServer};
 use super::schedules::{acquire, engine, request};
-use super::until;
+use super::{LOCKS, until};
 
 /// One lock, used by its scripts: with as many waiters as a test needs, and no client that asks for them in between.
 struct Queue {
@@ -109,7 +109,7 @@ async fn nothing_stays_of_waiters_that_died_behind_one_that_lives() {
         }
         until("it is dead", async || waiters().await == 1).await;
     }
-    let keys: Vec<String> = server.ask(&["KEYS", "ylock:*"]).await.unwrap();
+    let keys: Vec<String> = server.ask(&["KEYS", LOCKS]).await.unwrap();
     let fields: Vec<String> = server.ask(&["HKEYS", &keys[0]]).await.unwrap();
     let left = fields.iter().filter(|field| field.starts_with("a:")).count();
     assert!(left <= 2, "{fields:?}");

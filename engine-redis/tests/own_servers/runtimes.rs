@@ -12,7 +12,7 @@ use ylock_testkit::{eventually, quiet_time};
 use super::own_cluster::OwnCluster;
 use super::own_server::{Disk, OwnServer};
 use super::proxy::{Link, Proxy};
-use super::{client, client_with, until, waiters, within};
+use super::{LOCKS, client, client_with, until, waiters, within};
 
 /// Long enough that nothing is free because a lease has ended.
 const LEASE: Duration = Duration::from_secs(30);
@@ -151,7 +151,7 @@ fn a_look_at_the_cluster_that_died_with_its_runtime_is_not_the_last() {
         for number in 0.. {
             let name = number.to_string();
             drop(ylock.locks("users").write(name.as_str()).await.unwrap());
-            let keys: Vec<String> = cluster.servers[0].ask(&["KEYS", "ylock:*"]).await.unwrap();
+            let keys: Vec<String> = cluster.servers[0].ask(&["KEYS", LOCKS]).await.unwrap();
             if !keys.is_empty() {
                 return (cluster, ylock, name);
             }

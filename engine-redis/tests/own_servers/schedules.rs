@@ -14,7 +14,7 @@ use ylock_engine_redis::RedisEngine;
 
 use super::own_server::{Disk, OwnServer};
 use super::proxy::{Link, Proxy};
-use super::{client, until, waiters, within};
+use super::{LOCKS, client, until, waiters, within};
 
 const LEASE: Duration = Duration::from_secs(6);
 
@@ -330,7 +330,7 @@ async fn a_message_about_a_grant_that_nobody_waits_for_undoes_it() {
     waits(&two, &mine, one.acquire(&mine)).await;
     release(&one, &mine, None).await;
     // As if the server had forgotten what was undone: the marks are gone.
-    let keys: Vec<String> = server.ask(&["KEYS", "ylock:*"]).await.unwrap();
+    let keys: Vec<String> = server.ask(&["KEYS", LOCKS]).await.unwrap();
     let fields: Vec<String> = server.ask(&["HKEYS", &keys[0]]).await.unwrap();
     for field in fields.iter().filter(|field| field.starts_with("x:")) {
         server.command(&["HDEL", &keys[0], field]).await;
@@ -407,7 +407,7 @@ async fn a_message_about_an_earlier_grant_is_not_believed() {
     let held = acquire(&two, &theirs).await;
     let mut waiting = std::pin::pin!(one.acquire(&mine));
     waits(&two, &mine, &mut waiting).await;
-    let keys: Vec<String> = server.ask(&["KEYS", "ylock:*"]).await.unwrap();
+    let keys: Vec<String> = server.ask(&["KEYS", LOCKS]).await.unwrap();
     let fields: std::collections::HashMap<String, String> = server.ask(&["HGETALL", &keys[0]]).await.unwrap();
     let id = fields.keys().find_map(|field| field.strip_prefix("a:")).unwrap();
     let channel = fields[&format!("o:{id}")].split(' ').nth(1).unwrap();

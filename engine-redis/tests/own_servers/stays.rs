@@ -9,7 +9,7 @@ use ylock_core::{ErrorKind, Key, Options, Ylock};
 use ylock_engine_redis::RedisEngine;
 
 use super::own_server::{Disk, OwnServer};
-use super::{LONG, client, until, within};
+use super::{LOCKS, LONG, client, until, within};
 
 async fn both(server: &OwnServer, lease: Duration) -> (Arc<RedisEngine>, Ylock) {
     let options = server.options().with_lease(lease).with_request_timeout(lease * 3 / 10);
@@ -75,7 +75,7 @@ async fn a_lock_that_is_held_for_long_does_not_grow_by_those_who_gave_up() {
     let server = OwnServer::start(Disk::Nothing).await;
     let (one, two) = (client(&server, LONG).await, client(&server, LONG).await);
     let reader = one.locks("users").read("alice").await.unwrap();
-    let keys: Vec<String> = server.ask(&["KEYS", "ylock:*"]).await.unwrap();
+    let keys: Vec<String> = server.ask(&["KEYS", LOCKS]).await.unwrap();
     for _ in 0..300 {
         for ylock in [&one, &two] {
             let waited = ylock.locks("users").write_within("alice", Duration::from_millis(4)).await;
@@ -105,7 +105,7 @@ async fn what_was_undone_is_remembered_for_a_minute_and_not_for_ever() {
     let engine = RedisEngine::connect(&server.options()).await.unwrap();
     let (key, id) = (Key::new("users", "alice").unwrap(), AcquisitionId::new(&*engine.environment()));
     engine.release(&key, id, None).await.unwrap();
-    let keys: Vec<String> = server.ask(&["KEYS", "ylock:*"]).await.unwrap();
+    let keys: Vec<String> = server.ask(&["KEYS", LOCKS]).await.unwrap();
     let left: i64 = server.ask(&["PTTL", &keys[0]]).await.unwrap();
     assert!((30_000..=60_000).contains(&left), "it stays for {left} ms");
 }

@@ -127,6 +127,8 @@ impl FakeServer {
             "HELLO" => format!("%1\r\n{}{}", bulk("server"), bulk("redis")),
             "INFO" => bulk("redis_version:7.2.4\r\nrole:master\r\ncluster_enabled:0\r\nmaxmemory:0\r\n"),
             "SCRIPT" => bulk("loaded"),
+            // The version of what is stored.
+            "HGET" => bulk("1"),
             "TIME" => format!("*2\r\n{}{}", bulk("1700000000"), bulk("0")),
             "SUBSCRIBE" => format!(">3\r\n{}{}:1\r\n", bulk("subscribe"), bulk(&request[1])),
             "WAIT" => format!(":{}\r\n", state.replicas),

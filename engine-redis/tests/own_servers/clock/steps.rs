@@ -10,7 +10,7 @@ use ylock_engine_redis::options::Notify;
 use ylock_testkit::quiet_time;
 
 use super::super::own_server::OwnServer;
-use super::super::{client, joins, one_holds_and_another_waits, until, waiters, within};
+use super::super::{LOCKS, client, joins, one_holds_and_another_waits, until, waiters, within};
 use super::{HOUR, SetServer, request};
 
 /// Long enough for a busy machine to renew in time, and short enough to wait for.
@@ -245,7 +245,7 @@ async fn what_was_undone_is_forgotten_after_a_minute_by_a_lock_that_is_held_or_t
         } else {
             within("it gets in", engine.acquire(&second)).await.unwrap().expect("granted");
         }
-        let keys: Vec<String> = set.server.ask(&["KEYS", "ylock:*"]).await.unwrap();
+        let keys: Vec<String> = set.server.ask(&["KEYS", LOCKS]).await.unwrap();
         let fields: Vec<String> = set.server.ask(&["HKEYS", &keys[0]]).await.unwrap();
         let marks = fields.iter().filter(|field| field.starts_with('x') || field.starts_with('y'));
         assert_eq!(marks.count(), 0, "{is_held}: {fields:?}");

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use super::database::Hash;
 use super::resp::Reply;
-use super::server::{Inner, Server, is_run};
+use super::server::{Inner, Server, is_run, is_version};
 use super::slots::{PORT, Slots, host, slot_of};
 use super::undone::Undone;
 
@@ -82,7 +82,7 @@ impl Server {
         let now = inner.micros() / 1_000;
         let mut reachable = inner.interpreter.reachable();
         let hashes = reachable.database.hashes(now).iter();
-        hashes.filter(|(_, hash)| !is_run(hash)).map(|(name, _)| name.clone()).collect()
+        hashes.filter(|(_, hash)| !is_run(hash) && !is_version(hash)).map(|(name, _)| name.clone()).collect()
     }
 }
 
@@ -90,7 +90,7 @@ impl Inner {
     /// Returns where a request must go instead, as servers of a cluster say it.
     pub(super) fn elsewhere(&self, words: &[&[u8]], is_asking: bool) -> Option<Reply> {
         let (key, is_channel) = match words {
-            [b"EVALSHA" | b"EVAL", _, b"1", key, ..] => (key, false),
+            [b"EVALSHA" | b"EVAL", _, b"1", key, ..] | [b"HGET", key, _] => (key, false),
             [b"SSUBSCRIBE", channel] => (channel, true),
             _ => return None,
         };

@@ -218,7 +218,7 @@ impl Server {
         let now = inner.micros() / 1_000;
         let mut left = std::mem::take(&mut inner.wrong);
         let mut reachable = inner.interpreter.reachable();
-        for (name, hash) in reachable.database.hashes(now) {
+        for (name, hash) in reachable.database.hashes(now).iter().filter(|(_, hash)| !is_version(hash)) {
             left.extend(
                 what_counts(hash, now).map(|what| format!("{}: {what}", String::from_utf8_lossy(name))),
             );
@@ -283,6 +283,7 @@ impl Inner {
                 Ok(hash) => return self.run(number, &hash, key, &request[4..]),
                 Err(error) => Reply::Error(format!("ERR {error}")),
             },
+            [b"HGET", key, field] => self.get(key, field),
             [b"SCRIPT", b"LOAD", text] => match self.interpreter.load(text) {
                 Ok(hash) => Reply::text(hash),
                 Err(error) => Reply::Error(format!("ERR {error}")),
@@ -317,6 +318,12 @@ impl Inner {
             }
         };
         vec![(number, reply)]
+    }
+
+    fn get(&mut self, key: &[u8], field: &[u8]) -> Reply {
+        let now = self.micros() / 1_000;
+        let found = self.interpreter.reachable().database.call(b"HGET", &[key.to_vec(), field.to_vec()], now);
+        found.unwrap_or(Reply::Nil)
     }
 
     fn subscribe(&mut self, number: u64, channel: &[u8], word: &str) -> Reply {
@@ -375,6 +382,11 @@ impl Inner {
 /// Returns whether this is what is kept of a job, and not of a lock.
 pub(super) fn is_run(hash: &Hash) -> bool {
     hash.fields.keys().any(|field| field.as_slice() == b"run")
+}
+
+/// Returns whether this says in which version the locks are kept: it stays.
+pub(super) fn is_version(hash: &Hash) -> bool {
+    hash.fields.keys().any(|field| field.as_slice() == b"version")
 }
 
 /// Returns the holders and waiters of a lock that are not over, and what would never end.
