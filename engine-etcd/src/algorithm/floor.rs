@@ -2,7 +2,11 @@
 //!
 //! The revisions of a cluster that is set up anew, or restored, begin with smaller numbers. So the first client of a cluster writes a floor that is
 //! larger than the tokens before, by its wall clock, and each later one uses it.
+//!
+//! The key also says in which version everything below the prefix is kept, because each client reads it before its first lock, and with each of its
+//! leases again: a version other than the first stands behind the floor, as in `ff 77 version=2`.
 
+use ylock_core::stored_version::{self, OtherVersion};
 use ylock_core::{Error, ErrorKind};
 
 use super::client::Client;
@@ -10,6 +14,8 @@ use super::store::{Condition, Entry, Fault, Keys, Look, Put, Step, Transaction};
 
 /// The number of times that the floor is written if each time another client has come between.
 const ATTEMPTS: u32 = 8;
+/// The version of all that is below the prefix.
+const VERSION: &str = "1";
 
 /// What is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +62,9 @@ fn now(client: &Client) -> u64 {
 
 fn read(entry: &Entry) -> Result<Stored, Fault> {
     let text = String::from_utf8_lossy(&entry.value);
+    if stored_version::named_in(&text) != VERSION {
+        return Err(Fault::Refused(other_version(entry, &text)));
+    }
     let stored = text.split_once(' ').and_then(|(cluster, floor)| {
         Some(Stored { cluster: u64::from_str_radix(cluster, 16).ok()?, floor: floor.parse().ok()? })
     });
@@ -66,6 +75,21 @@ fn read(entry: &Entry) -> Result<Stored, Fault> {
     })
 }
 
+fn other_version(entry: &Entry, text: &str) -> Error {
+    let key = String::from_utf8_lossy(&entry.key);
+    let (prefix, _) = key.rsplit_once('/').unwrap_or_default();
+    let floor = text.split(" version=").next().unwrap_or_default();
+    let other = OtherVersion {
+        of: &format!("the prefix {prefix} of etcd"),
+        found: stored_version::named_in(text),
+        own: VERSION,
+        remedy: &format!(
+            "name another prefix; or delete {prefix}/j/ with all below it, which forgets the last runs of jobs, and put {floor:?} into the key {key}"
+        ),
+    };
+    other.refused(crate::NAME)
+}
+
 fn unavailable(message: &str) -> Fault {
     Fault::Unknown(Error::new(ErrorKind::Unavailable, message).with_engine(crate::NAME))
 }
@@ -74,15 +98,23 @@ fn unavailable(message: &str) -> Fault {
 mod tests {
     use super::*;
 
+    fn entry(value: &str) -> Entry {
+        Entry { key: b"ylock/floor".to_vec(), value: value.into(), made: 1, changed: 1, lease: 0 }
+    }
+
+    #[test]
+    fn another_version_is_refused_by_name() {
+        for later in ["ff 77 version=2", "whatever it is version=2"] {
+            let Err(Fault::Refused(error)) = read(&entry(later)) else { panic!("{later}") };
+            assert_eq!(error.kind(), ErrorKind::Config);
+            for part in ["prefix ylock of", "version 2", "version 1", "the key ylock/floor"] {
+                assert!(error.to_string().contains(part), "{part}: {error}");
+            }
+        }
+    }
+
     #[test]
     fn a_floor_is_read_and_anything_else_is_an_error() {
-        let entry = |value: &str| Entry {
-            key: b"ylock/floor".to_vec(),
-            value: value.into(),
-            made: 1,
-            changed: 1,
-            lease: 0,
-        };
         assert_eq!(read(&entry("ff 77")).unwrap(), Stored { cluster: 255, floor: 77 });
         for odd in ["", "77", "xyz 77", "ff -1"] {
             assert!(matches!(read(&entry(odd)), Err(Fault::Refused(_))), "{odd}");

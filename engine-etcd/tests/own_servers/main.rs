@@ -14,6 +14,7 @@ mod server;
 mod space;
 #[cfg(feature = "tls")]
 mod tls;
+mod versions;
 
 use std::time::Duration;
 
