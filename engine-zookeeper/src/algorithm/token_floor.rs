@@ -2,9 +2,13 @@
 //!
 //! The tokens of clients with different floors would not grow from holder to holder. So the first client stores its floor, and each later
 //! one uses what is stored, or is refused if it was told to use another one.
+//!
+//! The node also says in which version everything below the base is kept, because each client reads it before its first lock, and hears of its
+//! changes: a version other than the first stands behind the floor, as in `0 version=2`.
 
 use std::sync::{Arc, OnceLock};
 
+use ylock_core::stored_version::{self, OtherVersion};
 use ylock_core::{Error, ErrorKind, Result, StoreToken, Token};
 
 use super::session::Session;
@@ -12,6 +16,8 @@ use super::store::{Fault, to_error};
 
 /// The name of the node, below the base. No bucket has this name.
 const NODE: &str = "token-floor";
+/// The version of all that is below the base.
+const VERSION: &str = "1";
 
 /// The floor that the sessions of a client share. It is zero until it has been [agreed](agree) upon, which is before the first acquisition.
 #[derive(Clone, Debug, Default)]
@@ -37,7 +43,9 @@ pub(super) fn path(base: &str) -> String {
 /// one.
 pub(super) async fn agree(session: &Session, own: Option<i64>) -> Result<()> {
     let path = path(&session.base);
-    let stored = read(&path, &stored(session, &path, own.unwrap_or(0)).await.map_err(to_error)?)?;
+    let content = stored(session, &path, own.unwrap_or(0)).await.map_err(to_error)?;
+    check_version(&path, &content).map_err(to_error)?;
+    let stored = read(&path, &content)?;
     match own {
         Some(own) if own != stored => Err(differs(session, &path, own, stored)),
         _ => {
@@ -47,8 +55,8 @@ pub(super) async fn agree(session: &Session, own: Option<i64>) -> Result<()> {
     }
 }
 
-/// Fails with [`OtherFloor`](Fault::OtherFloor) if another floor is stored by now than the one that this client has agreed upon. Asks only if
-/// the node may have changed since this session looked.
+/// Fails with [`OtherFloor`](Fault::OtherFloor) if another floor is stored by now than the one that this client has agreed upon, and with
+/// [`OtherVersion`](Fault::OtherVersion) if another version is. Asks only if the node may have changed since this session looked.
 ///
 /// A contender's token may be used if the session [knows the floor](Session::knows_floor) when it hears of the transaction that made the
 /// contender: a change before that transaction would have been told before.
@@ -57,14 +65,33 @@ pub(super) async fn confirm(session: &Session) -> Result<(), Fault> {
         return Ok(());
     }
     let (path, own) = (path(&session.base), session.floor.get().get());
-    match read(&path, &stored(session, &path, own).await?) {
+    let content = stored(session, &path, own).await?;
+    let checked = check_version(&path, &content).and_then(|()| match read(&path, &content) {
         Ok(stored) if stored == own => Ok(()),
-        _ => {
-            // Without a watch each acquisition looks again: the right floor may be put back.
-            session.forget_floor();
-            Err(Fault::OtherFloor)
-        }
+        _ => Err(Fault::OtherFloor),
+    });
+    // Without a watch each acquisition looks again: the right floor may be put back.
+    checked.inspect_err(|_| session.forget_floor())
+}
+
+/// Fails if clients of another version use what is below the base.
+fn check_version(path: &str, content: &[u8]) -> Result<(), Fault> {
+    let content = String::from_utf8_lossy(content);
+    let found = stored_version::named_in(content.trim());
+    if found == VERSION {
+        return Ok(());
     }
+    let base = path.strip_suffix(NODE).unwrap_or(path);
+    let floor = content.split(' ').next().unwrap_or_default();
+    let other = OtherVersion {
+        of: &format!("what is below the node {}", base.trim_end_matches('/')),
+        found,
+        own: VERSION,
+        remedy: &format!(
+            "name another path in the URL; or remove the node {base}runs, which forgets the last runs of jobs, and set {path} to {floor:?}"
+        ),
+    };
+    Err(Fault::OtherVersion(other.to_string()))
 }
 
 /// Stores the floor of this client again: the node was removed from outside. One that another client has stored meanwhile stays; a

@@ -28,6 +28,7 @@ mod taken_up;
 mod thief;
 #[cfg(feature = "tls")]
 mod tls;
+mod versions;
 
 use std::time::Duration;
 

@@ -42,6 +42,8 @@ pub enum Fault {
     OutOfTokens,
     /// Another floor of the tokens is stored than the one that this client has agreed upon.
     OtherFloor,
+    /// What is stored is kept in another version; what this says is for the operator.
+    OtherVersion(String),
     /// Anything else: it is not known whether the request took effect.
     Other(Cause),
 }
@@ -92,6 +94,7 @@ impl Fault {
             Self::ConnectionLoss => Err("connection to server has lost"),
             Self::OutOfTokens => Err("the number of the transaction is too large"),
             Self::OtherFloor => Err("the stored floor of the tokens has changed"),
+            Self::OtherVersion(_) => Err("what is stored is kept in another version"),
         }
     }
 }
@@ -132,6 +135,7 @@ pub(crate) fn had_no_effect(fault: &Fault) -> bool {
         | Fault::ConnectionLoss
         | Fault::OutOfTokens
         | Fault::OtherFloor
+        | Fault::OtherVersion(_)
         | Fault::Other(_) => false,
     }
 }
@@ -154,6 +158,7 @@ pub(crate) fn ends_session(fault: &Fault) -> bool {
         | Fault::ConnectionLoss
         | Fault::OutOfTokens
         | Fault::OtherFloor
+        | Fault::OtherVersion(_)
         | Fault::Other(_) => false,
     }
 }
@@ -174,6 +179,9 @@ pub(crate) fn failure_of_transaction(fault: &Fault) -> Option<ErrorKind> {
 
 /// Returns an error that says in our words what happened, with the fault as its source.
 pub(crate) fn to_error(fault: Fault) -> Error {
+    if let Fault::OtherVersion(refusal) = fault {
+        return Error::new(ErrorKind::Config, refusal).with_engine(crate::NAME);
+    }
     let (kind, message) = meaning(&fault);
     Error::new(kind, message).with_engine(crate::NAME).with_source(fault)
 }
@@ -203,6 +211,7 @@ fn meaning(fault: &Fault) -> (ErrorKind, &'static str) {
             "another token_floor is stored in the node token-floor below the path of the URL than when this client connected, so that its tokens \
              would not grow from holder to holder: stop all clients of that path, and start them with one token_floor",
         ),
+        Fault::OtherVersion(_) => (ErrorKind::Config, "what is stored is kept in another version"),
         Fault::NoHosts | Fault::Timeout | Fault::ConnectionLoss | Fault::Other(_) => {
             (ErrorKind::Unavailable, "the server did not answer")
         }
