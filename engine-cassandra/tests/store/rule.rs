@@ -29,6 +29,12 @@ async fn alter(session: &Session, keyspace: &str, comment: &str) {
     session.await_schema_agreement().await.unwrap();
 }
 
+async fn comment(session: &Session, keyspace: &str) -> String {
+    let cql = "SELECT comment FROM system_schema.tables WHERE keyspace_name = ? AND table_name = 'locks'";
+    let answer = session.query_unpaged(cql, (keyspace,)).await.unwrap().into_rows_result().unwrap();
+    answer.single_row::<(String,)>().unwrap().0
+}
+
 #[tokio::test]
 #[ignore = "needs cassandra: run `cargo xtask test`"]
 async fn a_client_that_names_no_rule_takes_that_of_the_table() {
@@ -101,6 +107,33 @@ async fn options_that_do_not_fit_the_rule_of_the_table_are_refused() {
         let far = options_for(&keyspace).with_max_clock_skew(Duration::from_secs(2 * 60 * 60));
         let text = refused(&far).await.to_string();
         assert!(text.contains("max_clock_skew") && text.contains("expiry=ttl"), "{text}");
+    })
+    .await;
+}
+
+/// The columns and the rule are those of the other clients then, and may be any.
+#[tokio::test]
+#[ignore = "needs cassandra: run `cargo xtask test`"]
+async fn clients_of_another_version_are_refused_by_name() {
+    with_keyspace(async |keyspace: String, session: Arc<Session>| {
+        connect(&creating(&keyspace)).await.unwrap();
+        let made = comment(&session, &keyspace).await;
+        assert!(made.ends_with("; expiry=observed; version=1"), "{made}");
+        let later = "ylock: another table altogether; expiry=never; version=2";
+        alter(&session, &keyspace, later).await;
+        for schema in [SchemaMode::Check, SchemaMode::Create] {
+            let text = refused(&options_for(&keyspace).with_schema(schema)).await.to_string();
+            for part in ["table ", &keyspace, "version 2", "version 1", "side by side", "DROP TABLE"] {
+                assert!(text.contains(part), "{part}: {text}");
+            }
+            assert_eq!(comment(&session, &keyspace).await, later);
+        }
+        // Clients of before the version was written made such tables, and are at work beside these.
+        for earlier in ["ylock: one partition per lock, one row per client; expiry=observed", &made] {
+            alter(&session, &keyspace, earlier).await;
+            connect(&creating(&keyspace)).await.unwrap();
+            assert_eq!(comment(&session, &keyspace).await, earlier);
+        }
     })
     .await;
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use scylla::DeserializeRow;
 use scylla::deserialize::row::DeserializeRow as Decode;
+use ylock_core::stored_version::{OtherVersion, named_in};
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::meet::Asker;
@@ -79,7 +80,11 @@ pub(super) async fn look(asker: Asker<'_>, options: &CassandraOptions) -> Result
         return Ok(Found::NoTable);
     };
     let columns = rows::<ColumnRow>(asker, TABLE_COLUMNS, &[keyspace, table]).await?;
-    // First: what a table says that is not one of ours means nothing.
+    // Before the columns, which another version may have others of.
+    if named_in(&row.comment) != text::VERSION {
+        return Ok(Found::Wrong(other_version(options, &row.comment)));
+    }
+    // First: which `expiry` a table says that is not one of ours means nothing.
     let faults = faults(row, &columns);
     if !faults.is_empty() {
         let is_missing = |needed: &&Column| !columns.iter().any(|column| column.name == needed.name);
@@ -149,6 +154,20 @@ fn fault(needed: &Column, columns: &[ColumnRow]) -> Option<String> {
         }
         Some(_) => None,
     }
+}
+
+/// Returns the error for a table whose rows are those of other clients.
+fn other_version(options: &CassandraOptions, comment: &str) -> Error {
+    let (keyspace, table) = (options.keyspace(), options.table());
+    let other = OtherVersion {
+        of: &format!("table {keyspace}.{table}"),
+        found: named_in(comment),
+        own: text::VERSION,
+        remedy: &format!(
+            "name another one with table=…; or run DROP TABLE \"{keyspace}\".\"{table}\", which forgets the last runs of jobs"
+        ),
+    };
+    other.refused(crate::NAME)
 }
 
 /// Returns the error for a table whose clients go by another rule: a row that one of them still relies on could be gone for the other.

@@ -25,6 +25,8 @@ const TABLE_OPTIONS: &[&str] = &[
 
 /// The words before the `expiry` of the table's clients, in its comment.
 const EXPIRY: &str = "expiry=";
+/// The version of what is in the rows. Tables of earlier clients do not say it, and have the first one.
+pub(super) const VERSION: &str = "1";
 
 /// Returns the statement that creates the keyspace.
 pub(super) fn keyspace(options: &CassandraOptions) -> String {
@@ -60,7 +62,7 @@ pub(super) fn table(options: &CassandraOptions) -> String {
 
 /// Returns the comment of a table whose clients have this `expiry`: it is made together with the table, so that the first client decides for all.
 pub(super) fn comment(expiry: Expiry) -> String {
-    format!("ylock: one partition per lock, one row per client; {EXPIRY}{expiry}")
+    format!("ylock: one partition per lock, one row per client; {EXPIRY}{expiry}; version={VERSION}")
 }
 
 /// Returns the `expiry` of the table's clients that a comment names; or the word that stands there and is none. Tables of earlier versions have
@@ -99,6 +101,8 @@ pub(super) fn probe(options: &CassandraOptions) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ylock_core::stored_version::named_in;
+
     use super::*;
 
     /// Tables of other versions are compared with this one.
@@ -149,6 +153,14 @@ mod tests {
         }
         assert_eq!(expiry_in("expiry=observed, says the operator"), Ok(Expiry::Observed));
         assert_eq!(expiry_in("expiry=later"), Err("later".to_owned()));
+    }
+
+    #[test]
+    fn the_comment_says_the_version_and_one_that_says_none_is_of_the_first() {
+        assert_eq!(named_in(&comment(Expiry::Ttl)), VERSION);
+        for earlier in ["ylock: one partition per lock, one row per client; expiry=observed", ""] {
+            assert_eq!(named_in(earlier), "1");
+        }
     }
 
     #[test]
