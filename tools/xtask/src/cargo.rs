@@ -7,10 +7,10 @@ use std::{
     process::{Command, Stdio},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-use crate::engine::Engine;
+use crate::{child, engine::Engine};
 
 /// Returns the root of the workspace.
 pub(crate) fn workspace() -> PathBuf {
@@ -38,6 +38,20 @@ pub(crate) fn in_workspace(program: impl AsRef<OsStr>) -> Command {
 pub(crate) fn shown(command: &Command) -> String {
     let words = command.get_args().map(|word| word.to_string_lossy().into_owned());
     ["cargo".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// Builds what this command says, and returns the program of this kind that was built last.
+pub(crate) fn program(mut command: Command, kind: &str) -> Result<PathBuf> {
+    command.arg("--message-format=json-render-diagnostics");
+    let mut messages = Vec::new();
+    let status = child::stdout_into(&mut command, None, |bytes| messages.extend_from_slice(bytes))?;
+    ensure!(status.success(), "`{}` ended with {status}", shown(&command));
+    let messages = messages.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
+    let mut programs = messages.filter_map(|message: Value| {
+        let is_meant = message["target"]["kind"].as_array()?.iter().any(|one| one == kind);
+        message["executable"].as_str().filter(|_| is_meant).map(PathBuf::from)
+    });
+    programs.next_back().with_context(|| format!("`{}` has built no program", shown(&command)))
 }
 
 /// A crate of the workspace.

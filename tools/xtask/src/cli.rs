@@ -75,6 +75,15 @@ pub(crate) enum Command {
         #[arg(long)]
         again: bool,
     },
+    /// Look whether clients of an older commit and of the work tree can share locks, on real servers, both ways round
+    Upgrade {
+        /// The older commit
+        #[arg(long, value_name = "COMMIT", default_value = "HEAD~1")]
+        against: String,
+        /// All engines whose locks several processes share if none is given
+        #[arg(value_parser = engines(|engine| engine.own_place.is_some()))]
+        engines: Vec<&'static Engine>,
+    },
     /// Show the metrics: run servers, a workload on them and a Prometheus that watches the workload, until Ctrl-C
     Observe(Observe),
     /// Check formatting, lints for every set of features, documentation, dependencies, rooms, files of

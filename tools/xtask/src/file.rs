@@ -1,5 +1,7 @@
 //! The file engine, which needs no servers.
 
+use std::env;
+
 use crate::{
     engine::{Bench, Engine},
     rooms::Plan,
@@ -8,6 +10,7 @@ use crate::{
 pub(crate) static ENGINE: Engine = Engine {
     name: "file",
     packages: &["ylock-engine-file"],
+    own_place: Some(|place| env::temp_dir().join(format!("ylock-{place}")).display().to_string()),
     benches: &[Bench { wants_peers, ..Bench::new("file", "bench -p ylock-engine-file --bench file") }],
     // `rustix` is in every build: the core reads its clock by it.
     drivers: &["crc32fast"],

@@ -39,6 +39,8 @@ mod tail;
 mod test;
 mod tools;
 mod tracked;
+mod tree;
+mod upgrade;
 mod words;
 mod zookeeper;
 
@@ -94,6 +96,7 @@ fn run(command: Command) -> Result<ExitCode> {
         }
         Command::Simulate { arguments } => return simulate::simulate(&arguments),
         Command::Mutants { files, again } => return mutants::mutants(&files, again),
+        Command::Upgrade { against, engines } => return upgrade::upgrade(&places, &against, &engines),
         Command::Observe(options) => return observe::observe(&places, &options),
         Command::Check => return check::check(),
     }

@@ -8,10 +8,9 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use serde_json::Value;
 
 use super::figures::Figures;
-use crate::{cargo, child, engine::Bench, store::Variable};
+use crate::{cargo, child, engine::Bench, store::Variable, tree::Tree};
 
 const ROUNDS: usize = 5;
 
@@ -21,18 +20,12 @@ pub(super) struct Programs {
     now: PathBuf,
 }
 
-/// A work tree of another commit, which is removed with this.
-struct Tree(PathBuf);
-
 impl Programs {
     /// Builds the benchmark as it is now, and as it was at a commit.
     pub(super) fn build(bench: &Bench, commit: &str) -> Result<Self> {
-        let root = cargo::workspace().join("target/against");
         let now = program(cargo::cargo(), bench)?;
-        let tree = Tree::of(commit, root.join("tree"))?;
-        let mut cargo = cargo::cargo();
-        cargo.current_dir(&tree.0).env("CARGO_TARGET_DIR", root.join("build"));
-        Ok(Self { before: program(cargo, bench)?, now })
+        let tree = Tree::of(commit)?;
+        Ok(Self { before: program(tree.cargo(), bench)?, now })
     }
 
     /// Runs both in turns, and prints the median of each figure.
@@ -87,36 +80,6 @@ fn program(mut cargo: Command, bench: &Bench) -> Result<PathBuf> {
     let Some(words) = bench.command.strip_prefix("bench ") else {
         bail!("{} is not a benchmark of cargo, so two of its runs cannot be compared", bench.name);
     };
-    cargo.args(["bench", "--no-run", "--message-format=json-render-diagnostics"]).args(words.split(' '));
-    let mut messages = Vec::new();
-    let status = child::stdout_into(&mut cargo, None, |bytes| messages.extend_from_slice(bytes))?;
-    ensure!(status.success(), "the benchmark does not compile");
-    let messages = messages.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
-    let mut programs = messages.filter_map(|message: Value| {
-        let is_bench = message["target"]["kind"].as_array()?.iter().any(|kind| kind == "bench");
-        message["executable"].as_str().filter(|_| is_bench).map(PathBuf::from)
-    });
-    programs.next_back().context("cargo has built no benchmark")
-}
-
-impl Tree {
-    fn of(commit: &str, path: PathBuf) -> Result<Self> {
-        // One that an earlier run could not remove.
-        drop(Self(path.clone()));
-        let mut add = cargo::in_workspace("git");
-        add.args(["worktree", "add", "--quiet", "--force", "--detach"]).arg(&path).arg(commit);
-        ensure!(child::run(&mut add, None)?.success(), "there is no work tree of {commit}");
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Tree {
-    fn drop(&mut self) {
-        if self.0.exists() {
-            let mut remove = cargo::in_workspace("git");
-            remove.args(["worktree", "remove", "--force"]).arg(&self.0);
-            // What is left is removed by the next run.
-            let _ = child::run(&mut remove, None);
-        }
-    }
+    cargo.args(["bench", "--no-run"]).args(words.split(' '));
+    cargo::program(cargo, "bench").context("the benchmark does not compile")
 }

@@ -26,6 +26,7 @@ pub(crate) static ENGINE: Engine = Engine {
     stores: Some(|places| vec![Box::new(Cluster::ring(places)), Box::new(Cluster::login(places))]),
     prepare: |places| JARS.software(places).map(drop),
     url_end: "/ylock_observe?schema=create",
+    own_place: Some(|place| format!("/{place}?schema=create")),
     benches: &[Bench::new("cassandra", "bench -p ylock-engine-cassandra --bench cassandra"), thesis::BENCH],
     drivers: &["scylla"],
     rooms: &[Plan {

@@ -24,6 +24,9 @@ pub(crate) struct Engine {
     pub(crate) own_servers: fn(&Places) -> Result<Vec<Variable>>,
     /// The end of a URL for programs that try the engine out, after the address of its first store.
     pub(crate) url_end: &'static str,
+    /// Returns the end of a URL for a place of this name in its first store, in which clients see nothing of what is elsewhere. Nothing if other
+    /// processes see nothing of it.
+    pub(crate) own_place: Option<fn(&str) -> String>,
     pub(crate) benches: &'static [Bench],
     /// The crates of the store's driver: only the engine's `driver` may name them, and no default feature may bring them.
     pub(crate) drivers: &'static [&'static str],
@@ -41,6 +44,7 @@ impl Engine {
         prepare: |_| Ok(()),
         own_servers: |_| Ok(vec![]),
         url_end: "",
+        own_place: None,
         benches: &[],
         drivers: &[],
         rooms: &[],
@@ -58,6 +62,14 @@ impl Engine {
     /// Returns the URL of its first store, which runs.
     pub(crate) fn url(&self, places: &Places) -> Result<String> {
         Ok(format!("{}://{}{}", self.name, self.stores(places).address()?, self.url_end))
+    }
+}
+
+impl Engine {
+    /// Returns the URL of a place of this name in its first store, which runs; see [`own_place`](Self::own_place).
+    pub(crate) fn url_of_place(&self, places: &Places, place: &str) -> Result<Option<String>> {
+        let Some(end) = self.own_place else { return Ok(None) };
+        Ok(Some(format!("{}://{}{}", self.name, self.stores(places).address()?, end(place))))
     }
 }
 

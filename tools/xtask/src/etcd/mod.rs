@@ -24,6 +24,7 @@ pub(crate) static ENGINE: Engine = Engine {
     stores: Some(|places| vec![Box::new(Single::new(places)), Box::new(Cluster::new(places))]),
     prepare: |places| program(places).map(drop),
     own_servers,
+    own_place: Some(|place| format!("/{place}")),
     benches: &[Bench::new("etcd", "bench -p ylock-engine-etcd --bench etcd")],
     drivers: &["tonic", "tonic-prost", "prost"],
     rooms: &[Plan {

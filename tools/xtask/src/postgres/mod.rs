@@ -19,6 +19,7 @@ pub(crate) static ENGINE: Engine = Engine {
     stores: Some(|places| vec![Box::new(Server::new(places))]),
     prepare: |_| program::folder().and_then(|_| program::pooler()).map(drop),
     own_servers,
+    own_place: Some(|place| format!("?namespace={place}")),
     benches: &[Bench::new("postgres", "bench -p ylock-engine-postgres --bench postgres")],
     drivers: &["tokio_postgres"],
     rooms: &[Plan {

@@ -29,6 +29,7 @@ pub(crate) static ENGINE: Engine = Engine {
         ]
     }),
     prepare: |_| program().map(drop),
+    own_place: Some(|place| format!("?prefix={place}")),
     benches: &[Bench::new("redis", "bench -p ylock-engine-redis --bench redis")],
     drivers: &["redis"],
     rooms: &[Plan {

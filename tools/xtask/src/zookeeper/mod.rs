@@ -22,6 +22,7 @@ pub(crate) static ENGINE: Engine = Engine {
     stores: Some(|places| vec![Box::new(Single::new(places)), Box::new(Ensemble::new(places))]),
     prepare: |places| JARS.software(places).map(drop),
     own_servers,
+    own_place: Some(|place| format!("/{place}")),
     benches: &[Bench::new("zookeeper", "bench -p ylock-engine-zookeeper --bench zookeeper")],
     drivers: &["zookeeper-client"],
     rooms: &[Plan {
