@@ -20,6 +20,8 @@ const FIRST: &str = "1";
 pub struct OtherVersion<'a> {
     /// What is kept in it, as the operator knows it: a prefix, a schema, a table, a folder.
     pub of: &'a str,
+    /// What the clients of this version may name instead, to have a place of their own.
+    pub place: &'a str,
     /// The version that was found.
     pub found: &'a str,
     /// The version of this client.
@@ -37,11 +39,11 @@ impl OtherVersion<'_> {
 
 impl fmt::Display for OtherVersion<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { of, found, own, remedy } = self;
+        let Self { of, place, found, own, remedy } = self;
         write!(
             f,
             "{of} is kept in version {found} by clients of another ylock, and this client works with version {own}. Clients of these two versions \
-             cannot work side by side: use a ylock that works with version {found}; or end all clients of version {found} first, and then {remedy}"
+             cannot work side by side: use a ylock that works with version {found}, or name another {place}; or end all clients of version {found}, and then {remedy}"
         )
     }
 }
@@ -58,12 +60,24 @@ mod tests {
 
     #[test]
     fn the_error_names_what_it_is_about_both_versions_and_the_remedy() {
-        let other = OtherVersion { of: "prefix ylock", found: "7", own: "3", remedy: "delete the key" };
+        let other = OtherVersion {
+            of: "prefix ylock",
+            place: "prefix",
+            found: "7",
+            own: "3",
+            remedy: "delete the key",
+        };
         let error = other.refused("redis");
         assert_eq!(error.kind(), ErrorKind::Config);
-        for part in
-            ["prefix ylock", "version 7", "version 3", "side by side", "end all clients", "delete the key"]
-        {
+        for part in [
+            "prefix ylock",
+            "version 7",
+            "version 3",
+            "side by side",
+            "another prefix",
+            "end all clients",
+            "delete the key",
+        ] {
             assert!(error.to_string().contains(part), "{part}: {error}");
         }
     }

@@ -81,10 +81,11 @@ fn other_version(entry: &Entry, text: &str) -> Error {
     let floor = text.split(" version=").next().unwrap_or_default();
     let other = OtherVersion {
         of: &format!("the prefix {prefix} of etcd"),
+        place: "prefix",
         found: stored_version::named_in(text),
         own: VERSION,
         remedy: &format!(
-            "name another prefix; or delete {prefix}/j/ with all below it, which forgets the last runs of jobs, and put {floor:?} into the key {key}"
+            "delete {prefix}/j/ with all below it, which forgets the last runs of jobs, and put {floor:?} into the key {key}"
         ),
     };
     other.refused(crate::NAME)

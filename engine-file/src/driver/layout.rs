@@ -140,9 +140,10 @@ impl Written {
         if self.version != VERSION {
             let other = OtherVersion {
                 of: &format!("the folder {shown}"),
+                place: "folder",
                 found: &self.version.to_string(),
                 own: &VERSION.to_string(),
-                remedy: "begin this one, which clears the folder; or name another folder for it",
+                remedy: "begin this one, which clears the folder",
             };
             return Err(other.refused(crate::NAME));
         }

@@ -84,15 +84,12 @@ async fn make(client: &Client, namespace: &str) -> Result<()> {
 }
 
 fn other_version(namespace: &str, found: i32) -> Error {
-    let remedy = format!(
-        "drop schema {} cascade, which forgets the last runs of jobs; or name another schema",
-        quoted(namespace)
-    );
     let other = OtherVersion {
         of: &format!("schema {namespace:?}"),
+        place: "namespace=…",
         found: &found.to_string(),
         own: &VERSION.to_string(),
-        remedy: &remedy,
+        remedy: &format!("drop schema {} cascade, which forgets the last runs of jobs", quoted(namespace)),
     };
     other.refused(crate::NAME)
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ylock_core::ErrorKind;
 use ylock_engine_postgres::PostgresEngine;
+use ylock_engine_postgres::functions::VERSION;
 use ylock_engine_postgres::options::{Notify, SchemaMode};
 
 use super::own_server::OwnServer;
@@ -104,15 +105,21 @@ async fn functions_of_other_programs_stay_what_they_are() {
 
 #[tokio::test]
 #[ignore = "needs postgres: run `cargo xtask test`"]
-async fn tables_of_another_version_are_refused() {
+async fn clients_of_another_version_are_refused_by_name() {
     let server = OwnServer::start().await;
     drop(engine_with(&server.options()).await);
-    server.execute("update ylock.layout set version = 0").await;
+    server.execute("update ylock.layout set version = 99").await;
+    let own = format!("version {VERSION}.");
     for mode in [SchemaMode::Create, SchemaMode::Check] {
         let error = PostgresEngine::connect(&server.options().with_schema(mode)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Config, "{error}");
-        assert!(error.to_string().contains("version 0"), "{error}");
+        for part in ["schema \"ylock\"", "version 99", &own, "side by side", "drop schema"] {
+            assert!(error.to_string().contains(part), "{part}: {error}");
+        }
     }
+    let back = format!("update ylock.layout set version = {VERSION} where version = 99");
+    assert_eq!(server.client().await.execute(&back, &[]).await.unwrap(), 1, "it is as it was");
+    drop(engine_with(&server.options()).await);
 }
 
 /// A crash of the server would empty them, and locks that are held be granted once more.

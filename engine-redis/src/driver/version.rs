@@ -54,9 +54,10 @@ pub(super) fn check_said(versioned: &str, said: Value) -> Result<()> {
     let prefix = versioned.strip_suffix(":{version}").unwrap_or(versioned);
     let other = OtherVersion {
         of: &format!("the prefix {prefix} of the server"),
+        place: "prefix",
         found: &found,
         own: VERSION,
-        remedy: &format!("name another prefix, or delete all keys below this one: {prefix}:*"),
+        remedy: &format!("delete all keys below the prefix: {prefix}:*"),
     };
     Err(other.refused(crate::NAME))
 }

@@ -85,10 +85,11 @@ fn check_version(path: &str, content: &[u8]) -> Result<(), Fault> {
     let floor = content.split(' ').next().unwrap_or_default();
     let other = OtherVersion {
         of: &format!("what is below the node {}", base.trim_end_matches('/')),
+        place: "path",
         found,
         own: VERSION,
         remedy: &format!(
-            "name another path in the URL; or remove the node {base}runs, which forgets the last runs of jobs, and set {path} to {floor:?}"
+            "remove the node {base}runs, which forgets the last runs of jobs, and set {path} to {floor:?}"
         ),
     };
     Err(Fault::OtherVersion(other.to_string()))

@@ -1,8 +1,9 @@
 //! The file engine, which needs no servers.
 
-use std::env;
+use std::path::PathBuf;
 
 use crate::{
+    cargo,
     engine::{Bench, Engine},
     rooms::Plan,
 };
@@ -10,7 +11,7 @@ use crate::{
 pub(crate) static ENGINE: Engine = Engine {
     name: "file",
     packages: &["ylock-engine-file"],
-    own_place: Some(|place| env::temp_dir().join(format!("ylock-{place}")).display().to_string()),
+    own_place: Some(|place| folder(place).display().to_string()),
     benches: &[Bench { wants_peers, ..Bench::new("file", "bench -p ylock-engine-file --bench file") }],
     // `rustix` is in every build: the core reads its clock by it.
     drivers: &["crc32fast"],
@@ -28,6 +29,12 @@ pub(crate) static ENGINE: Engine = Engine {
     }],
     ..Engine::BASE
 };
+
+/// Returns the folder of a place, among what is built.
+fn folder(place: &str) -> PathBuf {
+    let target = cargo::workspace().join("target");
+    target.canonicalize().unwrap_or(target).join(place)
+}
 
 /// Returns whether one of the arms is the hand-over; without a name all run.
 fn wants_peers(arguments: &[String]) -> bool {

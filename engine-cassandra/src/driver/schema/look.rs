@@ -161,11 +161,10 @@ fn other_version(options: &CassandraOptions, comment: &str) -> Error {
     let (keyspace, table) = (options.keyspace(), options.table());
     let other = OtherVersion {
         of: &format!("table {keyspace}.{table}"),
+        place: "table=…",
         found: named_in(comment),
         own: text::VERSION,
-        remedy: &format!(
-            "name another one with table=…; or run DROP TABLE \"{keyspace}\".\"{table}\", which forgets the last runs of jobs"
-        ),
+        remedy: &format!("run DROP TABLE \"{keyspace}\".\"{table}\", which forgets the last runs of jobs"),
     };
     other.refused(crate::NAME)
 }
