@@ -125,6 +125,10 @@ impl Engine for RedisEngine {
         inspect::inspect(&self.client, key).await
     }
 
+    async fn may_be_free(&self, key: &Key) -> Result<bool> {
+        inspect::may_be_free(&self.client, key).await
+    }
+
     async fn keys(&self, group: Option<&str>, after: Option<&str>) -> Result<KeyPage> {
         keys::keys(&self.client, group, after).await
     }

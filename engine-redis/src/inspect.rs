@@ -17,6 +17,11 @@ pub(crate) async fn inspect(client: &Client, key: &Key) -> Result<Inspection> {
     read(answer, client.fencing)
 }
 
+/// Returns whether a try to write may get the lock: without the whole hash, in which thousands of acquisitions may be remembered that were undone.
+pub(crate) async fn may_be_free(client: &Client, key: &Key) -> Result<bool> {
+    client.store.call(client.call(&scripts::MAY_BE_FREE, key)).await?.flag()
+}
+
 /// Marks a grant as revoked, so that its holder's next renewal finds out. Returns whether this acquisition held the lock.
 pub(crate) async fn revoke(client: &Client, key: &Key, id: AcquisitionId) -> Result<bool> {
     let call = client.call(&scripts::REVOKE, key).id(id);

@@ -149,6 +149,11 @@ impl Engine for ZookeeperEngine {
         inspect::inspect(&session, key).await
     }
 
+    async fn may_be_free(&self, key: &Key) -> Result<bool> {
+        let session = self.sessions.any().await?;
+        inspect::may_be_free(&session, key).await
+    }
+
     async fn exact_holders(&self, key: &Key) -> Result<Vec<Holder>> {
         let session = self.sessions.any().await?;
         inspect::exact_holders(&session, key).await

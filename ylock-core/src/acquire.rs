@@ -104,6 +104,7 @@ pub(crate) fn acquisition(terms: &Terms, key: &Key, mode: Mode, owner: Owner, wa
         engine: keeper.engine().name(),
         client: keeper.name().get(),
         key: key.clone(),
+        permits: None,
         mode,
         owner,
         wait,

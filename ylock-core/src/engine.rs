@@ -480,6 +480,16 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     /// Returns the holders of the key and the waiters for it, as the store shows them now.
     async fn inspect(&self, key: &Key) -> Result<Inspection>;
 
+    /// Returns whether a try to write may get the key: false if the store shows that it is held, or waited for.
+    ///
+    /// # Behavior
+    /// - A semaphore asks this of many permits before it tries one. So an engine whose inspection costs much for a key that is used much answers this
+    ///   with less, and may say `true` where it is in doubt: by default it is an inspection.
+    async fn may_be_free(&self, key: &Key) -> Result<bool> {
+        let seen = self.inspect(key).await?;
+        Ok(seen.holders.is_empty() && seen.queue.is_empty())
+    }
+
     /// Returns all holders of the key, none whose release was answered before this was called. As in an inspection, one whose lease has ended may be shown
     /// beside the next one.
     ///

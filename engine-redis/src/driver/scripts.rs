@@ -34,6 +34,9 @@ pub(crate) static STORE_RUN: Script = Script::new("store_run", scripts::STORE_RU
 /// Not loaded when a connection is made: few clients list locks, and the first that does sends the text.
 pub(crate) static KEYS: Script = Script::new("keys", scripts::KEYS);
 
+/// Nor is this one: few clients use semaphores.
+pub(crate) static MAY_BE_FREE: Script = Script::new("may_be_free", scripts::MAY_BE_FREE);
+
 /// Not loaded either: only the first client of a prefix calls it.
 pub(super) static VERSION: Script = Script::new("version", scripts::VERSION);
 

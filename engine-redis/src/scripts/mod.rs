@@ -57,6 +57,9 @@ pub const STORE_RUN: &str = text_alone!("store_run", "eviction.lua");
 /// The script of `keys.lua`.
 pub const KEYS: &str = text_alone!("keys");
 
+/// The script of `may_be_free.lua`.
+pub const MAY_BE_FREE: &str = text_alone!("may_be_free");
+
 /// The script of `version.lua`.
 pub const VERSION: &str = text_alone!("version");
 

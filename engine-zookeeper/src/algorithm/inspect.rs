@@ -35,6 +35,12 @@ pub(crate) async fn inspect(session: &Session, key: &Key) -> Result<Inspection> 
     Ok(inspection)
 }
 
+/// Returns whether no contender is there. Does not read what the contenders' nodes say.
+pub(crate) async fn may_be_free(session: &Session, key: &Key) -> Result<bool> {
+    let place = Place::of(&session.base, key);
+    Ok(session.list_now(&place).await.map_err(to_error)?.is_empty())
+}
+
 /// Returns all holders, none that had left when this was called.
 pub(crate) async fn exact_holders(session: &Session, key: &Key) -> Result<Vec<Holder>> {
     let place = Place::of(&session.base, key);

@@ -106,6 +106,10 @@ impl Engine for Connecting {
         self.engine().await?.inspect(key).await
     }
 
+    async fn may_be_free(&self, key: &Key) -> Result<bool> {
+        self.engine().await?.may_be_free(key).await
+    }
+
     async fn exact_holders(&self, key: &Key) -> Result<Vec<Holder>> {
         self.engine().await?.exact_holders(key).await
     }

@@ -283,6 +283,7 @@ macro_rules! __for_all_cases {
                 a_try_is_refused_only_where_no_permit_is_free keeper [SharedReads]
                 a_semaphore_is_listed_and_looked_at_as_one keeper [SharedReads]
                 the_permit_of_a_dead_client_is_free_after_its_lease keeper [SharedReads]
+                tries_get_the_permits_of_a_dead_client_after_its_lease keeper [SharedReads]
                 a_revocation_takes_all_permits keeper [SharedReads]
                 a_run_with_a_permit_stops_when_it_is_lost keeper [SharedReads]
                 a_wait_for_a_permit_that_is_over_leaves_nothing keeper [SharedReads]

@@ -69,6 +69,10 @@ impl Wrapper for Patient {
         answered(|| self.0.inspect(key)).await
     }
 
+    async fn may_be_free(&self, key: &Key) -> Result<bool> {
+        answered(|| self.0.may_be_free(key)).await
+    }
+
     async fn exact_holders(&self, key: &Key) -> Result<Vec<Holder>> {
         answered(|| self.0.exact_holders(key)).await
     }

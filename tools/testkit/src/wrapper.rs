@@ -137,6 +137,11 @@ pub trait Wrapper: fmt::Debug + Send + Sync + 'static {
         async move { self.inner().inspect(key).await }
     }
 
+    /// See [`Engine::may_be_free`].
+    fn may_be_free(&self, key: &Key) -> impl Future<Output = Result<bool>> + Send {
+        async move { self.inner().may_be_free(key).await }
+    }
+
     /// See [`Engine::exact_holders`].
     fn exact_holders(&self, key: &Key) -> impl Future<Output = Result<Vec<Holder>>> + Send {
         async move { self.inner().exact_holders(key).await }
@@ -236,6 +241,10 @@ impl<W: Wrapper> Engine for Wrapped<W> {
 
     async fn inspect(&self, key: &Key) -> Result<Inspection> {
         self.0.around(Call::Inspect, self.0.inspect(key)).await
+    }
+
+    async fn may_be_free(&self, key: &Key) -> Result<bool> {
+        self.0.around(Call::Inspect, self.0.may_be_free(key)).await
     }
 
     async fn exact_holders(&self, key: &Key) -> Result<Vec<Holder>> {

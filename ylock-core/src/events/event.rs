@@ -9,7 +9,7 @@ use crate::key::Key;
 use crate::mode::{Mode, Wait};
 use crate::owner::Owner;
 
-/// One call of a user that acquires a lock.
+/// One call of a user that acquires a lock, or a permit.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Acquisition {
@@ -19,9 +19,11 @@ pub struct Acquisition {
     pub engine: &'static str,
     /// The name of the client.
     pub client: ClientName,
-    /// The key of the lock.
+    /// The key of the lock, or of the semaphore.
     pub key: Key,
-    /// Shared or exclusive. After [`Guard::downgrade`](crate::Guard::downgrade) the end says `Read`.
+    /// Of a permit how many the semaphore has; `None` for a lock.
+    pub permits: Option<u32>,
+    /// Shared or exclusive; a permit is shared. After [`Guard::downgrade`](crate::Guard::downgrade) the end says `Read`.
     pub mode: Mode,
     /// The owner that acquires.
     pub owner: Owner,

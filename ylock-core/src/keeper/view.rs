@@ -34,6 +34,11 @@ impl Keeper {
         self.engine.inspect(key).await.map_err(|error| self.about(key, error))
     }
 
+    /// Returns whether a try to write may get the key; also where the store does not answer, as that try will tell.
+    pub(crate) async fn may_be_free(&self, key: &Key) -> bool {
+        self.engine.may_be_free(key).await.unwrap_or(true)
+    }
+
     /// Returns the same view, with the details that only this process knows.
     pub(crate) fn with_details(&self, key: &Key, seen: Inspection) -> Inspection {
         let local = self.shard(key).lock().get(key).map(|entry| Local::of(entry, self.name.get()));

@@ -26,6 +26,7 @@ macro_rules! span {
             "ylock.group" = $acquisition.key.group(),
             "ylock.name" = $acquisition.key.name(),
             "ylock.mode" = %$acquisition.mode,
+            "ylock.permits" = $acquisition.permits,
             "ylock.owner" = %$acquisition.owner,
             $first = field::Empty,
             $second = field::Empty,
@@ -36,7 +37,7 @@ macro_rules! span {
 /// A layer that makes a span for each acquisition and for each hold, and warns of those that take too long.
 ///
 /// - `ylock.acquire` (debug) lasts from the call until it is granted or not, and has the fields `ylock.engine`, `ylock.client`, `ylock.group`,
-///   `ylock.name`, `ylock.mode`, `ylock.owner`, at its end `ylock.outcome` (`granted`, `reentered`, `not_free`, `cancelled`, `failed`)
+///   `ylock.name`, `ylock.mode`, `ylock.owner`, of a permit `ylock.permits`, at its end `ylock.outcome` (`granted`, `reentered`, `not_free`, `cancelled`, `failed`)
 ///   and, if it failed, `error.type`.
 /// - `ylock.hold` (debug) lasts from then until the guard is let go, and follows from the first. It has the same fields, and at its end `ylock.end`: `released`
 ///   or `lost`, with `ylock.reason`.

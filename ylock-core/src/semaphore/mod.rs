@@ -293,7 +293,8 @@ impl Semaphore {
         }
         // Of all locks that a permit is made of the layers are told as of one, which it shares with the other holders.
         let owner = Owner::drawn_from(&**terms.handle.keeper.environment());
-        let acquisition = acquisition(terms, &keys.name, Mode::Read, owner, wait);
+        let mut acquisition = acquisition(terms, &keys.name, Mode::Read, owner, wait);
+        acquisition.permits = Some(keys.count());
         let told = tell(terms, layers, acquisition, taking.take(), outcome).await?;
         Ok(told.map(|(taken, told)| taken.into_permit(|guard| told.watch(guard))))
     }

@@ -226,8 +226,7 @@ impl Taking<'_> {
 
     async fn may_be_free(&self, place: usize) -> bool {
         let Ok(permit) = self.keys.permit(place) else { return false };
-        let seen = self.terms.handle.keeper.inspect_as_others(&permit).await;
-        seen.map_or(true, |seen| seen.holders.is_empty() && seen.queue.is_empty())
+        self.terms.handle.keeper.may_be_free(&permit).await
     }
 
     /// Waits for the permits that this client has, which it hands over without the store; and in the queues of others: of two at first, and of twice

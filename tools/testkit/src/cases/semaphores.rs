@@ -309,6 +309,31 @@ pub async fn the_permit_of_a_dead_client_is_free_after_its_lease(fixture: Fixtur
     drop(held);
 }
 
+/// So is each of several, for calls that only try: they look at most of them before.
+pub async fn tries_get_the_permits_of_a_dead_client_after_its_lease(fixture: Fixture) {
+    const PERMITS: u32 = 3;
+    let (dies, tries) = (fixture.short_lived().await, fixture.client().await);
+    let mut held = Vec::new();
+    for _ in 0..PERMITS {
+        held.push(acquire(&dies, PERMITS).await);
+    }
+    dies.crash().await;
+    for _ in 0..PERMITS {
+        let permit = tokio::sync::Mutex::new(None);
+        let found = || async {
+            let semaphore = semaphore(&tries, PERMITS);
+            let tried = answered(|| semaphore.try_acquire()).await.unwrap();
+            let is_found = tried.is_some();
+            *permit.lock().await = tried;
+            is_found
+        };
+        eventually(fixture.lapse() * 2, "a permit is found", found).await;
+        held.extend(permit.into_inner());
+    }
+    assert!(!is_free(&tries, PERMITS).await);
+    drop(held);
+}
+
 /// Revoking the semaphore takes all permits away, and their holders are told.
 pub async fn a_revocation_takes_all_permits(fixture: Fixture) {
     let (here, there) = (fixture.short_lived().await, fixture.short_lived().await);

@@ -255,11 +255,11 @@ async fn a_grant_that_took_long_once_keeps_no_waiter_from_other_permits() {
 
 /// Writes down how holds ended.
 #[derive(Debug, Default)]
-struct Ends(Mutex<Vec<(String, End)>>);
+struct Ends(Mutex<Vec<(String, Option<u32>, End)>>);
 
 impl Layer for Ends {
     fn ended(&self, of: &Acquisition, end: End, _: Duration) {
-        self.0.lock().push((of.key.name().to_owned(), end));
+        self.0.lock().push((of.key.name().to_owned(), of.permits, end));
     }
 }
 
@@ -272,5 +272,5 @@ async fn layers_are_told_that_a_permit_was_lost() {
     assert_eq!(there.revoke_semaphore("group", "name").await.unwrap(), 1);
     assert_eq!(timeout(SOON * 30, held.lost()).await.unwrap(), LossReason::Revoked);
     assert_eq!(held.unlock().await.unwrap(), Unlocked::WasLost);
-    assert_eq!(*ends.0.lock(), [("name".to_owned(), End::Lost(LossReason::Revoked))]);
+    assert_eq!(*ends.0.lock(), [("name".to_owned(), Some(1), End::Lost(LossReason::Revoked))]);
 }

@@ -12,7 +12,7 @@ use super::state::{Details, State};
 const COLUMNS: [&str; 6] = ["lock", "mode", "holder", "held for", "waiting", "longest wait"];
 const WIDTHS: [Constraint; 6] = [
     Constraint::Fill(3),
-    Constraint::Length(5),
+    Constraint::Length(9),
     Constraint::Fill(2),
     Constraint::Length(10),
     Constraint::Length(7),
